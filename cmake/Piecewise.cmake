@@ -1,0 +1,72 @@
+# pw_library, pw_program, pw_test, pw_script_test: one call a target, sources always listed by name.
+
+add_library(pw_warnings INTERFACE)
+target_compile_options(pw_warnings INTERFACE
+  -Wall -Wextra -Wswitch-enum -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wundef)
+
+# Includes are written from the root, so that is the only include folder of our own.
+add_library(pw_root INTERFACE)
+target_include_directories(pw_root INTERFACE "${PROJECT_SOURCE_DIR}")
+target_compile_options(pw_root INTERFACE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+
+# pw_library(NAME [SOURCES …] [DEPS …] [PRIVATE_DEPS …])
+# A static library; with no sources yet, an INTERFACE library that passes its DEPS on.
+function(pw_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  pw_refuse_unknown(pw_library "${ARG_UNPARSED_ARGUMENTS}")
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(${name} PUBLIC pw_root ${ARG_DEPS} PRIVATE pw_warnings ${ARG_PRIVATE_DEPS})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE pw_root ${ARG_DEPS})
+  endif()
+endfunction()
+
+# pw_program(NAME [SOURCES …] [DEPS …]): an executable in bin/; none while there are no sources.
+function(pw_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  pw_refuse_unknown(pw_program "${ARG_UNPARSED_ARGUMENTS}")
+  if(NOT ARG_SOURCES)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE pw_root pw_warnings ${ARG_DEPS})
+endfunction()
+
+# pw_test(FOLDER [SOURCES …] [DEPS …] [ENV NAME=value …] [LABELS …] [TIMEOUT seconds])
+# `test_FOLDER` in bin/, a Catch2 program and one ctest entry, run from the source root. Exit code 77 is a skip.
+function(pw_test folder)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;ENV;LABELS" ${ARGN})
+  pw_refuse_unknown(pw_test "${ARG_UNPARSED_ARGUMENTS}")
+  if(NOT ARG_SOURCES)
+    return()
+  endif()
+  set(target test_${folder})
+  add_executable(${target} ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE pw_root pw_warnings pw_catch_main ${ARG_DEPS})
+  pw_script_test(${folder} COMMAND ${target} ENV ${ARG_ENV} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# pw_script_test(NAME COMMAND … [ENV …] [LABELS …] [TIMEOUT seconds]): any command as a ctest entry.
+function(pw_script_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "COMMAND;ENV;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES
+    TIMEOUT ${ARG_TIMEOUT}
+    LABELS "${ARG_LABELS}"
+    SKIP_RETURN_CODE 77
+    ENVIRONMENT "PW_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};${ARG_ENV}")
+endfunction()
+
+function(pw_refuse_unknown caller arguments)
+  if(arguments)
+    message(FATAL_ERROR "${caller}: unknown arguments: ${arguments}")
+  endif()
+endfunction()

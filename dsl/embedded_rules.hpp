@@ -1,0 +1,17 @@
+// The rule library as text inside the program, so that `pwr` needs no files beside it.
+// `path` is relative to `rules/` ("ops/norm.pwr"); entries are sorted by path; the views live as long as the program.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace pw {
+
+struct EmbeddedFile {
+  std::string_view path;
+  std::string_view text;
+};
+
+std::span<const EmbeddedFile> embedded_rules();
+
+}  // namespace pw

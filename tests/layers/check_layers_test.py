@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+"""Plants offences in a scratch tree and expects check_layers to find each of them, and nothing else."""
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from check_layers import check  # noqa: E402
+
+
+def offences(files):
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        return [message.split(": ")[0] for message in check(root)]
+
+
+class Layers(unittest.TestCase):
+    def test_upward_edge_is_caught(self):
+        self.assertEqual(offences({"graph/a.cpp": '#include "base/id.hpp"\n#include "dsl/ast.hpp"\n'}), ["graph/a.cpp:2"])
+
+    def test_viz_must_not_see_backends(self):
+        self.assertEqual(offences({"viz/a.cpp": '#include "splitter/plan.hpp"\n#include "backends/b.hpp"\n'}), ["viz/a.cpp:2"])
+
+    def test_nothing_includes_the_command_line(self):
+        self.assertEqual(offences({"verify/a.hpp": '#include "cli/opt.hpp"\n'}), ["verify/a.hpp:1"])
+
+    def test_downward_edges_pass(self):
+        self.assertEqual(offences({"verify/a.cpp": '#include "base/id.hpp"\n#include "backends/cuda/k.hpp"\n#include <vector>\n'}), [])
+
+    def test_libraries_stay_at_home(self):
+        self.assertEqual(
+            offences({
+                "dsl/ast.hpp": "#include <boost/spirit/home/x3.hpp>\n",
+                "dsl/grammar_rules.cpp": "#include <boost/spirit/home/x3.hpp>\n",
+                "graph/import/fx.cpp": "#include <boost/spirit/home/x3.hpp>\n",
+                "graph/graph.cpp": "#include <nlohmann/json.hpp>\n",
+                "graph/graph_json.cpp": "#include <nlohmann/json.hpp>\n",
+                "backends/k.hpp": "#include <Eigen/Core>\n",
+                "backends/eager/k.cpp": "#include <Eigen/Core>\n",
+                "cli/a.cpp": "#include <graphviz/gvc.h>\n",
+                "viz/layout.cpp": "#include <graphviz/gvc.h>\n",
+                "backends/cuda/driver.cpp": "#include <cuda.h>\n",
+                "backends/cpu/driver.cpp": "#include <cuda.h>\n",
+            }),
+            ["backends/cpu/driver.cpp:1", "backends/k.hpp:1", "cli/a.cpp:1", "dsl/ast.hpp:1", "graph/graph.cpp:1"])
+
+    def test_includes_are_written_from_the_root(self):
+        self.assertEqual(offences({"base/a.cpp": '#include "a.hpp"\n'}), ["base/a.cpp:1"])
+
+
+if __name__ == "__main__":
+    unittest.main()
