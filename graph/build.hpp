@@ -1,0 +1,76 @@
+// From statements to nodes: the one place where the statement form is given meaning. Used for graph texts, for op bodies and
+// for the right sides of rules. Names live in an Env; types are inferred from the ops' signatures.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/diagnostic.hpp"
+#include "graph/graph.hpp"
+
+namespace pw {
+
+struct DTypeBinding {
+  DType dtype = DType::f32;
+  bool weak = false;  ///< of a rank-0 operand: yields in promotion
+  friend bool operator==(DTypeBinding a, DTypeBinding b) { return a.dtype == b.dtype; }
+};
+struct Absent {  ///< an operand that is none
+  friend bool operator==(Absent, Absent) = default;
+};
+/// What a name may stand for. Dims are always DimId here (an int attribute is an Attribute).
+using Binding = std::variant<Absent, ValueId, DTypeBinding, DimId, Shape, Attribute, std::vector<ValueId>>;
+/// One namespace over values, dtypes, dims, sequences, attributes and lists.
+using Env = std::map<std::string, Binding, std::less<>>;
+
+/// Evaluates an expression without graph values to an attribute: arithmetic over ints, dims and reals, lists, strings,
+/// dtypes, `size(x, i)`, `x.shape`, params. `graph` gives types to values named in it; may be null.
+Result<Attribute> evaluate(Context& context, const Graph* graph, const Expr& expr, const Env& env);
+/// Three-valued truth of a guard. On `unknown` or `no`, `*why` (if given) says which sub-expression, with its values.
+Result<Truth> evaluate_guard(Context& context, const Graph* graph, const Expr& guard, const Env& env, const Facts& facts,
+                             std::string* why = nullptr);
+
+/// Native predicates and functions that guards may call (extern pred, extern fn), by name.
+struct Externs;
+
+/// Binds the variables of `pattern` against a type, or checks those that are bound. On mismatch returns false and says why.
+bool unify(Context& context, const TypeExpr& pattern, TypeId type, Env& env, std::string* why = nullptr);
+/// The type a TypeExpr means under `env`. `result_index` is for variadic results (split).
+Result<TypeId> instantiate_type(Context& context, const TypeExpr& expr, const Env& env, std::span<const TypeId> operands = {},
+                                int result_index = 0);
+
+/// Fills defaults, coerces kinds, normalises axes against the first operand's rank; sorted. Diagnoses unknown and missing.
+Result<AttributesId> complete_attributes(Context& context, const Op& op, AttributeList given, std::span<const TypeId> operands,
+                                         Span span = {});
+/// The result types of an op for operand types (unknown() for absent operands) and complete attributes. `result_count` says
+/// how many results the caller has, where the op is variadic; -1 if it has no opinion.
+Result<std::vector<TypeId>> infer_types(Context& context, OpId op, std::span<const TypeId> operands, AttributesId attributes,
+                                        int result_count = -1, Span span = {});
+
+struct BuildOptions {
+  std::string group;   ///< given to new nodes
+  std::string source;
+  std::string name_prefix;  ///< for fresh names of unnamed results
+};
+/// Appends the nodes of one statement at the graph's insertion point and binds its results in `env`.
+Result<std::monostate> build_statement(Graph& graph, const Statement& statement, Env& env, const BuildOptions& options = {});
+Result<std::monostate> build_statements(Graph& graph, std::span<const Statement> statements, Env& env, const BuildOptions& options = {});
+
+/// The meaning of an op at given operand types: a graph with an input per operand (absent ones left out, but see
+/// `operand_of_input`), whose nodes are the body's, and an output per result. Not inlined: bodies may call ops with bodies.
+struct Meaning {
+  Graph graph;
+  std::vector<int> operand_of_input;
+};
+Result<Meaning> instantiate_body(const ContextPtr& context, OpId op, std::span<const TypeId> operands, AttributesId attributes,
+                                 const Facts& facts);
+/// Replaces nodes whose op has a body by that body until only primitives and opaque ops are left.
+Result<std::monostate> inline_bodies(Graph& graph);
+
+/// A rank-0 constant node: op `constant` with attributes value, dtype.
+ValueId add_constant(Graph& graph, double value, DType dtype);
+
+}  // namespace pw

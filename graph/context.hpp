@@ -1,0 +1,28 @@
+// What graphs and rules of one run share: the interning tables and the op table. Not thread-safe while something interns.
+#pragma once
+
+#include <memory>
+
+#include "base/strings.hpp"
+#include "graph/attribute.hpp"
+#include "graph/dim.hpp"
+#include "graph/op.hpp"
+#include "graph/type.hpp"
+
+namespace pw {
+
+struct Context {
+  Strings strings;
+  Dims dims{strings};
+  Types types{dims};
+  Attributes attributes{strings, dims};
+  OpTable ops;
+  SourceMap sources;
+
+  Context() = default;
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+};
+using ContextPtr = std::shared_ptr<Context>;
+
+}  // namespace pw

@@ -1,0 +1,101 @@
+// Symbolic dimensions: integer polynomials in normal form over symbols, floor quotients and remainders. Interned: two equal
+// polynomials have one DimId. Coefficients are checked; an operation that would overflow 64 bits returns an invalid id.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/id.hpp"
+#include "base/strings.hpp"
+
+namespace pw {
+
+using DimId = Id<struct DimTag>;
+using AtomId = Id<struct AtomTag>;
+
+enum class Truth : std::uint8_t { no, unknown, yes };
+[[nodiscard]] Truth negate(Truth t);
+[[nodiscard]] Truth both(Truth a, Truth b);
+[[nodiscard]] Truth either(Truth a, Truth b);
+
+enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge };
+
+/// What is known of a symbol. `role` is "tokens" for the one symbol that steps size.
+struct SymbolFact {
+  std::int64_t min = 1;
+  std::int64_t max = std::int64_t{1} << 40;
+  std::int64_t multiple = 1;  ///< known divisor
+  std::string role;
+};
+
+/// The side table of facts about a graph's symbols, by name; ordered, so that it prints the same always.
+class Facts {
+ public:
+  std::map<std::string, SymbolFact, std::less<>> symbols;
+  [[nodiscard]] const SymbolFact* find(std::string_view name) const;
+  /// The symbol whose role is "tokens", or empty.
+  [[nodiscard]] std::string tokens() const;
+};
+
+struct Bounds {
+  std::optional<std::int64_t> min, max;  ///< absent: unbounded
+};
+
+class Dims {
+ public:
+  explicit Dims(Strings& strings);
+
+  DimId constant(std::int64_t value);
+  DimId symbol(std::string_view name);
+  DimId add(DimId a, DimId b);
+  DimId sub(DimId a, DimId b);
+  DimId mul(DimId a, DimId b);
+  /// Floor division; exact quotients of polynomials are simplified. By zero: invalid.
+  DimId div(DimId a, DimId b);
+  DimId mod(DimId a, DimId b);
+
+  [[nodiscard]] std::optional<std::int64_t> value(DimId id) const;  ///< when constant
+  [[nodiscard]] bool is_symbol(DimId id) const;                     ///< exactly one symbol, coefficient 1
+  [[nodiscard]] std::string print(DimId id) const;
+  /// The names of all symbols in it, sorted.
+  [[nodiscard]] std::vector<std::string> symbols(DimId id) const;
+  /// Replaces symbols by dims; those not in the map stay.
+  DimId substitute(DimId id, const std::map<std::string, DimId, std::less<>>& with);
+  /// The number for given symbol values; nothing if a symbol is missing, or on overflow or division by zero.
+  [[nodiscard]] std::optional<std::int64_t> evaluate(DimId id, const std::map<std::string, std::int64_t, std::less<>>& with) const;
+  [[nodiscard]] Bounds bounds(DimId id, const Facts& facts) const;
+  [[nodiscard]] std::int64_t known_divisor(DimId id, const Facts& facts) const;
+  /// yes: holds for all values the facts allow; no: fails for all; unknown otherwise.
+  Truth prove(Compare op, DimId a, DimId b, const Facts& facts);
+  /// Whether `a` is a multiple of `b` for all values the facts allow.
+  Truth divides(DimId b, DimId a, const Facts& facts);
+
+ private:
+  using Monomial = std::vector<std::pair<AtomId, std::uint32_t>>;  // sorted by atom; powers > 0
+  using Polynomial = std::vector<std::pair<Monomial, std::int64_t>>;  // sorted by monomial; coefficients != 0
+  struct Atom {
+    enum class Kind : std::uint8_t { symbol, quotient, remainder } kind;
+    NameId name;
+    DimId a, b;
+    friend auto operator<=>(const Atom&, const Atom&) = default;
+  };
+  DimId intern(Polynomial p);
+  DimId intern_checked(std::map<Monomial, std::int64_t> terms);
+  AtomId atom(Atom a);
+  std::optional<std::pair<DimId, bool>> exact_quotient(DimId a, DimId b);
+  [[nodiscard]] std::string print(const Monomial& m) const;
+  [[nodiscard]] Bounds bounds(AtomId id, const Facts& facts, int depth) const;
+  [[nodiscard]] Bounds bounds(DimId id, const Facts& facts, int depth) const;
+
+  Strings& strings_;
+  IdVec<DimId, Polynomial> dims_;
+  std::map<Polynomial, DimId> ids_;
+  IdVec<AtomId, Atom> atoms_;
+  std::map<Atom, AtomId> atom_ids_;
+};
+
+}  // namespace pw

@@ -1,0 +1,84 @@
+// The op table. An op is its signature (arity, defaults, types, aliasing), its traits, and for ops that have one, the body:
+// the single source of shape inference, the reference result, and generated code.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.hpp"
+#include "graph/attribute.hpp"
+#include "graph/statement.hpp"
+
+namespace pw {
+
+using OpId = Id<struct OpTag>;
+
+struct OperandDecl {
+  std::string name;
+  Span span;
+  bool mut = false;       ///< written in place
+  bool out = false;       ///< written, never read
+  bool variadic = false;  ///< `xs...`; the last operand only
+  bool optional = false;  ///< may be none
+  std::optional<TypeExpr> type;
+};
+
+struct AttributeDecl {
+  std::string name;
+  Span span;
+  AttributeKind kind = AttributeKind::int_;
+  bool nullable = false;
+  std::optional<Attribute> default_value;
+};
+
+struct ResultDecl {
+  std::string name;  ///< may be empty
+  Span span;
+  bool variadic = false;
+  std::optional<TypeExpr> type;     ///< absent: inferred from the body
+  std::optional<int> from;          ///< aliases this operand
+};
+
+struct Traits {
+  bool commutative = false;  ///< in the first two operands
+  bool associative = false;
+  bool view = false;
+  bool collective = false;
+  bool effect = false;
+  bool splitting = false;
+  bool rowwise = false;
+};
+
+struct Op {
+  std::string name;
+  Span span;
+  std::vector<OperandDecl> operands;
+  std::vector<AttributeDecl> attributes;
+  std::vector<ResultDecl> results;
+  Traits traits;
+  std::vector<Statement> body;  ///< empty: opaque
+  bool imported = false;        ///< met in a dump, unknown to the library: any arity and attributes, stated types
+  [[nodiscard]] bool has_body() const { return !body.empty(); }
+  [[nodiscard]] int operand_index(std::string_view operand) const;      ///< -1 when there is none
+  [[nodiscard]] int result_index(std::string_view result) const;        ///< -1 when there is none
+  [[nodiscard]] const AttributeDecl* attribute(std::string_view name) const;
+};
+
+class OpTable {
+ public:
+  /// Fails (PW0203) if the name is taken by an op that is not equal in signature.
+  Result<OpId> declare(Op op);
+  [[nodiscard]] OpId find(std::string_view name) const;  ///< invalid when absent
+  [[nodiscard]] const Op& operator[](OpId id) const { return ops_[id]; }
+  [[nodiscard]] std::vector<std::string> names() const;  ///< sorted
+  [[nodiscard]] std::size_t size() const { return ops_.size(); }
+
+ private:
+  IdVec<OpId, Op> ops_;
+  std::map<std::string, OpId, std::less<>> ids_;
+};
+
+}  // namespace pw

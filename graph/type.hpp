@@ -1,0 +1,39 @@
+// Tensor types: an element type and a shape of symbolic dims. Interned, so that equality is an integer compare.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/dim.hpp"
+#include "graph/dtype.hpp"
+
+namespace pw {
+
+using TypeId = Id<struct TypeTag>;
+using Shape = std::vector<DimId>;
+
+struct Type {
+  DType dtype = DType::f32;
+  Shape shape;
+};
+
+class Types {
+ public:
+  explicit Types(Dims& dims) : dims_(dims) { types_.push_back({}); }  // id 0: unknown
+  TypeId get(DType dtype, const Shape& shape);
+  [[nodiscard]] static TypeId unknown() { return TypeId(0); }
+  /// Undefined for unknown(); ask first.
+  [[nodiscard]] const Type& operator[](TypeId id) const { return types_[id]; }
+  [[nodiscard]] std::string print(TypeId id) const;  ///< "bf16[n, 4096]", "f32[]", "?"
+  [[nodiscard]] std::string print(const Shape& shape) const;  ///< "[n, 4096]"
+
+ private:
+  Dims& dims_;
+  IdVec<TypeId, Type> types_;
+  std::map<std::pair<DType, Shape>, TypeId> ids_;
+};
+
+}  // namespace pw
