@@ -1,0 +1,182 @@
+// The syntax tree of a .pwr or .pwg file: mirrors the text, nothing resolved. Plain data.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/op.hpp"
+#include "graph/statement.hpp"
+
+namespace pw::ast {
+
+struct Use {
+  Span span;
+  std::string path;
+};
+struct Param {
+  Span span;
+  std::string name, kind;  ///< int float bool str dtype
+  std::optional<Expr> value;
+};
+struct Extern {
+  Span span;
+  bool predicate = false;  ///< `extern pred`, else `extern fn`
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> parameters;  ///< (name, kind); a name may be empty
+  std::string result;                                           ///< kind; empty for predicates
+};
+struct AttributeDecl {
+  Span span;
+  std::string name, kind;
+  bool nullable = false;
+  std::optional<Expr> value;
+};
+struct OpItem {
+  Span span, name_span;
+  std::string name;
+  std::vector<OperandDecl> operands;
+  std::vector<AttributeDecl> attributes;
+  std::vector<ResultDecl> results;       ///< `from` not resolved: see `result_from`
+  std::vector<std::string> result_from;  ///< an operand name or empty, one a result
+  std::vector<std::pair<std::string, Span>> traits;
+  std::vector<Statement> body;
+};
+struct Clause {
+  enum class Kind : std::uint8_t { where, assume, given, unless } kind;
+  Span span;
+  std::vector<Expr> guards;           ///< where, assume
+  std::vector<Statement> statements;  ///< given, unless
+};
+struct Body {
+  std::vector<Clause> clauses;
+  std::vector<Statement> statements;
+};
+struct Rule {
+  Span span, name_span;
+  std::string name;
+  std::string variant, table;              ///< `for k in Dyn`; empty otherwise
+  std::vector<std::pair<std::string, Span>> over;
+  Body body;
+  bool equivalence = false;  ///< <=>
+  std::vector<Statement> replacement;
+};
+struct Pattern {
+  Span span, name_span;
+  bool recursive = false;
+  std::string name;
+  std::vector<std::string> operands;
+  std::vector<AttributeArg> attributes;
+  std::vector<std::string> results;
+  std::vector<Body> alternatives;
+};
+struct Table {
+  Span span, name_span;
+  std::string name;
+  std::vector<std::string> columns;
+  struct Row {
+    Span span;
+    std::string name;
+    std::vector<Expr> cells;
+  };
+  std::vector<Row> rows;
+};
+struct Group {
+  Span span, name_span;
+  std::string name;
+  std::vector<Rule> rules;
+};
+
+/// A strategy as written: greedy { a, b } fuel 3 when tp > 1.
+struct Strategy {
+  enum class Kind : std::uint8_t { greedy, once, walk, saturate, atomic, repeat, best, sequence, reference } kind;
+  Span span;
+  std::vector<std::pair<std::string, Span>> references;  ///< rule references of greedy/once/walk/saturate; the name of a reference
+  std::vector<Strategy> parts;                           ///< sequence, atomic, repeat, best
+  std::optional<std::int64_t> fuel, nodes, rounds;
+  std::vector<Expr> when, ensures;  ///< none or one
+  std::string by, cost;
+};
+struct Pass {
+  Span span, name_span;
+  std::string name;
+  Strategy strategy;
+};
+struct Pipeline {
+  Span span, name_span;
+  std::string name;
+  Strategy strategy;                   ///< a sequence
+  std::vector<std::int64_t> ranges;    ///< `for tokens in ranges(…)`; empty: none
+  std::string ranges_symbol;
+};
+struct Split {
+  Span span;
+  std::string name;
+  struct At {
+    Span span;
+    std::vector<std::pair<std::string, Span>> ops;
+    std::vector<Expr> when;
+  };
+  std::vector<At> at;
+};
+struct Capture {
+  Span span;
+  struct Sizes {  ///< one size, or first..last by step
+    std::int64_t first = 0, last = 0, step = 1;
+  };
+  std::vector<Sizes> sizes;
+  std::string mode;  ///< empty: not stated
+};
+struct GraphItem {
+  Span span;
+  std::string name;
+  struct Input {
+    Span span;
+    std::string name;
+    TypeExpr type;
+    std::string kind;  ///< "", "weight", "buffer"
+  };
+  std::vector<Input> inputs;
+  struct Node {  ///< a statement with its provenance comments
+    Statement statement;
+    std::string group, source;
+  };
+  std::vector<Node> nodes;
+  std::vector<std::pair<std::string, Span>> outputs;
+  std::vector<std::pair<std::string, SymbolFact>> symbols;  ///< `symbol n in 1..8192 tokens`
+  std::vector<OpItem> ops;                                  ///< opaque ops the library lacks
+};
+struct Expectation {
+  enum class Kind : std::uint8_t { guard, count, none, graph, numeric, error } kind;
+  Span span;
+  std::vector<Expr> guard;       ///< `add_rms == 2*80`, `count(all_reduce) == 0`
+  std::vector<GraphItem> graph;  ///< none or one
+  double within = 0;
+  std::string error;
+  std::string because_code, because_text;
+};
+struct Test {
+  Span span, name_span;
+  std::string name;
+  std::vector<GraphItem> graph;  ///< none or one
+  std::string file;              ///< graph "file"
+  std::vector<std::pair<std::string, Span>> apply;
+  std::vector<std::pair<std::string, Expr>> with;  ///< tp = 8
+  std::vector<Expectation> expectations;
+};
+
+using Item = std::variant<Use, Param, Extern, OpItem, Table, Pattern, Rule, Group, Pass, Pipeline, Split, Capture, Test, GraphItem>;
+
+struct Comment {
+  Span span;
+  std::string text;
+  bool own_line = false;
+};
+struct File {
+  SourceId source;
+  std::vector<Item> items;
+  std::vector<Comment> comments;  ///< in order; the formatter puts them back
+};
+
+}  // namespace pw::ast

@@ -1,0 +1,122 @@
+// Checked rules, ready for the rewriter: names resolved, families expanded, precedence closed. Made by check() from files.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsl/ast.hpp"
+#include "graph/build.hpp"
+
+namespace pw {
+
+using RuleId = Id<struct RuleTag>;
+using PatternNodeId = Id<struct PatternNodeTag>;
+using PatternValueId = Id<struct PatternValueTag>;
+
+/// A value of a pattern: a free input of it, a result of one of its nodes, or a constant.
+struct PatternValue {
+  std::string name;            ///< empty or "_": unnamed
+  Span span;
+  PatternNodeId producer;      ///< invalid: free, or a constant
+  int result = 0;
+  std::optional<Attribute> literal;  ///< a number as an operand: matches a `constant` node of that value
+  bool optional = false;             ///< `name?`: binds none too
+  bool literal_none = false;         ///< `none` as an operand
+  bool attribute_variable = false;   ///< free in operand place and used as an attribute elsewhere: binds a constant's value
+  std::vector<TypeExpr> types;       ///< all annotations, in text order
+};
+
+struct PatternAttribute {
+  std::string name;
+  Span span;
+  Expr value;              ///< `{eps}` is a path of the same name
+};
+
+struct PatternNode {
+  OpId op;
+  Span span;
+  std::vector<PatternValueId> operands;
+  std::vector<PatternValueId> results;  ///< as many as the op has; unnamed ones exist too
+  std::vector<PatternAttribute> attributes;
+  bool open = false;   ///< `..`
+  bool given = false;  ///< context: survives, may have other users, is never consumed
+};
+
+struct Rule {
+  std::string name;       ///< full: "group.rule", "rms_quant_dyn[token]"
+  std::string base_name;  ///< as written: "rms_quant_dyn"
+  std::string group;      ///< enclosing group or empty
+  Span span;              ///< the whole rule
+  Span name_span;
+  int rank = 0;           ///< by name in the rule set; breaks ties deterministically
+  IdVec<PatternNodeId, PatternNode> nodes;    ///< in text order, operands before users; sub-expressions flattened
+  IdVec<PatternValueId, PatternValue> values;
+  std::vector<Expr> where;
+  std::vector<Statement> replacement;
+  /// Names bound on both sides: users of the matched value are redirected to the new definition.
+  std::vector<std::string> outputs;
+  /// Values bound by non-given nodes and not outputs: they disappear; no user outside the match.
+  std::vector<PatternValueId> consumed;
+  std::vector<RuleId> over;        ///< transitively closed
+  Env constants;                   ///< table cells of the variant, as `k.group`; params are added at match time
+  [[nodiscard]] PatternValueId value_named(std::string_view name) const;
+};
+
+/// A resolved strategy tree.
+struct Strategy {
+  ast::Strategy::Kind kind = ast::Strategy::Kind::sequence;
+  Span span;
+  std::string label;             ///< the pass's name, or a printed form for an anonymous one
+  std::vector<RuleId> rules;     ///< greedy, once, walk; sorted by rank
+  std::string builtin;           ///< a reference to a built-in pass: dce, cse
+  std::vector<Strategy> parts;
+  std::optional<std::int64_t> fuel;
+  std::vector<Expr> when;        ///< none or one
+};
+
+struct Param {
+  std::string name;
+  Span span;
+  AttributeKind kind = AttributeKind::int_;
+  Attribute value;
+};
+
+struct SplitRule {
+  std::string name;
+  struct At {
+    std::vector<OpId> ops;
+    std::vector<Expr> when;
+  };
+  std::vector<At> at;
+};
+
+struct CaptureDefaults {
+  std::vector<std::int64_t> sizes;  ///< empty: not stated
+  std::string mode;
+};
+
+struct RuleSet {
+  ContextPtr context;
+  std::vector<ast::File> files;          ///< in load order, used files first; tests are read from here
+  IdVec<RuleId, Rule> rules;             ///< sorted by (source order), rank assigned by name
+  std::map<std::string, Strategy> passes;
+  std::map<std::string, Strategy> pipelines;
+  std::map<std::string, Param> params;
+  std::vector<SplitRule> splits;
+  CaptureDefaults capture;
+  Diagnostics warnings;
+
+  /// Rules a reference means: a rule, `group.*`, `family[*]`, `family[row]`, a family's or group's name. Empty: unknown.
+  [[nodiscard]] std::vector<RuleId> resolve(std::string_view reference) const;
+  /// A pipeline, a pass, or a built-in pass by name.
+  [[nodiscard]] const Strategy* strategy(std::string_view name) const;
+};
+
+/// Parameter values for one run: defaults of the rule set with `-D name=value` put over them. Diagnoses unknown names, kinds.
+Result<Env> bind_params(const RuleSet& rules, const std::vector<std::pair<std::string, std::string>>& definitions);
+
+}  // namespace pw

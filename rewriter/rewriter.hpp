@@ -1,0 +1,56 @@
+// Applies strategies to a graph: deterministic order, escape and convexity checks, dead code removal, journal.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rewriter/journal.hpp"
+#include "rewriter/matcher.hpp"
+
+namespace pw {
+
+struct Limits {
+  std::size_t rewrites = 10'000'000;  ///< a whole run
+};
+enum class StopReason : std::uint8_t { fixpoint, fuel, limit, cycle, interrupted };
+[[nodiscard]] std::string_view name(StopReason reason);
+
+struct RuleStats {
+  std::size_t attempts = 0, matches = 0;
+  std::map<std::string, std::size_t> rejections;  ///< by code
+  double seconds = 0;
+};
+struct PassStats {
+  std::string pass;
+  std::size_t nodes_before = 0, nodes_after = 0, rewrites = 0;
+  double seconds = 0;
+  bool skipped = false;  ///< its `when` was false
+  StopReason stop = StopReason::fixpoint;
+  std::map<std::string, RuleStats> rules;  ///< by full rule name
+};
+struct RewriteReport {
+  Journal journal;
+  std::vector<PassStats> passes;
+  Diagnostics warnings;  ///< rules that never fired, passes that did nothing
+};
+
+struct RewriteOptions {
+  Limits limits;
+  bool verify_each = false;
+  /// Called with the graph before the first pass ("input") and after each top-level pass; for pictures and dumps.
+  std::function<void(const std::string& pass, const Graph& graph)> after_pass;
+};
+
+/// Runs a pipeline, pass or built-in by name on the graph, in place.
+Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline, const Env& params,
+                                   const RewriteOptions& options = {});
+/// Applies one match. Fails with N08, N13 (escape, cycle) if it is not legal; the graph is unchanged then.
+Result<MatchEvent> apply_match(Graph& graph, const RuleSet& rules, const Match& match);
+
+/// Built-in passes.
+std::size_t eliminate_dead(Graph& graph, std::vector<NodeId>* erased = nullptr);
+std::size_t eliminate_common(Graph& graph, std::vector<NodeId>* erased = nullptr);
+
+}  // namespace pw

@@ -1,0 +1,71 @@
+// The plan: token ranges, capture sizes, padding, and one arena of memory slots. Data only; plan.json is its text form.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "splitter/splitter.hpp"
+
+namespace pw {
+
+struct Range {  ///< inclusive
+  std::int64_t begin = 1, end = 1;
+};
+
+struct CaptureSizes {
+  std::vector<std::int64_t> sizes;    ///< ascending
+  std::vector<std::int64_t> padding;  ///< [tokens] → captured size; 0: no tokens; -1: none; up to the largest size
+  /// The captured size for a token count, or -1: runs at its own size, or eagerly.
+  [[nodiscard]] std::int64_t pad(std::int64_t tokens) const;
+};
+
+struct Slot {  ///< one value's place in the arena
+  ValueId value;            ///< of the source graph
+  std::string name;
+  std::size_t first = 0, last = 0;  ///< step (piece) indices in which it is alive, inclusive
+  std::int64_t bytes = 0;           ///< at the range's maximum
+  std::int64_t offset = 0;
+};
+
+struct MemoryPlan {
+  std::vector<Slot> slots;         ///< by value order
+  std::int64_t arena_bytes = 0;    ///< aligned to 256
+  std::int64_t live_bytes = 0;     ///< maximum over steps of live bytes: a lower bound
+  std::int64_t input_bytes = 0, weight_bytes = 0;
+};
+
+struct PlanOptions {
+  std::int64_t max_tokens = 8192;
+  std::vector<std::int64_t> range_ends;      ///< from the user
+  std::vector<std::int64_t> capture_sizes;   ///< empty: defaults
+  std::int64_t max_requests = 256;           ///< for the default sizes
+  std::int64_t size_cap = 512;
+  std::string mode = "piecewise";            ///< none, piecewise
+};
+
+struct Plan {
+  std::string graph;
+  std::string tokens;              ///< name of the token symbol; empty: the graph is static
+  std::vector<Range> ranges;
+  CaptureSizes capture;
+  std::string mode;
+  struct Step {
+    PieceId piece;
+    PieceClassId piece_class;
+    bool captured = false;
+    std::string reason;            ///< why it is not captured, or empty
+  };
+  std::vector<Step> steps;
+  MemoryPlan memory;
+};
+
+/// `1, 2, 4`, 8..<256 by 8, 256..M by 16, with M = min(requests * 2, cap, max_tokens), plus max_tokens where ≤ M.
+std::vector<std::int64_t> default_capture_sizes(std::int64_t max_requests, std::int64_t cap, std::int64_t max_tokens);
+CaptureSizes make_capture_sizes(std::vector<std::int64_t> sizes);
+std::vector<Range> make_ranges(std::vector<std::int64_t> ends, std::int64_t max_tokens);
+Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source, std::int64_t max_tokens);
+Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source, const PlanOptions& options);
+std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces);
+
+}  // namespace pw
