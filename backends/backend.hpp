@@ -1,0 +1,51 @@
+// The compiler interface: a backend turns a piece into an executable. The seam between planning and running.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/tensor.hpp"
+#include "base/diagnostic.hpp"
+#include "graph/graph.hpp"
+
+namespace pw {
+
+/// One sequence's share of a step.
+struct Sequence {
+  std::int64_t id = 0;
+  std::int64_t new_tokens = 0;
+  std::int64_t past = 0;  ///< tokens already in the cache
+};
+struct Step {
+  std::vector<Sequence> sequences;
+  [[nodiscard]] std::int64_t tokens() const;  ///< sum of new tokens: the valid rows
+};
+
+/// What an executable needs to know beyond its tensors.
+struct RunContext {
+  std::map<std::string, std::int64_t, std::less<>> symbols;  ///< the token symbol holds the padded count
+  const Step* step = nullptr;
+  std::int64_t valid = 0;  ///< rows that hold real tokens
+};
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  /// Inputs and outputs in the order of the graph's; outputs are allocated by the caller.
+  virtual Result<std::monostate> run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunContext& context) = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Executable>> compile(const Graph& piece) = 0;
+};
+
+/// All backends built in: eager, interpreter, and cuda where it can run.
+std::vector<std::unique_ptr<Backend>> all_backends();
+
+}  // namespace pw
