@@ -1,5 +1,6 @@
 // The rule library as text inside the program, so that `pwr` needs no files beside it.
-// `path` is relative to `rules/` ("ops/norm.pwr"); entries are sorted by path; the views live as long as the program.
+// `path` is relative to `rules/` ("ops/norm.pwr"); entries are sorted by path; the views live as
+// long as the program.
 #pragma once
 
 #include <span>

@@ -21,7 +21,8 @@ std::string read_file(const fs::path& path) {
 std::vector<std::string> rule_files_on_disk() {
   std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator("rules")) {
-    if (entry.path().extension() == ".pwr") names.push_back(fs::relative(entry.path(), "rules").generic_string());
+    if (entry.path().extension() == ".pwr")
+      names.push_back(fs::relative(entry.path(), "rules").generic_string());
   }
   std::ranges::sort(names);
   return names;
