@@ -1,0 +1,106 @@
+// Exports Attributes and the printing of attribute values.
+#include "graph/attribute.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace pw {
+namespace {
+
+template <class T, class Print>
+std::string print_list(const std::vector<T>& items, const Print& print_item) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < items.size(); ++i) out += (i ? ", " : "") + print_item(items[i]);
+  return out + "]";
+}
+
+}  // namespace
+
+std::string_view name(AttributeKind kind) {
+  switch (kind) {
+    case AttributeKind::int_: return "int";
+    case AttributeKind::float_: return "float";
+    case AttributeKind::bool_: return "bool";
+    case AttributeKind::str: return "str";
+    case AttributeKind::dtype: return "dtype";
+    case AttributeKind::axis: return "axis";
+    case AttributeKind::ints: return "ints";
+    case AttributeKind::dims: return "dims";
+    case AttributeKind::floats: return "floats";
+    case AttributeKind::strs: return "strs";
+  }
+  return "?";
+}
+
+AttributesId Attributes::intern(AttributeList list) {
+  std::sort(list.begin(), list.end(), [&](const auto& a, const auto& b) { return strings_.text(a.first) < strings_.text(b.first); });
+  auto [it, fresh] = ids_.try_emplace(std::move(list));
+  if (fresh) it->second = lists_.push_back(it->first);
+  return it->second;
+}
+
+const Attribute* Attributes::find(AttributesId id, NameId name) const {
+  for (const auto& [key, value] : lists_[id])
+    if (key == name) return &value;
+  return nullptr;
+}
+
+const Attribute* Attributes::find(AttributesId id, std::string_view name) const {
+  NameId key = strings_.find(name);
+  return key.valid() ? find(id, key) : nullptr;
+}
+
+std::string print_real(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  std::string text = fmt::format("{}", value);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+std::string quote(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '\r': out += "\\r"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+          out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        else
+          out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string Attributes::print(const Attribute& value) const {
+  struct Printer {
+    const Dims& dims;
+    std::string operator()(None) const { return "none"; }
+    std::string operator()(bool b) const { return b ? "true" : "false"; }
+    std::string operator()(std::int64_t i) const { return std::to_string(i); }
+    std::string operator()(double x) const { return print_real(x); }
+    std::string operator()(const std::string& s) const { return quote(s); }
+    std::string operator()(DType d) const { return std::string(pw::name(d)); }
+    std::string operator()(DimId d) const { return dims.print(d); }
+    std::string operator()(const std::vector<DimId>& v) const { return print_list(v, [&](DimId d) { return dims.print(d); }); }
+    std::string operator()(const std::vector<double>& v) const { return print_list(v, print_real); }
+    std::string operator()(const std::vector<std::string>& v) const { return print_list(v, [](const std::string& s) { return quote(s); }); }
+  };
+  return std::visit(Printer{dims_}, value);
+}
+
+std::string Attributes::print(AttributesId id) const {
+  const AttributeList& list = lists_[id];
+  if (list.empty()) return "";
+  std::string out = "{";
+  for (std::size_t i = 0; i < list.size(); ++i) out += fmt::format("{}{} = {}", i ? ", " : "", strings_.text(list[i].first), print(list[i].second));
+  return out + "}";
+}
+
+}  // namespace pw

@@ -1,0 +1,57 @@
+// Exports OpTable.
+#include "graph/op.hpp"
+
+namespace pw {
+namespace {
+
+bool same_signature(const Op& a, const Op& b) {
+  if (a.operands.size() != b.operands.size() || a.attributes.size() != b.attributes.size() || a.results.size() != b.results.size()) return false;
+  for (std::size_t i = 0; i < a.operands.size(); ++i)
+    if (a.operands[i].name != b.operands[i].name) return false;
+  for (std::size_t i = 0; i < a.attributes.size(); ++i)
+    if (a.attributes[i].name != b.attributes[i].name || a.attributes[i].kind != b.attributes[i].kind) return false;
+  return a.has_body() == b.has_body();
+}
+
+template <class Decls>
+int index_named(const Decls& decls, std::string_view name) {
+  for (std::size_t i = 0; i < decls.size(); ++i)
+    if (decls[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+}  // namespace
+
+int Op::operand_index(std::string_view operand) const { return index_named(operands, operand); }
+int Op::result_index(std::string_view result) const { return index_named(results, result); }
+const AttributeDecl* Op::attribute(std::string_view attribute_name) const {
+  int i = index_named(attributes, attribute_name);
+  return i < 0 ? nullptr : &attributes[static_cast<std::size_t>(i)];
+}
+
+Result<OpId> OpTable::declare(Op op) {
+  if (OpId known = find(op.name); known.valid()) {
+    if (same_signature(ops_[known], op)) return known;
+    Diagnostic d = error_at(op.span, "PW0203", "op `" + op.name + "` is already declared with another signature",
+                            "ops are declared once; give one of them another name");
+    if (ops_[known].span.valid()) d.secondary.push_back({ops_[known].span, "first declared here"});
+    return fail(std::move(d));
+  }
+  std::string name = op.name;
+  OpId id = ops_.push_back(std::move(op));
+  ids_.emplace(std::move(name), id);
+  return id;
+}
+
+OpId OpTable::find(std::string_view name) const {
+  auto it = ids_.find(name);
+  return it == ids_.end() ? OpId() : it->second;
+}
+
+std::vector<std::string> OpTable::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, id] : ids_) out.push_back(name);
+  return out;
+}
+
+}  // namespace pw
