@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -182,6 +183,7 @@ class Graph {
   IdVec<UseId, Use> uses_;
   std::vector<ValueId> inputs_, outputs_;
   std::unordered_set<std::uint32_t> names_;  // taken names, by NameId; looked up only
+  std::unordered_map<std::uint32_t, std::uint32_t> name_counters_;  // last number tried, by base name
   NodeId head_, tail_, insertion_;
   std::size_t live_ = 0;
   bool recording_ = false;

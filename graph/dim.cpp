@@ -1,0 +1,429 @@
+// Exports Dims, Facts and the three-valued logic.
+#include "graph/dim.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace pw {
+namespace {
+
+using Wide = __int128;
+constexpr int kMaxDepth = 16;          // of quotients inside quotients when bounding
+constexpr std::size_t kMaxTerms = 256; // of one polynomial
+
+std::optional<std::int64_t> narrow(Wide x) {
+  if (x > INT64_MAX || x < INT64_MIN) return std::nullopt;
+  return static_cast<std::int64_t>(x);
+}
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  std::int64_t q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+using Limit = std::optional<Wide>;  // absent: unbounded
+
+struct Interval {
+  Limit min, max;
+};
+
+Limit plus(Limit a, Limit b) { return a && b ? Limit(*a + *b) : std::nullopt; }
+
+Wide clamp_wide(Wide x) {  // keeps products of products inside 128 bits
+  constexpr Wide kCap = Wide(1) << 100;
+  return x > kCap ? kCap : x < -kCap ? -kCap : x;
+}
+
+Interval times(const Interval& a, const Interval& b) {
+  if (a.min && a.max && b.min && b.max) {
+    Wide p[] = {clamp_wide(*a.min) * 1, 0, 0, 0};
+    auto product = [](Wide x, Wide y) {
+      constexpr Wide kSmall = Wide(1) << 62;
+      bool big = x > kSmall || x < -kSmall || y > kSmall || y < -kSmall;
+      if (!big) return x * y;
+      bool negative = (x < 0) != (y < 0);
+      if (x == 0 || y == 0) return Wide(0);
+      return negative ? -(Wide(1) << 100) : (Wide(1) << 100);
+    };
+    p[0] = product(*a.min, *b.min);
+    p[1] = product(*a.min, *b.max);
+    p[2] = product(*a.max, *b.min);
+    p[3] = product(*a.max, *b.max);
+    return {*std::min_element(p, p + 4), *std::max_element(p, p + 4)};
+  }
+  bool a_positive = a.min && *a.min >= 0, b_positive = b.min && *b.min >= 0;
+  if (a_positive && b_positive) return {clamp_wide(*a.min) * clamp_wide(*b.min > (Wide(1) << 20) ? 1 : *b.min), std::nullopt};
+  return {};
+}
+
+Interval scaled(const Interval& a, std::int64_t c) {
+  auto by = [&](Limit x) { return x ? Limit(clamp_wide(*x) > (Wide(1) << 62) || clamp_wide(*x) < -(Wide(1) << 62) ? (((*x > 0) == (c > 0)) ? (Wide(1) << 100) : -(Wide(1) << 100)) : *x * c) : std::nullopt; };
+  return c >= 0 ? Interval{by(a.min), by(a.max)} : Interval{by(a.max), by(a.min)};
+}
+
+Bounds finish(const Interval& i) {
+  Bounds b;
+  if (i.min) b.min = narrow(*i.min);
+  if (i.max) b.max = narrow(*i.max);
+  return b;
+}
+
+Interval widen(const Bounds& b) { return {b.min ? Limit(*b.min) : std::nullopt, b.max ? Limit(*b.max) : std::nullopt}; }
+
+}  // namespace
+
+Truth negate(Truth t) { return t == Truth::yes ? Truth::no : t == Truth::no ? Truth::yes : Truth::unknown; }
+Truth both(Truth a, Truth b) { return std::min(a, b); }
+Truth either(Truth a, Truth b) { return std::max(a, b); }
+
+const SymbolFact* Facts::find(std::string_view name) const {
+  auto it = symbols.find(name);
+  return it == symbols.end() ? nullptr : &it->second;
+}
+
+std::string Facts::tokens() const {
+  for (const auto& [name, fact] : symbols)
+    if (fact.role == "tokens") return name;
+  return {};
+}
+
+Dims::Dims(Strings& strings) : strings_(strings) {}
+
+DimId Dims::intern(Polynomial p) {
+  auto [it, fresh] = ids_.try_emplace(std::move(p));
+  if (fresh) it->second = dims_.push_back(it->first);
+  return it->second;
+}
+
+DimId Dims::intern_checked(std::map<Monomial, std::int64_t> terms) {
+  std::erase_if(terms, [](const auto& term) { return term.second == 0; });
+  if (terms.size() > kMaxTerms) return {};
+  return intern(Polynomial(terms.begin(), terms.end()));
+}
+
+AtomId Dims::atom(Atom a) {
+  auto [it, fresh] = atom_ids_.try_emplace(a);
+  if (fresh) it->second = atoms_.push_back(a);
+  return it->second;
+}
+
+DimId Dims::constant(std::int64_t value) {
+  if (value == 0) return intern({});
+  return intern({{Monomial{}, value}});
+}
+
+DimId Dims::symbol(std::string_view name) {
+  AtomId id = atom({Atom::Kind::symbol, strings_.intern(name), {}, {}});
+  return intern({{Monomial{{id, 1}}, 1}});
+}
+
+DimId Dims::add(DimId a, DimId b) {
+  if (!a || !b) return {};
+  std::map<Monomial, std::int64_t> terms(dims_[a].begin(), dims_[a].end());
+  for (const auto& [m, c] : dims_[b])
+    if (__builtin_add_overflow(terms[m], c, &terms[m])) return {};
+  return intern_checked(std::move(terms));
+}
+
+DimId Dims::sub(DimId a, DimId b) { return add(a, mul(b, constant(-1))); }
+
+DimId Dims::mul(DimId a, DimId b) {
+  if (!a || !b) return {};
+  if (dims_[a].size() * dims_[b].size() > kMaxTerms * 4) return {};
+  std::map<Monomial, std::int64_t> terms;
+  for (const auto& [ma, ca] : dims_[a]) {
+    for (const auto& [mb, cb] : dims_[b]) {
+      std::map<AtomId, std::uint32_t> powers(ma.begin(), ma.end());
+      for (const auto& [x, p] : mb) powers[x] += p;
+      Monomial m(powers.begin(), powers.end());
+      std::int64_t c = 0;
+      if (__builtin_mul_overflow(ca, cb, &c) || __builtin_add_overflow(terms[m], c, &terms[m])) return {};
+    }
+  }
+  return intern_checked(std::move(terms));
+}
+
+namespace {
+
+/// `term / by` when that is a monomial with an integer coefficient.
+template <class Monomial>
+std::optional<std::pair<Monomial, std::int64_t>> quotient(const std::pair<Monomial, std::int64_t>& term, const std::pair<Monomial, std::int64_t>& by) {
+  if (term.second % by.second != 0) return std::nullopt;
+  auto powers = std::map(term.first.begin(), term.first.end());
+  for (const auto& [x, p] : by.first) {
+    auto it = powers.find(x);
+    if (it == powers.end() || it->second < p) return std::nullopt;
+    it->second -= p;
+  }
+  Monomial m;
+  for (const auto& [x, p] : powers)
+    if (p > 0) m.push_back({x, p});
+  return std::pair{m, term.second / by.second};
+}
+
+}  // namespace
+
+/// Splits a = q·b + r with q a polynomial and r the terms that b does not divide; returns (q, whether r is zero).
+std::optional<std::pair<DimId, bool>> Dims::exact_quotient(DimId a, DimId b) {
+  if (dims_[b].size() == 1) {
+    std::map<Monomial, std::int64_t> q;
+    bool exact = true;
+    for (const auto& term : dims_[a]) {
+      if (auto part = quotient<Monomial>(term, dims_[b].front()))
+        q[part->first] += part->second;
+      else
+        exact = false;
+    }
+    return std::pair{intern_checked(std::move(q)), exact};
+  }
+  DimId rest = a, q = constant(0);
+  for (int round = 0; round < 32 && !dims_[rest].empty(); ++round) {  // long division by the leading term
+    auto part = quotient<Monomial>(dims_[rest].back(), dims_[b].back());
+    if (!part) return std::nullopt;
+    DimId piece = intern({*part});
+    q = add(q, piece);
+    rest = sub(rest, mul(piece, b));
+    if (!q || !rest) return std::nullopt;
+  }
+  if (!dims_[rest].empty()) return std::nullopt;
+  return std::pair{q, true};
+}
+
+DimId Dims::div(DimId a, DimId b) {
+  if (!a || !b || dims_[b].empty()) return {};
+  if (auto va = value(a), vb = value(b); va && vb) {
+    if (*va == INT64_MIN && *vb == -1) return {};
+    return constant(floor_div(*va, *vb));
+  }
+  DimId whole = constant(0), rest = a;
+  if (auto q = exact_quotient(a, b)) {
+    if (!q->first) return {};
+    if (q->second) return q->first;
+    whole = q->first;
+    rest = sub(a, mul(whole, b));
+    if (!rest) return {};
+    if (value(rest) && value(b)) return add(whole, constant(floor_div(*value(rest), *value(b))));
+  }
+  AtomId id = atom({Atom::Kind::quotient, {}, rest, b});
+  return add(whole, intern({{Monomial{{id, 1}}, 1}}));
+}
+
+DimId Dims::mod(DimId a, DimId b) {
+  if (!a || !b || dims_[b].empty()) return {};
+  DimId rest = a;
+  if (auto q = exact_quotient(a, b)) {
+    if (!q->first) return {};
+    if (q->second) return constant(0);
+    rest = sub(a, mul(q->first, b));
+    if (!rest) return {};
+  }
+  if (auto va = value(rest), vb = value(b); va && vb) {
+    if (*vb == -1) return constant(0);
+    return constant(*va - *vb * floor_div(*va, *vb));
+  }
+  AtomId id = atom({Atom::Kind::remainder, {}, rest, b});
+  return intern({{Monomial{{id, 1}}, 1}});
+}
+
+std::optional<std::int64_t> Dims::value(DimId id) const {
+  if (!id) return std::nullopt;
+  const Polynomial& p = dims_[id];
+  if (p.empty()) return 0;
+  if (p.size() == 1 && p.front().first.empty()) return p.front().second;
+  return std::nullopt;
+}
+
+bool Dims::is_symbol(DimId id) const {
+  if (!id) return false;
+  const Polynomial& p = dims_[id];
+  return p.size() == 1 && p.front().second == 1 && p.front().first.size() == 1 && p.front().first.front().second == 1 &&
+         atoms_[p.front().first.front().first].kind == Atom::Kind::symbol;
+}
+
+std::string Dims::print(const Monomial& m) const {
+  std::string out;
+  for (const auto& [id, power] : m) {
+    const Atom& a = atoms_[id];
+    std::string text;
+    switch (a.kind) {
+      case Atom::Kind::symbol: text = strings_.text(a.name); break;
+      case Atom::Kind::quotient: text = "((" + print(a.a) + ") // (" + print(a.b) + "))"; break;
+      case Atom::Kind::remainder: text = "((" + print(a.a) + ") % (" + print(a.b) + "))"; break;
+    }
+    for (std::uint32_t i = 0; i < power; ++i) out += (out.empty() ? "" : "*") + text;
+  }
+  return out;
+}
+
+std::string Dims::print(DimId id) const {
+  if (!id) return "<overflow>";
+  const Polynomial& p = dims_[id];
+  if (p.empty()) return "0";
+  std::string out;
+  for (auto it = p.rbegin(); it != p.rend(); ++it) {  // the constant comes last
+    const auto& [m, c] = *it;
+    bool negative = c < 0;
+    std::string sign = out.empty() ? (negative ? "-" : "") : (negative ? " - " : " + ");
+    std::string number = negative ? std::to_string(c).substr(1) : std::to_string(c);
+    std::string monomial = print(m);
+    out += sign + (m.empty() ? number : number == "1" ? monomial : number + "*" + monomial);
+  }
+  return out;
+}
+
+std::vector<std::string> Dims::symbols(DimId id) const {
+  std::vector<std::string> out;
+  if (!id) return out;
+  for (const auto& [m, c] : dims_[id]) {
+    for (const auto& [x, power] : m) {
+      const Atom& a = atoms_[x];
+      if (a.kind == Atom::Kind::symbol) {
+        out.emplace_back(strings_.text(a.name));
+        continue;
+      }
+      for (DimId inner : {a.a, a.b})
+        for (std::string& s : symbols(inner)) out.push_back(std::move(s));
+    }
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+DimId Dims::substitute(DimId id, const std::map<std::string, DimId, std::less<>>& with) {
+  if (!id) return {};
+  Polynomial p = dims_[id];  // copied: interning may move the table
+  DimId sum = constant(0);
+  for (const auto& [m, c] : p) {
+    DimId term = constant(c);
+    for (const auto& [x, power] : m) {
+      Atom a = atoms_[x];
+      DimId factor;
+      if (a.kind == Atom::Kind::symbol) {
+        auto it = with.find(strings_.text(a.name));
+        factor = it == with.end() ? symbol(std::string(strings_.text(a.name))) : it->second;
+      } else {
+        DimId l = substitute(a.a, with), r = substitute(a.b, with);
+        factor = a.kind == Atom::Kind::quotient ? div(l, r) : mod(l, r);
+      }
+      for (std::uint32_t i = 0; i < power; ++i) term = mul(term, factor);
+    }
+    sum = add(sum, term);
+  }
+  return sum;
+}
+
+std::optional<std::int64_t> Dims::evaluate(DimId id, const std::map<std::string, std::int64_t, std::less<>>& with) const {
+  if (!id) return std::nullopt;
+  std::int64_t sum = 0;
+  for (const auto& [m, c] : dims_[id]) {
+    std::int64_t term = c;
+    for (const auto& [x, power] : m) {
+      const Atom& a = atoms_[x];
+      std::int64_t factor = 0;
+      if (a.kind == Atom::Kind::symbol) {
+        auto it = with.find(strings_.text(a.name));
+        if (it == with.end()) return std::nullopt;
+        factor = it->second;
+      } else {
+        auto l = evaluate(a.a, with), r = evaluate(a.b, with);
+        if (!l || !r || *r == 0 || (*l == INT64_MIN && *r == -1)) return std::nullopt;
+        std::int64_t q = floor_div(*l, *r);
+        factor = a.kind == Atom::Kind::quotient ? q : *l - *r * q;
+      }
+      for (std::uint32_t i = 0; i < power; ++i)
+        if (__builtin_mul_overflow(term, factor, &term)) return std::nullopt;
+    }
+    if (__builtin_add_overflow(sum, term, &sum)) return std::nullopt;
+  }
+  return sum;
+}
+
+Bounds Dims::bounds(AtomId id, const Facts& facts, int depth) const {
+  const Atom& a = atoms_[id];
+  if (a.kind == Atom::Kind::symbol) {
+    const SymbolFact* fact = facts.find(strings_.text(a.name));
+    if (!fact) return {1, std::nullopt};  // an extent without facts is at least 1
+    return {fact->min, fact->max};
+  }
+  if (depth > kMaxDepth) return {};
+  Bounds l = bounds(a.a, facts, depth + 1), r = bounds(a.b, facts, depth + 1);
+  if (!r.min || *r.min <= 0) return {};
+  if (a.kind == Atom::Kind::remainder) return {0, r.max ? std::optional(*r.max - 1) : std::nullopt};
+  Bounds out;
+  if (l.min) out.min = *l.min >= 0 ? (r.max ? floor_div(*l.min, *r.max) : 0) : floor_div(*l.min, *r.min);
+  if (l.max) out.max = *l.max >= 0 ? floor_div(*l.max, *r.min) : (r.max ? floor_div(*l.max, *r.max) : -1);
+  return out;
+}
+
+Bounds Dims::bounds(DimId id, const Facts& facts, int depth) const {
+  if (!id) return {};
+  Interval sum{Wide(0), Wide(0)};
+  for (const auto& [m, c] : dims_[id]) {
+    Interval product{Wide(1), Wide(1)};
+    for (const auto& [x, power] : m)
+      for (std::uint32_t i = 0; i < power; ++i) product = times(product, widen(bounds(x, facts, depth)));
+    Interval term = scaled(product, c);
+    sum = {plus(sum.min, term.min), plus(sum.max, term.max)};
+  }
+  return finish(sum);
+}
+
+Bounds Dims::bounds(DimId id, const Facts& facts) const { return bounds(id, facts, 0); }
+
+std::int64_t Dims::known_divisor(DimId id, const Facts& facts) const {
+  if (!id) return 1;
+  std::int64_t divisor = 0;
+  for (const auto& [m, c] : dims_[id]) {
+    std::int64_t term = c == INT64_MIN ? 1 : c < 0 ? -c : c;
+    for (const auto& [x, power] : m) {
+      const Atom& a = atoms_[x];
+      const SymbolFact* fact = a.kind == Atom::Kind::symbol ? facts.find(strings_.text(a.name)) : nullptr;
+      if (fact && fact->multiple > 1 && __builtin_mul_overflow(term, fact->multiple, &term)) return 1;
+    }
+    divisor = std::gcd(divisor, term);
+  }
+  return divisor;  // 0 for the zero polynomial: a multiple of everything
+}
+
+Truth Dims::prove(Compare op, DimId a, DimId b, const Facts& facts) {
+  switch (op) {
+    case Compare::ne: return negate(prove(Compare::eq, a, b, facts));
+    case Compare::gt: return prove(Compare::lt, b, a, facts);
+    case Compare::ge: return negate(prove(Compare::lt, a, b, facts));
+    case Compare::le: return negate(prove(Compare::lt, b, a, facts));
+    case Compare::eq:
+    case Compare::lt: break;
+  }
+  DimId difference = sub(a, b);
+  if (!difference) return Truth::unknown;
+  Bounds d = bounds(difference, facts);
+  if (op == Compare::lt) {
+    if (d.max && *d.max < 0) return Truth::yes;
+    if (d.min && *d.min >= 0) return Truth::no;
+    return Truth::unknown;
+  }
+  if (a == b || (d.min && d.max && *d.min == 0 && *d.max == 0)) return Truth::yes;
+  if ((d.min && *d.min > 0) || (d.max && *d.max < 0)) return Truth::no;
+  // p + c = 0 has no solution when the divisor of p does not divide c.
+  const Polynomial& p = dims_[difference];
+  if (!p.empty() && p.front().first.empty()) {
+    std::int64_t c = p.front().second;
+    std::int64_t g = known_divisor(sub(difference, constant(c)), facts);
+    if (g > 1 && c % g != 0) return Truth::no;
+  }
+  return Truth::unknown;
+}
+
+Truth Dims::divides(DimId b, DimId a, const Facts& facts) {
+  DimId rest = mod(a, b);
+  if (!rest) return Truth::unknown;
+  if (auto v = value(rest)) return *v == 0 ? Truth::yes : Truth::no;
+  auto vb = value(b);
+  if (vb && *vb != 0 && known_divisor(a, facts) % *vb == 0) return Truth::yes;
+  return prove(Compare::eq, rest, constant(0), facts);
+}
+
+}  // namespace pw
