@@ -1,0 +1,209 @@
+// Exports plan_memory: lifetimes on the linear schedule, then offsets by best fit over intervals.
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "splitter/offsets.hpp"
+#include "splitter/plan.hpp"
+
+namespace pw {
+namespace {
+
+struct Sizer {
+  const Graph& graph;
+  std::map<std::string, std::int64_t, std::less<>> symbols;
+
+  [[nodiscard]] tl::unexpected<Diagnostics> refuse(ValueId v, const std::string& reason) const {
+    return fail(error_in("value " + std::string(graph.value_name(v)), "PW0711",
+                         "has no size in bytes: " + reason,
+                         "give the dim a bound, or a stated type to the value"));
+  }
+
+  [[nodiscard]] Result<std::int64_t> bytes(ValueId v) const {
+    const Context& context = graph.context();
+    if (graph.type(v) == Types::unknown()) return refuse(v, "its type is not known");
+    const Type& type = context.types[graph.type(v)];
+    std::int64_t total = size_of(type.dtype);
+    for (const DimId dim : type.shape) {
+      const auto extent = context.dims.evaluate(dim, symbols);
+      if (!extent) return refuse(v, "dim " + context.dims.print(dim) + " has no value");
+      if (*extent < 0) return refuse(v, "dim " + context.dims.print(dim) + " is negative");
+      if (__builtin_mul_overflow(total, *extent, &total))
+        return refuse(v, "it is larger than 2^63 bytes");
+    }
+    if (total > (std::int64_t{1} << 56)) return refuse(v, "it is larger than 2^56 bytes");
+    return total;
+  }
+};
+
+class Planner {
+ public:
+  Planner(const StitchedGraph& stitched, const Graph& graph, Sizer sizer)
+      : stitched_(stitched), graph_(graph), sizer_(std::move(sizer)) {
+    slot_of_.assign(graph.value_bound(), kNone);
+  }
+
+  Result<MemoryPlan> run() {
+    for (std::size_t i = 0; i < stitched_.pieces.size(); ++i)
+      if (auto done = add_piece(i); !done) return forward(done);
+    keep_returned();
+    merge_storage();
+    place();
+    if (auto done = count_inputs(); !done) return forward(done);
+    sort_by_value();
+    return std::move(plan_);
+  }
+
+ private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  using Done = Result<std::monostate>;
+
+  Done add_piece(std::size_t step) {
+    const Piece& piece = stitched_.pieces[PieceId(step)];
+    const std::size_t begin = position_;
+    for (const NodeId n : piece.nodes) {
+      for (const ValueId v : graph_.operands(n))
+        if (v.valid()) extend(v, step, position_);
+      for (std::size_t r = 0; r < graph_.result_count(n); ++r)
+        if (auto done = add_slot(n, r, step); !done) return done;
+      ++position_;
+    }
+    const std::size_t end = position_ == begin ? begin : position_ - 1;
+    for (const ValueId v : piece.outputs) make_crossing(v, begin);
+    for (const ValueId v : piece.inputs) extend(v, step, end);
+    return std::monostate{};
+  }
+
+  Done add_slot(NodeId n, std::size_t r, std::size_t step) {
+    const ValueId v = graph_.result(n, r);
+    if (graph_.op_of(n).name == "constant") return std::monostate{};
+    auto bytes = sizer_.bytes(v);
+    if (!bytes) return forward(bytes);
+    Slot slot;
+    slot.value = v;
+    slot.name = graph_.value_name(v);
+    slot.storage = storage(n, r, v);
+    slot.first = slot.last = step;
+    slot.begin = slot.end = position_;
+    slot.bytes = *bytes;
+    slot_of_[v.index] = plan_.slots.size();
+    plan_.slots.push_back(std::move(slot));
+    return std::monostate{};
+  }
+
+  /// A view, or a result that an op writes into an operand, lives where that operand lives. The
+  /// operand may be an input, which is outside the arena: then the result is too, and the input is
+  /// its storage.
+  [[nodiscard]] ValueId storage(NodeId n, std::size_t r, ValueId v) const {
+    const Op& op = graph_.op_of(n);
+    int from = -1;
+    if (r < op.results.size() && op.results[r].from) from = *op.results[r].from;
+    if (op.traits.view && r == 0 && graph_.operand_count(n) > 0) from = 0;
+    if (from < 0 || static_cast<std::size_t>(from) >= graph_.operand_count(n)) return v;
+    const ValueId operand = graph_.operand(n, static_cast<std::size_t>(from));
+    if (!operand.valid()) return v;
+    if (graph_.is_input(operand)) return operand;
+    const std::size_t slot = slot_of_[operand.index];
+    return slot == kNone ? v : plan_.slots[slot].storage;
+  }
+
+  void extend(ValueId v, std::size_t step, std::size_t position) {
+    if (slot_of_[v.index] == kNone) return;
+    Slot& slot = plan_.slots[slot_of_[v.index]];
+    slot.last = std::max(slot.last, step);
+    slot.end = std::max(slot.end, position);
+  }
+
+  /// Alive in the whole of each piece from the one that makes it: that piece may write it at any
+  /// time.
+  void make_crossing(ValueId v, std::size_t begin) {
+    if (slot_of_[v.index] == kNone) return;
+    Slot& slot = plan_.slots[slot_of_[v.index]];
+    slot.crossing = true;
+    slot.begin = begin;
+    slot.end = std::max(slot.end, position_ - 1);
+  }
+
+  void keep_returned() {
+    if (position_ == 0) return;
+    for (const ValueId v : graph_.outputs()) extend(v, stitched_.pieces.size() - 1, position_ - 1);
+  }
+
+  /// Values that share a place are alive as one.
+  void merge_storage() {
+    for (Slot& slot : plan_.slots) {
+      if (slot.storage == slot.value || graph_.is_input(slot.storage)) continue;
+      Slot& root = plan_.slots[slot_of_[slot.storage.index]];
+      root.begin = std::min(root.begin, slot.begin);
+      root.end = std::max(root.end, slot.end);
+      root.first = std::min(root.first, slot.first);
+      root.last = std::max(root.last, slot.last);
+      root.bytes = std::max(root.bytes, slot.bytes);
+      root.crossing = root.crossing || slot.crossing;
+    }
+  }
+
+  void place() {
+    std::vector<Interval> intervals, crossing;
+    std::vector<std::size_t> owner;
+    for (std::size_t i = 0; i < plan_.slots.size(); ++i) {
+      const Slot& slot = plan_.slots[i];
+      if (slot.storage != slot.value) continue;
+      intervals.push_back({slot.begin, slot.end, align(slot.bytes)});
+      if (slot.crossing) crossing.push_back(intervals.back());
+      owner.push_back(i);
+    }
+    const Placement placement = place_intervals(intervals);
+    for (std::size_t i = 0; i < owner.size(); ++i)
+      plan_.slots[owner[i]].offset = placement.offsets[i];
+    plan_.arena_bytes = placement.total;
+    plan_.live_bytes = peak(intervals);
+    plan_.crossing_bytes = peak(crossing);
+    for (Slot& slot : plan_.slots) {
+      if (slot.storage == slot.value || graph_.is_input(slot.storage)) continue;
+      const Slot& root = plan_.slots[slot_of_[slot.storage.index]];
+      slot.offset = root.offset;
+      slot.begin = root.begin;
+      slot.end = root.end;
+    }
+  }
+
+  Done count_inputs() {
+    for (const ValueId v : graph_.inputs()) {
+      auto bytes = sizer_.bytes(v);
+      if (!bytes) return forward(bytes);
+      switch (graph_.input_kind(v)) {
+        case InputKind::input: plan_.input_bytes += *bytes; break;
+        case InputKind::weight: plan_.weight_bytes += *bytes; break;
+        case InputKind::buffer: plan_.buffer_bytes += *bytes; break;
+      }
+    }
+    return std::monostate{};
+  }
+
+  void sort_by_value() {
+    // What lives in an input has no place in the arena.
+    std::erase_if(plan_.slots, [&](const Slot& slot) { return graph_.is_input(slot.storage); });
+    std::sort(plan_.slots.begin(), plan_.slots.end(),
+              [](const Slot& a, const Slot& b) { return a.value < b.value; });
+  }
+
+  const StitchedGraph& stitched_;
+  const Graph& graph_;
+  Sizer sizer_;
+  MemoryPlan plan_;
+  std::vector<std::size_t> slot_of_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
+                               std::int64_t max_tokens) {
+  Sizer sizer{source, {}};
+  const std::string tokens = source.facts.tokens();
+  for (const auto& [symbol, fact] : source.facts.symbols)
+    sizer.symbols.emplace(symbol, symbol == tokens ? max_tokens : fact.max);
+  return Planner(pieces, source, std::move(sizer)).run();
+}
+
+}  // namespace pw

@@ -1,0 +1,21 @@
+// The canonical form of a piece: what is left when layer names, weights and value names are
+// abstracted. Two pieces of one context are equal if and only if their forms are; the hash is of
+// printed text, so it is the same in every run.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "splitter/splitter.hpp"
+
+namespace pw {
+
+/// Interned ids and value numbers, node by node.
+std::vector<std::uint32_t> canonical_form(const Graph& piece);
+std::uint64_t canonical_hash(const Graph& piece);
+
+/// Fills `classes` and each piece's `piece_class`; with fold off, every piece is a class of its
+/// own.
+void fold_pieces(StitchedGraph& stitched, bool fold);
+
+}  // namespace pw

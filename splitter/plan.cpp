@@ -1,0 +1,145 @@
+// Exports make_plan: checks the graph's symbols and the options, then fills the plan part by part.
+#include "splitter/plan.hpp"
+
+#include <algorithm>
+
+namespace pw {
+namespace {
+
+constexpr std::int64_t kUnbounded = std::int64_t{1}
+                                    << 40;  // what a symbol without a stated maximum has
+constexpr std::int64_t kLargestPadding = std::int64_t{1} << 24;  // the padding table is an array
+
+Diagnostic in_graph(const Graph& graph, std::string code, std::string message, std::string help) {
+  return error_in("graph " + graph.name, code, std::move(message), std::move(help));
+}
+
+/// Every symbol that a type of the graph mentions.
+std::vector<std::string> symbols_in_use(const Graph& graph) {
+  std::vector<bool> seen;
+  std::vector<std::string> symbols;
+  const auto visit = [&](ValueId v) {
+    const TypeId type = graph.type(v);
+    if (type == Types::unknown()) return;
+    if (type.index >= seen.size()) seen.resize(type.index + 1);
+    if (seen[type.index]) return;
+    seen[type.index] = true;
+    for (const DimId dim : graph.context().types[type].shape)
+      for (std::string& symbol : graph.context().dims.symbols(dim))
+        symbols.push_back(std::move(symbol));
+  };
+  for (const ValueId v : graph.inputs()) visit(v);
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
+    for (std::size_t r = 0; r < graph.result_count(n); ++r) visit(graph.result(n, r));
+  std::sort(symbols.begin(), symbols.end());
+  symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
+  return symbols;
+}
+
+/// Fills tokens, max_tokens and bound.
+Result<std::monostate> bind_symbols(const Graph& graph, const PlanOptions& options, Plan& plan) {
+  Diagnostics errors;
+  std::vector<std::string> token_symbols;
+  for (const auto& [symbol, fact] : graph.facts.symbols)
+    if (fact.role == "tokens") token_symbols.push_back(symbol);
+  const std::vector<std::string> used = symbols_in_use(graph);
+  if (token_symbols.size() > 1)
+    errors.push_back(in_graph(
+        graph, "PW0721",
+        "two symbols have the role tokens: " + token_symbols[0] + " and " + token_symbols[1],
+        "a plan has one sized symbol; give the other a maximum instead"));
+  if (token_symbols.empty() && !used.empty())
+    errors.push_back(in_graph(
+        graph, "PW0722", "no symbol has the role tokens, but dim " + used.front() + " is dynamic",
+        "give one symbol the role tokens (on import: --symbol n=…)"));
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  if (!token_symbols.empty()) {
+    plan.tokens = token_symbols.front();
+    plan.max_tokens = std::min(options.max_tokens, graph.facts.symbols.at(plan.tokens).max);
+  }
+  for (const std::string& symbol : used) {
+    if (symbol == plan.tokens) continue;
+    const SymbolFact* fact = graph.facts.find(symbol);
+    if (fact == nullptr || fact->max >= kUnbounded)
+      errors.push_back(in_graph(graph, "PW0723",
+                                "dim " + symbol +
+                                    " is dynamic, is not the tokens symbol, and has "
+                                    "no maximum to be planned at",
+                                "state its maximum in the graph's symbols"));
+    else
+      plan.bound.emplace(symbol, fact->max);
+  }
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  return std::monostate{};
+}
+
+Result<std::monostate> check_numbers(const Graph& graph, const PlanOptions& options,
+                                     const Plan& plan) {
+  Diagnostics errors;
+  const auto require = [&](bool ok, const std::string& what, std::int64_t number,
+                           const std::string& range) {
+    if (!ok)
+      errors.push_back(in_graph(graph, "PW0724",
+                                what + " " + std::to_string(number) + " is not in " + range, ""));
+  };
+  if (options.mode != "none" && options.mode != "piecewise")
+    errors.push_back(in_graph(graph, "PW0725", "no capture mode is called `" + options.mode + "`",
+                              "the modes are none and piecewise"));
+  require(options.max_tokens >= 1, "the token maximum", options.max_tokens, "1..");
+  require(options.max_requests >= 1, "the request maximum", options.max_requests, "1..");
+  require(options.size_cap >= 1 && options.size_cap <= kLargestPadding, "the size cap",
+          options.size_cap, "1.." + std::to_string(kLargestPadding));
+  if (!plan.tokens.empty() && errors.empty()) {
+    const std::string range = "1.." + std::to_string(plan.max_tokens);
+    for (const std::int64_t end : options.range_ends)
+      require(end >= 1 && end <= plan.max_tokens, "range end", end, range);
+    for (const std::int64_t size : options.capture_sizes)
+      require(size >= 1 && size <= std::min(plan.max_tokens, kLargestPadding), "capture size", size,
+              range);
+  }
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  return std::monostate{};
+}
+
+std::vector<Plan::Step> make_steps(const StitchedGraph& stitched, const Graph& graph,
+                                   const std::string& mode) {
+  std::vector<Plan::Step> steps;
+  for (std::size_t i = 0; i < stitched.pieces.size(); ++i) {
+    const Piece& piece = stitched.pieces[PieceId(i)];
+    Plan::Step step{PieceId(i), piece.piece_class, false, ""};
+    if (mode == "none")
+      step.reason = "the mode is none";
+    else if (piece.splitting)
+      step.reason = "holds splitting op " + std::string(graph.op_of(piece.nodes.back()).name);
+    else
+      step.captured = true;
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source,
+                       const PlanOptions& options) {
+  Plan plan;
+  plan.graph = source.name;
+  plan.mode = options.mode;
+  if (auto done = bind_symbols(source, options, plan); !done) return forward(done);
+  if (auto done = check_numbers(source, options, plan); !done) return forward(done);
+  if (!plan.tokens.empty()) {
+    plan.ranges = make_ranges(options.range_ends, plan.max_tokens);
+    if (options.mode != "none")
+      plan.capture = make_capture_sizes(
+          options.capture_sizes.empty()
+              ? default_capture_sizes(options.max_requests, options.size_cap, plan.max_tokens)
+              : options.capture_sizes);
+  }
+  plan.steps = make_steps(pieces, source, options.mode);
+  auto memory = plan_memory(pieces, source, plan.max_tokens);
+  if (!memory) return forward(memory);
+  plan.memory = std::move(*memory);
+  return plan;
+}
+
+}  // namespace pw

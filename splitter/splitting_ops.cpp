@@ -1,0 +1,54 @@
+// Exports splitting_ops: which ops cut a graph, from traits, rules and options.
+#include <set>
+
+#include "splitter/splitter.hpp"
+
+namespace pw {
+namespace {
+
+/// Whether every guard of a `split … when …` clause holds.
+Result<bool> holds(Context& context, const std::vector<Expr>& guards, const Env& params) {
+  for (const Expr& guard : guards) {
+    std::string why;
+    auto truth = evaluate_guard(context, nullptr, guard, params, Facts{}, &why);
+    if (!truth) return forward(truth);
+    if (*truth == Truth::unknown)
+      return fail(guard.span, "PW0701", "whether to split here is not known: " + why,
+                  "a split condition may read params only");
+    if (*truth == Truth::no) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<OpId>> splitting_ops(const ContextPtr& context, const RuleSet* rules,
+                                        const Env& params, const SplitOptions& options) {
+  std::set<OpId> ids;
+  for (std::size_t i = 0; i < context->ops.size(); ++i) {
+    const Op& op = context->ops[OpId(i)];
+    // What the library does not know may not be capturable, so it is never captured.
+    if (op.traits.splitting || op.imported) ids.insert(OpId(i));
+  }
+  if (rules != nullptr) {
+    for (const SplitRule& rule : rules->splits) {
+      for (const SplitRule::At& at : rule.at) {
+        auto applies = holds(*context, at.when, params);
+        if (!applies) return forward(applies);
+        if (*applies) ids.insert(at.ops.begin(), at.ops.end());
+      }
+    }
+  }
+  for (const std::string& name : options.at) {
+    const OpId id = context->ops.find(name);
+    if (!id.valid()) {
+      const std::string near = nearest(name, context->ops.names());
+      return fail(error_in("split at " + name, "PW0702", "no op is called `" + name + "`",
+                           near.empty() ? "" : "did you mean `" + near + "`?"));
+    }
+    ids.insert(id);
+  }
+  return std::vector<OpId>(ids.begin(), ids.end());
+}
+
+}  // namespace pw
