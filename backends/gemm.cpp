@@ -1,0 +1,87 @@
+// Exports matrix products: blocking, conversion, the choice of instruction set.
+#include "backends/gemm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "backends/array.hpp"
+#include "backends/gemm_kernel.hpp"
+#include "backends/parallel.hpp"
+
+namespace pw {
+namespace {
+
+constexpr std::int64_t kDepth = 512, kColumns = 128;
+
+const std::byte* at(const Matrix& m, std::int64_t row, std::int64_t column) {
+  return m.data + (row * m.row_step + column * m.column_step) * size_of(m.dtype);
+}
+
+/// Converts a block to packed row-major.
+template <class Scalar>
+void pack(const Matrix& m, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, Scalar* out) {
+  for (std::int64_t r = 0; r < rows; ++r) load_run(m.dtype, at(m, row + r, column), m.column_step, columns, out + r * columns);
+}
+Matrix transposed(const Matrix& m) { return {m.dtype, m.data, m.columns, m.rows, m.column_step, m.row_step}; }
+
+template <class Scalar>
+using Multiply = void (*)(const BlockProduct<Scalar>&);
+template <class Scalar>
+Multiply<Scalar> best_multiply() {
+#ifdef PW_HAVE_AVX2
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::multiply_block;
+#endif
+  return portable::multiply_block;
+}
+
+/// One depth block of a, packed, times all columns of b.
+template <class Scalar>
+void multiply_depth(const Matrix& b, const Scalar* a, std::int64_t rows, std::int64_t k, std::int64_t depth, Scalar* c) {
+  const bool transpose = b.column_step != 1 && b.row_step == 1;
+  const Multiply<Scalar> multiply = best_multiply<Scalar>();
+  parallel_for(b.columns, kColumns, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Scalar> block(static_cast<std::size_t>(depth * kColumns));
+    for (std::int64_t j = begin; j < end; j += kColumns) {
+      const std::int64_t columns = std::min(kColumns, end - j);
+      if (transpose) {
+        pack(transposed(b), j, columns, k, depth, block.data());
+      } else {
+        pack(b, k, depth, j, columns, block.data());
+      }
+      multiply({a, block.data(), c + j, rows, depth, columns, b.columns, transpose});
+    }
+  });
+}
+
+template <class Scalar>
+void multiply(const Matrix& a, const Matrix& b, Scalar* c) {
+  std::fill(c, c + a.rows * b.columns, Scalar(0));
+  std::vector<Scalar> packed(static_cast<std::size_t>(a.rows * std::min(kDepth, a.columns)));
+  for (std::int64_t k = 0; k < a.columns; k += kDepth) {
+    const std::int64_t depth = std::min(kDepth, a.columns - k);
+    pack(a, 0, a.rows, k, depth, packed.data());
+    multiply_depth(b, packed.data(), a.rows, k, depth, c);
+  }
+}
+
+}  // namespace
+
+void gemm(const Matrix& a, const Matrix& b, float* c) { multiply(a, b, c); }
+void gemm(const Matrix& a, const Matrix& b, double* c) { multiply(a, b, c); }
+
+void gemm_in_order(const Matrix& a, const Matrix& b, float* c) {
+  std::fill(c, c + a.rows * b.columns, 0.0f);
+  std::vector<float> row(static_cast<std::size_t>(b.columns)), column(static_cast<std::size_t>(a.rows));
+  for (std::int64_t k = 0; k < a.columns; ++k) {
+    load_run(b.dtype, at(b, k, 0), b.column_step, b.columns, row.data());
+    load_run(a.dtype, at(a, 0, k), a.row_step, a.rows, column.data());
+    for (std::int64_t i = 0; i < a.rows; ++i) {
+      float* out = c + i * b.columns;
+      const float x = column[static_cast<std::size_t>(i)];
+      for (std::int64_t j = 0; j < b.columns; ++j) out[j] = std::fma(x, row[static_cast<std::size_t>(j)], out[j]);
+    }
+  }
+}
+
+}  // namespace pw

@@ -1,0 +1,27 @@
+// Matrix products of row-major or transposed operands of any dtype, computed in f32 or f64 by Eigen: blocks of `b` are
+// converted as they are needed, so that a large weight is never converted whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "graph/dtype.hpp"
+
+namespace pw {
+
+/// A matrix in memory, steps in elements.
+struct Matrix {
+  DType dtype = DType::f32;
+  const std::byte* data = nullptr;
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t row_step = 0, column_step = 1;
+};
+
+/// c (row-major, a.rows × b.columns) = a · b. Uses the machine's vector instructions and its cores.
+void gemm(const Matrix& a, const Matrix& b, float* c);
+void gemm(const Matrix& a, const Matrix& b, double* c);
+
+/// The same, one fused multiply-add chain an element in ascending k: slow, and the same on every machine.
+void gemm_in_order(const Matrix& a, const Matrix& b, float* c);
+
+}  // namespace pw

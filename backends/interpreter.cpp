@@ -1,0 +1,46 @@
+// Exports the interpreter as a function and as a backend.
+#include "backends/interpreter.hpp"
+
+#include "backends/interpreter_kernels.hpp"
+#include "backends/program.hpp"
+
+namespace pw {
+namespace {
+
+Engine engine_of(Precision precision) {
+  if (precision == Precision::exact) {
+    return {"interpreter", exact_kernels(), [](DType declared) { return is_float(declared) ? DType::f64 : declared; }};
+  }
+  return {"interpreter", single_kernels(), [](DType declared) { return declared; }};
+}
+
+class Interpreter final : public Backend {
+ public:
+  explicit Interpreter(Precision precision) : precision_(precision) {}
+  [[nodiscard]] std::string name() const override { return "interpreter"; }
+  [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override { return compile_program(piece, engine_of(precision_)); }
+
+ private:
+  Precision precision_;
+};
+
+}  // namespace
+
+Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const TensorView> inputs, const RunContext& context, Precision precision) {
+  auto program = Program::make(graph, engine_of(precision));
+  if (!program) return forward(program);
+  std::vector<Tensor> outputs;
+  std::vector<TensorView> views;
+  for (ValueId output : program->graph().outputs()) {
+    auto extents = extents_of(program->graph(), output, context.symbols);
+    if (!extents) return forward(extents);
+    outputs.emplace_back(DType::f64, std::move(*extents));
+    views.push_back(outputs.back().view());
+  }
+  if (auto done = program->run(inputs, views, context); !done) return forward(done);
+  return outputs;
+}
+
+std::unique_ptr<Backend> make_interpreter(Precision precision) { return std::make_unique<Interpreter>(precision); }
+
+}  // namespace pw

@@ -1,0 +1,177 @@
+// Exports the interpreter's pointwise kernels, embedding, and the tables.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+#include "backends/interpreter_kernels.hpp"
+#include "backends/numerics.hpp"
+
+namespace pw {
+
+template <class Real>
+void store_declared(DType declared, const Array& array, std::int64_t offset, std::int64_t step, std::int64_t n, Real* values) {
+  if (declared != array.dtype && (declared == DType::f8e4m3 || declared == DType::f8e5m2)) {
+    for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<Real>(rounded(declared, static_cast<double>(values[i])));
+  }
+  store_run(array.dtype, array.at(offset), step, n, values);
+}
+template void store_declared(DType, const Array&, std::int64_t, std::int64_t, std::int64_t, float*);
+template void store_declared(DType, const Array&, std::int64_t, std::int64_t, std::int64_t, double*);
+template void store_declared(DType, const Array&, std::int64_t, std::int64_t, std::int64_t, std::int64_t*);
+
+namespace {
+
+using Done = Result<std::monostate>;
+constexpr std::int64_t kRun = 512;
+
+template <class T>
+constexpr bool kIntegral = std::is_integral_v<T>;
+
+// The scalar meaning of each primitive; T is float, double, or int64 (integers and b8).
+/// Integers wrap around: computed as unsigned.
+template <class T>
+using Wrapping = std::conditional_t<kIntegral<T>, std::uint64_t, T>;
+struct Add { template <class T> static T of(T a, T b) { return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b)); } };
+struct Sub { template <class T> static T of(T a, T b) { return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b)); } };
+struct Mul { template <class T> static T of(T a, T b) { return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b)); } };
+/// Integers truncate; by zero they give zero.
+struct Div {
+  template <class T> static T of(T a, T b) {
+    if constexpr (kIntegral<T>) {
+      if (b == 0) return 0;
+      return b == -1 ? Sub::of<T>(0, a) : a / b;
+    } else {
+      return a / b;
+    }
+  }
+};
+struct Pow { template <class T> static T of(T a, T b) { return static_cast<T>(std::pow(a, b)); } };
+struct Maximum { template <class T> static T of(T a, T b) { return a != a || a > b ? a : b; } };
+struct Minimum { template <class T> static T of(T a, T b) { return a != a || a < b ? a : b; } };
+struct Eq { template <class T> static T of(T a, T b) { return a == b; } };
+struct Ne { template <class T> static T of(T a, T b) { return a != b; } };
+struct Lt { template <class T> static T of(T a, T b) { return a < b; } };
+struct Le { template <class T> static T of(T a, T b) { return a <= b; } };
+struct Gt { template <class T> static T of(T a, T b) { return a > b; } };
+struct Ge { template <class T> static T of(T a, T b) { return a >= b; } };
+struct And { template <class T> static T of(T a, T b) { return static_cast<T>(static_cast<std::int64_t>(a) & static_cast<std::int64_t>(b)); } };
+struct Or { template <class T> static T of(T a, T b) { return static_cast<T>(static_cast<std::int64_t>(a) | static_cast<std::int64_t>(b)); } };
+struct Neg { template <class T> static T of(T a) { if constexpr (kIntegral<T>) return Sub::of<T>(0, a); else return -a; } };
+struct Abs { template <class T> static T of(T a) { if constexpr (kIntegral<T>) return a < 0 ? Neg::of<T>(a) : a; else return std::abs(a); } };
+struct Not { template <class T> static T of(T a) { return static_cast<T>(~static_cast<std::int64_t>(a)); } };
+struct Sqrt { template <class T> static T of(T a) { return static_cast<T>(std::sqrt(a)); } };
+struct Rsqrt { template <class T> static T of(T a) { return static_cast<T>(1 / std::sqrt(a)); } };
+struct Exp { template <class T> static T of(T a) { return static_cast<T>(std::exp(a)); } };
+struct Log { template <class T> static T of(T a) { return static_cast<T>(std::log(a)); } };
+struct Tanh { template <class T> static T of(T a) { return static_cast<T>(std::tanh(a)); } };
+struct Sin { template <class T> static T of(T a) { return static_cast<T>(std::sin(a)); } };
+struct Cos { template <class T> static T of(T a) { return static_cast<T>(std::cos(a)); } };
+
+/// The dtype a node computes in: the common type of its operands, so that a comparison of integers is exact.
+DType common_dtype(const Call& call, std::size_t first) {
+  DType common = call.operand_dtype(first);
+  bool weak = call.operand_weak(first);
+  for (std::size_t i = first + 1; i < call.operands.size(); ++i) {
+    common = promote(common, weak, call.operand_dtype(i), call.operand_weak(i));
+    weak = weak && call.operand_weak(i);
+  }
+  return common;
+}
+
+template <class T, class F, std::size_t N>
+Done loop(Call& call) {
+  Array& y = call.result();
+  std::vector<Extents> strides;
+  for (const Array* x : call.operands) strides.push_back(broadcast_strides(*x, y.extents));
+  strides.push_back(y.strides);
+  const DType declared = call.result_dtype();
+  T in[N][kRun];
+  for_each_run(y.extents, strides, kRun, [&](const Run& run) {
+    for (std::size_t a = 0; a < N; ++a) load_run(call.operand(a).dtype, call.operand(a).at(run.offsets[a]), run.steps[a], run.length, in[a]);
+    for (std::int64_t i = 0; i < run.length; ++i) {
+      if constexpr (N == 1) in[0][i] = F::template of<T>(in[0][i]);
+      if constexpr (N == 2) in[0][i] = F::template of<T>(in[0][i], in[1][i]);
+      if constexpr (N == 3) in[0][i] = in[0][i] != 0 ? in[1][i] : in[2][i];
+    }
+    store_declared(declared, y, run.offsets[N], run.steps[N], run.length, in[0]);
+  });
+  return Done{};
+}
+
+template <class Real, class F, std::size_t N>
+Done pointwise(Call& call) {
+  const DType common = common_dtype(call, N == 3 ? 1 : 0);
+  if (!is_float(common)) return loop<std::int64_t, F, N>(call);
+  return common == DType::f64 ? loop<double, F, N>(call) : loop<Real, F, N>(call);
+}
+template <class Real, class F>
+Done real_unary(Call& call) {
+  return call.operand_dtype(0) == DType::f64 ? loop<double, F, 1>(call) : loop<Real, F, 1>(call);
+}
+struct Flip { template <class T> static T of(T a) { return a == 0; } };
+template <class Real>
+Done bitwise_not(Call& call) {
+  return call.result_dtype() == DType::b8 ? loop<std::int64_t, Flip, 1>(call) : loop<std::int64_t, Not, 1>(call);
+}
+
+struct Same { template <class T> static T of(T a) { return a; } };
+/// Casts go through double, which holds every value but large i64 exactly; between integers through int64.
+Done cast(Call& call) {
+  const bool integral = !is_float(call.operand_dtype(0)) && !is_float(call.result_dtype());
+  return integral ? loop<std::int64_t, Same, 1>(call) : loop<double, Same, 1>(call);
+}
+
+Done embedding(Call& call) {
+  const Array& table = call.operand(0);
+  const Array ids = contiguous(call.operand(1));
+  Array& y = call.result();
+  const std::int64_t width = table.extents[0] == 0 ? 0 : table.count() / table.extents[0];
+  Array row = table;
+  row.extents.erase(row.extents.begin());
+  row.strides.erase(row.strides.begin());
+  Array target = y;
+  target.extents = row.extents;
+  target.strides = row_major(row.extents);
+  for (std::int64_t i = 0; i < ids.count(); ++i) {
+    const auto id = static_cast<std::int64_t>(load(ids.dtype, ids.data, i));
+    if (id < 0 || id >= table.extents[0]) return fail_call(call, "PW0504", fmt::format("index {} is outside a table of {} rows", id, table.extents[0]));
+    row.data = table.at(id * table.strides[0]);
+    target.data = y.at(i * width);
+    copy(row, target);
+  }
+  return Done{};
+}
+
+template <class Real>
+constexpr KernelEntry kPointwise[] = {
+    {"add", pointwise<Real, Add, 2>}, {"sub", pointwise<Real, Sub, 2>}, {"mul", pointwise<Real, Mul, 2>},
+    {"div", pointwise<Real, Div, 2>}, {"pow", pointwise<Real, Pow, 2>}, {"maximum", pointwise<Real, Maximum, 2>},
+    {"minimum", pointwise<Real, Minimum, 2>}, {"eq", pointwise<Real, Eq, 2>}, {"ne", pointwise<Real, Ne, 2>},
+    {"lt", pointwise<Real, Lt, 2>}, {"le", pointwise<Real, Le, 2>}, {"gt", pointwise<Real, Gt, 2>},
+    {"ge", pointwise<Real, Ge, 2>}, {"bitwise_and", pointwise<Real, And, 2>}, {"bitwise_or", pointwise<Real, Or, 2>},
+    {"bitwise_not", bitwise_not<Real>}, {"select", pointwise<Real, Same, 3>}, {"neg", pointwise<Real, Neg, 1>},
+    {"abs", pointwise<Real, Abs, 1>}, {"sqrt", real_unary<Real, Sqrt>}, {"rsqrt", real_unary<Real, Rsqrt>},
+    {"exp", real_unary<Real, Exp>}, {"log", real_unary<Real, Log>}, {"tanh", real_unary<Real, Tanh>},
+    {"sin", real_unary<Real, Sin>}, {"cos", real_unary<Real, Cos>}, {"cast", cast}, {"embedding", embedding},
+};
+
+template <class Real>
+KernelTable whole_table() {
+  static const std::vector<KernelEntry> table = [] {
+    std::vector<KernelEntry> all;
+    for (KernelTable part : {KernelTable(kPointwise<Real>), interpreter_reductions<Real>(), interpreter_products<Real>()}) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }();
+  return table;
+}
+
+}  // namespace
+
+KernelTable exact_kernels() { return whole_table<double>(); }
+KernelTable single_kernels() { return whole_table<float>(); }
+
+}  // namespace pw

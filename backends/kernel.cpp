@@ -1,0 +1,73 @@
+// Exports what kernels read of their call.
+#include "backends/kernel.hpp"
+
+#include <fmt/format.h>
+
+#include "base/assert.hpp"
+
+namespace pw {
+namespace {
+
+std::int64_t number(const Context& context, const Symbols& symbols, DimId dim) {
+  const auto value = context.dims.evaluate(dim, symbols);
+  PW_ASSERT(value.has_value(), "a symbol without a value in an attribute: " + context.dims.print(dim));
+  return *value;
+}
+
+}  // namespace
+
+DType Call::operand_dtype(std::size_t i) const { return graph.context().types[graph.type(graph.operand(node, i))].dtype; }
+bool Call::operand_weak(std::size_t i) const { return graph.context().types[graph.type(graph.operand(node, i))].shape.empty(); }
+DType Call::result_dtype(std::size_t i) const { return graph.context().types[graph.type(graph.result(node, i))].dtype; }
+
+Array& Call::result(std::size_t i) {
+  results[i] = make_array(storage(result_dtype(i)), extents[i]);
+  return results[i];
+}
+
+std::int64_t Call::integer(std::string_view name, std::int64_t otherwise) const {
+  const Attribute* attribute = graph.attribute(node, name);
+  if (attribute == nullptr) return otherwise;
+  if (const auto* value = std::get_if<std::int64_t>(attribute)) return *value;
+  if (const auto* value = std::get_if<bool>(attribute)) return *value ? 1 : 0;
+  if (const auto* value = std::get_if<DimId>(attribute)) return number(graph.context(), context.symbols, *value);
+  if (const auto* value = std::get_if<double>(attribute)) return static_cast<std::int64_t>(*value);
+  return otherwise;
+}
+
+double Call::real(std::string_view name, double otherwise) const {
+  const Attribute* attribute = graph.attribute(node, name);
+  if (attribute == nullptr) return otherwise;
+  if (const auto* value = std::get_if<double>(attribute)) return *value;
+  return std::holds_alternative<None>(*attribute) ? otherwise : static_cast<double>(integer(name, 0));
+}
+
+Extents Call::dims(std::string_view name) const {
+  Extents values;
+  const Attribute* attribute = graph.attribute(node, name);
+  if (attribute == nullptr) return values;
+  const auto* list = std::get_if<std::vector<DimId>>(attribute);
+  if (list == nullptr) return values;
+  for (DimId dim : *list) values.push_back(number(graph.context(), context.symbols, dim));
+  return values;
+}
+
+std::size_t Call::axis(std::string_view name, std::int64_t otherwise, std::int64_t rank) const {
+  const std::int64_t axis = integer(name, otherwise);
+  PW_ASSERT(axis >= -rank && axis < rank, "an axis is out of range");
+  return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+}
+
+Kernel find_kernel(KernelTable table, std::string_view op) {
+  for (const KernelEntry& entry : table) {
+    if (entry.op == op) return entry.kernel;
+  }
+  return nullptr;
+}
+
+tl::unexpected<Diagnostics> fail_call(const Call& call, std::string_view code, std::string message, std::string help) {
+  const std::string place = fmt::format("graph {} at node {} ({})", call.graph.name, call.graph.node_name(call.node), call.graph.op_of(call.node).name);
+  return fail(error_in(place, code, std::move(message), std::move(help)));
+}
+
+}  // namespace pw

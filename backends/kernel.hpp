@@ -1,0 +1,55 @@
+// One call of a kernel: a primitive or opaque op of a graph, its operands as arrays, its attributes as numbers of this run.
+// A kernel table names every op that an engine can run; layout ops are common to all engines.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/array.hpp"
+#include "backends/backend.hpp"
+
+namespace pw {
+
+using Symbols = std::map<std::string, std::int64_t, std::less<>>;
+
+struct Call {
+  const Graph& graph;
+  NodeId node;
+  const RunContext& context;
+  std::vector<const Array*> operands;  ///< null: absent
+  std::vector<Array> results;          ///< to be filled; see `result`
+  std::vector<Extents> extents;        ///< of the results
+  DType (*storage)(DType);             ///< the dtype an engine stores a declared dtype in
+
+  [[nodiscard]] const Array& operand(std::size_t i) const { return *operands[i]; }
+  [[nodiscard]] DType operand_dtype(std::size_t i) const;  ///< declared
+  [[nodiscard]] bool operand_weak(std::size_t i) const;    ///< rank 0
+  [[nodiscard]] DType result_dtype(std::size_t i = 0) const;
+  /// Fresh memory for result i.
+  Array& result(std::size_t i = 0);
+
+  [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
+  [[nodiscard]] double real(std::string_view name, double otherwise) const;
+  [[nodiscard]] Extents dims(std::string_view name) const;
+  /// An axis, counted from the end when negative.
+  [[nodiscard]] std::size_t axis(std::string_view name, std::int64_t otherwise, std::int64_t rank) const;
+};
+
+using Kernel = Result<std::monostate> (*)(Call&);
+struct KernelEntry {
+  std::string_view op;
+  Kernel kernel;
+};
+using KernelTable = std::span<const KernelEntry>;
+
+/// reshape, transpose, slice, split, expand (views), cat, constant, full, empty, and the collectives on one rank.
+[[nodiscard]] KernelTable layout_kernels();
+/// Null when the table has no such op.
+[[nodiscard]] Kernel find_kernel(KernelTable table, std::string_view op);
+/// A diagnostic of this call: names the node and its op.
+tl::unexpected<Diagnostics> fail_call(const Call& call, std::string_view code, std::string message, std::string help = {});
+
+}  // namespace pw

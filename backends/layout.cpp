@@ -1,0 +1,125 @@
+// Exports the kernels of ops that move or make data and compute nothing; common to all engines.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "backends/kernel.hpp"
+#include "backends/numerics.hpp"
+#include "base/assert.hpp"
+
+namespace pw {
+namespace {
+
+using Done = Result<std::monostate>;
+
+Array view(const Array& of, Extents extents, Extents strides, std::int64_t offset = 0) {
+  return {of.dtype, std::move(extents), std::move(strides), of.at(offset), of.owner};
+}
+
+Done reshape(Call& call) {
+  const Array source = contiguous(call.operand(0));
+  if (source.count() != element_count(call.extents[0])) return fail_call(call, "PW0503", "a reshape changes the number of elements");
+  call.results[0] = view(source, call.extents[0], row_major(call.extents[0]));
+  return Done{};
+}
+
+Done transpose(Call& call) {
+  const Array& x = call.operand(0);
+  Array y = x;
+  const std::size_t a = call.axis("dim0", 0, x.rank()), b = call.axis("dim1", 1, x.rank());
+  std::swap(y.extents[a], y.extents[b]);
+  std::swap(y.strides[a], y.strides[b]);
+  call.results[0] = std::move(y);
+  return Done{};
+}
+
+std::int64_t clamp_index(std::int64_t i, std::int64_t extent) {
+  if (i < 0) i += extent;
+  return i < 0 ? 0 : i > extent ? extent : i;
+}
+
+Done slice(Call& call) {
+  const Array& x = call.operand(0);
+  Array y = x;
+  const std::size_t axis = call.axis("dim", 0, x.rank());
+  const std::int64_t start = clamp_index(call.integer("start", 0), x.extents[axis]);
+  const std::int64_t step = call.integer("step", 1);
+  y.extents = call.extents[0];
+  const std::int64_t last = start + (y.extents[axis] - 1) * step;
+  if (step < 1 || (y.extents[axis] > 0 && last >= x.extents[axis])) return fail_call(call, "PW0503", "a slice reaches beyond its operand");
+  y.data = x.at(start * x.strides[axis]);
+  y.strides[axis] *= step;
+  call.results[0] = std::move(y);
+  return Done{};
+}
+
+Done split(Call& call) {
+  const Array& x = call.operand(0);
+  const std::size_t axis = call.axis("dim", -1, x.rank());
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < call.results.size(); ++i) {
+    call.results[i] = view(x, call.extents[i], x.strides, offset * x.strides[axis]);
+    offset += call.extents[i][axis];
+  }
+  if (offset > x.extents[axis]) return fail_call(call, "PW0503", "the parts of a split are larger than its operand");
+  return Done{};
+}
+
+Done expand(Call& call) {
+  const Array& x = call.operand(0);
+  call.results[0] = view(x, call.extents[0], broadcast_strides(x, call.extents[0]));
+  return Done{};
+}
+
+Done cat(Call& call) {
+  Array& y = call.result();
+  const std::size_t axis = call.axis("dim", 0, y.rank());
+  std::int64_t offset = 0;
+  for (const Array* x : call.operands) {
+    Extents part = y.extents;
+    part[axis] = x->extents[axis];
+    if (part != x->extents || offset + part[axis] > y.extents[axis]) return fail_call(call, "PW0503", "the operands of a cat do not fit its result");
+    copy(*x, view(y, part, y.strides, offset * y.strides[axis]));
+    offset += part[axis];
+  }
+  return Done{};
+}
+
+void fill(const Array& array, double value) {
+  if (array.count() == 0) return;
+  store(array.dtype, array.data, 0, value);
+  const auto size = static_cast<std::size_t>(size_of(array.dtype));
+  for (std::int64_t i = 1; i < array.count(); ++i) std::memcpy(array.at(i), array.data, size);
+}
+
+Done constant(Call& call) {
+  fill(call.result(), call.real("value", 0));
+  return Done{};
+}
+
+Done empty(Call& call) {
+  fill(call.result(), 0);
+  return Done{};
+}
+
+/// A collective on one rank: the operand itself, as long as the group has only this rank.
+Done alone(Call& call) {
+  const std::int64_t world = call.integer("world", 1);
+  if (world != 1) {
+    return fail_call(call, "PW0501", fmt::format("a collective over {} ranks cannot run on one", world), "run it with one rank a process");
+  }
+  call.results[0] = call.operand(0);
+  return Done{};
+}
+
+constexpr KernelEntry kTable[] = {
+    {"reshape", reshape}, {"transpose", transpose}, {"slice", slice}, {"split", split}, {"expand", expand},
+    {"cat", cat}, {"constant", constant}, {"full", constant}, {"empty", empty},
+    {"all_reduce", alone}, {"reduce_scatter", alone}, {"all_gather", alone}, {"shard", alone},
+};
+
+}  // namespace
+
+KernelTable layout_kernels() { return kTable; }
+
+}  // namespace pw

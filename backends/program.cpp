@@ -1,0 +1,143 @@
+// Exports Program: the loop over a graph's nodes.
+#include "backends/program.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "base/assert.hpp"
+#include "graph/build.hpp"
+
+namespace pw {
+
+Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& symbols) {
+  const Context& context = graph.context();
+  const TypeId type = graph.type(value);
+  const std::string place = fmt::format("graph {} at value {}", graph.name, graph.value_name(value));
+  if (type == Types::unknown()) return fail(error_in(place, "PW0502", "the type of this value is not known, so it cannot be computed"));
+  Extents extents;
+  for (DimId dim : context.types[type].shape) {
+    const auto extent = context.dims.evaluate(dim, symbols);
+    if (!extent || *extent < 0) {
+      return fail(error_in(place, "PW0502", fmt::format("dim {} has no value here", context.dims.print(dim)),
+                           fmt::format("give a value for: {}", fmt::join(context.dims.symbols(dim), ", "))));
+    }
+    extents.push_back(*extent);
+  }
+  std::int64_t bytes = 8;
+  for (std::int64_t extent : extents) {
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) return fail(error_in(place, "PW0502", "this value is too large for any memory"));
+  }
+  return extents;
+}
+
+Result<Program> Program::make(const Graph& graph, const Engine& engine) {
+  Program program(graph.compact(), engine);
+  if (auto inlined = inline_bodies(program.graph_); !inlined) return forward(inlined);
+  if (auto chosen = program.choose_kernels(); !chosen) return forward(chosen);
+  program.find_last_uses();
+  return program;
+}
+
+Result<std::monostate> Program::choose_kernels() {
+  Diagnostics missing;
+  std::set<std::string> named;
+  for (NodeId node : graph_.order()) {
+    const std::string& op = graph_.op_of(node).name;
+    Kernel kernel = find_kernel(engine_.kernels, op);
+    if (kernel == nullptr) kernel = find_kernel(layout_kernels(), op);
+    if (kernel == nullptr && named.insert(op).second) {
+      missing.push_back(error_in(fmt::format("graph {} at node {}", graph_.name, graph_.node_name(node)), "PW0501",
+                                 fmt::format("backend {} has no kernel for op {}, and the op has no body", engine_.name, op),
+                                 "give the op a body, or rewrite it to ops that have one"));
+    }
+    instructions_.push_back({node, kernel, {}});
+  }
+  if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
+  return std::monostate{};
+}
+
+void Program::find_last_uses() {
+  std::vector<bool> seen(graph_.value_bound(), false);
+  for (ValueId output : graph_.outputs()) seen[output.index] = true;
+  for (std::size_t i = instructions_.size(); i-- > 0;) {
+    Instruction& instruction = instructions_[i];
+    auto dies_here = [&](ValueId value) {
+      if (!value.valid() || seen[value.index]) return;
+      seen[value.index] = true;
+      instruction.dies.push_back(value);
+    };
+    for (std::size_t r = 0; r < graph_.result_count(instruction.node); ++r) dies_here(graph_.result(instruction.node, r));
+    for (ValueId operand : graph_.operands(instruction.node)) dies_here(operand);
+  }
+}
+
+Result<std::monostate> Program::bind_inputs(std::span<const TensorView> inputs, const RunContext& context, std::vector<Array>& values) const {
+  PW_ASSERT(inputs.size() == graph_.inputs().size(), "as many tensors as the graph has inputs");
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ValueId value = graph_.inputs()[i];
+    auto extents = extents_of(graph_, value, context.symbols);
+    if (!extents) return forward(extents);
+    const DType declared = graph_.context().types[graph_.type(value)].dtype;
+    if (*extents != inputs[i].extents || declared != inputs[i].dtype) {
+      return fail(error_in(fmt::format("graph {} at input {}", graph_.name, graph_.value_name(value)), "PW0503",
+                           fmt::format("a tensor {}[{}] is given for {}", name(inputs[i].dtype), fmt::join(inputs[i].extents, ", "),
+                                       graph_.context().types.print(graph_.type(value)))));
+    }
+    values[value.index] = array_of(inputs[i]);
+  }
+  return std::monostate{};
+}
+
+Result<std::monostate> Program::step(const Instruction& instruction, std::vector<Array>& values, const RunContext& context) const {
+  Call call{graph_, instruction.node, context, {}, {}, {}, engine_.storage};
+  for (ValueId operand : graph_.operands(instruction.node)) {
+    call.operands.push_back(operand.valid() ? &values[operand.index] : nullptr);
+  }
+  for (std::size_t r = 0; r < graph_.result_count(instruction.node); ++r) {
+    auto extents = extents_of(graph_, graph_.result(instruction.node, r), context.symbols);
+    if (!extents) return forward(extents);
+    call.extents.push_back(std::move(*extents));
+  }
+  call.results.resize(call.extents.size());
+  if (auto done = instruction.kernel(call); !done) return forward(done);
+  for (std::size_t r = 0; r < call.results.size(); ++r) {
+    PW_ASSERT(call.results[r].extents == call.extents[r], "the result of a kernel has its declared extents");
+    values[graph_.result(instruction.node, r).index] = std::move(call.results[r]);
+  }
+  for (ValueId dead : instruction.dies) values[dead.index] = Array{};
+  return std::monostate{};
+}
+
+Result<std::monostate> Program::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunContext& context) const {
+  PW_ASSERT(outputs.size() == graph_.outputs().size(), "as many tensors as the graph has outputs");
+  std::vector<Array> values(graph_.value_bound());
+  if (auto bound = bind_inputs(inputs, context, values); !bound) return bound;
+  for (const Instruction& instruction : instructions_) {
+    if (auto done = step(instruction, values, context); !done) return done;
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) copy(values[graph_.outputs()[i].index], array_of(outputs[i]));
+  return std::monostate{};
+}
+
+namespace {
+class ProgramExecutable final : public Executable {
+ public:
+  explicit ProgramExecutable(Program program) : program_(std::move(program)) {}
+  Result<std::monostate> run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunContext& context) override {
+    return program_.run(inputs, outputs, context);
+  }
+
+ private:
+  Program program_;
+};
+}  // namespace
+
+Result<std::unique_ptr<Executable>> compile_program(const Graph& graph, const Engine& engine) {
+  auto program = Program::make(graph, engine);
+  if (!program) return forward(program);
+  return std::make_unique<ProgramExecutable>(std::move(*program));
+}
+
+}  // namespace pw
