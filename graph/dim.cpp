@@ -163,6 +163,21 @@ std::optional<std::pair<Monomial, std::int64_t>> quotient(const std::pair<Monomi
   return std::pair{m, term.second / by.second};
 }
 
+/// The largest term in graded lexicographic order, which multiplication preserves.
+template <class Polynomial>
+const auto& leading(const Polynomial& p) {
+  auto degree = [](const auto& m) { return std::accumulate(m.begin(), m.end(), std::uint64_t{0}, [](std::uint64_t sum, const auto& x) { return sum + x.second; }); };
+  auto less = [&](const auto& a, const auto& b) {
+    if (degree(a.first) != degree(b.first)) return degree(a.first) < degree(b.first);
+    for (std::size_t i = 0; i < a.first.size() && i < b.first.size(); ++i) {
+      if (a.first[i].first != b.first[i].first) return a.first[i].first > b.first[i].first;  // lacks the smaller atom
+      if (a.first[i].second != b.first[i].second) return a.first[i].second < b.first[i].second;
+    }
+    return false;
+  };
+  return *std::max_element(p.begin(), p.end(), less);
+}
+
 }  // namespace
 
 /// Splits a = q·b + r with q a polynomial and r the terms that b does not divide; returns (q, whether r is zero).
@@ -180,7 +195,7 @@ std::optional<std::pair<DimId, bool>> Dims::exact_quotient(DimId a, DimId b) {
   }
   DimId rest = a, q = constant(0);
   for (int round = 0; round < 32 && !dims_[rest].empty(); ++round) {  // long division by the leading term
-    auto part = quotient<Monomial>(dims_[rest].back(), dims_[b].back());
+    auto part = quotient<Monomial>(leading(dims_[rest]), leading(dims_[b]));
     if (!part) return std::nullopt;
     DimId piece = intern({*part});
     q = add(q, piece);
