@@ -1,0 +1,244 @@
+// Exports generate_llama. Types and attributes are inferred once for each distinct call, so that
+// equal layers cost little.
+#include "graph/generate.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/assert.hpp"
+#include "graph/build.hpp"
+
+namespace pw {
+namespace {
+
+constexpr std::int64_t kMostNodes = 1'100'000;
+constexpr std::int64_t kMostNodesPerLayer = 24;
+
+Result<std::monostate> check_options(const LlamaOptions& o) {
+  Diagnostics errors;
+  const auto require = [&](bool ok, const char* option, const std::string& message) {
+    if (!ok) errors.push_back(error_in(std::string("option --") + option, "PW0801", message));
+  };
+  const auto in_range = [&](const char* option, std::int64_t value, std::int64_t most) {
+    require(value >= 1 && value <= most, option,
+            std::to_string(value) + " is not in 1.." + std::to_string(most));
+  };
+  in_range("layers", o.layers, kMostNodes / kMostNodesPerLayer);
+  in_range("hidden", o.hidden, 1 << 20);
+  in_range("heads", o.heads, 1 << 16);
+  in_range("kv-heads", o.kv_heads, 1 << 16);
+  in_range("ffn", o.ffn, 1 << 24);
+  in_range("vocab", o.vocab, 1 << 24);
+  in_range("positions", o.positions, 1 << 24);
+  in_range("max-tokens", o.max_tokens, 1 << 24);
+  in_range("tp", o.tp, 1 << 10);
+  require(o.quant == "none" || o.quant == "fp8", "quant",
+          "`" + o.quant + "` is neither none nor fp8");
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  require(o.hidden % o.heads == 0 && (o.hidden / o.heads) % 2 == 0, "heads",
+          "a head of hidden / heads elements must be whole and even");
+  require(o.heads % o.kv_heads == 0, "kv-heads", "the query heads must be a multiple of it");
+  require(o.heads % o.tp == 0 && o.ffn % o.tp == 0, "tp", "heads and ffn must be multiples of it");
+  require(o.kv_heads % o.tp == 0 || o.tp % o.kv_heads == 0, "tp",
+          "the key heads must be a multiple of it, or it of them");
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  return std::monostate{};
+}
+
+class Llama {
+ public:
+  Llama(const ContextPtr& context, const LlamaOptions& options)
+      : context_(*context),
+        o_(options),
+        graph_(context, "llama"),
+        head_(options.hidden / options.heads),
+        heads_(options.heads / options.tp),
+        kv_heads_(std::max<std::int64_t>(1, options.kv_heads / options.tp)),
+        ffn_(options.ffn / options.tp) {
+    graph_.facts.symbols["n"] = {1, options.max_tokens, 1, "tokens"};
+    tokens_ = context_.dims.symbol("n");
+  }
+
+  Result<Graph> run() {
+    const ValueId ids = graph_.add_input("ids", type(DType::i64, {tokens_}), InputKind::input);
+    positions_ = graph_.add_input("positions", type(DType::i64, {tokens_}), InputKind::input);
+    const ValueId table = weight("embed_w", DType::bf16, {o_.vocab, o_.hidden});
+    cos_sin_ = weight("cos_sin", DType::bf16, {o_.positions, head_});
+    group_ = "embed";
+    ValueId x = call("embedding", {table, ids}, {}, {"embedded"});
+    for (std::int64_t i = 0; i < o_.layers && errors_.empty(); ++i) x = layer(i, x);
+    group_ = "final";
+    prefix_ = "final_";
+    x = normalised(x);
+    graph_.add_output(x);
+    if (!errors_.empty()) return tl::unexpected(std::move(errors_));
+    return std::move(graph_);
+  }
+
+ private:
+  using Given = std::vector<std::pair<std::string_view, Attribute>>;
+
+  ValueId layer(std::int64_t i, ValueId x) {
+    const std::string number = std::to_string(i);
+    prefix_ = "l" + number + "_attn_";
+    group_ = "layers." + number + ".attn";
+    x = attention(normalised(x), "layers." + number + ".attn");
+    prefix_ = "l" + number + "_mlp_";
+    group_ = "layers." + number + ".mlp";
+    return mlp(normalised(x));
+  }
+
+  /// Adds the residual, if there is one yet, keeps the sum as the next residual, and normalises it.
+  ValueId normalised(ValueId x) {
+    residual_ = residual_.valid() ? call("add", {x, residual_}, {}, {"sum"}) : x;
+    const ValueId w = weight("norm_w", DType::bf16, {o_.hidden});
+    return call("rms_norm", {residual_, w}, {{"eps", 1e-5}}, {"normed"});
+  }
+
+  ValueId attention(ValueId x, const std::string& layer_name) {
+    const std::int64_t q_width = heads_ * head_, kv_width = kv_heads_ * head_;
+    const ValueId qkv = product(x, "qkv", o_.hidden, q_width + 2 * kv_width);
+    const NodeId parts = node(
+        "split", {qkv}, {{"dim", std::int64_t{-1}}, {"sizes", dims({q_width, kv_width, kv_width})}},
+        {"q", "k", "v"});
+    if (!parts.valid()) return x;
+    const NodeId turned =
+        node("rotary_embedding",
+             {positions_, graph_.result(parts, 0), graph_.result(parts, 1), cos_sin_},
+             {{"head", head_}, {"neox", true}}, {"qr", "kr"});
+    if (!turned.valid()) return x;
+    const ValueId q = heads_of(graph_.result(turned, 0), heads_, "qh");
+    const ValueId k = heads_of(graph_.result(turned, 1), kv_heads_, "kh");
+    const ValueId v = heads_of(graph_.result(parts, 2), kv_heads_, "vh");
+    const ValueId y =
+        call("unified_attention", {q, k, v, ValueId()}, {{"layer", layer_name}}, {"attended"});
+    const ValueId flat = call("reshape", {y}, {{"shape", Shape{tokens_, dim(q_width)}}}, {"flat"});
+    return reduced(product(flat, "o", q_width, o_.hidden));
+  }
+
+  ValueId mlp(ValueId x) {
+    const ValueId both = product(x, "gate_up", o_.hidden, 2 * ffn_);
+    const NodeId parts =
+        node("split", {both}, {{"dim", std::int64_t{-1}}, {"sizes", dims({ffn_, ffn_})}},
+             {"gate", "up"});
+    if (!parts.valid()) return x;
+    const ValueId gate = call("silu", {graph_.result(parts, 0)}, {}, {"gated"});
+    const ValueId both_halves = call("mul", {gate, graph_.result(parts, 1)}, {}, {"activated"});
+    return reduced(product(both_halves, "down", ffn_, o_.hidden));
+  }
+
+  ValueId heads_of(ValueId x, std::int64_t heads, const char* value) {
+    return call("reshape", {x}, {{"shape", Shape{tokens_, dim(heads), dim(head_)}}}, {value});
+  }
+
+  ValueId product(ValueId x, const std::string& what, std::int64_t from, std::int64_t to) {
+    if (o_.quant == "none") {
+      const ValueId w = weight(what + "_w", DType::bf16, {from, to});
+      return call("mm", {x, w}, {}, {what});
+    }
+    const ValueId w = weight(what + "_w", DType::f8e4m3, {from, to});
+    const ValueId x_scale = weight(what + "_xs", DType::f32, {1});
+    const ValueId w_scale = weight(what + "_ws", DType::f32, {1});
+    const ValueId q = call("static_scaled_fp8_quant", {x, x_scale}, {}, {what + "_q"});
+    return call("scaled_mm", {q, w, x_scale, w_scale}, {{"out", DType::bf16}}, {what});
+  }
+
+  ValueId reduced(ValueId x) {
+    if (o_.tp == 1) return x;
+    return call("all_reduce", {x}, {{"group", std::string("tp")}}, {"reduced"});
+  }
+
+  // ---- nodes
+  ValueId call(std::string_view op, std::vector<ValueId> operands, Given given,
+               std::vector<std::string> results) {
+    const NodeId n = node(op, std::move(operands), std::move(given), std::move(results));
+    return n.valid() ? graph_.result(n)
+                     : positions_;  // after an error any value will do: the graph is not returned
+  }
+
+  NodeId node(std::string_view op, std::vector<ValueId> operands, Given given,
+              std::vector<std::string> results) {
+    const Call* inferred = infer(op, operands, given, results.size());
+    if (inferred == nullptr) return {};
+    NodeSpec spec{inferred->op, std::move(operands), inferred->attributes, {}, "", group_, ""};
+    for (std::size_t i = 0; i < results.size(); ++i)
+      spec.results.push_back({inferred->types[i], prefix_ + results[i]});
+    return graph_.add_node(spec);
+  }
+
+  struct Call {
+    OpId op;
+    AttributesId attributes;
+    std::vector<TypeId> types;
+  };
+  using Key = std::pair<AttributesId, std::vector<std::uint32_t>>;
+
+  /// Null after an error, which is kept.
+  const Call* infer(std::string_view name, const std::vector<ValueId>& operands, const Given& given,
+                    std::size_t results) {
+    if (!errors_.empty()) return nullptr;
+    const OpId op = context_.ops.find(name);
+    if (!op.valid())
+      return refuse(
+          {error_in("graph llama", "PW0802", "no op is called `" + std::string(name) + "`",
+                    "load the op library first")});
+    AttributeList list;
+    for (const auto& [attribute, value] : given)
+      list.emplace_back(context_.strings.intern(attribute), value);
+    std::sort(list.begin(), list.end(), [&](const auto& a, const auto& b) {
+      return context_.strings.text(a.first) < context_.strings.text(b.first);
+    });
+    Key key{context_.attributes.intern(list), {op.index}};
+    std::vector<TypeId> types;
+    for (const ValueId v : operands) {
+      types.push_back(v.valid() ? graph_.type(v) : Types::unknown());
+      key.second.push_back(types.back().index);
+    }
+    const auto known = calls_.find(key);
+    if (known != calls_.end()) return &known->second;
+    auto attributes = complete_attributes(context_, context_.ops[op], std::move(list), types);
+    if (!attributes) return refuse(std::move(attributes.error()));
+    auto inferred = infer_types(context_, op, types, *attributes, static_cast<int>(results));
+    if (!inferred) return refuse(std::move(inferred.error()));
+    PW_ASSERT(inferred->size() == results,
+              "an op has another number of results than the generator");
+    return &calls_.emplace(std::move(key), Call{op, *attributes, std::move(*inferred)})
+                .first->second;
+  }
+
+  const Call* refuse(Diagnostics errors) {
+    errors_ = std::move(errors);
+    return nullptr;
+  }
+
+  // ---- types
+  DimId dim(std::int64_t value) { return context_.dims.constant(value); }
+  Shape dims(std::initializer_list<std::int64_t> values) {
+    Shape shape;
+    for (const std::int64_t value : values) shape.push_back(dim(value));
+    return shape;
+  }
+  TypeId type(DType dtype, const Shape& shape) { return context_.types.get(dtype, shape); }
+  ValueId weight(const std::string& name, DType dtype, std::initializer_list<std::int64_t> shape) {
+    return graph_.add_input(prefix_ + name, type(dtype, dims(shape)), InputKind::weight);
+  }
+
+  Context& context_;
+  const LlamaOptions& o_;
+  Graph graph_;
+  std::int64_t head_, heads_, kv_heads_, ffn_;
+  DimId tokens_;
+  ValueId positions_, cos_sin_, residual_;
+  std::string prefix_, group_;
+  std::map<Key, Call> calls_;
+  Diagnostics errors_;
+};
+
+}  // namespace
+
+Result<Graph> generate_llama(const ContextPtr& context, const LlamaOptions& options) {
+  if (auto ok = check_options(options); !ok) return forward(ok);
+  return Llama(context, options).run();
+}
+
+}  // namespace pw

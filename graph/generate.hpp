@@ -1,0 +1,25 @@
+// Makes graphs of decoders of any size, unfused, for examples, tests and benchmarks. Needs the op
+// library in context.ops.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "graph/graph.hpp"
+
+namespace pw {
+
+struct LlamaOptions {
+  std::int64_t layers = 32, hidden = 4096, heads = 32, kv_heads = 8, ffn = 14336;
+  std::int64_t vocab = 32000, positions = 8192;  ///< rows of the embedding and the rotary table
+  std::int64_t max_tokens = 8192;
+  std::string quant = "none";  ///< none, fp8: static scales before every product
+  std::int64_t tp =
+      1;  ///< tensor-parallel ranks: local widths, and an all_reduce after each sharded product
+};
+
+/// The graph of one rank, from token ids and positions to the last hidden state, over the symbol
+/// `n`. Widths must divide; the graph may have at most about a million nodes.
+Result<Graph> generate_llama(const ContextPtr& context, const LlamaOptions& options);
+
+}  // namespace pw
