@@ -90,14 +90,24 @@ class Planner {
     return std::monostate{};
   }
 
-  /// A view, or a result that an op writes into an operand, lives where that operand lives. The
-  /// operand may be an input, which is outside the arena: then the result is too, and the input is
-  /// its storage.
+  /// Whether result 0 of a view is its operand byte for byte: a slice, a split or a transposition
+  /// is not, and gets a place of its own.
+  [[nodiscard]] bool keeps_bytes(NodeId n) const {
+    const Op& op = graph_.op_of(n);
+    if (!op.traits.view || graph_.operand_count(n) != 1) return false;
+    if (op.name == "reshape") return true;
+    return graph_.attributes(n) == Attributes::empty() &&
+           graph_.type(graph_.operand(n, 0)) == graph_.type(graph_.result(n));
+  }
+
+  /// A plain view, or a result that an op writes into an operand, lives where that operand lives.
+  /// The operand may be an input, which is outside the arena: then the result is too, and the input
+  /// is its storage.
   [[nodiscard]] ValueId storage(NodeId n, std::size_t r, ValueId v) const {
     const Op& op = graph_.op_of(n);
     int from = -1;
     if (r < op.results.size() && op.results[r].from) from = *op.results[r].from;
-    if (op.traits.view && r == 0 && graph_.operand_count(n) > 0) from = 0;
+    if (r == 0 && keeps_bytes(n)) from = 0;
     if (from < 0 || static_cast<std::size_t>(from) >= graph_.operand_count(n)) return v;
     const ValueId operand = graph_.operand(n, static_cast<std::size_t>(from));
     if (!operand.valid()) return v;
