@@ -1,0 +1,261 @@
+"""Writes one JSON file an op of rules/ops with a body: inputs, attributes and the results PyTorch computes on a CPU.
+
+    python3 -m venv env && env/bin/pip install numpy torch
+    env/bin/python tests/vectors/make_vectors.py
+
+Where PyTorch has the op, it computes the result, in f64 and rounded once unless the op's meaning has a rounding point in
+its middle; else a tensor expression does that shares nothing with our bodies (rotary embedding by complex numbers).
+README.md beside this file states the format. The seed is fixed: running it again changes nothing.
+"""
+
+import json
+import pathlib
+
+import torch
+import torch.nn.functional as F
+
+HERE = pathlib.Path(__file__).parent
+NAMES = {
+    torch.bool: "b8", torch.int32: "i32", torch.int64: "i64", torch.float16: "f16", torch.bfloat16: "bf16",
+    torch.float32: "f32", torch.float64: "f64", torch.float8_e4m3fn: "f8e4m3",
+}
+UNSIGNED = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+BF16, F16, F32, F8 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
+
+torch.manual_seed(20240229)
+files = {}
+
+
+def tensor_json(t):
+    t = t.detach().contiguous()
+    size = t.element_size()
+    bits = t.view(torch.uint8) if t.dtype == torch.bool else t.view(UNSIGNED[size])
+    mask = (1 << (8 * size)) - 1
+    text = "".join(format(v & mask, f"0{2 * size}x") for v in bits.flatten().tolist())
+    return {"dtype": NAMES[t.dtype], "shape": list(t.shape), "bits": text}
+
+
+def case(op, name, inputs, outputs, attributes=None):
+    """outputs: (tensor, tolerance) each; a tolerance is a dict of the fields that README.md describes."""
+    files.setdefault(op, []).append({
+        "name": name,
+        "attributes": attributes or {},
+        "inputs": [tensor_json(t) for t in inputs],
+        "outputs": [{**tensor_json(t), **tolerance} for t, tolerance in outputs],
+    })
+
+
+def label(t, *more):
+    return " ".join([NAMES[t.dtype], "x".join(map(str, t.shape)), *more])
+
+
+def rows(dtype, *shape, scale=1.0):
+    """Normal numbers; the first row is zero and the last one has an outlier, where there are rows enough."""
+    x = torch.randn(*shape, dtype=torch.float64) * scale
+    flat = x.view(-1, shape[-1])
+    if flat.shape[0] >= 3:
+        flat[0] = 0
+        flat[-1, -1] = 50 * scale
+    return x.to(dtype)
+
+
+def edges(dtype):
+    """The corners of a pointwise op, as one odd-sized row."""
+    values = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 8.0, -8.0, 20.0, -20.0, 1e-3, -1e-3, 6e4, 1e-7, 2.5, -5.5, 0.1]
+    return torch.tensor(values, dtype=torch.float64).to(dtype)
+
+
+# Relative errors: a result that passed one rounding to T more or less than ours is one or two steps of T off. A scale in
+# f32 that follows values rounded to bf16 or f16 is off by as much: 2**16 and 2**13 steps of f32 a step of theirs.
+ONE, TWO, THREE = {"ulps": 1}, {"ulps": 2}, {"ulps": 3}
+FP8 = {"ulps": 1, "equal": 0.9}
+
+
+def scale_tolerance(dtype):
+    return {"ulps": {BF16: 2 * 2**16, F16: 2 * 2**13, F32: 16}[dtype]}
+
+
+def norm_tolerance(dtype):
+    return {"ulps": 16} if dtype == F32 else THREE
+
+
+def rms(x, w, eps):
+    """By torch where it takes the dtypes, else written out."""
+    if x.dtype == w.dtype:
+        return F.rms_norm(x, (x.shape[-1],), w, eps)
+    y = F.rms_norm(x.double(), (x.shape[-1],), None, eps).to(x.dtype)
+    return (y.double() * w.double()).to(x.dtype)
+
+
+def rms_stored(x, w, eps):
+    """Rounded before and after the weight, as kernels store it that feed a quantisation."""
+    y = F.rms_norm(x.double(), (x.shape[-1],), None, eps).to(x.dtype)
+    return (y.double() * w.double()).to(x.dtype)
+
+
+def quant(x, s):
+    return (x.double() / s.double()).clamp(-448, 448).float().to(F8)
+
+
+def dynamic_quant(x):
+    top = x.double().abs().amax(-1, keepdim=True)
+    s = torch.clamp(top / 448, min=1 / (448 * 512)).float()
+    return quant(x, s), s
+
+
+def silu_mul(gu):
+    g, u = gu.chunk(2, -1)
+    return F.silu(g.double()).to(gu.dtype) * u
+
+
+def pointwise():
+    for dtype in (BF16, F16, F32):
+        for x in (rows(dtype, 5, 33, scale=3), edges(dtype), rows(dtype, 2, 3, 16)):
+            d = x.double()
+            step = {"ulps": 1 if dtype != F32 else 8, "floor": 1e-30}
+            case("silu", label(x), [x], [(F.silu(d).to(dtype), step)])
+            case("gelu", label(x), [x], [(F.gelu(d).to(dtype), {**step, "floor": 1e-5})])
+            case("gelu_tanh", label(x), [x], [(F.gelu(d, approximate="tanh").to(dtype), {**step, "floor": 1e-2})])
+            case("relu", label(x), [x], [(F.relu(x), {})])
+            case("detach", label(x), [x], [(x.detach(), {})])
+            case("clamp", label(x), [x], [(x.clamp(-0.75, 1.5), {})], {"min": -0.75, "max": 1.5})
+            mask = torch.rand(x.shape) < 0.4
+            case("masked_fill", label(x), [x, mask], [(x.masked_fill(mask, 2.5), {})], {"value": 2.5})
+        x = rows(dtype, 6, 40)
+        column = torch.tensor([True, False, True, True, False, False])[:, None]
+        case("masked_fill", label(x, "a mask a row"), [x, column], [(x.masked_fill(column, 0.0), {})], {"value": 0.0})
+    ints = torch.arange(-8, 8, dtype=torch.int64).view(2, 8)
+    case("relu", label(ints), [ints], [(F.relu(ints), {})])
+    case("detach", label(ints), [ints], [(ints, {})])
+
+
+def layout():
+    for dtype, shape, dim, start, end in (
+        (BF16, (4, 40), 1, 0, 24), (BF16, (4, 40), -1, 24, 32), (F16, (6, 8), 0, 2, 6), (F32, (2, 5, 7), 1, 1, 4),
+        (F32, (3, 9), 1, 0, 9), (torch.int64, (4, 4), 0, 3, 4),
+    ):
+        make = (lambda *s: torch.randint(-99, 99, s)) if dtype == torch.int64 else (lambda *s: rows(dtype, *s))
+        x = make(*shape)
+        part = list(shape)
+        part[dim] = end - start
+        src = make(*part)
+        want = torch.slice_scatter(x, src, dim, start, end)
+        case("slice_scatter", label(x, f"[{start}, {end}) of axis {dim}"), [x, src], [(want, {})],
+             {"dim": dim, "start": start, "end": end})
+
+
+def norms():
+    for dtype, wdtype, shape, eps in (
+        (BF16, BF16, (4, 64), 1e-6), (BF16, BF16, (3, 129), 1e-5), (F16, F16, (4, 40), 1e-6), (F32, F32, (5, 33), 1e-6),
+        (BF16, F32, (4, 48), 1e-6), (F16, F16, (2, 3, 24), 1e-5), (BF16, BF16, (7,), 1e-6), (F32, F32, (3, 1), 1e-2),
+    ):
+        x, res = rows(dtype, *shape, scale=2), rows(dtype, *shape)
+        w = (1 + 0.2 * torch.randn(shape[-1], dtype=torch.float64)).to(wdtype)
+        attributes = {"eps": eps}
+        near = norm_tolerance(dtype)
+        r = x + res
+        name = label(x, f"weight {NAMES[wdtype]}")
+        case("rms_norm", name, [x, w], [(rms(x, w, eps), near)], attributes)
+        case("fused_add_rms_norm", name, [x, res, w], [(rms(r, w, eps), near), (r, ONE)], attributes)
+        group = {"group": "tp:0", "eps": eps}
+        case("fused_all_reduce_rms_norm", name, [x, w], [(rms(x, w, eps), near), (x, {})], group)
+        case("fused_all_reduce_add_rms_norm", name, [x, res, w], [(rms(r, w, eps), near), (r, ONE)], group)
+
+
+def quantised_norms():
+    for dtype, wdtype, shape, eps, scale in (
+        (BF16, BF16, (6, 128), 1e-6, 0.02), (BF16, BF16, (3, 333), 1e-5, 1e-3), (F16, F16, (5, 130), 1e-6, 0.05),
+        (F32, F32, (4, 128), 1e-6, 0.01), (BF16, F32, (2, 2, 160), 1e-6, 0.02),
+    ):
+        x, res = rows(dtype, *shape, scale=2), rows(dtype, *shape)
+        w = (1 + 0.2 * torch.randn(shape[-1], dtype=torch.float64)).to(wdtype)
+        s = torch.tensor([scale])
+        r = x + res
+        name = label(x, f"weight {NAMES[wdtype]}")
+        y, z = rms_stored(x, w, eps), rms_stored(r, w, eps)
+        near = scale_tolerance(dtype)
+        e, g = {"eps": eps}, {"group": "tp:0", "eps": eps}
+        static, static_add = [(quant(y, s), FP8)], [(quant(z, s), FP8), (r, ONE)]
+        case("rms_norm_static_fp8_quant", name, [x, w, s], static, e)
+        case("fused_add_rms_norm_static_fp8_quant", name, [x, res, w, s], static_add, e)
+        case("fused_all_reduce_rms_norm_static_fp8_quant", name, [x, w, s], static + [(x, {})], g)
+        case("fused_all_reduce_add_rms_norm_static_fp8_quant", name, [x, res, w, s], static_add, g)
+        (q, t), (p, u) = dynamic_quant(y), dynamic_quant(z)
+        dynamic, dynamic_add = [(q, FP8), (t, near)], [(p, FP8), (u, near), (r, ONE)]
+        case("rms_norm_dynamic_per_token_quant", name, [x, w], dynamic, e)
+        case("fused_add_rms_norm_dynamic_per_token_quant", name, [x, res, w], dynamic_add, e)
+        case("fused_all_reduce_rms_norm_dynamic_per_token_quant", name, [x, w], dynamic + [(x, {})], g)
+        case("fused_all_reduce_add_rms_norm_dynamic_per_token_quant", name, [x, res, w], dynamic_add, g)
+
+
+def quantisations():
+    """On given numbers nothing but the cast rounds, so fp8 results are equal, but for a scale one step of f32 off."""
+    nearly = {"ulps": 1, "equal": 0.99}
+    every = torch.arange(0, 65536, 37, dtype=torch.int32).to(torch.int16).view(BF16)
+    every = every[every.isfinite()]
+    for x, scale in (
+        (rows(BF16, 5, 129), 0.02), (rows(F16, 3, 64, scale=10), 0.004), (rows(F32, 4, 77), 0.25), (every, 1.0),
+        (every * 3, 3.0), (rows(F32, 2, 3, 40), 1e-6), (torch.tensor([float("nan"), 1.0, 464.0, -1e30, 2.0**-10, 0.0]), 1.0),
+    ):
+        s = torch.tensor([scale])
+        case("static_scaled_fp8_quant", label(x, f"scale {scale}"), [x, s], [(quant(x, s), nearly)])
+    for x in (rows(BF16, 5, 129), rows(F16, 3, 64, scale=10), rows(F32, 4, 77, scale=1e-9), rows(F32, 2, 3, 40), rows(BF16, 16)):
+        q, s = dynamic_quant(x)
+        case("dynamic_per_token_fp8_quant", label(x), [x], [(q, nearly), (s, TWO)])
+
+
+def gated():
+    for dtype, shape in ((BF16, (4, 128)), (BF16, (3, 258)), (F16, (5, 80)), (F32, (4, 66)), (BF16, (2, 3, 48)), (F32, (2,))):
+        gu = rows(dtype, *shape, scale=2)
+        y = silu_mul(gu)
+        case("silu_and_mul", label(gu), [gu], [(y, {"ulps": 16 if dtype == F32 else 2})])
+    for dtype, shape, scale in ((BF16, (4, 256), 0.02), (F16, (5, 130), 0.01), (F32, (3, 300), 1e-3), (BF16, (2, 3, 160), 0.05)):
+        gu, s = rows(dtype, *shape, scale=2), torch.tensor([scale])
+        y = silu_mul(gu)
+        q, t = dynamic_quant(y)
+        case("silu_and_mul_quant", label(gu), [gu, s], [(quant(y, s), FP8)])
+        case("silu_and_mul_dynamic_quant", label(gu), [gu], [(q, FP8), (t, scale_tolerance(dtype))])
+
+
+def turned(x, angles, head, neox):
+    """Pairs as complex numbers, multiplied by those of the positions."""
+    pairs = x.double().view(*x.shape[:-1], -1, head)
+    if neox:
+        pairs = torch.stack(pairs.chunk(2, -1), -1)
+    else:
+        pairs = pairs.view(*pairs.shape[:-1], head // 2, 2)
+    out = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * angles.unsqueeze(-2))
+    out = torch.cat(out.unbind(-1), -1) if neox else out.flatten(-2)
+    return out.flatten(-2).to(x.dtype)
+
+
+def rope():
+    for dtype, cache, ids, batch, heads, kv_heads, head in (
+        (BF16, BF16, torch.int64, (5,), 4, 2, 16), (F16, F16, torch.int64, (3,), 3, 1, 64), (F32, F32, torch.int64, (6,), 2, 2, 8),
+        (BF16, F32, torch.int32, (4,), 2, 1, 32), (BF16, BF16, torch.int64, (2, 3), 2, 1, 8), (F32, F32, torch.int64, (1,), 1, 1, 2),
+    ):
+        frequency = 10000.0 ** (-torch.arange(0, head, 2, dtype=torch.float64) / head)
+        angle = torch.arange(32, dtype=torch.float64)[:, None] * frequency
+        cos_sin = torch.cat([angle.cos(), angle.sin()], -1).to(cache)
+        positions = torch.randint(0, 32, batch).to(ids)
+        row = cos_sin[positions.long()].double()
+        unit = torch.complex(*(part.contiguous() for part in row.chunk(2, -1)))
+        q = torch.randn(*batch, heads * head, dtype=torch.float64).to(dtype)
+        k = torch.randn(*batch, kv_heads * head, dtype=torch.float64).to(dtype)
+        near = {"ulps": 4 if dtype == F32 else 1, "floor": 1.0}
+        for neox in (True, False):
+            case("rotary_embedding", label(q, f"head {head}", "neox" if neox else "interleaved"), [positions, q, k, cos_sin],
+                 [(turned(q, unit, head, neox), near), (turned(k, unit, head, neox), near)], {"head": head, "neox": neox})
+
+
+def main():
+    for make in (pointwise, layout, norms, quantised_norms, quantisations, gated, rope):
+        make()
+    for op, cases in files.items():
+        lines = ",\n".join("  " + json.dumps(c, separators=(",", ":")) for c in cases)
+        (HERE / f"{op}.json").write_text(f'{{"op":"{op}","cases":[\n{lines}\n]}}\n')
+    print(f"{len(files)} ops, {sum(map(len, files.values()))} cases")
+
+
+if __name__ == "__main__":
+    main()
