@@ -1,0 +1,86 @@
+// Exports match_at, find_matches, explain: the searches of search.hpp over one anchor or all of them.
+#include "rewriter/matcher.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "rewriter/legality.hpp"
+#include "rewriter/search.hpp"
+
+namespace pw {
+namespace {
+
+Rejection rejection_of(const Failure& failure) {
+  return {failure.code, failure.message, failure.span, failure.at, failure.matched};
+}
+
+std::vector<std::uint64_t> position_of(const Graph& graph, const RuleLayout& layout, const Match& match) {
+  std::vector<std::uint64_t> key{graph.label(own_nodes(graph, layout, match.nodes).front())};
+  for (NodeId n : match.nodes) key.push_back(graph.label(n));
+  return key;
+}
+
+}  // namespace
+
+std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId rule, NodeId anchor, const Env& params, Rejection* why) {
+  RuleLayout layout = lay_out(rules, rule);
+  Env base = starting_env(rules.rules[rule], params);
+  Search search(graph, layout, base, why != nullptr);
+  std::optional<Match> first;
+  search.run(anchor, [&](const Match& match) {
+    first = match;
+    return false;
+  });
+  if (!first && why != nullptr) *why = rejection_of(search.furthest());
+  return first;
+}
+
+std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId rule, const Env& params) {
+  RuleLayout layout = lay_out(rules, rule);
+  Env base = starting_env(rules.rules[rule], params);
+  Search search(graph, layout, base, false);
+  PatternNodeId anchor = anchor_of(rules.rules[rule]);
+  std::vector<std::pair<std::vector<std::uint64_t>, Match>> found;
+  std::set<std::vector<NodeId>> seen;
+  for (NodeId n = graph.first(); anchor.valid() && n.valid(); n = graph.next(n)) {
+    if (graph.op(n) != rules.rules[rule].nodes[anchor].op) continue;
+    search.run(n, [&](const Match& match) {
+      std::vector<NodeId> key = match.nodes;
+      std::sort(key.begin(), key.end());
+      if (seen.insert(std::move(key)).second) found.emplace_back(position_of(graph, layout, match), match);
+      return true;
+    });
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Match> out;
+  for (auto& [key, match] : found) out.push_back(std::move(match));
+  return out;
+}
+
+std::optional<Rejection> explain(const Graph& graph, const RuleSet& rules, RuleId rule, const Env& params) {
+  RuleLayout layout = lay_out(rules, rule);
+  Env base = starting_env(rules.rules[rule], params);
+  PatternNodeId anchor = anchor_of(rules.rules[rule]);
+  if (!anchor.valid()) return std::nullopt;
+  Search search(graph, layout, base, false);
+  Failure best;
+  NodeId best_at;
+  bool matches = false;
+  for (NodeId n = graph.first(); n.valid() && !matches; n = graph.next(n)) {
+    if (graph.op(n) != rules.rules[rule].nodes[anchor].op) continue;
+    search.run(n, [&](const Match&) {
+      matches = true;
+      return false;
+    });
+    const Failure& failure = search.furthest();
+    if (matches || std::pair(failure.matched, failure.gate) <= std::pair(best.matched, best.gate)) continue;
+    best = failure;
+    best_at = n;
+  }
+  if (matches || !best.any()) return std::nullopt;
+  Search talking(graph, layout, base, true);
+  talking.run(best_at, [](const Match&) { return true; });
+  return rejection_of(talking.furthest());
+}
+
+}  // namespace pw

@@ -1,0 +1,174 @@
+// Exports Search: the walk from the anchor along the pattern, and the gates of op and arity.
+#include "rewriter/search.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace pw {
+
+Search::Search(const Graph& graph, const RuleLayout& layout, const Env& base, bool explain)
+    : graph_(graph), layout_(layout), rule_(*layout.rule), base_(base), explain_(explain) {}
+
+void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) {
+  failure_ = {};
+  seen_.clear();
+  found_ = &found;
+  State state;
+  if (!layout_.connected() || layout_.steps.empty()) {
+    reject(state, "N01", rule_.name_span, anchor, [] { return std::string("the pattern is not connected"); });
+    return;
+  }
+  if (!check_op(layout_.steps[0], anchor, state)) return;
+  state.nodes.resize(rule_.nodes.size());
+  state.values.resize(rule_.values.size());
+  state.bound.resize(rule_.values.size(), Bound::no);
+  state.env = base_;
+  try_node(0, anchor, state);
+}
+
+/// True: go on with other choices. False: the caller has what it wanted.
+bool Search::extend(std::size_t index, State& state) {
+  if (index == layout_.steps.size()) return finish(state);
+  const Step& step = layout_.steps[index];
+  if (step.from == Step::From::producer) {
+    ValueId value = state.values[step.via];
+    NodeId node = value.valid() ? graph_.producer(value) : NodeId();
+    if (!node.valid()) {
+      const PatternNode& wanted = rule_.nodes[step.node];
+      reject(state, "N01", wanted.span, state.nodes[step.neighbour], [&] {
+        return fmt::format("{} is an input of the graph, not a result of `{}`", shown(step.via, value), context().ops[wanted.op].name);
+      });
+      return true;
+    }
+    return try_node(index, node, state);
+  }
+  std::vector<NodeId> users = users_to_try(step, state);
+  if (users.empty()) {
+    const PatternNode& wanted = rule_.nodes[step.node];
+    PatternValueId via = wanted.operands[static_cast<std::size_t>(step.connectors.front())];
+    ValueId value = state.values[via];
+    NodeId at = value.valid() ? graph_.producer(value) : NodeId();
+    reject(state, "N01", wanted.span, at.valid() ? at : state.nodes[layout_.steps[0].node], [&] {
+      std::string what = value.valid() ? shown(via, value) : "none";
+      return fmt::format("{} has no user that is `{}`", what, context().ops[wanted.op].name);
+    });
+    return true;
+  }
+  for (NodeId user : users)
+    if (!try_node(index, user, state)) return false;
+  return true;
+}
+
+/// Users, with the right op, of that bound operand which has the fewest.
+std::vector<NodeId> Search::users_to_try(const Step& step, const State& state) const {
+  const PatternNode& node = rule_.nodes[step.node];
+  ValueId connector;
+  for (int slot : step.connectors) {
+    ValueId v = state.values[node.operands[static_cast<std::size_t>(slot)]];
+    if (v.valid() && (!connector.valid() || graph_.use_count(v) < graph_.use_count(connector))) connector = v;
+  }
+  std::vector<NodeId> out;
+  if (!connector.valid()) return out;
+  for (UseId u = graph_.first_use(connector); u.valid(); u = graph_.next_use(u))
+    if (graph_.op(graph_.user(u)) == node.op) out.push_back(graph_.user(u));
+  std::sort(out.begin(), out.end(), [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); });
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+bool Search::try_node(std::size_t index, NodeId node, const State& before) {
+  const Step& step = layout_.steps[index];
+  const PatternNode& pattern = rule_.nodes[step.node];
+  State start = before;
+  start.gate = 0;
+  if (!check_op(step, node, start)) return true;
+  for (std::size_t i = 0; i < index; ++i)
+    if (start.nodes[layout_.steps[i].node] == node) {
+      reject(start, "N07", pattern.span, node, [&] { return fmt::format("{} is matched already by another node of the pattern", shown(node)); });
+      return true;
+    }
+  ++start.gate;
+  if (!check_arity(step.node, node, start)) return true;
+  start.nodes[step.node] = node;
+  bool commutes = context().ops[pattern.op].traits.commutative && graph_.operand_count(node) >= 2 && pattern.operands.size() >= 2 &&
+                  pattern.operands[0] != pattern.operands[1] && graph_.operand(node, 0) != graph_.operand(node, 1);
+  for (int swapped = 0; swapped <= (commutes ? 1 : 0); ++swapped) {
+    State state = start;
+    if (!bind_operands(step.node, node, swapped == 1, state)) continue;
+    if (!match_attributes(step.node, node, state)) continue;
+    bool fits = true;
+    for (PatternValueId v : pattern.operands) fits = fits && check_types(v, node, state);
+    if (!fits || !bind_results(step.node, node, state)) continue;
+    ++state.matched;
+    state.gate = 0;
+    if (!extend(index + 1, state)) return false;
+  }
+  return true;
+}
+
+bool Search::check_op(const Step& step, NodeId node, State& state) {
+  const PatternNode& pattern = rule_.nodes[step.node];
+  if (graph_.op(node) == pattern.op) return ++state.gate, true;
+  const std::string& wanted = context().ops[pattern.op].name;
+  if (step.from == Step::From::producer) {
+    NodeId reader = state.nodes[step.neighbour];
+    for (std::size_t i = 0; i < graph_.operand_count(reader); ++i) {
+      ValueId v = graph_.operand(reader, i);
+      if (!v.valid() || v == state.values[step.via] || graph_.is_input(v)) continue;
+      if (graph_.op(graph_.producer(v)) != pattern.op) continue;
+      return reject(state, "N03", pattern.span, reader, [&] {
+        return fmt::format("{} has the `{}` as operand {}, the pattern as operand {}; `{}` is not commutative there", shown(reader), wanted, i,
+                           step.operand, graph_.op_of(reader).name);
+      });
+    }
+  }
+  return reject(state, "N01", pattern.span, node, [&] { return fmt::format("{} is not `{}`", shown(node), wanted); });
+}
+
+bool Search::check_arity(PatternNodeId id, NodeId node, State& state) {
+  const PatternNode& pattern = rule_.nodes[id];
+  if (graph_.result_count(node) != pattern.results.size())
+    return reject(state, "N02", pattern.span, node, [&] {
+      return fmt::format("{} has {} results, the pattern {}", shown(node), graph_.result_count(node), pattern.results.size());
+    });
+  // A trailing operand that is left out means none.
+  std::size_t both = std::min(graph_.operand_count(node), pattern.operands.size());
+  bool fits = true;
+  for (std::size_t i = both; i < graph_.operand_count(node); ++i) fits = fits && !graph_.operand(node, i).valid();
+  for (std::size_t i = both; i < pattern.operands.size(); ++i) {
+    const PatternValue& v = rule_.values[pattern.operands[i]];
+    fits = fits && (v.literal_none || v.optional);
+  }
+  if (fits) return ++state.gate, true;
+  return reject(state, "N02", pattern.span, node, [&] {
+    return fmt::format("{} has {} operands, the pattern {}", shown(node), graph_.operand_count(node), pattern.operands.size());
+  });
+}
+
+bool Search::finish(State& state) {
+  if (!run_deferred(state) || !check_closed(state) || !check_where(state) || !check_convex(state)) return true;
+  std::vector<NodeId> key = state.nodes.raw();
+  std::sort(key.begin(), key.end());
+  if (!seen_.insert(std::move(key)).second) return true;
+  Match match;
+  match.rule = layout_.id;
+  match.nodes = state.nodes.raw();
+  match.env = state.env;
+  return (*found_)(match);
+}
+
+bool Search::reject(const State& state, const char* code, Span span, NodeId at, const Text& text) {
+  if (std::pair(state.matched, state.gate) <= std::pair(failure_.matched, failure_.gate)) return false;
+  failure_ = {state.matched, state.gate, code, explain_ ? text() : std::string(), span, at};
+  return false;
+}
+
+std::string Search::shown(PatternValueId id, ValueId value) const {
+  const std::string& name = rule_.values[id].name;
+  if (!name.empty() && name != "_") return name;
+  return value.valid() ? fmt::format("%{}", graph_.value_name(value)) : std::string("none");
+}
+
+std::string Search::shown(NodeId node) const { return fmt::format("%{} ({})", graph_.node_name(node), graph_.op_of(node).name); }
+
+}  // namespace pw

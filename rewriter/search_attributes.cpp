@@ -1,0 +1,227 @@
+// Exports Search's gates on attributes: what is written must fit, what is not written must hold its default, and what needs a
+// variable that is not bound yet waits.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "graph/text.hpp"
+#include "rewriter/search.hpp"
+
+namespace pw {
+namespace {
+
+std::optional<double> as_number(const Attribute& value) {
+  if (const auto* b = std::get_if<bool>(&value)) return *b ? 1.0 : 0.0;
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+  if (const auto* d = std::get_if<double>(&value)) return *d;
+  return std::nullopt;
+}
+
+bool is_known(const std::string& path, const Env& env) {
+  if (env.contains(path) || dtype_named(path)) return true;
+  std::size_t dot = path.find('.');
+  return dot != std::string::npos && env.contains(path.substr(0, dot));
+}
+
+void collect_unbound(const Expr& expr, const Env& env, std::set<std::string>& out) {
+  bool variable = expr.kind == Expr::Kind::path || expr.kind == Expr::Kind::star;
+  if (variable && !is_known(expr.text, env)) out.insert(expr.text);
+  for (const Expr& arg : expr.args) collect_unbound(arg, env, out);
+}
+
+Attribute dim_attribute(const Dims& dims, DimId dim) {
+  if (std::optional<std::int64_t> value = dims.value(dim)) return *value;
+  return dim;
+}
+
+/// Integers may be written exactly beyond 2^53, so they are compared as such when both sides are.
+bool same_number(const Attribute& a, const Attribute& b) {
+  const auto* i = std::get_if<std::int64_t>(&a);
+  const auto* j = std::get_if<std::int64_t>(&b);
+  return i && j ? *i == *j : *as_number(a) == *as_number(b);
+}
+
+}  // namespace
+
+std::set<std::string> unbound_names(const Expr& expr, const Env& env) {
+  std::set<std::string> out;
+  collect_unbound(expr, env, out);
+  return out;
+}
+
+bool all_bound(const Expr& expr, const Env& env) { return unbound_names(expr, env).empty(); }
+
+std::optional<Attribute> as_attribute(Context& context, const Binding& binding) {
+  if (const auto* attribute = std::get_if<Attribute>(&binding)) {
+    if (const auto* dim = std::get_if<DimId>(attribute)) return dim_attribute(context.dims, *dim);
+    return *attribute;
+  }
+  if (const auto* dtype = std::get_if<DTypeBinding>(&binding)) return Attribute(dtype->dtype);
+  if (const auto* dim = std::get_if<DimId>(&binding)) return dim_attribute(context.dims, *dim);
+  if (const auto* shape = std::get_if<Shape>(&binding)) return Attribute(*shape);
+  return std::nullopt;
+}
+
+bool same_attribute(const Attribute& a, const Attribute& b) {
+  if (as_number(a) && as_number(b)) return same_number(a, b);
+  if (const auto* x = std::get_if<std::vector<double>>(&a))
+    if (const auto* y = std::get_if<std::vector<double>>(&b)) return *x == *y;
+  return a == b;
+}
+
+bool Search::match_attributes(PatternNodeId id, NodeId node, State& state) {
+  const PatternNode& pattern = rule_.nodes[id];
+  for (std::size_t i = 0; i < pattern.attributes.size(); ++i)
+    if (!match_written(id, i, node, state, false)) return false;
+  ++state.gate;
+  if (pattern.open) return true;
+  const Op& op = graph_.op_of(node);
+  ValueId first = graph_.operand_count(node) > 0 ? graph_.operand(node, 0) : ValueId();
+  for (const auto& [name_id, value] : context().attributes[graph_.attributes(node)]) {
+    std::string_view attribute = context().strings.text(name_id);
+    auto written = [&](const PatternAttribute& a) { return a.name == attribute; };
+    if (std::any_of(pattern.attributes.begin(), pattern.attributes.end(), written)) continue;
+    const AttributeDecl* decl = op.attribute(attribute);
+    Attribute expected = decl && decl->default_value ? *decl->default_value : Attribute(None{});
+    const auto* axis = std::get_if<std::int64_t>(&expected);
+    if (decl && decl->kind == AttributeKind::axis && axis && *axis < 0 && first.valid() && graph_.type(first) != Types::unknown())
+      expected = *axis + static_cast<std::int64_t>(context().types[graph_.type(first)].shape.size());
+    if (decl && decl->default_value && same_attribute(expected, value)) continue;
+    return reject(state, "N04", pattern.span, node, [&] {
+      if (!decl || !decl->default_value)
+        return fmt::format("`{}` of {} is {}, and the pattern does not write it", attribute, shown(node), context().attributes.print(value));
+      return fmt::format("`{}` of {} is {}; not written in the pattern, it must be its default, {}", attribute, shown(node),
+                         context().attributes.print(value), context().attributes.print(expected));
+    });
+  }
+  ++state.gate;
+  return true;
+}
+
+bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, State& state, bool last) {
+  const PatternAttribute& wanted = rule_.nodes[id].attributes[index];
+  const AttributeDecl* decl = graph_.op_of(node).attribute(wanted.name);
+  const Attribute* found = graph_.attribute(node, wanted.name);
+  Attribute value = found ? *found : decl && decl->default_value ? *decl->default_value : Attribute(None{});
+  ValueId first = graph_.operand_count(node) > 0 ? graph_.operand(node, 0) : ValueId();
+  bool typed = first.valid() && graph_.type(first) != Types::unknown();
+  int rank = typed ? static_cast<int>(context().types[graph_.type(first)].shape.size()) : 0;
+  std::string expected;
+  switch (fit(wanted.value, value, decl ? decl->kind : AttributeKind::int_, rank, state, &expected)) {
+    case Fit::yes: return ++state.gate, true;
+    case Fit::later:
+      if (!last) return state.deferred.push_back({id, index, {}, 0}), true;
+      return reject(state, "N04", wanted.span, node, [&] {
+        return fmt::format("`{}` of {}: `{}` is not bound", wanted.name, shown(node), *unbound_names(wanted.value, state.env).begin());
+      });
+    case Fit::conflict:
+      return reject(state, "N07", wanted.span, node, [&] {
+        return fmt::format("`{}` of {} is {}, but `{}` is {} already", wanted.name, shown(node), context().attributes.print(value),
+                           print(wanted.value), expected);
+      });
+    case Fit::no: break;
+  }
+  return reject(state, "N04", wanted.span, node, [&] {
+    std::string text = fmt::format("`{}` of {} is {}, not {}", wanted.name, shown(node), context().attributes.print(value), print(wanted.value));
+    return expected.empty() || expected == print(wanted.value) ? text : text + " = " + expected;
+  });
+}
+
+Search::Fit Search::fit(const Expr& expr, const Attribute& value, AttributeKind kind, int rank, State& state, std::string* expected) {
+  bool variable = expr.kind == Expr::Kind::path && !dtype_named(expr.text);
+  if (variable && expr.text == "_") return Fit::yes;
+  if (variable && expr.text.find('.') == std::string::npos) {
+    auto held = state.env.find(expr.text);
+    bool axis = kind == AttributeKind::axis && held != state.env.end();
+    if (!axis) return fit_name(expr.text, value, state, expected);
+  }
+  const auto* dims = std::get_if<std::vector<DimId>>(&value);
+  if (dims && expr.kind == Expr::Kind::list) return fit_list(expr, *dims, state, expected);
+  std::set<std::string> unbound = unbound_names(expr, state.env);
+  if (unbound.size() > 1) return Fit::later;
+  if (unbound.size() == 1) {  // one unknown: a dim expression can be solved for it
+    DimId dim;
+    if (const auto* i = std::get_if<std::int64_t>(&value)) dim = context().dims.constant(*i);
+    if (const auto* d = std::get_if<DimId>(&value)) dim = *d;
+    if (!dim.valid() || expr.kind == Expr::Kind::call) return Fit::later;
+    Expr list;
+    list.args = {expr};
+    return fit_list(list, {dim}, state, expected);
+  }
+  Result<Attribute> result = evaluate(context(), &graph_, expr, state.env);
+  if (!result) return Fit::no;
+  const auto* axis = std::get_if<std::int64_t>(&*result);
+  if (kind == AttributeKind::axis && axis && *axis < 0) *result = *axis + rank;
+  if (same_attribute(*result, value)) return Fit::yes;
+  *expected = context().attributes.print(*result);
+  return variable ? Fit::conflict : Fit::no;
+}
+
+/// Elements that are plain names bind one by one; what is left, sequences and sums, is unified as a shape is.
+Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, State& state, std::string* expected) {
+  bool sequence = std::any_of(expr.args.begin(), expr.args.end(), [](const Expr& e) { return e.kind == Expr::Kind::star; });
+  if (!sequence && expr.args.size() != dims.size()) return Fit::no;
+  TypeExpr shape;
+  shape.any_shape = false;
+  for (const Expr& element : expr.args) {
+    if (element.kind != Expr::Kind::star && unbound_names(element, state.env).size() > 1) return Fit::later;
+    shape.dims.push_back(element);
+  }
+  Env before = state.env;
+  for (std::size_t i = 0; !sequence && i < dims.size(); ++i) {
+    const Expr& element = expr.args[i];
+    if (element.kind != Expr::Kind::path || element.text == "_" || element.text.find('.') != std::string::npos) continue;
+    if (state.env.contains(element.text)) continue;
+    state.env.insert_or_assign(element.text, Binding(dims[i]));
+  }
+  // An integer captured elsewhere stands for the constant dim here.
+  for (auto& [name, binding] : state.env)
+    if (const auto* attribute = std::get_if<Attribute>(&binding))
+      if (const auto* number = std::get_if<std::int64_t>(attribute))
+        if (layout_.kinds.contains(name)) binding = context().dims.constant(*number);
+  if (unify(context(), shape, context().types.get(DType::f32, dims), state.env)) return Fit::yes;
+  state.env = std::move(before);
+  for (const Expr& element : expr.args)
+    if (element.kind == Expr::Kind::path)
+      if (auto held = state.env.find(element.text); held != state.env.end())
+        if (std::optional<Attribute> known = as_attribute(context(), held->second))
+          *expected += (expected->empty() ? element.text : ", " + element.text) + " = " + context().attributes.print(*known);
+  return Fit::no;
+}
+
+Search::Fit Search::fit_name(const std::string& name, const Attribute& value, State& state, std::string* expected) {
+  auto held = state.env.find(name);
+  if (held != state.env.end()) {
+    std::optional<Attribute> known = as_attribute(context(), held->second);
+    if (known && same_attribute(*known, value)) return Fit::yes;
+    *expected = known ? context().attributes.print(*known) : std::string("a value");
+    return Fit::conflict;
+  }
+  Binding binding = value;
+  auto kind = layout_.kinds.find(name);
+  if (const auto* dim = std::get_if<DimId>(&value)) binding = *dim;
+  if (kind != layout_.kinds.end()) {
+    if (const auto* number = std::get_if<std::int64_t>(&value); number && kind->second == VariableKind::dim) binding = context().dims.constant(*number);
+    if (const auto* dtype = std::get_if<DType>(&value); dtype && kind->second == VariableKind::dtype) binding = DTypeBinding{*dtype, false};
+    if (const auto* shape = std::get_if<std::vector<DimId>>(&value); shape && kind->second == VariableKind::sequence) binding = Shape(*shape);
+  }
+  state.env.emplace(name, std::move(binding));
+  return Fit::yes;
+}
+
+bool Search::run_deferred(State& state) {
+  std::vector<Deferred> waiting;
+  for (bool last = false; !state.deferred.empty();) {
+    waiting.swap(state.deferred);
+    state.deferred.clear();
+    for (const Deferred& d : waiting) {
+      bool fits = d.node.valid() ? match_written(d.node, d.attribute, state.nodes[d.node], state, last)
+                                 : check_type(d.value, d.type, state.nodes[layout_.steps[0].node], state, last);
+      if (!fits) return false;
+    }
+    last = state.deferred.size() == waiting.size();  // nothing moved: the next round is the last one
+  }
+  ++state.gate;
+  return true;
+}
+
+}  // namespace pw
