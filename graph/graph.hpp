@@ -68,6 +68,8 @@ class Graph {
   [[nodiscard]] NodeId previous(NodeId n) const { return nodes_[n].previous; }
   /// Rises along the order list; changes when the list is renumbered.
   [[nodiscard]] std::uint64_t label(NodeId n) const { return nodes_[n].label; }
+  /// How often the whole list was renumbered; labels kept from before are stale when it changed.
+  [[nodiscard]] std::uint64_t renumberings() const { return renumberings_; }
   /// All live nodes in order; a snapshot.
   [[nodiscard]] std::vector<NodeId> order() const;
 
@@ -186,6 +188,7 @@ class Graph {
   std::unordered_map<std::uint32_t, std::uint32_t> name_counters_;  // last number tried, by base name
   NodeId head_, tail_, insertion_;
   std::size_t live_ = 0;
+  std::uint64_t renumberings_ = 0;
   bool recording_ = false;
   std::vector<Undo> undo_;
 };

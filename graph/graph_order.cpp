@@ -42,6 +42,7 @@ void Graph::unlink_node(NodeId n) {
 }
 
 void Graph::relabel() {
+  ++renumberings_;
   std::uint64_t label = kGap;
   for (NodeId n = head_; n.valid(); n = nodes_[n].next, label += kGap) nodes_[n].label = label;
 }
