@@ -49,14 +49,13 @@ void run_stats(const Options& options, const ImportArgs& args) {
 
 struct GenerateArgs {
   LlamaOptions llama;
-  std::string quant = "none";
+  std::string family;
   std::string output = "-";
 };
 
-void run_generate(const Options& options, GenerateArgs args) {
+void run_generate(const Options& options, const GenerateArgs& args) {
   Session session(options);
   check_output_type(session, args.output);
-  args.llama.fp8 = args.quant == "fp8";
   session.need(load_op_library(session.context));
   Graph graph = session.need(generate_llama(session.context, args.llama));
   save(session, graph, args.output);
@@ -97,15 +96,14 @@ void add_graph_commands(CLI::App& app, const Options& options) {
 
   auto generate = std::make_shared<GenerateArgs>();
   sub = app.add_subcommand("generate", "Make a graph of a model family, for examples and benchmarks");
-  std::string family = "llama";
-  sub->add_option("family", "llama")->check(CLI::IsMember({"llama"}))->required();
+  sub->add_option("family", generate->family, "llama")->check(CLI::IsMember({"llama"}))->required();
   sub->add_option("--layers", generate->llama.layers, "decoder layers")->check(CLI::Range(1, 100000))->capture_default_str();
   sub->add_option("--hidden", generate->llama.hidden, "width of the residual stream")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   sub->add_option("--heads", generate->llama.heads, "query heads")->check(CLI::Range(1, 1 << 16))->capture_default_str();
   sub->add_option("--kv-heads", generate->llama.kv_heads, "key and value heads")->check(CLI::Range(1, 1 << 16))->capture_default_str();
   sub->add_option("--ffn", generate->llama.ffn, "width of the feed-forward layer")->check(CLI::Range(1, 1 << 22))->capture_default_str();
   sub->add_option("--vocab", generate->llama.vocab, "rows of the embedding")->check(CLI::Range(1, 1 << 24))->capture_default_str();
-  sub->add_option("--quant", generate->quant, "none or fp8")->check(CLI::IsMember({"none", "fp8"}))->capture_default_str();
+  sub->add_option("--quant", generate->llama.quant, "none or fp8")->check(CLI::IsMember({"none", "fp8"}))->capture_default_str();
   sub->add_option("--tp", generate->llama.tp, "tensor-parallel ranks: local widths and all_reduce")->check(CLI::Range(1, 1024))->capture_default_str();
   sub->add_option("-o,--output", generate->output, "the file to write, .json or .pwg; - is standard output (.pwg)");
   sub->footer("Example:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn 14336 --quant fp8 -o llama.json");
