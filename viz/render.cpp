@@ -1,0 +1,85 @@
+// Exports render_dot, render_svg, render_png, render_pdf, render_outline: versions →
+// union → folding → scene → text.
+#include <algorithm>
+
+#include "viz/dot.hpp"
+#include "viz/graphviz.hpp"
+#include "viz/outline.hpp"
+#include "viz/viz.hpp"
+
+namespace pw {
+namespace {
+
+struct Drawing {
+  viz::UnionGraph graph;
+  viz::Scene scene;
+};
+
+tl::unexpected<Diagnostics> refuse(std::string message, std::string help = "") {
+  return fail(error_in("the picture", "PW0902", std::move(message), std::move(help)));
+}
+
+/// The chosen version, or it together with the one it is compared with.
+Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
+  if (input.versions.empty()) return refuse("there is no graph to draw");
+  const std::size_t count = input.versions.size();
+  const std::size_t version = options.version.value_or(count - 1);
+  const std::size_t against = options.against.value_or(version);
+  if (version >= count || against >= count)
+    return refuse("there is no version " + std::to_string(std::max(version, against)),
+                  "the versions are 0.." + std::to_string(count - 1));
+  std::vector<const Version*> versions;
+  if (against != version) versions.push_back(&input.versions[against]);
+  versions.push_back(&input.versions[version]);
+  Drawing drawing;
+  drawing.graph = viz::unite(versions, input.related);
+  const viz::Folding folding = viz::fold(drawing.graph, input, options.collapse);
+  drawing.scene = viz::make_scene(drawing.graph, folding, options.most_boxes, versions.size() > 1);
+  const std::string& pass = input.versions[version].pass;
+  if (!pass.empty() && count > 1)
+    drawing.scene.title += versions.size() == 1
+                               ? " · after " + pass
+                               : " · " + input.versions[against].pass + " → " + pass;
+  return drawing;
+}
+
+Result<std::string> render_with(const VizInput& input, const VizOptions& options,
+                                const char* format) {
+  auto dot = render_dot(input, options);
+  if (!dot) return forward(dot);
+  return viz::lay_out(*dot, format, options.deadline_ms);
+}
+
+}  // namespace
+
+std::optional<Collapse> collapse_named(std::string_view name) {
+  if (name == "auto") return Collapse::automatic;
+  if (name == "none") return Collapse::none;
+  if (name == "pieces") return Collapse::pieces;
+  if (name == "layers") return Collapse::layers;
+  return std::nullopt;
+}
+
+Result<std::string> render_dot(const VizInput& input, const VizOptions& options) {
+  auto drawing = draw(input, options);
+  if (!drawing) return forward(drawing);
+  return viz::to_dot(drawing->scene);
+}
+
+Result<std::string> render_outline(const VizInput& input, const VizOptions& options) {
+  auto drawing = draw(input, options);
+  if (!drawing) return forward(drawing);
+  return viz::to_outline(drawing->graph, drawing->scene, options.color);
+}
+
+Result<std::string> render_svg(const VizInput& input, const VizOptions& options) {
+  return render_with(input, options, "svg");
+}
+Result<std::string> render_png(const VizInput& input, const VizOptions& options) {
+  return render_with(input, options, "png");
+}
+Result<std::string> render_pdf(const VizInput& input, const VizOptions& options) {
+  return render_with(input, options, "pdf");
+}
+
+}  // namespace pw

@@ -1,0 +1,355 @@
+// Exports make_scene: one box for each node that is drawn, or, where these are too many, one for
+// each group.
+#include "viz/scene.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "viz/label.hpp"
+
+namespace pw::viz {
+namespace {
+
+BoxKind kind_of(const Graph& graph, NodeId n) {
+  const Op& op = graph.op_of(n);
+  if (op.traits.splitting) return BoxKind::splitting;
+  return op.has_body() || op.traits.view ? BoxKind::node : BoxKind::product;
+}
+
+std::string names_of(const Folding& folding, const Group& group) {
+  const auto& copies = group.copies;
+  const auto name = [&](std::size_t i) { return folding.groups[copies[i]].name; };
+  if (copies.size() == 1) return name(0);
+  if (copies.size() == 2) return name(0) + ", " + name(1);
+  return name(0) + ", " + name(1) + (copies.size() > 3 ? " … " : ", ") + name(copies.size() - 1);
+}
+
+const char* state_of(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::captured: return " · captured";
+    case GroupKind::eager: return " · eager";
+    case GroupKind::layer:
+    case GroupKind::run: return "";
+  }
+  return "";
+}
+
+class Composer {
+ public:
+  Composer(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes, bool marks)
+      : graph_(graph), folding_(folding), most_(most_boxes), marks_(marks) {}
+
+  Scene run() {
+    scene_.box_of.assign(graph_.nodes.size(), kNobody);
+    add_clusters();
+    add_inputs();
+    whole_ = too_many();
+    if (whole_)
+      add_wholes();
+    else
+      for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) add_node(at);
+    share_boxes();
+    add_edges();
+    add_outputs();
+    finish_edges();
+    name_scene();
+    return std::move(scene_);
+  }
+
+ private:
+  std::uint32_t last_version() const {
+    return static_cast<std::uint32_t>(graph_.versions.size() - 1);
+  }
+
+  Mark mark_of(const UnionNode& node) const {
+    if (!marks_) return Mark::plain;
+    if (node.first > 0) return Mark::added;
+    if (node.last < last_version()) return Mark::removed;
+    return node.changed.empty() ? Mark::plain : Mark::changed;
+  }
+
+  void add_clusters() {
+    cluster_of_.assign(folding_.groups.size(), kNobody);
+    for (std::uint32_t i = 0; i < folding_.groups.size(); ++i) {
+      const Group& group = folding_.groups[i];
+      if (group.same_as != i) continue;
+      cluster_of_[i] = static_cast<std::uint32_t>(scene_.clusters.size());
+      Cluster cluster;
+      cluster.kind = group.kind;
+      cluster.copies = group.copies.size();
+      cluster.title = (cluster.copies > 1 ? "×" + std::to_string(cluster.copies) + " " : "") +
+                      clean(names_of(folding_, group)) + state_of(group.kind);
+      cluster.tooltip = clean(copies_text(group));
+      scene_.clusters.push_back(std::move(cluster));
+    }
+  }
+
+  std::string copies_text(const Group& group) const {
+    constexpr std::size_t kMost = 64;
+    std::string text = grouped_digits(group.nodes.size()) + " nodes";
+    if (group.copies.size() > 1)
+      text += " in each of";
+    else
+      text += " in";
+    for (std::size_t i = 0; i < group.copies.size() && i < kMost; ++i)
+      text += (i == 0 ? " " : ", ") + folding_.groups[group.copies[i]].name;
+    if (group.copies.size() > kMost)
+      text += " and " + grouped_digits(group.copies.size() - kMost) + " more";
+    return text;
+  }
+
+  std::uint32_t cluster_at(std::uint32_t at) const {
+    const std::uint32_t group = folding_.group_of[at];
+    return group == kNobody ? kNobody : cluster_of_[folding_.groups[group].same_as];
+  }
+
+  bool drawn(std::uint32_t at) const { return folding_.drawn_as[at] == at; }
+
+  bool too_many() const {
+    std::size_t count = 0;
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) count += drawn(at) ? 1 : 0;
+    return count > most_;
+  }
+
+  void add_node(std::uint32_t at) {
+    if (!drawn(at)) return;
+    const UnionNode& node = graph_.nodes[at];
+    const Graph& g = graph_.graph_of(node);
+    Box box;
+    box.kind = kind_of(g, node.id);
+    box.mark = mark_of(node);
+    box.lines = node_lines(g, node.id);
+    box.tooltip = node_tooltip(g, node.id);
+    box.cluster = cluster_at(at);
+    box.node = at;
+    box.first = node.first;
+    box.last = node.last;
+    box.stands_for = 0;
+    scene_.box_of[at] = push(std::move(box));
+  }
+
+  /// One box a cluster, then single boxes for what is in none; the rest is one more box, which says
+  /// so.
+  void add_wholes() {
+    std::vector<std::uint32_t> box_of_cluster(scene_.clusters.size(), kNobody);
+    std::uint32_t rest = kNobody;
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      const std::uint32_t cluster = cluster_at(at);
+      if (cluster != kNobody && box_of_cluster[cluster] != kNobody) {
+        widen(scene_.boxes[box_of_cluster[cluster]], at);
+        scene_.box_of[at] = box_of_cluster[cluster];
+      } else if (scene_.boxes.size() >= most_) {
+        if (rest == kNobody) rest = push(rest_box(at));
+        widen(scene_.boxes[rest], at);
+        scene_.box_of[at] = rest;
+      } else if (cluster == kNobody) {
+        add_node(at);
+      } else {
+        scene_.box_of[at] = box_of_cluster[cluster] = push(whole_box(at, cluster));
+      }
+    }
+  }
+
+  Box whole_box(std::uint32_t at, std::uint32_t cluster) const {
+    const Group& group = folding_.groups[folding_.group_of[at]];
+    Box box;
+    box.kind = BoxKind::whole;
+    box.lines = {shorten(scene_.clusters[cluster].title),
+                 grouped_digits(group.nodes.size()) + " nodes each"};
+    box.tooltip = scene_.clusters[cluster].tooltip;
+    box.cluster = cluster;
+    box.node = at;
+    box.first = graph_.nodes[at].first;
+    box.last = graph_.nodes[at].last;
+    box.stands_for = 0;
+    if (mark_of(graph_.nodes[at]) != Mark::plain) box.mark = Mark::changed;
+    return box;
+  }
+
+  Box rest_box(std::uint32_t at) const {
+    Box box;
+    box.kind = BoxKind::whole;
+    box.lines = {"all other nodes"};
+    box.tooltip = "too many nodes to draw; choose a lower level of folding or a part";
+    box.node = at;
+    box.first = graph_.nodes[at].first;
+    box.last = graph_.nodes[at].last;
+    box.stands_for = 0;
+    return box;
+  }
+
+  void widen(Box& box, std::uint32_t at) const {
+    box.first = std::min(box.first, graph_.nodes[at].first);
+    box.last = std::max(box.last, graph_.nodes[at].last);
+    if (mark_of(graph_.nodes[at]) != Mark::plain) box.mark = Mark::changed;
+  }
+
+  /// Nodes that are not drawn share the box of the node drawn for them.
+  void share_boxes() {
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      std::uint32_t& box = scene_.box_of[at];
+      if (box == kNobody) box = scene_.box_of[folding_.drawn_as[at]];
+      if (box != kNobody) ++scene_.boxes[box].stands_for;
+    }
+  }
+
+  void add_inputs() {
+    const Graph& graph = graph_.versions.back()->graph;
+    inputs_.resize(graph.value_bound(), kNobody);
+    for (const ValueId v : graph.inputs()) {
+      if (graph.input_kind(v) != InputKind::input) continue;
+      Box box;
+      box.kind = BoxKind::input;
+      box.lines = {shorten(clean(graph.value_name(v))),
+                   shorten(clean(graph.context().types.print(graph.type(v))))};
+      box.tooltip = clean("input " + std::string(graph.value_name(v)) + ": " +
+                          graph.context().types.print(graph.type(v)));
+      box.last = last_version();
+      box.stands_for = 0;
+      inputs_[v.index] = push(std::move(box));
+    }
+  }
+
+  std::uint32_t box_of_value(std::uint32_t version, ValueId v) const {
+    const Graph& graph = graph_.versions[version]->graph;
+    if (!v.valid()) return kNobody;
+    if (!graph.is_input(v)) {
+      const std::uint32_t at = graph_.position(version, graph.producer(v));
+      return at == kNobody ? kNobody : scene_.box_of[at];
+    }
+    if (graph.input_kind(v) != InputKind::input) return kNobody;
+    const Graph& last = graph_.versions.back()->graph;
+    if (&graph == &last) return inputs_[v.index];
+    // Inputs are the first values of every version, in the same order.
+    return v.index < inputs_.size() && last.is_input(v) ? inputs_[v.index] : kNobody;
+  }
+
+  void add_edges() {
+    for (std::uint32_t version = 0; version < graph_.versions.size(); ++version) {
+      const Graph& graph = graph_.versions[version]->graph;
+      for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+        const std::uint32_t at = graph_.position(version, n);
+        if (at == kNobody || scene_.box_of[at] == kNobody) continue;
+        for (const ValueId v : graph.operands(n)) {
+          const std::uint32_t from = box_of_value(version, v);
+          if (from != kNobody)
+            add_edge(version, from, scene_.box_of[at], v, repeats(version, v, at));
+        }
+      }
+    }
+  }
+
+  /// Whether an edge leaves a copy of a folded group, so that upwards means to the next copy.
+  bool repeats(std::uint32_t version, ValueId v, std::uint32_t to) const {
+    const Graph& graph = graph_.versions[version]->graph;
+    if (graph.is_input(v)) return false;
+    const std::uint32_t from = graph_.position(version, graph.producer(v));
+    if (from == kNobody || folding_.group_of[from] == folding_.group_of[to]) return false;
+    return !drawn(from) || !drawn(to);
+  }
+
+  void add_edge(std::uint32_t version, std::uint32_t from, std::uint32_t to, ValueId v,
+                bool repeats) {
+    if (from == to && !repeats) return;
+    const Graph& graph = graph_.versions[version]->graph;
+    const auto [known, fresh] = edges_.try_emplace({from, to}, scene_.edges.size());
+    if (fresh) {
+      Edge edge;
+      edge.from = from;
+      edge.to = to;
+      edge.back = repeats && from >= to;
+      edge.tooltip = clean(std::string(graph.value_name(v)) + ": " +
+                           graph.context().types.print(graph.type(v)));
+      scene_.edges.push_back(std::move(edge));
+    }
+    std::vector<std::uint32_t>& versions = scene_.edges[known->second].versions;
+    if (versions.empty() || versions.back() != version) versions.push_back(version);
+  }
+
+  void add_outputs() {
+    for (std::uint32_t version = 0; version < graph_.versions.size(); ++version) {
+      const Graph& graph = graph_.versions[version]->graph;
+      for (std::uint32_t i = 0; i < graph.outputs().size(); ++i) {
+        const ValueId v = graph.outputs()[i];
+        if (i >= outputs_.size()) outputs_.push_back(output_box(graph, v));
+        const std::uint32_t from = box_of_value(version, v);
+        if (from != kNobody) add_edge(version, from, outputs_[i], v, false);
+      }
+    }
+  }
+
+  std::uint32_t output_box(const Graph& graph, ValueId v) {
+    Box box;
+    box.kind = BoxKind::output;
+    box.lines = {"output", shorten(clean(graph.value_name(v))),
+                 shorten(clean(graph.context().types.print(graph.type(v))))};
+    box.tooltip = clean("output " + std::string(graph.value_name(v)));
+    box.last = last_version();
+    box.stands_for = 0;
+    return push(std::move(box));
+  }
+
+  void finish_edges() {
+    if (!marks_) return;
+    for (Edge& edge : scene_.edges) {
+      if (edge.versions.front() > 0)
+        edge.mark = Mark::added;
+      else if (edge.versions.back() < last_version())
+        edge.mark = Mark::removed;
+    }
+  }
+
+  void name_scene() {
+    const Graph& graph = graph_.versions.back()->graph;
+    scene_.title = clean(graph.name);
+    std::size_t shown = 0;
+    for (const Box& box : scene_.boxes)
+      shown += box.node != kNobody && box.kind != BoxKind::whole ? 1 : 0;
+    scene_.caption = "showing " + grouped_digits(shown) + " of " +
+                     grouped_digits(graph_.nodes.size()) + " nodes";
+    if (shown == graph_.nodes.size()) return;
+    if (!folding_.reason.empty()) scene_.caption += "; equal " + folding_.reason + " drawn once";
+    if (whole_)
+      scene_.caption += "; too many to draw singly, so boxes are whole " +
+                        (folding_.reason.empty() ? std::string("parts") : folding_.reason);
+  }
+
+  std::uint32_t push(Box box) {
+    scene_.boxes.push_back(std::move(box));
+    return static_cast<std::uint32_t>(scene_.boxes.size() - 1);
+  }
+
+  const UnionGraph& graph_;
+  const Folding& folding_;
+  std::size_t most_;
+  bool marks_;
+  bool whole_ = false;
+  Scene scene_;
+  std::vector<std::uint32_t> cluster_of_, inputs_, outputs_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> edges_;
+};
+
+}  // namespace
+
+const char* glyph(Mark mark) {
+  switch (mark) {
+    case Mark::plain: return "";
+    case Mark::added: return "+";
+    case Mark::removed: return "−";
+    case Mark::changed: return "~";
+  }
+  return "";
+}
+
+std::string grouped_digits(std::size_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, " ");
+  return digits;
+}
+
+Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
+                 bool marks) {
+  return Composer(graph, folding, most_boxes, marks).run();
+}
+
+}  // namespace pw::viz
