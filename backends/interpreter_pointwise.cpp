@@ -1,12 +1,11 @@
 // Exports the interpreter's pointwise kernels, embedding, and the tables.
 #include <fmt/format.h>
 
-#include <cmath>
-#include <type_traits>
 #include <vector>
 
 #include "backends/interpreter_kernels.hpp"
 #include "backends/numerics.hpp"
+#include "backends/scalar.hpp"
 
 namespace pw {
 
@@ -23,62 +22,9 @@ template void store_declared(DType, const Array&, std::int64_t, std::int64_t, st
 
 namespace {
 
+using namespace scalar;
 using Done = Result<std::monostate>;
 constexpr std::int64_t kRun = 512;
-
-template <class T>
-constexpr bool kIntegral = std::is_integral_v<T>;
-
-// The scalar meaning of each primitive; T is float, double, or int64 (integers and b8).
-/// Integers wrap around: computed as unsigned.
-template <class T>
-using Wrapping = std::conditional_t<kIntegral<T>, std::uint64_t, T>;
-struct Add { template <class T> static T of(T a, T b) { return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b)); } };
-struct Sub { template <class T> static T of(T a, T b) { return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b)); } };
-struct Mul { template <class T> static T of(T a, T b) { return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b)); } };
-/// Integers truncate; by zero they give zero.
-struct Div {
-  template <class T> static T of(T a, T b) {
-    if constexpr (kIntegral<T>) {
-      if (b == 0) return 0;
-      return b == -1 ? Sub::of<T>(0, a) : a / b;
-    } else {
-      return a / b;
-    }
-  }
-};
-struct Pow { template <class T> static T of(T a, T b) { return static_cast<T>(std::pow(a, b)); } };
-struct Maximum { template <class T> static T of(T a, T b) { return a != a || a > b ? a : b; } };
-struct Minimum { template <class T> static T of(T a, T b) { return a != a || a < b ? a : b; } };
-struct Eq { template <class T> static T of(T a, T b) { return a == b; } };
-struct Ne { template <class T> static T of(T a, T b) { return a != b; } };
-struct Lt { template <class T> static T of(T a, T b) { return a < b; } };
-struct Le { template <class T> static T of(T a, T b) { return a <= b; } };
-struct Gt { template <class T> static T of(T a, T b) { return a > b; } };
-struct Ge { template <class T> static T of(T a, T b) { return a >= b; } };
-struct And { template <class T> static T of(T a, T b) { return static_cast<T>(static_cast<std::int64_t>(a) & static_cast<std::int64_t>(b)); } };
-struct Or { template <class T> static T of(T a, T b) { return static_cast<T>(static_cast<std::int64_t>(a) | static_cast<std::int64_t>(b)); } };
-struct Neg { template <class T> static T of(T a) { if constexpr (kIntegral<T>) return Sub::of<T>(0, a); else return -a; } };
-struct Abs { template <class T> static T of(T a) { if constexpr (kIntegral<T>) return a < 0 ? Neg::of<T>(a) : a; else return std::abs(a); } };
-struct Not { template <class T> static T of(T a) { return static_cast<T>(~static_cast<std::int64_t>(a)); } };
-struct Sqrt { template <class T> static T of(T a) { return static_cast<T>(std::sqrt(a)); } };
-struct Rsqrt { template <class T> static T of(T a) { return static_cast<T>(1 / std::sqrt(a)); } };
-struct Exp { template <class T> static T of(T a) { return static_cast<T>(std::exp(a)); } };
-struct Log { template <class T> static T of(T a) { return static_cast<T>(std::log(a)); } };
-struct Tanh { template <class T> static T of(T a) { return static_cast<T>(std::tanh(a)); } };
-struct Sin { template <class T> static T of(T a) { return static_cast<T>(std::sin(a)); } };
-struct Cos { template <class T> static T of(T a) { return static_cast<T>(std::cos(a)); } };
-
-/// The dtype a node computes in: the common type of its operands, so that a comparison of integers is exact.
-DType common_dtype(const Call& call, std::size_t first) {
-  DType common = call.operand_dtype(first);
-  bool weak = call.operand_weak(first);
-  for (std::size_t i = first + 1; i < call.operands.size(); ++i) {
-    common = promote(common, weak, call.operand_dtype(i), call.operand_weak(i));
-    weak = weak && call.operand_weak(i);
-  }
-  return common;
-}
 
 template <class T, class F, std::size_t N>
 Done loop(Call& call) {
@@ -102,7 +48,7 @@ Done loop(Call& call) {
 
 template <class Real, class F, std::size_t N>
 Done pointwise(Call& call) {
-  const DType common = common_dtype(call, N == 3 ? 1 : 0);
+  const DType common = call.common_dtype(N == 3 ? 1 : 0);
   if (!is_float(common)) return loop<std::int64_t, F, N>(call);
   return common == DType::f64 ? loop<double, F, N>(call) : loop<Real, F, N>(call);
 }
@@ -110,13 +56,11 @@ template <class Real, class F>
 Done real_unary(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? loop<double, F, 1>(call) : loop<Real, F, 1>(call);
 }
-struct Flip { template <class T> static T of(T a) { return a == 0; } };
 template <class Real>
 Done bitwise_not(Call& call) {
   return call.result_dtype() == DType::b8 ? loop<std::int64_t, Flip, 1>(call) : loop<std::int64_t, Not, 1>(call);
 }
 
-struct Same { template <class T> static T of(T a) { return a; } };
 /// Casts go through double, which holds every value but large i64 exactly; between integers through int64.
 Done cast(Call& call) {
   const bool integral = !is_float(call.operand_dtype(0)) && !is_float(call.result_dtype());

@@ -20,6 +20,16 @@ DType Call::operand_dtype(std::size_t i) const { return graph.context().types[gr
 bool Call::operand_weak(std::size_t i) const { return graph.context().types[graph.type(graph.operand(node, i))].shape.empty(); }
 DType Call::result_dtype(std::size_t i) const { return graph.context().types[graph.type(graph.result(node, i))].dtype; }
 
+DType Call::common_dtype(std::size_t first) const {
+  DType common = operand_dtype(first);
+  bool weak = operand_weak(first);
+  for (std::size_t i = first + 1; i < operands.size(); ++i) {
+    common = promote(common, weak, operand_dtype(i), operand_weak(i));
+    weak = weak && operand_weak(i);
+  }
+  return common;
+}
+
 Array& Call::result(std::size_t i) {
   results[i] = make_array(storage(result_dtype(i)), extents[i]);
   return results[i];

@@ -28,6 +28,8 @@ struct Call {
   [[nodiscard]] DType operand_dtype(std::size_t i) const;  ///< declared
   [[nodiscard]] bool operand_weak(std::size_t i) const;    ///< rank 0
   [[nodiscard]] DType result_dtype(std::size_t i = 0) const;
+  /// The dtype a pointwise op computes in: the common one of its operands, so that a comparison of integers is exact.
+  [[nodiscard]] DType common_dtype(std::size_t first = 0) const;
   /// Fresh memory for result i.
   Array& result(std::size_t i = 0);
 

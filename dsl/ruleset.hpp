@@ -105,6 +105,7 @@ struct RuleSet {
   IdVec<RuleId, Rule> rules;             ///< sorted by (source order), rank assigned by name
   std::map<std::string, Strategy> passes;
   std::map<std::string, Strategy> pipelines;
+  std::map<std::string, Strategy> implicit;  ///< `dce`, `cse`, and `greedy { r }` of every rule, family and group, by name
   std::map<std::string, Param> params;
   std::vector<SplitRule> splits;
   CaptureDefaults capture;
@@ -112,7 +113,7 @@ struct RuleSet {
 
   /// Rules a reference means: a rule, `group.*`, `family[*]`, `family[row]`, a family's or group's name. Empty: unknown.
   [[nodiscard]] std::vector<RuleId> resolve(std::string_view reference) const;
-  /// A pipeline, a pass, or a built-in pass by name.
+  /// By name: a pipeline, a pass, a built-in pass, or a rule, family or group, which is run greedily.
   [[nodiscard]] const Strategy* strategy(std::string_view name) const;
 };
 

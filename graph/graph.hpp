@@ -114,6 +114,8 @@ class Graph {
   void set_output(std::size_t i, ValueId v);
   void set_group(NodeId n, std::string_view group);
   void rename(ValueId v, std::string_view name);
+  /// Of an input; not undone by rollback.
+  void set_input_kind(ValueId v, InputKind kind) { values_[v].kind = kind; }
   /// All operand slots and graph outputs that read `from` read `to`.
   void replace_uses(ValueId from, ValueId to);
   /// The node must have no users and produce no output.

@@ -13,6 +13,7 @@ namespace pw {
 
 struct Limits {
   std::size_t rewrites = 10'000'000;  ///< a whole run
+  std::size_t per_node = 64;          ///< one pass: so many for each node it starts with, and 10 000
 };
 enum class StopReason : std::uint8_t { fixpoint, fuel, limit, cycle, interrupted };
 [[nodiscard]] std::string_view name(StopReason reason);

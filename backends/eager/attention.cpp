@@ -1,0 +1,96 @@
+// Exports attention: causal inside each sequence of the step, grouped heads; scores, softmax and the weighted sum in f32, a
+// block of query rows at a time.
+#include <Eigen/Core>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "backends/eager/kernels.hpp"
+#include "backends/parallel.hpp"
+#include "backends/sequences.hpp"
+
+namespace pw::eager {
+namespace {
+
+using Done = Result<std::monostate>;
+using Block = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using HeadView = Eigen::Map<const Block, 0, Eigen::OuterStride<>>;
+using HeadTarget = Eigen::Map<Block, 0, Eigen::OuterStride<>>;
+constexpr std::int64_t kQueries = 64;
+
+struct Heads {
+  std::vector<float> q, k, v, out;
+  std::int64_t heads, kv_heads, width;
+  float divisor;
+};
+
+std::vector<float> values_of(const Array& x) {
+  const Array packed = contiguous(x);
+  std::vector<float> values(static_cast<std::size_t>(packed.count()));
+  load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
+  return values;
+}
+
+HeadView rows_of(const std::vector<float>& x, std::int64_t begin, std::int64_t rows, std::int64_t heads, std::int64_t head, std::int64_t width) {
+  return {x.data() + (begin * heads + head) * width, rows, width, Eigen::OuterStride<>(heads * width)};
+}
+
+/// Softmax over the first `keys` of a row of scores; the rest become zero.
+void softmax(Block& scores, Eigen::Index row, Eigen::Index keys) {
+  auto seen = scores.row(row).head(keys).array();
+  const float largest = seen.maxCoeff<Eigen::PropagateNaN>();
+  seen = (seen - largest).exp();
+  const float total = seen.sum();
+  seen /= total;
+  scores.row(row).tail(scores.cols() - keys).setZero();
+}
+
+/// Query rows [first, first + rows) of a sequence, one head.
+void attend(Heads& h, const RowSpan& sequence, std::int64_t first, std::int64_t rows, std::int64_t head) {
+  const std::int64_t kv = head / (h.heads / h.kv_heads), keys = first + rows - sequence.begin;
+  const HeadView q = rows_of(h.q, first, rows, h.heads, head, h.width);
+  const HeadView k = rows_of(h.k, sequence.begin, keys, h.kv_heads, kv, h.width);
+  const HeadView v = rows_of(h.v, sequence.begin, keys, h.kv_heads, kv, h.width);
+  Block scores = q * k.transpose();
+  scores *= 1 / std::sqrt(static_cast<float>(h.width));
+  for (Eigen::Index row = 0; row < rows; ++row) softmax(scores, row, first - sequence.begin + row + 1);
+  HeadTarget out(h.out.data() + (first * h.heads + head) * h.width, rows, h.width, Eigen::OuterStride<>(h.heads * h.width));
+  out.noalias() = scores * v;
+  if (h.divisor != 1) out /= h.divisor;
+}
+
+void attend_sequence(Heads& h, const RowSpan& sequence) {
+  const std::int64_t grain = sequence.end - sequence.begin > 32 ? 1 : h.heads;
+  parallel_for(h.heads, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t head = begin; head < end; ++head) {
+      for (std::int64_t first = sequence.begin; first < sequence.end; first += kQueries) {
+        attend(h, sequence, first, std::min(kQueries, sequence.end - first), head);
+      }
+    }
+  });
+}
+
+Done unified_attention(Call& call) {
+  const Array& query = call.operand(0);
+  Heads h{values_of(query), values_of(call.operand(1)), values_of(call.operand(2)), {}, query.extents[1], call.operand(1).extents[1], query.extents[2], 1};
+  if (h.kv_heads == 0 || h.heads % h.kv_heads != 0) {
+    return fail_call(call, "PW0503", fmt::format("{} query heads do not divide over {} key heads", h.heads, h.kv_heads));
+  }
+  if (call.operands.size() > 3 && call.operands[3] != nullptr) h.divisor = values_of(call.operand(3))[0];
+  h.out.assign(h.q.size(), 0.0f);  // rows of padding give zero
+  for (const RowSpan& sequence : sequence_rows(call.context, query.extents[0])) attend_sequence(h, sequence);
+  Array& y = call.result();
+  store_run(y.dtype, y.data, 1, y.count(), h.out.data());
+  return Done{};
+}
+
+constexpr KernelEntry kTable[] = {{"unified_attention", unified_attention}};
+
+}  // namespace
+
+KernelTable attention() { return kTable; }
+
+}  // namespace pw::eager

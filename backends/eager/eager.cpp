@@ -1,0 +1,45 @@
+// Exports eager: the table of all its kernels, and the backend.
+#include "backends/eager/eager.hpp"
+
+#include "backends/eager/kernels.hpp"
+#include "backends/parallel.hpp"
+#include "backends/program.hpp"
+
+namespace pw {
+namespace eager {
+
+void over_rows(const Array& result, const std::function<void(std::int64_t, std::int64_t)>& work) {
+  constexpr std::int64_t kWorthAThread = 1 << 17;
+  const std::int64_t rows = result.extents.empty() ? 1 : result.extents[0];
+  const std::int64_t width = rows == 0 ? 1 : result.count() / rows;
+  parallel_for(rows, 1 + kWorthAThread / (width + 1), work);
+}
+
+}  // namespace eager
+
+namespace {
+
+KernelTable all_kernels() {
+  static const std::vector<KernelEntry> table = [] {
+    std::vector<KernelEntry> all;
+    for (KernelTable part : {eager::pointwise(), eager::reductions(), eager::gathers(), eager::products(), eager::attention()}) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }();
+  return table;
+}
+
+class Eager final : public Backend {
+ public:
+  [[nodiscard]] std::string name() const override { return "eager"; }
+  [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override {
+    return compile_program(piece, {name(), all_kernels(), [](DType declared) { return declared; }});
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_eager() { return std::make_unique<Eager>(); }
+
+}  // namespace pw

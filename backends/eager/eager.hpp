@@ -1,0 +1,13 @@
+// The backend that is always there: one op at a time on Eigen, values in their declared dtype, arithmetic in f32. Ops with a
+// body run primitive by primitive, so that their meaning is written once.
+#pragma once
+
+#include <memory>
+
+#include "backends/backend.hpp"
+
+namespace pw {
+
+[[nodiscard]] std::unique_ptr<Backend> make_eager();
+
+}  // namespace pw

@@ -1,0 +1,214 @@
+// Exports Weights: roles by use, and fast counter-based generators.
+#include "backends/weights.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "backends/array.hpp"
+#include "backends/numerics.hpp"
+#include "backends/parallel.hpp"
+#include "base/hash.hpp"
+
+namespace pw {
+namespace {
+
+constexpr double kFp8Deviation = 64;
+
+/// Approximately normal, from the four 16-bit parts of one hash: the sum of four uniforms, scaled to deviation 1.
+float normal_at(std::uint64_t key, std::int64_t i) {
+  const std::uint64_t h = mix(key + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ull);
+  const auto sum = static_cast<float>((h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) + (h >> 48)) - 131070.0f;
+  return sum * (1.7320508f / 65536.0f);
+}
+std::uint64_t bits_at(std::uint64_t key, std::int64_t i) { return mix(key + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ull); }
+
+void fill_normal(const Tensor& tensor, std::uint64_t key, float mean, float deviation, bool positive = false) {
+  const TensorView view = tensor.view();
+  parallel_for(view.count(), 1 << 18, [&](std::int64_t begin, std::int64_t end) {
+    constexpr std::int64_t kRun = 1024;
+    std::array<float, kRun> run{};
+    for (std::int64_t i = begin; i < end; i += kRun) {
+      const std::int64_t n = std::min(kRun, end - i);
+      for (std::int64_t j = 0; j < n; ++j) run[static_cast<std::size_t>(j)] = mean + deviation * normal_at(key, i + j);
+      for (std::int64_t j = 0; j < n && positive; ++j) run[static_cast<std::size_t>(j)] = std::fabs(run[static_cast<std::size_t>(j)]);
+      store_run(view.dtype, view.data + i * size_of(view.dtype), 1, n, run.data());
+    }
+  });
+}
+
+/// Row p: cos(p·f_j), then sin(p·f_j), with f_j = 10000^(-2j/width).
+void fill_rope(const Tensor& tensor) {
+  const TensorView view = tensor.view();
+  const std::int64_t width = view.extents.empty() ? 1 : view.extents.back(), half = width / 2;
+  const std::int64_t rows = width == 0 ? 0 : view.count() / width;
+  for (std::int64_t p = 0; p < rows; ++p) {
+    for (std::int64_t j = 0; j < half; ++j) {
+      const double angle = static_cast<double>(p) * std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width));
+      store(view.dtype, view.data, p * width + j, std::cos(angle));
+      store(view.dtype, view.data, p * width + half + j, std::sin(angle));
+    }
+  }
+}
+
+void fill_positions(const Tensor& tensor, const Step& step, std::int64_t limit) {
+  const TensorView view = tensor.view();
+  std::int64_t row = 0;
+  for (const Sequence& sequence : step.sequences) {
+    for (std::int64_t i = 0; i < sequence.new_tokens && row < view.count(); ++i, ++row) {
+      const std::int64_t position = sequence.past + i;
+      store(view.dtype, view.data, row, static_cast<double>(limit > 0 ? position % limit : position));
+    }
+  }
+}
+
+void fill_indices(const Tensor& tensor, std::uint64_t key, std::int64_t limit) {
+  const TensorView view = tensor.view();
+  const auto bound = static_cast<std::uint64_t>(limit > 0 ? limit : 2);
+  for (std::int64_t i = 0; i < view.count(); ++i) store(view.dtype, view.data, i, static_cast<double>(bits_at(key, i) % bound));
+}
+
+/// Roles by the name that an op's signature gives the operand.
+std::optional<InputRole> role_of_operand(std::string_view operand) {
+  static constexpr std::pair<std::string_view, InputRole> kRoles[] = {
+      {"w", InputRole::gain}, {"s", InputRole::scale}, {"sa", InputRole::scale}, {"sb", InputRole::matrix_scale},
+      {"bias", InputRole::bias}, {"cos_sin", InputRole::rope}, {"positions", InputRole::positions}, {"ids", InputRole::indices}};
+  for (const auto& [name, role] : kRoles) {
+    if (name == operand) return role;
+  }
+  return std::nullopt;
+}
+
+bool is_product(std::string_view op) { return op == "mm" || op == "addmm" || op == "scaled_mm"; }
+/// Ops whose result holds the operand's own numbers.
+bool passes_on(std::string_view op) {
+  return op == "transpose" || op == "reshape" || op == "detach" || op == "slice" || op == "expand" || op == "cast";
+}
+
+const Type* known_type(const Graph& graph, ValueId value) {
+  return value.valid() && graph.type(value) != Types::unknown() ? &graph.context().types[graph.type(value)] : nullptr;
+}
+
+struct Found {
+  InputRole role;
+  DimId size;
+};
+DimId first_dim(const Graph& graph, ValueId value) {
+  const Type* type = known_type(graph, value);
+  return type != nullptr && !type->shape.empty() ? type->shape[0] : DimId();
+}
+
+/// The rows of the table that a node's index operand looks up.
+DimId table_rows(const Graph& graph, NodeId node) {
+  const Op& op = graph.op_of(node);
+  for (std::string_view table : {"table", "cos_sin"}) {
+    const int i = op.operand_index(table);
+    if (i >= 0) return first_dim(graph, graph.operand(node, static_cast<std::size_t>(i)));
+  }
+  return {};
+}
+
+std::optional<Found> role_at(const Graph& graph, NodeId node, std::size_t operand) {
+  const Op& op = graph.op_of(node);
+  const std::size_t declared = std::min(operand, op.operands.empty() ? 0 : op.operands.size() - 1);
+  const std::string_view name = op.operands.empty() ? std::string_view() : std::string_view(op.operands[declared].name);
+  if (is_product(op.name) && name == "b") return Found{InputRole::matrix, first_dim(graph, graph.operand(node, operand))};
+  if (is_product(op.name) && name == "sb") return Found{InputRole::matrix_scale, first_dim(graph, graph.operand(node, 1))};
+  if (const auto role = role_of_operand(name)) {
+    const bool looks_up = *role == InputRole::positions || *role == InputRole::indices;
+    return Found{*role, looks_up ? table_rows(graph, node) : DimId()};
+  }
+  const Type* type = known_type(graph, graph.operand(node, operand));
+  const bool vector = type != nullptr && type->shape.size() <= 1;
+  if (op.name == "mul" && vector) return Found{InputRole::gain, {}};
+  if (op.name == "div" && operand == 1) return Found{InputRole::scale, {}};
+  return std::nullopt;
+}
+
+/// The first use, in depth, that says what the value is.
+std::optional<Found> role_by_use(const Graph& graph, ValueId value, int depth) {
+  for (UseId use = graph.first_use(value); use.valid(); use = graph.next_use(use)) {
+    const NodeId node = graph.user(use);
+    if (auto found = role_at(graph, node, graph.use_operand(use))) return found;
+    if (depth > 0 && passes_on(graph.op_of(node).name)) {
+      if (auto found = role_by_use(graph, graph.result(node), depth - 1)) return found;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Weights::Weights(const Graph& source, std::uint64_t seed) : context_(source.context_ptr()), seed_(seed) {
+  for (ValueId input : source.inputs()) uses_.emplace(std::string(source.value_name(input)), use_of(source, input));
+}
+
+Weights::Use Weights::use_of(const Graph& graph, ValueId input) const {
+  Use use;
+  use.type = graph.type(input);
+  const Type* type = known_type(graph, input);
+  if (type == nullptr) return use;
+  use.fixed = std::all_of(type->shape.begin(), type->shape.end(), [&](DimId dim) { return context_->dims.value(dim).has_value(); });
+  const auto found = role_by_use(graph, input, 8);
+  if (type->dtype == DType::b8) {
+    use.role = InputRole::mask;
+  } else if (!is_float(type->dtype)) {
+    use.role = found && found->role == InputRole::positions ? InputRole::positions : InputRole::indices;
+  } else if (found && found->role != InputRole::positions && found->role != InputRole::indices) {
+    use.role = found->role;
+  } else if (graph.input_kind(input) == InputKind::weight && use.fixed) {
+    use.role = type->shape.size() < 2 ? InputRole::gain : InputRole::activation;
+  }
+  if (found) use.size = found->size;
+  return use;
+}
+
+Tensor Weights::fill(const Use& use, std::string_view input, Extents extents, std::int64_t size, const Step& step) const {
+  const std::uint64_t key = combine(seed_, hash_text(input));
+  const Tensor tensor(context_->types[use.type].dtype, std::move(extents));
+  const bool fp8 = tensor.dtype() == DType::f8e4m3 || tensor.dtype() == DType::f8e5m2;
+  const double fan_in = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(size, 1)));
+  switch (use.role) {
+    case InputRole::activation: fill_normal(tensor, key, 0, fp8 ? static_cast<float>(kFp8Deviation) : 1); break;
+    case InputRole::matrix: fill_normal(tensor, key, 0, static_cast<float>(fp8 ? kFp8Deviation : fan_in)); break;
+    case InputRole::matrix_scale: {
+      const auto mean = static_cast<float>(fan_in / kFp8Deviation);
+      fill_normal(tensor, key, mean, mean * 0.1f, true);
+      break;
+    }
+    case InputRole::scale: fill_normal(tensor, key, 4.5f / 448, 0.4f / 448, true); break;
+    case InputRole::gain: fill_normal(tensor, key, 1, 0.1f); break;
+    case InputRole::bias: fill_normal(tensor, key, 0, 0.02f); break;
+    case InputRole::rope: fill_rope(tensor); break;
+    case InputRole::positions: fill_positions(tensor, step, size); break;
+    case InputRole::indices: fill_indices(tensor, key, size); break;
+    case InputRole::mask: fill_indices(tensor, key, 2); break;
+  }
+  return tensor;
+}
+
+Result<Tensor> Weights::tensor(std::string_view input, const Symbols& symbols, const Step& step) {
+  if (const auto made = made_.find(input); made != made_.end()) return made->second;
+  const auto found = uses_.find(input);
+  const std::string place = fmt::format("input {}", input);
+  if (found == uses_.end()) return fail(error_in(place, "PW0505", "no graph input of this name has contents"));
+  const Use& use = found->second;
+  if (use.type == Types::unknown()) return fail(error_in(place, "PW0502", "the type of this input is not known"));
+  Extents extents;
+  for (DimId dim : context_->types[use.type].shape) {
+    const auto extent = context_->dims.evaluate(dim, symbols);
+    if (!extent || *extent < 0) return fail(error_in(place, "PW0502", fmt::format("dim {} has no value here", context_->dims.print(dim))));
+    extents.push_back(*extent);
+  }
+  const std::int64_t size = use.size.valid() ? context_->dims.evaluate(use.size, symbols).value_or(0) : 0;
+  Tensor tensor = fill(use, input, std::move(extents), size, step);
+  if (use.fixed && use.role != InputRole::positions) made_.emplace(std::string(input), tensor);
+  return tensor;
+}
+
+}  // namespace pw

@@ -1,0 +1,59 @@
+// The program pwr.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <fmt/format.h>
+
+#include "base/assert.hpp"
+#include "cli/commands.hpp"
+
+namespace {
+
+int run(int argc, char** argv) {
+  using namespace pw::cli;
+  CLI::App app("Piecewise: rewrite tensor dataflow graphs, split them, plan them, run them.", "pwr");
+  app.require_subcommand(1);
+  app.fallthrough();
+  Options options;
+  app.add_option("--color", options.color, "auto, always or never (NO_COLOR is honoured)")->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--format", options.format, "of tables: table, json or csv")->check(CLI::IsMember({"table", "json", "csv"}));
+  app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
+  app.set_version_flag("--version", "pwr 0.1");
+  app.footer(
+      "Examples:\n"
+      "  pwr run model.fx.txt --symbol n=arg0_1.0 -r llm -p o2 --tokens 1,7,300 --check\n"
+      "  pwr opt model.json -r llm -p o2 --stats      rewrite; which rule matched how often\n"
+      "  pwr explain rms_quant model.json -r llm      why did it not match?\n"
+      "  pwr check my_rules.pwr && pwr test my_rules.pwr\n"
+      "Exit codes: 0 ok, 1 negative answer, 2 usage, 3 invalid input, 4 numeric mismatch, 5 missing capability, 70 internal error, 130 interrupted.");
+  add_graph_commands(app, options);
+  add_rule_commands(app, options);
+  add_rewrite_commands(app, options);
+  add_plan_commands(app, options);
+  add_run_commands(app, options);
+  add_doctor_command(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    int code = app.exit(e);
+    return code == 0 ? kOk : kUsage;
+  } catch (const Exit& e) {
+    return e.code;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_DFL);
+  try {
+    return run(argc, argv);
+  } catch (const pw::InternalError& e) {
+    fmt::print(stderr, "internal error: {}\nThis is a bug in pwr. Please report it with the command and its input files.\n", e.what());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "error: out of memory\n");
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "internal error: {}\nThis is a bug in pwr. Please report it with the command and its input files.\n", e.what());
+  }
+  return pw::cli::kInternalError;
+}

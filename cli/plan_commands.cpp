@@ -1,0 +1,121 @@
+// Exports the commands that cut and plan: split, plan, compile.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/file.hpp"
+#include "cli/commands.hpp"
+#include "cli/planning.hpp"
+#include "cli/rewriting.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct SplitArgs {
+  GraphOptions graph;
+  RuleOptions rules;
+  PlanArgs plan;
+  std::string output;
+};
+
+void run_split(const Options& options, const SplitArgs& args) {
+  Session session(options);
+  LoadedRules rules = load(session, args.rules);
+  Graph graph = load(session, args.graph);
+  if (!args.rules.pipeline.empty()) rewritten(session, graph, rules, args.rules.pipeline, {});
+  StitchedGraph pieces = cut(session, graph, rules, args.plan);
+  if (!args.output.empty()) {
+    make_folder(session, args.output);
+    save(session, pieces.stitch, args.output + "/stitch.pwg");
+    for (const Piece& piece : pieces.pieces) save(session, piece.graph, args.output + "/" + piece.name + ".pwg");
+  }
+  std::fputs(piece_table(pieces).print(options.format).c_str(), stdout);
+  session.say(split_summary(pieces));
+}
+
+void run_plan(const Options& options, const SplitArgs& args) {
+  Session session(options);
+  LoadedRules rules = load(session, args.rules);
+  Graph graph = load(session, args.graph);
+  if (!args.rules.pipeline.empty()) rewritten(session, graph, rules, args.rules.pipeline, {});
+  StitchedGraph pieces = cut(session, graph, rules, args.plan);
+  Plan plan = planned(session, pieces, graph, rules, args.plan);
+  session.need(write_file(args.output.empty() ? "-" : args.output, plan_to_json(plan, pieces)));
+  session.say(split_summary(pieces));
+  session.say(plan_summary(plan));
+}
+
+}  // namespace
+
+void PlanArgs::add_to(CLI::App& app) {
+  app.add_option("--at", at, "split at this op too (repeatable)")->type_name("OP");
+  app.add_option("--fold", fold, "auto: structurally equal pieces are one class; none: each is its own")->check(CLI::IsMember({"auto", "none"}))->capture_default_str();
+  app.add_option("--max-tokens", max_tokens, "largest token count that is planned for")->check(CLI::Range(1, 1 << 24))->capture_default_str();
+  app.add_option("--ranges", ranges, "end points of token ranges: 8,32")->type_name("LIST");
+  app.add_option("--sizes", sizes, "capture sizes instead of the default ones: 1,2,4,8")->type_name("LIST");
+  app.add_option("--max-requests", max_requests, "sequences of a step, for the default sizes")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  app.add_option("--mode", mode, "piecewise, or none: no piece is captured")->check(CLI::IsMember({"piecewise", "none"}))->capture_default_str();
+}
+
+StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules& rules, const PlanArgs& args) {
+  SplitOptions options;
+  options.at = args.at;
+  options.fold = args.fold != "none";
+  std::vector<OpId> splitting = session.need(splitting_ops(session.context, &rules.set, rules.params, options));
+  return session.need(split(graph, splitting, options));
+}
+
+Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph, const LoadedRules& rules, const PlanArgs& args) {
+  PlanOptions options;
+  options.max_tokens = args.max_tokens;
+  options.max_requests = args.max_requests;
+  options.mode = args.mode;
+  if (!args.ranges.empty()) options.range_ends = session.need(parse_numbers(args.ranges, 1, std::int64_t{1} << 24), kUsage);
+  if (!args.sizes.empty())
+    options.capture_sizes = session.need(parse_numbers(args.sizes, 1, std::int64_t{1} << 24), kUsage);
+  else
+    options.capture_sizes = rules.set.capture.sizes;
+  std::string tokens = graph.facts.tokens();
+  if (const SymbolFact* fact = graph.facts.find(tokens)) {  // what the model cannot run is not planned for
+    options.max_tokens = std::min(options.max_tokens, fact->max);
+    if (args.sizes.empty()) std::erase_if(options.capture_sizes, [&](std::int64_t size) { return size > options.max_tokens; });
+  }
+  return session.need(make_plan(pieces, graph, options));
+}
+
+Table piece_table(const StitchedGraph& pieces) {
+  Table table({"piece", "class", "runs", "nodes", "inputs", "outputs"});
+  for (const Piece& piece : pieces.pieces)
+    table.add({piece.name, pieces.classes[piece.piece_class].name, piece.splitting ? "eagerly" : "captured", std::to_string(piece.nodes.size()), std::to_string(piece.inputs.size()), std::to_string(piece.outputs.size())});
+  return table;
+}
+
+std::string split_summary(const StitchedGraph& pieces) {
+  return fmt::format("{} pieces, {} capturable; {} classes, {} capturable", pieces.pieces.size(), pieces.capturable(), pieces.classes.size(), pieces.capturable_classes());
+}
+
+std::string plan_summary(const Plan& plan) {
+  std::string sizes = plan.capture.sizes.empty() ? "no capture sizes" : fmt::format("{} capture sizes {}..{}", plan.capture.sizes.size(), plan.capture.sizes.front(), plan.capture.sizes.back());
+  return fmt::format("{}, {} range{}, arena {} (live {}), weights {}", sizes, plan.ranges.size(), plan.ranges.size() == 1 ? "" : "s", bytes(plan.memory.arena_bytes), bytes(plan.memory.live_bytes), bytes(plan.memory.weight_bytes));
+}
+
+void add_plan_commands(CLI::App& app, const Options& options) {
+  auto split_args = std::make_shared<SplitArgs>();
+  auto* sub = app.add_subcommand("split", "Cut a graph at attention-like ops into pieces and classes");
+  split_args->graph.add_to(*sub);
+  split_args->rules.add_to(*sub);
+  split_args->plan.add_to(*sub);
+  sub->add_option("-o,--output", split_args->output, "write the stitching graph and each piece into this folder")->type_name("DIR");
+  sub->footer("Examples:\n  pwr split model.json\n  pwr split model.json -r llm -p o2 -o pieces/\n  pwr split model.json --at all_reduce --fold none");
+  sub->callback([split_args, &options] { run_split(options, *split_args); });
+
+  auto plan_args = std::make_shared<SplitArgs>();
+  sub = app.add_subcommand("plan", "Decide ranges, capture sizes, padding and memory; write plan.json");
+  plan_args->graph.add_to(*sub);
+  plan_args->rules.add_to(*sub);
+  plan_args->plan.add_to(*sub);
+  sub->add_option("-o,--output", plan_args->output, "plan.json; standard output when left out");
+  sub->footer("Example:\n  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json");
+  sub->callback([plan_args, &options] { run_plan(options, *plan_args); });
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,25 @@
+// Splitting and planning from the command line.
+#pragma once
+
+#include "cli/session.hpp"
+#include "splitter/plan.hpp"
+
+namespace pw::cli {
+
+struct PlanArgs {
+  std::vector<std::string> at;
+  std::string fold = "auto";
+  std::int64_t max_tokens = 8192;
+  std::string ranges, sizes;
+  std::int64_t max_requests = 256;
+  std::string mode = "piecewise";
+  void add_to(CLI::App& app);
+};
+
+StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules& rules, const PlanArgs& args);
+Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph, const LoadedRules& rules, const PlanArgs& args);
+Table piece_table(const StitchedGraph& pieces);
+std::string split_summary(const StitchedGraph& pieces);
+std::string plan_summary(const Plan& plan);
+
+}  // namespace pw::cli

@@ -1,0 +1,14 @@
+// From one rule's tree to a Rule: sub-expressions flattened into pattern nodes, outputs and consumed values worked out.
+#pragma once
+
+#include <optional>
+
+#include "dsl/names.hpp"
+#include "dsl/ruleset.hpp"
+
+namespace pw {
+
+/// Fills nodes, values, where, replacement, outputs and consumed. Nothing, and diagnostics, when the left side is malformed.
+std::optional<Rule> build_rule(const Context& context, const ast::Rule& rule, const RuleNames& names, Diagnostics& out);
+
+}  // namespace pw

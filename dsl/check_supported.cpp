@@ -1,0 +1,78 @@
+// Exports check_supported, is_supported: constructs of the language that this version parses and does not run yet.
+#include "dsl/check.hpp"
+#include "dsl/suggest.hpp"
+
+namespace pw {
+namespace {
+
+Diagnostic refuse(Span span, std::string_view code, std::string_view what, std::string_view help) {
+  return error_at(span, code, std::string(what) + " is parsed, but this version cannot run it yet", std::string(help));
+}
+
+void refuse_in_operand(const Expr& expr, Diagnostics& out) {
+  if (expr.kind == Expr::Kind::call && expr.optional)
+    out.push_back(refuse(expr.span, "PW0351", "an optional node, `" + expr.text + "?(…)`,", "write one rule with the node and one without"));
+  if (expr.kind == Expr::Kind::spread)
+    out.push_back(refuse(expr.span, "PW0352", "a spread, `xs...`, in a rule", "write the operands one by one"));
+  if (expr.kind == Expr::Kind::fuse)
+    out.push_back(refuse(expr.span, "PW0353", "`fuse`", "declare an op with a body, and write it on the right"));
+  for (const Expr& arg : expr.args) refuse_in_operand(arg, out);
+}
+
+void refuse_in_statement(const Statement& s, Diagnostics& out) {
+  if (s.many) out.push_back(refuse(s.span, "PW0354", "`many`", "write a rule for two siblings: its repetition merges more"));
+  for (const Binder& binder : s.binders) {
+    if (binder.spread) out.push_back(refuse(binder.span, "PW0352", "a spread, `" + binder.name + "...`, in a rule", "write the results one by one"));
+  }
+  refuse_in_operand(s.value, out);
+}
+
+void refuse_in_clause(const ast::Clause& clause, Diagnostics& out) {
+  if (clause.kind == ast::Clause::Kind::assume)
+    out.push_back(refuse(clause.span, "PW0355", "`assume`", "write `where`, which applies the rule only where it is proved"));
+  if (clause.kind == ast::Clause::Kind::unless)
+    out.push_back(refuse(clause.span, "PW0356", "`unless`", "let a rule that matches the larger pattern stand `over` this one"));
+  if (clause.kind != ast::Clause::Kind::given) return;
+  for (const Statement& s : clause.statements) refuse_in_statement(s, out);
+}
+
+void refuse_in_rule(const ast::Rule& rule, Diagnostics& out) {
+  if (rule.equivalence) out.push_back(refuse(rule.name_span, "PW0357", "an equivalence, `<=>`,", "write `=>`, in the direction that helps"));
+  for (const ast::Clause& clause : rule.body.clauses) refuse_in_clause(clause, out);
+  for (const Statement& s : rule.body.statements) refuse_in_statement(s, out);
+  for (const Statement& s : rule.replacement) refuse_in_statement(s, out);
+}
+
+void refuse_in_strategy(const ast::Strategy& s, Diagnostics& out) {
+  using Kind = ast::Strategy::Kind;
+  if (s.kind == Kind::saturate) out.push_back(refuse(s.span, "PW0361", "`saturate`", "orient the rules and use `greedy`"));
+  if (s.kind == Kind::atomic) out.push_back(refuse(s.span, "PW0362", "`atomic`", "leave it out; each rewrite is right on its own"));
+  if (s.kind == Kind::repeat) out.push_back(refuse(s.span, "PW0363", "`repeat`", "`greedy` already runs to a fixpoint"));
+  if (s.kind == Kind::best) out.push_back(refuse(s.span, "PW0364", "`best of`", "choose one of the alternatives"));
+  if (!s.ensures.empty() && s.kind != Kind::atomic) out.push_back(refuse(s.span, "PW0362", "`ensures`", "state it as an `expect` of a test"));
+  for (const ast::Strategy& part : s.parts) refuse_in_strategy(part, out);
+}
+
+}  // namespace
+
+bool is_supported(const ast::Rule& rule) {
+  Diagnostics found;
+  refuse_in_rule(rule, found);
+  return found.empty();
+}
+
+void check_supported(const Program& program, Diagnostics& out) {
+  for (const RuleDecl& r : program.rules) refuse_in_rule(*r.rule, out);
+  for (const auto& [name, item] : program.patterns)
+    out.push_back(refuse(item->name_span, "PW0358", "`pattern`", "write its statements in each rule that uses it"));
+  for (const auto& [name, item] : program.externs)
+    out.push_back(refuse(item->span, "PW0359", "`extern`", "write the condition in `where`, over params"));
+  for (const ast::Pass* pass : program.passes) refuse_in_strategy(pass->strategy, out);
+  for (const ast::Pipeline* pipeline : program.pipelines) {
+    refuse_in_strategy(pipeline->strategy, out);
+    if (!pipeline->ranges.empty())
+      out.push_back(refuse(pipeline->name_span, "PW0365", "a pipeline of its own for each token range", "write the passes directly in the pipeline"));
+  }
+}
+
+}  // namespace pw

@@ -1,0 +1,109 @@
+// Exports check_tests.
+#include <algorithm>
+#include <set>
+
+#include "dsl/check.hpp"
+#include "dsl/params.hpp"
+#include "dsl/declare_op.hpp"
+#include "dsl/strategies.hpp"
+#include "dsl/suggest.hpp"
+#include "dsl/walk.hpp"
+
+namespace pw {
+namespace {
+
+class TestCheck {
+ public:
+  TestCheck(const Program& program, const RuleSet& set, Diagnostics& out) : program_(program), set_(set), out_(out) {}
+
+  void check(const ast::Test& test) {
+    reached_.clear();
+    applied_ = true;
+    for (const auto& [name, span] : test.apply) apply(name, span);
+    for (const auto& [name, value] : test.with) with(name, value);
+    if (test.graph.empty() && test.file.empty())
+      out_.push_back(error_at(test.name_span, "PW0441", "test " + in_ticks(test.name) + " has no graph", "write `graph { … }` or `graph \"file\"`"));
+    if (test.expectations.empty())
+      out_.push_back(error_at(test.name_span, "PW0442", "test " + in_ticks(test.name) + " expects nothing, so it cannot fail", "write what it shows: `expect rule == 1`"));
+    for (const ast::Expectation& e : test.expectations) {
+      for (const Expr& guard : e.guard) expectation(guard);
+    }
+  }
+
+ private:
+  void apply(const std::string& name, Span span) {
+    if (const Strategy* strategy = set_.strategy(name)) {
+      for (RuleId id : rules_of(*strategy)) reached_.insert(id);
+      return;
+    }
+    const std::vector<RuleId> rules = set_.resolve(name);
+    reached_.insert(rules.begin(), rules.end());
+    if (!rules.empty()) return;
+    applied_ = false;
+    if (program_.declares(name)) return;  // it did not pass its own checks
+    out_.push_back(error_at(span, "PW0443", "no pipeline, pass or rule is called " + in_ticks(name), did_you_mean(name, program_.strategy_names())));
+  }
+
+  void with(const std::string& name, const Expr& value) {
+    const auto it = set_.params.find(name);
+    if (it != set_.params.end()) {
+      literal_attribute(value, it->second.kind, false, set_.context->dims, out_);
+      return;
+    }
+    std::vector<std::string> names;
+    for (const auto& [known, param] : set_.params) names.push_back(known);
+    out_.push_back(error_at(value.span, "PW0421", "no param is called " + in_ticks(name), did_you_mean(name, names, "declare it: `param " + name + ": int = 1`")));
+  }
+
+  void expectation(const Expr& guard) {
+    visit_scalar(guard, Place::guard, [&](const Occurrence& o) {
+      if (o.place == Place::function) return function(o);
+      if (in_count_.contains(o.expr)) return;
+      counter(o);
+    });
+  }
+
+  /// `count(op)` counts nodes.
+  void function(const Occurrence& o) {
+    if (o.name != "count" || o.expr->args.size() != 1) {
+      out_.push_back(error_at(o.span, "PW0444", "a test knows one function, `count(op)`, which counts nodes"));
+      return;
+    }
+    const Expr& op = o.expr->args.front();
+    in_count_.insert(&op);
+    if (op.kind == Expr::Kind::path && set_.context->ops.find(op.text).valid()) return;
+    out_.push_back(error_at(op.span, "PW0220", "unknown op " + in_ticks(op.text), did_you_mean(op.text, set_.context->ops.names())));
+  }
+
+  void counter(const Occurrence& o) {
+    const std::string name = o.expr == nullptr ? std::string(o.name) : o.expr->text;
+    if (set_.params.contains(name)) return;
+    const std::vector<RuleId> rules = set_.resolve(name);
+    if (rules.empty()) {
+      if (program_.declares(name)) return;
+      out_.push_back(error_at(o.span, "PW0445", "no rule, group or param is called " + in_ticks(name),
+                              did_you_mean(name, program_.strategy_names(), "an expectation counts rewrites by a rule's name, or nodes by `count(op)`")));
+      return;
+    }
+    const bool reachable = std::any_of(rules.begin(), rules.end(), [&](RuleId id) { return reached_.contains(id); });
+    if (applied_ && !reachable)
+      out_.push_back(error_at(o.span, "PW0446", "what this test applies never runs rule " + in_ticks(name),
+                              "apply a pass that holds it, or leave out the expectation"));
+  }
+
+  const Program& program_;
+  const RuleSet& set_;
+  Diagnostics& out_;
+  std::set<RuleId> reached_;
+  std::set<const Expr*> in_count_;
+  bool applied_ = true;
+};
+
+}  // namespace
+
+void check_tests(const Program& program, const RuleSet& set, Diagnostics& out) {
+  TestCheck check(program, set, out);
+  for (const ast::Test* test : program.tests) check.check(*test);
+}
+
+}  // namespace pw

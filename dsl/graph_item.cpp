@@ -1,0 +1,196 @@
+// Exports build_graph, parse_graph, parse_op, load_graph.
+#include <algorithm>
+#include <set>
+
+#include "base/file.hpp"
+#include "dsl/declare_op.hpp"
+#include "dsl/dsl.hpp"
+#include "dsl/suggest.hpp"
+#include "dsl/walk.hpp"
+#include "graph/graph_json.hpp"
+
+namespace pw {
+namespace {
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const ContextPtr& context, const ast::GraphItem& item)
+      : context_(context), item_(item), graph_(context, item.name.empty() ? "graph" : item.name) {}
+
+  Result<Graph> run() {
+    for (const ast::OpItem& op : item_.ops) declare_op(*context_, op, out_);
+    symbols();
+    for (const ast::GraphItem::Input& input : item_.inputs) add(input);
+    for (const ast::GraphItem::Node& node : item_.nodes) add(node);
+    for (const auto& [name, span] : item_.outputs) output(name, span);
+    if (item_.outputs.empty()) out_.push_back(error_at(item_.span, "PW0475", "this graph has no outputs", "end it with `out name`"));
+    if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
+    return std::move(graph_);
+  }
+
+ private:
+  /// Every dim named in a type is a symbol; `symbol` lines add what is known of them.
+  void symbols() {
+    for (const ast::GraphItem::Input& input : item_.inputs) symbols_of(input.type);
+    for (const ast::GraphItem::Node& node : item_.nodes) {
+      for (const Binder& binder : node.statement.binders) {
+        for (const TypeExpr& type : binder.type) symbols_of(type);
+      }
+    }
+    for (const auto& [name, fact] : item_.symbols) {
+      symbol(name);
+      graph_.facts.symbols.insert_or_assign(name, fact);
+    }
+  }
+
+  void symbols_of(const TypeExpr& type) {
+    visit_type(type, [&](const Occurrence& o) {
+      if (o.place == Place::dim) symbol(std::string(o.name));
+    });
+  }
+
+  void symbol(const std::string& name) {
+    env_.insert_or_assign(name, context_->dims.symbol(name));
+    graph_.facts.symbols.try_emplace(name);
+  }
+
+  bool claim(const std::string& name, Span span) {
+    if (name == "_") return true;
+    if (names_.insert(name).second && !graph_.facts.symbols.contains(name)) return true;
+    const bool symbol = graph_.facts.symbols.contains(name);
+    out_.push_back(error_at(span, "PW0471", symbol ? in_ticks(name) + " is a symbol of a dim" : in_ticks(name) + " is bound twice",
+                            "give the value another name"));
+    return false;
+  }
+
+  void add(const ast::GraphItem::Input& input) {
+    if (!claim(input.name, input.span)) return poison(input.name);
+    const std::optional<InputKind> kind = kind_named(input.kind);
+    if (!kind) {
+      out_.push_back(error_at(input.span, "PW0472", "an input is a weight, a buffer, or neither, not " + in_ticks(input.kind)));
+      return poison(input.name);
+    }
+    if (input.type.any_shape || input.type.dtype.empty()) {
+      out_.push_back(error_at(input.span, "PW0473", "input " + in_ticks(input.name) + " needs a whole type", "write `" + input.name + ": bf16[n, 64]`"));
+      return poison(input.name);
+    }
+    auto type = instantiate_type(*context_, input.type, env_);
+    if (!type) {
+      append(out_, std::move(type.error()));
+      return poison(input.name);
+    }
+    env_.insert_or_assign(input.name, graph_.add_input(input.name, *type, *kind));
+  }
+
+  static std::optional<InputKind> kind_named(const std::string& word) {
+    for (InputKind kind : {InputKind::input, InputKind::weight, InputKind::buffer}) {
+      if (word == name(kind)) return kind;
+    }
+    if (word.empty()) return InputKind::input;
+    return {};
+  }
+
+  void add(const ast::GraphItem::Node& node) {
+    const Statement& s = node.statement;
+    bool sound = !reads_poisoned(s);
+    for (const Binder& binder : s.binders) sound = claim(binder.name, binder.span) && sound;
+    if (sound) {
+      BuildOptions options;
+      options.group = node.group;
+      options.source = node.source;
+      auto built = build_statement(graph_, s, env_, options);
+      if (built) return;
+      append(out_, std::move(built.error()));
+    }
+    for (const Binder& binder : s.binders) poison(binder.name);
+  }
+
+  void output(const std::string& name, Span span) {
+    if (poisoned_.contains(name)) return;
+    const auto it = env_.find(name);
+    const ValueId* value = it == env_.end() ? nullptr : std::get_if<ValueId>(&it->second);
+    if (value != nullptr) {
+      graph_.add_output(*value);
+      return;
+    }
+    std::vector<std::string> names(names_.begin(), names_.end());
+    out_.push_back(error_at(span, "PW0474", "output " + in_ticks(name) + " is no value of this graph", did_you_mean(name, names)));
+  }
+
+  void poison(const std::string& name) { poisoned_.insert(name); }
+
+  /// A statement that reads what could not be built is skipped: its own message would only repeat the first.
+  [[nodiscard]] bool reads_poisoned(const Statement& s) const {
+    bool found = false;
+    visit_operand(s.value, [&](const Occurrence& o) { found = found || poisoned_.contains(std::string(o.name)); });
+    return found;
+  }
+
+  ContextPtr context_;
+  const ast::GraphItem& item_;
+  Graph graph_;
+  Env env_;
+  std::set<std::string> names_, poisoned_;
+  Diagnostics out_;
+};
+
+const ast::GraphItem* only_graph(const ast::File& file, Diagnostics& out) {
+  const ast::GraphItem* graph = nullptr;
+  for (const ast::Item& item : file.items) {
+    const auto* found = std::get_if<ast::GraphItem>(&item);
+    if (found == nullptr) {
+      const Span span = std::visit([](const auto& i) { return i.span; }, item);
+      out.push_back(error_at(span, "PW0476", "a .pwg file holds one graph, and this is none", "rules and tests belong into a .pwr file"));
+    } else if (graph != nullptr) {
+      out.push_back(error_at(found->span, "PW0476", "a .pwg file holds one graph, and this is another"));
+    } else {
+      graph = found;
+    }
+  }
+  if (graph == nullptr && out.empty())
+    out.push_back(error_at({file.source, 0, 0}, "PW0477", "this text holds no graph", "write `graph name { in x: bf16[n, 64] … out y }`"));
+  return graph;
+}
+
+bool looks_like_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+}
+
+}  // namespace
+
+Result<Graph> build_graph(const ContextPtr& context, const ast::GraphItem& item) { return GraphBuilder(context, item).run(); }
+
+Result<Graph> parse_graph(const ContextPtr& context, std::string_view text, const std::string& file) {
+  const SourceId source = context->sources.add(file, std::string(text));
+  auto tree = parse_file(context->sources, source);
+  if (!tree) return forward(tree);
+  Diagnostics out;
+  const ast::GraphItem* item = only_graph(*tree, out);
+  if (!out.empty()) return tl::unexpected<Diagnostics>(std::move(out));
+  return build_graph(context, *item);
+}
+
+Result<Op> parse_op(Context& context, std::string_view text) {
+  const SourceId source = context.sources.add("op declaration", std::string(text));
+  auto tree = parse_file(context.sources, source);
+  if (!tree) return forward(tree);
+  const auto* item = tree->items.size() == 1 ? std::get_if<ast::OpItem>(&tree->items.front()) : nullptr;
+  if (item == nullptr)
+    return fail({source, 0, static_cast<std::uint32_t>(text.size())}, "PW0478", "this is not one op declaration", "write `op name(x: T[n]) -> y: T[n]`");
+  Diagnostics out;
+  auto op = lower_op(context, *item, out);
+  if (!op) return tl::unexpected<Diagnostics>(std::move(out));
+  return std::move(*op);
+}
+
+Result<Graph> load_graph(const ContextPtr& context, const std::string& path) {
+  auto loaded = load_op_library(context);
+  if (!loaded) return forward(loaded);
+  auto text = read_file(path);
+  if (!text) return forward(text);
+  if (looks_like_json(*text)) return graph_from_json(context, *text, path, parse_op);
+  return parse_graph(context, *text, path);
+}
+
+}  // namespace pw

@@ -1,0 +1,180 @@
+// Exports load_rules, load_rule_texts, load_op_library: finds files, follows `use`, hands the trees to the checks.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/file.hpp"
+#include "dsl/check.hpp"
+#include "dsl/declare_op.hpp"
+#include "dsl/dsl.hpp"
+#include "dsl/embedded_rules.hpp"
+#include "dsl/suggest.hpp"
+
+namespace pw {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kLibrary = "<library>/";
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+const EmbeddedFile* embedded(std::string_view path) {
+  for (const EmbeddedFile& file : embedded_rules()) {
+    if (file.path == path || file.path == std::string(path) + ".pwr") return &file;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> library_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_rules()) {
+    names.emplace_back(file.path);
+    if (file.path.ends_with(".pwr")) names.emplace_back(file.path.substr(0, file.path.size() - 4));
+  }
+  return names;
+}
+
+/// Where `use "path"` in a file of this name looks first.
+std::string beside(const std::string& user, const std::string& path) {
+  return (fs::path(user).parent_path() / path).lexically_normal().generic_string();
+}
+
+/// A folder's .pwr files, sorted; nothing else of it.
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".pwr") paths.push_back(it->path().generic_string());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+class Loader {
+ public:
+  explicit Loader(const ContextPtr& context) : context_(context) {}
+
+  void root(const std::string& path) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      const std::vector<std::string> paths = files_in(path);
+      if (paths.empty()) out_.push_back(error_in(path, "PW0460", "this folder holds no .pwr file"));
+      for (const std::string& file : paths) disk(file, true);
+    } else if (path == "-" || fs::exists(path, error)) {
+      disk(path, true);
+    } else if (const EmbeddedFile* file = embedded(path)) {
+      library(*file, true);
+    } else {
+      out_.push_back(error_in(path, "PW0461", "no such file, and no rule file of the library has this name",
+                              did_you_mean(path, library_names())));
+    }
+  }
+
+  void text(const std::string& name, std::string text, bool root) { parse(name, name, std::move(text), root); }
+
+  void library(const EmbeddedFile& file, bool root) {
+    const std::string name = std::string(kLibrary) + std::string(file.path);
+    parse(name, name, std::string(file.text), root);
+  }
+
+  Result<RuleSet> finish() {
+    if (has_errors(out_)) return tl::unexpected<Diagnostics>(std::move(out_));
+    return check_files(context_, std::move(files_), roots_);
+  }
+
+ private:
+  void disk(const std::string& path, bool root) {
+    std::error_code error;
+    const fs::path canonical = fs::weakly_canonical(path, error);
+    const std::string key = error ? path : canonical.generic_string();
+    if (keys_.contains(key)) return;
+    auto text = read_file(path, kMostBytes);
+    if (!text) {
+      append(out_, std::move(text.error()));
+      return;
+    }
+    parse(key, path, std::move(*text), root);
+  }
+
+  void parse(const std::string& key, const std::string& name, std::string text, bool root) {
+    if (!keys_.insert(key).second) return;
+    const SourceId source = context_->sources.add(name, std::move(text));
+    auto file = parse_file(context_->sources, source);
+    if (!file) {
+      append(out_, std::move(file.error()));
+      return;
+    }
+    for (const ast::Item& item : file->items) {
+      if (const auto* use = std::get_if<ast::Use>(&item)) follow(name, *use);
+    }
+    files_.push_back(std::move(*file));
+    roots_.push_back(root);
+  }
+
+  void follow(const std::string& user, const ast::Use& use) {
+    const std::string near = beside(user, use.path);
+    std::error_code error;
+    if (near.starts_with(kLibrary)) {
+      if (const EmbeddedFile* file = embedded(near.substr(kLibrary.size()))) return library(*file, false);
+    } else if (fs::is_regular_file(near, error)) {
+      return disk(near, false);
+    }
+    if (const EmbeddedFile* file = embedded(use.path)) return library(*file, false);
+    out_.push_back(error_at(use.span, "PW0462", "there is no " + in_ticks(use.path) + " beside this file, nor in the library",
+                            did_you_mean(use.path, library_names())));
+  }
+
+  ContextPtr context_;
+  std::set<std::string> keys_;
+  std::vector<ast::File> files_;
+  std::vector<bool> roots_;
+  Diagnostics out_;
+};
+
+bool library_loaded(const Context& context, const std::string& name) {
+  for (std::size_t i = 0; i < context.sources.size(); ++i) {
+    if (context.sources.name(SourceId(i)) == name) return true;
+  }
+  return false;
+}
+
+template <class AddRoots>
+Result<RuleSet> load(const ContextPtr& context, LoadOptions options, AddRoots add_roots) {
+  if (options.library) {
+    auto loaded = load_op_library(context);
+    if (!loaded) return forward(loaded);
+  }
+  Loader loader(context);
+  add_roots(loader);
+  return loader.finish();
+}
+
+}  // namespace
+
+Result<RuleSet> load_rules(const ContextPtr& context, const std::vector<std::string>& paths, LoadOptions options) {
+  return load(context, options, [&](Loader& loader) {
+    for (const std::string& path : paths) loader.root(path);
+  });
+}
+
+Result<RuleSet> load_rule_texts(const ContextPtr& context, const std::vector<std::pair<std::string, std::string>>& texts,
+                                LoadOptions options) {
+  return load(context, options, [&](Loader& loader) {
+    for (const auto& [name, text] : texts) loader.text(name, text, true);
+  });
+}
+
+Result<std::monostate> load_op_library(const ContextPtr& context) {
+  const std::string marker = std::string(kLibrary) + "ops";
+  if (library_loaded(*context, marker)) return std::monostate{};
+  context->sources.add(marker, "");
+  Loader loader(context);
+  for (const EmbeddedFile& file : embedded_rules()) {
+    if (file.path.starts_with("ops/")) loader.library(file, false);
+  }
+  auto set = loader.finish();
+  if (!set) return forward(set);
+  return std::monostate{};
+}
+
+}  // namespace pw

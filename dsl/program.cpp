@@ -1,0 +1,136 @@
+// Exports Program, collect_program, is_builtin_pass, reference_head.
+#include "dsl/program.hpp"
+
+#include <algorithm>
+
+#include "dsl/suggest.hpp"
+
+namespace pw {
+namespace {
+
+Diagnostic twice(std::string_view what, const std::string& name, Span again, Span before) {
+  Diagnostic d = error_at(again, "PW0401", std::string(what) + " " + in_ticks(name) + " is declared twice", "give one of them another name");
+  d.secondary.push_back({before, "first declared here"});
+  return d;
+}
+
+/// One namespace: a name and where it was declared.
+class Namespace {
+ public:
+  explicit Namespace(Diagnostics& out) : out_(out) {}
+  void declare(std::string_view what, const std::string& name, Span span) {
+    auto [it, fresh] = names_.emplace(name, span);
+    if (!fresh) out_.push_back(twice(what, name, span, it->second));
+  }
+
+ private:
+  Diagnostics& out_;
+  std::map<std::string, Span> names_;
+};
+
+class Collection {
+ public:
+  explicit Collection(Diagnostics& out) : out_(out), strategies_(out), tests_(out) {}
+
+  void file(const ast::File& file, bool root) {
+    root_ = root;
+    for (const ast::Item& item : file.items) std::visit([&](const auto& i) { add(i); }, item);
+  }
+  Program finish() { return std::move(program_); }
+
+ private:
+  template <class Map, class T>
+  void keep(Map& map, std::string_view what, const T& item, Span span) {
+    auto [it, fresh] = map.emplace(item.name, &item);
+    if (!fresh) out_.push_back(twice(what, item.name, span, it->second->span));
+  }
+
+  void add(const ast::Use&) {}
+  void add(const ast::Param& p) {
+    if (dtype_named(p.name)) out_.push_back(error_at(p.span, "PW0241", in_ticks(p.name) + " is a dtype, so no param can be called that"));
+    keep(program_.params, "param", p, p.span);
+  }
+  void add(const ast::Extern& e) { keep(program_.externs, "extern", e, e.span); }
+  void add(const ast::OpItem& o) { program_.ops.push_back(&o); }
+  void add(const ast::Table& t) { keep(program_.tables, "table", t, t.name_span); }
+  void add(const ast::Pattern& p) { keep(program_.patterns, "pattern", p, p.name_span); }
+  void add(const ast::Rule& r) {
+    strategy("rule", r.name, r.name_span);
+    program_.rules.push_back({&r, "", root_});
+  }
+  void add(const ast::Group& g) {
+    strategy("group", g.name, g.name_span);
+    program_.groups.push_back(&g);
+    Namespace members(out_);
+    for (const ast::Rule& r : g.rules) {
+      members.declare("rule", r.name, r.name_span);
+      program_.rules.push_back({&r, g.name, root_});
+    }
+  }
+  void add(const ast::Pass& p) {
+    strategy("pass", p.name, p.name_span);
+    program_.passes.push_back(&p);
+  }
+  void add(const ast::Pipeline& p) {
+    strategy("pipeline", p.name, p.name_span);
+    program_.pipelines.push_back(&p);
+  }
+  void add(const ast::Split& s) { program_.splits.push_back(&s); }
+  void add(const ast::Capture& c) {
+    program_.captures.push_back(&c);
+    if (program_.captures.size() == 2)
+      out_.push_back(twice("`capture`", "capture", c.span, program_.captures.front()->span));
+  }
+  void add(const ast::Test& t) {
+    tests_.declare("test", t.name, t.name_span);
+    program_.tests.push_back(&t);
+  }
+  void add(const ast::GraphItem& g) {
+    program_.graphs.push_back(&g);
+    out_.push_back(error_at(g.span, "PW0402", "a graph stands here by itself", "put it into a test, or into a .pwg file"));
+  }
+
+  void strategy(std::string_view what, const std::string& name, Span span) {
+    if (is_builtin_pass(name))
+      out_.push_back(error_at(span, "PW0403", in_ticks(name) + " is a built-in pass", "give this " + std::string(what) + " another name"));
+    strategies_.declare(what, name, span);
+  }
+
+  Diagnostics& out_;
+  Program program_;
+  Namespace strategies_, tests_;
+  bool root_ = false;
+};
+
+}  // namespace
+
+bool is_builtin_pass(std::string_view name) { return name == "dce" || name == "cse"; }
+
+std::string_view reference_head(std::string_view reference) {
+  if (reference.ends_with(".*")) return reference.substr(0, reference.size() - 2);
+  return reference.substr(0, reference.find('['));
+}
+
+bool Program::declares(std::string_view reference) const {
+  const std::string_view head = reference_head(reference);
+  const bool group = std::any_of(groups.begin(), groups.end(), [&](const ast::Group* g) { return g->name == head; });
+  return group || std::any_of(rules.begin(), rules.end(), [&](const RuleDecl& r) { return r.full_name() == head; });
+}
+
+std::vector<std::string> Program::strategy_names() const {
+  std::vector<std::string> names{"dce", "cse"};
+  for (const RuleDecl& r : rules) names.push_back(r.full_name());
+  for (const ast::Group* g : groups) names.push_back(g->name);
+  for (const ast::Pass* p : passes) names.push_back(p->name);
+  for (const ast::Pipeline* p : pipelines) names.push_back(p->name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Program collect_program(const std::vector<ast::File>& files, const std::vector<bool>& root, Diagnostics& out) {
+  Collection collection(out);
+  for (std::size_t i = 0; i < files.size(); ++i) collection.file(files[i], root[i]);
+  return collection.finish();
+}
+
+}  // namespace pw

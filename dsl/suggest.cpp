@@ -1,0 +1,26 @@
+// Exports the help lines of suggest.hpp.
+#include "dsl/suggest.hpp"
+
+#include <iterator>
+
+namespace pw {
+
+std::string in_ticks(std::string_view text) { return "`" + std::string(text) + "`"; }
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
+                         std::string otherwise) {
+  std::string near = nearest(word, candidates);
+  return near.empty() ? otherwise : "did you mean " + in_ticks(near) + "?";
+}
+
+Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help) {
+  Diagnostic d = error_at(span, code, std::move(message), std::move(help));
+  d.severity = Severity::warning;
+  return d;
+}
+
+void append(Diagnostics& to, Diagnostics from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+}  // namespace pw

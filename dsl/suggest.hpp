@@ -1,0 +1,21 @@
+// Help lines shared by all checks.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.hpp"
+
+namespace pw {
+
+/// "did you mean `x`?", or `otherwise` when nothing is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
+                         std::string otherwise = {});
+/// `text` in backquotes.
+std::string in_ticks(std::string_view text);
+Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help = {});
+/// Moves the diagnostics of `from` to the end of `to`.
+void append(Diagnostics& to, Diagnostics from);
+
+}  // namespace pw

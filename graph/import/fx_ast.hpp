@@ -1,0 +1,82 @@
+// The tree of an FX text: one function, its parameters and its statements. Mirrors the text, nothing resolved. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.hpp"
+
+namespace pw::fx {
+
+inline constexpr std::size_t kMaxText = std::size_t{64} << 20;   ///< bytes of a dump
+inline constexpr int kMaxNesting = 64;                           ///< brackets inside brackets
+inline constexpr std::size_t kMaxDiagnostics = 20;
+
+struct Expr {
+  enum class Kind : std::uint8_t {
+    name,     ///< text: "a", "torch.bfloat16", "self.weight"
+    integer,  ///< integer
+    real,     ///< real
+    string,   ///< text, unescaped
+    boolean,  ///< integer 0 or 1
+    none,
+    list,
+    tuple,
+    call,    ///< text: dotted callee; args: positional, then one for each of `keywords`
+    index,   ///< args[0][args[1]][args[2]]…
+    slice,   ///< args: start, end, step; `none` where left out
+    binary,  ///< text: + - * / // % **, == …; args: two
+  };
+  Kind kind = Kind::none;
+  Span span;
+  std::int64_t integer = 0;
+  double real = 0;
+  std::string text;
+  std::vector<Expr> args;
+  std::vector<std::string> keywords;
+  [[nodiscard]] std::size_t positional() const { return args.size() - keywords.size(); }
+};
+
+struct Parameter {
+  std::string name;
+  Span span;
+  std::string type;  ///< empty: not stated
+  Span type_span;
+};
+
+struct Statement {
+  enum class Kind : std::uint8_t { assign, expression, return_ } kind = Kind::assign;
+  Span span;
+  std::vector<Expr> targets;  ///< assign: at least one
+  std::string type;           ///< empty: not stated
+  Span type_span;
+  Expr value;
+  std::string source;  ///< "path:line" of the comment above, or empty
+};
+
+struct Function {
+  Span span;
+  std::vector<Parameter> parameters;  ///< without `self`
+  std::vector<Statement> statements;
+};
+
+/// A logical line: a statement, which may go over several lines of text while a bracket is open.
+struct Line {
+  std::uint32_t begin = 0, end = 0;  ///< without indent, comment and line end
+  std::string source;                ///< of the last `# File: path:line in …` comment
+};
+
+/// Cuts the text into logical lines. Diagnoses brackets that do not match, open strings, nesting, size.
+Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source);
+
+/// `a: "type" = f(x);  x = None` → statements; those that only release names are left out. In fx_grammar.cpp.
+Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source, const Line& line);
+/// `def forward(self, a: "type", b):`
+Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source, const Line& line);
+
+/// The whole text. Collects the errors of all lines, at most kMaxDiagnostics.
+Result<Function> parse(std::string_view text, SourceId source);
+
+}  // namespace pw::fx

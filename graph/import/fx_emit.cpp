@@ -1,0 +1,204 @@
+// Exports the part of Converter that makes nodes and reads values as operands and attributes.
+#include <fmt/format.h>
+
+#include "graph/import/fx_convert.hpp"
+
+namespace pw::fx {
+
+Value Converter::tensor(ValueId v) {
+  Value out;
+  out.kind = Value::Kind::tensor;
+  out.tensor = v;
+  return out;
+}
+
+Value Converter::integer(std::int64_t v) {
+  Value out;
+  out.kind = Value::Kind::integer;
+  out.dim = context_.dims.constant(v);
+  return out;
+}
+
+const Type* Converter::type_of(ValueId value) const {
+  TypeId type = graph_.type(value);
+  return type == Types::unknown() ? nullptr : &context_.types[type];
+}
+
+std::string Converter::fresh(const std::string& base) {
+  for (int i = 0;; ++i) {
+    std::string name = fmt::format("{}__{}", base, i);
+    if (names_.insert(name).second) return name;
+  }
+}
+
+std::optional<std::int64_t> Converter::as_int(const Value& value) const {
+  if (value.kind != Value::Kind::integer) return std::nullopt;
+  return context_.dims.value(value.dim);
+}
+
+std::optional<Shape> Converter::as_shape(const Value& value) const {
+  if (value.kind == Value::Kind::integer) return Shape{value.dim};
+  if (value.kind != Value::Kind::list) return std::nullopt;
+  Shape out;
+  for (const Value& item : value.items) {
+    if (item.kind != Value::Kind::integer) return std::nullopt;
+    out.push_back(item.dim);
+  }
+  return out;
+}
+
+// Numbers become rank-0 constants; None is an absent operand.
+std::optional<ValueId> Converter::as_operand(const Value& value, const Site& site) {
+  if (value.kind == Value::Kind::tensor) return value.tensor;
+  if (value.kind == Value::Kind::none) return ValueId();
+  double number = value.real;
+  DType dtype = DType::f64;
+  if (value.kind == Value::Kind::integer) {
+    std::optional<std::int64_t> v = context_.dims.value(value.dim);
+    if (!v) return std::nullopt;
+    number = static_cast<double>(*v);
+    dtype = DType::i64;
+  } else if (value.kind == Value::Kind::boolean) {
+    number = value.boolean ? 1 : 0;
+    dtype = DType::b8;
+  } else if (value.kind != Value::Kind::real) {
+    return std::nullopt;
+  }
+  NodeRequest request;
+  request.op = context_.ops.find("constant");
+  request.attributes = {{key("value"), number}, {key("dtype"), dtype}};
+  request.result_names = {fresh("c")};
+  request.source = site.source;
+  request.span = site.span;
+  if (!request.op.valid()) return add_constant(graph_, number, dtype);
+  Result<NodeId> node = build_node(graph_, request);
+  if (!node) return std::nullopt;
+  return graph_.result(*node);
+}
+
+std::optional<Attribute> Converter::as_any_attribute(const Value& value) const {
+  switch (value.kind) {
+    case Value::Kind::boolean: return value.boolean;
+    case Value::Kind::integer:
+      if (std::optional<std::int64_t> v = context_.dims.value(value.dim)) return *v;
+      return value.dim;
+    case Value::Kind::real: return value.real;
+    case Value::Kind::string: return value.text;
+    case Value::Kind::dtype: return value.dtype;
+    case Value::Kind::list: {
+      if (std::optional<Shape> shape = as_shape(value)) return *shape;
+      std::vector<double> reals;
+      std::vector<std::string> texts;
+      for (const Value& item : value.items) {
+        if (item.kind == Value::Kind::real) reals.push_back(item.real);
+        if (item.kind == Value::Kind::string) texts.push_back(item.text);
+      }
+      if (reals.size() == value.items.size()) return reals;
+      if (texts.size() == value.items.size()) return texts;
+      return std::nullopt;
+    }
+    case Value::Kind::none:
+    case Value::Kind::tensor:
+    case Value::Kind::other: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Attribute> Converter::as_attribute(const Value& value, AttributeKind kind) {
+  if (value.kind == Value::Kind::none) return None{};
+  if (kind == AttributeKind::dims || kind == AttributeKind::ints) {
+    std::optional<Shape> shape = as_shape(value);
+    return shape ? std::optional<Attribute>(*shape) : std::nullopt;
+  }
+  if (kind == AttributeKind::float_ && value.kind == Value::Kind::boolean) return value.boolean ? 1.0 : 0.0;
+  return as_any_attribute(value);
+}
+
+Result<std::monostate> Converter::check_stated(ValueId value, const Wanted& wanted, std::string_view op) {
+  if (wanted.type == Types::unknown()) return std::monostate();
+  TypeId type = graph_.type(value);
+  if (type == Types::unknown()) {
+    graph_.set_type(value, wanted.type);
+    return std::monostate();
+  }
+  if (type == wanted.type || symbols_.to_old(type) == wanted.type) return std::monostate();
+  std::string given = context_.types.print(type);
+  if (symbols_.to_old(type) != type) given += fmt::format(" ({} before symbols)", context_.types.print(symbols_.to_old(type)));
+  return fail(wanted.span, "PW0511",
+              fmt::format("`{}` is stated as {}, but `{}` gives {}", wanted.name, context_.types.print(wanted.type), op, given));
+}
+
+Result<Results> Converter::try_emit(OpId op, const std::vector<ValueId>& operands, const AttributeList& attributes,
+                                    const std::vector<Wanted>& wanted, const Site& site) {
+  NodeRequest request;
+  request.op = op;
+  request.operands = operands;
+  request.attributes = attributes;
+  request.source = site.source;
+  request.span = site.span;
+  bool imported = context_.ops[op].imported;
+  for (const Wanted& w : wanted) {
+    request.result_names.push_back(w.name.empty() ? fresh(site.result.name.empty() ? "v" : site.result.name) : w.name);
+    if (imported) request.stated.push_back(w.type);
+  }
+  Result<NodeId> node = build_node(graph_, request);
+  if (!node) return forward(node);
+  Results results;
+  for (std::size_t i = 0; i < graph_.result_count(*node); ++i) results.push_back(graph_.result(*node, i));
+  for (std::size_t i = 0; i < results.size() && i < wanted.size() && !imported; ++i) {
+    Result<std::monostate> checked = check_stated(results[i], wanted[i], context_.ops[op].name);
+    if (checked) continue;
+    graph_.erase(*node);
+    return forward(checked);
+  }
+  return results;
+}
+
+// Choice k makes a symbol of the k-th literal of a maker that could be one; false when there are not so many.
+bool Converter::symbolise_maker(ValueId value, std::size_t choice) {
+  if (!value.valid() || !makers_.contains(value)) return false;
+  NodeId node = graph_.producer(value);
+  AttributeList attributes = context_.attributes[graph_.attributes(node)];
+  for (auto& [name, attribute] : attributes) {
+    auto shape = std::get_if<std::vector<DimId>>(&attribute);
+    if (!shape || context_.strings.text(name) != "shape") continue;
+    std::string before = context_.types.print(*shape);
+    for (DimId& dim : *shape) {
+      for (DimId symbol : symbols_.standing_for(dim)) {
+        if (choice-- > 0) continue;
+        dim = symbol;
+        Type type = context_.types[graph_.type(value)];
+        type.shape = *shape;
+        note(fmt::format("{}: {} {} became {}, as its reader needs it", graph_.value_name(value), graph_.op_of(node).name, before,
+                         context_.types.print(*shape)));
+        graph_.set_attributes(node, context_.attributes.intern(attributes));
+        graph_.set_type(value, context_.types.get(type.dtype, type.shape));
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Result<Results> Converter::emit(std::string_view op_name, const std::vector<ValueId>& operands, AttributeList attributes,
+                                const std::vector<Wanted>& wanted, const Site& site) {
+  OpId op = context_.ops.find(op_name);
+  if (!op.valid()) return fail(site.span, "PW0510", fmt::format("the op library has no op `{}`", op_name), "load the op library first");
+  Result<Results> first = try_emit(op, operands, attributes, wanted, site);
+  if (first || symbols_.empty()) return first;
+  for (ValueId operand : operands) {
+    if (!operand.valid() || !makers_.contains(operand)) continue;
+    NodeId maker = graph_.producer(operand);
+    AttributesId kept = graph_.attributes(maker);
+    TypeId type = graph_.type(operand);
+    for (std::size_t choice = 0; symbolise_maker(operand, choice); ++choice) {
+      if (Result<Results> again = try_emit(op, operands, attributes, wanted, site)) return again;
+      graph_.set_attributes(maker, kept);
+      graph_.set_type(operand, type);
+      report_.substitutions.pop_back();
+    }
+  }
+  return first;
+}
+
+}  // namespace pw::fx

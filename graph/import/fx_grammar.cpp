@@ -1,0 +1,324 @@
+// Exports parse_line and parse_header: the grammar of one logical line of FX text. The only file of the importer that sees
+// Spirit. Nesting is bounded by cut_lines before a line gets here.
+#include <charconv>
+#include <limits>
+#include <variant>
+
+#include <boost/spirit/home/x3.hpp>
+
+#include "graph/import/fx_ast.hpp"
+
+// An expected token with an action is described by the token.
+namespace boost::spirit::x3 {
+template <class Subject, class Action>
+struct get_info<action<Subject, Action>> {
+  using result_type = std::string;
+  std::string operator()(const action<Subject, Action>& parser) const { return what(parser.subject); }
+};
+}  // namespace boost::spirit::x3
+
+namespace pw::fx {
+namespace {
+
+namespace x3 = boost::spirit::x3;
+using x3::_attr;
+using x3::_val;
+using x3::char_;
+using x3::lexeme;
+using x3::lit;
+using x3::raw;
+
+struct PlaceTag;  // what a Span needs: where the text begins, and which source it is
+struct Place {
+  const char* begin;
+  SourceId source;
+};
+
+
+/// A statement before it is told apart: `a = b = c` has three parts.
+struct Raw {
+  Span span;
+  bool returns = false;
+  std::vector<Expr> parts;
+  std::string type;
+  Span type_span;
+};
+
+std::string unescape(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      out += text[i];
+      continue;
+    }
+    char c = text[++i];
+    out += c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
+  }
+  return out;
+}
+
+bool read_number(std::string_view text, Expr& out) {
+  const char* end = text.data() + text.size();
+  bool real = text.find_first_of(".eE") != std::string_view::npos;
+  out.kind = real ? Expr::Kind::real : Expr::Kind::integer;
+  auto [stop, error] = real ? std::from_chars(text.data(), end, out.real) : std::from_chars(text.data(), end, out.integer);
+  return error == std::errc() && stop == end;
+}
+
+template <class Range>
+std::string_view view_of(const Range& range) { return {range.begin(), static_cast<std::size_t>(range.end() - range.begin())}; }
+
+// ---- rules; what can be expected has a name that reads well after "expected"
+const x3::rule<struct WordId, std::string> word = "a name";
+const x3::rule<struct PathId, std::string> path = "a name";
+const x3::rule<struct StringId, std::string> string_literal = "a string";
+const x3::rule<struct NumberId, Expr> number = "a number";
+const x3::rule<struct CloseParenId> close_paren = "`,` or `)`";
+const x3::rule<struct CloseBracketId> close_bracket = "`,` or `]`";
+const x3::rule<struct EqualsId> equals = "`=`";
+const x3::rule<struct OperatorId, std::string> infix = "an operator";
+const x3::rule<struct ExprId, Expr> expr = "an expression";
+const x3::rule<struct PostfixId, Expr> postfix = "an expression";
+const x3::rule<struct PrimaryId, Expr> primary = "an expression";
+const x3::rule<struct NameId, Expr> name_or_call = "a name";
+const x3::rule<struct ListId, Expr> list = "a list";
+const x3::rule<struct TupleId, Expr> tuple = "a tuple";
+const x3::rule<struct SliceId, Expr> subscript_item = "a subscript";
+const x3::rule<struct SubscriptId, Expr> subscript = "a subscript";
+const x3::rule<struct ArgumentId, Expr> argument = "an argument";
+const x3::rule<struct ParameterId, Parameter> parameter = "a parameter";
+const x3::rule<struct TypeId, Parameter> stated_type = "a type";
+const x3::rule<struct HeaderId, std::vector<Parameter>> header = "`def forward(…):`";
+const x3::rule<struct StatementId, Raw> statement = "a statement";
+const x3::rule<struct LineId, std::vector<Raw>> statements = "a statement";
+const x3::rule<struct ParametersOpenId> parameters_open = "`(`";
+const x3::rule<struct HeaderEndId> header_end = "`:` at the end of the header";
+
+// ---- actions
+// Spirit's own annotation does not reach rules with actions, so that places are taken by these two.
+const auto begin_here = [](auto& c) {
+  const Place& place = x3::get<PlaceTag>(c);
+  const char* at = x3::_where(c).begin();
+  while (at != x3::_where(c).end() && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r')) ++at;
+  auto offset = static_cast<std::uint32_t>(at - place.begin);
+  _val(c).span = {place.source, offset, offset};
+};
+const auto end_here = [](auto& c) {
+  const Place& place = x3::get<PlaceTag>(c);
+  const char* at = x3::_where(c).begin();
+  const char* begin = place.begin + _val(c).span.begin;
+  while (at > begin && (at[-1] == ' ' || at[-1] == '\t' || at[-1] == '\n' || at[-1] == '\r')) --at;
+  _val(c).span.end = static_cast<std::uint32_t>(at - place.begin);
+};
+const auto set = [](auto& c) {
+  Span place = _val(c).span;
+  _val(c) = std::move(_attr(c));
+  if (!_val(c).span.valid()) _val(c).span = place;
+};
+const auto set_text = [](auto& c) { _val(c) = std::string(view_of(_attr(c))); };
+const auto set_unescaped = [](auto& c) { _val(c) = unescape(view_of(_attr(c))); };
+const auto set_number = [](auto& c) {
+  if (!read_number(view_of(_attr(c)), _val(c))) throw x3::expectation_failure<const char*>(_attr(c).begin(), "a number that fits 64 bits");
+};
+const auto set_minus_infinity = [](auto& c) {
+  _val(c).kind = Expr::Kind::real;
+  _val(c).real = -std::numeric_limits<double>::infinity();
+};
+const auto set_string = [](auto& c) {
+  _val(c).kind = Expr::Kind::string;
+  _val(c).text = std::move(_attr(c));
+};
+const auto set_name = [](auto& c) {
+  Expr& e = _val(c);
+  e.text = _attr(c);
+  e.kind = e.text == "None" ? Expr::Kind::none : e.text == "True" || e.text == "False" ? Expr::Kind::boolean : Expr::Kind::name;
+  e.integer = e.text == "True" ? 1 : 0;
+};
+const auto make_call = [](auto& c) { _val(c).kind = Expr::Kind::call; };
+const auto make_list = [](auto& c) { _val(c).kind = Expr::Kind::list; };
+const auto make_slice = [](auto& c) { _val(c).kind = Expr::Kind::slice; };
+const auto make_tuple = [](auto& c) { _val(c).kind = Expr::Kind::tuple; };
+const auto push = [](auto& c) { _val(c).args.push_back(std::move(_attr(c))); };
+const auto push_none = [](auto& c) { _val(c).args.emplace_back(); };
+// An argument travels as an Expr whose text is the keyword, if any, and whose one argument is the value.
+const auto keyword_argument = [](auto& c) { _val(c).text = _attr(c); };
+const auto plain_argument = [](auto& c) {
+  _val(c).text.clear();
+  _val(c).args.push_back(std::move(_attr(c)));
+};
+const auto push_argument = [](auto& c) {
+  Expr& holder = _attr(c);
+  Expr& call = _val(c);
+  if (holder.text.empty() && !call.keywords.empty()) {
+    x3::_pass(c) = false;  // positional after a keyword
+    return;
+  }
+  if (!holder.text.empty()) call.keywords.push_back(std::move(holder.text));
+  call.args.push_back(std::move(holder.args[0]));
+};
+const auto close_tuple = [](auto& c) {  // (x) is x; (), (x,) and (x, y) are tuples
+  Expr& e = _val(c);
+  if (e.kind == Expr::Kind::tuple || e.args.size() != 1) {
+    e.kind = Expr::Kind::tuple;
+    return;
+  }
+  Expr inner = std::move(e.args[0]);
+  e = std::move(inner);
+};
+const auto push_subscript = [](auto& c) {  // a chain of subscripts grows flat, not deep
+  Expr& e = _val(c);
+  if (e.kind != Expr::Kind::index) {
+    Expr base = std::move(e);
+    e = Expr();
+    e.kind = Expr::Kind::index;
+    e.span = base.span;
+    e.args.push_back(std::move(base));
+  }
+  e.args.push_back(std::move(_attr(c)));
+};
+const auto make_binary = [](auto& c) {
+  Expr left = std::move(_val(c));
+  _val(c) = Expr();
+  _val(c).span = left.span;
+  _val(c).kind = Expr::Kind::binary;
+  _val(c).text = _attr(c);
+  _val(c).args.push_back(std::move(left));
+};
+const auto set_type_text = [](auto& c) {
+  std::string_view text = view_of(_attr(c));
+  bool quoted = text.front() == '"' || text.front() == '\'';
+  if (quoted) text = text.substr(1, text.size() - 2);
+  _val(c).type = quoted ? unescape(text) : std::string(text);
+  const Place& place = x3::get<PlaceTag>(c);
+  auto begin = static_cast<std::uint32_t>(text.data() - place.begin);
+  _val(c).type_span = {place.source, begin, begin + static_cast<std::uint32_t>(text.size())};
+};
+const auto take_type = [](auto& c) {
+  _val(c).type = std::move(_attr(c).type);
+  _val(c).type_span = _attr(c).type_span;
+};
+const auto set_parameter_name = [](auto& c) { _val(c).name = _attr(c); };
+const auto returns = [](auto& c) { _val(c).returns = true; };
+const auto push_part = [](auto& c) { _val(c).parts.push_back(std::move(_attr(c))); };
+const auto push_item = [](auto& c) { _val(c).push_back(std::move(_attr(c))); };
+
+const auto here = x3::eps[begin_here];
+const auto done = x3::eps[end_here];
+
+// ---- tokens
+const auto word_char = char_("A-Za-z0-9_");
+const auto word_head = char_("A-Za-z_");
+const auto digits = +char_("0-9");
+const auto word_def = raw[lexeme[word_head >> *word_char]][set_text];
+const auto path_def = raw[lexeme[word_head >> *word_char >> *(lit('.') >> word_head >> *word_char)]][set_text];
+const auto string_literal_def = lexeme[lit('"') >> raw[*((lit('\\') >> char_) | (char_ - '"'))][set_unescaped] >> lit('"')] |
+                                lexeme[lit('\'') >> raw[*((lit('\\') >> char_) | (char_ - '\''))][set_unescaped] >> lit('\'')];
+const auto number_def =
+    lexeme[lit("-inf") >> !word_char][set_minus_infinity] |
+    raw[lexeme[-lit('-') >> digits >> -(lit('.') >> *char_("0-9")) >> -(char_("eE") >> -char_("+-") >> digits) >> !word_char]][set_number];
+const auto close_paren_def = lit(')');
+const auto close_bracket_def = lit(']');
+const auto equals_def = lit('=') >> !lit('=');
+const auto infix_def = raw[lexeme[lit("//") | lit("**") | lit("==") | lit("!=") | lit("<=") | lit(">=") | char_("-+*/%<>&|")]][set_text];
+
+// ---- expressions
+const auto argument_def = (word[keyword_argument] >> equals > expr[push]) | expr[plain_argument];
+const auto arguments_tail = -(argument[push_argument] % ',') > -lit(',') > close_paren;
+const auto name_or_call_def = path[set_name] >> -(lit('(')[make_call] > arguments_tail);
+const auto list_def = lit('[')[make_list] > -(expr[push] % ',') > -lit(',') > close_bracket;
+const auto tuple_def = lit('(') > -(expr[push] >> *(lit(',')[make_tuple] >> -expr[push])) > close_paren[close_tuple];
+const auto primary_def = here >> (string_literal[set_string] | number[set] | list[set] | tuple[set] | name_or_call[set]) >> done;
+const auto bound = expr[push] | x3::eps[push_none];
+const auto slice_rest = lit(':')[make_slice] >> bound >> ((lit(':') >> bound) | x3::eps[push_none]);
+const auto subscript_item_def = (expr[push] >> (slice_rest | x3::eps[close_tuple])) | (x3::eps[push_none] >> slice_rest);
+const auto subscript_def = subscript_item[push] >> *(lit(',')[make_tuple] >> -subscript_item[push]) >> x3::eps[close_tuple];
+const auto postfix_def = primary[set] >> *(lit('[') > subscript[push_subscript] > close_bracket) >> done;
+const auto expr_def = postfix[set] >> -(infix[make_binary] > postfix[push]) >> done;
+
+// ---- lines
+const auto stated_type_def = raw[string_literal][set_type_text] | raw[path][set_type_text];
+const auto parameter_def =
+    here >> word[set_parameter_name] >> -(lit(':') > stated_type[take_type]) >> -(lit('=') > x3::omit[expr]) >> done;
+const auto parameters_open_def = lit('(');
+const auto header_end_def = -(lit("->") >> x3::omit[expr]) >> lit(':');
+const auto header_def = lexeme[lit("def") >> !word_char] > x3::omit[word] > parameters_open > -(parameter[push_item] % ',') > -lit(',') >
+                        close_paren > header_end;
+const auto statement_def = here >> ((lexeme[lit("return") >> !word_char][returns] > -(expr[push_part] % ',') > -lit(',')) |
+                           (expr[push_part] >> -(lit(':') > stated_type[take_type]) >> *(equals > expr[push_part]))) >> done;
+const auto statements_def = statement[push_item] % lit(';') >> -lit(';');
+
+BOOST_SPIRIT_DEFINE(word, path, string_literal, number, close_paren, close_bracket, equals, infix)
+BOOST_SPIRIT_DEFINE(expr, postfix, primary, name_or_call, list, tuple, subscript_item, subscript, argument)
+BOOST_SPIRIT_DEFINE(parameter, stated_type, header, statement, statements, parameters_open, header_end)
+
+// Comments may stand inside a statement that goes over several lines.
+const auto blank = x3::space | (lit('#') >> *(char_ - '\n'));
+
+template <class Rule, class Out>
+Result<std::monostate> run(const Rule& rule, std::string_view text, SourceId source, const Line& line, Out& out) {
+  const char* at = text.data() + line.begin;
+  const char* end = text.data() + line.end;
+  auto fail_at = [&](const char* where, const std::string& expected) {
+    while (where != end && (*where == ' ' || *where == '\t')) ++where;
+    auto begin = static_cast<std::uint32_t>(where - text.data());
+    std::string found = where == end ? "the end of the line" : "`" + std::string(1, *where) + "`";
+    return fail(Span{source, begin, begin + 1}, "PW0501", "expected " + expected + ", found " + found);
+  };
+  try {
+    bool ok = x3::phrase_parse(at, end, x3::with<PlaceTag>(Place{text.data(), source})[rule], blank, out);
+    if (!ok) return fail_at(at, "a statement");
+  } catch (const x3::expectation_failure<const char*>& failure) {
+    return fail_at(failure.where(), failure.which());
+  }
+  if (at != end) return fail_at(at, "`;` or the end of the line");
+  return std::monostate();
+}
+
+Statement statement_of(Raw& raw_statement) {
+  Statement s;
+  s.span = raw_statement.span;
+  s.type = std::move(raw_statement.type);
+  s.type_span = raw_statement.type_span;
+  if (raw_statement.returns) {
+    s.kind = Statement::Kind::return_;
+    if (raw_statement.parts.size() == 1) {
+      s.value = std::move(raw_statement.parts[0]);
+    } else {
+      s.value.kind = Expr::Kind::tuple;
+      s.value.span = s.span;
+      s.value.args = std::move(raw_statement.parts);
+    }
+    return s;
+  }
+  s.kind = raw_statement.parts.size() == 1 ? Statement::Kind::expression : Statement::Kind::assign;
+  s.value = std::move(raw_statement.parts.back());
+  raw_statement.parts.pop_back();
+  s.targets = std::move(raw_statement.parts);
+  return s;
+}
+
+bool only_releases(const Statement& s) {
+  return s.kind == Statement::Kind::assign && s.value.kind == Expr::Kind::none && s.type.empty();
+}
+
+}  // namespace
+
+Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source, const Line& line) {
+  std::vector<Raw> raws;
+  if (auto ok = run(statements, text, source, line, raws); !ok) return forward(ok);
+  std::vector<Statement> out;
+  for (Raw& r : raws) {
+    Statement s = statement_of(r);
+    if (!only_releases(s)) out.push_back(std::move(s));
+  }
+  return out;
+}
+
+Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source, const Line& line) {
+  std::vector<Parameter> out;
+  if (auto ok = run(header, text, source, line, out); !ok) return forward(ok);
+  if (!out.empty() && out.front().name == "self") out.erase(out.begin());
+  return out;
+}
+
+}  // namespace pw::fx

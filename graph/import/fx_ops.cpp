@@ -1,0 +1,206 @@
+// Exports Table: what each FX target is in the library.
+#include "graph/import/fx_ops.hpp"
+
+#include "base/assert.hpp"
+
+namespace pw::fx {
+namespace {
+
+struct Row {
+  std::string_view target, op, parameters;
+  Special special = Special::none;
+};
+
+// A parameter list, in the order of the target's schema. Of `name`:
+//   name:x        is the operand x            name:{k}     is the attribute k
+//   name!0        is a buffer, written: left out; its contents are result 0 from here on
+//   name!0{k}     … and its dtype is the attribute k
+//   name:x!0      is the operand x, and is overwritten by result 0
+//   name:none     must be None                name:-       does not matter
+//   …=1           may be left out, and is 1 then        a|b  is called a or b
+constexpr Row kRows[] = {
+    // layout
+    {"aten.view", "reshape", "self:x size:{shape}", Special::view},
+    {"aten.reshape", "reshape", "self:x shape|size:{shape}", Special::view},
+    {"aten._unsafe_view", "reshape", "self:x size:{shape}", Special::view},
+    {"aten.flatten.using_ints", "reshape", "self:x start_dim:-=0 end_dim:-=-1", Special::flatten},
+    {"aten.unsqueeze", "reshape", "self:x dim:-", Special::unsqueeze},
+    {"aten.squeeze.dim", "reshape", "self:x dim:-", Special::squeeze},
+    {"aten.squeeze.dims", "reshape", "self:x dim:-", Special::squeeze},
+    {"aten.squeeze", "reshape", "self:x dim:-=None", Special::squeeze},
+    {"aten.t", "transpose", "self:x", Special::t},
+    {"aten.transpose.int", "transpose", "self:x dim0:{dim0} dim1:{dim1}"},
+    {"aten.permute", "transpose", "self:x dims:-", Special::permute},
+    {"aten.slice.Tensor", "slice", "self:x dim:{dim}=0 start:{start}=None end:{end}=None step:{step}=1", Special::slice},
+    {"aten.slice_scatter", "slice_scatter", "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:none=1", Special::slice},
+    {"aten.select.int", "slice", "self:x dim:- index:-", Special::select},
+    {"aten.split_with_sizes", "split", "self:x split_sizes:{sizes} dim:{dim}=0"},
+    {"aten.split.sizes", "split", "self:x split_size:{sizes} dim:{dim}=0"},
+    {"aten.split.Tensor", "split", "self:x split_size:- dim:{dim}=0", Special::split},
+    {"aten.chunk", "split", "self:x chunks:- dim:{dim}=0", Special::chunk},
+    {"aten.cat", "cat", "tensors:xs dim:{dim}=0"},
+    {"aten.expand", "expand", "self:x size:{shape} implicit:-=False", Special::expand},
+    {"aten.embedding", "embedding", "weight:table indices:ids padding_idx:-=-1 scale_grad_by_freq:-=False sparse:-=False"},
+    {"aten.detach", "detach", "self:x"},
+    {"aten.alias", "detach", "self:x"},
+    {"aten.lift_fresh_copy", "detach", "self:x"},
+    {"aten.clone", "detach", "self:x memory_format:-=None"},
+    {"aten.contiguous", "detach", "self:x memory_format:-=None"},
+    {"aten.copy", "detach", "self:- src:x non_blocking:-=False", Special::copy},
+    {"aten.sym_size.int", "", "self:x dim:-", Special::size},
+    // tensors from nothing
+    {"aten.empty.memory_format", "empty", "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None", Special::make},
+    {"aten.zeros", "full", "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None fill_value:{value}=0.0", Special::make},
+    {"aten.ones", "full", "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None fill_value:{value}=1.0", Special::make},
+    {"aten.full", "full", "size:{shape} fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None", Special::make},
+    {"aten.empty_like", "empty", "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None", Special::make_like},
+    {"aten.zeros_like", "full", "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None fill_value:{value}=0.0", Special::make_like},
+    {"aten.ones_like", "full", "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None fill_value:{value}=1.0", Special::make_like},
+    {"aten.full_like", "full", "self:x fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None", Special::make_like},
+    // arithmetic
+    {"aten.add.Tensor", "add", "self:x other:y alpha:-=1", Special::scaled},
+    {"aten.add.Scalar", "add", "self:x other:y alpha:-=1", Special::scaled},
+    {"aten.sub.Tensor", "sub", "self:x other:y alpha:-=1", Special::scaled},
+    {"aten.sub.Scalar", "sub", "self:x other:y alpha:-=1", Special::scaled},
+    {"aten.mul.Tensor", "mul", "self:x other:y"},
+    {"aten.mul.Scalar", "mul", "self:x other:y"},
+    {"aten.div.Tensor", "div", "self:x other:y"},
+    {"aten.div.Scalar", "div", "self:x other:y"},
+    {"aten.pow.Tensor_Scalar", "pow", "self:x exponent:y"},
+    {"aten.pow.Tensor_Tensor", "pow", "self:x exponent:y"},
+    {"aten.maximum", "maximum", "self:x other:y"},
+    {"aten.minimum", "minimum", "self:x other:y"},
+    {"aten.eq.Scalar", "eq", "self:x other:y"},
+    {"aten.eq.Tensor", "eq", "self:x other:y"},
+    {"aten.ne.Scalar", "ne", "self:x other:y"},
+    {"aten.ne.Tensor", "ne", "self:x other:y"},
+    {"aten.lt.Scalar", "lt", "self:x other:y"},
+    {"aten.lt.Tensor", "lt", "self:x other:y"},
+    {"aten.le.Scalar", "le", "self:x other:y"},
+    {"aten.le.Tensor", "le", "self:x other:y"},
+    {"aten.gt.Scalar", "gt", "self:x other:y"},
+    {"aten.gt.Tensor", "gt", "self:x other:y"},
+    {"aten.ge.Scalar", "ge", "self:x other:y"},
+    {"aten.ge.Tensor", "ge", "self:x other:y"},
+    {"aten.bitwise_and.Tensor", "bitwise_and", "self:x other:y"},
+    {"aten.bitwise_and.Scalar", "bitwise_and", "self:x other:y"},
+    {"aten.bitwise_or.Tensor", "bitwise_or", "self:x other:y"},
+    {"aten.bitwise_or.Scalar", "bitwise_or", "self:x other:y"},
+    {"aten.bitwise_not", "bitwise_not", "self:x"},
+    {"aten.where.self", "select", "condition:mask self:x other:y"},
+    {"aten.neg", "neg", "self:x"},
+    {"aten.abs", "abs", "self:x"},
+    {"aten.sqrt", "sqrt", "self:x"},
+    {"aten.rsqrt", "rsqrt", "self:x"},
+    {"aten.reciprocal", "div", "self:y", Special::reciprocal},
+    {"aten.exp", "exp", "self:x"},
+    {"aten.log", "log", "self:x"},
+    {"aten.tanh", "tanh", "self:x"},
+    {"aten.sin", "sin", "self:x"},
+    {"aten.cos", "cos", "self:x"},
+    {"aten._to_copy", "cast", "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False memory_format:-=None", Special::to_copy},
+    {"aten.to.dtype", "cast", "self:x dtype:{dtype} non_blocking:-=False copy:-=False memory_format:-=None", Special::to_copy},
+    {"prims.convert_element_type", "cast", "a:x dtype:{dtype}", Special::to_copy},
+    {"aten.mean.dim", "mean", "self:x dim:- keepdim:{keepdim}=False dtype:-=None", Special::reduce},
+    {"aten.sum.dim_IntList", "sum", "self:x dim:- keepdim:{keepdim}=False dtype:-=None", Special::reduce},
+    {"aten.amax", "amax", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
+    {"aten.amin", "amin", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
+    {"aten.sum", "sum", "self:x dtype:-=None", Special::reduce_all},
+    {"aten.mean", "mean", "self:x dtype:-=None", Special::reduce_all},
+    // activations
+    {"aten.silu", "silu", "self:x"},
+    {"aten.relu", "relu", "self:x"},
+    {"aten.gelu", "gelu", "self:x approximate:none='none'"},
+    {"aten.gelu", "gelu_tanh", "self:x approximate:-"},
+    {"aten.clamp", "clamp", "self:x min:{min} max:{max}"},
+    {"aten.masked_fill.Scalar", "masked_fill", "self:x mask:mask value:{value}"},
+    {"aten.masked_fill.Tensor", "select", "self:y mask:mask value:x"},
+    // matrix products
+    {"aten.mm", "mm", "self:a mat2:b"},
+    {"aten.addmm", "addmm", "self:bias mat1:a mat2:b beta:none=1 alpha:none=1"},
+    {"aten.linear", "mm", "input:a weight:- bias:-=None", Special::linear},
+    // vLLM's kernels
+    {"_C.rms_norm", "rms_norm", "result|out!0 input:x weight:w epsilon:{eps}"},
+    {"_C.fused_add_rms_norm", "fused_add_rms_norm", "input:x!0 residual:res!1 weight:w epsilon:{eps}"},
+    {"_C.rotary_embedding", "rotary_embedding", "positions:positions query:q!0 key:k!1 head_size:{head} cos_sin_cache:cos_sin is_neox:{neox}"},
+    {"_C.silu_and_mul", "silu_and_mul", "out|result!0 input:gu"},
+    {"_C.silu_and_mul_quant", "silu_and_mul_quant", "result|out!0 input:gu scale:s"},
+    {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant", "result|out!0 input:x scale:s"},
+    {"_C.dynamic_per_token_scaled_fp8_quant", "dynamic_per_token_fp8_quant", "result|out!0 input:x scale|scales!1 scale_ub:none=None"},
+    {"_C.rms_norm_static_fp8_quant", "rms_norm_static_fp8_quant", "result|out!0 input:x weight:w scale:s epsilon:{eps}"},
+    {"_C.fused_add_rms_norm_static_fp8_quant", "fused_add_rms_norm_static_fp8_quant", "result|out!0 input:x residual:res!1 weight:w scale:s epsilon:{eps}"},
+    {"_C.rms_norm_dynamic_per_token_quant", "rms_norm_dynamic_per_token_quant", "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:none=None"},
+    {"_C.rms_norm_dynamic_per_token_quant", "fused_add_rms_norm_dynamic_per_token_quant", "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:res!2"},
+    {"_C.cutlass_scaled_mm", "scaled_mm", "out!0{out} a:a b:b a_scales:sa b_scales:sb bias:none=None"},
+    {"vllm.unified_attention_with_output", "unified_attention", "query:q key:k value:v output!0 layer_name:{layer} output_scale:none=None output_block_scale:none=None"},
+    {"vllm.unified_attention", "unified_attention", "query:q key:k value:v layer_name:{layer}"},
+    // collectives
+    {"vllm.all_reduce", "all_reduce", "tensor:x group_name:{group}"},
+    {"vllm.reduce_scatter", "reduce_scatter", "tensor:x dim:{dim} world_size:{world} group_name:{group}"},
+    {"vllm.all_gather", "all_gather", "tensor:x dim:{dim} world_size:{world} group_name:{group}"},
+    {"_c10d_functional.all_reduce", "all_reduce", "self|input:x reduce_op:none='sum' group_name:{group}"},
+    {"_c10d_functional.all_gather_into_tensor", "all_gather", "self|input:x group_size:{world} group_name:{group}"},
+    {"_c10d_functional.reduce_scatter_tensor", "reduce_scatter", "self|input:x reduce_op:none='sum' group_size:{world} group_name:{group}"},
+    {"_c10d_functional.wait_tensor", "detach", "self|tensor:x"},
+};
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> out;
+  while (!text.empty()) {
+    std::size_t end = std::min(text.find(at), text.size());
+    if (end > 0) out.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+Slot read_slot(std::string_view text) {
+  Slot p;
+  if (std::size_t equals = text.find('='); equals != std::string_view::npos) {
+    p.default_text = text.substr(equals + 1);
+    text = text.substr(0, equals);
+  }
+  if (std::size_t bang = text.find('!'); bang != std::string_view::npos) {
+    p.use = Slot::Use::buffer;
+    p.result = text[bang + 1] - '0';
+    if (text.substr(bang + 2).starts_with("{")) p.to = text.substr(bang + 3, text.size() - bang - 4);
+    text = text.substr(0, bang);
+  }
+  std::size_t colon = std::min(text.find(':'), text.size());
+  p.names = split(text.substr(0, colon), '|');
+  if (colon == text.size()) {
+    PW_ASSERT(p.use == Slot::Use::buffer, "a parameter without a use");
+    return p;
+  }
+  std::string_view to = text.substr(colon + 1);
+  if (to == "-") {
+    p.use = Slot::Use::ignored;
+  } else if (to == "none") {
+    p.use = Slot::Use::none;
+  } else if (to.starts_with("{")) {
+    p.use = Slot::Use::attribute;
+    p.to = to.substr(1, to.size() - 2);
+  } else {
+    p.use = Slot::Use::operand;
+    p.to = to;
+  }
+  return p;
+}
+
+}  // namespace
+
+Table::Table() {
+  for (const Row& row : kRows) {
+    Mapping m{row.target, row.op, {}, row.special};
+    for (std::string_view text : split(row.parameters, ' ')) m.parameters.push_back(read_slot(text));
+    mappings_[row.target].push_back(std::move(m));
+  }
+}
+
+const std::vector<Mapping>* Table::find(std::string_view target) const {
+  if (target.ends_with(".default")) target.remove_suffix(8);
+  auto it = mappings_.find(target);
+  return it == mappings_.end() ? nullptr : &it->second;
+}
+
+}  // namespace pw::fx

@@ -1,0 +1,376 @@
+// Exports the part of Converter for targets that are more than a renaming of arguments.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "graph/import/fx_convert.hpp"
+#include "graph/type_text.hpp"
+
+namespace pw::fx {
+namespace {
+
+const std::optional<Results> kNotThis;
+
+std::optional<ValueId> tensor_of(const Value* value) {
+  if (!value || value->kind != Value::Kind::tensor) return std::nullopt;
+  return value->tensor;
+}
+
+std::optional<std::size_t> axis_of(std::optional<std::int64_t> axis, std::size_t rank) {
+  auto r = static_cast<std::int64_t>(rank);
+  if (!axis || *axis < -r || *axis >= r) return std::nullopt;
+  return static_cast<std::size_t>(*axis < 0 ? *axis + r : *axis);
+}
+
+Applied some(Result<Results> results) {
+  if (!results) return forward(results);
+  return std::optional(std::move(*results));
+}
+
+}  // namespace
+
+Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  switch (bound.mapping->special) {
+    case Special::view:
+    case Special::flatten:
+    case Special::unsqueeze:
+    case Special::squeeze: return view(bound, wanted, site);
+    case Special::t:
+    case Special::permute: return permute(bound, wanted, site);
+    case Special::slice: return slice(bound, wanted, site);
+    case Special::select: return select(bound, wanted, site);
+    case Special::split:
+    case Special::chunk: return split(bound, wanted, site);
+    case Special::expand: return expand(bound, wanted, site);
+    case Special::make:
+    case Special::make_like: return make(bound, wanted, site);
+    case Special::to_copy: {
+      std::optional<ValueId> x = tensor_of(bound.find("self") ? bound.find("self") : bound.find("a"));
+      const Value* dtype = bound.find("dtype");
+      const Type* type = x ? type_of(*x) : nullptr;
+      if (!x || !dtype || (dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none)) return kNotThis;
+      if (dtype->kind == Value::Kind::none || (type && type->dtype == dtype->dtype)) return some(emit("detach", {*x}, {}, wanted, site));
+      return some(emit("cast", {*x}, {{key("dtype"), dtype->dtype}}, wanted, site));
+    }
+    case Special::copy: return copy(bound, wanted, site);
+    case Special::scaled: return scaled(bound, wanted, site);
+    case Special::reduce:
+    case Special::reduce_all: return reduce(bound, wanted, site);
+    case Special::reciprocal: {
+      std::optional<ValueId> x = tensor_of(bound.find("self"));
+      Value one;
+      one.kind = Value::Kind::real;
+      one.real = 1;
+      std::optional<ValueId> c = x ? as_operand(one, site) : std::nullopt;
+      return c ? some(emit("div", {*c, *x}, {}, wanted, site)) : kNotThis;
+    }
+    case Special::linear: return linear(bound, wanted, site);
+    case Special::size:
+    case Special::none: return kNotThis;
+  }
+  return kNotThis;
+}
+
+Applied Converter::reshape_to(ValueId x, Shape shape, const std::vector<Wanted>& wanted, const Site& site) {
+  return some(emit("reshape", {x}, {{key("shape"), std::move(shape)}}, wanted, site));
+}
+
+Applied Converter::view(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  if (!x) return kNotThis;
+  const Type* type = type_of(*x);
+  Special special = bound.mapping->special;
+  if (special == Special::view) {
+    const Value* given = bound.find("size") ? bound.find("size") : bound.find("shape");
+    std::optional<Shape> literal = given ? as_shape(*given) : std::nullopt;
+    if (!literal) return kNotThis;
+    if (!type) return reshape_to(*x, *literal, wanted, site);
+    Shape from = type->shape;
+    std::optional<Shape> shape = symbols_.fit_view(from, *literal);
+    if (shape && *shape != *literal)
+      note(fmt::format("{}: reshape to {} became {}, since {} is viewed", site.result.name, context_.types.print(*literal),
+                       context_.types.print(*shape), context_.types.print(from)));
+    return reshape_to(*x, shape ? *shape : *literal, wanted, site);
+  }
+  if (!type) return kNotThis;
+  Shape shape = type->shape;
+  if (special == Special::flatten) {
+    std::optional<std::size_t> first = axis_of(as_int(*bound.find("start_dim")), shape.size()), last = axis_of(as_int(*bound.find("end_dim")), shape.size());
+    if (!first || !last || *last < *first) return kNotThis;
+    for (std::size_t i = *first; i < *last; ++i) {
+      shape[*first] = context_.dims.mul(shape[*first], shape[*first + 1]);
+      shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*first) + 1);
+    }
+    return reshape_to(*x, shape, wanted, site);
+  }
+  if (special == Special::unsqueeze) {
+    std::optional<std::size_t> axis = axis_of(as_int(*bound.find("dim")), shape.size() + 1);
+    if (!axis) return kNotThis;
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), context_.dims.constant(1));
+    return reshape_to(*x, shape, wanted, site);
+  }
+  const Value& dims = *bound.find("dim");  // None: all of size 1
+  std::optional<Shape> listed = as_shape(dims);
+  if (!listed && dims.kind != Value::Kind::none) return kNotThis;
+  std::vector<bool> chosen(shape.size(), !listed.has_value());
+  for (DimId d : listed.value_or(Shape())) {
+    std::optional<std::size_t> axis = axis_of(context_.dims.value(d), shape.size());
+    if (!axis) return kNotThis;
+    chosen[*axis] = true;
+  }
+  Shape out;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (!chosen[i] || context_.dims.value(shape[i]) != 1) out.push_back(shape[i]);
+  return reshape_to(*x, out, wanted, site);
+}
+
+// A permutation is a chain of exchanges; the last one carries the name. `t` of a vector is the vector.
+Applied Converter::permute(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  if (!type) return kNotThis;
+  std::size_t rank = type->shape.size();
+  std::vector<std::size_t> to(rank);
+  for (std::size_t i = 0; i < rank; ++i) to[i] = i;
+  if (bound.mapping->special == Special::t) {
+    if (rank > 2) return kNotThis;
+    std::reverse(to.begin(), to.end());
+  } else {
+    std::optional<Shape> dims = as_shape(*bound.find("dims"));
+    if (!dims || dims->size() != rank) return kNotThis;
+    std::vector<bool> seen(rank, false);
+    for (std::size_t i = 0; i < rank; ++i) {
+      std::optional<std::size_t> axis = axis_of(context_.dims.value((*dims)[i]), rank);
+      if (!axis || seen[*axis]) return kNotThis;
+      seen[*axis] = true;
+      to[i] = *axis;
+    }
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> swaps;
+  std::vector<std::size_t> now(rank);
+  for (std::size_t i = 0; i < rank; ++i) now[i] = i;
+  for (std::size_t i = 0; i < rank; ++i) {
+    auto j = static_cast<std::size_t>(std::find(now.begin(), now.end(), to[i]) - now.begin());
+    if (j == i) continue;
+    std::swap(now[i], now[j]);
+    swaps.emplace_back(i, j);
+  }
+  if (swaps.empty()) return some(emit("detach", {*x}, {}, wanted, site));
+  for (std::size_t k = 0; k < swaps.size(); ++k) {
+    AttributeList attributes = {{key("dim0"), static_cast<std::int64_t>(swaps[k].first)}, {key("dim1"), static_cast<std::int64_t>(swaps[k].second)}};
+    bool final = k + 1 == swaps.size();
+    Result<Results> results = emit("transpose", {*x}, std::move(attributes), final ? wanted : std::vector<Wanted>(1), site);
+    if (!results || final) return some(std::move(results));
+    x = results->front();
+  }
+  return kNotThis;
+}
+
+// Bounds left out, negative, or beyond the end become plain ones; the old count as an end is the symbol.
+Applied Converter::slice(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  std::optional<std::size_t> axis = type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
+  if (!axis) return kNotThis;
+  Dims& dims = context_.dims;
+  DimId size = type->shape[*axis];
+  std::optional<std::int64_t> count = dims.value(size), old = dims.value(symbols_.to_old(size));
+  auto bound_at = [&](const Value& v, DimId left_out) -> std::optional<DimId> {
+    if (v.kind == Value::Kind::none) return left_out;
+    if (v.kind != Value::Kind::integer) return std::nullopt;
+    std::optional<std::int64_t> i = dims.value(v.dim);
+    if (!i) return v.dim;
+    if (*i < 0) return count && *i + *count < 0 ? dims.constant(0) : dims.add(size, v.dim);
+    if (*i >= kMaxDim || (count && *i >= *count)) return size;
+    if (!count && *i == old) {
+      note(fmt::format("{}: slice bound {} became {}, the extent it cuts", site.result.name, *i, dims.print(size)));
+      return size;
+    }
+    return v.dim;
+  };
+  std::optional<DimId> start = bound_at(*bound.find("start"), dims.constant(0)), end = bound_at(*bound.find("end"), size);
+  if (!start || !end || !start->valid() || !end->valid()) return kNotThis;
+  auto attribute = [&](DimId d) -> Attribute {
+    if (std::optional<std::int64_t> v = dims.value(d)) return *v;
+    return d;
+  };
+  AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(*axis)}, {key("start"), attribute(*start)}, {key("end"), attribute(*end)}};
+  if (bound.mapping->op == "slice_scatter") {
+    std::optional<ValueId> src = tensor_of(bound.find("src"));
+    if (!src) return kNotThis;
+    return some(emit("slice_scatter", {*x, *src}, std::move(attributes), wanted, site));
+  }
+  std::optional<std::int64_t> step = as_int(*bound.find("step"));
+  if (!step || *step < 1) return kNotThis;
+  attributes.emplace_back(key("step"), *step);
+  return some(emit("slice", {*x}, std::move(attributes), wanted, site));
+}
+
+Applied Converter::select(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  std::optional<std::size_t> axis = type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
+  std::optional<std::int64_t> index = as_int(*bound.find("index"));
+  if (!axis || !index) return kNotThis;
+  Shape shape = type->shape;
+  std::optional<std::int64_t> count = context_.dims.value(shape[*axis]);
+  if (*index < 0 && !count) return kNotThis;
+  std::int64_t at = *index < 0 ? *index + *count : *index;
+  if (at < 0 || (count && at >= *count)) return kNotThis;
+  AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(*axis)}, {key("start"), at}, {key("end"), at + 1}};
+  Result<Results> part = emit("slice", {*x}, std::move(attributes), std::vector<Wanted>(1), site);
+  if (!part) return forward(part);
+  shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*axis));
+  return reshape_to(part->front(), shape, wanted, site);
+}
+
+Applied Converter::split(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  std::optional<std::size_t> axis = type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
+  std::optional<std::int64_t> count = axis ? context_.dims.value(type->shape[*axis]) : std::nullopt;
+  bool chunk = bound.mapping->special == Special::chunk;
+  std::optional<std::int64_t> given = as_int(*bound.find(chunk ? "chunks" : "split_size"));
+  if (!count || !given || *given < 1) return kNotThis;
+  std::int64_t size = chunk ? (*count + *given - 1) / *given : *given;
+  constexpr std::int64_t kMaxParts = 4096;
+  if (size < 1 || *count / size > kMaxParts) return kNotThis;
+  Shape sizes;
+  for (std::int64_t left = *count; left > 0; left -= size) sizes.push_back(context_.dims.constant(std::min(size, left)));
+  return some(emit("split", {*x}, {{key("dim"), static_cast<std::int64_t>(*axis)}, {key("sizes"), std::move(sizes)}}, wanted, site));
+}
+
+Applied Converter::expand(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  std::optional<Shape> shape = as_shape(*bound.find("size"));
+  if (!x || !shape) return kNotThis;
+  if (const Type* type = type_of(*x); type && type->shape.size() <= shape->size()) {
+    Shape before = *shape;
+    std::size_t lead = shape->size() - type->shape.size();
+    for (std::size_t i = 0; i < type->shape.size(); ++i) {
+      DimId from = type->shape[i], &to = (*shape)[lead + i];
+      if (context_.dims.value(to) == -1) to = before[lead + i] = from;
+      if (symbols_.in(from) && symbols_.to_old(from) == to) to = from;
+    }
+    if (*shape != before)
+      note(fmt::format("{}: expand to {} became {}", site.result.name, context_.types.print(before), context_.types.print(*shape)));
+  }
+  Applied out = some(emit("expand", {*x}, {{key("shape"), *shape}}, wanted, site));
+  if (out && *out && !symbols_.empty()) makers_.insert((*out)->front());  // its leading literals may be counts, too
+  return out;
+}
+
+Applied Converter::make(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<Shape> shape;
+  std::optional<DType> dtype;
+  if (bound.mapping->special == Special::make_like) {
+    std::optional<ValueId> x = tensor_of(bound.find("self"));
+    const Type* type = x ? type_of(*x) : nullptr;
+    if (!type) return kNotThis;
+    shape = type->shape;
+    dtype = type->dtype;
+  } else {
+    shape = as_shape(*bound.find("size"));
+  }
+  const Value& given = *bound.find("dtype");
+  if (given.kind == Value::Kind::dtype) dtype = given.dtype;
+  if (!dtype && given.kind == Value::Kind::none)
+    dtype = !wanted.empty() && wanted[0].type != Types::unknown() ? context_.types[wanted[0].type].dtype : DType::f32;
+  if (!shape || !dtype) return kNotThis;
+  AttributeList attributes = {{key("shape"), *shape}, {key("dtype"), *dtype}};
+  if (bound.mapping->op == "full") {
+    std::optional<Attribute> value = as_attribute(*bound.find("fill_value"), AttributeKind::float_);
+    if (!value) return kNotThis;
+    attributes.emplace_back(key("value"), std::move(*value));
+  }
+  Result<Results> made = emit(bound.mapping->op, {}, std::move(attributes), wanted, site);
+  if (made) makers_.insert(made->front());
+  return some(std::move(made));
+}
+
+Applied Converter::cast(ValueId x, DType dtype, const std::vector<Wanted>& wanted, const Site& site) {
+  return some(emit("cast", {x}, {{key("dtype"), dtype}}, wanted, site));
+}
+
+// copy(destination, source) is the source, brought to the destination's type.
+Applied Converter::copy(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> to = tensor_of(bound.find("self")), from = tensor_of(bound.find("src"));
+  const Type* wanted_type = to ? type_of(*to) : nullptr;
+  const Type* given = from ? type_of(*from) : nullptr;
+  if (!wanted_type || !given) return kNotThis;
+  bool same_shape = given->shape == wanted_type->shape || (makers_.contains(*to) && symbols_.in(given->shape));
+  Shape shape = wanted_type->shape;
+  DType dtype = wanted_type->dtype;
+  bool same_dtype = given->dtype == dtype;
+  dropped_.insert(*to);
+  if (same_shape && same_dtype) return some(emit("detach", {*from}, {}, wanted, site));
+  if (same_shape) return cast(*from, dtype, wanted, site);
+  if (!same_dtype) {
+    Applied inner = cast(*from, dtype, std::vector<Wanted>(1), site);
+    if (!inner) return inner;
+    from = (*inner)->front();
+  }
+  return some(emit("expand", {*from}, {{key("shape"), std::move(shape)}}, wanted, site));
+}
+
+Applied Converter::scaled(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  const Value& alpha = *bound.find("alpha");
+  bool one = (alpha.kind == Value::Kind::integer && as_int(alpha) == 1) || (alpha.kind == Value::Kind::real && alpha.real == 1);
+  if (one) return apply_direct(bound, wanted, site);
+  std::optional<ValueId> x = as_operand(*bound.find("self"), site), y = as_operand(*bound.find("other"), site), factor = as_operand(alpha, site);
+  if (!x || !y || !factor || !x->valid() || !y->valid() || !factor->valid()) return kNotThis;
+  Result<Results> product = emit("mul", {*y, *factor}, {}, std::vector<Wanted>(1), site);
+  if (!product) return forward(product);
+  return some(emit(bound.mapping->op, {*x, product->front()}, {}, wanted, site));
+}
+
+// Over several axes: one after the other, the last axis first, so that the others keep their numbers.
+Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  if (!type) return kNotThis;
+  std::size_t rank = type->shape.size();
+  std::vector<std::size_t> axes;
+  const Value* dim = bound.find("dim");
+  std::optional<Shape> listed = dim ? as_shape(*dim) : std::nullopt;
+  for (DimId d : listed.value_or(Shape())) {
+    std::optional<std::size_t> axis = axis_of(context_.dims.value(d), rank);
+    if (!axis) return kNotThis;
+    axes.push_back(*axis);
+  }
+  if (axes.empty())
+    for (std::size_t i = 0; i < rank; ++i) axes.push_back(i);
+  std::sort(axes.rbegin(), axes.rend());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  const Value* keep = bound.find("keepdim");
+  bool keepdim = keep && keep->kind == Value::Kind::boolean && keep->boolean;
+  if (const Value* dtype = bound.find("dtype"); dtype && dtype->kind == Value::Kind::dtype) {
+    if (dtype->dtype != type->dtype) {
+      Applied converted = cast(*x, dtype->dtype, std::vector<Wanted>(1), site);
+      if (!converted) return converted;
+      x = (*converted)->front();
+    }
+  }
+  if (axes.empty()) return some(emit("detach", {*x}, {}, wanted, site));  // rank 0
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    bool final = k + 1 == axes.size();
+    AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(axes[k])}, {key("keepdim"), keepdim}};
+    Result<Results> results = emit(bound.mapping->op, {*x}, std::move(attributes), final ? wanted : std::vector<Wanted>(1), site);
+    if (!results || final) return some(std::move(results));
+    x = results->front();
+  }
+  return kNotThis;
+}
+
+Applied Converter::linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight")), bias = tensor_of(bound.find("bias"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* weight = w ? type_of(*w) : nullptr;
+  if (!type || !weight || type->shape.size() != 2 || weight->shape.size() != 2) return kNotThis;
+  Result<Results> turned = emit("transpose", {*w}, {{key("dim0"), std::int64_t{0}}, {key("dim1"), std::int64_t{1}}}, std::vector<Wanted>(1), site);
+  if (!turned) return forward(turned);
+  if (bias) return some(emit("addmm", {*bias, *x, turned->front()}, {}, wanted, site));
+  return some(emit("mm", {*x, turned->front()}, {}, wanted, site));
+}
+
+}  // namespace pw::fx

@@ -1,0 +1,121 @@
+// Exports the built-in passes: dce (eliminate_dead) and cse (eliminate_common).
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/hash.hpp"
+#include "rewriter/apply.hpp"
+#include "rewriter/legality.hpp"
+#include "rewriter/rewriter.hpp"
+
+namespace pw {
+namespace {
+
+/// A node as what it computes.
+struct Key {
+  OpId op;
+  AttributesId attributes;
+  std::vector<ValueId> operands;
+  std::vector<TypeId> types;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    std::uint64_t h = combine(key.op.index, key.attributes.index);
+    for (ValueId v : key.operands) h = combine(h, v.index);
+    for (TypeId t : key.types) h = combine(h, t.index);
+    return static_cast<std::size_t>(h);
+  }
+};
+
+Key key_of(const Graph& graph, NodeId n) {
+  Key key{graph.op(n), graph.attributes(n), graph.operands(n), {}};
+  if (graph.op_of(n).traits.commutative && key.operands.size() >= 2 && key.operands[1] < key.operands[0]) std::swap(key.operands[0], key.operands[1]);
+  for (std::size_t i = 0; i < graph.result_count(n); ++i) key.types.push_back(graph.type(graph.result(n, i)));
+  return key;
+}
+
+/// Values some node writes in place. Two equal nodes around such a write need not give equal results.
+std::vector<char> written_values(const Graph& graph) {
+  std::vector<char> written(graph.value_bound(), 0);
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+    const Op& op = graph.op_of(n);
+    for (std::size_t i = 0; i < op.operands.size() && i < graph.operand_count(n); ++i)
+      if ((op.operands[i].mut || op.operands[i].out) && graph.operand(n, i).valid()) written[graph.operand(n, i).index] = 1;
+  }
+  // A view of a written value, and what a written view shows, are written too.
+  std::vector<NodeId> order = graph.order();
+  auto spread = [&](NodeId n) {
+    const Op& op = graph.op_of(n);
+    for (std::size_t i = 0; i < graph.result_count(n) && i < op.results.size(); ++i) {
+      std::size_t from = op.results[i].from ? static_cast<std::size_t>(*op.results[i].from) : 0;
+      bool alias = op.results[i].from || op.traits.view;
+      if (!alias || from >= graph.operand_count(n) || !graph.operand(n, from).valid()) continue;
+      char& a = written[graph.operand(n, from).index];
+      char& b = written[graph.result(n, i).index];
+      a = b = static_cast<char>(a | b);
+    }
+  };
+  for (auto n = order.rbegin(); n != order.rend(); ++n) spread(*n);
+  for (NodeId n : order) spread(n);
+  return written;
+}
+
+/// Collectives stay apart: every rank must issue the same ones, and a peer's graph need not hold the same duplicates.
+bool may_merge(const Graph& graph, NodeId n, const std::vector<char>& written) {
+  const Op& op = graph.op_of(n);
+  if (is_barrier(op) || op.traits.collective || graph.result_count(n) == 0) return false;
+  for (ValueId v : graph.operands(n))
+    if (v.valid() && written[v.index]) return false;
+  for (std::size_t i = 0; i < graph.result_count(n); ++i)
+    if (written[graph.result(n, i).index]) return false;
+  return true;
+}
+
+void merge(Graph& graph, NodeId into, NodeId from) {
+  std::vector<std::pair<ValueId, std::string>> names;
+  for (std::size_t i = 0; i < graph.result_count(from); ++i) {
+    ValueId a = graph.result(into, i), b = graph.result(from, i);
+    if (graph.output_count(b) > 0 && graph.output_count(a) == 0) names.emplace_back(a, graph.value_name(b));
+    graph.replace_uses(b, a);
+  }
+  graph.erase(from);
+  for (const auto& [value, name] : names) graph.rename(value, name);
+}
+
+}  // namespace
+
+std::size_t eliminate_dead(Graph& graph, std::vector<NodeId>* erased) {
+  std::size_t count = 0;
+  for (NodeId n = graph.last(); n.valid();) {
+    NodeId before = graph.previous(n);
+    if (is_unneeded(graph, n)) {
+      graph.erase(n);
+      if (erased != nullptr) erased->push_back(n);
+      ++count;
+    }
+    n = before;
+  }
+  return count;
+}
+
+std::size_t eliminate_common(Graph& graph, std::vector<NodeId>* erased) {
+  std::vector<char> written = written_values(graph);
+  std::unordered_map<Key, NodeId, KeyHash> first;
+  std::size_t count = 0;
+  for (NodeId n = graph.first(); n.valid();) {
+    NodeId after = graph.next(n);
+    if (may_merge(graph, n, written)) {
+      auto [it, fresh] = first.emplace(key_of(graph, n), n);
+      if (!fresh) {
+        merge(graph, it->second, n);
+        if (erased != nullptr) erased->push_back(n);
+        ++count;
+      }
+    }
+    n = after;
+  }
+  return count;
+}
+
+}  // namespace pw

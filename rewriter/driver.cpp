@@ -1,0 +1,234 @@
+// Exports run_pipeline: a strategy tree walked top down, a pass at a time.
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+
+#include "graph/text.hpp"
+#include "graph/verify.hpp"
+#include "rewriter/legality.hpp"
+#include "rewriter/rewriter.hpp"
+#include "rewriter/run_state.hpp"
+
+namespace pw {
+namespace {
+
+using Kind = ast::Strategy::Kind;
+using Done = Result<StopReason>;
+
+Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help = {}) {
+  Diagnostic out = error_at(span, code, std::move(message), std::move(help));
+  out.severity = Severity::warning;
+  return out;
+}
+
+class Driver {
+ public:
+  explicit Driver(RunState& run) : run_(run), graph_(run.graph) {}
+
+  Result<std::monostate> run_all(const Strategy& strategy) {
+    if (run_.options.after_pass) run_.options.after_pass("input", graph_);
+    Result<bool> wanted = holds(strategy);
+    if (!wanted) return forward(wanted);
+    bool parts = strategy.kind == Kind::sequence && !strategy.parts.empty();
+    FuelScope fuel(run_, parts ? strategy.fuel : std::nullopt);
+    const Strategy* one = &strategy;
+    std::span<const Strategy> passes = parts ? std::span<const Strategy>(strategy.parts) : std::span<const Strategy>(one, 1);
+    for (const Strategy& pass : passes)
+      if (Result<std::monostate> done = run_pass(pass, *wanted); !done) return forward(done);
+    return std::monostate();
+  }
+
+ private:
+  struct FuelScope {
+    FuelScope(RunState& state, std::optional<std::int64_t> amount) : run(state), used(amount.has_value()) {
+      if (used) run.fuel.push_back(*amount);
+    }
+    ~FuelScope() {
+      if (used) run.fuel.pop_back();
+    }
+    FuelScope(const FuelScope&) = delete;
+    FuelScope& operator=(const FuelScope&) = delete;
+    RunState& run;
+    bool used;
+  };
+
+  Result<bool> holds(const Strategy& strategy) {
+    for (const Expr& condition : strategy.when) {
+      std::string why;
+      Result<Truth> truth = evaluate_guard(graph_.context(), &graph_, condition, run_.params, graph_.facts, &why);
+      if (!truth) return forward(truth);
+      if (*truth == Truth::unknown)
+        run_.report.warnings.push_back(warning_at(condition.span, "PW0502",
+                                                  fmt::format("`when {}` cannot be decided, so `{}` is left out{}", print(condition),
+                                                              strategy.label, why.empty() ? "" : ": " + why)));
+      if (*truth != Truth::yes) return false;
+    }
+    return true;
+  }
+
+  Result<std::monostate> run_pass(const Strategy& pass, bool pipeline_wanted) {
+    PassStats stats;
+    stats.pass = pass.label;
+    stats.nodes_before = stats.nodes_after = graph_.node_count();
+    Result<bool> wanted = pipeline_wanted ? holds(pass) : Result<bool>(false);
+    if (!wanted) return forward(wanted);
+    stats.skipped = !*wanted;
+    if (*wanted)
+      if (Result<std::monostate> done = measure(pass, stats); !done) return forward(done);
+    run_.report.passes.push_back(std::move(stats));
+    if (run_.options.after_pass && *wanted) run_.options.after_pass(pass.label, graph_);
+    return std::monostate();
+  }
+
+  Result<std::monostate> measure(const Strategy& pass, PassStats& stats) {
+    auto start = std::chrono::steady_clock::now();
+    run_.report.journal.events.emplace_back(PassBegin{pass.label, structural_hash(graph_), graph_.node_count()});
+    Done done = run(pass, stats, true);
+    if (!done) return forward(done);
+    stats.stop = *done;
+    stats.nodes_after = graph_.node_count();
+    stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    run_.report.journal.events.emplace_back(PassEnd{pass.label, structural_hash(graph_), graph_.node_count(), stats.seconds});
+    if (*done == StopReason::limit)
+      run_.report.warnings.push_back(warning_at(pass.span, "PW0504", fmt::format("pass `{}` was stopped after {} rewrites", pass.label, stats.rewrites),
+                                                "does some rule build what it matches? `fuel N` bounds a pass on purpose"));
+    if (!run_.options.verify_each) return std::monostate();
+    Diagnostics broken = verify(graph_);
+    if (!has_errors(broken)) return std::monostate();
+    for (Diagnostic& d : broken) d.notes.push_back(fmt::format("after pass `{}`", pass.label));
+    return tl::unexpected<Diagnostics>(std::move(broken));
+  }
+
+  /// `decided`: the caller has looked at `when` already.
+  Done run(const Strategy& strategy, PassStats& stats, bool decided = false) {
+    if (!decided) {
+      Result<bool> wanted = holds(strategy);
+      if (!wanted) return forward(wanted);
+      if (!*wanted) return StopReason::fixpoint;
+    }
+    FuelScope fuel(run_, strategy.fuel);
+    switch (strategy.kind) {
+      case Kind::greedy:
+      case Kind::once:
+      case Kind::walk: return run_rules(run_, strategy, stats);
+      case Kind::reference:
+        if (!strategy.builtin.empty()) return run_builtin(strategy, stats);
+        return run_parts(strategy, stats);
+      case Kind::sequence: return run_parts(strategy, stats);
+      case Kind::repeat: return run_repeat(strategy, stats);
+      case Kind::saturate:
+      case Kind::atomic:
+      case Kind::best: break;
+    }
+    return fail(strategy.span, "PW0506", "this strategy cannot be run yet", "there are greedy, walk, once, repeat, `;` and `when`");
+  }
+
+  Done run_parts(const Strategy& strategy, PassStats& stats) {
+    StopReason stop = StopReason::fixpoint;
+    for (const Strategy& part : strategy.parts) {
+      Done done = run(part, stats);
+      if (!done) return done;
+      if (*done != StopReason::fixpoint) stop = *done;
+    }
+    return stop;
+  }
+
+  /// Until a round changes nothing, or brings back a graph that was there before.
+  Done run_repeat(const Strategy& strategy, PassStats& stats) {
+    std::uint64_t before = structural_hash(graph_);
+    std::set<std::uint64_t> seen{before};
+    while (true) {
+      Done done = run_parts(strategy, stats);
+      if (!done || *done != StopReason::fixpoint) return done;
+      std::uint64_t after = structural_hash(graph_);
+      if (after == before) return StopReason::fixpoint;
+      if (!seen.insert(after).second) return StopReason::cycle;
+      if (run_.rewrites >= run_.options.limits.rewrites) return StopReason::limit;
+      before = after;
+    }
+  }
+
+  Done run_builtin(const Strategy& strategy, PassStats& stats) {
+    BuiltinEvent event{strategy.builtin, {}};
+    if (strategy.builtin == "dce") {
+      stats.rewrites += eliminate_dead(graph_, &event.erased);
+    } else if (strategy.builtin == "cse") {
+      stats.rewrites += eliminate_common(graph_, &event.erased);
+    } else {
+      return fail(strategy.span, "PW0501", fmt::format("there is no built-in pass `{}`", strategy.builtin), "there are dce and cse");
+    }
+    run_.report.journal.events.emplace_back(std::move(event));
+    return StopReason::fixpoint;
+  }
+
+  RunState& run_;
+  Graph& graph_;
+};
+
+/// What a rule is reported under when nothing of it fired: the group or the family it is a member of, else itself.
+std::string reported_name(const Rule& rule) {
+  if (!rule.group.empty()) return rule.group + ".*";
+  return rule.base_name.empty() ? rule.name : rule.base_name;
+}
+
+/// One warning for a pass that changed nothing, and one for each family, group or rule that never fired where others did.
+void warn_of_idle(RunState& run) {
+  struct Idle {
+    Span span;
+    std::size_t fired = 0;
+    bool in_working_pass = false;
+  };
+  std::map<std::string, Idle> idle;
+  std::map<std::string, const Rule*> rules;
+  for (const Rule& rule : run.rules.rules) rules.emplace(rule.name, &rule);
+  for (const PassStats& pass : run.report.passes) {
+    if (pass.skipped) continue;
+    if (pass.rewrites == 0) run.report.warnings.push_back(warning_at({}, "PW0510", fmt::format("pass `{}` changed nothing", pass.pass)));
+    for (const auto& [name, stats] : pass.rules) {
+      auto rule = rules.find(name);
+      if (rule == rules.end()) continue;
+      Idle& entry = idle[reported_name(*rule->second)];
+      if (!entry.span.valid()) entry.span = rule->second->name_span;
+      entry.fired += stats.matches;
+      entry.in_working_pass = entry.in_working_pass || pass.rewrites > 0;
+    }
+  }
+  for (const auto& [name, entry] : idle)
+    if (entry.fired == 0 && entry.in_working_pass)
+      run.report.warnings.push_back(warning_at(entry.span, "PW0511", fmt::format("`{}` never fired", name)));
+}
+
+std::vector<std::string> strategy_names(const RuleSet& rules) {
+  std::vector<std::string> names{"dce", "cse"};
+  for (const auto& [name, strategy] : rules.pipelines) names.push_back(name);
+  for (const auto& [name, strategy] : rules.passes) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+std::string_view name(StopReason reason) {
+  switch (reason) {
+    case StopReason::fixpoint: return "fixpoint";
+    case StopReason::fuel: return "fuel";
+    case StopReason::limit: return "limit";
+    case StopReason::cycle: return "cycle";
+    case StopReason::interrupted: return "interrupted";
+  }
+  return "?";
+}
+
+Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline, const Env& params,
+                                   const RewriteOptions& options) {
+  const Strategy* strategy = rules.strategy(pipeline);
+  if (strategy == nullptr) {
+    std::string near = nearest(pipeline, strategy_names(rules));
+    return fail({}, "PW0501", fmt::format("there is no pipeline or pass `{}`", pipeline), near.empty() ? "" : fmt::format("did you mean `{}`?", near));
+  }
+  RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}};
+  if (Result<std::monostate> done = Driver(run).run_all(*strategy); !done) return forward(done);
+  warn_of_idle(run);
+  return std::move(run.report);
+}
+
+}  // namespace pw

@@ -1,0 +1,43 @@
+// Exports LoopGuard.
+#include "rewriter/loop_guard.hpp"
+
+#include <algorithm>
+
+#include "graph/text.hpp"
+
+namespace pw {
+
+std::vector<RuleId> LoopGuard::after(const Graph& graph, const MatchEvent& event) {
+  generation_.resize(graph.node_bound(), 0);
+  std::uint32_t oldest = 0;
+  for (NodeId n : event.matched) oldest = std::max(oldest, generation_[n.index]);
+  for (NodeId n : event.created) generation_[n.index] = oldest + 1;
+  if (!watching_) {
+    if (event.created.empty() || oldest < suspicion_) return {};
+    watching_ = true;
+    seen_.clear();
+    window_.clear();
+    seen_.emplace(structural_hash(graph), 0);
+    return {};
+  }
+  window_.push_back(event.rule);
+  auto [it, fresh] = seen_.emplace(structural_hash(graph), window_.size());
+  if (!fresh) return {window_.begin() + static_cast<std::ptrdiff_t>(it->second), window_.end()};
+  if (window_.size() < kWindow) return {};
+  watching_ = false;
+  suspicion_ *= 4;
+  return {};
+}
+
+std::string describe_cycle(const RuleSet& rules, const std::vector<RuleId>& cycle) {
+  auto by_rank = [&](RuleId a, RuleId b) { return rules.rules[a].rank < rules.rules[b].rank; };
+  auto start = std::min_element(cycle.begin(), cycle.end(), by_rank);
+  std::string out;
+  for (std::size_t i = 0; i <= cycle.size(); ++i) {
+    auto at = (static_cast<std::size_t>(start - cycle.begin()) + i) % cycle.size();
+    out += (i == 0 ? "`" : " → `") + rules.rules[cycle[at]].name + "`";
+  }
+  return out;
+}
+
+}  // namespace pw

@@ -1,0 +1,30 @@
+// Notices rules that undo each other for ever. Generations make it cheap: a new node is one older than the oldest it
+// replaces. Only when a generation grows suspiciously large are whole graphs hashed, for a short while.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "rewriter/journal.hpp"
+
+namespace pw {
+
+class LoopGuard {
+ public:
+  /// Call after each rewrite. The rules of the cycle, once the graph is seen a second time; empty otherwise.
+  std::vector<RuleId> after(const Graph& graph, const MatchEvent& event);
+
+ private:
+  static constexpr std::uint32_t kFirstSuspicion = 64;
+  static constexpr std::size_t kWindow = 32;
+  std::vector<std::uint32_t> generation_;  // by node; 0 for nodes of the input
+  std::uint32_t suspicion_ = kFirstSuspicion;
+  bool watching_ = false;
+  std::map<std::uint64_t, std::size_t> seen_;  // hash → rewrites in the window by then
+  std::vector<RuleId> window_;
+};
+
+/// The name of a cycle of rules, from the smallest rank on: "`a` → `b` → `a`".
+std::string describe_cycle(const RuleSet& rules, const std::vector<RuleId>& cycle);
+
+}  // namespace pw
