@@ -82,6 +82,8 @@ class Application {
     BuildOptions options;
     options.group = graph_.group(root);
     options.source = graph_.source(root);
+    for (std::size_t i = 0; i < rule_.nodes.size(); ++i)  // what `..` copies
+      options.open_attributes.emplace(graph_.op_of(match_.nodes[i]).name, graph_.attributes(match_.nodes[i]));
     Env env = match_.env;
     if (auto built = build_statements(graph_, rule_.replacement, env, options); !built) return forward(built);
     for (std::size_t i = 0; i < rule_.outputs.size(); ++i) {

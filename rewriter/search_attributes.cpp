@@ -173,11 +173,6 @@ Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, S
     if (state.env.contains(element.text)) continue;
     state.env.insert_or_assign(element.text, Binding(dims[i]));
   }
-  // An integer captured elsewhere stands for the constant dim here.
-  for (auto& [name, binding] : state.env)
-    if (const auto* attribute = std::get_if<Attribute>(&binding))
-      if (const auto* number = std::get_if<std::int64_t>(attribute))
-        if (layout_.kinds.contains(name)) binding = context().dims.constant(*number);
   if (unify(context(), shape, context().types.get(DType::f32, dims), state.env)) return Fit::yes;
   state.env = std::move(before);
   for (const Expr& element : expr.args)

@@ -151,7 +151,7 @@ bool Search::check_type(PatternValueId id, std::size_t index, NodeId node, State
   TypeExpr element = wanted;
   element.any_shape = true;
   element.dims.clear();
-  if (type == Types::unknown() || !unify(context(), element, type, state.env))
+  if (!unify(context(), element, type, state.env))
     return reject(state, "N05", wanted.span, node, [&] { return message(wanted.dtype, ""); });
   ++state.gate;
   if (wanted.any_shape) return true;

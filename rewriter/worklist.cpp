@@ -186,10 +186,7 @@ std::optional<StopReason> Worklist::replace(std::uint32_t id, const Match& match
   NodeId before = graph_.previous(own_nodes(graph_, rules_[rule_index]->layout, match.nodes).front());
   Result<Applied> applied = apply(graph_, rules_[rule_index]->layout, match, run_.barriers);
   if (!applied || !applied->changed) {
-    if (!applied) {
-      ++rule_stats_[rule_index]->rejections[applied.error().front().code];
-      if (applied.error().front().code == "N13") refused_.insert({rule_index, anchor});
-    }
+    if (!applied) refuse(rule_index, anchor, applied.error());
     kill(id);
     return std::nullopt;
   }
@@ -210,6 +207,18 @@ std::optional<StopReason> Worklist::replace(std::uint32_t id, const Match& match
   for (RuleId r : cycle) warning.secondary.push_back({run_.rules.rules[r].name_span, "part of the cycle"});
   run_.report.warnings.push_back(std::move(warning));
   return StopReason::cycle;
+}
+
+/// A match that cannot be applied. A right side that cannot be built is the rule's mistake, and said once.
+void Worklist::refuse(std::uint32_t rule_index, NodeId anchor, const Diagnostics& why) {
+  std::size_t& count = rule_stats_[rule_index]->rejections[why.front().code];
+  ++count;
+  if (why.front().code == "N13") refused_.insert({rule_index, anchor});
+  if (count > 1 || !why.front().code.starts_with("PW")) return;
+  Diagnostic warning = why.front();
+  warning.severity = Severity::warning;
+  warning.notes.push_back(fmt::format("so `{}` was not applied at %{}", rule(rule_index).name, graph_.node_name(anchor)));
+  run_.report.warnings.push_back(std::move(warning));
 }
 
 void Worklist::advance_cursor(std::uint64_t position, NodeId before, std::uint64_t version) {

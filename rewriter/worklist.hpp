@@ -57,6 +57,7 @@ class Worklist {
   std::optional<StopReason> step();
   std::optional<StopReason> take(std::uint32_t entry);
   std::optional<StopReason> replace(std::uint32_t entry, const Match& match);
+  void refuse(std::uint32_t rule, NodeId anchor, const Diagnostics& why);
   [[nodiscard]] std::optional<std::uint32_t> blocker_of(const Entry& entry);
   [[nodiscard]] bool goes_before(const Entry& a, const Entry& b) const;
   void advance_cursor(std::uint64_t position, NodeId before, std::uint64_t version);
