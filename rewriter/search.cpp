@@ -43,20 +43,29 @@ bool Search::extend(std::size_t index, State& state) {
     return try_node(index, node, state);
   }
   std::vector<NodeId> users = users_to_try(step, state);
-  if (users.empty()) {
-    const PatternNode& wanted = rule_.nodes[step.node];
-    PatternValueId via = wanted.operands[static_cast<std::size_t>(step.connectors.front())];
-    ValueId value = state.values[via];
-    NodeId at = value.valid() ? graph_.producer(value) : NodeId();
-    reject(state, "N01", wanted.span, at.valid() ? at : state.nodes[layout_.steps[0].node], [&] {
-      std::string what = value.valid() ? shown(via, value) : "none";
-      return fmt::format("{} has no user that is `{}`", what, context().ops[wanted.op].name);
-    });
-    return true;
-  }
+  if (users.empty()) return reject_users(step, state), true;
   for (NodeId user : users)
     if (!try_node(index, user, state)) return false;
   return true;
+}
+
+/// No user of the connecting value has the op; but one of its node's other results may have one, which says more.
+void Search::reject_users(const Step& step, const State& state) {
+  const PatternNode& wanted = rule_.nodes[step.node];
+  const std::string& op = context().ops[wanted.op].name;
+  PatternValueId via = wanted.operands[static_cast<std::size_t>(step.connectors.front())];
+  ValueId value = state.values[via];
+  NodeId at = value.valid() ? graph_.producer(value) : NodeId();
+  for (std::size_t i = 0; at.valid() && i < graph_.result_count(at); ++i)
+    for (UseId u = graph_.first_use(graph_.result(at, i)); u.valid(); u = graph_.next_use(u)) {
+      if (graph_.op(graph_.user(u)) != wanted.op) continue;
+      reject(state, "N07", wanted.span, graph_.user(u), [&] {
+        return fmt::format("{} reads %{}, not {}", shown(graph_.user(u)), graph_.value_name(graph_.result(at, i)), shown(via, value));
+      });
+      return;
+    }
+  reject(state, "N01", wanted.span, at.valid() ? at : state.nodes[layout_.steps[0].node],
+         [&] { return fmt::format("{} has no user that is `{}`", value.valid() ? shown(via, value) : "none", op); });
 }
 
 /// Users, with the right op, of that bound operand which has the fewest.
@@ -95,10 +104,10 @@ bool Search::try_node(std::size_t index, NodeId node, const State& before) {
   for (int swapped = 0; swapped <= (commutes ? 1 : 0); ++swapped) {
     State state = start;
     if (!bind_operands(step.node, node, swapped == 1, state)) continue;
-    if (!match_attributes(step.node, node, state)) continue;
+    // Types before attributes: what a shape says of `d` is the better reason when `sizes = [d, d]` does not fit.
     bool fits = true;
     for (PatternValueId v : pattern.operands) fits = fits && check_types(v, node, state);
-    if (!fits || !bind_results(step.node, node, state)) continue;
+    if (!fits || !match_attributes(step.node, node, state) || !bind_results(step.node, node, state)) continue;
     ++state.matched;
     state.gate = 0;
     if (!extend(index + 1, state)) return false;

@@ -57,6 +57,7 @@ class Search {
   bool try_node(std::size_t step, NodeId node, const State& state);
   bool finish(State& state);
   [[nodiscard]] std::vector<NodeId> users_to_try(const Step& step, const State& state) const;
+  void reject_users(const Step& step, const State& state);
   bool check_op(const Step& step, NodeId node, State& state);
   bool check_arity(PatternNodeId id, NodeId node, State& state);
 

@@ -1,9 +1,27 @@
 // Exports Search's last gates, asked when every node has been found: closed world, guards, no cycle.
+#include <fmt/format.h>
+
 #include "graph/text.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/search.hpp"
 
 namespace pw {
+namespace {
+
+/// "; known: n in 1..8192, a multiple of 8". Few graphs have more than one or two symbols.
+std::string known_facts(const Facts& facts) {
+  constexpr std::size_t kShown = 4;
+  std::string out;
+  std::size_t shown = 0;
+  for (const auto& [symbol, fact] : facts.symbols) {
+    if (shown++ == kShown) return out + ", …";
+    out += fmt::format("{}{} in {}..{}", out.empty() ? "; known: " : ", ", symbol, fact.min, fact.max);
+    if (fact.multiple > 1) out += fmt::format(" and a multiple of {}", fact.multiple);
+  }
+  return out;
+}
+
+}  // namespace
 
 bool Search::check_closed(State& state) {
   std::optional<Escape> escape = find_escape(graph_, layout_, state.nodes.raw());
@@ -13,6 +31,7 @@ bool Search::check_closed(State& state) {
                 [&] { return describe(graph_, layout_, *escape); });
 }
 
+/// False is N09. What can be neither proved nor refuted is N06, with what is known.
 bool Search::check_where(State& state) {
   for (const Expr& guard : rule_.where) {
     std::string why;
@@ -21,10 +40,11 @@ bool Search::check_where(State& state) {
       ++state.gate;
       continue;
     }
-    return reject(state, "N09", guard.span, state.nodes[layout_.steps[0].node], [&] {
-      if (!truth) return "`where " + print(guard) + "`: " + truth.error().front().message;
-      std::string verdict = *truth == Truth::no ? " does not hold" : " cannot be proved";
-      return "`where " + print(guard) + "`" + verdict + (why.empty() ? "" : ": " + why);
+    bool unknown = truth && *truth == Truth::unknown;
+    return reject(state, unknown ? "N06" : "N09", guard.span, state.nodes[layout_.steps[0].node], [&] {
+      if (!truth) return "where " + print(guard) + ": " + truth.error().front().message;
+      if (why.empty()) why = "`" + print(guard) + "` is " + (unknown ? "not known" : "false");
+      return "where " + why + (unknown ? known_facts(graph_.facts) : "");
     });
   }
   return true;
