@@ -19,7 +19,7 @@ namespace {
 using RuleCheck = void (*)(const CheckedRule&, Diagnostics&);
 
 constexpr std::array<RuleCheck, 5> kTextChecks{check_guards, check_replacement, check_dropped, check_unused, check_pattern_types};
-constexpr std::array<RuleCheck, 3> kRuleChecks{check_rule_shape, check_connected, check_opened};
+constexpr std::array<RuleCheck, 4> kRuleChecks{check_rule_shape, check_connected, check_opened, check_output_types};
 
 void declare_ops(Context& context, const Program& program, Diagnostics& out) {
   std::vector<OpId> declared;
@@ -46,7 +46,10 @@ class RuleStage {
       if (table == nullptr) return;
     }
     outer_.table_variable = decl.rule->variant;
-    for (Variant& variant : expand_family(*set_.context, *decl.rule, table, out_)) build(decl, variant);
+    const std::size_t before = out_.size();
+    std::vector<Variant> variants = expand_family(*set_.context, *decl.rule, table, out_);
+    if (out_.size() != before) return;
+    for (Variant& variant : variants) build(decl, variant);
   }
 
  private:
@@ -69,7 +72,7 @@ class RuleStage {
   void build(const RuleDecl& decl, Variant& variant) {
     Diagnostics found;
     const RuleNames names = collect_names(*set_.context, variant.rule, outer_, found);
-    CheckedRule checked{*set_.context, program_, variant.rule, names, outer_};
+    CheckedRule checked{set_.context, *set_.context, program_, variant.rule, names, outer_};
     for (RuleCheck check : kTextChecks) check(checked, found);
     std::optional<Rule> rule = build_rule(*set_.context, variant.rule, names, found);
     checked.rule = rule ? &*rule : nullptr;

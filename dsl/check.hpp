@@ -11,6 +11,7 @@ Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> fi
 
 /// What a check of one rule sees. `rule` is null in checks of the text, which run even where no Rule could be built.
 struct CheckedRule {
+  const ContextPtr& shared;
   const Context& context;
   const Program& program;
   const ast::Rule& ast;
@@ -29,6 +30,7 @@ void check_pattern_types(const CheckedRule& checked, Diagnostics& out);  ///< on
 void check_rule_shape(const CheckedRule& checked, Diagnostics& out);     ///< something is matched, something is rebound
 void check_connected(const CheckedRule& checked, Diagnostics& out);      ///< the pattern is one piece
 void check_opened(const CheckedRule& checked, Diagnostics& out);         ///< `..` on the right has one source
+void check_output_types(const CheckedRule& checked, Diagnostics& out);  ///< an output keeps its type, where that can be told
 // Of the whole.
 void check_supported(const Program& program, Diagnostics& out);          ///< constructs that are parsed, and not run yet
 void check_over(const Program& program, RuleSet& set, Diagnostics& out); ///< resolves precedence; closes it; no circle

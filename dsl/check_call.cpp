@@ -18,21 +18,18 @@ Diagnostic with_declaration(Diagnostic d, const Op& op) {
   return d;
 }
 
-void check_operand_count(const Op& op, const Expr& call, Side side, Diagnostics& out) {
+void check_operand_count(const Op& op, const Expr& call, Diagnostics& out) {
   const bool spread = std::any_of(call.args.begin(), call.args.end(),
                                   [](const Expr& arg) { return arg.kind == Expr::Kind::spread; });
   const bool variadic = !op.operands.empty() && op.operands.back().variadic;
   if (spread) return;
   const std::size_t given = call.args.size();
   const std::size_t most = op.operands.size();
-  std::size_t least = variadic ? most - 1 : most;
-  if (side == Side::build) {
-    while (least > 0 && !variadic && op.operands[least - 1].optional) --least;
-  }
+  const std::size_t least = variadic ? most - 1 : most;
   if (given >= least && (variadic || given <= most)) return;
   std::string message = in_ticks(op.name) + " takes " + (variadic ? "at least " : "") +
                         counted(variadic ? least : most, "operand") + ", here are " + std::to_string(given);
-  std::string help = given < least && op.operands[given].optional ? "write `none` for an operand that is absent" : "";
+  std::string help = given < least && !op.operands[given].variadic && op.operands[given].optional ? "write `none` for an operand that is absent" : "";
   out.push_back(with_declaration(error_at(call.span, "PW0230", std::move(message), std::move(help)), op));
 }
 
@@ -108,7 +105,7 @@ void check_attributes(const Op& op, const Expr& call, Side side, Diagnostics& ou
   }
   if (call.open) return;
   for (const AttributeDecl& decl : op.attributes) {
-    if (decl.default_value || written.contains(decl.name)) continue;
+    if (decl.default_value || decl.nullable || written.contains(decl.name)) continue;
     std::string help = side == Side::pattern ? "write `{" + decl.name + "}` to capture it, or `{..}` to match any"
                                              : "write `{" + decl.name + " = …}`";
     out.push_back(with_declaration(
@@ -123,7 +120,7 @@ void check_attributes(const Op& op, const Expr& call, Side side, Diagnostics& ou
 
 void check_call(const Context&, const Op& op, const Expr& call, Side side, Diagnostics& out) {
   if (op.imported) return;
-  check_operand_count(op, call, side, out);
+  check_operand_count(op, call, out);
   check_none_operands(op, call, out);
   check_attributes(op, call, side, out);
 }

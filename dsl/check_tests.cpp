@@ -55,11 +55,22 @@ class TestCheck {
     out_.push_back(error_at(value.span, "PW0421", "no param is called " + in_ticks(name), did_you_mean(name, names, "declare it: `param " + name + ": int = 1`")));
   }
 
+  /// `family[row]`, which is parsed as an index.
+  static std::string family_row(const Expr& e) {
+    const bool paths = e.kind == Expr::Kind::index && e.args.size() == 2 && e.args[0].kind == Expr::Kind::path && e.args[1].kind == Expr::Kind::path;
+    return paths ? e.args[0].text + "[" + e.args[1].text + "]" : "";
+  }
+
   void expectation(const Expr& guard) {
+    if (const std::string name = family_row(guard); !name.empty()) return counter(name, guard.span);
+    if (guard.kind == Expr::Kind::binary || guard.kind == Expr::Kind::not_ || guard.kind == Expr::Kind::in_range || guard.kind == Expr::Kind::in_set) {
+      for (const Expr& arg : guard.args) expectation(arg);
+      return;
+    }
     visit_scalar(guard, Place::guard, [&](const Occurrence& o) {
       if (o.place == Place::function) return function(o);
       if (in_count_.contains(o.expr)) return;
-      counter(o);
+      counter(o.expr == nullptr ? std::string(o.name) : o.expr->text, o.span);
     });
   }
 
@@ -75,19 +86,18 @@ class TestCheck {
     out_.push_back(error_at(op.span, "PW0220", "unknown op " + in_ticks(op.text), did_you_mean(op.text, set_.context->ops.names())));
   }
 
-  void counter(const Occurrence& o) {
-    const std::string name = o.expr == nullptr ? std::string(o.name) : o.expr->text;
+  void counter(const std::string& name, Span span) {
     if (set_.params.contains(name)) return;
     const std::vector<RuleId> rules = set_.resolve(name);
     if (rules.empty()) {
       if (program_.declares(name)) return;
-      out_.push_back(error_at(o.span, "PW0445", "no rule, group or param is called " + in_ticks(name),
+      out_.push_back(error_at(span, "PW0445", "no rule, group or param is called " + in_ticks(name),
                               did_you_mean(name, program_.strategy_names(), "an expectation counts rewrites by a rule's name, or nodes by `count(op)`")));
       return;
     }
     const bool reachable = std::any_of(rules.begin(), rules.end(), [&](RuleId id) { return reached_.contains(id); });
     if (applied_ && !reachable)
-      out_.push_back(error_at(o.span, "PW0446", "what this test applies never runs rule " + in_ticks(name),
+      out_.push_back(error_at(span, "PW0446", "what this test applies never runs rule " + in_ticks(name),
                               "apply a pass that holds it, or leave out the expectation"));
   }
 

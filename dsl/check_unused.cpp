@@ -22,7 +22,7 @@ void check_dropped(const CheckedRule& checked, Diagnostics& out) {
 
 void check_unused(const CheckedRule& checked, Diagnostics& out) {
   for (const auto& [text, name] : checked.names.names) {
-    if (name.kind != NameKind::value || name.captured || !unread(name)) continue;
+    if (name.kind != NameKind::value || name.captured || name.typed || !unread(name)) continue;
     out.push_back(warning_at(name.span, "PW0282", in_ticks(text) + " is never used", "write `_` to say that it does not matter"));
   }
   std::set<std::string_view> read;

@@ -59,6 +59,7 @@ class Collector {
       merge(name, o);
     }
     if (o.place == Place::attribute) name.captured = true;
+    if ((o.expr != nullptr && !o.expr->type.empty()) || (o.binder != nullptr && !o.binder->type.empty())) name.typed = true;
     if (o.place == Place::binder) bind_result(name, o, fresh);
   }
 

@@ -20,6 +20,7 @@ struct Name {
   bool given = false;              ///< … inside `given`
   bool attribute_variable = false; ///< a free value that binds a constant's number
   bool captured = false;           ///< bound by an attribute: `{k}` or `{k = x}`
+  bool typed = false;              ///< a value with a type annotation, which constrains
   int left = 0;                    ///< occurrences in the pattern
   int guards = 0;
   int right = 0;                   ///< reads on the right side

@@ -1,0 +1,70 @@
+#include "dsl/dsl.hpp"
+#include "graph/text.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+pw::ContextPtr context_with_ops() {
+  auto context = std::make_shared<pw::Context>();
+  auto loaded = pw::load_op_library(context);
+  INFO((loaded ? std::string() : pw::render(loaded.error(), context->sources)));
+  REQUIRE(loaded);
+  return context;
+}
+
+std::vector<std::string> codes(const std::string& text) {
+  auto context = context_with_ops();
+  auto graph = pw::parse_graph(context, text, "test.pwg");
+  if (graph) return {};
+  INFO(pw::render(graph.error(), context->sources));
+  std::vector<std::string> result;
+  for (const pw::Diagnostic& d : graph.error()) {
+    CHECK((d.span.valid() || !d.place.empty()));
+    result.push_back(d.code);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("graph text: inputs, symbols, nested calls and outputs", "[dsl]") {
+  auto context = context_with_ops();
+  auto graph = pw::parse_graph(context, R"(graph layer {
+    symbol n in 1..64 tokens
+    in x: bf16[n, 64], w: bf16[64], s: f32[1]
+    y = rms_norm(x, w){eps = 1e-5}
+    q = static_scaled_fp8_quant(y, s)
+    out q
+  })", "test.pwg");
+  INFO((graph ? std::string() : pw::render(graph.error(), context->sources)));
+  REQUIRE(graph);
+  CHECK(graph->name == "layer");
+  CHECK(graph->facts.tokens() == "n");
+  CHECK(graph->node_count() == 2);
+  CHECK(context->types.print(graph->type(graph->outputs()[0])) == "f8e4m3[n, 64]");
+  CHECK(graph->value_name(graph->outputs()[0]) == "q");
+}
+
+TEST_CASE("graph text: an op may be declared twice alike, and its types are inferred", "[dsl]") {
+  auto context = context_with_ops();
+  auto op = pw::parse_op(*context, "op my_op(x: T[n, d]) {layer: str} -> y: T[n, d] effect");
+  INFO((op ? std::string() : pw::render(op.error(), context->sources)));
+  REQUIRE(op);
+  CHECK(op->traits.effect);
+  CHECK(op->attribute("layer") != nullptr);
+  CHECK_FALSE(pw::parse_op(*context, "op a(x: T[n]) -> y: T[n] op b(x: T[n]) -> y: T[n]"));
+  CHECK_FALSE(pw::parse_op(*context, "param tp: int = 1"));
+  CHECK_FALSE(pw::parse_op(*context, "op a(x: T[n]) -> y: T[n] efect"));
+}
+
+TEST_CASE("graph text: bad graphs are diagnosed once a fault", "[dsl]") {
+  CHECK(codes("graph { in x: f32[n] y = rellu(x) z = neg(y) out z }") == std::vector<std::string>{"PW0320"});
+  CHECK(codes("graph { in x: f32[n] y = relu(x) out z }") == std::vector<std::string>{"PW0474"});
+  CHECK(codes("graph { in x: f32[n], x: f32[n] y = relu(x) out y }") == std::vector<std::string>{"PW0471"});
+  CHECK(codes("graph { in n: f32[n] y = relu(n) out y }") == std::vector<std::string>{"PW0471"});
+  CHECK(codes("graph { in x: [n] y = relu(x) out y }") == std::vector<std::string>{"PW0473"});
+  CHECK(codes("graph { in x: f32[n] x = relu(x) out x }") == std::vector<std::string>{"PW0471"});
+  CHECK(codes("rule r { y = relu(x) => y = x }") == std::vector<std::string>{"PW0476"});
+  CHECK(codes("graph { in x: f32[n] out x } graph { in x: f32[n] out x }") == std::vector<std::string>{"PW0476"});
+  CHECK(codes("") == std::vector<std::string>{"PW0477"});
+}
