@@ -42,6 +42,7 @@ struct OpItem {
   std::vector<std::string> result_from;  ///< an operand name or empty, one a result
   std::vector<std::pair<std::string, Span>> traits;
   std::vector<Statement> body;
+  bool imported = false;                 ///< `op aten.foo.default(...)`: any operands, attributes and results
 };
 struct Clause {
   enum class Kind : std::uint8_t { where, assume, given, unless } kind;

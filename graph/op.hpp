@@ -61,6 +61,7 @@ struct Op {
   Traits traits;
   std::vector<Statement> body;  ///< empty: opaque
   bool imported = false;        ///< met in a dump, unknown to the library: any arity and attributes, stated types
+  bool local = false;           ///< declared by a graph's own text, which therefore prints it again
   [[nodiscard]] bool has_body() const { return !body.empty(); }
   [[nodiscard]] int operand_index(std::string_view operand) const;      ///< -1 when there is none
   [[nodiscard]] int result_index(std::string_view result) const;        ///< -1 when there is none

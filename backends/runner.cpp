@@ -1,0 +1,168 @@
+// Exports Runner: one step through the pieces of a plan.
+#include "backends/runner.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "backends/array.hpp"
+#include "backends/program.hpp"
+#include "base/assert.hpp"
+
+namespace pw {
+
+struct Runner::Live {
+  const RunOptions& options;
+  const Step& step;
+  Symbols valid, padded;
+  std::vector<TensorView> values;  ///< by source value
+  std::vector<Tensor> owned;       ///< inputs, and values outside the arena
+};
+
+namespace {
+
+constexpr int kPoison = 0xff;  // NaN in every floating type; an index that no table has
+
+/// The leading part of a buffer: extents of the valid rows, strides of the padded ones.
+Array leading_part(const TensorView& buffer, const Extents& extents) {
+  Array part = array_of(buffer);
+  part.extents = extents;
+  return part;
+}
+
+void fill_padding(const TensorView& buffer, bool poison) {
+  std::memset(buffer.data, poison && is_float(buffer.dtype) ? kPoison : 0, buffer.bytes());
+}
+
+}  // namespace
+
+Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, const Plan& plan, Backend& backend) {
+  Runner runner(stitched, source, plan);
+  for (std::size_t i = 0; i < stitched.pieces.size(); ++i) {
+    auto executable = backend.compile(stitched.pieces[PieceId(i)].graph);
+    if (!executable) return forward(executable);
+    runner.executables_.push_back(std::move(*executable));
+  }
+  // Not initialised: pages that no step reaches are never touched.
+  runner.arena_ = make_array(DType::u8, {plan.memory.arena_bytes}).owner;
+  return runner;
+}
+
+StepReport Runner::dispatch(std::int64_t tokens, const RunOptions& options) const {
+  StepReport report{tokens, tokens, "eager", "", 0};
+  const std::int64_t size = plan_->capture.pad(tokens);
+  if (plan_->tokens.empty()) {
+    report.mode = plan_->mode == "none" ? "eager" : "captured";
+    report.reason = "the graph is static";
+  } else if (!options.pad) {
+    report.reason = "padding is off";
+  } else if (plan_->mode == "none") {
+    report.reason = "the capture mode is none";
+  } else if (size < tokens) {
+    report.reason = plan_->capture.sizes.empty() ? "no size is captured" : fmt::format("above the largest captured size, {}", plan_->capture.sizes.back());
+  } else {
+    report.padded = size;
+    report.mode = "captured";
+    report.reason = size == tokens ? "a captured size" : "the next captured size";
+  }
+  return report;
+}
+
+Symbols Runner::symbols_at(std::int64_t tokens, const RunOptions& options) const {
+  Symbols symbols = options.symbols;
+  for (const auto& [symbol, bound] : plan_->bound) symbols.emplace(symbol, bound);
+  if (!plan_->tokens.empty()) symbols[plan_->tokens] = tokens;
+  return symbols;
+}
+
+Result<std::monostate> Runner::bind_inputs(Live& live, Weights& weights) const {
+  for (ValueId input : source_->inputs()) {
+    auto tensor = weights.tensor(source_->value_name(input), live.valid, live.step);
+    if (!tensor) return forward(tensor);
+    auto extents = extents_of(*source_, input, live.padded);
+    if (!extents) return forward(extents);
+    live.owned.push_back(*tensor);
+    if (*extents != tensor->extents()) {
+      const Tensor buffer(tensor->dtype(), *extents);
+      fill_padding(buffer.view(), live.options.poison);
+      copy(array_of(tensor->view()), leading_part(buffer.view(), tensor->extents()));
+      live.owned.push_back(buffer);
+    }
+    live.values[input.index] = live.owned.back().view();
+  }
+  return std::monostate{};
+}
+
+/// Places for all values that cross pieces: the plan's slots, and memory of their own for those without one (literals, and
+/// views of inputs).
+Result<std::monostate> Runner::bind_values(Live& live) const {
+  auto* arena = static_cast<std::byte*>(arena_.get());
+  std::vector<const Slot*> slots(source_->value_bound(), nullptr);
+  for (const Slot& slot : plan_->memory.slots) slots[slot.value.index] = &slot;
+  for (const Piece& piece : stitched_->pieces) {
+    for (ValueId value : piece.outputs) {
+      auto extents = extents_of(*source_, value, live.padded);
+      if (!extents) return forward(extents);
+      const DType dtype = source_->context().types[source_->type(value)].dtype;
+      const Slot* slot = slots[value.index];
+      if (slot == nullptr) {
+        live.owned.emplace_back(dtype, *extents);
+        live.values[value.index] = live.owned.back().view();
+        continue;
+      }
+      const TensorView view{dtype, *extents, arena + slot->offset};
+      if (static_cast<std::int64_t>(view.bytes()) > slot->bytes) {
+        return fail(error_in(fmt::format("value {}", slot->name), "PW0506", fmt::format("needs {} bytes, and its slot has {}", view.bytes(), slot->bytes),
+                             "make the plan for more tokens"));
+      }
+      if (live.options.poison) std::memset(view.data, kPoison, view.bytes());
+      live.values[value.index] = view;
+    }
+  }
+  return std::monostate{};
+}
+
+Result<std::monostate> Runner::run_pieces(Live& live) {
+  const RunContext context{live.padded, &live.step, live.step.tokens()};
+  for (const Plan::Step& planned : plan_->steps) {
+    const Piece& piece = stitched_->pieces[planned.piece];
+    std::vector<TensorView> inputs, outputs;
+    for (ValueId value : piece.inputs) inputs.push_back(live.values[value.index]);
+    for (ValueId value : piece.outputs) outputs.push_back(live.values[value.index]);
+    if (auto done = executables_[planned.piece.index]->run(inputs, outputs, context); !done) return done;
+  }
+  return std::monostate{};
+}
+
+Result<std::vector<Tensor>> Runner::cut_outputs(const Live& live) const {
+  std::vector<Tensor> outputs;
+  for (ValueId value : source_->outputs()) {
+    auto extents = extents_of(*source_, value, live.valid);
+    if (!extents) return forward(extents);
+    const TensorView& view = live.values[value.index];
+    outputs.emplace_back(view.dtype, *extents);
+    copy(leading_part(view, *extents), array_of(outputs.back().view()));
+  }
+  return outputs;
+}
+
+Result<StepResult> Runner::run(const Step& step, Weights& weights, const RunOptions& options) {
+  const std::int64_t tokens = step.tokens();
+  if (!plan_->tokens.empty() && (tokens < 1 || tokens > plan_->max_tokens)) {
+    return fail(error_in("step", "PW0507", fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, plan_->max_tokens)));
+  }
+  StepResult result{{}, dispatch(tokens, options)};
+  Live live{options, step, symbols_at(tokens, options), symbols_at(result.report.padded, options), std::vector<TensorView>(source_->value_bound()), {}};
+  if (auto done = bind_inputs(live, weights); !done) return forward(done);
+  if (auto done = bind_values(live); !done) return forward(done);
+  const auto start = std::chrono::steady_clock::now();
+  if (auto done = run_pieces(live); !done) return forward(done);
+  result.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  auto outputs = cut_outputs(live);
+  if (!outputs) return forward(outputs);
+  result.outputs = std::move(*outputs);
+  return result;
+}
+
+}  // namespace pw

@@ -1,0 +1,63 @@
+// Runs steps through a plan: pads the token count, keeps values that cross pieces in the plan's arena, runs the pieces in
+// order, and cuts the outputs back to the valid rows.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/weights.hpp"
+#include "splitter/plan.hpp"
+
+namespace pw {
+
+struct RunOptions {
+  bool pad = true;      ///< false: every step runs at its own size
+  bool poison = false;  ///< arena and padding rows hold NaN, indices of padding 0
+  Symbols symbols = {};   ///< of dynamic dims other than the tokens; the plan's bounds otherwise
+};
+
+struct StepReport {
+  std::int64_t tokens = 0, padded = 0;
+  std::string mode;    ///< "captured" or "eager"
+  std::string reason;  ///< why this mode
+  double seconds = 0;
+};
+struct StepResult {
+  std::vector<Tensor> outputs;  ///< in the graph's order, valid rows only
+  StepReport report;
+};
+
+class Runner {
+ public:
+  /// Compiles every piece. The stitched graph, its source and the plan must outlive the runner.
+  static Result<Runner> make(const StitchedGraph& stitched, const Graph& source, const Plan& plan, Backend& backend);
+  Result<StepResult> run(const Step& step, Weights& weights, const RunOptions& options = {});
+
+ private:
+  struct Live;
+  Runner(const StitchedGraph& stitched, const Graph& source, const Plan& plan) : stitched_(&stitched), source_(&source), plan_(&plan) {}
+  [[nodiscard]] StepReport dispatch(std::int64_t tokens, const RunOptions& options) const;
+  [[nodiscard]] Symbols symbols_at(std::int64_t tokens, const RunOptions& options) const;
+  Result<std::monostate> bind_inputs(Live& live, Weights& weights) const;
+  Result<std::monostate> bind_values(Live& live) const;
+  Result<std::monostate> run_pieces(Live& live);
+  Result<std::vector<Tensor>> cut_outputs(const Live& live) const;
+
+  const StitchedGraph* stitched_;
+  const Graph* source_;
+  const Plan* plan_;
+  std::vector<std::unique_ptr<Executable>> executables_;
+  std::shared_ptr<void> arena_;
+};
+
+/// One sequence of `tokens` new tokens.
+[[nodiscard]] Step one_sequence(std::int64_t tokens);
+/// The tensors of all inputs of a graph, in order.
+Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights, const Symbols& symbols, const Step& step);
+/// A graph run whole, at its own size: no pieces, no padding.
+Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weights& weights, const Step& step, const Symbols& symbols = {});
+/// The same on the double-precision interpreter; f64 tensors.
+Result<std::vector<Tensor>> run_reference(const Graph& graph, Weights& weights, const Step& step, const Symbols& symbols = {});
+
+}  // namespace pw

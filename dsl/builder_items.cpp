@@ -1,0 +1,210 @@
+// Exports the Builder's actions for ops, rules, patterns, tables and the small items.
+#include "dsl/builder.hpp"
+#include "dsl/builder_take.hpp"
+
+namespace pw {
+namespace {
+
+const std::vector<std::string> kAttributeKinds = {"int", "float", "bool", "str", "dtype", "axis", "ints", "dims", "floats", "strs"};
+
+}  // namespace
+
+void Builder::check_kind(const Token& t) const {
+  const std::string kind = word(t);
+  for (const std::string& known : kAttributeKinds)
+    if (kind == known) return;
+  const std::string near = nearest(kind, kAttributeKinds);
+  refuse(span(t), "PW0111", "unknown kind `" + kind + "`",
+         near.empty() ? "kinds are int, float, bool, str, dtype, axis, ints, dims, floats, strs" : "did you mean `" + near + "`?");
+}
+
+// ---- use, param, extern
+
+void Builder::end_use() { items.emplace_back(ast::Use{since(close()), unescape(text(last()))}); }
+
+void Builder::param_kind() {
+  check_kind(last());
+  param_ = {};
+  param_.kind = word(last());
+}
+void Builder::param_value() { param_.value = pop_expression(); }
+void Builder::end_param() {
+  param_.span = since(close());
+  param_.name = pop_name().text;
+  items.emplace_back(std::move(param_));
+}
+
+void Builder::extern_predicate() { extern_.predicate = true; }
+void Builder::extern_parameter_name() { extern_.parameters.emplace_back(word(last()), ""); }
+void Builder::extern_parameter() {
+  if (at_[-2].kind == Tok::colon)
+    extern_.parameters.back().second = word(last());
+  else
+    extern_.parameters.emplace_back("", word(last()));
+}
+void Builder::extern_result() { extern_.result = word(last()); }
+void Builder::end_extern() {
+  extern_.span = since(close());
+  extern_.name = pop_name().text;
+  items.emplace_back(std::move(extern_));
+}
+
+// ---- ops
+
+void Builder::op_name() {
+  op_ = {};
+  Named n = pop_path();
+  op_.name = std::move(n.text);
+  op_.name_span = n.span;
+}
+void Builder::op_imported() { op_.imported = true; }
+void Builder::operand() {
+  OperandDecl o;
+  o.name = word(last());
+  o.span = span(last());
+  op_.operands.push_back(std::move(o));
+}
+void Builder::operand_mut() {
+  operand();
+  op_.operands.back().mut = true;
+}
+void Builder::operand_out() {
+  operand();
+  op_.operands.back().out = true;
+}
+void Builder::operand_spread() { op_.operands.back().variadic = true; }
+void Builder::operand_optional() { op_.operands.back().optional = true; }
+void Builder::operand_type() {
+  op_.operands.back().type = pop_type();
+  op_.operands.back().span.end = last().end();
+}
+
+void Builder::attribute_name() {
+  ast::AttributeDecl a;
+  a.name = word(last());
+  a.span = span(last());
+  op_.attributes.push_back(std::move(a));
+}
+void Builder::attribute_kind() {
+  check_kind(last());
+  op_.attributes.back().kind = word(last());
+}
+void Builder::attribute_nullable() { op_.attributes.back().nullable = true; }
+void Builder::attribute_default() {
+  op_.attributes.back().value = pop_expression();
+  op_.attributes.back().span.end = last().end();
+}
+
+void Builder::result_word() {
+  ResultDecl r;
+  r.name = word(last());
+  r.span = span(last());
+  op_.results.push_back(std::move(r));
+  op_.result_from.emplace_back();
+}
+void Builder::result_spread() { op_.results.back().variadic = true; }
+void Builder::result_colon() {}
+void Builder::result_type() {
+  op_.results.back().type = pop_type();
+  op_.results.back().span.end = last().end();
+}
+/// `-> y` is a name if the body binds y (see end_op), else a type.
+void Builder::result_word_or_type() {
+  ResultDecl r;
+  r.type = pop_type();
+  r.span = r.type->span;
+  op_.results.push_back(std::move(r));
+  op_.result_from.emplace_back();
+}
+void Builder::result_from() { op_.result_from.back() = word(last()); }
+void Builder::trait() { op_.traits.emplace_back(word(last()), span(last())); }
+
+namespace {
+
+bool binds(const std::vector<Statement>& body, const std::string& name) {
+  for (const Statement& s : body)
+    for (const Binder& b : s.binders)
+      if (b.name == name) return true;
+  return false;
+}
+
+}  // namespace
+
+void Builder::end_op() {
+  const Mark m = close();
+  op_.span = since(m);
+  op_.body = take(statements_, m.statements);
+  for (ResultDecl& r : op_.results) {
+    const bool bare = r.name.empty() && r.type && r.type->any_shape && r.type->dtype[0].kind == Expr::Kind::path;
+    if (!bare || !binds(op_.body, r.type->dtype[0].text)) continue;
+    r.name = r.type->dtype[0].text;
+    r.type.reset();
+  }
+}
+void Builder::item_op() { items.emplace_back(std::move(op_)); }
+
+// ---- tables, patterns, rules
+
+void Builder::table_columns() {
+  table_ = {};
+  const std::size_t mark = marks_.back().names;
+  table_.name = names_[mark].text;
+  table_.name_span = names_[mark].span;
+  table_.columns = take_words(mark + 1);
+}
+void Builder::table_row() {
+  open();
+  table_.rows.push_back({{}, word(last()), {}});
+}
+void Builder::end_row() {
+  const Mark m = close();
+  table_.rows.back().span = since(m);
+  table_.rows.back().cells = take_values(expressions_, m.expressions);
+}
+void Builder::end_table() {
+  table_.span = since(close());
+  items.emplace_back(std::move(table_));
+}
+
+void Builder::pattern_recursive() { pattern_.recursive = true; }
+void Builder::pattern_operands() {
+  const std::size_t mark = marks_.back().names;
+  pattern_.name = names_[mark].text;
+  pattern_.name_span = names_[mark].span;
+  pattern_.operands = take_words(mark + 1);
+}
+void Builder::pattern_attributes() { pattern_.attributes = take_values(attributes_, close().attributes); }
+void Builder::pattern_results() { pattern_.results = take_words(marks_.back().names + 1); }
+void Builder::end_alternative() {
+  const Mark m = close();
+  pattern_.alternatives.push_back({take(clauses_, m.clauses), take(statements_, m.statements)});
+}
+void Builder::end_pattern() {
+  pattern_.span = since(close());
+  items.emplace_back(std::move(pattern_));
+}
+
+void Builder::rule_variant() {
+  rule_.table = pop_path().text;
+  rule_.variant = pop_name().text;
+}
+void Builder::rule_over() {
+  Named n = pop_name();
+  rule_.over.emplace_back(std::move(n.text), n.span);
+}
+void Builder::rule_arrow() {
+  const Mark& m = marks_.back();
+  rule_.equivalence = last().kind == Tok::equivalent;
+  rule_.body = {take(clauses_, m.clauses), take(statements_, m.statements)};
+}
+void Builder::end_rule() {
+  const Mark m = close();
+  rule_.span = since(m);
+  rule_.replacement = take(statements_, m.statements);
+  Named n = pop_name();
+  rule_.name = std::move(n.text);
+  rule_.name_span = n.span;
+  items.emplace_back(std::move(rule_));
+}
+
+}  // namespace pw
