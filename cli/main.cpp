@@ -1,10 +1,10 @@
 // The program pwr.
-#include <CLI/CLI.hpp>
 #include <csignal>
-#include <fmt/format.h>
 
-#include "base/assert.hpp"
+#include <CLI/CLI.hpp>
+
 #include "cli/commands.hpp"
+#include "cli/guard.hpp"
 
 namespace {
 
@@ -46,14 +46,5 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);
-  try {
-    return run(argc, argv);
-  } catch (const pw::InternalError& e) {
-    fmt::print(stderr, "internal error: {}\nThis is a bug in pwr. Please report it with the command and its input files.\n", e.what());
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "error: out of memory\n");
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "internal error: {}\nThis is a bug in pwr. Please report it with the command and its input files.\n", e.what());
-  }
-  return pw::cli::kInternalError;
+  return pw::cli::guarded([&] { return run(argc, argv); });
 }

@@ -1,0 +1,136 @@
+// The program pwviz: pictures of graphs, of what a pipeline did to them, and of their splits.
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/file.hpp"
+#include "cli/commands.hpp"
+#include "cli/guard.hpp"
+#include "cli/planning.hpp"
+#include "cli/rewriting.hpp"
+#include "viz/viz.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct VizArgs {
+  std::vector<std::string> files;
+  GraphOptions graph;
+  RuleOptions rules;
+  PlanArgs plan;
+  std::string output, collapse = "auto", pass;
+  bool split = false;
+  std::size_t most_boxes = VizOptions{}.most_boxes;
+};
+
+/// The graphs of a folder in the order of their names, or the file itself.
+std::vector<std::string> expand(const Session& session, const std::string& path) {
+  if (!std::filesystem::is_directory(path)) return {path};
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    if (entry.path().extension() == ".pwg" || entry.path().extension() == ".json") out.push_back(entry.path().string());
+  std::sort(out.begin(), out.end());
+  if (out.empty()) session.die("the folder `" + path + "` holds no graph (.pwg, .json)", "`pwr opt --trace DIR` writes such a folder", kInvalidInput);
+  return out;
+}
+
+std::optional<std::size_t> version_named(const Session& session, const std::vector<Version>& versions, const std::string& pass) {
+  if (pass.empty()) return std::nullopt;
+  for (std::size_t i = 0; i < versions.size(); ++i)
+    if (versions[i].pass == pass || std::to_string(i) == pass) return i;
+  std::vector<std::string> names;
+  for (const Version& v : versions) names.push_back(v.pass);
+  session.die(fmt::format("there is no pass `{}`", pass), "there are: " + fmt::format("{}", fmt::join(names, ", ")), kUsage);
+}
+
+void run_pwviz(const Options& options, const VizArgs& args) {
+  Session session(options);
+  VizInput input;
+  RewriteReport report;
+  std::vector<std::string> files;
+  for (const std::string& path : args.files)
+    for (std::string& file : expand(session, path)) files.push_back(std::move(file));
+  LoadedRules rules = load(session, args.rules);
+  for (const std::string& file : files) {
+    GraphOptions one = args.graph;
+    one.path = file;
+    input.versions.push_back({std::filesystem::path(file).stem().string(), load(session, one)});
+  }
+  input.related = files.size() == 1;
+  if (!args.rules.pipeline.empty()) {
+    if (files.size() != 1) session.die("-p rewrites one graph, not " + std::to_string(files.size()), "", kUsage);
+    Graph graph = std::move(input.versions.front().graph);
+    input.versions.clear();
+    RewriteOptions rewrite;
+    rewrite.after_pass = [&](const std::string& pass, const Graph& g) { input.versions.push_back({pass, g}); };
+    report = rewritten(session, graph, rules, args.rules.pipeline, rewrite);
+    input.journal = &report.journal;
+    input.rules = &rules.set;
+  }
+  VizOptions viz;
+  viz.collapse = *collapse_named(args.collapse);
+  viz.most_boxes = args.most_boxes;
+  viz.color = session.color();
+  viz.version = version_named(session, input.versions, args.pass);
+  if (input.versions.size() > 1 && viz.version.value_or(1) > 0) viz.against = 0;
+  std::optional<StitchedGraph> pieces;
+  std::optional<Plan> plan;
+  const Graph& last = input.versions.back().graph;
+  if (args.split && (!viz.version || *viz.version + 1 == input.versions.size())) {
+    pieces = cut(session, last, rules, args.plan);
+    input.pieces = &*pieces;
+    if (!last.facts.tokens().empty()) {
+      plan = planned(session, *pieces, last, rules, args.plan);
+      input.plan = &*plan;
+    }
+    session.say(split_summary(*pieces));
+  }
+  std::string picture = session.need(args.output.empty() ? render_outline(input, viz) : render_as(args.output, input, viz));
+  session.need(write_file(args.output.empty() ? "-" : args.output, picture));
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Draw graphs: before and after each pass, split into pieces, folded where they repeat.", "pwviz");
+  Options options;
+  VizArgs args;
+  app.add_option("files", args.files, "graph.json, .pwg or an FX dump; several to compare; a folder written by pwr opt --trace")->required();
+  app.add_option("-o,--output", args.output, "the picture; its type follows the extension: .svg .png .pdf .dot .html .txt; without it, a text outline");
+  app.add_option("--symbol", args.graph.symbols, "make input dims of a dump symbolic: n=arg0_1.0")->type_name("NAME=DIMS");
+  args.rules.add_to(app);
+  app.add_option("--pass", args.pass, "show the graph after this pass (its name or number; input is the first)")->type_name("PASS");
+  app.add_option("--collapse", args.collapse, "what becomes one box: auto, none, pieces, layers")->check(CLI::IsMember({"auto", "none", "pieces", "layers"}))->capture_default_str();
+  app.add_option("--most-boxes", args.most_boxes, "above this many boxes, whole pieces or layers are folded")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_flag("!--no-split", args.split, "do not cut the graph at attention-like ops");
+  args.split = true;
+  args.plan.add_to(app);
+  app.add_option("--color", options.color, "of the outline: auto, always, never")->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
+  app.set_version_flag("--version", "pwviz 0.1");
+  app.footer(
+      "Examples:\n"
+      "  pwviz model.json                            an outline in the terminal\n"
+      "  pwviz model.json -o model.svg               the pieces as clusters\n"
+      "  pwviz model.json -r llm -p o2 -o o2.html    each pass of o2, one page\n"
+      "  pwviz model.json -r llm -p o2 --pass norm_quant -o norm_quant.png\n"
+      "  pwviz before.json after.json -o diff.svg");
+  try {
+    app.parse(argc, argv);
+    run_pwviz(options, args);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? kOk : kUsage;
+  } catch (const Exit& e) {
+    return e.code;
+  }
+  return kOk;
+}
+
+}  // namespace
+}  // namespace pw::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_DFL);
+  return pw::cli::guarded([&] { return pw::cli::run(argc, argv); });
+}
