@@ -264,7 +264,7 @@ std::string Dims::print(const Monomial& m) const {
     std::string text;
     switch (a.kind) {
       case Atom::Kind::symbol: text = strings_.text(a.name); break;
-      case Atom::Kind::quotient: text = "((" + print(a.a) + ") // (" + print(a.b) + "))"; break;
+      case Atom::Kind::quotient: text = "((" + print(a.a) + ") / (" + print(a.b) + "))"; break;
       case Atom::Kind::remainder: text = "((" + print(a.a) + ") % (" + print(a.b) + "))"; break;
     }
     for (std::uint32_t i = 0; i < power; ++i) out += (out.empty() ? "" : "*") + text;

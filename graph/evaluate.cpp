@@ -139,8 +139,8 @@ Result<Attribute> Evaluator::arithmetic(const Expr& e, int depth) {
       case '%': r = dims.mod(*a, *b); break;
       default:
         if (dims.value(*b) == 0) return error(e, "division by zero in `" + print(e) + "`");
-        if (e.text == "/" && dims.divides(*b, *a, facts_) == Truth::no)
-          return error(e, fmt::format("`{}` is not a whole number: {} / {}", print(e), dims.print(*a), dims.print(*b)), "`//` rounds down");
+        if (dims.value(*a) && dims.value(*b) && *dims.value(*a) % *dims.value(*b) != 0)  // a symbolic quotient rounds down
+          return error(e, fmt::format("`{}` is not a whole number: {} / {}", print(e), dims.print(*a), dims.print(*b)));
         r = dims.div(*a, *b);
     }
     if (!r.valid()) return error(e, "`" + print(e) + "` is out of range");

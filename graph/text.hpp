@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "graph/graph.hpp"
 
@@ -16,6 +17,11 @@ std::string print(const TypeExpr& type);
 std::string print(const Statement& statement);
 /// `op name(x: T[*b, d]) {eps: float = 1e-06} -> y: T[*b, d] traits`, without the body.
 std::string print_signature(const Op& op, const Attributes& attributes);
+
+/// A name as the language reads it back: bare, or in backquotes when it is a reserved word or no plain word.
+std::string print_name(std::string_view name);
+std::string print_word(std::string_view name);  ///< the same where reserved words may stand: attribute names
+std::string print_path(std::string_view path);  ///< `aten.add.Tensor`; wholly quoted if a part is no word
 
 /// A hash of structure (ops, attributes, types, wiring), not of names; equal for graphs equal up to names.
 std::uint64_t structural_hash(const Graph& graph);

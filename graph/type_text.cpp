@@ -65,7 +65,7 @@ class DimReader {
     while (left) {
       skip();
       std::size_t offset = at_;
-      char op = take("//") ? '/' : take("*") ? '*' : take("%") ? '%' : '\0';
+      char op = take("//") || take("/") ? '/' : take("*") ? '*' : take("%") ? '%' : '\0';
       if (op == '\0') break;
       TextResult<DimId> right = power(depth);
       if (!right) return right;
