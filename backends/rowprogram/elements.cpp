@@ -1,0 +1,159 @@
+// Exports the part of Lowering that computes: loads, literals, pointwise primitives, reductions.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "backends/numerics.hpp"
+#include "backends/rowprogram/lowering.hpp"
+
+namespace pw::rows {
+namespace {
+
+constexpr std::array kNames{"add",  "sub",         "mul",        "div",         "pow",    "maximum", "minimum", "eq",    "ne",  "lt",
+                            "le",   "gt",          "ge",         "bitwise_and", "bitwise_or", "bitwise_not", "select",  "neg",   "abs", "sqrt",
+                            "rsqrt", "exp",        "log",        "tanh",        "sin",    "cos",     "cast",    "sum",   "mean", "amax",
+                            "amin"};
+
+std::optional<Operation> operation_named(std::string_view name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (name == kNames[i]) return static_cast<Operation>(i);
+  }
+  return std::nullopt;
+}
+
+bool real_valued(Operation operation) { return operation >= Operation::sqrt && operation <= Operation::cos; }
+bool reduces(Operation operation) { return operation >= Operation::sum; }
+
+Unit unit_of(DType dtype) { return !is_float(dtype) ? Unit::i64 : dtype == DType::f64 ? Unit::f64 : Unit::f32; }
+
+/// Casts round once, from what holds the operand exactly: f32 for the narrow floating types, f64 for the rest.
+Unit cast_unit(DType from, DType to) {
+  if (!is_float(from) && !is_float(to)) return Unit::i64;
+  return unit_of(from) == Unit::f32 ? Unit::f32 : Unit::f64;
+}
+
+}  // namespace
+
+std::string_view name(Operation operation) { return kNames[static_cast<std::size_t>(operation)]; }
+std::string_view name(Unit unit) { return unit == Unit::f32 ? "f32" : unit == Unit::f64 ? "f64" : "i64"; }
+
+SlotId Lowering::element(ValueId value, Position at) {
+  if (graph_.type(value) == Types::unknown()) refuse("the type of a value in its meaning is not known");
+  const Shape& s = shape(value);
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    if (is_one(s[i])) at[i] = program_.indices.constant(0);
+  }
+  const std::pair<ValueId, Position> key{value, at};
+  for (std::size_t i = scopes_.size(); i-- > 0;) {
+    if (const auto found = scopes_[i]->known.find(key); found != scopes_[i]->known.end()) return found->second;
+  }
+  SlotId slot;
+  if (graph_.is_input(value)) {
+    const auto& inputs = graph_.inputs();
+    slot = load(static_cast<std::size_t>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin()), at);
+  } else {
+    slot = computed(graph_.producer(value), graph_.result_index(value), at);
+  }
+  scopes_[scope_of(slot_vars_[slot])]->known.emplace(key, slot);
+  return slot;
+}
+
+SlotId Lowering::computed(NodeId node, std::size_t result, const Position& at) {
+  const Op& op = graph_.op_of(node);
+  if (const auto operation = operation_named(op.name)) return reduces(*operation) ? reduction(node, *operation, at) : pointwise(node, *operation, at);
+  if (op.name == "constant" || op.name == "full" || op.name == "empty") return number(node);
+  return moved(node, result, at);
+}
+
+SlotId Lowering::load(std::size_t argument, const Position& at) {
+  const ValueId value = graph_.inputs()[argument];
+  Statement statement;
+  statement.kind = Statement::Kind::load;
+  statement.argument = argument;
+  statement.index = linear(shape(value), at);
+  const std::vector<VarId> vars = program_.indices.vars(statement.index);
+  return emit(std::move(statement), dtype(value), vars);
+}
+
+SlotId Lowering::number(NodeId node) {
+  const DType to = dtype(graph_.result(node));
+  double value = 0;
+  if (const Attribute* attribute = graph_.attribute(node, "value")) {
+    if (const auto* real = std::get_if<double>(attribute)) value = *real;
+    if (const auto* integer = std::get_if<std::int64_t>(attribute)) value = static_cast<double>(*integer);
+  }
+  Statement statement;
+  statement.kind = Statement::Kind::constant;
+  statement.real = rounded(to, value);
+  return emit(std::move(statement), to, {});
+}
+
+SlotId Lowering::broadcast(ValueId operand, const Position& at) {
+  if (!operand.valid()) refuse("an operand of a primitive is absent");
+  const std::size_t rank = shape(operand).size();
+  if (rank > at.size()) refuse("an operand of a primitive has more dims than its result");
+  return element(operand, Position(at.end() - static_cast<std::ptrdiff_t>(rank), at.end()));
+}
+
+SlotId Lowering::pointwise(NodeId node, Operation operation, const Position& at) {
+  Statement statement;
+  statement.kind = Statement::Kind::compute;
+  statement.operation = operation;
+  std::vector<VarId> vars;
+  for (ValueId v : graph_.operands(node)) {
+    statement.operands.push_back(broadcast(v, at));
+    vars = union_of(vars, slot_vars_[statement.operands.back()]);
+  }
+  const std::size_t first = operation == Operation::select ? 1 : 0;
+  if (statement.operands.size() <= first) refuse(fmt::format("primitive {} lacks operands", name(operation)));
+  // The common type of the operands, so that a comparison of integers is exact.
+  DType common = dtype(graph_.operand(node, first));
+  bool weak = shape(graph_.operand(node, first)).empty();
+  for (std::size_t i = first + 1; i < statement.operands.size(); ++i) {
+    const bool also = shape(graph_.operand(node, i)).empty();
+    common = promote(common, weak, dtype(graph_.operand(node, i)), also);
+    weak = weak && also;
+  }
+  const DType to = dtype(graph_.result(node));
+  statement.unit = unit_of(common);
+  if (real_valued(operation) && statement.unit == Unit::i64) statement.unit = Unit::f32;
+  if (operation == Operation::cast) statement.unit = cast_unit(common, to);
+  return emit(std::move(statement), to, vars);
+}
+
+/// A reduction pays when a row computes it a few times: not once for every element, nor the same one in every row.
+void Lowering::check_reduction(NodeId node, const Position& at) const {
+  const std::string& op = graph_.op_of(node).name;
+  const std::vector<VarId> vars = vars_of(at);
+  if (!program_.domain.empty() && !std::binary_search(vars.begin(), vars.end(), program_.row)) {
+    refuse(fmt::format("{} does not run along the rows: every row would compute it over again", op));
+  }
+  for (IndexId i : at) {
+    const std::vector<VarId>& inside = program_.indices.vars(i);
+    const bool inner = !innermost_.empty() && std::binary_search(inside.begin(), inside.end(), innermost_.front());
+    if (inner && program_.indices[i].kind != Index::Kind::variable) {
+      refuse(fmt::format("{} over groups of columns would be computed over again for each column", op));
+    }
+  }
+}
+
+SlotId Lowering::reduction(NodeId node, Operation operation, const Position& at) {
+  check_reduction(node, at);
+  const ValueId x = graph_.operand(node, 0);
+  const std::size_t reduced = axis(node, "dim", shape(x).size());
+  const std::vector<VarId> vars = vars_of(at);
+  Statement statement;
+  statement.kind = Statement::Kind::reduce;
+  statement.operation = operation;
+  statement.unit = unit_of(dtype(x));
+  statement.var = program_.indices.variable(extent(shape(x)[reduced]));
+  Position inner = at;
+  if (inner.size() == shape(x).size()) inner[reduced] = program_.indices.use(statement.var);
+  else inner.insert(inner.begin() + static_cast<std::ptrdiff_t>(reduced), program_.indices.use(statement.var));
+  if (inner.size() != shape(x).size()) refuse(fmt::format("the result of {} does not fit its operand", name(operation)));
+  statement.first = inside(scope_of(vars), {statement.var}, [&] { statement.operands = {element(x, inner)}; });
+  return emit(std::move(statement), dtype(graph_.result(node)), vars);
+}
+
+}  // namespace pw::rows

@@ -1,0 +1,171 @@
+// Exports Indices: making, simplifying and printing of index expressions.
+#include "backends/rowprogram/index.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace pw::rows {
+namespace {
+
+using Kind = Index::Kind;
+constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+
+/// Ends that overflow become open.
+std::int64_t plus(std::int64_t a, std::int64_t b, std::int64_t open) {
+  std::int64_t sum = 0;
+  return a == open || b == open || __builtin_add_overflow(a, b, &sum) ? open : sum;
+}
+
+Interval product(Interval a, Interval b) {
+  if (a.low < 0 || b.low < 0) return {};
+  std::int64_t low = 0, high = 0;
+  if (__builtin_mul_overflow(a.low, b.low, &low)) low = 0;
+  if (a.high == kMax || b.high == kMax || __builtin_mul_overflow(a.high, b.high, &high)) high = kMax;
+  return {low, high};
+}
+
+}  // namespace
+
+std::vector<VarId> union_of(const std::vector<VarId>& a, const std::vector<VarId>& b) {
+  std::vector<VarId> all;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+  return all;
+}
+
+IndexId Indices::make(Index node, Interval interval, std::vector<VarId> vars) {
+  const Key key{node.kind, node.constant, node.a, node.b};
+  if (const auto found = ids_.find(key); found != ids_.end()) return found->second;
+  const IndexId id = nodes_.push_back(node);
+  intervals_.push_back(interval);
+  vars_.push_back(std::move(vars));
+  ids_.emplace(key, id);
+  return id;
+}
+
+IndexId Indices::make(Kind kind, IndexId a, IndexId b, Interval interval) {
+  return make({kind, 0, a, b}, interval, union_of(vars_[a], vars_[b]));
+}
+
+IndexId Indices::constant(std::int64_t value) { return make({Kind::constant, value, {}, {}}, {value, value}, {}); }
+IndexId Indices::param(ParamId param, std::int64_t low) { return make({Kind::param, param.index, {}, {}}, {std::max<std::int64_t>(low, 0), kMax}, {}); }
+VarId Indices::variable(IndexId extent) { return extents_.push_back(extent); }
+
+IndexId Indices::use(VarId var) {
+  const Interval extent = intervals_[extents_[var]];
+  const std::int64_t high = extent.high == kMax ? kMax : std::max<std::int64_t>(extent.high - 1, 0);
+  return make({Kind::variable, var.index, {}, {}}, {0, high}, {var});
+}
+
+IndexId Indices::slot(SlotId slot, const std::vector<VarId>& vars) { return make({Kind::slot, slot.index, {}, {}}, {}, vars); }
+
+bool Indices::is_constant(IndexId id, std::int64_t value) const {
+  return nodes_[id].kind == Kind::constant && nodes_[id].constant == value;
+}
+
+bool Indices::within(IndexId a, IndexId b) const {
+  const Index &x = nodes_[a], &y = nodes_[b];
+  if (x.kind == Kind::variable && extents_[VarId(static_cast<std::size_t>(x.constant))] == b) return true;
+  if ((x.kind == Kind::mod || x.kind == Kind::clamp) && x.b == b) return true;
+  if (y.kind != Kind::constant) return is_constant(a, 0) && intervals_[b].low > 0;
+  return intervals_[a].low >= 0 && intervals_[a].high < y.constant;
+}
+
+IndexId Indices::add(IndexId a, IndexId b) {
+  const Index x = nodes_[a], y = nodes_[b];
+  if (x.kind == Kind::constant && y.kind != Kind::constant) return add(b, a);
+  if (is_constant(b, 0)) return a;
+  std::int64_t sum = 0;
+  if (x.kind == Kind::constant && !__builtin_add_overflow(x.constant, y.constant, &sum)) return constant(sum);
+  if (y.kind == Kind::constant && x.kind == Kind::add && nodes_[x.b].kind == Kind::constant &&
+      !__builtin_add_overflow(nodes_[x.b].constant, y.constant, &sum)) {
+    return add(x.a, constant(sum));
+  }
+  // (t / k) * k + t % k is t: a row index taken apart and put together again.
+  if (x.kind == Kind::mul && y.kind == Kind::mod && x.b == y.b) {
+    const Index& quotient = nodes_[x.a];
+    if (quotient.kind == Kind::div && quotient.a == y.a && quotient.b == y.b) return y.a;
+  }
+  const Interval p = intervals_[a], q = intervals_[b];
+  return make(Kind::add, a, b, {plus(p.low, q.low, kMin), plus(p.high, q.high, kMax)});
+}
+
+IndexId Indices::mul(IndexId a, IndexId b) {
+  const Index x = nodes_[a], y = nodes_[b];
+  if (x.kind == Kind::constant && y.kind != Kind::constant) return mul(b, a);
+  if (is_constant(b, 1)) return a;
+  if (is_constant(b, 0)) return b;
+  std::int64_t all = 0;
+  if (x.kind == Kind::constant && !__builtin_mul_overflow(x.constant, y.constant, &all)) return constant(all);
+  return make(Kind::mul, a, b, product(intervals_[a], intervals_[b]));
+}
+
+IndexId Indices::div(IndexId a, IndexId b) {
+  const Index x = nodes_[a];
+  if (is_constant(b, 1)) return a;
+  if (within(a, b)) return constant(0);
+  if (nodes_[b].kind == Kind::constant && x.kind == Kind::constant && nodes_[b].constant > 0 && x.constant >= 0) {
+    return constant(x.constant / nodes_[b].constant);
+  }
+  if (x.kind == Kind::mul && x.b == b && intervals_[b].low > 0) return x.a;
+  if (x.kind == Kind::add && nodes_[x.a].kind == Kind::mul && nodes_[x.a].b == b && within(x.b, b)) return nodes_[x.a].a;
+  const Interval p = intervals_[a], q = intervals_[b];
+  Interval result{p.low >= 0 ? 0 : kMin, p.high};
+  if (p.low >= 0 && p.high != kMax && q.low > 0) result.high = p.high / q.low;
+  return make(Kind::div, a, b, result);
+}
+
+IndexId Indices::mod(IndexId a, IndexId b) {
+  const Index x = nodes_[a];
+  if (is_constant(b, 1)) return constant(0);
+  if (within(a, b)) return a;
+  if (nodes_[b].kind == Kind::constant && x.kind == Kind::constant && nodes_[b].constant > 0 && x.constant >= 0) {
+    return constant(x.constant % nodes_[b].constant);
+  }
+  if (x.kind == Kind::mul && x.b == b) return constant(0);
+  if (x.kind == Kind::add && nodes_[x.a].kind == Kind::mul && nodes_[x.a].b == b && within(x.b, b)) return x.b;
+  const Interval q = intervals_[b];
+  return make(Kind::mod, a, b, {0, q.high == kMax ? kMax : std::max<std::int64_t>(q.high - 1, 0)});
+}
+
+IndexId Indices::clamp(IndexId a, IndexId extent) {
+  if (within(a, extent)) return a;
+  const Interval q = intervals_[extent];
+  return make(Kind::clamp, a, extent, {0, q.high == kMax ? kMax : std::max<std::int64_t>(q.high - 1, 0)});
+}
+
+void Indices::print(IndexId id, bool factor, std::string& out) const {
+  const Index& node = nodes_[id];
+  const auto infix = [&](const char* sign, bool parentheses, bool tight) {
+    if (parentheses) out += '(';
+    print(node.a, tight, out);
+    out += sign;
+    print(node.b, tight, out);
+    if (parentheses) out += ')';
+  };
+  switch (node.kind) {
+    case Kind::constant: out += std::to_string(node.constant); return;
+    case Kind::variable: out += node.constant == 0 ? "row" : "i" + std::to_string(node.constant); return;
+    case Kind::param: out += node.constant == 0 ? "rows" : "d" + std::to_string(node.constant); return;
+    case Kind::slot: out += "v" + std::to_string(node.constant); return;
+    case Kind::add: return infix(" + ", factor, false);
+    case Kind::mul: return infix(" * ", factor, true);
+    case Kind::div: return infix(" / ", factor, true);
+    case Kind::mod: return infix(" % ", factor, true);
+    case Kind::clamp:
+      out += "pw_clamp(";
+      print(node.a, false, out);
+      out += ", ";
+      print(node.b, false, out);
+      out += ')';
+      return;
+  }
+}
+
+std::string Indices::print(IndexId id) const {
+  std::string out;
+  print(id, false, out);
+  return out;
+}
+
+}  // namespace pw::rows

@@ -1,0 +1,78 @@
+// Integer expressions over row and column variables, with which elements are addressed: hash-consed and simplified as they
+// are made. Every expression that is evaluated is non-negative, so that floor and truncated division agree.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/id.hpp"
+
+namespace pw::rows {
+
+using IndexId = Id<struct IndexTag>;
+using VarId = Id<struct VarTag>;
+using SlotId = Id<struct SlotTag>;
+using ParamId = Id<struct ParamTag>;
+
+struct Index {
+  /// `slot` is an integer read from memory; `clamp` is `a` brought into [0, b).
+  enum class Kind : std::uint8_t { constant, variable, param, slot, add, mul, div, mod, clamp };
+  Kind kind = Kind::constant;
+  std::int64_t constant = 0;  ///< or the id of the variable, parameter or slot
+  IndexId a, b;
+};
+
+/// Inclusive.
+struct Interval {
+  std::int64_t low = std::numeric_limits<std::int64_t>::min(), high = std::numeric_limits<std::int64_t>::max();
+};
+
+class Indices {
+ public:
+  IndexId constant(std::int64_t value);
+  /// Parameter 0 is the number of rows. `low`: what it is at least.
+  IndexId param(ParamId param, std::int64_t low);
+  /// A fresh variable that runs from 0 up to `extent`.
+  VarId variable(IndexId extent);
+  IndexId use(VarId var);
+  /// Depends on `vars`, through the slot.
+  IndexId slot(SlotId slot, const std::vector<VarId>& vars);
+
+  IndexId add(IndexId a, IndexId b);
+  IndexId subtract(IndexId a, std::int64_t b) { return add(a, constant(-b)); }
+  IndexId mul(IndexId a, IndexId b);
+  IndexId div(IndexId a, IndexId b);
+  IndexId mod(IndexId a, IndexId b);
+  IndexId clamp(IndexId a, IndexId extent);
+
+  [[nodiscard]] const Index& operator[](IndexId id) const { return nodes_[id]; }
+  [[nodiscard]] bool is_constant(IndexId id, std::int64_t value) const;
+  [[nodiscard]] Interval interval(IndexId id) const { return intervals_[id]; }
+  [[nodiscard]] const std::vector<VarId>& vars(IndexId id) const { return vars_[id]; }  ///< sorted
+  [[nodiscard]] IndexId extent(VarId var) const { return extents_[var]; }
+  /// Whether 0 <= a < b is known.
+  [[nodiscard]] bool within(IndexId a, IndexId b) const;
+  /// "c0 + 4096 * row"; variables and parameters as given.
+  [[nodiscard]] std::string print(IndexId id) const;
+
+ private:
+  using Key = std::tuple<Index::Kind, std::int64_t, IndexId, IndexId>;
+  IndexId make(Index node, Interval interval, std::vector<VarId> vars);
+  IndexId make(Index::Kind kind, IndexId a, IndexId b, Interval interval);
+  void print(IndexId id, bool factor, std::string& out) const;
+
+  IdVec<IndexId, Index> nodes_;
+  IdVec<IndexId, Interval> intervals_;
+  IdVec<IndexId, std::vector<VarId>> vars_;
+  IdVec<VarId, IndexId> extents_;
+  std::map<Key, IndexId> ids_;
+};
+
+/// Sorted, without repetition.
+[[nodiscard]] std::vector<VarId> union_of(const std::vector<VarId>& a, const std::vector<VarId>& b);
+
+}  // namespace pw::rows

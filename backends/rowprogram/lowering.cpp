@@ -1,0 +1,225 @@
+// Exports lower, lower_node and argument_operands. Here: the domain of rows, the scopes, and the loops over results.
+#include "backends/rowprogram/lowering.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "graph/build.hpp"
+
+namespace pw::rows {
+namespace {
+
+constexpr std::size_t kMaxNodes = 1024;         // bounds the recursion
+constexpr std::size_t kMaxStatements = 20000;
+
+bool is_reduction(std::string_view op) { return op == "sum" || op == "mean" || op == "amax" || op == "amin"; }
+
+bool is_constant(const Graph& graph, ValueId v) { return v.valid() && !graph.is_input(v) && graph.op_of(graph.producer(v)).name == "constant"; }
+
+}  // namespace
+
+Lowering::Lowering(const Graph& graph) : graph_(graph), context_(graph.context()) {
+  program_.context = graph.context_ptr();
+  program_.op = graph.name;
+  for (ValueId v : graph.inputs()) program_.arguments.push_back({graph.type(v), false});
+  for (ValueId v : graph.outputs()) program_.arguments.push_back({graph.type(v), true});
+}
+
+RowProgram Lowering::run() {
+  if (graph_.outputs().empty()) refuse("it has no results");
+  if (graph_.node_count() > kMaxNodes) refuse(fmt::format("its meaning has more than {} primitives", kMaxNodes));
+  for (const Argument& a : program_.arguments) {
+    if (a.type == Types::unknown()) refuse("the type of an operand or result is not known");
+  }
+  set_domain();
+  scopes_.push_back(std::make_unique<Scope>());
+  scopes_.back()->vars = {program_.row};
+  store_results();
+  program_.body = std::move(scopes_.back()->block);
+  return std::move(program_);
+}
+
+/// The leading dims common to all results, but for the last dim (which a row runs over) and what is reduced. Results of
+/// rank 1 without any reduction have a row an element.
+std::size_t Lowering::domain_rank() const {
+  const Shape& first = shape(graph_.outputs().front());
+  std::size_t rank = first.size(), widest = 0;
+  for (ValueId v : graph_.outputs()) {
+    const Shape& s = shape(v);
+    widest = std::max(widest, s.size());
+    rank = std::min<std::size_t>(rank, static_cast<std::size_t>(std::mismatch(first.begin(), first.end(), s.begin(), s.end()).first - first.begin()));
+  }
+  bool reduces = false;
+  for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
+    if (!is_reduction(graph_.op_of(n).name)) continue;
+    reduces = true;
+    const Shape& s = shape(graph_.operand(n, 0));
+    const std::size_t reduced = axis(n, "dim", s.size());
+    const bool along = s.size() > rank ? std::equal(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(rank), s.begin()) : true;
+    if (along && reduced < s.size()) rank = std::min(rank, reduced);
+  }
+  if (!reduces && widest > 1) rank = std::min(rank, widest - 1);
+  return rank;
+}
+
+void Lowering::set_domain() {
+  const Shape& first = shape(graph_.outputs().front());
+  program_.domain.assign(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(domain_rank()));
+  DimId rows = context_.dims.constant(1);
+  for (DimId d : program_.domain) rows = context_.dims.mul(rows, d);
+  if (!rows.valid()) refuse("the number of rows does not fit 64 bits");
+  program_.params = {rows};
+  program_.row = program_.indices.variable(extent(rows));
+  IndexId rest = program_.indices.use(program_.row);
+  row_at_.resize(program_.domain.size());
+  for (std::size_t i = program_.domain.size(); i-- > 0;) {
+    const IndexId size = extent(program_.domain[i]);
+    row_at_[i] = i == 0 ? rest : program_.indices.mod(rest, size);
+    rest = program_.indices.div(rest, size);
+  }
+}
+
+/// Results of one shape share their loops.
+void Lowering::store_results() {
+  std::vector<std::pair<Shape, std::vector<std::size_t>>> groups;
+  for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
+    const Shape& s = shape(graph_.outputs()[i]);
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == s; });
+    if (same == groups.end()) groups.push_back({s, {i}});
+    else same->second.push_back(i);
+  }
+  for (const auto& [s, outputs] : groups) store_group(s, outputs);
+}
+
+void Lowering::store_group(const Shape& shape, const std::vector<std::size_t>& outputs) {
+  Position at = row_at_;
+  innermost_.clear();
+  std::vector<VarId> loops;
+  for (std::size_t i = at.size(); i < shape.size(); ++i) {
+    if (is_one(shape[i])) {
+      at.push_back(program_.indices.constant(0));
+      continue;
+    }
+    loops.push_back(program_.indices.variable(extent(shape[i])));
+    at.push_back(program_.indices.use(loops.back()));
+    scopes_.push_back(std::make_unique<Scope>());
+    scopes_.back()->vars = {loops.back()};
+  }
+  if (!loops.empty()) innermost_ = {loops.back()};
+  for (std::size_t i : outputs) {
+    Statement store;
+    store.kind = Statement::Kind::store;
+    store.argument = graph_.inputs().size() + i;
+    store.operands = {element(graph_.outputs()[i], at)};
+    store.index = linear(shape, at);
+    scopes_.back()->block.push_back(std::move(store));
+  }
+  for (; !loops.empty(); loops.pop_back()) {
+    Statement loop;
+    loop.kind = Statement::Kind::loop;
+    loop.var = loops.back();
+    loop.first = std::move(scopes_.back()->block);
+    scopes_.pop_back();
+    scopes_.back()->block.push_back(std::move(loop));
+  }
+}
+
+std::size_t Lowering::scope_of(const std::vector<VarId>& vars) const {
+  for (std::size_t i = scopes_.size(); i-- > 1;) {
+    for (VarId v : scopes_[i]->vars) {
+      if (std::binary_search(vars.begin(), vars.end(), v)) return i;
+    }
+  }
+  return 0;
+}
+
+SlotId Lowering::emit(Statement statement, DType dtype, const std::vector<VarId>& vars) {
+  if (++statements_ > kMaxStatements) refuse(fmt::format("its row program has more than {} statements", kMaxStatements));
+  statement.slot = program_.slots.push_back(dtype);
+  slot_vars_.push_back(vars);
+  const SlotId slot = statement.slot;
+  scopes_[scope_of(vars)]->block.push_back(std::move(statement));
+  return slot;
+}
+
+IndexId Lowering::extent(DimId dim) {
+  if (const auto value = context_.dims.value(dim)) return program_.indices.constant(*value);
+  const std::int64_t low = context_.dims.bounds(dim, graph_.facts).min.value_or(0);
+  auto found = std::find(program_.params.begin(), program_.params.end(), dim);
+  if (found == program_.params.end()) found = program_.params.insert(found, dim);
+  return program_.indices.param(ParamId(static_cast<std::size_t>(found - program_.params.begin())), low);
+}
+
+IndexId Lowering::linear(const Shape& shape, const Position& at) {
+  IndexId offset = program_.indices.constant(0);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    offset = program_.indices.add(program_.indices.mul(offset, extent(shape[i])), at[i]);
+  }
+  return offset;
+}
+
+std::size_t Lowering::axis(NodeId node, std::string_view name, std::size_t rank) const {
+  const Attribute* attribute = graph_.attribute(node, name);
+  const auto* value = attribute ? std::get_if<std::int64_t>(attribute) : nullptr;
+  if (!value) refuse(fmt::format("op {} does not say which axis", graph_.op_of(node).name));
+  const std::int64_t a = *value < 0 ? *value + static_cast<std::int64_t>(rank) : *value;
+  if (a < 0 || a >= static_cast<std::int64_t>(rank)) refuse(fmt::format("op {} names an axis that its operand does not have", graph_.op_of(node).name));
+  return static_cast<std::size_t>(a);
+}
+
+std::vector<VarId> Lowering::vars_of(const Position& at) const {
+  std::vector<VarId> vars;
+  for (IndexId i : at) vars = union_of(vars, program_.indices.vars(i));
+  return vars;
+}
+
+tl::expected<RowProgram, Opaque> lower(const Graph& meaning) {
+  try {
+    return Lowering(meaning).run();
+  } catch (Opaque& opaque) {
+    return tl::unexpected<Opaque>(std::move(opaque));
+  }
+}
+
+std::vector<std::size_t> argument_operands(const Graph& graph, NodeId node) {
+  std::vector<std::size_t> operands;
+  for (std::size_t i = 0; i < graph.operand_count(node); ++i) {
+    const ValueId v = graph.operand(node, i);
+    if (v.valid() && !is_constant(graph, v)) operands.push_back(i);
+  }
+  return operands;
+}
+
+tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node) {
+  Graph alone(graph.context_ptr(), graph.op_of(node).name);
+  alone.facts = graph.facts;
+  NodeSpec spec;
+  spec.op = graph.op(node);
+  spec.attributes = graph.attributes(node);
+  for (std::size_t i = 0; i < graph.operand_count(node); ++i) {
+    const ValueId v = graph.operand(node, i);
+    if (!v.valid()) {
+      spec.operands.push_back(v);
+    } else if (is_constant(graph, v)) {
+      const NodeId source = graph.producer(v);
+      NodeSpec literal;
+      literal.op = graph.op(source);
+      literal.attributes = graph.attributes(source);
+      literal.results = {{graph.type(v), ""}};
+      spec.operands.push_back(alone.result(alone.add_node(literal)));
+    } else {
+      spec.operands.push_back(alone.add_input(fmt::format("x{}", i), graph.type(v), InputKind::input));
+    }
+  }
+  for (std::size_t i = 0; i < graph.result_count(node); ++i) spec.results.push_back({graph.type(graph.result(node, i)), fmt::format("y{}", i)});
+  const NodeId copy = alone.add_node(spec);
+  for (std::size_t i = 0; i < graph.result_count(node); ++i) alone.add_output(alone.result(copy, i));
+  if (auto inlined = inline_bodies(alone); !inlined) {
+    return tl::unexpected<Opaque>(Opaque{"its body does not apply: " + inlined.error().front().message});
+  }
+  alone.erase_dead();
+  return lower(alone);
+}
+
+}  // namespace pw::rows
