@@ -1,0 +1,170 @@
+// Exports HostKernels and host_source.
+#include "backends/cuda/host_run.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/file.hpp"
+
+extern char** environ;
+
+namespace pw::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrologue = R"cpp(#define __global__
+#define __device__
+#define __forceinline__ inline
+struct pw_dim { unsigned x, y, z; };
+struct pw_any { void* p; template <class T> operator T*() const { return (T*)p; } };
+static thread_local pw_dim blockIdx, blockDim, threadIdx;
+static inline unsigned __float_as_uint(float x) { unsigned u; __builtin_memcpy(&u, &x, 4); return u; }
+static inline float __uint_as_float(unsigned u) { float x; __builtin_memcpy(&x, &u, 4); return x; }
+extern "C" {
+double fabs(double); float sqrtf(float); double sqrt(double); float expf(float); double exp(double);
+float logf(float); double log(double); float tanhf(float); double tanh(double); float sinf(float); double sin(double);
+float cosf(float); double cos(double); float powf(float, float); double pow(double, double);
+}
+)cpp";
+
+std::string entry(const Kernel& kernel) {
+  std::string call;
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) call += fmt::format("pw_any{{p[{}]}}, ", i);
+  for (std::size_t i = 0; i < kernel.params.size(); ++i) call += fmt::format("{}d[{}]", i ? ", " : "", i);
+  // More threads than rows, as on the device, so that the guard is run too.
+  return fmt::format(
+      "extern \"C\" void host_{0}(void* const* p, const long long* d) {{\n"
+      "  blockDim.x = 128;\n"
+      "  for (long long b = 0; b * 128 < d[0]; ++b)\n"
+      "    for (unsigned t = 0; t < 128; ++t) {{\n"
+      "      blockIdx.x = (unsigned)b;\n"
+      "      threadIdx.x = t;\n"
+      "      {0}({1});\n"
+      "    }}\n"
+      "}}\n",
+      kernel.name, call);
+}
+
+bool executable(const fs::path& path) { return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path); }
+
+std::string on_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return executable(name) ? name : "";
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path ? path : "/usr/bin:/bin";
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    if (folder.empty()) continue;
+    const fs::path candidate = fs::path(folder) / name;
+    if (executable(candidate)) return candidate.string();
+  }
+  return "";
+}
+
+/// A folder that only this user can read, removed with all in it.
+class PrivateFolder {
+ public:
+  PrivateFolder() {
+    std::error_code ignored;
+    fs::path base = fs::temp_directory_path(ignored);
+    std::string text = (base.empty() ? fs::path("/tmp") : base) / "piecewise-XXXXXX";
+    if (::mkdtemp(text.data())) path_ = text;
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  ~PrivateFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// Runs a program with its output in `log`; the exit status, or -1.
+int spawn(std::vector<std::string> arguments, const std::string& log) {
+  std::vector<char*> argv;
+  for (std::string& a : arguments) argv.push_back(a.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return -1;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+std::string host_compiler() {
+  if (const char* chosen = std::getenv("CXX"); chosen && *chosen) {
+    if (std::string found = on_path(chosen); !found.empty()) return found;
+  }
+  for (const char* name : {"c++", "g++", "clang++"}) {
+    if (std::string found = on_path(name); !found.empty()) return found;
+  }
+  return "";
+}
+
+std::string host_source(std::span<const Kernel> kernels, std::string_view extra) {
+  std::string source = fmt::format("{}\n{}\n", kPrologue, prelude());
+  std::set<std::string> done;
+  for (const Kernel& kernel : kernels) {
+    if (!done.insert(kernel.name).second) continue;
+    source += kernel.source + entry(kernel);
+  }
+  return source + std::string(extra);
+}
+
+Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::string_view extra) {
+  const std::string compiler = host_compiler();
+  if (compiler.empty()) return fail(error_in("host run", "PW0522", "no C++ compiler was found", "put c++, g++ or clang++ on PATH, or set CXX"));
+  const PrivateFolder folder;
+  if (folder.path().empty()) return fail(error_in("host run", "PW0522", "no temporary folder could be made", "set TMPDIR to a folder that can be written"));
+  const std::string source = folder.path() / "kernels.cpp", object = folder.path() / "kernels.so", log = folder.path() / "log";
+  if (auto written = write_file(source, host_source(kernels, extra)); !written) return forward(written);
+  const int status = spawn({compiler, "-x", "c++", "-std=c++17", "-O1", "-w", "-ffp-contract=off", "-shared", "-fPIC", source, "-o", object, "-lm"}, log);
+  if (status != 0) {
+    auto text = read_file(log);
+    return fail(error_in("host run", "PW0523", fmt::format("{} ended with status {}\n{}", compiler, status, text ? *text : "")));
+  }
+  void* handle = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) return fail(error_in("host run", "PW0523", fmt::format("the compiled kernels cannot be loaded: {}", ::dlerror())));
+  HostKernels result;
+  result.library_ = std::shared_ptr<void>(handle, [](void* h) { ::dlclose(h); });
+  return result;
+}
+
+void* HostKernels::symbol(const std::string& name) const { return ::dlsym(library_.get(), name.c_str()); }
+
+Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<void* const> pointers, std::span<const std::int64_t> params) const {
+  using Entry = void (*)(void* const*, const long long*);
+  const auto function = reinterpret_cast<Entry>(symbol("host_" + kernel));
+  if (!function) return fail(error_in("host run", "PW0523", fmt::format("kernel {} was not compiled", kernel)));
+  const std::vector<long long> values(params.begin(), params.end());
+  function(pointers.data(), values.data());
+  return std::monostate{};
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,148 @@
+// Exports Nvrtc, the table of functions of libnvrtc, and the reading of its logs.
+#include "backends/cuda/nvrtc.hpp"
+
+#include <dlfcn.h>
+
+#include <charconv>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace pw::cuda {
+
+/// Declared as in NVRTC's documentation; a program is an opaque pointer, 0 means success.
+struct Nvrtc::Library {
+  void* handle = nullptr;
+  int (*version)(int*, int*) = nullptr;
+  const char* (*error_string)(int) = nullptr;
+  int (*create)(void**, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
+  int (*destroy)(void**) = nullptr;
+  int (*compile)(void*, int, const char* const*) = nullptr;
+  int (*log_size)(void*, std::size_t*) = nullptr;
+  int (*log)(void*, char*) = nullptr;
+  int (*cubin_size)(void*, std::size_t*) = nullptr;
+  int (*cubin)(void*, char*) = nullptr;
+
+  Library() = default;
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
+    if (handle) dlclose(handle);
+  }
+};
+
+namespace {
+
+std::vector<std::string> candidates() {
+  std::vector<std::string> folders{""};
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const char* root = std::getenv(variable); root && *root) folders.push_back(std::string(root) + "/lib64/");
+  }
+  folders.emplace_back("/usr/local/cuda/lib64/");
+  std::vector<std::string> paths;
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
+    for (const std::string& folder : folders) paths.push_back(folder + name);
+  }
+  return paths;
+}
+
+template <class F>
+bool find(void* handle, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(handle, name));
+  return function != nullptr;
+}
+
+bool fill(Nvrtc::Library& l) {
+  return find(l.handle, "nvrtcVersion", l.version) && find(l.handle, "nvrtcGetErrorString", l.error_string) && find(l.handle, "nvrtcCreateProgram", l.create) &&
+         find(l.handle, "nvrtcDestroyProgram", l.destroy) && find(l.handle, "nvrtcCompileProgram", l.compile) &&
+         find(l.handle, "nvrtcGetProgramLogSize", l.log_size) && find(l.handle, "nvrtcGetProgramLog", l.log) &&
+         find(l.handle, "nvrtcGetCUBINSize", l.cubin_size) && find(l.handle, "nvrtcGetCUBIN", l.cubin);
+}
+
+/// The number directly before `word`, at or after `from`; -1 when there is none.
+std::int64_t number_before(std::string_view log, std::string_view word) {
+  const std::size_t at = log.find(word);
+  if (at == std::string_view::npos || at == 0) return -1;
+  std::size_t begin = at;
+  while (begin > 0 && log[begin - 1] >= '0' && log[begin - 1] <= '9') --begin;
+  std::int64_t value = -1;
+  std::from_chars(log.data() + begin, log.data() + at, value);
+  return value;
+}
+
+struct Program {
+  const Nvrtc::Library& library;
+  void* handle = nullptr;
+  ~Program() {
+    if (handle) library.destroy(&handle);
+  }
+};
+
+std::string log_of(const Program& program) {
+  std::size_t size = 0;
+  if (program.library.log_size(program.handle, &size) != 0 || size <= 1) return {};
+  std::string log(size, '\0');
+  if (program.library.log(program.handle, log.data()) != 0) return {};
+  log.resize(size - 1);
+  return log;
+}
+
+}  // namespace
+
+Usage parse_usage(std::string_view log) {
+  Usage usage;
+  usage.registers = static_cast<int>(number_before(log, " registers"));
+  usage.stack = std::max<std::int64_t>(number_before(log, " bytes stack frame"), 0);
+  usage.spill_stores = std::max<std::int64_t>(number_before(log, " bytes spill stores"), 0);
+  usage.spill_loads = std::max<std::int64_t>(number_before(log, " bytes spill loads"), 0);
+  return usage;
+}
+
+std::vector<std::string> nvrtc_options(const std::string& arch) {
+  return {"-arch=" + arch, "--std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v"};
+}
+
+Nvrtc Nvrtc::open() {
+  Nvrtc nvrtc;
+  for (const std::string& path : candidates()) {
+    auto library = std::make_shared<Library>();
+    library->handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library->handle) continue;
+    int major = 0, minor = 0;
+    if (!fill(*library) || library->version(&major, &minor) != 0) {
+      nvrtc.state_ = path + " is there, but lacks functions of NVRTC 12";
+      continue;
+    }
+    nvrtc.version_ = fmt::format("{}.{}", major, minor);
+    nvrtc.state_ = fmt::format("{} at {}", nvrtc.version_, path);
+    nvrtc.library_ = std::move(library);
+    return nvrtc;
+  }
+  if (nvrtc.state_.empty()) nvrtc.state_ = "absent: neither libnvrtc.so.13 nor libnvrtc.so.12 was found (CUDA_HOME says where CUDA is)";
+  return nvrtc;
+}
+
+Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name, const std::string& arch) const {
+  if (!present()) return fail(error_in("kernel " + name, "PW0520", "NVRTC is " + state_));
+  const Library& l = *library_;
+  Program program{l};
+  const auto check = [&](int code, std::string_view what) -> Result<std::monostate> {
+    if (code == 0) return std::monostate{};
+    return fail(error_in("kernel " + name, "PW0521", fmt::format("NVRTC could not {}: {}\n{}", what, l.error_string(code), program.handle ? log_of(program) : "")));
+  };
+  if (auto ok = check(l.create(&program.handle, source.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr), "read the source"); !ok) return forward(ok);
+  const std::vector<std::string> options = nvrtc_options(arch);
+  std::vector<const char*> pointers;
+  for (const std::string& o : options) pointers.push_back(o.c_str());
+  if (auto ok = check(l.compile(program.handle, static_cast<int>(pointers.size()), pointers.data()), "compile it"); !ok) return forward(ok);
+  Cubin cubin;
+  cubin.log = log_of(program);
+  cubin.usage = parse_usage(cubin.log);
+  std::size_t size = 0;
+  if (auto ok = check(l.cubin_size(program.handle, &size), "size the cubin"); !ok) return forward(ok);
+  cubin.bytes.resize(size);
+  if (auto ok = check(l.cubin(program.handle, cubin.bytes.data()), "give the cubin"); !ok) return forward(ok);
+  return cubin;
+}
+
+}  // namespace pw::cuda

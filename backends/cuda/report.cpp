@@ -1,0 +1,86 @@
+// Exports the files of a compilation: write_compiled and the report for people.
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/cuda/compile.hpp"
+#include "base/file.hpp"
+
+namespace pw::cuda {
+namespace {
+
+std::string signature(const CompileReport& report, const Kernel& kernel) {
+  std::vector<std::string> in, out;
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+    (i + kernel.results < kernel.arguments.size() ? in : out).push_back(report.context->types.print(kernel.arguments[i]));
+  }
+  return fmt::format("({}) -> ({})", fmt::join(in, ", "), fmt::join(out, ", "));
+}
+
+std::string cost(const CompileReport& report, const KernelReport& k) {
+  if (!k.error.empty()) return "NVRTC refused it: " + k.error;
+  if (!report.compiled || !k.cubin) return "source only";
+  const Usage& u = k.cubin->usage;
+  return fmt::format("{} registers, {} bytes stack, {} bytes spilled, cubin of {} bytes", u.registers, u.stack, u.spill_stores + u.spill_loads, k.cubin->bytes.size());
+}
+
+}  // namespace
+
+std::string_view name(NodeReport::Kind kind) {
+  switch (kind) {
+    case NodeReport::Kind::kernel: return "kernel";
+    case NodeReport::Kind::view: return "view";
+    case NodeReport::Kind::literal: return "literal";
+    case NodeReport::Kind::library: return "library call";
+    case NodeReport::Kind::parts: return "taken apart";
+    case NodeReport::Kind::opaque: return "opaque";
+  }
+  return "";
+}
+
+std::string print(const CompileReport& report) {
+  std::string out = fmt::format("{} kernels for {}, {} classes. NVRTC: {}.\n", report.kernels.size(), report.arch, report.classes.size(), report.nvrtc);
+  if (!report.compiled) out += "No cubins were made: sources only.\n";
+  if (report.compiled) out += fmt::format("{} refused, {} with spills.\n", report.failed(), report.spilling());
+  if (!report.kernels.empty()) out += "\nkernels\n";
+  for (const KernelReport& k : report.kernels) {
+    out += fmt::format("  {} {}{}\n    {}, used {} time{}; {}\n", k.kernel.name, k.kernel.op, signature(report, k.kernel), k.folder, k.uses, k.uses == 1 ? "" : "s", cost(report, k));
+  }
+  for (const ClassReport& c : report.classes) {
+    out += fmt::format("\n{} ({} piece{}{})\n", c.name, c.members, c.members == 1 ? "" : "s", c.splitting ? ", splitting: runs eagerly" : "");
+    for (const NodeReport& n : c.nodes) {
+      out += fmt::format("  {} = {}: {}", n.node, n.op, name(n.kind));
+      if (n.kernel) out += " " + report.kernels[*n.kernel].kernel.name;
+      out += n.reason.empty() ? "\n" : ", " + n.reason + "\n";
+    }
+  }
+  return out;
+}
+
+Result<std::monostate> write_compiled(const CompileReport& report, const std::string& folder, const std::string& plan_json) {
+  const auto make = [](const std::string& path) -> Result<std::monostate> {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error) return fail(error_in(path, "PW0524", "the folder cannot be made: " + error.message()));
+    return std::monostate{};
+  };
+  std::vector<std::pair<std::string, std::string>> files;
+  if (auto made = make(folder); !made) return made;
+  for (const KernelReport& k : report.kernels) {
+    const std::string base = folder + "/" + k.folder;
+    if (auto made = make(base); !made) return made;
+    files.emplace_back(base + "/" + k.kernel.name + ".cu", source_file(k.kernel));
+    files.emplace_back(base + "/" + k.kernel.name + ".txt", k.text);
+    if (k.cubin) files.emplace_back(base + "/" + k.kernel.name + ".cubin", k.cubin->bytes);
+  }
+  files.emplace_back(folder + "/report.json", to_json(report));
+  files.emplace_back(folder + "/report.txt", print(report));
+  if (!plan_json.empty()) files.emplace_back(folder + "/plan.json", plan_json);
+  for (const auto& [path, text] : files) {
+    if (auto written = write_file(path, text); !written) return written;
+  }
+  return std::monostate{};
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,49 @@
+// Exports the report as JSON (format piecewise.compile/1).
+#include <nlohmann/json.hpp>
+
+#include "backends/cuda/compile.hpp"
+
+namespace pw::cuda {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json kernel_json(const CompileReport& report, const KernelReport& k) {
+  Json types = Json::array(), params = Json::array();
+  for (TypeId t : k.kernel.arguments) types.push_back(report.context->types.print(t));
+  for (DimId d : k.kernel.params) params.push_back(report.context->dims.print(d));
+  Json out{{"name", k.kernel.name}, {"op", k.kernel.op}, {"source", k.folder + "/" + k.kernel.name + ".cu"}, {"arguments", types}, {"results", k.kernel.results}, {"params", params}, {"uses", k.uses}};
+  if (!k.error.empty()) out["error"] = k.error;
+  if (!k.cubin) return out;
+  const Usage& u = k.cubin->usage;
+  out["cubin"] = k.folder + "/" + k.kernel.name + ".cubin";
+  out["bytes"] = k.cubin->bytes.size();
+  out["registers"] = u.registers;
+  out["stack"] = u.stack;
+  out["spill_stores"] = u.spill_stores;
+  out["spill_loads"] = u.spill_loads;
+  return out;
+}
+
+Json node_json(const CompileReport& report, const NodeReport& n) {
+  Json out{{"node", n.node}, {"op", n.op}, {"kind", std::string(name(n.kind))}};
+  if (n.kernel) out["kernel"] = report.kernels[*n.kernel].kernel.name;
+  if (!n.reason.empty()) out["reason"] = n.reason;
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const CompileReport& report) {
+  Json kernels = Json::array(), classes = Json::array();
+  for (const KernelReport& k : report.kernels) kernels.push_back(kernel_json(report, k));
+  for (const ClassReport& c : report.classes) {
+    Json nodes = Json::array();
+    for (const NodeReport& n : c.nodes) nodes.push_back(node_json(report, n));
+    classes.push_back({{"name", c.name}, {"members", c.members}, {"splitting", c.splitting}, {"nodes", nodes}});
+  }
+  const Json out{{"format", "piecewise.compile/1"}, {"arch", report.arch}, {"nvrtc", report.nvrtc}, {"compiled", report.compiled}, {"kernels", kernels}, {"classes", classes}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pw::cuda
