@@ -317,6 +317,7 @@ Result<NodeId> build_node(Graph& graph, const NodeRequest& request) {
   for (std::size_t i = 0; i < results->size(); ++i) spec.results.push_back({(*results)[i], i < request.result_names.size() ? request.result_names[i] : ""});
   spec.group = request.group;
   spec.source = request.source;
+  spec.name = request.name;
   return graph.add_node(spec);
 }
 

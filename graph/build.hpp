@@ -57,6 +57,7 @@ struct NodeRequest {
   std::vector<TypeId> stated;
   std::string group, source;
   Span span;
+  std::string name = {};  ///< the node's; empty: the first result's
 };
 Result<NodeId> build_node(Graph& graph, const NodeRequest& request);
 

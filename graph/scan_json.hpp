@@ -1,0 +1,49 @@
+// Private to graph.json: reads JSON text as a stream of the top object's members and of the elements of its large lists, so
+// that a file is never held as one tree. Everything is bounded; every error has a place.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/diagnostic.hpp"
+
+namespace pw::json {
+
+inline constexpr std::size_t kMaxNesting = 64;
+inline constexpr std::size_t kMaxText = std::size_t{2} << 30;      ///< bytes of a file
+inline constexpr std::size_t kMaxString = std::size_t{1} << 20;    ///< bytes of one string
+inline constexpr std::size_t kMaxMembers = 1024;                   ///< of one object
+inline constexpr std::size_t kMaxItems = std::size_t{1} << 20;     ///< of one array that is not streamed
+inline constexpr std::size_t kMaxElements = std::size_t{1} << 26;  ///< of one streamed list
+
+struct Tree {
+  enum class Kind : std::uint8_t { null, boolean, integer, real, string, array, object } kind = Kind::null;
+  bool boolean = false;
+  std::int64_t integer = 0;
+  double real = 0;
+  std::string text;
+  std::vector<Tree> items;        ///< of an array; of an object, in order with `keys`
+  std::vector<std::string> keys;  ///< of an object; no key twice
+  [[nodiscard]] const Tree* find(std::string_view key) const;
+};
+[[nodiscard]] std::string_view name(Tree::Kind kind);
+
+struct Sink {
+  std::vector<std::string> streamed;                                                  ///< keys whose lists come by element
+  std::function<void(const std::string& key, std::size_t index, Tree&& value)> element;
+  std::function<void(const std::string& key, Tree&& value)> member;                   ///< all others; and streamed keys that are no list
+};
+
+/// The text must be one object. `file` names it in places: "graph.json:3:14 at /nodes/7".
+Result<std::monostate> scan(std::string_view text, const std::string& file, const Sink& sink);
+
+/// A JSON string literal; bytes that are not UTF-8 are replaced.
+std::string quoted(std::string_view text);
+/// One step of a JSON pointer, escaped.
+std::string step(std::string_view key);
+
+}  // namespace pw::json
