@@ -1,0 +1,38 @@
+// Reads the vector files: what an op must give for stated inputs. README.md beside this file states the format.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/tensor.hpp"
+#include "graph/context.hpp"
+
+namespace pw::vectors {
+
+struct Expected {
+  Tensor tensor;
+  double ulps = 0;   ///< largest error in steps of the dtype at max(|expected|, floor)
+  double floor = 0;
+  double equal = 0;  ///< least share of elements equal after rounding
+};
+
+struct Case {
+  std::string name;
+  std::vector<std::pair<std::string, Attribute>> attributes;
+  std::vector<Tensor> inputs;
+  std::vector<Expected> outputs;
+};
+
+struct CaseFile {
+  std::string op;
+  std::vector<Case> cases;
+};
+
+/// Throws std::runtime_error on a file that is not as README.md says; a test's own data, so a failure is a bug.
+CaseFile read_case_file(const std::string& path);
+
+/// Why `actual` is not what is expected, with the worst element; empty when it is near enough.
+std::string mismatch(const Expected& expected, const TensorView& actual);
+
+}  // namespace pw::vectors
