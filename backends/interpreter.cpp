@@ -27,7 +27,7 @@ class Interpreter final : public Backend {
 }  // namespace
 
 Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const TensorView> inputs, const RunContext& context, Precision precision) {
-  auto program = Program::make(graph, engine_of(precision));
+  auto program = OpProgram::make(graph, engine_of(precision));
   if (!program) return forward(program);
   std::vector<Tensor> outputs;
   std::vector<TensorView> views;

@@ -1,4 +1,4 @@
-// Exports Program: the loop over a graph's nodes.
+// Exports OpProgram: the loop over a graph's nodes.
 #include "backends/program.hpp"
 
 #include <fmt/format.h>
@@ -32,15 +32,15 @@ Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& sym
   return extents;
 }
 
-Result<Program> Program::make(const Graph& graph, const Engine& engine) {
-  Program program(graph.compact(), engine);
+Result<OpProgram> OpProgram::make(const Graph& graph, const Engine& engine) {
+  OpProgram program(graph.compact(), engine);
   if (auto inlined = inline_bodies(program.graph_); !inlined) return forward(inlined);
   if (auto chosen = program.choose_kernels(); !chosen) return forward(chosen);
   program.find_last_uses();
   return program;
 }
 
-Result<std::monostate> Program::choose_kernels() {
+Result<std::monostate> OpProgram::choose_kernels() {
   Diagnostics missing;
   std::set<std::string> named;
   for (NodeId node : graph_.order()) {
@@ -58,7 +58,7 @@ Result<std::monostate> Program::choose_kernels() {
   return std::monostate{};
 }
 
-void Program::find_last_uses() {
+void OpProgram::find_last_uses() {
   std::vector<bool> seen(graph_.value_bound(), false);
   for (ValueId output : graph_.outputs()) seen[output.index] = true;
   for (std::size_t i = instructions_.size(); i-- > 0;) {
@@ -73,7 +73,7 @@ void Program::find_last_uses() {
   }
 }
 
-Result<std::monostate> Program::bind_inputs(std::span<const TensorView> inputs, const RunContext& context, std::vector<Array>& values) const {
+Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs, const RunContext& context, std::vector<Array>& values) const {
   PW_ASSERT(inputs.size() == graph_.inputs().size(), "as many tensors as the graph has inputs");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId value = graph_.inputs()[i];
@@ -90,7 +90,7 @@ Result<std::monostate> Program::bind_inputs(std::span<const TensorView> inputs, 
   return std::monostate{};
 }
 
-Result<std::monostate> Program::step(const Instruction& instruction, std::vector<Array>& values, const RunContext& context) const {
+Result<std::monostate> OpProgram::step(const Instruction& instruction, std::vector<Array>& values, const RunContext& context) const {
   Call call{graph_, instruction.node, context, {}, {}, {}, engine_.storage};
   for (ValueId operand : graph_.operands(instruction.node)) {
     call.operands.push_back(operand.valid() ? &values[operand.index] : nullptr);
@@ -110,7 +110,7 @@ Result<std::monostate> Program::step(const Instruction& instruction, std::vector
   return std::monostate{};
 }
 
-Result<std::monostate> Program::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunContext& context) const {
+Result<std::monostate> OpProgram::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunContext& context) const {
   PW_ASSERT(outputs.size() == graph_.outputs().size(), "as many tensors as the graph has outputs");
   std::vector<Array> values(graph_.value_bound());
   if (auto bound = bind_inputs(inputs, context, values); !bound) return bound;
@@ -124,18 +124,18 @@ Result<std::monostate> Program::run(std::span<const TensorView> inputs, std::spa
 namespace {
 class ProgramExecutable final : public Executable {
  public:
-  explicit ProgramExecutable(Program program) : program_(std::move(program)) {}
+  explicit ProgramExecutable(OpProgram program) : program_(std::move(program)) {}
   Result<std::monostate> run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunContext& context) override {
     return program_.run(inputs, outputs, context);
   }
 
  private:
-  Program program_;
+  OpProgram program_;
 };
 }  // namespace
 
 Result<std::unique_ptr<Executable>> compile_program(const Graph& graph, const Engine& engine) {
-  auto program = Program::make(graph, engine);
+  auto program = OpProgram::make(graph, engine);
   if (!program) return forward(program);
   return std::make_unique<ProgramExecutable>(std::move(*program));
 }

@@ -15,10 +15,10 @@ struct Engine {
   DType (*storage)(DType);   ///< the dtype that values of a declared dtype are stored in
 };
 
-class Program {
+class OpProgram {
  public:
   /// Fails with PW0501 for an op without kernel and without body, once for each such op.
-  static Result<Program> make(const Graph& graph, const Engine& engine);
+  static Result<OpProgram> make(const Graph& graph, const Engine& engine);
   /// Inputs in their declared dtype. Outputs may have any dtype: they are converted as `store` does.
   Result<std::monostate> run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunContext& context) const;
   [[nodiscard]] const Graph& graph() const { return graph_; }
@@ -29,7 +29,7 @@ class Program {
     Kernel kernel;
     std::vector<ValueId> dies;  ///< values not needed after it
   };
-  Program(Graph graph, const Engine& engine) : graph_(std::move(graph)), engine_(engine) {}
+  OpProgram(Graph graph, const Engine& engine) : graph_(std::move(graph)), engine_(engine) {}
   Result<std::monostate> choose_kernels();
   void find_last_uses();
   Result<std::monostate> bind_inputs(std::span<const TensorView> inputs, const RunContext& context, std::vector<Array>& values) const;
