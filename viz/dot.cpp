@@ -99,23 +99,26 @@ std::string box_text(const Box& box) {
   return text;
 }
 
-void write_box(std::string& out, const Scene& scene, std::size_t i, const char* indent) {
-  const Box& box = scene.boxes[i];
+std::string tooltip(bool wanted, const std::string& text) {
+  return wanted ? ", tooltip=" + dot_string(text) : std::string();
+}
+
+void write_box(std::string& out, const Box& box, std::size_t i, bool tooltips, const char* indent) {
   const std::string id = "b" + std::to_string(i);
   out += std::string(indent) + id + " [id=" + id + ", class=\"box " + name_of(box.kind) + " " +
          name_of(box.mark) + "\", " + shape_of(box.kind) + ", label=" + dot_string(box_text(box)) +
-         ", tooltip=" + dot_string(box.tooltip) + ", color=\"" + color_of(box.mark) + "\"";
+         tooltip(tooltips, box.tooltip) + ", color=\"" + color_of(box.mark) + "\"";
   if (box.mark != Mark::plain) out += ", penwidth=2";
   if (box.mark == Mark::removed) out += ", style=\"filled,dashed\"";
   out += "];\n";
 }
 
-void write_edge(std::string& out, const Edge& edge, std::size_t i) {
+void write_edge(std::string& out, const Edge& edge, std::size_t i, bool tooltips) {
   const std::string from = "b" + std::to_string(edge.from), to = "b" + std::to_string(edge.to);
   // Drawn against the flow, so that the ranks of a folded part stay as they are in one copy of it.
   out += "  " + (edge.back ? to + " -> " + from : from + " -> " + to) + " [id=e" +
          std::to_string(i) + ", class=\"edge " + name_of(edge.mark) + (edge.back ? " back" : "") +
-         "\"" + ", tooltip=" + dot_string(edge.tooltip) + ", color=\"" + color_of(edge.mark) + "\"";
+         "\"" + tooltip(tooltips, edge.tooltip) + ", color=\"" + color_of(edge.mark) + "\"";
   if (edge.mark != Mark::plain) out += ", penwidth=1.8";
   if (edge.mark == Mark::removed)
     out += ", style=dashed";
@@ -143,12 +146,11 @@ std::string dot_string(std::string_view text) {
   return out + "\"";
 }
 
-std::string to_dot(const Scene& scene) {
+std::string to_dot(const Scene& scene, bool tooltips) {
   std::string out = "digraph piecewise {\n";
   out += "  graph [label=" + dot_string(scene.title + "\n" + scene.caption) +
          ", labelloc=t, fontname=\"DejaVu Sans\", fontsize=11, rankdir=TB, ranksep=0.28, "
-         "nodesep=0.22, "
-         "tooltip=\" \"];\n";
+         "nodesep=0.22];\n";
   out +=
       "  node [fontname=\"DejaVu Sans\", fontsize=9, style=filled, margin=\"0.09,0.05\", "
       "height=0.3, penwidth=1];\n";
@@ -156,7 +158,7 @@ std::string to_dot(const Scene& scene) {
   std::vector<std::vector<std::size_t>> inside(scene.clusters.size());
   for (std::size_t i = 0; i < scene.boxes.size(); ++i) {
     if (scene.boxes[i].cluster == kNobody)
-      write_box(out, scene, i, "  ");
+      write_box(out, scene.boxes[i], i, tooltips, "  ");
     else
       inside[scene.boxes[i].cluster].push_back(i);
   }
@@ -166,12 +168,12 @@ std::string to_dot(const Scene& scene) {
     const std::string id = std::to_string(c);
     out += "  subgraph cluster_" + id + " {\n    id=c" + id + "; class=\"cluster_of " +
            class_of(cluster.kind) + "\"; label=" + dot_string(shorten(cluster.title, 60)) +
-           "; labeljust=l; tooltip=" + dot_string(cluster.tooltip) + ";\n    graph [" +
+           ";\n    graph [labeljust=l" + tooltip(tooltips, cluster.tooltip) + ", " +
            cluster_style(cluster.kind) + "];\n";
-    for (const std::size_t i : inside[c]) write_box(out, scene, i, "    ");
+    for (const std::size_t i : inside[c]) write_box(out, scene.boxes[i], i, tooltips, "    ");
     out += "  }\n";
   }
-  for (std::size_t i = 0; i < scene.edges.size(); ++i) write_edge(out, scene.edges[i], i);
+  for (std::size_t i = 0; i < scene.edges.size(); ++i) write_edge(out, scene.edges[i], i, tooltips);
   return out + "}\n";
 }
 

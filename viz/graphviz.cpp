@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <thread>
 
 #include <gvc.h>
 #include <poll.h>
@@ -103,7 +104,11 @@ Result<std::string> lay_out(const std::string& dot, const std::string& format, i
   }
   if (child == 0) {
     ::close(ends[0]);
-    ::_exit(render(dot, format, ends[1]));
+    // Graphviz orders some things by address, so the picture would depend on how the heap was used before. A new thread
+    // has a heap of its own, which starts empty.
+    int status = kRender;
+    std::thread([&] { status = render(dot, format, ends[1]); }).join();
+    ::_exit(status);
   }
   ::close(ends[1]);
   std::string out;

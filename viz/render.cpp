@@ -5,6 +5,7 @@
 #include "viz/dot.hpp"
 #include "viz/graphviz.hpp"
 #include "viz/outline.hpp"
+#include "viz/svg.hpp"
 #include "viz/viz.hpp"
 
 namespace pw {
@@ -45,9 +46,9 @@ Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
 
 Result<std::string> render_with(const VizInput& input, const VizOptions& options,
                                 const char* format) {
-  auto dot = render_dot(input, options);
-  if (!dot) return forward(dot);
-  return viz::lay_out(*dot, format, options.deadline_ms);
+  auto drawing = draw(input, options);
+  if (!drawing) return forward(drawing);
+  return viz::lay_out(viz::to_dot(drawing->scene, false), format, options.deadline_ms);
 }
 
 }  // namespace
@@ -73,8 +74,13 @@ Result<std::string> render_outline(const VizInput& input, const VizOptions& opti
 }
 
 Result<std::string> render_svg(const VizInput& input, const VizOptions& options) {
-  return render_with(input, options, "svg");
+  auto drawing = draw(input, options);
+  if (!drawing) return forward(drawing);
+  auto svg = viz::lay_out(viz::to_dot(drawing->scene, false), "svg", options.deadline_ms);
+  if (!svg) return svg;
+  return viz::put_titles(*svg, drawing->scene);
 }
+
 Result<std::string> render_png(const VizInput& input, const VizOptions& options) {
   return render_with(input, options, "png");
 }

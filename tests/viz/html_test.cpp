@@ -1,0 +1,124 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/viz/decoder.hpp"
+#include "viz/svg.hpp"
+#include "viz/viz.hpp"
+
+using namespace pw;
+using pw::test::Decoder;
+
+namespace {
+
+nlohmann::json data_of(const std::string& html) {
+  const std::string open = "<script type=\"application/json\" id=\"data\">";
+  const std::size_t begin = html.find(open) + open.size();
+  return nlohmann::json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+}
+
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("html: one page with every version, its counts and the origin of each box", "[viz]") {
+  Decoder d(4);
+  const Graph before = d.graph;
+  d.fuse();
+  RuleSet rules;
+  rules.context = d.context;
+  Rule rule;
+  rule.name = "add_rms";
+  rule.name_span = {d.context->sources.add("norm.pwr", "\n\nrule add_rms"), 7, 14};
+  rules.rules.push_back(rule);
+  Journal journal;
+  journal.events.emplace_back(PassBegin{"fuse", 0, before.node_count()});
+  std::size_t k = 0;
+  for (NodeId n = d.graph.first(); n.valid(); n = d.graph.next(n)) {
+    if (d.graph.op_of(n).name != "fused_add_rms_norm") continue;
+    journal.events.emplace_back(
+        MatchEvent{RuleId(0), {d.sums[k], d.norms[k + 1]}, {}, {n}, {d.sums[k], d.norms[k + 1]}});
+    ++k;
+  }
+  journal.events.emplace_back(PassEnd{"fuse", 0, d.graph.node_count(), 0.25});
+  journal.events.emplace_back(PassBegin{"idle", 0, 0});
+  journal.events.emplace_back(PassEnd{"idle", 0, 0, 0});
+  const StitchedGraph pieces = d.cut({"attention"});
+  const auto plan = make_plan(pieces, d.graph, {});
+  REQUIRE(plan.has_value());
+  const auto html = render_html({{{"input", before}, {"fuse", d.graph}, {"idle", d.graph}},
+                                 &pieces,
+                                 &*plan,
+                                 &journal,
+                                 &rules});
+  REQUIRE(html.has_value());
+  CHECK(html->find("http://") == html->find("http://www.w3.org"));  // namespaces only
+  CHECK(occurrences(*html, "<svg ") == 1);
+  const nlohmann::json data = data_of(*html);
+  REQUIRE(data["steps"].size() == 3);
+  CHECK(data["steps"][1]["added"] == 8);
+  CHECK(data["steps"][1]["removed"] == 16);
+  CHECK(data["steps"][1]["matches"] == 8);
+  CHECK(data["steps"][1]["ms"] == 250.0);
+  CHECK(data["steps"][1]["rules"] == "add_rms ×8");
+  CHECK(data["steps"][1]["hidden"] == false);
+  CHECK(data["steps"][2]["hidden"] == true);
+  std::size_t made = 0, gone = 0;
+  for (const auto& box : data["boxes"]) {
+    if (box["op"] == "fused_add_rms_norm") {
+      CHECK(box["made"] == "rule add_rms (norm.pwr:3) in pass fuse");
+      ++made;
+    }
+    gone += box.contains("gone") ? 1 : 0;
+  }
+  CHECK(made == 4);  // of the folded middle pieces and of the last
+  CHECK(gone == 8);
+  CHECK(data["classes"].size() == 4);
+  CHECK(data["plan"]["sizes"].size() == 51);
+}
+
+TEST_CASE("html: no name breaks out of the page", "[viz]") {
+  const std::string evil =
+      "</script><script>alert(1)</script><img src=x onerror=alert(2)>]]>'\"\xe2\x80\xa8";
+  Decoder d(1);
+  d.graph.name = evil;
+  d.graph.add_output(d.in_group(evil, d.one(evil, {d.input(evil)})));
+  const auto html = render_html({{{evil, d.graph}}});
+  REQUIRE(html.has_value());
+  CHECK(occurrences(*html, "<script") == 2);
+  CHECK(occurrences(*html, "</script>") == 2);
+  CHECK(html->find("<img") == std::string::npos);
+  CHECK(data_of(*html)["title"] == evil);
+}
+
+TEST_CASE("html: a page without a picture still has its table", "[viz]") {
+  Decoder d(30);
+  VizOptions options;
+  options.collapse = Collapse::none;
+  options.deadline_ms = 1;
+  const auto html = render_html({{{"input", d.graph}}}, options);
+  REQUIRE(html.has_value());
+  CHECK(html->find("No picture: ") != std::string::npos);
+  CHECK(data_of(*html)["boxes"].size() > 300);
+}
+
+TEST_CASE("html: a big model stays small", "[viz]") {
+  Decoder d(1500);
+  const auto html = render_html({{{"input", d.graph}}});
+  REQUIRE(html.has_value());
+  CHECK(html->size() < 3'000'000);
+  CHECK(data_of(*html)["caption"].get<std::string>().find("of 16 502 nodes") != std::string::npos);
+}
+
+TEST_CASE("svg: titles are the tooltips", "[viz]") {
+  Decoder d(2);
+  const auto svg = render_svg({{{"input", d.graph}}});
+  REQUIRE(svg.has_value());
+  CHECK(svg->find("<title>b0</title>") == std::string::npos);
+  CHECK(svg->find("used by rms_norm") != std::string::npos);
+  CHECK(viz::svg_element(*svg, true).substr(0, 12) == "<svg viewBox");
+}
