@@ -1,0 +1,181 @@
+// Exports the judgement of expectations.
+#include "verify/expectation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/eager/eager.hpp"
+#include "backends/numerics.hpp"
+#include "backends/runner.hpp"
+#include "dsl/dsl.hpp"
+#include "graph/text.hpp"
+#include "verify/isomorphism.hpp"
+#include "verify/sample.hpp"
+
+namespace pw {
+namespace {
+
+using Verdict = std::optional<TestFailure>;
+
+std::int64_t rewrites(const TestRun& run, std::string_view reference) {
+  std::size_t count = 0;
+  for (const RewriteReport& report : run.reports) count += report.journal.count(run.rules, reference);
+  return static_cast<std::int64_t>(count);
+}
+
+std::int64_t nodes_of(const Graph& graph, std::string_view op) {
+  const std::vector<NodeId> order = graph.order();
+  return std::count_if(order.begin(), order.end(), [&](NodeId node) { return graph.op_of(node).name == op; });
+}
+
+/// A rule reference as it stands in an expression: `noop.detach`, `rms_quant_dyn[token]`.
+std::string reference_of(const Expr& expr) {
+  if (expr.kind == Expr::Kind::path) return expr.text;
+  if (expr.kind == Expr::Kind::index && expr.args.size() == 2) return fmt::format("{}[{}]", reference_of(expr.args[0]), print(expr.args[1]));
+  return {};
+}
+
+/// The number an expression of counts stands for; nothing when it names no rule and is no number.
+std::optional<std::int64_t> number(const TestRun& run, const Expr& expr) {
+  if (expr.kind == Expr::Kind::integer) return expr.integer;
+  if (expr.kind == Expr::Kind::call && expr.text == "count" && expr.args.size() == 1) return nodes_of(run.after, expr.args[0].text);
+  if (const std::string reference = reference_of(expr); !reference.empty()) {
+    if (!run.rules.resolve(reference).empty()) return rewrites(run, reference);
+  }
+  if (expr.kind == Expr::Kind::binary && expr.args.size() == 2 && std::string_view("+-*").find(expr.text) != std::string_view::npos) {
+    const auto a = number(run, expr.args[0]), b = number(run, expr.args[1]);
+    if (!a || !b) return std::nullopt;
+    return expr.text == "+" ? *a + *b : expr.text == "-" ? *a - *b : *a * *b;
+  }
+  auto value = evaluate(*run.rules.context, nullptr, expr, run.params);
+  if (!value) return std::nullopt;
+  const auto* integer = std::get_if<std::int64_t>(&*value);
+  return integer == nullptr ? std::nullopt : std::optional(*integer);
+}
+
+std::optional<bool> compare(const std::string& op, std::int64_t a, std::int64_t b) {
+  if (op == "==") return a == b;
+  if (op == "!=") return a != b;
+  if (op == "<") return a < b;
+  if (op == "<=") return a <= b;
+  if (op == ">") return a > b;
+  if (op == ">=") return a >= b;
+  return std::nullopt;
+}
+
+Verdict failed(const ast::Expectation& expectation, std::string message, std::string detail = {}) {
+  return TestFailure{expectation.span, std::move(message), std::move(detail)};
+}
+
+/// The rules that an expectation with `because` is about.
+std::vector<RuleId> rules_of(const TestRun& run, const Expr& expr) {
+  if (const std::string reference = reference_of(expr); !reference.empty()) return run.rules.resolve(reference);
+  std::vector<RuleId> rules;
+  for (const Expr& arg : expr.args) {
+    for (RuleId rule : rules_of(run, arg)) rules.push_back(rule);
+  }
+  return rules;
+}
+
+bool is_reason(const Rejection& rejection, const ast::Expectation& expectation) {
+  const bool code = expectation.because_code.empty() || rejection.code == expectation.because_code;
+  return code && rejection.message.find(expectation.because_text) != std::string::npos;
+}
+
+Verdict judge_because(const TestRun& run, const ast::Expectation& expectation) {
+  if (expectation.because_code.empty() && expectation.because_text.empty()) return std::nullopt;
+  std::string met;
+  for (const Expr& guard : expectation.guard) {
+    for (RuleId rule : rules_of(run, guard)) {
+      const auto rejection = explain(run.after, run.rules, rule, run.params);
+      if (!rejection) continue;
+      if (is_reason(*rejection, expectation)) return std::nullopt;
+      met += fmt::format("{}: {} {}\n", run.rules.rules[rule].name, rejection->code, rejection->message);
+    }
+  }
+  const std::string expected = expectation.because_code + (expectation.because_text.empty() ? "" : " \"" + expectation.because_text + "\"");
+  return failed(expectation, fmt::format("the rule was not rejected because of {}", expected), met.empty() ? "no node of the graph came near the rule\n" : met);
+}
+
+Verdict judge_count(const TestRun& run, const ast::Expectation& expectation, const Expr& guard) {
+  if (guard.kind != Expr::Kind::binary || guard.args.size() != 2) return failed(expectation, fmt::format("`{}` is no comparison of counts", print(guard)));
+  const auto a = number(run, guard.args[0]), b = number(run, guard.args[1]);
+  if (!a || !b) return failed(expectation, fmt::format("`{}` is no count: no rule, family or group has that name", print(guard.args[a ? 1 : 0])));
+  const auto holds = compare(guard.text, *a, *b);
+  if (!holds) return failed(expectation, fmt::format("`{}` compares nothing", print(guard)));
+  if (*holds) return std::nullopt;
+  return failed(expectation, fmt::format("expected {}, got {} {} {}", print(guard), *a, guard.text, *b), print_pwg(run.after));
+}
+
+Verdict judge_counts(const TestRun& run, const ast::Expectation& expectation) {
+  for (const Expr& guard : expectation.guard) {
+    if (Verdict verdict = judge_count(run, expectation, guard)) return verdict;
+  }
+  return judge_because(run, expectation);
+}
+
+Verdict judge_none(const TestRun& run, const ast::Expectation& expectation) {
+  std::size_t total = 0;
+  for (const RewriteReport& report : run.reports) total += report.journal.total();
+  if (total == 0) return judge_because(run, expectation);
+  return failed(expectation, fmt::format("expected no rewrite, got {}", total), print_pwg(run.after));
+}
+
+Verdict judge_graph(const TestRun& run, const ast::Expectation& expectation) {
+  auto expected = build_graph(run.rules.context, expectation.graph.front());
+  if (!expected) return failed(expectation, "the expected graph is not well formed", render(expected.error(), run.rules.context->sources));
+  const std::string difference = graph_difference(*expected, run.after);
+  return difference.empty() ? std::nullopt : failed(expectation, "the graph differs from the expected one", difference);
+}
+
+/// ‖a − b‖∞ against t · ‖a‖∞; a NaN on one side only is infinitely far.
+Verdict judge_values(const ast::Expectation& expectation, std::string_view name, const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.extents() != b.extents()) return failed(expectation, fmt::format("output {} changed its type", name));
+  double difference = 0, magnitude = 0;
+  for (std::int64_t i = 0; i < a.view().count(); ++i) {
+    const double x = load(a.dtype(), a.data(), i), y = load(b.dtype(), b.data(), i);
+    if ((std::isnan(x) && std::isnan(y)) || x == y) {
+      if (std::isfinite(x)) magnitude = std::max(magnitude, std::fabs(x));
+      continue;
+    }
+    const double apart = std::fabs(x - y);
+    difference = std::max(difference, std::isnan(apart) ? INFINITY : apart);
+    if (std::isfinite(x)) magnitude = std::max(magnitude, std::fabs(x));
+  }
+  if (difference <= expectation.within * magnitude) return std::nullopt;
+  return failed(expectation, fmt::format("output {} differs by {:.4g}, more than {:.4g} times {:.4g}", name, difference, expectation.within, magnitude));
+}
+
+Verdict judge_numeric(const TestRun& run, const ast::Expectation& expectation) {
+  const auto backend = make_eager();
+  for (std::int64_t tokens : {1, 5}) {
+    const Symbols symbols = sample_symbols(run.before, tokens);
+    const Step step = sample_step(run.before, symbols);
+    Weights weights(run.before, run.seed);
+    auto a = run_whole(run.before, *backend, weights, step, symbols);
+    auto b = run_whole(run.after, *backend, weights, step, symbols);
+    if (!a || !b) return failed(expectation, "the graph cannot be run", render(a ? b.error() : a.error(), run.rules.context->sources));
+    for (std::size_t i = 0; i < a->size(); ++i) {
+      if (Verdict verdict = judge_values(expectation, run.before.value_name(run.before.outputs()[i]), (*a)[i], (*b)[i])) return verdict;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TestFailure> judge(const TestRun& run, const ast::Expectation& expectation) {
+  using Kind = ast::Expectation::Kind;
+  switch (expectation.kind) {
+    case Kind::guard: case Kind::count: return judge_counts(run, expectation);
+    case Kind::none: return judge_none(run, expectation);
+    case Kind::graph: return judge_graph(run, expectation);
+    case Kind::numeric: return judge_numeric(run, expectation);
+    case Kind::error: return failed(expectation, fmt::format("expected the error \"{}\", and there was none", expectation.error));
+  }
+  return std::nullopt;
+}
+
+}  // namespace pw

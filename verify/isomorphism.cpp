@@ -1,0 +1,125 @@
+// Exports graph_difference. Both graphs are written in a canonical form, in which a value is numbered by the expression that
+// computes it; equal texts mean equal graphs, and the difference of the texts is the diff.
+#include "verify/isomorphism.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace pw {
+namespace {
+
+/// Numbers for expressions, shared by both graphs, so that equal expressions get equal names.
+class Numbering {
+ public:
+  std::string name(const std::string& expression) {
+    const auto [at, fresh] = numbers_.emplace(expression, numbers_.size());
+    return fmt::format("v{}", at->second);
+  }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+};
+
+struct Lines {
+  std::vector<std::string> text;
+};
+
+class Canonical {
+ public:
+  Canonical(const Graph& graph, Numbering& numbering) : graph_(graph), numbering_(numbering) {}
+
+  Lines lines() {
+    Lines lines;
+    std::vector<std::string> inputs, outputs;
+    for (ValueId input : graph_.inputs()) {
+      names_[input] = fmt::format("{}", graph_.value_name(input));
+      inputs.push_back(fmt::format("in {}: {}", graph_.value_name(input), graph_.context().types.print(graph_.type(input))));
+    }
+    std::sort(inputs.begin(), inputs.end());
+    lines.text = std::move(inputs);
+    const std::vector<bool> live = live_nodes();
+    for (NodeId node : graph_.order()) {
+      if (live[node.index]) lines.text.push_back(line(node));
+    }
+    for (ValueId output : graph_.outputs()) outputs.push_back(names_[output]);
+    lines.text.push_back(fmt::format("out {}", fmt::join(outputs, ", ")));
+    return lines;
+  }
+
+ private:
+  [[nodiscard]] std::vector<bool> live_nodes() const {
+    std::vector<bool> live(graph_.node_bound(), false);
+    const auto mark = [&](ValueId value) {
+      if (value.valid() && !graph_.is_input(value)) live[graph_.producer(value).index] = true;
+    };
+    for (ValueId output : graph_.outputs()) mark(output);
+    const std::vector<NodeId> order = graph_.order();
+    for (auto node = order.rbegin(); node != order.rend(); ++node) {
+      if (graph_.op_of(*node).traits.effect) live[node->index] = true;
+      if (!live[node->index]) continue;
+      for (ValueId operand : graph_.operands(*node)) mark(operand);
+    }
+    return live;
+  }
+
+  std::string line(NodeId node) {
+    std::vector<std::string> operands;
+    for (ValueId operand : graph_.operands(node)) operands.push_back(operand.valid() ? names_[operand] : "none");
+    if (graph_.op_of(node).traits.commutative && operands.size() >= 2 && operands[1] < operands[0]) std::swap(operands[0], operands[1]);
+    const std::string call = fmt::format("{}({}){}", graph_.op_of(node).name, fmt::join(operands, ", "), graph_.context().attributes.print(graph_.attributes(node)));
+    std::vector<std::string> results;
+    for (std::size_t r = 0; r < graph_.result_count(node); ++r) {
+      const ValueId result = graph_.result(node, r);
+      const std::string type = graph_.context().types.print(graph_.type(result));
+      names_[result] = numbering_.name(fmt::format("{} {} {}", call, r, type));
+      results.push_back(fmt::format("{}: {}", names_[result], type));
+    }
+    return fmt::format("{} = {}", fmt::join(results, ", "), call);
+  }
+
+  const Graph& graph_;
+  Numbering& numbering_;
+  std::map<ValueId, std::string> names_;
+};
+
+/// The order of independent nodes does not count: lines are compared as sorted lists, each as often as it occurs.
+bool same_lines(Lines a, Lines b) {
+  std::sort(a.text.begin(), a.text.end());
+  std::sort(b.text.begin(), b.text.end());
+  return a.text == b.text;
+}
+
+std::string diff(const Lines& expected, const Lines& actual) {
+  std::map<std::string, int> surplus;
+  for (const std::string& line : actual.text) ++surplus[line];
+  for (const std::string& line : expected.text) --surplus[line];
+  std::map<std::string, int> missing = surplus;
+  std::string text;
+  for (const std::string& line : expected.text) {
+    int& count = missing[line];
+    text += fmt::format("{} {}\n", count < 0 ? "-" : " ", line);
+    if (count < 0) ++count;
+  }
+  for (const std::string& line : actual.text) {
+    int& count = surplus[line];
+    if (count > 0) {
+      text += fmt::format("+ {}\n", line);
+      --count;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string graph_difference(const Graph& expected, const Graph& actual) {
+  Numbering numbering;
+  const Lines a = Canonical(expected, numbering).lines(), b = Canonical(actual, numbering).lines();
+  return same_lines(a, b) ? "" : diff(a, b);
+}
+
+}  // namespace pw

@@ -1,0 +1,127 @@
+// Exports the runner of `test` blocks.
+#include "verify/test_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "dsl/dsl.hpp"
+#include "graph/text.hpp"
+#include "graph/verify.hpp"
+#include "verify/expectation.hpp"
+
+namespace pw {
+namespace {
+
+Result<Graph> graph_of(const RuleSet& rules, const ast::Test& test, const std::string& file) {
+  if (!test.graph.empty()) return build_graph(rules.context, test.graph.front());
+  const std::size_t slash = file.rfind('/');
+  const bool beside = !test.file.starts_with("/") && slash != std::string::npos;
+  return load_graph(rules.context, beside ? file.substr(0, slash + 1) + test.file : test.file);
+}
+
+Result<Env> params_of(const RuleSet& rules, const ast::Test& test, const TestOptions& options) {
+  auto definitions = options.definitions;
+  for (const auto& [name, value] : test.with) {
+    definitions.emplace_back(name, value.kind == Expr::Kind::string ? value.text : print(value));
+  }
+  return bind_params(rules, definitions);
+}
+
+class TestCase {
+ public:
+  TestCase(const RuleSet& rules, const ast::Test& test, const TestOptions& options, TestResult& result)
+      : rules_(rules), test_(test), options_(options), result_(result) {}
+
+  void run() {
+    auto graph = graph_of(rules_, test_, result_.file);
+    if (!graph) return stopped("the graph is not well formed", graph.error());
+    auto params = params_of(rules_, test_, options_);
+    if (!params) return stopped("the parameters are not valid", params.error());
+    const Graph before = graph->compact();
+    std::vector<RewriteReport> reports;
+    for (const auto& [pass, span] : test_.apply) {
+      auto report = run_pipeline(*graph, rules_, pass, *params);
+      if (!report) return stopped(fmt::format("`{}` did not run", pass), report.error());
+      reports.push_back(std::move(*report));
+    }
+    if (const Diagnostics broken = verify(*graph); !broken.empty()) return stopped("the rewritten graph is not well formed", broken);
+    for (const ast::Expectation& expectation : test_.expectations) {
+      auto failure = judge({rules_, *params, before, *graph, reports, options_.seed}, expectation);
+      if (failure) result_.failures.push_back(std::move(*failure));
+    }
+  }
+
+ private:
+  /// A test that stops with diagnostics passes if these are the error it expects.
+  void stopped(const std::string& message, const Diagnostics& diagnostics) {
+    const std::string text = render(diagnostics, rules_.context->sources);
+    for (const ast::Expectation& expectation : test_.expectations) {
+      if (expectation.kind != ast::Expectation::Kind::error) continue;
+      if (text.find(expectation.error) == std::string::npos) {
+        result_.failures.push_back({expectation.span, fmt::format("expected the error \"{}\", got another", expectation.error), text});
+      }
+      return;
+    }
+    result_.failures.push_back({test_.span, message, text});
+  }
+
+  const RuleSet& rules_;
+  const ast::Test& test_;
+  const TestOptions& options_;
+  TestResult& result_;
+};
+
+TestResult run_test(const RuleSet& rules, const ast::Test& test, const std::string& file, const TestOptions& options) {
+  TestResult result{test.name, file, test.name_span, static_cast<int>(test.expectations.size()), false, {}, 0};
+  for (const ast::Expectation& expectation : test.expectations) {
+    result.negative = result.negative || !expectation.because_code.empty() || !expectation.because_text.empty();
+  }
+  const auto start = std::chrono::steady_clock::now();
+  TestCase(rules, test, options, result).run();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace
+
+std::size_t TestReport::failed() const {
+  return static_cast<std::size_t>(std::count_if(tests.begin(), tests.end(), [](const TestResult& test) { return !test.passed(); }));
+}
+std::size_t TestReport::negative() const {
+  return static_cast<std::size_t>(std::count_if(tests.begin(), tests.end(), [](const TestResult& test) { return test.negative; }));
+}
+std::size_t TestReport::expectations() const {
+  std::size_t total = 0;
+  for (const TestResult& test : tests) total += static_cast<std::size_t>(test.expectations);
+  return total;
+}
+
+TestReport run_tests(const RuleSet& rules, const std::vector<SourceId>& sources, const TestOptions& options) {
+  TestReport report;
+  for (const ast::File& file : rules.files) {
+    if (!sources.empty() && std::find(sources.begin(), sources.end(), file.source) == sources.end()) continue;
+    const std::string& name = rules.context->sources.name(file.source);
+    for (const ast::Item& item : file.items) {
+      const auto* test = std::get_if<ast::Test>(&item);
+      if (test == nullptr || test->name.find(options.only) == std::string::npos) continue;
+      report.tests.push_back(run_test(rules, *test, name, options));
+    }
+  }
+  return report;
+}
+
+std::string test_report_text(const TestReport& report, const SourceMap& sources) {
+  std::string text;
+  for (const TestResult& test : report.tests) {
+    text += fmt::format("{} {}  {}\n", test.passed() ? "ok  " : "FAIL", test.file, test.name);
+    for (const TestFailure& failure : test.failures) {
+      text += fmt::format("     {}: {}\n", sources.describe(failure.span), failure.message);
+      if (!failure.detail.empty()) text += failure.detail;
+    }
+  }
+  return text + fmt::format("{} tests, {} failed, {} with a reason, {} expectations\n", report.tests.size(), report.failed(), report.negative(), report.expectations());
+}
+
+}  // namespace pw
