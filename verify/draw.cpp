@@ -1,0 +1,134 @@
+// Exports random choices.
+#include "verify/draw.hpp"
+
+#include <algorithm>
+
+namespace pw {
+namespace {
+
+constexpr std::int64_t kExtents[] = {8, 16, 24, 32, 64};
+
+const Shape* shape_of(const Context& context, const std::vector<TypeId>& operands, std::size_t i) {
+  if (i >= operands.size() || !operands[i].valid() || operands[i] == Types::unknown()) return nullptr;
+  return &context.types[operands[i]].shape;
+}
+
+}  // namespace
+
+DimId Draw::constant(std::int64_t value) { return context_.dims.constant(value); }
+
+DimId Draw::remember(DimId dim) {
+  if (std::find(drawn_.begin(), drawn_.end(), dim) == drawn_.end()) drawn_.push_back(dim);
+  return dim;
+}
+
+DType Draw::float_dtype() {
+  constexpr DType kFloats[] = {DType::bf16, DType::f16, DType::f32};
+  return kFloats[below(3)];
+}
+
+DType Draw::dtype() {
+  constexpr DType kOthers[] = {DType::f8e4m3, DType::i64, DType::i32, DType::b8, DType::f64};
+  return once_in(8) ? kOthers[below(5)] : float_dtype();
+}
+
+DimId Draw::dim() {
+  if (drawn_.empty() || once_in(4)) return remember(constant(kExtents[below(std::size(kExtents))]));
+  DimId dim = drawn_[below(drawn_.size())];
+  if (once_in(2)) return dim;
+  for (std::size_t more = 1 + below(2); more > 0; --more) dim = context_.dims.add(dim, drawn_[below(drawn_.size())]);
+  return remember(dim);
+}
+
+Shape Draw::sequence() {
+  const DimId n = context_.dims.symbol("n");
+  switch (below(4)) {
+    case 0: return {constant(3)};
+    case 1: return {constant(2), n};
+    default: return {n};
+  }
+}
+
+Shape Draw::shape() {
+  switch (below(6)) {
+    case 0: return {constant(1)};
+    case 1: return {dim()};
+    case 2: return {context_.dims.symbol("n"), dim(), dim()};
+    default: return {context_.dims.symbol("n"), dim()};
+  }
+}
+
+/// Another shape of as many elements: the last axis in two, or the last two in one, or the same.
+std::vector<DimId> Draw::factored(const Shape& shape) {
+  std::vector<DimId> other(shape.begin(), shape.end());
+  if (other.empty() || once_in(4)) return other;
+  const auto last = context_.dims.value(other.back());
+  if (other.size() >= 3 && once_in(2)) {
+    other[other.size() - 2] = context_.dims.mul(other[other.size() - 2], other.back());
+    other.pop_back();
+  } else if (last && *last % 8 == 0) {
+    other.back() = constant(*last / 8);
+    other.push_back(constant(8));
+  }
+  return other;
+}
+
+/// Parts that sum to the last axis, as split wants them.
+std::vector<DimId> Draw::parts(const Shape& shape, std::size_t count) {
+  std::vector<DimId> sizes;
+  const auto total = shape.empty() ? std::nullopt : context_.dims.value(shape.back());
+  std::int64_t left = total.value_or(0);
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    const std::int64_t part = std::max<std::int64_t>(left / static_cast<std::int64_t>(count - i), 1);
+    sizes.push_back(constant(part));
+    left -= part;
+  }
+  sizes.push_back(constant(left));
+  return sizes;
+}
+
+Attribute Draw::attribute(const std::string& name, AttributeKind kind, const std::vector<TypeId>& operands, std::size_t results) {
+  const Shape* first = shape_of(context_, operands, 0);
+  const std::size_t rank = first == nullptr ? 1 : std::max<std::size_t>(first->size(), 1);
+  switch (kind) {
+    case AttributeKind::float_: return once_in(2) ? 1e-6 : 1e-2;
+    case AttributeKind::bool_: return once_in(2);
+    case AttributeKind::str: return std::string(once_in(2) ? "tp:0" : "layers.0");
+    case AttributeKind::dtype: return dtype();
+    case AttributeKind::axis: return static_cast<std::int64_t>(below(rank));
+    case AttributeKind::int_:
+      // Collectives run on one rank here.
+      if (name == "world") return std::int64_t{1};
+      if (name == "start" && once_in(2)) return std::int64_t{0};
+      if (const auto value = context_.dims.value(dim())) return *value;
+      return std::int64_t{8};
+    case AttributeKind::ints: case AttributeKind::dims:
+      if (first == nullptr) return std::vector<DimId>(results, constant(8));
+      return name == "sizes" ? parts(*first, results) : factored(*first);
+    case AttributeKind::floats: return std::vector<double>(results, 1.0);
+    case AttributeKind::strs: return std::vector<std::string>(results, "x");
+  }
+  return None{};
+}
+
+void Draw::bind_dim(const Expr& expr, Env& env) {
+  if (expr.kind == Expr::Kind::star) {
+    if (!expr.text.empty() && env.count(expr.text) == 0) env.emplace(expr.text, sequence());
+    return;
+  }
+  if (expr.kind == Expr::Kind::path && env.count(expr.text) == 0) env.emplace(expr.text, dim());
+  for (const Expr& arg : expr.args) bind_dim(arg, env);
+}
+
+void Draw::bind_variables(const TypeExpr& type, Env& env, bool floats_only) {
+  for (const Expr& expr : type.dtype) {
+    if (expr.kind != Expr::Kind::path || dtype_named(expr.text) || env.count(expr.text) != 0) continue;
+    env.emplace(expr.text, DTypeBinding{floats_only ? float_dtype() : dtype(), false});
+  }
+  if (type.dims.size() == 1 && type.dims[0].kind == Expr::Kind::star && !type.dims[0].text.empty()) {
+    env.emplace(type.dims[0].text, shape());
+  }
+  for (const Expr& expr : type.dims) bind_dim(expr, env);
+}
+
+}  // namespace pw

@@ -1,0 +1,42 @@
+// Random choices for what a pattern leaves open. Dims come from a small pool, and often from dims drawn before or their sums,
+// so that shapes that must fit each other do so now and then.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "graph/build.hpp"
+
+namespace pw {
+
+class Draw {
+ public:
+  Draw(Context& context, std::uint64_t seed) : context_(context), random_(seed) {}
+
+  /// True once in `n`.
+  bool once_in(std::uint64_t n) { return random_.below(n) == 0; }
+  std::size_t below(std::size_t n) { return random_.below(n); }
+  DType float_dtype();
+  DType dtype();  ///< mostly a float; sometimes fp8, an integer or b8
+  DimId dim();
+  Shape sequence();  ///< for `*b`
+  Shape shape();     ///< of a value that nothing says anything about
+  /// A value for an attribute, by its kind and the conventions of its name; `operands` are the node's.
+  Attribute attribute(const std::string& name, AttributeKind kind, const std::vector<TypeId>& operands, std::size_t results);
+  /// Binds the unbound variables of a type's text.
+  void bind_variables(const TypeExpr& type, Env& env, bool floats_only);
+
+ private:
+  std::vector<DimId> factored(const Shape& shape);
+  std::vector<DimId> parts(const Shape& shape, std::size_t count);
+  void bind_dim(const Expr& expr, Env& env);
+  DimId constant(std::int64_t value);
+  DimId remember(DimId dim);
+
+  Context& context_;
+  Random random_;
+  std::vector<DimId> drawn_;
+};
+
+}  // namespace pw

@@ -1,0 +1,271 @@
+// Exports make_instances: builds the pattern's nodes in text order, drawing what is free.
+#include "verify/instance.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "graph/text.hpp"
+#include "verify/draw.hpp"
+
+namespace pw {
+namespace {
+
+bool is_dim_list(const Expr& expr) { return expr.kind != Expr::Kind::path; }
+
+void collect_paths(const Expr& expr, std::vector<std::string>& names) {
+  if (expr.kind == Expr::Kind::path && !dtype_named(expr.text) && expr.text.find('.') == std::string::npos) names.push_back(expr.text);
+  for (const Expr& arg : expr.args) collect_paths(arg, names);
+}
+
+/// One attempt at a graph for one rule.
+class Attempt {
+ public:
+  Attempt(const RuleSet& rules, const Rule& rule, const Env& params, std::uint64_t seed)
+      : rules_(rules), rule_(rule), draw_(*rules.context, seed), graph_(rules.context, "instance"), values_(rule.values.size()) {
+    graph_.facts.symbols["n"] = {1, 8192, 1, "tokens"};
+    env_ = params;
+    for (const auto& [name, binding] : rule.constants) env_.insert_or_assign(name, binding);
+  }
+
+  Result<Graph> build() {
+    for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
+      if (auto done = add_node(rule_.nodes[PatternNodeId(i)]); !done) return forward(done);
+    }
+    for (const std::string& name : rule_.outputs) return_value(rule_.value_named(name));
+    for (const PatternNode& node : rule_.nodes) {
+      for (PatternValueId result : node.results) {
+        if (node.given && draw_.once_in(2)) return_value(result);
+      }
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  using Done = Result<std::monostate>;
+
+  void return_value(PatternValueId id) {
+    if (!id.valid() || !values_[id].valid()) return;
+    const auto& outputs = graph_.outputs();
+    if (std::find(outputs.begin(), outputs.end(), values_[id]) == outputs.end()) graph_.add_output(values_[id]);
+  }
+
+  Done add_node(const PatternNode& node) {
+    const Op& op = rules_.context->ops[node.op];
+    Env local;  // the op's own variables
+    unify_known(node, op, local);
+    NodeRequest request;
+    request.op = node.op;
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      auto value = operand(node, op, i, local);
+      if (!value) return forward(value);
+      request.operands.push_back(*value);
+    }
+    if (op.traits.commutative && request.operands.size() >= 2 && draw_.once_in(3)) std::swap(request.operands[0], request.operands[1]);
+    if (auto done = attributes(node, op, request); !done) return done;
+    request.result_names.assign(node.results.size(), "");
+    for (std::size_t i = 0; i < node.results.size(); ++i) {
+      const std::string& name = rule_.values[node.results[i]].name;
+      if (name != "_") request.result_names[i] = name.empty() ? name : graph_.fresh_name(name);
+    }
+    auto made = build_node(graph_, request);
+    if (!made) return forward(made);
+    for (std::size_t i = 0; i < node.results.size() && i < graph_.result_count(*made); ++i) bind_result(node.results[i], graph_.result(*made, i));
+    return std::monostate{};
+  }
+
+  void bind_result(PatternValueId id, ValueId value) {
+    values_[id] = value;
+    const PatternValue& pattern = rule_.values[id];
+    if (!pattern.name.empty() && pattern.name != "_") env_.insert_or_assign(pattern.name, value);
+    for (const TypeExpr& type : pattern.types) unify(*rules_.context, type, graph_.type(value), env_);
+  }
+
+  void unify_known(const PatternNode& node, const Op& op, Env& local) {
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const ValueId value = values_[node.operands[i]];
+      if (const TypeExpr* type = declared(op, i); type != nullptr && value.valid()) unify(*rules_.context, *type, graph_.type(value), local);
+    }
+  }
+
+  static const TypeExpr* declared(const Op& op, std::size_t i) {
+    if (op.operands.empty()) return nullptr;
+    const OperandDecl& operand = op.operands[std::min(i, op.operands.size() - 1)];
+    return operand.type ? &*operand.type : nullptr;
+  }
+
+  Result<ValueId> operand(const PatternNode& node, const Op& op, std::size_t i, Env& local) {
+    const PatternValueId id = node.operands[i];
+    const PatternValue& pattern = rule_.values[id];
+    if (values_[id].valid()) return values_[id];
+    if (pattern.literal_none || (pattern.optional && draw_.once_in(2))) return ValueId();
+    if (pattern.literal) return literal(*pattern.literal);
+    if (pattern.attribute_variable) return variable_constant(id);
+    auto type = free_type(pattern, node, op, i, local);
+    if (!type) return forward(type);
+    const ValueId value = graph_.add_input(graph_.fresh_name(pattern.name.empty() ? "x" : pattern.name), *type, InputKind::input);
+    bind_result(id, value);
+    if (const TypeExpr* text = declared(op, i)) unify(*rules_.context, *text, *type, local);
+    return value;
+  }
+
+  ValueId literal(const Attribute& value) {
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) return add_constant(graph_, static_cast<double>(*integer), DType::i64);
+    const auto* real = std::get_if<double>(&value);
+    return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
+  }
+
+  ValueId variable_constant(PatternValueId id) {
+    const double number = draw_.once_in(2) ? 1e-6 : 1e-2;
+    const ValueId value = add_constant(graph_, number, DType::f64);
+    values_[id] = value;
+    env_.insert_or_assign(rule_.values[id].name, Attribute(number));
+    return value;
+  }
+
+  /// By the rule's annotation; where that leaves the shape or all open, by the op's signature, often like another operand.
+  Result<TypeId> free_type(const PatternValue& pattern, const PatternNode& node, const Op& op, std::size_t i, Env& local) {
+    Context& context = *rules_.context;
+    std::optional<DType> dtype;
+    for (const TypeExpr& type : pattern.types) {
+      draw_.bind_variables(type, env_, true);
+      if (!type.dtype.empty()) dtype = dtype_of(type, env_);
+      if (type.any_shape) continue;
+      if (!type.dtype.empty()) return instantiate_type(context, type, env_);
+      TypeExpr typed = type;  // `x: [*s]`: any dtype
+      typed.dtype.push_back(dtype_expr(dtype.value_or(draw_.float_dtype())));
+      return instantiate_type(context, typed, env_);
+    }
+    const TypeId like = known_operand(node);
+    if (like.valid() && is_open(declared(op, i), local) && !draw_.once_in(4)) {
+      return context.types.get(dtype.value_or(context.types[like].dtype), context.types[like].shape);
+    }
+    if (const TypeExpr* type = declared(op, i); type != nullptr && !type->dtype.empty()) {
+      bind_dtype(*type, dtype, like, op, i, local);
+      draw_.bind_variables(*type, local, true);
+      if (!type->any_shape) return instantiate_type(context, *type, local);
+      return context.types.get(dtype_of(*type, local).value_or(DType::bf16), like.valid() ? context.types[like].shape : draw_.shape());
+    }
+    return context.types.get(dtype.value_or(draw_.dtype()), draw_.shape());
+  }
+
+  /// The op's dtype variable of a free operand: as annotated; an integer for indices; mostly as the other operands.
+  void bind_dtype(const TypeExpr& type, std::optional<DType> annotated, TypeId like, const Op& op, std::size_t i, Env& local) {
+    const std::string& variable = type.dtype[0].text;
+    if (dtype_named(variable) || local.count(variable) != 0) return;
+    const std::string& name = op.operands[std::min(i, op.operands.size() - 1)].name;
+    DType dtype = draw_.float_dtype();
+    if (like.valid() && !draw_.once_in(4)) dtype = rules_.context->types[like].dtype;
+    if (name == "ids" || name == "positions") dtype = DType::i64;
+    local.insert_or_assign(variable, DTypeBinding{annotated.value_or(dtype), false});
+  }
+
+  /// `T[*a]` with `*a` not bound: any shape will do.
+  static bool is_open(const TypeExpr* type, const Env& local) {
+    if (type == nullptr || type->any_shape) return true;
+    return type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star && local.count(type->dims[0].text) == 0;
+  }
+
+  [[nodiscard]] TypeId known_operand(const PatternNode& node) const {
+    for (PatternValueId id : node.operands) {
+      if (values_[id].valid() && !rule_.values[id].literal && !rule_.values[id].attribute_variable) return graph_.type(values_[id]);
+    }
+    return {};
+  }
+
+  static std::optional<DType> dtype_of(const TypeExpr& type, const Env& env) {
+    if (type.dtype.empty()) return std::nullopt;
+    if (const auto named = dtype_named(type.dtype[0].text)) return named;
+    const auto bound = env.find(type.dtype[0].text);
+    if (bound == env.end()) return std::nullopt;
+    const auto* dtype = std::get_if<DTypeBinding>(&bound->second);
+    return dtype == nullptr ? std::nullopt : std::optional(dtype->dtype);
+  }
+  static Expr dtype_expr(DType dtype) {
+    Expr expr;
+    expr.kind = Expr::Kind::path;
+    expr.text = name(dtype);
+    return expr;
+  }
+
+  Done attributes(const PatternNode& node, const Op& op, NodeRequest& request) {
+    std::vector<TypeId> types;
+    for (ValueId value : request.operands) types.push_back(value.valid() ? graph_.type(value) : TypeId());
+    std::set<std::string> written;
+    for (const PatternAttribute& attribute : node.attributes) {
+      auto value = written_value(attribute, op, types, node.results.size());
+      if (!value) return forward(value);
+      written.insert(attribute.name);
+      request.attributes.emplace_back(rules_.context->strings.intern(attribute.name), std::move(*value));
+    }
+    for (const AttributeDecl& declared : op.attributes) {
+      const bool keeps_default = declared.default_value && (!node.open || draw_.once_in(2));
+      if (written.count(declared.name) != 0 || keeps_default) continue;
+      request.attributes.emplace_back(rules_.context->strings.intern(declared.name),
+                                      draw_.attribute(declared.name, declared.kind, types, node.results.size()));
+    }
+    return std::monostate{};
+  }
+
+  Result<Attribute> written_value(const PatternAttribute& attribute, const Op& op, const std::vector<TypeId>& types, std::size_t results) {
+    const AttributeDecl* declared = op.attribute(attribute.name);
+    std::vector<std::string> names;
+    collect_paths(attribute.value, names);
+    for (const std::string& name : names) {
+      if (env_.count(name) != 0) continue;
+      if (is_dim_list(attribute.value) || declared == nullptr) {
+        env_.emplace(name, draw_.dim());
+      } else {
+        env_.emplace(name, draw_.attribute(attribute.name, declared->kind, types, results));
+      }
+    }
+    return evaluate(*rules_.context, &graph_, attribute.value, env_);
+  }
+
+  const RuleSet& rules_;
+  const Rule& rule_;
+  Draw draw_;
+  Graph graph_;
+  Env env_;
+  IdVec<PatternValueId, ValueId> values_;
+};
+
+/// Integer parameters are mostly as given; sometimes larger, so that `where tp > 1` can hold.
+Env vary(const Env& params, Draw& draw) {
+  Env varied = params;
+  for (auto& [name, binding] : varied) {
+    auto* attribute = std::get_if<Attribute>(&binding);
+    if (attribute != nullptr && std::holds_alternative<std::int64_t>(*attribute) && draw.once_in(4)) *attribute = std::int64_t{2};
+  }
+  return varied;
+}
+
+}  // namespace
+
+Instances make_instances(const RuleSet& rules, RuleId id, const Env& params, const InstanceOptions& options) {
+  Instances instances;
+  std::set<std::uint64_t> seen;
+  const Rule& rule = rules.rules[id];
+  for (; instances.attempts < options.attempts && instances.found.size() < options.wanted; ++instances.attempts) {
+    const std::uint64_t seed = combine(options.seed, combine(hash_text(rule.name), instances.attempts));
+    Draw draw(*rules.context, seed);
+    const Env varied = vary(params, draw);
+    auto graph = Attempt(rules, rule, varied, seed).build();
+    if (!graph) {
+      if (instances.built == 0) instances.why = graph.error().front().message;
+      continue;
+    }
+    ++instances.built;
+    const std::vector<Match> matches = find_matches(*graph, rules, id, varied);
+    if (matches.empty()) {
+      if (const auto rejection = explain(*graph, rules, id, varied)) instances.why = rejection->code + " " + rejection->message;
+      continue;
+    }
+    if (!seen.insert(structural_hash(*graph)).second) continue;
+    instances.found.push_back({std::move(*graph), matches.front(), varied});
+  }
+  return instances;
+}
+
+}  // namespace pw

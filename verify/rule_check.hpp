@@ -1,0 +1,30 @@
+// Before ≡ after for a rule, on graphs made from its own pattern: the reference must agree closely, and a run in the
+// declared dtypes must be as good after as before. A rule that no graph could be made for fails: it is not skipped.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "verify/instance.hpp"
+#include "verify/numeric.hpp"
+
+namespace pw {
+
+struct RuleCheckOptions {
+  InstanceOptions instances;
+  std::vector<std::int64_t> tokens = {1, 7};
+  double exact = 1e-9;  ///< largest difference of the reference runs, relative to the largest value
+};
+
+struct RuleCheck {
+  std::string rule;
+  std::size_t instances = 0, runs = 0;
+  std::vector<std::string> failures;  ///< a sentence each, with the graph it was seen on
+  [[nodiscard]] bool passed() const { return failures.empty(); }
+};
+
+RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params, const RuleCheckOptions& options = {});
+/// Every rule, in the order of the rule set.
+std::vector<RuleCheck> check_rules(const RuleSet& rules, const Env& params, const RuleCheckOptions& options = {});
+
+}  // namespace pw
