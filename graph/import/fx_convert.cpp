@@ -2,6 +2,7 @@
 #include "graph/import/fx_convert.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 
 #include <fmt/format.h>
@@ -27,12 +28,22 @@ bool is_word(std::string_view text) {
   return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) && std::all_of(text.begin(), text.end(), word);
 }
 
+// "dumps/qwen2-1.5b.fx.txt" → "qwen2_1_5b"
+std::string graph_name(std::string file) {
+  file = file.substr(file.rfind('/') + 1);
+  for (std::string_view tail : {".txt", ".py", ".fx"})
+    if (file.ends_with(tail)) file.resize(file.size() - tail.size());
+  for (char& c : file)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return file.empty() || std::isdigit(static_cast<unsigned char>(file[0])) ? "graph" + file : file;
+}
+
 std::string_view head(std::string_view path) { return path.substr(0, path.find('.')); }
 
 }  // namespace
 
 Converter::Converter(const ContextPtr& context, const FxOptions& options, const Function& function)
-    : context_ptr_(context), context_(*context), options_(options), function_(function), graph_(context), symbols_(*context) {}
+    : context_ptr_(context), context_(*context), options_(options), function_(function), graph_(context, graph_name(options.file)), symbols_(*context) {}
 
 Result<FxImport> Converter::convert() {
   find_getitems();

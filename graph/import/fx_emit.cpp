@@ -136,10 +136,15 @@ Result<Results> Converter::try_emit(OpId op, const std::vector<ValueId>& operand
   request.attributes = attributes;
   request.source = site.source;
   request.span = site.span;
-  bool imported = context_.ops[op].imported;
-  for (const Wanted& w : wanted) {
-    request.result_names.push_back(w.name.empty() ? fresh(site.result.name.empty() ? "v" : site.result.name) : w.name);
-    if (imported) request.stated.push_back(w.type);
+  const Op& declared = context_.ops[op];
+  bool imported = declared.imported;
+  std::size_t count = imported ? wanted.size() : std::max(wanted.size(), declared.results.size());
+  for (const auto& [name, value] : attributes)
+    if (auto parts = std::get_if<std::vector<DimId>>(&value); parts && context_.strings.text(name) == "sizes") count = std::max(count, parts->size());
+  for (std::size_t i = 0; i < count; ++i) {
+    bool named = i < wanted.size() && !wanted[i].name.empty();
+    request.result_names.push_back(named ? wanted[i].name : fresh(site.result.name.empty() ? "v" : site.result.name));
+    if (imported) request.stated.push_back(wanted[i].type);
   }
   Result<NodeId> node = build_node(graph_, request);
   if (!node) return forward(node);
