@@ -27,7 +27,8 @@ void declare_ops(Context& context, const Program& program, Diagnostics& out) {
     const OpId id = declare_op(context, *item, out);
     if (id.valid()) declared.push_back(id);
   }
-  for (OpId id : declared) check_op_body(context, Op(context.ops[id]), out);
+  for (OpId id : declared)
+    if (context.ops[id].has_body()) check_op_body(context, Op(context.ops[id]), out);
   check_op_recursion(context, declared, out);
 }
 
