@@ -82,9 +82,6 @@ Result<std::monostate> check_numbers(const Graph& graph, const PlanOptions& opti
       errors.push_back(in_graph(graph, "PW0724",
                                 what + " " + std::to_string(number) + " is not in " + range, ""));
   };
-  if (options.mode != "none" && options.mode != "piecewise")
-    errors.push_back(in_graph(graph, "PW0725", "no capture mode is called `" + options.mode + "`",
-                              "the modes are none and piecewise"));
   require(options.max_tokens >= 1, "the token maximum", options.max_tokens, "1..");
   require(options.max_requests >= 1, "the request maximum", options.max_requests, "1..");
   require(options.size_cap >= 1 && options.size_cap <= kLargestPadding, "the size cap",
@@ -98,6 +95,21 @@ Result<std::monostate> check_numbers(const Graph& graph, const PlanOptions& opti
               range);
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
+  return std::monostate{};
+}
+
+/// Capturing attention whole needs kernels that read lengths and block tables from device buffers,
+/// with a grid that the dispatch key fixes. No backend has them, so what asks for them gets the
+/// next lower mode.
+Result<std::monostate> choose_mode(const Graph& graph, const std::string& wanted, Plan& plan) {
+  plan.mode = wanted;
+  if (wanted == "none" || wanted == "piecewise") return std::monostate{};
+  if (wanted != "full" && wanted != "full_decode_only" && wanted != "full_and_piecewise")
+    return fail(
+        in_graph(graph, "PW0725", "no capture mode is called `" + wanted + "`",
+                 "the modes are none, piecewise, full, full_decode_only and full_and_piecewise"));
+  plan.mode = "piecewise";
+  plan.mode_reason = wanted + " captures splitting ops too, which no backend can";
   return std::monostate{};
 }
 
@@ -124,18 +136,18 @@ Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source,
                        const PlanOptions& options) {
   Plan plan;
   plan.graph = source.name;
-  plan.mode = options.mode;
+  if (auto done = choose_mode(source, options.mode, plan); !done) return forward(done);
   if (auto done = bind_symbols(source, options, plan); !done) return forward(done);
   if (auto done = check_numbers(source, options, plan); !done) return forward(done);
   if (!plan.tokens.empty()) {
     plan.ranges = make_ranges(options.range_ends, plan.max_tokens);
-    if (options.mode != "none")
+    if (plan.mode != "none")
       plan.capture = make_capture_sizes(
           options.capture_sizes.empty()
               ? default_capture_sizes(options.max_requests, options.size_cap, plan.max_tokens)
               : options.capture_sizes);
   }
-  plan.steps = make_steps(pieces, source, options.mode);
+  plan.steps = make_steps(pieces, source, plan.mode);
   auto memory = plan_memory(pieces, source, plan.max_tokens);
   if (!memory) return forward(memory);
   plan.memory = std::move(*memory);

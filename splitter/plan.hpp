@@ -48,7 +48,7 @@ struct PlanOptions {
   std::vector<std::int64_t> capture_sizes = {};   ///< empty: defaults
   std::int64_t max_requests = 256;           ///< for the default sizes
   std::int64_t size_cap = 512;
-  std::string mode = "piecewise";            ///< none, piecewise
+  std::string mode = "piecewise";            ///< none, piecewise; full, full_decode_only, full_and_piecewise are lowered
 };
 
 struct Plan {
@@ -58,7 +58,8 @@ struct Plan {
   std::map<std::string, std::int64_t> bound;  ///< other dynamic dims, each planned at its maximum
   std::vector<Range> ranges;
   CaptureSizes capture;
-  std::string mode;
+  std::string mode;                ///< none, piecewise
+  std::string mode_reason;         ///< why it is not the one that was asked for, or empty
   struct Step {
     PieceId piece;
     PieceClassId piece_class;

@@ -72,6 +72,7 @@ std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces) {
   out["format"] = "piecewise.plan/1";
   out["graph"] = plan.graph;
   out["mode"] = plan.mode;
+  if (!plan.mode_reason.empty()) out["mode_reason"] = plan.mode_reason;
   out["tokens"] =
       plan.tokens.empty() ? Json(nullptr) : Json{{"symbol", plan.tokens}, {"max", plan.max_tokens}};
   if (!plan.bound.empty()) out["bound"] = plan.bound;

@@ -127,6 +127,18 @@ TEST_CASE("plan: the toy model", "[splitter]") {
   CHECK(plan_to_json(*plan, s).find("\"arena_bytes\"") != std::string::npos);
 }
 
+TEST_CASE("plan: a mode that no backend has is lowered, and says why", "[splitter]") {
+  Builder b = pw::test::toy();
+  const auto plan = make_plan(b.cut({"attention"}), b.graph, {.mode = "full_and_piecewise"});
+  REQUIRE(plan.has_value());
+  CHECK(plan->mode == "piecewise");
+  CHECK_FALSE(plan->mode_reason.empty());
+  const auto none = make_plan(b.cut({"attention"}), b.graph, {.mode = "none"});
+  REQUIRE(none.has_value());
+  CHECK(none->capture.sizes.empty());
+  CHECK_FALSE(none->steps[0].captured);
+}
+
 TEST_CASE("plan: a value that crosses keeps its place in every piece between", "[splitter]") {
   Builder b;
   const ValueId x = b.input("x");
@@ -192,6 +204,7 @@ TEST_CASE("plan: bad symbols and sizes are diagnosed", "[splitter]") {
   CHECK(code({.capture_sizes = {9000}}) == "PW0724");
   CHECK(code({.max_tokens = 0}) == "PW0724");
   CHECK(code({.mode = "sideways"}) == "PW0725");
+  CHECK(code({.mode = "full_and_piecewise"}) == "none");
   b.graph.facts.symbols["m"] = {1, 100, 1, "tokens"};
   CHECK(code() == "PW0721");
   b.graph.facts.symbols.clear();
