@@ -1,0 +1,170 @@
+// Running steps through a plan: split ≡ unsplit, padded ≡ unpadded, with the arena and all padding poisoned.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "backends/eager/eager.hpp"
+#include "backends/runner.hpp"
+#include "tests/backends/graphs.hpp"
+
+namespace {
+
+using namespace pw;
+using namespace pw::test;
+
+const char kDecoder[] = R"(
+  symbol n in 1..64 tokens
+  in ids: i64[n], positions: i64[n]
+  in table: bf16[50, 32] weight, cs: bf16[64, 8] weight, w1: bf16[32] weight, wq: bf16[64, 32] weight, bq: bf16[64] weight
+  in wo: bf16[32, 32] weight, w2: bf16[32] weight, wg: bf16[128, 32] weight, wd: bf16[32, 64] weight
+  x = embedding(table, ids)
+  y = rms_norm(x, w1)
+  qkv = addmm(bq, y, transpose(wq){dim0 = 0, dim1 = 1})
+  q, k, v = split(qkv){dim = -1, sizes = [32, 16, 16]}
+  qr, kr = rotary_embedding(positions, q, k, cs){head = 8}
+  o = unified_attention(reshape(qr){shape = [n, 4, 8]}, reshape(kr){shape = [n, 2, 8]}, reshape(v){shape = [n, 2, 8]}, none){layer = "0"}
+  h = mm(reshape(o){shape = [n, 32]}, transpose(wo){dim0 = 0, dim1 = 1})
+  z, r = fused_add_rms_norm(h, x, w2)
+  gu = mm(z, transpose(wg){dim0 = 0, dim1 = 1})
+  d = mm(silu_and_mul(gu), transpose(wd){dim0 = 0, dim1 = 1})
+  out d, r, cs
+)";
+
+struct Setup {
+  Graph graph;
+  StitchedGraph pieces;
+  Plan plan;
+  std::unique_ptr<Backend> backend = make_eager();
+};
+Setup decoder(const std::string& mode = "piecewise") {
+  Graph graph = graph_of(kDecoder);
+  const OpId attention = graph.context().ops.find("unified_attention");
+  StitchedGraph pieces = split(graph, {attention}).value();
+  PlanOptions options;
+  options.max_tokens = 64;
+  options.capture_sizes = {1, 2, 4, 8, 16, 32};
+  options.mode = mode;
+  Plan plan = make_plan(pieces, graph, options).value();
+  return {std::move(graph), std::move(pieces), std::move(plan)};
+}
+
+/// Products may be summed in another order where the number of rows differs: a few steps of bf16.
+void check_close(const std::vector<Tensor>& got, const std::vector<Tensor>& expected) {
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    REQUIRE(got[i].extents() == expected[i].extents());
+    const std::vector<double> a = values(got[i]), b = values(expected[i]);
+    double largest = 0, apart = 0;
+    for (std::size_t j = 0; j < a.size(); ++j) {
+      REQUIRE(std::isfinite(a[j]));
+      largest = std::max(largest, std::fabs(b[j]));
+      apart = std::max(apart, std::fabs(a[j] - b[j]));
+    }
+    INFO("output " << i);
+    CHECK(apart <= 0.02 * largest);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("runner: padded, split and poisoned steps give what the whole graph gives", "[backends]") {
+  Setup setup = decoder();
+  CHECK(setup.pieces.pieces.size() == 3);
+  auto runner = Runner::make(setup.pieces, setup.graph, setup.plan, *setup.backend);
+  REQUIRE(runner);
+  Weights weights(setup.graph, 7);
+  const std::vector<std::pair<Step, std::int64_t>> steps = {
+      {one_sequence(1), 1}, {{{{0, 3, 0}, {1, 2, 0}, {2, 1, 0}}}, 8}, {one_sequence(16), 16}, {{{{0, 20, 0}, {1, 13, 0}}}, 33}};
+  for (const auto& [step, padded] : steps) {
+    INFO(step.tokens() << " tokens");
+    RunOptions options;
+    options.poison = true;
+    const auto result = runner->run(step, weights, options);
+    INFO((result ? std::string() : result.error()[0].message));
+    REQUIRE(result);
+    CHECK(result->report.tokens == step.tokens());
+    CHECK(result->report.padded == padded);
+    CHECK(result->report.mode == (padded == 33 ? "eager" : "captured"));
+    const auto whole = run_whole(setup.graph, *setup.backend, weights, step);
+    REQUIRE(whole);
+    check_close(result->outputs, *whole);
+  }
+}
+
+TEST_CASE("runner: row ops of a padded step are bit-equal to the unpadded one", "[backends]") {
+  const Graph graph = graph_of("symbol n in 1..64 tokens  in x: bf16[n, 32], r: bf16[n, 32], w: bf16[32]  y, s = fused_add_rms_norm(x, r, w)  q, t = dynamic_per_token_fp8_quant(y)  out q, t, s");
+  const StitchedGraph pieces = split(graph, {}).value();
+  PlanOptions options;
+  options.max_tokens = 64;
+  options.capture_sizes = {8};
+  const Plan plan = make_plan(pieces, graph, options).value();
+  const auto backend = make_eager();
+  auto runner = Runner::make(pieces, graph, plan, *backend).value();
+  Weights weights(graph, 5);
+  const auto padded = runner.run(one_sequence(5), weights, {true, true, {}});
+  const auto exact = runner.run(one_sequence(5), weights, {false, true, {}});
+  REQUIRE(padded);
+  REQUIRE(exact);
+  CHECK(padded->report.padded == 8);
+  CHECK(exact->report.padded == 5);
+  CHECK(exact->report.reason == "padding is off");
+  for (std::size_t i = 0; i < 3; ++i) CHECK(values(padded->outputs[i]) == values(exact->outputs[i]));
+}
+
+TEST_CASE("runner: a graph that mixes rows shows the poison of its padding", "[backends]") {
+  const Graph graph = graph_of("symbol n in 1..64 tokens  in x: f32[n, 4]  y = x + sum(x){dim = 0}  out y");
+  const StitchedGraph pieces = split(graph, {}).value();
+  PlanOptions options;
+  options.max_tokens = 64;
+  options.capture_sizes = {8};
+  const Plan plan = make_plan(pieces, graph, options).value();
+  const auto backend = make_eager();
+  auto runner = Runner::make(pieces, graph, plan, *backend).value();
+  Weights weights(graph, 5);
+  const auto poisoned = runner.run(one_sequence(5), weights, {true, true, {}});
+  REQUIRE(poisoned);
+  const std::vector<double> y = values(poisoned->outputs[0]);
+  CHECK(std::all_of(y.begin(), y.end(), [](double v) { return std::isnan(v); }));
+}
+
+TEST_CASE("runner: modes and limits are reported", "[backends]") {
+  Setup setup = decoder("none");
+  auto runner = Runner::make(setup.pieces, setup.graph, setup.plan, *setup.backend);
+  REQUIRE(runner);
+  Weights weights(setup.graph, 7);
+  const auto result = runner->run(one_sequence(3), weights);
+  REQUIRE(result);
+  CHECK(result->report.mode == "eager");
+  CHECK(result->report.padded == 3);
+  CHECK(result->report.reason == "the capture mode is none");
+  CHECK(runner->run(one_sequence(65), weights).error()[0].code == "PW0507");
+  CHECK(runner->run(one_sequence(0), weights).error()[0].code == "PW0507");
+}
+
+TEST_CASE("weights: roles follow use, and contents depend on seed and name only", "[backends]") {
+  const Graph graph = graph_of(kDecoder);
+  Weights weights(graph, 1), other(graph, 2);
+  CHECK(weights.role("ids") == InputRole::indices);
+  CHECK(weights.role("positions") == InputRole::positions);
+  CHECK(weights.role("cs") == InputRole::rope);
+  CHECK(weights.role("w1") == InputRole::gain);
+  CHECK(weights.role("wq") == InputRole::matrix);
+  CHECK(weights.role("bq") == InputRole::bias);
+  CHECK(weights.role("table") == InputRole::activation);
+  const Step step{{{0, 3, 0}, {1, 2, 10}}};
+  CHECK(values(weights.tensor("positions", {{"n", 5}}, step).value()) == std::vector<double>{0, 1, 2, 10, 11});
+  std::vector<double> five = values(weights.tensor("ids", {{"n", 5}}, step).value());
+  const std::vector<double> eight = values(Weights(graph, 1).tensor("ids", {{"n", 8}}, step).value());
+  CHECK(std::equal(five.begin(), five.end(), eight.begin()));
+  for (double id : eight) CHECK((id >= 0 && id < 50));
+  CHECK(values(weights.tensor("wq", {}, step).value()) != values(other.tensor("wq", {}, step).value()));
+  const std::vector<double> cs = values(weights.tensor("cs", {}, step).value());
+  CHECK(cs[8] == rounded(DType::bf16, std::cos(1.0)));
+  CHECK(cs[12] == rounded(DType::bf16, std::sin(1.0)));
+  double sum = 0, squares = 0;
+  const std::vector<double> wq = values(weights.tensor("wq", {}, step).value());
+  for (double w : wq) sum += w, squares += w * w;
+  const auto count = static_cast<double>(wq.size());
+  CHECK(std::fabs(sum / count) < 0.02);
+  CHECK(std::sqrt(squares / count * 32) == Approx(1).margin(0.1));
+}
