@@ -15,8 +15,8 @@ using namespace pw::test;
 const char kDecoder[] = R"(
   symbol n in 1..64 tokens
   in ids: i64[n], positions: i64[n]
-  in table: bf16[50, 32] weight, cs: bf16[64, 8] weight, w1: bf16[32] weight, wq: bf16[64, 32] weight, bq: bf16[64] weight
-  in wo: bf16[32, 32] weight, w2: bf16[32] weight, wg: bf16[128, 32] weight, wd: bf16[32, 64] weight
+  in weight table: bf16[50, 32], cs: bf16[64, 8], w1: bf16[32], wq: bf16[64, 32], bq: bf16[64]
+  in weight wo: bf16[32, 32], w2: bf16[32], wg: bf16[128, 32], wd: bf16[32, 64]
   x = embedding(table, ids)
   y = rms_norm(x, w1)
   qkv = addmm(bq, y, transpose(wq){dim0 = 0, dim1 = 1})
