@@ -45,7 +45,7 @@ struct OpItem {
   bool imported = false;                 ///< `op aten.foo.default(...)`: any operands, attributes and results
 };
 struct Clause {
-  enum class Kind : std::uint8_t { where, assume, given, unless } kind;
+  enum class Kind : std::uint8_t { where, assume, given, unless } kind = Kind::where;
   Span span;
   std::vector<Expr> guards;           ///< where, assume
   std::vector<Statement> statements;  ///< given, unless
@@ -91,7 +91,7 @@ struct Group {
 
 /// A strategy as written: greedy { a, b } fuel 3 when tp > 1.
 struct Strategy {
-  enum class Kind : std::uint8_t { greedy, once, walk, saturate, atomic, repeat, best, sequence, reference } kind;
+  enum class Kind : std::uint8_t { greedy, once, walk, saturate, atomic, repeat, best, sequence, reference } kind = Kind::sequence;
   Span span;
   std::vector<std::pair<std::string, Span>> references;  ///< rule references of greedy/once/walk/saturate; the name of a reference
   std::vector<Strategy> parts;                           ///< sequence, atomic, repeat, best
@@ -149,7 +149,7 @@ struct GraphItem {
   std::vector<OpItem> ops;                                  ///< opaque ops the library lacks
 };
 struct Expectation {
-  enum class Kind : std::uint8_t { guard, count, none, graph, numeric, error } kind;
+  enum class Kind : std::uint8_t { guard, count, none, graph, numeric, error } kind = Kind::guard;
   Span span;
   std::vector<Expr> guard;       ///< `add_rms == 2*80`, `count(all_reduce) == 0`
   std::vector<GraphItem> graph;  ///< none or one

@@ -18,8 +18,8 @@ namespace {
 
 using RuleCheck = void (*)(const CheckedRule&, Diagnostics&);
 
-constexpr std::array<RuleCheck, 5> kTextChecks{check_guards, check_replacement, check_dropped, check_unused, check_pattern_types};
-constexpr std::array<RuleCheck, 4> kRuleChecks{check_rule_shape, check_connected, check_opened, check_output_types};
+constexpr std::array<RuleCheck, 3> kTextChecks{check_guards, check_replacement, check_pattern_types};
+constexpr std::array<RuleCheck, 6> kRuleChecks{check_rule_shape, check_connected, check_opened, check_dropped, check_unused, check_output_types};
 
 void declare_ops(Context& context, const Program& program, Diagnostics& out) {
   std::vector<OpId> declared;
@@ -27,8 +27,9 @@ void declare_ops(Context& context, const Program& program, Diagnostics& out) {
     const OpId id = declare_op(context, *item, out);
     if (id.valid()) declared.push_back(id);
   }
-  for (OpId id : declared)
-    if (context.ops[id].has_body()) check_op_body(context, Op(context.ops[id]), out);
+  for (OpId id : declared) {
+    if (context.ops[id].has_body()) check_op_body(context, context.ops[id], out);
+  }
   check_op_recursion(context, declared, out);
 }
 

@@ -23,12 +23,12 @@ struct CheckedRule {
 // Of the text of one rule.
 void check_guards(const CheckedRule& checked, Diagnostics& out);         ///< names and functions of `where` are known
 void check_replacement(const CheckedRule& checked, Diagnostics& out);    ///< names, ops and attributes of the right side
-void check_dropped(const CheckedRule& checked, Diagnostics& out);        ///< an attribute captured, then dropped
-void check_unused(const CheckedRule& checked, Diagnostics& out);         ///< a value bound and never used
 void check_pattern_types(const CheckedRule& checked, Diagnostics& out);  ///< one unbound variable a dim, one sequence a shape
-// Of one built rule.
+// Of one built rule, in which nothing else is wrong.
 void check_rule_shape(const CheckedRule& checked, Diagnostics& out);     ///< something is matched, something is rebound
 void check_connected(const CheckedRule& checked, Diagnostics& out);      ///< the pattern is one piece
+void check_dropped(const CheckedRule& checked, Diagnostics& out);        ///< an attribute captured, then dropped
+void check_unused(const CheckedRule& checked, Diagnostics& out);         ///< a value bound and never used
 void check_opened(const CheckedRule& checked, Diagnostics& out);         ///< `..` on the right has one source
 void check_output_types(const CheckedRule& checked, Diagnostics& out);  ///< an output keeps its type, where that can be told
 // Of the whole.

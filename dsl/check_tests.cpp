@@ -76,12 +76,12 @@ class TestCheck {
 
   /// `count(op)` counts nodes.
   void function(const Occurrence& o) {
+    for (const Expr& arg : o.expr->args) in_count_.insert(&arg);
     if (o.name != "count" || o.expr->args.size() != 1) {
       out_.push_back(error_at(o.span, "PW0444", "a test knows one function, `count(op)`, which counts nodes"));
       return;
     }
     const Expr& op = o.expr->args.front();
-    in_count_.insert(&op);
     if (op.kind == Expr::Kind::path && set_.context->ops.find(op.text).valid()) return;
     out_.push_back(error_at(op.span, "PW0220", "unknown op " + in_ticks(op.text), did_you_mean(op.text, set_.context->ops.names())));
   }

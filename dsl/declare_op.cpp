@@ -88,9 +88,9 @@ void lower_results(const ast::OpItem& item, Op& op, Diagnostics& out) {
                                did_you_mean(item.result_from[i], names, "`from` says which operand the result aliases")));
       }
     }
-    if (!result.type && item.body.empty())
+    if ((!result.type || result.type->any_shape) && item.body.empty() && !item.imported)
       out.push_back(error_at(result.span.valid() ? result.span : item.name_span, "PW0214",
-                             "a result of " + in_ticks(op.name) + " has neither a type nor a body to infer it from",
+                             "a result of " + in_ticks(op.name) + " has neither a whole type nor a body to infer it from",
                              "write its type, as in `-> y: T[*s]`"));
     if (result.name.empty() && !item.body.empty())
       out.push_back(error_at(result.span.valid() ? result.span : item.name_span, "PW0215",

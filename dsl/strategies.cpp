@@ -117,6 +117,7 @@ class Builder {
       return s;
     }
     if (const Strategy* target = named(name, span)) return with_options(*target, std::move(s));
+    if (entered_.contains(name)) return s;  // a circle, which has been said
     s.kind = Kind::greedy;
     add_rules(s, name, span);
     sort_by_rank(set_, s.rules);

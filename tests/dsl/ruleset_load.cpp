@@ -77,7 +77,7 @@ TEST_CASE("ruleset: names on both sides are outputs, names on the left only are 
 }
 
 TEST_CASE("ruleset: a free operand used as an attribute binds a constant's number", "[dsl]") {
-  auto l = load("rule r { v = mean(x){keepdim = true} y = v + eps => y = rms_norm(x, v){eps} }");
+  auto l = load("rule r { v = mean(x){keepdim = true} y = v + eps => y = rms_norm(x, x){eps} }");
   const pw::Rule& r = rule(l, "r");
   CHECK(r.values[r.value_named("eps")].attribute_variable);
   CHECK_FALSE(r.values[r.value_named("x")].attribute_variable);
