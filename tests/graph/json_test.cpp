@@ -1,0 +1,242 @@
+#include "graph/graph_json.hpp"
+
+#include "base/hash.hpp"
+#include "graph/text.hpp"
+#include "graph/verify.hpp"
+#include "tests/graph/library.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+const std::string kSmall = R"({
+  "format": "piecewise.graph/1",
+  "name": "small",
+  "symbols": {
+    "n": {"min": 1, "max": 8192, "role": "tokens"},
+    "k": {"min": 8, "max": 64, "multiple": 8}
+  },
+  "inputs": [
+    {"name": "x", "type": "bf16[n, 64]", "kind": "input"},
+    {"name": "w", "type": "bf16[64]", "kind": "weight"},
+    {"name": "table", "type": "bf16[k, 64]", "kind": "buffer"}
+  ],
+  "nodes": [
+    {"name": "y", "op": "rms_norm", "operands": ["x", "w"], "attributes": {"eps": 1e-05}, "group": "layers.0", "source": "model.py:88"},
+    {"name": "parts", "op": "split", "operands": ["y"], "attributes": {"sizes": [16, 48]}, "results": [{"name": "a"}, {"name": "b", "type": "bf16[n, 48]"}]},
+    {"name": "c", "op": "reshape", "operands": ["b"], "attributes": {"shape": [{"dim": "3*n"}, 16]}},
+    {"name": "q", "op": "unified_attention", "operands": ["h", "h", "h", null], "attributes": {"layer": "l"}}
+  ],
+  "outputs": ["a", "c", "x"]
+})";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+std::string small() {  // the attention node is only for the tests of absent operands
+  return replaced(kSmall, ",\n    {\"name\": \"q\", \"op\": \"unified_attention\", \"operands\": [\"h\", \"h\", \"h\", null], \"attributes\": {\"layer\": \"l\"}}", "");
+}
+
+Result<Graph> read(const ContextPtr& context, const std::string& text) { return graph_from_json(context, text, "g.json", parse_op); }
+
+struct Bad {
+  std::string from, to, code, place, message;
+};
+
+}  // namespace
+
+TEST_CASE("json: a graph reads, infers what is not stated, and prints the same bytes ever after", "[graph][json]") {
+  ContextPtr context = library();
+  Result<Graph> graph = read(context, small());
+  if (!graph) FAIL(messages(graph.error(), *context));
+  CHECK(graph->name == "small");
+  CHECK(line_of(*graph, "y") == "y: bf16[n, 64] = rms_norm(x, w){eps = 1e-05}");
+  CHECK(line_of(*graph, "b") == "a: bf16[n, 16], b: bf16[n, 48] = split(y){dim = 1, sizes = [16, 48]}");
+  CHECK(line_of(*graph, "c") == "c: bf16[3*n, 16] = reshape(b){shape = [3*n, 16]}");
+  CHECK(graph->node_name(graph->producer(graph->find_value("a"))) == "parts");
+  CHECK(graph->group(graph->first()) == "layers.0");
+  CHECK(graph->source(graph->first()) == "model.py:88");
+  CHECK(graph->input_kind(graph->find_value("table")) == InputKind::buffer);
+  CHECK(graph->facts.tokens() == "n");
+  CHECK(graph->facts.find("k")->multiple == 8);
+  CHECK(graph->outputs().size() == 3);
+  CHECK(verify(*graph).empty());
+
+  std::string once = graph_to_json(*graph);
+  ContextPtr other = library();
+  Result<Graph> again = read(other, once);
+  if (!again) FAIL(messages(again.error(), *other));
+  CHECK(graph_to_json(*again) == once);
+  CHECK(structural_hash(*again) == structural_hash(*graph));
+}
+
+TEST_CASE("json: every kind of attribute comes back as it was", "[graph][json]") {
+  std::string text = R"j({"format": "piecewise.graph/1", "symbols": {"n": {}},
+    "ops": ["op probe(x: T[*s], y: T[*s]?) {a: int, b: float, c: bool, d: str, e: dtype, f: ints, g: floats, h: strs, i: int? = none, j: axis} -> z: T[*s]",
+            {"imported": "aten.strange.default", "effect": true}],
+    "inputs": [{"name": "x", "type": "f32[n, 2]"}],
+    "nodes": [{"name": "z", "op": "probe", "operands": ["x", null], "attributes":
+                {"a": 3, "b": -2.5, "c": true, "d": "q\"\\\n\u00e9", "e": {"dtype": "f8e4m3"}, "f": [1, {"dim": "n"}], "g": [0.5, {"float": "-inf"}], "h": [], "j": -1}},
+              {"name": "u", "op": "aten.strange.default", "operands": ["z"], "attributes": {"p": {"floats": []}, "r": {"strs": []}, "s": [], "t": {"float": "nan"}},
+               "results": [{"name": "u", "type": "i64[n]"}, {"name": "v"}]}],
+    "outputs": ["z", "u"]})j";
+  ContextPtr context = library();
+  Result<Graph> graph = read(context, text);
+  if (!graph) FAIL(messages(graph.error(), *context));
+  CHECK(line_of(*graph, "z") ==
+        "z: f32[n, 2] = probe(x, none){a = 3, b = -2.5, c = true, d = \"q\\\"\\\\\\n\u00e9\", e = f8e4m3, f = [1, n], g = [0.5, -inf], h = [], i = none, j = 1}");
+  CHECK(line_of(*graph, "u") == "u: i64[n], v: ? = aten.strange.default(z){p = [], r = [], s = [], t = nan}");
+  std::string once = graph_to_json(*graph);
+  CHECK(once.find("\"p\": {\"floats\": []}") != std::string::npos);
+  ContextPtr other = library();
+  Result<Graph> again = read(other, once);
+  if (!again) FAIL(messages(again.error(), *other));
+  CHECK(graph_to_json(*again) == once);
+  CHECK(again->op_of(again->producer(again->find_value("u"))).traits.effect);
+}
+
+TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
+  const Bad cases[] = {
+      {"\"op\": \"rms_norm\"", "\"op\": \"rms_nrom\"", "PW0414", "/nodes/0/op", "did you mean `rms_norm`"},
+      {"[\"x\", \"w\"]", "[\"x\"]", "PW0312", "/nodes/0/operands", "takes 2 operands, not 1"},
+      {"[\"x\", \"w\"]", "[\"x\", null]", "PW0305", "/nodes/0/operands", "may not be none"},
+      {"[\"x\", \"w\"]", "[\"x\", \"ww\"]", "PW0410", "/nodes/0/operands/1", "did you mean `w`"},
+      {"[\"x\", \"w\"]", "[\"x\", \"x\"]", "PW0306", "/nodes/0/operands", "operand `w`"},
+      {"[\"x\", \"w\"]", "[\"x\", 3]", "PW0405", "/nodes/0/operands/1", "expected a string"},
+      {"\"b\", \"type\": \"bf16[n, 48]\"", "\"b\", \"type\": \"bf16[n, 49]\"", "PW0416", "/nodes/1/results/1/type", "gives bf16[n, 48]"},
+      {"\"b\", \"type\": \"bf16[n, 48]\"", "\"b\", \"type\": \"bf16[m, 48]\"", "PW0407", "/nodes/1/results/1/type", "unknown symbol `m`"},
+      {"{\"name\": \"a\"}, ", "{\"name\": \"a\"}, {\"name\": \"more\"}, ", "PW0415", "/nodes/1/results", "has 2 results, not 3"},
+      {"{\"name\": \"a\"}", "{\"name\": \"y\"}", "PW0409", "/nodes/1/results/0/name", "already taken by /nodes/0"},
+      {"{\"name\": \"w\", \"type\"", "{\"name\": \"x\", \"type\"", "PW0409", "/inputs/1/name", "already taken by an input"},
+      {"\"operands\": [\"y\"]", "\"operands\": [\"c\"]", "PW0412", "/nodes/1", "parts ← c ← parts"},
+      {"\"operands\": [\"x\", \"w\"]", "\"operands\": [\"x\", \"y\"]", "PW0412", "/nodes/0", "y ← y"},
+      {"[\"a\", \"c\", \"x\"]", "[\"a\", \"cc\"]", "PW0413", "/outputs/1", "did you mean `c`"},
+      {"\"eps\": 1e-05", "\"epsilon\": 1e-05", "PW0307", "/nodes/0/attributes", "no attribute `epsilon`"},
+      {"\"eps\": 1e-05", "\"eps\": \"small\"", "PW0309", "/nodes/0/attributes", "not of kind float"},
+      {"\"eps\": 1e-05", "\"eps\": 1e999", "PW0403", "/nodes/0/attributes/eps", "out of range"},
+      {"\"eps\": 1e-05", "\"eps\": 99999999999999999999", "PW0403", "/nodes/0/attributes/eps", "out of range"},
+      {"\"eps\": 1e-05", "\"eps\": 18446744073709551615", "PW0403", "/nodes/0/attributes/eps", "out of range"},
+      {"\"eps\": 1e-05", "\"eps\": 1e-05, \"eps\": 1", "PW0404", "/nodes/0/attributes/eps", "there twice"},
+      {"\"sizes\": [16, 48]", "\"sizes\": [16, 47]", "PW0310", "/nodes/1/attributes", "add up to 63"},
+      {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*\"}", "PW0407", "/nodes/2/attributes/shape/0/dim", "expected a number or a symbol"},
+      {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*m\"}", "PW0408", "/nodes/2/attributes/shape/0/dim", "not declared"},
+      {"{\"dim\": \"3*n\"}", "{\"dimension\": \"n\"}", "PW0406", "/nodes/2/attributes/shape/0/dimension", "known are dim"},
+      {"bf16[n, 64]", "bf17[n, 64]", "PW0407", "/inputs/0/type", "did you mean `bf16`"},
+      {"bf16[n, 64]", "bf16[n, 64", "PW0407", "/inputs/0/type", "expected `]`"},
+      {"bf16[n, 64]", "bf16[n, 99999999999999]", "PW0407", "/inputs/0/type", "out of range"},
+      {"bf16[n, 64]", "bf16[1099511627776, 1099511627776]", "PW0407", "/inputs/0/type", "more than 2^60 elements"},
+      {"bf16[n, 64]", "bf16[n * n * n * n * 1099511627776 * 1099511627776, 1]", "PW0407", "/inputs/0/type", "does not fit 64 bits"},
+      {"bf16[n, 64]", "bf16[n // 0, 64]", "PW0407", "/inputs/0/type", "divides by zero"},
+      {"\"kind\": \"buffer\"", "\"kind\": \"puffer\"", "PW0405", "/inputs/2/kind", "input, weight or buffer"},
+      {"\"min\": 8, \"max\": 64", "\"min\": 80, \"max\": 64", "PW0408", "/symbols/k", "above the greatest"},
+      {"\"min\": 8", "\"min\": -8", "PW0403", "/symbols/k/min", "from 0 to 2^40"},
+      {"\"min\": 8", "\"min\": \"8\"", "PW0405", "/symbols/k/min", "expected an integer"},
+      {"\"multiple\": 8", "\"multiple\": 0", "PW0403", "/symbols/k/multiple", "from 1"},
+      {"\"multiple\": 8", "\"role\": \"tokens\"", "PW0408", "/symbols/", "second symbol with the role"},
+      {"\"multiple\": 8", "\"role\": \"token\"", "PW0408", "/symbols/k/role", "the only role"},
+      {"\"multiple\": 8", "\"multipel\": 8", "PW0406", "/symbols/k/multipel", "did you mean `multiple`"},
+      {"\"k\": {\"min\"", "\"f32\": {\"min\"", "PW0408", "/symbols/f32", "cannot name a symbol"},
+      {"\"group\":", "\"groop\":", "PW0406", "/nodes/0/groop", "did you mean `group`"},
+      {"\"outputs\"", "\"output\"", "PW0406", "/output", "did you mean `outputs`"},
+      {"\"format\": \"piecewise.graph/1\",", "", "PW0405", "/", "`format` is missing"},
+      {"piecewise.graph/1", "piecewise.graph/7", "PW0405", "/format", "unknown format"},
+      {"\"nodes\": [", "\"nodes\": 3, \"inputs\": [", "PW0405", "/nodes", "expected a list"},
+      {"\"name\": \"y\", ", "", "PW0405", "/nodes/0", "`name` is missing"},
+      {"\"name\": \"small\"", "\"ops\": [\"op (x\"], \"name\": \"small\"", "PW", "/ops/0", ""},
+      {"\"name\": \"small\"", "\"ops\": [\"op mm(a: T[n]) -> y: T[n]\"], \"name\": \"small\"", "PW0203", "/ops/0", "already declared"},
+      {"\"outputs\": [", "\"outputs\": [[", "PW0401", "g.json:", "not JSON"},
+  };
+  for (const Bad& bad : cases) {
+    CAPTURE(bad.from, bad.to);
+    ContextPtr context = library();
+    Result<Graph> graph = read(context, replaced(small(), bad.from, bad.to));
+    REQUIRE_FALSE(graph);
+    bool found = false;
+    for (const Diagnostic& d : graph.error())
+      found = found || (d.code.starts_with(bad.code) && d.place.find(bad.place) != std::string::npos && (d.message + " " + d.help).find(bad.message) != std::string::npos);
+    if (!found) FAIL(messages(graph.error(), *context));
+    SUCCEED();
+  }
+}
+
+TEST_CASE("json: a value used above its definition is not taken for a cycle", "[graph][json]") {
+  ContextPtr context = library();
+  std::string text = R"({"format": "piecewise.graph/1", "inputs": [{"name": "x", "type": "f32[4]"}],
+    "nodes": [{"name": "a", "op": "relu", "operands": ["b"]}, {"name": "b", "op": "relu", "operands": ["x"]}], "outputs": ["a"]})";
+  Result<Graph> graph = read(context, text);
+  REQUIRE_FALSE(graph);
+  REQUIRE(graph.error().size() == 1);
+  CHECK(graph.error()[0].code == "PW0411");
+  CHECK(graph.error()[0].place == "g.json at /nodes/0/operands/0");
+}
+
+TEST_CASE("json: texts that end early, and deep ones, have a place", "[graph][json]") {
+  ContextPtr context = library();
+  std::string whole = small();
+  for (std::size_t size = 0; size < whole.size(); size += 7) {
+    Result<Graph> graph = read(context, whole.substr(0, size));
+    REQUIRE_FALSE(graph);
+    CHECK(graph.error()[0].place.starts_with("g.json"));
+  }
+  for (const std::string& open : {std::string(200000, '['), "{\"nodes\": [{\"attributes\": " + std::string(200000, '[')}) {
+    Result<Graph> graph = read(context, open);
+    REQUIRE_FALSE(graph);
+    CHECK((graph.error()[0].code == "PW0402" || graph.error()[0].code == "PW0405"));
+  }
+  std::string deep;
+  for (int i = 0; i < 1000; ++i) deep += "{\"a\":";
+  Result<Graph> graph = read(context, deep);
+  REQUIRE_FALSE(graph);
+  CHECK(graph.error()[0].message == "nested deeper than 64");
+}
+
+TEST_CASE("json: mutated texts give a graph or a diagnostic, never more", "[graph][json][fuzz]") {
+  const std::uint64_t seed = 20240611;
+  INFO("seed " << seed);
+  Random random(seed);
+  ContextPtr context = library();
+  const std::string base = small();
+  const std::string pieces[] = {"[", "]", "{", "}", "\"", ",", ":", "null", "-1", "1e308", "\\u0000", "\xff", "n", "*", "//", "(", "dim", "true", "9999999999999"};
+  int good = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::string text = base;
+    for (std::uint64_t k = 0, n = 1 + random.below(4); k < n; ++k) {
+      std::size_t at = random.below(text.size());
+      switch (random.below(4)) {
+        case 0: text[at] = static_cast<char>(random.below(256)); break;
+        case 1: text.erase(at, random.below(12)); break;
+        case 2: text.insert(at, pieces[random.below(std::size(pieces))]); break;
+        default: text.insert(at, text.substr(random.below(text.size()), random.below(40))); break;
+      }
+      if (text.empty()) text = " ";
+    }
+    Result<Graph> graph = read(context, text);
+    if (graph) {
+      ++good;
+      CHECK(verify(*graph).empty());
+    } else {
+      CHECK_FALSE(graph.error().empty());
+      CHECK_FALSE(graph.error()[0].place.empty());
+    }
+  }
+  CHECK(good > 0);
+}
+
+TEST_CASE("json: a regular graph of many nodes reads in a moment", "[graph][json]") {
+  ContextPtr context = library();
+  std::string text = R"({"format": "piecewise.graph/1", "symbols": {"n": {"role": "tokens"}}, "inputs": [{"name": "v0", "type": "bf16[n, 64]"}], "nodes": [)";
+  constexpr int kNodes = 50000;
+  for (int i = 1; i <= kNodes; ++i)
+    text += (i > 1 ? ",\n" : "\n") + std::string("{\"name\": \"v") + std::to_string(i) + "\", \"op\": \"" + (i % 2 ? "relu" : "silu") + "\", \"operands\": [\"v" + std::to_string(i - 1) + "\"]}";
+  text += "], \"outputs\": [\"v" + std::to_string(kNodes) + "\"]}";
+  Result<Graph> graph = read(context, text);
+  if (!graph) FAIL(messages(graph.error(), *context));
+  CHECK(graph->node_count() == kNodes);
+  std::string once = graph_to_json(*graph);
+  Result<Graph> again = read(context, once);
+  REQUIRE(again);
+  CHECK(graph_to_json(*again) == once);
+}
