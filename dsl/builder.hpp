@@ -220,7 +220,6 @@ class Builder {
   Named pop_name();
   Named pop_path();
   static void check_depth(Span at, unsigned depth);
-  void check_kind(const Token& t) const;
   void fold_prefix(Tok kind);
   bool negate_literal(Expr& e) const;
   void fold_in(Expr::Kind kind, std::size_t operands);

@@ -3,27 +3,11 @@
 #include "dsl/builder_take.hpp"
 
 namespace pw {
-namespace {
-
-const std::vector<std::string> kAttributeKinds = {"int", "float", "bool", "str", "dtype", "axis", "ints", "dims", "floats", "strs"};
-
-}  // namespace
-
-void Builder::check_kind(const Token& t) const {
-  const std::string kind = word(t);
-  for (const std::string& known : kAttributeKinds)
-    if (kind == known) return;
-  const std::string near = nearest(kind, kAttributeKinds);
-  refuse(span(t), "PW0111", "unknown kind `" + kind + "`",
-         near.empty() ? "kinds are int, float, bool, str, dtype, axis, ints, dims, floats, strs" : "did you mean `" + near + "`?");
-}
-
 // ---- use, param, extern
 
 void Builder::end_use() { items.emplace_back(ast::Use{since(close()), unescape(text(last()))}); }
 
 void Builder::param_kind() {
-  check_kind(last());
   param_ = {};
   param_.kind = word(last());
 }
@@ -86,7 +70,6 @@ void Builder::attribute_name() {
   op_.attributes.push_back(std::move(a));
 }
 void Builder::attribute_kind() {
-  check_kind(last());
   op_.attributes.back().kind = word(last());
 }
 void Builder::attribute_nullable() { op_.attributes.back().nullable = true; }

@@ -203,7 +203,7 @@ void Builder::open_expect() {
   because_text_.clear();
 }
 ast::Expectation& Builder::expectation(ast::Expectation::Kind kind) {
-  ast::Expectation e{};
+  ast::Expectation e;
   e.kind = kind;
   test_.expectations.push_back(std::move(e));
   return test_.expectations.back();

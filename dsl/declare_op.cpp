@@ -226,6 +226,7 @@ std::optional<Op> lower_op(Context& context, const ast::OpItem& item, Diagnostic
   op.span = item.name_span;
   op.operands = item.operands;
   op.body = item.body;
+  op.imported = item.imported;
   if (dtype_named(op.name))
     out.push_back(error_at(item.name_span, "PW0218", in_ticks(op.name) + " is a dtype, so no op can be called that"));
   UniqueNames names(out);
@@ -243,9 +244,10 @@ std::optional<Op> lower_op(Context& context, const ast::OpItem& item, Diagnostic
   return op;
 }
 
-OpId declare_op(Context& context, const ast::OpItem& item, Diagnostics& out) {
+OpId declare_op(Context& context, const ast::OpItem& item, Diagnostics& out, bool local) {
   auto op = lower_op(context, item, out);
   if (!op) return {};
+  op->local = local;
   const OpId known = context.ops.find(op->name);
   if (known.valid() && context.ops[known].has_body() && op->has_body() && !same_text(context.ops[known].body, op->body)) {
     Diagnostic d = error_at(item.name_span, "PW0204", "op " + in_ticks(op->name) + " is already declared with another body",

@@ -11,8 +11,8 @@ namespace pw {
 /// The Op a declaration means; nothing, and diagnostics, when it is malformed. Bodies are not looked into: ops may refer to
 /// each other in any order.
 std::optional<Op> lower_op(Context& context, const ast::OpItem& item, Diagnostics& out);
-/// Declares it. An op of the same name must agree in signature and in its body.
-OpId declare_op(Context& context, const ast::OpItem& item, Diagnostics& out);
+/// Declares it. An op of the same name must agree in signature and in its body. `local`: by a graph's own text.
+OpId declare_op(Context& context, const ast::OpItem& item, Diagnostics& out, bool local = false);
 /// A literal as an attribute of that kind; nothing, and a diagnostic, when it is none.
 std::optional<Attribute> literal_attribute(const Expr& expr, AttributeKind kind, bool nullable, Dims& dims,
                                            Diagnostics& out);

@@ -90,7 +90,8 @@ bool peek_call(const Token* p) {
 bool peek_row(const Token* p) { return is_word(p[0].kind) && p[1].kind == Tok::colon; }
 bool peek_modified(const Token* p) { return p[0].kind == Tok::mut && is_name(p[1].kind); }
 bool peek_named_result(const Token* p) { return is_name(p[0].kind) && (p[1].kind == Tok::colon || p[1].kind == Tok::ellipsis); }
-bool peek_trait(const Token* p) { return p->kind >= Tok::commutative && p->kind <= Tok::rowwise && !peek_binder(p) && !peek_call(p); }
+/// Any word, so that a misspelt trait is the checker's to name; but not the start of what may follow an op.
+bool peek_trait(const Token* p) { return is_name(p->kind) && p->kind != Tok::from && !starts_item(p) && !peek_binder(p) && !peek_call(p); }
 bool peek_recursive(const Token* p) { return p[0].kind == Tok::rec && is_name(p[1].kind); }
 bool peek_symbol(const Token* p) { return p[0].kind == Tok::symbol && is_name(p[1].kind); }
 bool peek_op(const Token* p) { return p[0].kind == Tok::op && is_name(p[1].kind); }
@@ -183,8 +184,7 @@ const auto op_decl_def =
     t(Tok::op)[act<&B::open>] > path[act<&B::op_name>] > t(Tok::lparen) > (t(Tok::ellipsis)[act<&B::op_imported>] | list_of(operand)) >
     t(Tok::rparen) > -(t(Tok::lbrace) > list_of(attr_decl) > t(Tok::rbrace)) >
     -(t(Tok::arrow) > (t(Tok::lparen) > list_of(result) > t(Tok::rparen) | result)) >
-    *(Peek(peek_trait) >> (t(Tok::commutative) | t(Tok::associative) | t(Tok::view) | t(Tok::collective) | t(Tok::effect) |
-                           t(Tok::splitting) | t(Tok::rowwise))[act<&B::trait>]) >
+    *(Peek(peek_trait) >> name[act<&B::trait>]) >
     -stmts > x3::eps[act<&B::end_op>];
 
 // ---- rules, patterns, tables, small items

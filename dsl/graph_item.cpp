@@ -18,7 +18,7 @@ class GraphBuilder {
       : context_(context), item_(item), graph_(context, item.name.empty() ? "graph" : item.name) {}
 
   Result<Graph> run() {
-    for (const ast::OpItem& op : item_.ops) declare_op(*context_, op, out_);
+    for (const ast::OpItem& op : item_.ops) declare_op(*context_, op, out_, true);
     symbols();
     for (const ast::GraphItem::Input& input : item_.inputs) add(input);
     for (const ast::GraphItem::Node& node : item_.nodes) add(node);

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-
-#include "graph/build.hpp"
+#include <charconv>
 
 namespace pw {
 namespace {
@@ -78,64 +76,90 @@ int level_of(const Expr& e) {
   return kPrimary;
 }
 
-std::string at_level(const Expr& e, int least);
-std::string argument(const Expr& e) {
-  std::string out = at_level(e, kOr);
-  if (!e.type.empty()) out += ": " + print(e.type[0]);
-  return out;
-}
+/// Prints trees; with sources, real numbers keep the spelling they were written with.
+class Printer {
+ public:
+  explicit Printer(const SourceMap* sources = nullptr) : sources_(sources) {}
 
-std::string settings(const Expr& e) {
-  if (!e.braces && e.attributes.empty() && !e.open) return "";
-  std::string out = joined(e.attributes, [](const AttributeArg& a) {
-    const std::string name = print_word(a.name);
-    return a.value.empty() ? name : name + " = " + print(a.value[0]);
-  });
-  if (e.open) out += out.empty() ? ".." : ", ..";
-  return "{" + out + "}";
-}
-
-std::string binary(const Expr& e) {
-  const int level = level_of(e.text);
-  const int left = level == kCompare ? kSum : level;
-  return at_level(e.args.at(0), left) + " " + e.text + " " + at_level(e.args.at(1), level + 1);
-}
-std::string membership(const Expr& e) {
-  const std::string left = at_level(e.args.at(0), kSum) + " in ";
-  if (e.kind == Expr::Kind::in_set) {
-    const std::vector<Expr> set(e.args.begin() + 1, e.args.end());
-    return left + "{" + joined(set, [](const Expr& x) { return print(x); }) + "}";
+  [[nodiscard]] std::string at_level(const Expr& e, int least) const {
+    return level_of(e) < least ? "(" + bare(e) + ")" : bare(e);
   }
-  return left + at_level(e.args.at(1), kSum) + (e.args.size() > 2 ? ".." + at_level(e.args[2], kSum) : "");
-}
-
-std::string bare(const Expr& e) {
-  switch (e.kind) {
-    case Expr::Kind::integer: return std::to_string(e.integer);
-    case Expr::Kind::real: return print_real(e.real);
-    case Expr::Kind::string: return quote(e.text);
-    case Expr::Kind::boolean: return e.integer != 0 ? "true" : "false";
-    case Expr::Kind::none: return "none";
-    case Expr::Kind::path: return print_path(e.text) + (e.optional ? "?" : "");
-    case Expr::Kind::list: return "[" + joined(e.args, argument) + "]";
-    case Expr::Kind::call: return print_path(e.text) + (e.optional ? "?(" : "(") + joined(e.args, argument) + ")" + settings(e);
-    case Expr::Kind::negate: return "-" + at_level(e.args.at(0), kUnary);
-    case Expr::Kind::not_: return "not " + at_level(e.args.at(0), kNot);
-    case Expr::Kind::binary: return binary(e);
-    case Expr::Kind::in_set:
-    case Expr::Kind::in_range: return membership(e);
-    case Expr::Kind::index: return at_level(e.args.at(0), kIndex) + "[" + print(e.args.at(1)) + "]";
-    case Expr::Kind::spread: return at_level(e.args.at(0), kIndex) + "...";
-    case Expr::Kind::star: return "*" + (e.text.empty() ? "" : print_name(e.text));
-    case Expr::Kind::fuse: return "fuse";
+  [[nodiscard]] std::string expression(const Expr& e) const { return at_level(e, kOr); }
+  [[nodiscard]] std::string type(const TypeExpr& type) const {
+    std::string out = type.dtype.empty() ? "" : expression(type.dtype[0]);
+    if (!type.any_shape) out += "[" + arguments(type.dims) + "]";
+    return out;
   }
-  return "";
-}
-std::string at_level(const Expr& e, int least) { return level_of(e) < least ? "(" + bare(e) + ")" : bare(e); }
+  [[nodiscard]] std::string statement(const Statement& s) const {
+    if (s.binders.empty()) return expression(s.value);
+    return (s.many ? "many " : "") + joined(s.binders, [&](const Binder& b) { return binder(b); }) + " = " + expression(s.value);
+  }
 
-std::string print_binder(const Binder& b) {
-  return print_name(b.name) + (b.spread ? "..." : "") + (b.type.empty() ? "" : ": " + print(b.type[0]));
-}
+ private:
+  [[nodiscard]] std::string arguments(const std::vector<Expr>& list) const {
+    return joined(list, [&](const Expr& e) { return e.type.empty() ? expression(e) : expression(e) + ": " + type(e.type[0]); });
+  }
+  [[nodiscard]] std::string binder(const Binder& b) const {
+    return print_name(b.name) + (b.spread ? "..." : "") + (b.type.empty() ? "" : ": " + type(b.type[0]));
+  }
+
+  [[nodiscard]] std::string settings(const Expr& e) const {
+    if (!e.braces && e.attributes.empty() && !e.open) return "";
+    std::string out = joined(e.attributes, [&](const AttributeArg& a) {
+      const std::string name = print_word(a.name);
+      return a.value.empty() ? name : name + " = " + expression(a.value[0]);
+    });
+    if (e.open) out += out.empty() ? ".." : ", ..";
+    return "{" + out + "}";
+  }
+
+  [[nodiscard]] std::string binary(const Expr& e) const {
+    const int level = level_of(e.text);
+    const int left = level == kCompare ? kSum : level;
+    return at_level(e.args.at(0), left) + " " + e.text + " " + at_level(e.args.at(1), level + 1);
+  }
+  [[nodiscard]] std::string membership(const Expr& e) const {
+    const std::string left = at_level(e.args.at(0), kSum) + " in ";
+    if (e.kind == Expr::Kind::in_set) return left + "{" + arguments({e.args.begin() + 1, e.args.end()}) + "}";
+    return left + at_level(e.args.at(1), kSum) + (e.args.size() > 2 ? ".." + at_level(e.args[2], kSum) : "");
+  }
+
+  [[nodiscard]] std::string real(const Expr& e) const {
+    const std::string_view written = sources_ && e.span.valid() ? sources_->text(e.span) : std::string_view();
+    double value = 0;
+    const auto [end, code] = std::from_chars(written.data(), written.data() + written.size(), value);
+    const bool faithful = code == std::errc() && end == written.data() + written.size() && value == e.real && is_real(written);
+    return faithful ? std::string(written) : print_real(e.real);
+  }
+  static bool is_real(std::string_view text) {
+    return text.find_first_not_of("-+.eE0123456789") == std::string_view::npos && text.find_first_of(".eE") != std::string_view::npos;
+  }
+
+  [[nodiscard]] std::string bare(const Expr& e) const {
+    switch (e.kind) {
+      case Expr::Kind::integer: return std::to_string(e.integer);
+      case Expr::Kind::real: return real(e);
+      case Expr::Kind::string: return quote(e.text);
+      case Expr::Kind::boolean: return e.integer != 0 ? "true" : "false";
+      case Expr::Kind::none: return "none";
+      case Expr::Kind::path: return print_path(e.text) + (e.optional ? "?" : "");
+      case Expr::Kind::list: return "[" + arguments(e.args) + "]";
+      case Expr::Kind::call: return print_path(e.text) + (e.optional ? "?(" : "(") + arguments(e.args) + ")" + settings(e);
+      case Expr::Kind::negate: return "-" + at_level(e.args.at(0), kUnary);
+      case Expr::Kind::not_: return "not " + at_level(e.args.at(0), kNot);
+      case Expr::Kind::binary: return binary(e);
+      case Expr::Kind::in_set:
+      case Expr::Kind::in_range: return membership(e);
+      case Expr::Kind::index: return at_level(e.args.at(0), kIndex) + "[" + expression(e.args.at(1)) + "]";
+      case Expr::Kind::spread: return at_level(e.args.at(0), kIndex) + "...";
+      case Expr::Kind::star: return "*" + (e.text.empty() ? "" : print_name(e.text));
+      case Expr::Kind::fuse: return "fuse";
+    }
+    return "";
+  }
+
+  const SourceMap* sources_;
+};
 
 // ---- op declarations
 
@@ -182,18 +206,9 @@ std::string print_path(std::string_view path) {
   return plain ? std::string(path) : backquoted(path);
 }
 
-std::string print(const Expr& expr) { return at_level(expr, kOr); }
-
-std::string print(const TypeExpr& type) {
-  std::string out = type.dtype.empty() ? "" : print(type.dtype[0]);
-  if (!type.any_shape) out += "[" + joined(type.dims, argument) + "]";
-  return out;
-}
-
-std::string print(const Statement& s) {
-  if (s.binders.empty()) return print(s.value);
-  return (s.many ? "many " : "") + joined(s.binders, print_binder) + " = " + print(s.value);
-}
+std::string print(const Expr& expr, const SourceMap* sources) { return Printer(sources).expression(expr); }
+std::string print(const TypeExpr& type, const SourceMap* sources) { return Printer(sources).type(type); }
+std::string print(const Statement& statement, const SourceMap* sources) { return Printer(sources).statement(statement); }
 
 std::string print_signature(const Op& op, const Attributes& attributes) {
   const std::string head = "op " + print_path(op.name);

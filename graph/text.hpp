@@ -12,9 +12,10 @@ namespace pw {
 std::string print_pwg(const Graph& graph);
 /// `y, r = fused(x, w){eps = 1e-06}` of one node.
 std::string print_node(const Graph& graph, NodeId node);
-std::string print(const Expr& expr);
-std::string print(const TypeExpr& type);
-std::string print(const Statement& statement);
+/// With sources, real numbers are spelt as they were written: 1e-6, not 1e-06.
+std::string print(const Expr& expr, const SourceMap* sources = nullptr);
+std::string print(const TypeExpr& type, const SourceMap* sources = nullptr);
+std::string print(const Statement& statement, const SourceMap* sources = nullptr);
 /// `op name(x: T[*b, d]) {eps: float = 1e-06} -> y: T[*b, d] traits`, without the body.
 std::string print_signature(const Op& op, const Attributes& attributes);
 
