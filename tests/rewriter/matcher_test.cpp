@@ -151,7 +151,7 @@ TEST_CASE("matcher: none, an optional operand, and a plain name", "[rewriter]") 
   World world(R"(
 op blend(x: T[*s], y: T[*s]?) -> z: T[*s]
 rule without { z = blend(x, none)  => z = relu(x) }
-rule either { z = blend(x, y?)  => z = blend(y?, x) }
+rule either { z = blend(x, y?)  => z = blend(relu(x), y?) }
 rule with { z = blend(x, y)  => z = add(x, y) }
 )");
   Graph absent = world.graph("in x: f32[n]  z = blend(x, none)  out z");
@@ -169,10 +169,16 @@ rule with { z = blend(x, y)  => z = add(x, y) }
 TEST_CASE("matcher: numbers match constants, names capture them", "[rewriter]") {
   World world(R"(
 rule square { y = pow(x, 2)  => y = mul(x, x) }
-rule shifted { y = rsqrt(add(mean(x){dim = -1, keepdim = true}, eps))  z = rms_norm(y, w){eps}  => z = rms_norm(y2, w){eps}  y2 = rsqrt(x) }
+rule shifted { y = rsqrt(add(m, eps))  z = rms_norm(y, w){eps}  => z = rms_norm(m, w){eps} }
 )");
   Graph g = world.graph("in x: f32[n]  y = pow(x, 2.0)  z = pow(x, 3.0)  v = pow(x, x)  out y, z, v");
   CHECK(world.matches(g, "square").size() == 1);
+  Graph equal = world.graph("in m: f32[n, 64], w: f32[64]  y = rsqrt(m + 1e-5)  z = rms_norm(y, w){eps = 1e-5}  out z");
+  std::vector<Match> found = world.matches(equal, "shifted");
+  REQUIRE(found.size() == 1);
+  CHECK(std::get<double>(std::get<Attribute>(found[0].env.at("eps"))) == 1e-5);
+  Graph other = world.graph("in m: f32[n, 64], w: f32[64]  y = rsqrt(m + 1e-6)  z = rms_norm(y, w){eps = 1e-5}  out z");
+  CHECK(world.reason(other, "shifted").code == "N07");
 }
 
 TEST_CASE("matcher: attribute expressions wait for their variables", "[rewriter]") {
