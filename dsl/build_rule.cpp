@@ -222,9 +222,10 @@ class RuleBuilder {
     return id;
   }
 
+  /// `assume` is held to what `where` is: it must be proved. There are no ranges yet whose condition it could become.
   void copy_guards(const ast::Rule& ast) {
     for (const ast::Clause& clause : ast.body.clauses) {
-      if (clause.kind != ast::Clause::Kind::where) continue;
+      if (clause.kind != ast::Clause::Kind::where && clause.kind != ast::Clause::Kind::assume) continue;
       for (const Expr& guard : clause.guards) rule_.where.push_back(guard);
     }
   }

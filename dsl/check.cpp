@@ -8,6 +8,7 @@
 #include "dsl/declare_op.hpp"
 #include "dsl/families.hpp"
 #include "dsl/params.hpp"
+#include "dsl/patterns.hpp"
 #include "dsl/split_items.hpp"
 #include "dsl/strategies.hpp"
 #include "dsl/suggest.hpp"
@@ -36,12 +37,13 @@ void declare_ops(Context& context, const Program& program, Diagnostics& out) {
 /// Builds and checks all variants of one rule, and puts those that are sound into the set.
 class RuleStage {
  public:
-  RuleStage(const Program& program, RuleSet& set, Diagnostics& out) : program_(program), set_(set), out_(out) {
+  RuleStage(const Program& program, RuleSet& set, bool patterns_sound, Diagnostics& out)
+      : program_(program), set_(set), patterns_sound_(patterns_sound), out_(out) {
     for (const auto& [name, param] : program.params) outer_.params.insert(name);
   }
 
   void run(const RuleDecl& decl) {
-    if (!is_supported(*decl.rule) || calls_pattern(*decl.rule)) return;
+    if (!is_supported(*decl.rule) || (!patterns_sound_ && calls_pattern(*decl.rule))) return;
     const ast::Table* table = nullptr;
     if (!decl.rule->table.empty()) {
       table = find_table(*decl.rule);
@@ -51,7 +53,9 @@ class RuleStage {
     const std::size_t before = out_.size();
     std::vector<Variant> variants = expand_family(*set_.context, *decl.rule, table, out_);
     if (out_.size() != before) return;
-    for (Variant& variant : variants) build(decl, variant);
+    for (Variant& variant : variants) {
+      for (ast::Rule& rule : expand_choices(*set_.context, program_, variant.rule, out_)) build(decl, rule, variant.constants);
+    }
   }
 
  private:
@@ -71,31 +75,32 @@ class RuleStage {
     return nullptr;
   }
 
-  void build(const RuleDecl& decl, Variant& variant) {
+  void build(const RuleDecl& decl, const ast::Rule& text, const Env& constants) {
     Diagnostics found;
-    const RuleNames names = collect_names(*set_.context, variant.rule, outer_, found);
-    CheckedRule checked{set_.context, *set_.context, program_, variant.rule, names, outer_};
+    const RuleNames names = collect_names(*set_.context, text, outer_, found);
+    CheckedRule checked{set_.context, *set_.context, program_, text, names, outer_};
     for (RuleCheck check : kTextChecks) check(checked, found);
-    std::optional<Rule> rule = build_rule(*set_.context, variant.rule, names, found);
+    std::optional<Rule> rule = build_rule(*set_.context, text, names, found);
     checked.rule = rule ? &*rule : nullptr;
     for (RuleCheck check : kRuleChecks) {
       if (checked.rule != nullptr && !has_errors(found)) check(checked, found);
     }
     const bool sound = rule && !has_errors(found);
     append(out_, std::move(found));
-    if (sound) add(decl, variant, std::move(*rule));
+    if (sound) add(decl, constants, std::move(*rule));
   }
 
-  void add(const RuleDecl& decl, Variant& variant, Rule rule) {
+  void add(const RuleDecl& decl, const Env& constants, Rule rule) {
     rule.base_name = decl.rule->name;
     rule.group = decl.group;
-    rule.name = decl.group.empty() ? variant.rule.name : decl.group + "." + variant.rule.name;
-    rule.constants = std::move(variant.constants);
+    rule.name = decl.group.empty() ? rule.name : decl.group + "." + rule.name;
+    rule.constants = constants;
     set_.rules.push_back(std::move(rule));
   }
 
   const Program& program_;
   RuleSet& set_;
+  bool patterns_sound_;
   Diagnostics& out_;
   OuterNames outer_;
 };
@@ -131,7 +136,8 @@ Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> fi
   for (const auto& [name, table] : program.tables) check_table(*context, *table, out);
   build_params(program, set, out);
   check_supported(program, out);
-  RuleStage rules(program, set, out);
+  const bool patterns_sound = check_patterns(*context, program, out);
+  RuleStage rules(program, set, patterns_sound, out);
   for (const RuleDecl& decl : program.rules) rules.run(decl);
   assign_ranks(set);
   check_over(program, set, out);

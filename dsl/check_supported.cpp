@@ -10,8 +10,6 @@ Diagnostic refuse(Span span, std::string_view code, std::string_view what, std::
 }
 
 void refuse_in_operand(const Expr& expr, Diagnostics& out) {
-  if (expr.kind == Expr::Kind::call && expr.optional)
-    out.push_back(refuse(expr.span, "PW0351", "an optional node, `" + expr.text + "?(…)`,", "write one rule with the node and one without"));
   if (expr.kind == Expr::Kind::spread)
     out.push_back(refuse(expr.span, "PW0352", "a spread, `xs...`, in a rule", "write the operands one by one"));
   if (expr.kind == Expr::Kind::fuse)
@@ -28,8 +26,6 @@ void refuse_in_statement(const Statement& s, Diagnostics& out) {
 }
 
 void refuse_in_clause(const ast::Clause& clause, Diagnostics& out) {
-  if (clause.kind == ast::Clause::Kind::assume)
-    out.push_back(refuse(clause.span, "PW0355", "`assume`", "write `where`, which applies the rule only where it is proved"));
   if (clause.kind == ast::Clause::Kind::unless)
     out.push_back(refuse(clause.span, "PW0356", "`unless`", "let a rule that matches the larger pattern stand `over` this one"));
   if (clause.kind != ast::Clause::Kind::given) return;
@@ -41,6 +37,14 @@ void refuse_in_rule(const ast::Rule& rule, Diagnostics& out) {
   for (const ast::Clause& clause : rule.body.clauses) refuse_in_clause(clause, out);
   for (const Statement& s : rule.body.statements) refuse_in_statement(s, out);
   for (const Statement& s : rule.replacement) refuse_in_statement(s, out);
+}
+
+void refuse_in_pattern(const ast::Body& body, Diagnostics& out) {
+  for (const ast::Clause& clause : body.clauses) {
+    if (clause.kind == ast::Clause::Kind::given) out.push_back(refuse(clause.span, "PW0358", "`given` in a pattern", "write the statement in each rule that uses the pattern"));
+    refuse_in_clause(clause, out);
+  }
+  for (const Statement& s : body.statements) refuse_in_statement(s, out);
 }
 
 void refuse_in_strategy(const ast::Strategy& s, Diagnostics& out) {
@@ -63,8 +67,10 @@ bool is_supported(const ast::Rule& rule) {
 
 void check_supported(const Program& program, Diagnostics& out) {
   for (const RuleDecl& r : program.rules) refuse_in_rule(*r.rule, out);
-  for (const auto& [name, item] : program.patterns)
-    out.push_back(refuse(item->name_span, "PW0358", "`pattern`", "write its statements in each rule that uses it"));
+  for (const auto& [name, item] : program.patterns) {
+    if (item->recursive) out.push_back(refuse(item->name_span, "PW0351", "`pattern rec`", "write one alternative for each depth"));
+    for (const ast::Body& body : item->alternatives) refuse_in_pattern(body, out);
+  }
   for (const auto& [name, item] : program.externs)
     out.push_back(refuse(item->span, "PW0359", "`extern`", "write the condition in `where`, over params"));
   for (const ast::Pass* pass : program.passes) refuse_in_strategy(pass->strategy, out);
