@@ -90,6 +90,15 @@ IndexId Indices::add(IndexId a, IndexId b) {
   return make(Kind::add, a, b, {plus(p.low, q.low, kMin), plus(p.high, q.high, kMax)});
 }
 
+IndexId Indices::sub(IndexId a, IndexId b) {
+  const Index& y = nodes_[b];
+  if (y.kind == Kind::constant && y.constant != kMin) return add(a, constant(-y.constant));
+  if (a == b) return constant(0);
+  const Interval p = intervals_[a], q = intervals_[b];
+  const std::int64_t high = q.low == kMin ? kMax : plus(p.high, -q.low, kMax);
+  return make(Kind::sub, a, b, {q.high == kMax || p.low == kMin ? kMin : plus(p.low, -q.high, kMin), high});
+}
+
 IndexId Indices::mul(IndexId a, IndexId b) {
   const Index x = nodes_[a], y = nodes_[b];
   if (x.kind == Kind::constant && y.kind != Kind::constant) return mul(b, a);
@@ -149,6 +158,13 @@ void Indices::print(IndexId id, bool factor, std::string& out) const {
     case Kind::param: out += node.constant == 0 ? "rows" : "d" + std::to_string(node.constant); return;
     case Kind::slot: out += "v" + std::to_string(node.constant); return;
     case Kind::add: return infix(" + ", factor, false);
+    case Kind::sub:  // the right side in parentheses where it is a sum
+      if (factor) out += '(';
+      print(node.a, false, out);
+      out += " - ";
+      print(node.b, true, out);
+      if (factor) out += ')';
+      return;
     case Kind::mul: return infix(" * ", factor, true);
     case Kind::div: return infix(" / ", factor, true);
     case Kind::mod: return infix(" % ", factor, true);

@@ -20,7 +20,7 @@ using ParamId = Id<struct ParamTag>;
 
 struct Index {
   /// `slot` is an integer read from memory; `clamp` is `a` brought into [0, b).
-  enum class Kind : std::uint8_t { constant, variable, param, slot, add, mul, div, mod, clamp };
+  enum class Kind : std::uint8_t { constant, variable, param, slot, add, sub, mul, div, mod, clamp };
   Kind kind = Kind::constant;
   std::int64_t constant = 0;  ///< or the id of the variable, parameter or slot
   IndexId a, b;
@@ -43,7 +43,7 @@ class Indices {
   IndexId slot(SlotId slot, const std::vector<VarId>& vars);
 
   IndexId add(IndexId a, IndexId b);
-  IndexId subtract(IndexId a, std::int64_t b) { return add(a, constant(-b)); }
+  IndexId sub(IndexId a, IndexId b);
   IndexId mul(IndexId a, IndexId b);
   IndexId div(IndexId a, IndexId b);
   IndexId mod(IndexId a, IndexId b);

@@ -54,10 +54,8 @@ SlotId Lowering::concatenated(NodeId node, std::size_t axis, std::size_t operand
   bool last = true;
   for (std::size_t i = operand + 1; i < graph_.operand_count(node); ++i) last = last && context_.dims.value(shape(graph_.operand(node, i))[axis]) == 0;
   if (last || program_.indices.within(at[axis], extent(size))) return element(x, at);
-  const auto length = context_.dims.value(size);
-  if (!length) refuse("cat inside a row joins parts whose sizes are not known before the run");
   Position rest = at;
-  rest[axis] = program_.indices.subtract(at[axis], *length);
+  rest[axis] = program_.indices.sub(at[axis], extent(size));
   if (program_.indices.interval(rest[axis]).low >= 0) return concatenated(node, axis, operand + 1, rest);
 
   Statement statement;

@@ -1,4 +1,4 @@
-// Exports lower, lower_node and argument_operands. Here: the domain of rows, the scopes, and the loops over results.
+// Exports lower, lower_node, isolate and argument_operands. Here: the domain of rows, the scopes, and the loops over results.
 #include "backends/rowprogram/lowering.hpp"
 
 #include <algorithm>
@@ -191,7 +191,7 @@ std::vector<std::size_t> argument_operands(const Graph& graph, NodeId node) {
   return operands;
 }
 
-tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node) {
+Graph isolate(const Graph& graph, NodeId node) {
   Graph alone(graph.context_ptr(), graph.op_of(node).name);
   alone.facts = graph.facts;
   NodeSpec spec;
@@ -215,6 +215,11 @@ tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node) {
   for (std::size_t i = 0; i < graph.result_count(node); ++i) spec.results.push_back({graph.type(graph.result(node, i)), fmt::format("y{}", i)});
   const NodeId copy = alone.add_node(spec);
   for (std::size_t i = 0; i < graph.result_count(node); ++i) alone.add_output(alone.result(copy, i));
+  return alone;
+}
+
+tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node) {
+  Graph alone = isolate(graph, node);
   if (auto inlined = inline_bodies(alone); !inlined) {
     return tl::unexpected<Opaque>(Opaque{"its body does not apply: " + inlined.error().front().message});
   }

@@ -80,6 +80,8 @@ tl::expected<RowProgram, Opaque> lower(const Graph& meaning);
 /// The row program of one node, its body inlined. Operands made by `constant` become literals and are not arguments;
 /// absent operands are not arguments.
 tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node);
+/// A graph of that node alone: an input per argument, constant operands beside it, an output per result. Not inlined.
+Graph isolate(const Graph& graph, NodeId node);
 /// The operand indices of `node` that are arguments of its row program, in order.
 [[nodiscard]] std::vector<std::size_t> argument_operands(const Graph& graph, NodeId node);
 

@@ -1,0 +1,213 @@
+// Whole graphs: split, compiled, written; the sources of a real model's layer run on the host against the interpreter.
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "backends/cuda/compile.hpp"
+#include "base/file.hpp"
+#include "dsl/dsl.hpp"
+#include "graph/build.hpp"
+#include "graph/generate.hpp"
+#include "graph/import/fx.hpp"
+#include "rewriter/rewriter.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+template <class T>
+T need(Result<T> result, const Context& context) {
+  if (!result) FAIL(render(result.error(), context.sources));
+  return std::move(*result);
+}
+
+Graph small_llama(const ContextPtr& context, const std::string& quant, std::int64_t tp = 1) {
+  LlamaOptions options;
+  options.layers = 3;
+  options.hidden = 128;
+  options.heads = 4;
+  options.kv_heads = 2;
+  options.ffn = 256;
+  options.vocab = 512;
+  options.positions = 256;
+  options.max_tokens = 256;
+  options.quant = quant;
+  options.tp = tp;
+  return need(generate_llama(context, options), *context);
+}
+
+/// Rewritten by the library's pipeline, and cut.
+StitchedGraph pieces_of(const ContextPtr& context, Graph& graph, std::int64_t tp, const std::string& pipeline) {
+  RuleSet rules = need(load_rules(context, {"llm"}), *context);
+  const Env params = need(bind_params(rules, {{"tp", std::to_string(tp)}}), *context);
+  if (!pipeline.empty()) need(run_pipeline(graph, rules, pipeline, params), *context);
+  return need(split(graph, need(splitting_ops(context, &rules, params, {}), *context)), *context);
+}
+
+cuda::CompileReport sources(const StitchedGraph& pieces) {
+  cuda::CompileOptions options;
+  options.sources_only = true;
+  return cuda::compile_pieces(pieces, options, cuda::Nvrtc::open());
+}
+
+void check_cubins(const StitchedGraph& pieces) {
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state());
+    return;
+  }
+  const cuda::CompileReport report = cuda::compile_pieces(pieces, {}, nvrtc);
+  INFO(cuda::print(report));
+  CHECK(report.compiled);
+  CHECK(report.failed() == 0);
+  CHECK(report.spilling() == 0);
+  for (const auto& k : report.kernels) CHECK((k.cubin && k.cubin->usage.registers > 0));
+}
+
+/// Every node that has a kernel, on random inputs: the host run's bits are the interpreter's.
+void check_on_host(const StitchedGraph& pieces, std::int64_t n) {
+  if (cuda::host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  std::vector<Subject> subjects;
+  std::vector<cuda::Kernel> kernels;
+  for (const PieceClass& c : pieces.classes) {
+    const Graph& graph = pieces.pieces[c.members.front()].graph;
+    for (NodeId node : graph.order()) {
+      if (graph.op_of(node).name == "constant") continue;
+      auto program = rows::lower_node(graph, node);
+      if (!program) continue;
+      Graph alone = rows::isolate(graph, node);
+      const NodeId copy = alone.last();
+      subjects.push_back({graph.op_of(node).name, std::move(alone), copy, std::move(program), {}});
+      subjects.back().kernel = cuda::emit(*subjects.back().program);
+      kernels.push_back(subjects.back().kernel);
+    }
+  }
+  REQUIRE(!kernels.empty());
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  std::uint64_t seed = 1;
+  for (const Subject& s : subjects) {
+    const Symbols symbols{{"n", n}};
+    INFO(s.name << " " << s.kernel.name << " n = " << n << " seed = " << seed);
+    const auto inputs = inputs_of(s.graph, symbols, seed++);
+    CHECK(difference(run_kernel(*host, s, inputs, symbols), run_interpreter(s, inputs, symbols, false)) == "");
+  }
+}
+
+std::string shared_data() {
+  const char* folder = std::getenv("PW_SHARED_DATA");
+  return folder && *folder ? folder : "../shared/data";
+}
+
+void check_qwen(const std::string& file, std::int64_t tp) {
+  const std::string path = shared_data() + "/fx/" + file;
+  if (!std::filesystem::exists(path)) {
+    WARN("SKIPPED: " << path << " is not there");
+    return;
+  }
+  const auto context = library();
+  FxOptions options;
+  options.file = path;
+  options.symbols = {{"n", {{"arg0_1", 0}, {"arg6_1", 0}}}};
+  for (const char* pipeline : {"", "o2"}) {
+    INFO("pipeline " << pipeline);
+    Graph graph = need(import_fx(context, need(read_file(path), *context), options), *context).graph;
+    const StitchedGraph pieces = pieces_of(context, graph, tp, pipeline);
+    const cuda::CompileReport report = sources(pieces);
+    INFO(cuda::print(report));
+    CHECK(report.count(cuda::NodeReport::Kind::opaque) == 0);
+    CHECK(report.kernels.size() >= 4);
+    check_cubins(pieces);
+    check_on_host(pieces, 3);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("compile: each class once, equal kernels once, the rest listed", "[cuda]") {
+  const auto context = library();
+  Graph graph = small_llama(context, "none");
+  const StitchedGraph pieces = pieces_of(context, graph, 1, "");
+  const cuda::CompileReport report = sources(pieces);
+  INFO(cuda::print(report));
+  CHECK(report.classes.size() == pieces.classes.size());
+  CHECK(report.count(cuda::NodeReport::Kind::opaque) == 0);
+  CHECK(report.count(cuda::NodeReport::Kind::kernel) > report.kernels.size());
+  CHECK_FALSE(report.compiled);
+  std::size_t attention = 0;
+  for (const auto& c : report.classes) {
+    for (const auto& n : c.nodes) {
+      if (n.op == "unified_attention") {
+        ++attention;
+        CHECK(n.kind == cuda::NodeReport::Kind::library);
+      }
+      if (n.op == "rms_norm") CHECK(n.kind == cuda::NodeReport::Kind::kernel);
+      if (n.op == "reshape") CHECK(n.kind == cuda::NodeReport::Kind::view);
+    }
+  }
+  CHECK(attention == 1);
+}
+
+TEST_CASE("compile: a fused op around a collective is taken apart", "[cuda]") {
+  const auto context = library();
+  Graph graph = need(parse_graph(context, "graph { in x: bf16[n, 64], w: bf16[64]  y, h = fused_all_reduce_rms_norm(x, w){group = \"tp\"}  out y, h }", "g"), *context);
+  const StitchedGraph pieces = need(split(graph, {}), *context);
+  const cuda::CompileReport report = sources(pieces);
+  REQUIRE(report.classes.size() == 1);
+  const auto& nodes = report.classes[0].nodes;
+  REQUIRE(nodes.size() == 3);
+  CHECK(nodes[0].kind == cuda::NodeReport::Kind::parts);
+  CHECK(nodes[0].reason == "op all_reduce has no body and is not a row primitive");
+  CHECK((nodes[1].op == "all_reduce" && nodes[1].kind == cuda::NodeReport::Kind::library));
+  CHECK((nodes[2].op == "rms_norm" && nodes[2].kind == cuda::NodeReport::Kind::kernel));
+}
+
+TEST_CASE("compile: rewritten decoders compile without spills and run on the host", "[cuda][diff]") {
+  const auto context = library();
+  for (const char* quant : {"none", "fp8"}) {
+    INFO("quant " << quant);
+    Graph graph = small_llama(context, quant);
+    const StitchedGraph pieces = pieces_of(context, graph, 1, "o2");
+    CHECK(sources(pieces).count(cuda::NodeReport::Kind::opaque) == 0);
+    check_cubins(pieces);
+    check_on_host(pieces, 5);
+  }
+}
+
+TEST_CASE("compile: the folder holds sources, programs, report and plan, the same each time", "[cuda]") {
+  const auto context = library();
+  Graph graph = small_llama(context, "fp8", 2);
+  const StitchedGraph pieces = pieces_of(context, graph, 2, "o2");
+  const cuda::CompileReport report = sources(pieces);
+  std::string pattern = (std::filesystem::temp_directory_path() / "piecewise-test-XXXXXX").string();
+  const char* made = mkdtemp(pattern.data());
+  REQUIRE(made != nullptr);
+  const std::string folder = std::string(made) + "/out";
+  need(cuda::write_compiled(report, folder, "{\"plan\": 1}\n"), *context);
+  CHECK(need(read_file(folder + "/plan.json"), *context) == "{\"plan\": 1}\n");
+  const std::string text = need(read_file(folder + "/report.txt"), *context);
+  CHECK(text.find("sources only") != std::string::npos);
+  CHECK(need(read_file(folder + "/report.json"), *context).find("\"piecewise.compile/1\"") != std::string::npos);
+  for (const auto& k : report.kernels) {
+    CHECK(need(read_file(folder + "/" + k.folder + "/" + k.kernel.name + ".cu"), *context) == cuda::source_file(k.kernel));
+    CHECK_FALSE(std::filesystem::exists(folder + "/" + k.folder + "/" + k.kernel.name + ".cubin"));
+  }
+  CHECK(cuda::print(sources(pieces)) == text);
+  const auto blocked = cuda::write_compiled(report, folder + "/plan.json");
+  REQUIRE_FALSE(blocked);
+  CHECK(blocked.error().front().code == "PW0524");
+  std::filesystem::remove_all(made);
+}
+
+TEST_CASE("compile: the Qwen2 layer's kernels compile without spills and agree with the interpreter", "[cuda][diff]") {
+  check_qwen("qwen2-1.5b.tp1.layer1.fx.txt", 1);
+}
+TEST_CASE("compile: the Qwen2 layer of one rank of two", "[cuda][diff]") { check_qwen("qwen2-1.5b.tp2.rank0.layer1.fx.txt", 2); }

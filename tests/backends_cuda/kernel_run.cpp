@@ -1,0 +1,112 @@
+#include "tests/backends_cuda/kernel_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "backends/interpreter.hpp"
+#include "backends/numerics.hpp"
+#include "backends/program.hpp"
+#include "base/hash.hpp"
+#include "dsl/dsl.hpp"
+#include "tests/catch.hpp"
+
+namespace pw::test {
+namespace {
+
+template <class T>
+T need(Result<T> result, const Context& context) {
+  if (!result) FAIL(render(result.error(), context.sources));
+  return std::move(*result);
+}
+
+std::vector<double> values_of(const TensorView& view) {
+  std::vector<double> out;
+  for (std::int64_t i = 0; i < view.count(); ++i) out.push_back(load(view.dtype, view.data, i));
+  return out;
+}
+
+}  // namespace
+
+ContextPtr library() {
+  auto context = std::make_shared<Context>();
+  need(load_op_library(context), *context);
+  return context;
+}
+
+Subject subject(const ContextPtr& context, const std::string& name, const std::string& text) {
+  Graph graph = need(parse_graph(context, text, name), *context);
+  NodeId node;
+  for (NodeId n : graph.order()) {
+    if (graph.op_of(n).name != "constant") node = n;
+  }
+  Subject s{name, std::move(graph), node, tl::unexpected<rows::Opaque>(rows::Opaque{"not lowered"}), {}};
+  REQUIRE(node.valid());
+  s.program = rows::lower_node(s.graph, node);
+  if (s.program) s.kernel = cuda::emit(*s.program);
+  return s;
+}
+
+std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<Tensor> inputs;
+  for (ValueId v : graph.inputs()) {
+    const DType dtype = graph.context().types[graph.type(v)].dtype;
+    Tensor tensor(dtype, need(extents_of(graph, v, symbols), graph.context()));
+    const bool scale = graph.value_name(v) == "s";  // what is divided by
+    const std::int64_t filled = std::min(tensor.view().count(), std::int64_t{1} << 20);  // a large table is zero further on
+    for (std::int64_t i = 0; i < filled; ++i) {
+      const double x = is_float(dtype) ? random.normal() : static_cast<double>(random.below(dtype == DType::b8 ? 2 : 7));
+      store(dtype, tensor.data(), i, scale ? 0.013 : x);
+    }
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s, const std::vector<Tensor>& inputs, const Symbols& symbols) {
+  Context& context = s.graph.context();
+  std::vector<void*> pointers;
+  for (std::size_t i : rows::argument_operands(s.graph, s.node)) {
+    const auto& all = s.graph.inputs();
+    const auto at = std::find(all.begin(), all.end(), s.graph.operand(s.node, i));
+    pointers.push_back(inputs[static_cast<std::size_t>(at - all.begin())].data());
+  }
+  std::vector<Tensor> outputs;
+  for (ValueId v : s.graph.outputs()) {
+    outputs.emplace_back(context.types[s.graph.type(v)].dtype, need(extents_of(s.graph, v, symbols), context));
+    pointers.push_back(outputs.back().data());
+  }
+  REQUIRE(pointers.size() == s.kernel.arguments.size());
+  std::vector<std::int64_t> params;
+  for (DimId d : s.kernel.params) params.push_back(context.dims.evaluate(d, symbols).value());
+  need(host.run(s.kernel.name, pointers, params), context);
+  std::vector<std::vector<double>> results;
+  for (const Tensor& t : outputs) results.push_back(values_of(t.view()));
+  return results;
+}
+
+std::vector<std::vector<double>> run_interpreter(const Subject& s, const std::vector<Tensor>& inputs, const Symbols& symbols, bool exact) {
+  std::vector<TensorView> views;
+  for (const Tensor& t : inputs) views.push_back(t.view());
+  RunContext run;
+  run.symbols = symbols;
+  std::vector<std::vector<double>> results;
+  for (const Tensor& t : need(interpret(s.graph, views, run, exact ? Precision::exact : Precision::single), s.graph.context())) results.push_back(values_of(t.view()));
+  return results;
+}
+
+std::string difference(const std::vector<std::vector<double>>& got, const std::vector<std::vector<double>>& wanted) {
+  if (got.size() != wanted.size()) return "another number of results";
+  for (std::size_t r = 0; r < got.size(); ++r) {
+    if (got[r].size() != wanted[r].size()) return fmt::format("result {} has another size", r);
+    for (std::size_t i = 0; i < got[r].size(); ++i) {
+      if (got[r][i] == wanted[r][i] || (std::isnan(got[r][i]) && std::isnan(wanted[r][i]))) continue;
+      return fmt::format("result {} element {}: {:.9g}, not {:.9g}", r, i, got[r][i], wanted[r][i]);
+    }
+  }
+  return "";
+}
+
+}  // namespace pw::test

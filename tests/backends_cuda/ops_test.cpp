@@ -1,0 +1,193 @@
+// Every op with a body, and the row primitives: the kernel's source, run on the host, gives the bits of the interpreter in
+// single precision, and NVRTC compiles it without spills.
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "backends/cuda/nvrtc.hpp"
+#include "backends/numerics.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+/// {0}: the dtype; {1}: the width d; {2}: 2 d.
+struct Form {
+  const char* op;
+  const char* text;
+};
+
+constexpr Form kForms[] = {
+    {"silu", "in x: {0}[n, {1}]  y = silu(x)  out y"},
+    {"relu", "in x: {0}[n, {1}]  y = relu(x)  out y"},
+    {"gelu", "in x: {0}[n, {1}]  y = gelu(x)  out y"},
+    {"gelu_tanh", "in x: {0}[n, {1}]  y = gelu_tanh(x)  out y"},
+    {"clamp", "in x: {0}[n, {1}]  y = clamp(x){{min = -0.5, max = 0.75}}  out y"},
+    {"masked_fill", "in x: {0}[n, {1}], m: b8[n, 1]  y = masked_fill(x, m){{value = -1.5}}  out y"},
+    {"detach", "in x: {0}[n, {1}]  y = detach(x)  out y"},
+    {"slice_scatter", "in x: {0}[n, {2}], z: {0}[n, {1}]  y = slice_scatter(x, z){{dim = 1, start = 1, end = {1} + 1}}  out y"},
+    {"silu_and_mul", "in x: {0}[n, {2}]  y = silu_and_mul(x)  out y"},
+    {"silu_and_mul_quant", "in x: {0}[n, {2}], s: f32[1]  y = silu_and_mul_quant(x, s)  out y"},
+    {"silu_and_mul_dynamic_quant", "in x: {0}[n, {2}]  q, t = silu_and_mul_dynamic_quant(x)  out q, t"},
+    {"rms_norm", "in x: {0}[n, {1}], w: {0}[{1}]  y = rms_norm(x, w)  out y"},
+    {"fused_add_rms_norm", "in x: {0}[n, {1}], z: {0}[n, {1}], w: {0}[{1}]  y, r = fused_add_rms_norm(x, z, w){{eps = 1e-5}}  out y, r"},
+    {"rms_norm_static_fp8_quant", "in x: {0}[n, {1}], w: {0}[{1}], s: f32[1]  q = rms_norm_static_fp8_quant(x, w, s)  out q"},
+    {"fused_add_rms_norm_static_fp8_quant",
+     "in x: {0}[n, {1}], z: {0}[n, {1}], w: {0}[{1}], s: f32[1]  q, r = fused_add_rms_norm_static_fp8_quant(x, z, w, s)  out q, r"},
+    {"rms_norm_dynamic_per_token_quant", "in x: {0}[n, {1}], w: {0}[{1}]  q, t = rms_norm_dynamic_per_token_quant(x, w)  out q, t"},
+    {"fused_add_rms_norm_dynamic_per_token_quant",
+     "in x: {0}[n, {1}], z: {0}[n, {1}], w: {0}[{1}]  q, t, r = fused_add_rms_norm_dynamic_per_token_quant(x, z, w)  out q, t, r"},
+    {"static_scaled_fp8_quant", "in x: {0}[n, {1}], s: f32[1]  q = static_scaled_fp8_quant(x, s)  out q"},
+    {"dynamic_per_token_fp8_quant", "in x: {0}[n, {1}]  q, t = dynamic_per_token_fp8_quant(x)  out q, t"},
+};
+
+/// Shapes that the table above does not vary.
+constexpr Form kSpecial[] = {
+    {"rotary_embedding", "in p: i64[n], q: {0}[n, 12], k: {0}[n, 4], c: {0}[9, 4]  a, b = rotary_embedding(p, q, k, c){{head = 4}}  out a, b"},
+    {"rotary_embedding", "in p: i64[n], q: {0}[n, 12], k: {0}[n, 4], c: {0}[9, 4]  a, b = rotary_embedding(p, q, k, c){{head = 4, neox = false}}  out a, b"},
+    {"rotary_embedding", "in p: i64[n, 2], q: {0}[n, 2, 256], k: {0}[n, 2, 128], c: f32[9, 128]  a, b = rotary_embedding(p, q, k, c){{head = 128}}  out a, b"},
+    {"rms_norm", "in x: {0}[n, 3, 40], w: f32[40]  y = rms_norm(x, w)  out y"},
+    {"rms_norm", "in x: {0}[33], w: {0}[33]  y = rms_norm(x, w)  out y"},
+    {"rms_norm", "in x: {0}[n, m], w: {0}[m]  y = rms_norm(x, w)  out y"},
+    {"silu_and_mul", "in x: {0}[n, 2*m]  y = silu_and_mul(x)  out y"},
+    {"masked_fill", "in x: {0}[n, 7], m: b8[7]  y = masked_fill(x, m){{value = 2.0}}  out y"},
+    {"slice_scatter", "in x: {0}[n + 2, 7], z: {0}[n, 7]  y = slice_scatter(x, z){{dim = 0, start = 1, end = n + 1}}  out y"},
+    // row primitives by themselves
+    {"embedding", "in t: {0}[7, 2, 5], i: i32[n, 2]  y = embedding(t, i)  out y"},
+    {"add", "in x: {0}[n, 3, 5], z: f32[3, 1]  y = add(x, z)  out y"},
+    {"add", "in x: {0}[n, 5]  y = add(x, 0.1)  out y"},
+    {"mul", "in x: i64[n]  y = mul(x, 3)  out y"},
+    {"div", "in x: i32[n, 3], z: i32[3]  y = div(x, z)  out y"},
+    {"pow", "in x: {0}[n, 9]  y = pow(x, 3)  out y"},
+    {"lt", "in x: {0}[n, 9], z: {0}[n, 1]  y = lt(x, z)  out y"},
+    {"eq", "in x: i64[n, 9], z: i32[9]  y = eq(x, z)  out y"},
+    {"bitwise_not", "in x: b8[n, 9]  y = bitwise_not(x)  out y"},
+    {"bitwise_or", "in x: i32[n, 9], z: i64[9]  y = bitwise_or(x, z)  out y"},
+    {"select", "in x: {0}[n, 9], m: b8[n, 9], z: f64[1]  y = select(m, x, z)  out y"},
+    {"cast", "in x: {0}[n, 9]  y = i32(x)  out y"},
+    {"cast", "in x: {0}[n, 9]  y = f8e5m2(x)  out y"},
+    {"cast", "in x: f64[n, 9]  y = {0}(x)  out y"},
+    {"cast", "in x: i64[n, 9]  y = {0}(x)  out y"},
+    {"sum", "in x: {0}[n, 3000]  y = sum(x)  out y"},
+    {"sum", "in x: i32[n, 17]  y = sum(x){{keepdim = true}}  out y"},
+    {"mean", "in x: {0}[n, 6, 11]  y = mean(x){{dim = 1}}  out y"},
+    {"amax", "in x: {0}[n, 6, 11]  y = amax(x){{dim = -1, keepdim = true}}  out y"},
+    {"amin", "in x: f64[n, 2100]  y = amin(x)  out y"},
+    {"sum", "in x: {0}[5, 11]  y = sum(x){{dim = 0}}  out y"},
+    {"reshape", "in x: {0}[n, 6, 4]  y = reshape(x){{shape = [n, 3, 8]}}  out y"},
+    {"reshape", "in x: {0}[n, 6, 4]  y = reshape(x){{shape = [n*6, 4]}}  out y"},
+    {"reshape", "in x: {0}[n*3, 4]  y = reshape(x){{shape = [3, n, 4]}}  out y"},
+    {"transpose", "in x: {0}[n, 6, 4]  y = transpose(x){{dim0 = 1, dim1 = 2}}  out y"},
+    {"transpose", "in x: {0}[6, n]  y = transpose(x){{dim0 = 0, dim1 = 1}}  out y"},
+    {"slice", "in x: {0}[n, 13]  y = slice(x){{dim = 1, start = 2, end = 11, step = 3}}  out y"},
+    {"slice", "in x: {0}[n, 13]  y = slice(x){{dim = 1, start = -4, end = 13}}  out y"},
+    {"split", "in x: {0}[n, 13]  a, b, c = split(x){{dim = -1, sizes = [4, 1, 8]}}  out a, b, c"},
+    {"cat", "in x: {0}[n, 3], z: {0}[n, 1], w: {0}[n, 4]  y = cat(x, z, w){{dim = 1}}  out y"},
+    {"cat", "in x: {0}[2, 3], z: {0}[n, 3]  y = cat(x, z){{dim = 0}}  out y"},
+    {"expand", "in x: {0}[n, 1, 4]  y = expand(x){{shape = [n, 3, 4]}}  out y"},
+    {"full", "in x: {0}[n]  y = full(){{shape = [n, 3], value = 1.1, dtype = {0}}}  out y"},
+};
+
+std::vector<Subject> subjects(const ContextPtr& context) {
+  std::vector<Subject> all;
+  const auto add = [&](const Form& form, const char* dtype, int d) {
+    const std::string text = fmt::format(fmt::runtime(form.text), dtype, d, 2 * d);
+    all.push_back(subject(context, fmt::format("{} {} {}: {}", form.op, dtype, d, text), "graph { " + text + " }"));
+  };
+  for (const Form& form : kForms) {
+    for (int d : {1, 131, 128, 4096}) add(form, "bf16", d);
+    for (const char* dtype : {"f16", "f32"}) {
+      for (int d : {8, 131}) add(form, dtype, d);
+    }
+  }
+  for (const Form& form : kSpecial) {
+    for (const char* dtype : {"bf16", "f16", "f32"}) add(form, dtype, 0);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("kernels: run on the host, each op gives the interpreter's bits", "[cuda][diff]") {
+  const ContextPtr context = library();
+  const std::vector<Subject> all = subjects(context);
+  std::vector<cuda::Kernel> kernels;
+  for (const Subject& s : all) {
+    INFO(s.name);
+    if (!s.program) FAIL(s.program.error().reason);
+    kernels.push_back(s.kernel);
+  }
+  if (cuda::host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  std::uint64_t seed = 1;
+  for (const Subject& s : all) {
+    for (std::int64_t n : {1, 3, 131}) {
+      const Symbols symbols{{"n", n}, {"m", 37}};
+      INFO(s.name << "  n = " << n << "  seed = " << seed);
+      const auto inputs = inputs_of(s.graph, symbols, seed++);
+      CHECK(difference(run_kernel(*host, s, inputs, symbols), run_interpreter(s, inputs, symbols, false)) == "");
+    }
+  }
+}
+
+TEST_CASE("kernels: a square is one product, rounded once", "[cuda][diff]") {
+  const ContextPtr context = library();
+  const Subject s = subject(context, "pow", "graph { in x: f32[n, 9]  y = pow(x, 2)  out y }");
+  REQUIRE(s.program);
+  if (cuda::host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  const auto host = cuda::HostKernels::build(std::span(&s.kernel, 1));
+  if (!host) FAIL(host.error().front().message);
+  const Symbols symbols{{"n", 300}};
+  const auto inputs = inputs_of(s.graph, symbols, 7);
+  const auto got = run_kernel(*host, s, inputs, symbols);
+  for (std::int64_t i = 0; i < inputs[0].view().count(); ++i) {
+    const double x = load(DType::f32, inputs[0].data(), i);
+    CHECK(got[0][static_cast<std::size_t>(i)] == static_cast<double>(static_cast<float>(x * x)));
+  }
+}
+
+TEST_CASE("kernels: every op with a body is in the table, or holds a library call", "[cuda]") {
+  const ContextPtr context = library();
+  std::set<std::string> known;
+  for (const Form& form : kForms) known.insert(form.op);
+  for (const Form& form : kSpecial) known.insert(form.op);
+  for (const std::string& name : context->ops.names()) {
+    const Op& op = context->ops[context->ops.find(name)];
+    if (!op.has_body() || op.traits.collective) continue;
+    CHECK((name + (known.count(name) ? "" : " is not tested")) == name);
+  }
+}
+
+TEST_CASE("kernels: NVRTC compiles each op without spills", "[cuda]") {
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state());
+    return;
+  }
+  const ContextPtr context = library();
+  const auto check = [&](const Form& form, const char* dtype, int d) {
+    const std::string text = fmt::format(fmt::runtime(form.text), dtype, d, 2 * d);
+    INFO(text);
+    const Subject s = subject(context, form.op, "graph { " + text + " }");
+    REQUIRE(s.program);
+    const auto cubin = nvrtc.compile(cuda::source_file(s.kernel), s.kernel.name);
+    if (!cubin) FAIL(cubin.error().front().message);
+    CHECK_FALSE(cubin->usage.spills());
+    CHECK(cubin->usage.stack == 0);
+    CHECK(cubin->usage.registers > 0);
+    CHECK(cubin->usage.registers <= 128);
+  };
+  for (const Form& form : kForms) check(form, "bf16", 4096);
+  for (const Form& form : kSpecial) check(form, "f16", 0);
+}
