@@ -242,9 +242,13 @@ Result<std::monostate> Converter::statement(const Statement& s) {
   }
   Result<Value> value = evaluate(s.value, site);
   if (!value) return forward(value);
-  // A tensor without a type that is renamed here, `c = self._tensor_constant0`, has the stated one.
-  if (value->kind == Value::Kind::tensor && graph_.is_input(value->tensor) && !type_of(value->tensor) && site.result.type != Types::unknown())
-    graph_.set_type(value->tensor, site.result.type);
+  if (value->kind == Value::Kind::tensor && site.result.type != Types::unknown()) {
+    // An attribute of the module has no type; a plain copy of it, or the name it is given here, may.
+    ValueId v = value->tensor;
+    NodeId producer = graph_.producer(v);
+    if (producer.valid() && graph_.op_of(producer).name == "detach") v = graph_.operand(producer, 0);
+    if (graph_.is_input(v) && !type_of(v)) graph_.set_type(v, site.result.type);
+  }
   for (const Expr& target : s.targets) env_[target.text] = *value;
   return std::monostate();
 }

@@ -142,6 +142,7 @@ class Converter {
   Symbols symbols_;
   std::map<std::string, Value, std::less<>> env_;
   std::set<std::string, std::less<>> names_;                ///< every name of the dump, and those made up
+  std::map<std::string, int, std::less<>> counters_;        ///< of made-up names, by their base
   std::map<std::string, std::map<int, Wanted>> getitems_;   ///< by the name of the tuple
   std::set<ValueId> makers_, dropped_, rope_caches_;
   Diagnostics errors_;

@@ -25,8 +25,9 @@ const Type* Converter::type_of(ValueId value) const {
 }
 
 std::string Converter::fresh(const std::string& base) {
-  for (int i = 0;; ++i) {
-    std::string name = fmt::format("{}__{}", base, i);
+  int& next = counters_[base];
+  while (true) {
+    std::string name = fmt::format("{}__{}", base, next++);
     if (names_.insert(name).second) return name;
   }
 }

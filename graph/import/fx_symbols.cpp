@@ -70,23 +70,26 @@ std::optional<Shape> Symbols::solve_one(DimId total, const Shape& literal) {
   return std::nullopt;
 }
 
-// Several literals, each equal to an old count: the choice with the fewest symbols that fits, the first of those in order.
-std::optional<Shape> Symbols::replace_equal(DimId total, const Shape& literal) {
+// Literals equal to an old count become symbols: the fewest that fit, among those the choice that keeps most dims of `from`
+// at their places, and of those the first.
+std::optional<Shape> Symbols::replace_equal(const Shape& from, DimId total, const Shape& literal) {
   std::vector<std::pair<std::size_t, DimId>> choices;
   for (std::size_t i = 0; i < literal.size(); ++i)
     for (DimId symbol : standing_for(literal[i])) choices.emplace_back(i, symbol);
   constexpr std::size_t kMaxChoices = 8;
   if (choices.size() > kMaxChoices) choices.resize(kMaxChoices);
   std::optional<Shape> best;
-  int fewest = kMaxChoices + 1;
+  std::pair<int, int> least{kMaxChoices + 1, 0};
   for (unsigned pick = 1; pick < (1u << choices.size()); ++pick) {
     Shape out = literal;
     for (std::size_t c = 0; c < choices.size(); ++c)
       if (pick & (1u << c)) out[choices[c].first] = choices[c].second;
-    int count = __builtin_popcount(pick);
-    if (count < fewest && views(total, out)) {
+    int kept = 0;
+    for (std::size_t i = 0; i < out.size() && i < from.size(); ++i) kept += out[i] == from[i] ? 1 : 0;
+    std::pair<int, int> cost{__builtin_popcount(pick), -kept};
+    if (cost < least && views(total, out)) {
       best = std::move(out);
-      fewest = count;
+      least = cost;
     }
   }
   return best;
@@ -97,10 +100,9 @@ std::optional<Shape> Symbols::fit_view(const Shape& from, const Shape& literal) 
   if (!total.valid()) return std::nullopt;
   if (views(total, literal)) return literal;
   if (old_.empty()) return std::nullopt;
+  if (std::optional<Shape> out = replace_equal(from, total, literal)) return out;
   bool hole = std::any_of(literal.begin(), literal.end(), [&](DimId d) { return context_.dims.value(d) == -1; });
-  if (!hole)
-    if (std::optional<Shape> out = solve_one(total, literal)) return out;
-  return replace_equal(total, literal);
+  return hole ? std::nullopt : solve_one(total, literal);
 }
 
 }  // namespace pw::fx

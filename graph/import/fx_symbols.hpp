@@ -32,7 +32,7 @@ class Symbols {
   [[nodiscard]] bool views(DimId total, const Shape& shape);
   DimId product(const Shape& shape, std::size_t except = SIZE_MAX);
   std::optional<Shape> solve_one(DimId total, const Shape& literal);
-  std::optional<Shape> replace_equal(DimId total, const Shape& literal);
+  std::optional<Shape> replace_equal(const Shape& from, DimId total, const Shape& literal);
 
   Context& context_;
   std::map<std::string, std::int64_t, std::less<>> old_;
