@@ -96,6 +96,8 @@ class Table {
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   [[nodiscard]] std::string print(const std::string& format) const;
+  [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
+  [[nodiscard]] const std::vector<std::vector<std::string>>& rows() const { return rows_; }
 
  private:
   std::vector<std::string> columns_;

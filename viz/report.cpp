@@ -47,6 +47,8 @@ figure { margin: .8rem 0; } figure .canvas { overflow: auto; max-height: 48rem; 
 struct Html {
   std::string out;
 
+  void operator()(const ReportLink& link) { out += fmt::format("<p><a href=\"{}\">{}</a></p>\n", escaped(link.file), escaped(link.text)); }
+
   void operator()(const ReportText& text) {
     if (text.preformatted) {
       out += "<pre>";
@@ -90,6 +92,8 @@ struct Html {
 
 struct Text {
   std::string out;
+
+  void operator()(const ReportLink& link) { out += link.text + ": " + link.file + "\n"; }
 
   void operator()(const ReportText& text) {
     for (const std::string& line : text.lines) out += line + "\n";

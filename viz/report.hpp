@@ -26,7 +26,11 @@ struct ReportBars {
   std::vector<std::pair<std::string, double>> bars;
   std::string unit, caption;
 };
-using ReportItem = std::variant<ReportText, ReportTable, ReportPicture, ReportBars>;
+/// A file beside the report.
+struct ReportLink {
+  std::string file, text;
+};
+using ReportItem = std::variant<ReportText, ReportTable, ReportPicture, ReportBars, ReportLink>;
 
 struct ReportSection {
   std::string title;

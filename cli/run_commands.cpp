@@ -1,0 +1,150 @@
+// Exports the command run: the main job, from a model's graph to numbers.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "backends/runner.hpp"
+#include "base/assert.hpp"
+#include "cli/commands.hpp"
+#include "cli/running.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct RunArgs {
+  GraphOptions graph;
+  RuleOptions rules;
+  PlanArgs plan;
+  std::string backend = "eager", tokens = "1,7,16,300", report;
+  std::uint64_t seed = 1;
+  bool check = false, no_pad = false;
+};
+
+std::unique_ptr<Backend> backend_named(const Session& session, const std::string& name) {
+  if (name == "cuda")
+    session.die("the cuda backend compiles here, but does not run yet", "`pwr compile` writes its sources and cubins; run with --backend eager", kMissingCapability);
+  for (std::unique_ptr<Backend>& backend : all_backends())
+    if (backend->name() == name) return std::move(backend);
+  session.die("there is no backend `" + name + "`", "eager, interpreter", kUsage);
+}
+
+bool has_collectives(const Graph& graph) {
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
+    if (graph.op_of(n).traits.collective) return true;
+  return false;
+}
+
+std::string command_line(const RunArgs& args) {
+  std::string out = "pwr run " + args.graph.path;
+  for (const std::string& symbol : args.graph.symbols) out += " --symbol " + symbol;
+  for (const std::string& file : args.rules.rules) out += " -r " + file;
+  if (!args.rules.pipeline.empty()) out += " -p " + args.rules.pipeline;
+  for (const std::string& definition : args.rules.definitions) out += " -D " + definition;
+  return out + fmt::format(" --backend {} --tokens {} --seed {}{}", args.backend, args.tokens, args.seed, args.check ? " --check" : "");
+}
+
+void print_results(const Session& session, const RunRecord& record, const RunArgs& args) {
+  const std::string& format = session.options.format;
+  auto print = [&](const Table& table) { std::fputs((table.print(format) + (format == "table" ? "\n" : "")).c_str(), stdout); };
+  if (!record.rewrite.passes.empty()) print(pass_table(record.rewrite, format == "table"));
+  session.say(split_summary(record.pieces));
+  session.say(plan_summary(record.plan));
+  print(step_table(record));
+  if (args.check) print(number_table(record));
+}
+
+void run_run(const Options& options, const RunArgs& args) {
+  Session session(options);
+  std::vector<std::int64_t> tokens = session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
+  std::unique_ptr<Backend> backend = backend_named(session, args.backend);
+  LoadedRules rules = load(session, args.rules);
+  Graph original = load(session, args.graph);
+  RunRecord record;
+  record.command = command_line(args);
+  record.graph_path = args.graph.path;
+  record.backend = args.backend;
+  record.seed = args.seed;
+  record.one_rank = has_collectives(original);
+  if (record.one_rank) session.say("one rank: collectives run as the identity, up to their shape");
+  Graph graph = original;
+  record.versions.push_back({"input", original});
+  if (!args.rules.pipeline.empty()) {
+    record.versions.clear();
+    RewriteOptions rewrite;
+    rewrite.after_pass = [&](const std::string& pass, const Graph& g) { record.versions.push_back({pass, g}); };
+    record.rewrite = rewritten(session, graph, rules, args.rules.pipeline, rewrite);
+  }
+  record.pieces = cut(session, graph, rules, args.plan);
+  record.plan = planned(session, record.pieces, graph, rules, args.plan);
+  if (record.plan.max_tokens > 0)
+    for (std::int64_t t : tokens)
+      if (t > record.plan.max_tokens)
+        session.die(fmt::format("a step of {} tokens is more than the plan's {}", t, record.plan.max_tokens), "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
+  Runner runner = session.need(Runner::make(record.pieces, graph, record.plan, *backend), kMissingCapability);
+  Weights weights(original, args.seed);
+  RunOptions run_options;
+  run_options.pad = !args.no_pad;
+  run_options.poison = args.check;
+  for (std::int64_t t : tokens) {
+    session.progress(fmt::format("running {} tokens", t));
+    Step step = one_sequence(t);
+    StepResult result = session.need(runner.run(step, weights, run_options), kMissingCapability);
+    StepRun run{result.report, {}};
+    if (args.check) {
+      session.progress(fmt::format("checking {} tokens against the double-precision interpreter", t));
+      run.numbers = session.need(check_against(original, *backend, weights, step, result.outputs), kMissingCapability);
+    }
+    record.steps.push_back(std::move(run));
+  }
+  print_results(session, record, args);
+  if (!args.report.empty()) session.say("report: " + write_report(session, record, rules.set, args.report));
+  if (std::size_t failed = failed_steps(record)) {
+    session.say(fmt::format("{} of {} steps differ from the reference by more than they may", failed, record.steps.size()));
+    throw Exit{kNumericMismatch};
+  }
+  if (args.check) session.say("all outputs of all steps pass the check");
+}
+
+}  // namespace
+
+Table step_table(const RunRecord& record) {
+  Table table({"tokens", "runs as", "mode", "time", "why"});
+  for (const StepRun& step : record.steps) table.add({std::to_string(step.report.tokens), std::to_string(step.report.padded), step.report.mode, seconds(step.report.seconds), step.report.reason});
+  return table;
+}
+
+Table number_table(const RunRecord& record) {
+  Table table({"tokens", "output", "dtype", "elements", "rms", "error before", "error after", "may be", "result"});
+  for (const StepRun& step : record.steps) {
+    if (!step.numbers) continue;
+    for (const OutputCheck& o : step.numbers->outputs)
+      table.add({std::to_string(step.report.tokens), o.name, std::string(name(o.dtype)), std::to_string(o.count), fmt::format("{:.4g}", o.reference_rms), fmt::format("{:.3g}", o.before_error), fmt::format("{:.3g}", o.after_error), fmt::format("{:.3g}", o.bound), o.passed ? "ok" : "FAILED: " + o.reason});
+  }
+  return table;
+}
+
+std::size_t failed_steps(const RunRecord& record) {
+  std::size_t failed = 0;
+  for (const StepRun& step : record.steps) failed += step.numbers && !step.numbers->passed();
+  return failed;
+}
+
+void add_run_commands(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<RunArgs>();
+  auto* sub = app.add_subcommand("run", "Rewrite, split, plan and execute a graph");
+  args->graph.add_to(*sub);
+  args->rules.add_to(*sub);
+  args->plan.add_to(*sub);
+  sub->add_option("--backend", args->backend, "eager, or interpreter (slow, double precision)")->capture_default_str();
+  sub->add_option("--tokens", args->tokens, "a step for each of these token counts")->type_name("LIST")->capture_default_str();
+  sub->add_option("--seed", args->seed, "of weights and inputs")->capture_default_str();
+  sub->add_flag("--check", args->check, "compare with the unrewritten graph, both against the double-precision interpreter; exit 4 if worse");
+  sub->add_flag("--no-pad", args->no_pad, "run each step at its own size");
+  sub->add_option("--report", args->report, "write report.html, report.txt, passes.html, plan.json and the journal into this folder")->type_name("DIR");
+  sub->footer(
+      "Examples:\n"
+      "  pwr run model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -r llm -p o2 --tokens 1,7,16,300 --check\n"
+      "  pwr run model.json -r my_rules.pwr -p mine -D tp=2 --check --report out/");
+  sub->callback([args, &options] { run_run(options, *args); });
+}
+
+}  // namespace pw::cli
