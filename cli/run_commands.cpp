@@ -46,7 +46,7 @@ void print_results(const Session& session, const RunRecord& record, const RunArg
   const std::string& format = session.options.format;
   auto print = [&](const Table& table) { std::fputs((table.print(format) + (format == "table" ? "\n" : "")).c_str(), stdout); };
   if (!record.rewrite.passes.empty()) print(pass_table(record.rewrite, format == "table"));
-  session.say(split_summary(record.pieces));
+  session.say(split_summary(*record.pieces));
   session.say(plan_summary(record.plan));
   print(step_table(record));
   if (args.check) print(number_table(record));
@@ -74,12 +74,12 @@ void run_run(const Options& options, const RunArgs& args) {
     record.rewrite = rewritten(session, graph, rules, args.rules.pipeline, rewrite);
   }
   record.pieces = cut(session, graph, rules, args.plan);
-  record.plan = planned(session, record.pieces, graph, rules, args.plan);
+  record.plan = planned(session, *record.pieces, graph, rules, args.plan);
   if (record.plan.max_tokens > 0)
     for (std::int64_t t : tokens)
       if (t > record.plan.max_tokens)
         session.die(fmt::format("a step of {} tokens is more than the plan's {}", t, record.plan.max_tokens), "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
-  Runner runner = session.need(Runner::make(record.pieces, graph, record.plan, *backend), kMissingCapability);
+  Runner runner = session.need(Runner::make(*record.pieces, graph, record.plan, *backend), kMissingCapability);
   Weights weights(original, args.seed);
   RunOptions run_options;
   run_options.pad = !args.no_pad;

@@ -30,9 +30,9 @@ ReportSection rewriting(const RunRecord& record) {
 }
 
 ReportSection splitting(const RunRecord& record) {
-  ReportSection section{"Pieces", {ReportText{{split_summary(record.pieces)}}, as_report(piece_table(record.pieces))}};
+  ReportSection section{"Pieces", {ReportText{{split_summary(*record.pieces)}}, as_report(piece_table(*record.pieces))}};
   ReportTable classes{{"class", "pieces", "runs"}, {}, "classes: structurally equal pieces, compiled once"};
-  for (const PieceClass& c : record.pieces.classes) classes.rows.push_back({c.name, std::to_string(c.members.size()), c.splitting ? "eagerly" : "captured"});
+  for (const PieceClass& c : record.pieces->classes) classes.rows.push_back({c.name, std::to_string(c.members.size()), c.splitting ? "eagerly" : "captured"});
   section.items.push_back(std::move(classes));
   return section;
 }
@@ -110,7 +110,7 @@ std::string write_report(const Session& session, const RunRecord& record, const 
   session.progress("drawing");
   VizInput input;
   input.versions = record.versions;
-  input.pieces = &record.pieces;
+  input.pieces = &*record.pieces;
   input.plan = &record.plan;
   input.journal = &record.rewrite.journal;
   input.rules = &rules;
@@ -123,7 +123,7 @@ std::string write_report(const Session& session, const RunRecord& record, const 
                    : failed ? fmt::format("{} of {} steps differ from the reference by more than they may", failed, record.steps.size())
                             : fmt::format("all outputs of all {} steps pass the numeric comparison", record.steps.size());
   const Graph &before = record.versions.front().graph, &after = record.versions.back().graph;
-  report.sections.push_back({"Run", {ReportText{{fmt::format("{}: {} nodes before, {} after, {} rewrites", record.graph_path, before.node_count(), after.node_count(), record.rewrite.journal.total()), split_summary(record.pieces), plan_summary(record.plan),
+  report.sections.push_back({"Run", {ReportText{{fmt::format("{}: {} nodes before, {} after, {} rewrites", record.graph_path, before.node_count(), after.node_count(), record.rewrite.journal.total()), split_summary(*record.pieces), plan_summary(record.plan),
                                                  record.one_rank ? "One rank: collectives ran as the identity, up to their shape." : "One rank."}}}});
   report.sections.push_back(rewriting(record));
   report.sections.push_back(splitting(record));
@@ -133,7 +133,7 @@ std::string write_report(const Session& session, const RunRecord& record, const 
   report.sections.push_back(pictures(session, record, input));
   report.sections.push_back({"How to reproduce", {ReportText{{record.command}, true}}});
   session.need(write_file(folder + "/passes.html", session.need(render_html(input))));
-  session.need(write_file(folder + "/plan.json", plan_to_json(record.plan, record.pieces)));
+  session.need(write_file(folder + "/plan.json", plan_to_json(record.plan, *record.pieces)));
   session.need(write_file(folder + "/journal.jsonl", journal_to_json_lines(record.rewrite.journal, after, rules)));
   session.need(write_file(folder + "/report.txt", report_text(report)));
   session.need(write_file(folder + "/report.html", report_html(report)));

@@ -21,7 +21,7 @@ struct RunRecord {
   bool one_rank = false;  ///< collectives ran as the identity
   std::vector<Version> versions;
   RewriteReport rewrite;
-  StitchedGraph pieces;
+  std::optional<StitchedGraph> pieces;
   Plan plan;
   std::vector<StepRun> steps;
 };
