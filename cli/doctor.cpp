@@ -1,18 +1,30 @@
-// Exports the command doctor: what is here, and what it would be used for.
+// Exports the command doctor: what this machine has, and what it is used for.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "backends/backend.hpp"
+#include "backends/cuda/host_run.hpp"
+#include "backends/cuda/nvrtc.hpp"
 #include "cli/commands.hpp"
 
 namespace pw::cli {
+namespace {
+
+void run_doctor(const Options& options) {
+  Table table({"what", "state", "used for"});
+  for (const std::unique_ptr<Backend>& backend : all_backends()) table.add({"backend " + backend->name(), "built in", "pwr run --backend " + backend->name()});
+  cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  table.add({"NVRTC", nvrtc.state(), "pwr compile: CUDA sources to cubins; without it, sources only"});
+  std::string compiler = cuda::host_compiler();
+  table.add({"C++ compiler", compiler.empty() ? "not found" : compiler, "running generated CUDA sources on the host, in tests"});
+  std::fputs(table.print(options.format).c_str(), stdout);
+}
+
+}  // namespace
 
 void add_doctor_command(CLI::App& app, const Options& options) {
-  auto* sub = app.add_subcommand("doctor", "Say what this machine has: compilers, CUDA, backends");
-  sub->callback([&options] {
-    Table table({"what", "state"});
-    for (const auto& [what, state] : capabilities()) table.add({what, state});
-    std::fputs(table.print(options.format).c_str(), stdout);
-  });
+  auto* sub = app.add_subcommand("doctor", "Say what this machine has: backends, CUDA compiler, C++ compiler");
+  sub->callback([&options] { run_doctor(options); });
 }
 
 }  // namespace pw::cli

@@ -30,7 +30,7 @@ int run(int argc, char** argv) {
   add_rewrite_commands(app, options);
   add_plan_commands(app, options);
   add_run_commands(app, options);
-  //add_doctor_command(app, options);
+  add_doctor_command(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "backends/cuda/compile.hpp"
 #include "base/file.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
@@ -42,6 +43,32 @@ void run_plan(const Options& options, const SplitArgs& args) {
   session.need(write_file(args.output.empty() ? "-" : args.output, plan_to_json(plan, pieces)));
   session.say(split_summary(pieces));
   session.say(plan_summary(plan));
+}
+
+struct CompileArgs : SplitArgs {
+  std::string arch = "sm_90";
+  bool sources_only = false;
+};
+
+void run_compile(const Options& options, const CompileArgs& args) {
+  Session session(options);
+  LoadedRules rules = load(session, args.rules);
+  Graph graph = load(session, args.graph);
+  if (!args.rules.pipeline.empty()) rewritten(session, graph, rules, args.rules.pipeline, {});
+  StitchedGraph pieces = cut(session, graph, rules, args.plan);
+  Plan plan = planned(session, pieces, graph, rules, args.plan);
+  cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present() && !args.sources_only) session.say("NVRTC is absent, so sources only: " + nvrtc.state());
+  cuda::CompileOptions compile;
+  compile.arch = args.arch;
+  compile.sources_only = args.sources_only;
+  session.progress("compiling");
+  cuda::CompileReport report = cuda::compile_pieces(pieces, compile, nvrtc);
+  make_folder(session, args.output);
+  session.need(cuda::write_compiled(report, args.output, plan_to_json(plan, pieces)));
+  std::fputs((options.format == "json" ? cuda::to_json(report) : cuda::print(report)).c_str(), stdout);
+  session.say("sources, cubins, plan.json and report are in " + args.output);
+  if (report.failed() > 0) session.die(fmt::format("{} kernels did not compile", report.failed()), "the report holds the compiler's messages", kInternalError);
 }
 
 }  // namespace
@@ -116,6 +143,17 @@ void add_plan_commands(CLI::App& app, const Options& options) {
   sub->add_option("-o,--output", plan_args->output, "plan.json; standard output when left out");
   sub->footer("Example:\n  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json");
   sub->callback([plan_args, &options] { run_plan(options, *plan_args); });
+
+  auto compile = std::make_shared<CompileArgs>();
+  sub = app.add_subcommand("compile", "Rewrite, split, plan, and emit each piece's kernels as CUDA C++ and cubins");
+  compile->graph.add_to(*sub);
+  compile->rules.add_to(*sub);
+  compile->plan.add_to(*sub);
+  sub->add_option("-o,--output", compile->output, "the folder for sources, cubins, plan.json and the report")->type_name("DIR")->required();
+  sub->add_option("--arch", compile->arch, "the architecture")->check(CLI::IsMember({"sm_80", "sm_90", "sm_100"}))->capture_default_str();
+  sub->add_flag("--sources-only", compile->sources_only, "do not call NVRTC");
+  sub->footer("Example:\n  pwr compile model.json -r llm -p o2 -o compiled/");
+  sub->callback([compile, &options] { run_compile(options, *compile); });
 }
 
 }  // namespace pw::cli

@@ -33,6 +33,7 @@ void run_opt(const Options& options, const OptArgs& args) {
   Trace trace(session, args.trace);
   if (!args.trace.empty()) rewrite.after_pass = [&](const std::string& pass, const Graph& g) { trace.add(pass, g); };
   RewriteReport report = rewritten(session, graph, rules, args.rules.pipeline, rewrite);
+  if (args.stats) session.report(report.warnings);
   if (!args.trace.empty()) trace.finish(report, graph, rules.set);
   if (!args.output.empty()) save(session, graph, args.output);
   if (args.stats || args.output.empty()) {
@@ -125,7 +126,6 @@ RewriteReport rewritten(const Session& session, Graph& graph, const LoadedRules&
     session.die("there is no pipeline, pass or rule `" + pipeline + "`", near.empty() ? "load the file that has it with -r" : "did you mean `" + near + "`?", kUsage);
   }
   RewriteReport report = session.need(run_pipeline(graph, rules.set, pipeline, rules.params, options));
-  session.report(report.warnings);
   return report;
 }
 
@@ -175,7 +175,7 @@ void add_rewrite_commands(CLI::App& app, const Options& options) {
   opt->rules.add_to(*sub);
   sub->add_option("-o,--output", opt->output, "the rewritten graph, .json or .pwg");
   sub->add_option("--trace", opt->trace, "write the graph after each pass and the journal into this folder")->type_name("DIR");
-  sub->add_flag("--stats", opt->stats, "print passes and rules: rewrites, attempts, rejections by code, time");
+  sub->add_flag("--stats", opt->stats, "print passes and rules: rewrites, attempts, rejections by code, time; warn of rules that never fired");
   sub->add_option("--limit", opt->limit, "stop after this many rewrites");
   sub->add_flag("--verify-each", opt->verify_each, "check the graph's invariants after each pass");
   sub->footer("Examples:\n  pwr opt model.json -r llm -p o2 --stats\n  pwr opt model.json -r my_rules.pwr -p mine -D tp=2 -o out.json --trace trace/");

@@ -113,15 +113,17 @@ void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {
   app.add_option("-D,--define", definitions, "set a param of the rules: -D tp=2")->type_name("NAME=VALUE");
 }
 
+Result<std::pair<std::string, std::string>> parse_definition(const std::string& text) {
+  std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return fail(error_in("-D " + text, "PW0903", "expected name=value", "for example -D tp=2"));
+  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
+}
+
 LoadedRules load(const Session& session, const RuleOptions& options) {
   RuleSet set = session.need(load_rules(session.context, options.rules));
   session.report(set.warnings);
   std::vector<std::pair<std::string, std::string>> definitions;
-  for (const std::string& text : options.definitions) {
-    std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) session.die("-D " + text + ": expected name=value", "for example -D tp=2", kUsage);
-    definitions.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-  }
+  for (const std::string& text : options.definitions) definitions.push_back(session.need(parse_definition(text), kUsage));
   Env params = session.need(bind_params(set, definitions));
   return {std::move(set), std::move(params)};
 }

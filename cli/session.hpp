@@ -83,6 +83,8 @@ struct RuleOptions {
   std::vector<std::string> definitions;  ///< tp=2
   void add_to(CLI::App& app, bool pipeline_too = true);
 };
+/// `tp=2` → (tp, 2).
+Result<std::pair<std::string, std::string>> parse_definition(const std::string& text);
 struct LoadedRules {
   RuleSet set;
   Env params;
