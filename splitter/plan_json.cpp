@@ -65,6 +65,33 @@ Json memory_json(const MemoryPlan& memory) {
           {"slots", std::move(slots)}};
 }
 
+bool is_flat(const Json& value) {
+  if (!value.is_structured()) return true;
+  for (const Json& part : value)
+    if (part.is_structured() && !(part.is_array() && is_flat(part))) return false;
+  return true;
+}
+
+/// What holds no object stands on one line, so that a slot or a list of sizes is a line of a diff.
+void write(std::string& out, const Json& value, std::size_t depth) {
+  if (is_flat(value) && (depth >= 2 || !value.is_object())) {
+    out += value.dump();
+    return;
+  }
+  const bool object = value.is_object();
+  const std::string indent(2 * (depth + 1), ' ');
+  out += object ? "{" : "[";
+  bool first = true;
+  for (auto item = value.begin(); item != value.end(); ++item) {
+    out += first ? "\n" : ",\n";
+    first = false;
+    out += indent;
+    if (object) out += Json(item.key()).dump() + ": ";
+    write(out, item.value(), depth + 1);
+  }
+  out += "\n" + std::string(2 * depth, ' ') + (object ? "}" : "]");
+}
+
 }  // namespace
 
 std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces) {
@@ -84,7 +111,9 @@ std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces) {
   out["classes"] = Json::array();
   for (const PieceClass& c : pieces.classes) out["classes"].push_back(class_json(c, pieces));
   out["memory"] = memory_json(plan.memory);
-  return out.dump(2) + "\n";
+  std::string text;
+  write(text, out, 0);
+  return text + "\n";
 }
 
 }  // namespace pw
