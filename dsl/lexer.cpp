@@ -44,6 +44,7 @@ class Lexer {
       report(0, 0, "PW0100", "the file is larger than 64 MiB", "split it, or use the JSON form for a graph of this size");
       return std::move(out_);
     }
+    if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;  // a byte order mark
     while (!out_.fatal && skip_space()) token();
     push(Tok::end, text_.size());
     if (!open_.empty()) {
@@ -130,9 +131,8 @@ class Lexer {
   void check_number(std::size_t begin, bool real) {
     const std::string_view text = text_.substr(begin, at_ - begin);
     if (letter(peek())) {
-      std::size_t end = at_;
-      while (end < text_.size() && (letter(text_[end]) || digit(text_[end]))) ++end;
-      report(begin, end, "PW0104", "a number runs into a name", "put a `*` or a space between them");
+      while (letter(peek()) || digit(peek())) ++at_;
+      report(begin, at_, "PW0104", "a number runs into a name", "put a `*` or a space between them");
       return;
     }
     double r = 0;
@@ -167,6 +167,8 @@ class Lexer {
       at_ += 4;
     } else if (c != '\0' && std::string_view("ntr0\"\\`").find(c) != std::string_view::npos) {
       at_ += 2;
+    } else if (at_ + 1 == text_.size() || c == '\n') {
+      ++at_;  // the string is not closed, which is said anyway
     } else {
       report(at_, std::min(at_ + 2, text_.size()), "PW0103", "unknown escape in a string",
              "known are \\n \\t \\r \\0 \\\" \\` \\\\ and \\xNN");

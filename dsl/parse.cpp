@@ -175,7 +175,7 @@ class Parser {
       if (!at_->first_on_line) continue;
       const std::uint32_t here = column(*at_);
       if (group_ && at_->kind == Tok::rbrace && here <= column(*group_begin_)) return;
-      if (here > depth || !(starts_item(at_) || resembles_item(at_))) continue;
+      if (here > depth || !resembles_item(at_)) continue;
       if (group_ && at_->kind != Tok::rule && here <= column(*group_begin_)) end_group_silently();
       return;
     }
@@ -183,9 +183,12 @@ class Parser {
     group_.reset();
   }
 
-  /// `rulee name {`: a misspelt item rather than a statement.
+  /// An item's first word that begins no statement, or `rulee name {`: a misspelt item.
   static bool resembles_item(const Token* p) {
-    return p[0].kind == Tok::word && is_name(p[1].kind) && p[2].kind == Tok::lbrace;
+    if (starts_item(p)) return true;
+    const Tok next = p[1].kind;
+    if (item_word(p[0].kind)) return is_word(next) || next == Tok::string || next == Tok::lbrace;
+    return p[0].kind == Tok::word && is_name(next) && p[2].kind == Tok::lbrace;
   }
 
   [[nodiscard]] std::string found(const Token& t) const {
