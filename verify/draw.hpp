@@ -20,6 +20,7 @@ class Draw {
   DType float_dtype();
   DType dtype();  ///< mostly a float; sometimes fp8, an integer or b8
   DimId dim();
+  DimId remember(DimId dim);  ///< so that it is drawn again
   Shape sequence();  ///< for `*b`
   Shape shape();     ///< of a value that nothing says anything about
   /// A value for an attribute, by its kind and the conventions of its name; `operands` are the node's.
@@ -32,7 +33,6 @@ class Draw {
   std::vector<DimId> parts(const Shape& shape, std::size_t count);
   void bind_dim(const Expr& expr, Env& env);
   DimId constant(std::int64_t value);
-  DimId remember(DimId dim);
 
   Context& context_;
   Random random_;

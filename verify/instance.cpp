@@ -30,6 +30,7 @@ class Attempt {
   }
 
   Result<Graph> build() {
+    draw_list_dims();
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
       if (auto done = add_node(rule_.nodes[PatternNodeId(i)]); !done) return forward(done);
     }
@@ -44,6 +45,34 @@ class Attempt {
 
  private:
   using Done = Result<std::monostate>;
+
+  /// The dims that lists of the pattern name, `[da, dc, dv]`, come first: shapes drawn later often fit them or their sum.
+  void draw_list_dims() {
+    std::vector<std::string> names;
+    for (const PatternNode& node : rule_.nodes) {
+      for (const PatternAttribute& attribute : node.attributes) {
+        if (attribute.value.kind == Expr::Kind::list) collect_paths(attribute.value, names);
+      }
+    }
+    DimId sum = rules_.context->dims.constant(0);
+    for (const std::string& name : names) {
+      if (env_.count(name) == 0) env_.emplace(name, draw_.dim());
+      if (const auto* dim = std::get_if<DimId>(&env_.at(name))) sum = rules_.context->dims.add(sum, *dim);
+    }
+    if (names.size() > 1) draw_.remember(sum);
+  }
+
+  /// What a guard `name == expr` says of a variable, once the rest of the guard is known.
+  std::optional<Attribute> by_guard(const std::string& name) {
+    for (const Expr& guard : rule_.where) {
+      if (guard.kind != Expr::Kind::binary || guard.text != "==" || guard.args.size() != 2) continue;
+      for (std::size_t side : {0, 1}) {
+        if (guard.args[side].kind != Expr::Kind::path || guard.args[side].text != name) continue;
+        if (auto value = evaluate(*rules_.context, &graph_, guard.args[1 - side], env_)) return *value;
+      }
+    }
+    return std::nullopt;
+  }
 
   void return_value(PatternValueId id) {
     if (!id.valid() || !values_[id].valid()) return;
@@ -139,7 +168,9 @@ class Attempt {
     }
     const TypeId like = known_operand(node);
     if (like.valid() && is_open(declared(op, i), local) && !draw_.once_in(4)) {
-      return context.types.get(dtype.value_or(context.types[like].dtype), context.types[like].shape);
+      Shape shape = context.types[like].shape;
+      if (!shape.empty() && draw_.once_in(3)) shape.back() = draw_.dim();
+      return context.types.get(dtype.value_or(context.types[like].dtype), shape);
     }
     if (const TypeExpr* type = declared(op, i); type != nullptr && !type->dtype.empty()) {
       bind_dtype(*type, dtype, like, op, i, local);
@@ -217,7 +248,8 @@ class Attempt {
       if (is_dim_list(attribute.value) || declared == nullptr) {
         env_.emplace(name, draw_.dim());
       } else {
-        env_.emplace(name, draw_.attribute(attribute.name, declared->kind, types, results));
+        const auto guarded = by_guard(name);
+        env_.emplace(name, guarded ? *guarded : draw_.attribute(attribute.name, declared->kind, types, results));
       }
     }
     return evaluate(*rules_.context, &graph_, attribute.value, env_);
@@ -252,6 +284,10 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params, con
     Draw draw(*rules.context, seed);
     const Env varied = vary(params, draw);
     auto graph = Attempt(rules, rule, varied, seed).build();
+    if (graph) {
+      Graph meaning = graph->compact();  // a graph whose bodies do not type is none
+      if (auto inlined = inline_bodies(meaning); !inlined) graph = forward(inlined);
+    }
     if (!graph) {
       if (instances.built == 0) instances.why = graph.error().front().message;
       continue;

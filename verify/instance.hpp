@@ -19,7 +19,7 @@ struct Instance {
 
 struct InstanceOptions {
   std::size_t wanted = 6;       ///< instances that differ in structure or types
-  std::size_t attempts = 4000;
+  std::size_t attempts = 20000;
   std::uint64_t seed = 1;
 };
 

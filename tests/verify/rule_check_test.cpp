@@ -1,0 +1,66 @@
+// Every rule of the library, before ≡ after on generated graphs; and that the check sees a wrong body.
+#include "verify/rule_check.hpp"
+
+#include "tests/verify/rules.hpp"
+
+namespace {
+
+using namespace pw;
+using namespace pw::test;
+
+std::string failures_of(const RuleCheck& check) {
+  std::string text = check.rule + "\n";
+  for (const std::string& failure : check.failures) text += failure + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("rule check: every rule of the library holds on generated graphs", "[verify]") {
+  const RuleSet rules = library_rules();
+  REQUIRE(rules.rules.size() >= 20);
+  const Env params = bind_params(rules, {}).value();
+  for (const RuleCheck& check : check_rules(rules, params)) {
+    INFO(failures_of(check));
+    CHECK(check.passed());
+    CHECK(check.instances >= 2);
+    CHECK(check.runs >= 2 * check.instances);
+  }
+}
+
+TEST_CASE("rule check: a changed sign in the body of a fused op is seen", "[verify]") {
+  struct Change {
+    std::string file, rule, from, to;
+  };
+  const Change changes[] = {
+      {"norm.pwr", "add_rms", "r = x + res", "r = x - res"},
+      {"norm.pwr", "spelled.rms_norm_pow", "y = T(T(h * rsqrt(v + eps)) * w)", "y = T(T(h * rsqrt(v - eps)) * w)"},
+      {"activation.pwr", "silu_spelled", "y = T(h / (1.0 + exp(neg(h))))", "y = T(h / (1.0 - exp(neg(h))))"},
+  };
+  for (const Change& change : changes) {
+    for (const bool planted : {false, true}) {
+      const RuleSet rules = library_with_op(change.file, change.from, planted ? change.to : change.from);
+      const auto ids = rules.resolve(change.rule);
+      REQUIRE(ids.size() == 1);
+      const RuleCheck check = check_rule(rules, ids[0], bind_params(rules, {}).value());
+      INFO(change.rule << (planted ? " planted" : " as it is") << "\n" << failures_of(check));
+      CHECK(check.passed() != planted);
+    }
+  }
+}
+
+TEST_CASE("rule check: a wrong rule, and one that nothing can match, fail", "[verify]") {
+  const RuleSet rules = rules_of(R"(
+    rule swapped { y = sub(a, b) => y = sub(b, a) }
+    rule fine { y = sub(a, neg(b)) => y = add(a, b) }
+    rule impossible { y = relu(x: T[*b, d]) where d == 8, d == 16 => y = x }
+    pass all = greedy { swapped, fine, impossible } fuel 100
+  )");
+  const Env params = bind_params(rules, {}).value();
+  const auto passes = [&](const std::string& name) { return check_rule(rules, rules.resolve(name).at(0), params).passed(); };
+  CHECK(!passes("swapped"));
+  CHECK(passes("fine"));
+  const RuleCheck impossible = check_rule(rules, rules.resolve("impossible").at(0), params);
+  REQUIRE(impossible.failures.size() == 1);
+  CHECK(impossible.failures[0].find("no graph could be made") != std::string::npos);
+}

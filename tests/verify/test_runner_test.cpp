@@ -1,0 +1,81 @@
+// The runner of `test` blocks, on the library's tests and on tests made to fail.
+#include "verify/test_runner.hpp"
+
+#include "tests/verify/rules.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+TEST_CASE("test runner: all tests of the library pass", "[verify]") {
+  const RuleSet rules = library_rules();
+  const TestReport report = run_tests(rules);
+  INFO(test_report_text(report, rules.context->sources));
+  CHECK(report.failed() == 0);
+  CHECK(report.tests.size() >= 25);
+  CHECK(report.negative() >= 8);
+}
+
+namespace {
+
+const char kNegated[] = "rule negated { y = neg(neg(x)) => y = x }  pass p = greedy { negated }  ";
+
+TestResult run_one(const std::string& test) {
+  const RuleSet rules = rules_of(kNegated + test);
+  const TestReport report = run_tests(rules);
+  REQUIRE(report.tests.size() == 1);
+  return report.tests[0];
+}
+const std::string kTwice = "graph { in x: f32[n, 4]  y = neg(neg(x))  z = relu(y)  out z }  apply p  ";
+const std::string kOnce = "graph { in x: f32[n, 4]  y = neg(x)  z = relu(y)  out z }  apply p  ";
+
+}  // namespace
+
+TEST_CASE("test runner: expectations that hold", "[verify]") {
+  CHECK(run_one("test t { " + kTwice + "expect negated == 2 - 1, count(neg) == 0, negated >= 1 }").passed());
+  CHECK(run_one("test t { " + kTwice + "expect graph { in x: f32[n, 4]  z = relu(x)  out z } }").passed());
+  CHECK(run_one("test t { " + kTwice + "expect numeric within 0.0 }").passed());
+  CHECK(run_one("test t { " + kOnce + "expect none }").passed());
+}
+
+TEST_CASE("test runner: expectations that do not hold are failures with a place", "[verify]") {
+  for (const std::string expectation : {"expect negated == 0", "expect none", "expect count(relu) == 2", "expect error \"no such thing\"",
+                                        "expect graph { in x: f32[n, 4]  y = neg(x)  z = relu(y)  out z }"}) {
+    const TestResult result = run_one("test t { " + kTwice + expectation + " }");
+    INFO(expectation);
+    REQUIRE(result.failures.size() == 1);
+    CHECK(result.failures[0].span.valid());
+    CHECK(!result.failures[0].message.empty());
+  }
+}
+
+TEST_CASE("test runner: because compares the code and a part of the message", "[verify]") {
+  const std::string test = "test t { " + kOnce + "expect negated == 0 because ";
+  const TestResult wrong = run_one(test + "N99 }");
+  REQUIRE(wrong.failures.size() == 1);
+  CHECK(wrong.negative);
+  // What the matcher says is in the failure; said in the test, it passes.
+  const std::string met = wrong.failures[0].detail;
+  const std::size_t code = met.find(": ") + 2;
+  CHECK(run_one(test + met.substr(code, 3) + " }").passed());
+  CHECK(!run_one(test + met.substr(code, 3) + " \"another reason\" }").passed());
+}
+
+TEST_CASE("test runner: a wrong rule shows in the numbers", "[verify]") {
+  const RuleSet rules = rules_of(R"(
+    rule lost { y = neg(x) => y = abs(x) }
+    pass p = greedy { lost }
+    test t { graph { in x: bf16[n, 8]  y = neg(x)  out y }  apply p  expect numeric within 1e-2 }
+  )");
+  const TestReport report = run_tests(rules);
+  REQUIRE(report.failed() == 1);
+  CHECK(report.tests[0].failures[0].message.find("differs by") != std::string::npos);
+}
+
+TEST_CASE("test runner: only the tests asked for run", "[verify]") {
+  const RuleSet rules = rules_of(kNegated + ("test first { " + kTwice + "expect negated == 1 }  test second { " + kTwice + "expect negated == 1 }"));
+  TestOptions options;
+  options.only = "sec";
+  const TestReport report = run_tests(rules, {}, options);
+  REQUIRE(report.tests.size() == 1);
+  CHECK(report.tests[0].name == "second");
+}
