@@ -49,21 +49,40 @@ bool Search::extend(std::size_t index, State& state) {
   return true;
 }
 
-/// No user of the connecting value has the op; but one of its node's other results may have one, which says more.
+/// No user of a connecting value has the op. A user of another connecting value may have it, or one of another result of the
+/// value's node: either says more.
 void Search::reject_users(const Step& step, const State& state) {
   const PatternNode& wanted = rule_.nodes[step.node];
   const std::string& op = context().ops[wanted.op].name;
+  const auto user_of = [&](ValueId v) {
+    for (UseId u = v.valid() ? graph_.first_use(v) : UseId(); u.valid(); u = graph_.next_use(u))
+      if (graph_.op(graph_.user(u)) == wanted.op) return graph_.user(u);
+    return NodeId();
+  };
   PatternValueId via = wanted.operands[static_cast<std::size_t>(step.connectors.front())];
+  NodeId reader;
+  for (int slot : step.connectors) {
+    PatternValueId id = wanted.operands[static_cast<std::size_t>(slot)];
+    NodeId user = user_of(state.values[id]);
+    if (user.valid())
+      reader = user;
+    else
+      via = id;
+  }
   ValueId value = state.values[via];
+  if (reader.valid()) {
+    reject(state, "N07", wanted.span, reader, [&] { return fmt::format("{} does not read {}", shown(reader), value.valid() ? shown(via, value) : "none"); });
+    return;
+  }
   NodeId at = value.valid() ? graph_.producer(value) : NodeId();
-  for (std::size_t i = 0; at.valid() && i < graph_.result_count(at); ++i)
-    for (UseId u = graph_.first_use(graph_.result(at, i)); u.valid(); u = graph_.next_use(u)) {
-      if (graph_.op(graph_.user(u)) != wanted.op) continue;
-      reject(state, "N07", wanted.span, graph_.user(u), [&] {
-        return fmt::format("{} reads %{}, not {}", shown(graph_.user(u)), graph_.value_name(graph_.result(at, i)), shown(via, value));
-      });
-      return;
-    }
+  for (std::size_t i = 0; at.valid() && i < graph_.result_count(at); ++i) {
+    NodeId user = user_of(graph_.result(at, i));
+    if (!user.valid()) continue;
+    reject(state, "N07", wanted.span, user, [&] {
+      return fmt::format("{} reads %{}, not {}", shown(user), graph_.value_name(graph_.result(at, i)), shown(via, value));
+    });
+    return;
+  }
   reject(state, "N01", wanted.span, at.valid() ? at : state.nodes[layout_.steps[0].node],
          [&] { return fmt::format("{} has no user that is `{}`", value.valid() ? shown(via, value) : "none", op); });
 }
