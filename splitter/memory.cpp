@@ -100,20 +100,29 @@ class Planner {
            graph_.type(graph_.operand(n, 0)) == graph_.type(graph_.result(n));
   }
 
-  /// A plain view, or a result that an op writes into an operand, lives where that operand lives.
-  /// The operand may be an input, which is outside the arena: then the result is too, and the input
-  /// is its storage.
+  /// A plain view, or a result that an op writes into an operand, lives where that operand lives;
+  /// so does any view of a weight, which is read in place or laid out once. An input is outside the
+  /// arena: then the result is too.
   [[nodiscard]] ValueId storage(NodeId n, std::size_t r, ValueId v) const {
     const Op& op = graph_.op_of(n);
+    if (op.traits.view && graph_.operand_count(n) > 0) {
+      const ValueId root = storage_of(graph_.operand(n, 0));
+      if (root.valid() && graph_.is_input(root) && graph_.input_kind(root) == InputKind::weight)
+        return root;
+    }
     int from = -1;
     if (r < op.results.size() && op.results[r].from) from = *op.results[r].from;
     if (r == 0 && keeps_bytes(n)) from = 0;
     if (from < 0 || static_cast<std::size_t>(from) >= graph_.operand_count(n)) return v;
-    const ValueId operand = graph_.operand(n, static_cast<std::size_t>(from));
-    if (!operand.valid()) return v;
-    if (graph_.is_input(operand)) return operand;
-    const std::size_t slot = slot_of_[operand.index];
-    return slot == kNone ? v : plan_.slots[slot].storage;
+    const ValueId root = storage_of(graph_.operand(n, static_cast<std::size_t>(from)));
+    return root.valid() ? root : v;
+  }
+
+  /// Invalid for an absent operand and for a literal.
+  [[nodiscard]] ValueId storage_of(ValueId v) const {
+    if (!v.valid() || graph_.is_input(v)) return v;
+    const std::size_t slot = slot_of_[v.index];
+    return slot == kNone ? ValueId() : plan_.slots[slot].storage;
   }
 
   void extend(ValueId v, std::size_t step, std::size_t position) {

@@ -192,6 +192,25 @@ TEST_CASE("plan: a view and an in-place result share their operand's place", "[s
   CHECK(memory->slots[3].offset != memory->slots[0].offset);
 }
 
+TEST_CASE("plan: a view of a weight has no place in the arena; a view of a value has its own",
+          "[splitter]") {
+  Builder b;
+  Traits view;
+  view.view = true;
+  b.op("transpose", view);
+  const AttributeList axes{{b.context->strings.intern("dim0"), std::int64_t{0}}};
+  const ValueId x = b.input("x");
+  const ValueId w =
+      b.one("transpose", {b.one("transpose", {b.input("w", InputKind::weight)}, axes)}, axes);
+  const ValueId t = b.one("transpose", {b.one("mm", {x, w})}, axes);
+  b.graph.add_output(t);
+  const auto memory = plan_memory(b.cut({}), b.graph, 16);
+  REQUIRE(memory.has_value());
+  check_plan(*memory);
+  REQUIRE(memory->slots.size() == 2);
+  CHECK(memory->slots[0].offset != memory->slots[1].offset);
+}
+
 TEST_CASE("plan: bad symbols and sizes are diagnosed", "[splitter]") {
   Builder b = pw::test::toy();
   const StitchedGraph s = b.cut({"attention"});
