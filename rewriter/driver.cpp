@@ -69,6 +69,7 @@ class Driver {
   Result<std::monostate> run_pass(const Strategy& pass, bool pipeline_wanted) {
     PassStats stats;
     stats.pass = pass.label;
+    run_.pass_spans.emplace(pass.label, pass.span);
     stats.nodes_before = stats.nodes_after = graph_.node_count();
     Result<bool> wanted = pipeline_wanted ? holds(pass) : Result<bool>(false);
     if (!wanted) return forward(wanted);
@@ -171,7 +172,7 @@ std::string reported_name(const Rule& rule) {
   return rule.base_name.empty() ? rule.name : rule.base_name;
 }
 
-/// One warning for a pass that changed nothing, and one for each family, group or rule that never fired where others did.
+/// One warning for a pass that changed nothing wherever it stands, and one for each family, group or rule that never fired where others did.
 void warn_of_idle(RunState& run) {
   struct Idle {
     Span span;
@@ -179,11 +180,12 @@ void warn_of_idle(RunState& run) {
     bool in_working_pass = false;
   };
   std::map<std::string, Idle> idle;
+  std::map<std::string, std::size_t> rewrites;
   std::map<std::string, const Rule*> rules;
   for (const Rule& rule : run.rules.rules) rules.emplace(rule.name, &rule);
   for (const PassStats& pass : run.report.passes) {
     if (pass.skipped) continue;
-    if (pass.rewrites == 0) run.report.warnings.push_back(warning_at({}, "PW0510", fmt::format("pass `{}` changed nothing", pass.pass)));
+    rewrites[pass.pass] += pass.rewrites;
     for (const auto& [name, stats] : pass.rules) {
       auto rule = rules.find(name);
       if (rule == rules.end()) continue;
@@ -193,6 +195,8 @@ void warn_of_idle(RunState& run) {
       entry.in_working_pass = entry.in_working_pass || pass.rewrites > 0;
     }
   }
+  for (const auto& [name, count] : rewrites)
+    if (count == 0) run.report.warnings.push_back(warning_at(run.pass_spans[name], "PW0510", fmt::format("pass `{}` changed nothing", name)));
   for (const auto& [name, entry] : idle)
     if (entry.fired == 0 && entry.in_working_pass)
       run.report.warnings.push_back(warning_at(entry.span, "PW0511", fmt::format("`{}` never fired", name)));
@@ -225,7 +229,7 @@ Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::stri
     std::string near = nearest(pipeline, strategy_names(rules));
     return fail({}, "PW0501", fmt::format("there is no pipeline or pass `{}`", pipeline), near.empty() ? "" : fmt::format("did you mean `{}`?", near));
   }
-  RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}};
+  RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}};
   if (Result<std::monostate> done = Driver(run).run_all(*strategy); !done) return forward(done);
   warn_of_idle(run);
   return std::move(run.report);

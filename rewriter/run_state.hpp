@@ -25,6 +25,7 @@ struct RunState {
   std::size_t rewrites = 0;        ///< of the whole run
   std::vector<std::int64_t> fuel;  ///< what is left, one for each enclosing `fuel`
   std::map<RuleId, std::unique_ptr<PreparedRule>> prepared;
+  std::map<std::string, Span> pass_spans;  ///< by label
 
   const PreparedRule& prepare(RuleId id) {
     std::unique_ptr<PreparedRule>& slot = prepared[id];
