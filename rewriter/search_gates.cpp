@@ -1,6 +1,8 @@
 // Exports Search's last gates, asked when every node has been found: closed world, guards, no cycle.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "graph/text.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/search.hpp"
@@ -24,11 +26,22 @@ std::string known_facts(const Facts& facts) {
 }  // namespace
 
 bool Search::check_closed(State& state) {
-  std::optional<Escape> escape = find_escape(graph_, layout_, state.nodes.raw());
-  if (!escape) return ++state.gate, true;
-  const PatternValue& value = rule_.values[escape->value];
-  return reject(state, "N08", value.span.valid() ? value.span : rule_.nodes[value.producer].span, state.nodes[value.producer],
-                [&] { return describe(graph_, layout_, *escape); });
+  if (std::optional<Escape> escape = find_escape(graph_, layout_, state.nodes.raw())) {
+    const PatternValue& value = rule_.values[escape->value];
+    return reject(state, "N08", value.span.valid() ? value.span : rule_.nodes[value.producer].span, state.nodes[value.producer],
+                  [&] { return describe(graph_, layout_, *escape); });
+  }
+  // Distinct values may coincide, but the right side cannot read what goes away with the match.
+  for (const std::string& name : layout_.reads) {
+    PatternValueId id = rule_.value_named(name);
+    NodeId producer = state.values[id].valid() ? graph_.producer(state.values[id]) : NodeId();
+    bool own = producer.valid() && std::any_of(layout_.own.begin(), layout_.own.end(), [&](PatternNodeId n) { return state.nodes[n] == producer; });
+    if (own)
+      return reject(state, "N08", rule_.values[id].span, producer, [&] {
+        return fmt::format("`{}` is %{} here, which the rule replaces, and the right side reads it", name, graph_.value_name(state.values[id]));
+      });
+  }
+  return ++state.gate, true;
 }
 
 /// False is N09. What can be neither proved nor refuted is N06, with what is known.

@@ -29,6 +29,7 @@ rule halves {
   => y = silu_and_mul(gu)
 }
 rule sub_relu { y = sub(relu(x), z)  => y = neg(sub(z, relu(x))) }
+rule difference { y = sub(x, neg(z))  => y = add(x, z) }
 rule square { y = mul(x, x)  => y = pow(x, 2) }
 rule double { y = mul(x, 2)  => y = add(x, x) }
 rule slice_all { y = slice(x){dim, start = 0, end, step = 1}  where end >= size(x, dim)  => y = x }
@@ -77,6 +78,7 @@ const Case kCases[] = {
      "in x: bf16[n, 64], w: bf16[64], s: f32[1]  y = rms_norm(x, w)  q = static_scaled_fp8_quant(y, s)  z = relu(y)  out q, z"},
     {"a consumed value that is an output", "norm_quant", "N08", "an output of the graph",
      "in x: bf16[n, 64], w: bf16[64], s: f32[1]  y = rms_norm(x, w)  q = static_scaled_fp8_quant(y, s)  out q, y"},
+    {"an input that the rule would replace", "difference", "N08", "`x` is %h", "in z: f32[n]  h = neg(z)  y = sub(h, h)  out y"},
     {"a guard that is false", "slice_all", "N09", "32 >= 64", "in x: f32[n, 64]  y = slice(x){dim = 1, end = 32}  out y"},
     {"a guard that is not known", "slice_all", "N06", "7 >= n", "in x: f32[n, 64]  y = slice(x){dim = 0, end = 7}  out y"},
     {"a path from an output to an input", "twins", "N13", "%h (relu)",
