@@ -81,17 +81,21 @@ class RuleBuilder {
       case Expr::Kind::star:
       case Expr::Kind::fuse: break;
     }
-    out_.push_back(error_at(expr.span, "PW0250", "a pattern is made of ops, and this is none",
-                            "write `y = op(operands){attributes}`, or an infix expression of values"));
+    out_.push_back(
+        error_at(expr.span, "PW0250", "a pattern is made of ops, and this is none",
+                 "write `y = op(operands){attributes}`, or an infix expression of values"));
     return {};
   }
 
   PatternNodeId lower_primitive(std::string_view name, const Expr& expr) {
     const OpId op = context_.ops.find(name);
     if (name.empty() || !op.valid()) {
-      out_.push_back(error_at(expr.span, "PW0251",
-                              name.empty() ? in_ticks(expr.text) + " is no op on values" : "infix needs the op " + in_ticks(name) + ", which is not declared",
-                              name.empty() ? "a pattern may use + - * /; conditions go into `where`" : "use \"ops/primitive.pwr\""));
+      out_.push_back(error_at(
+          expr.span, "PW0251",
+          name.empty() ? in_ticks(expr.text) + " is no op on values"
+                       : "infix needs the op " + in_ticks(name) + ", which is not declared",
+          name.empty() ? "a pattern may use + - * /; conditions go into `where`"
+                       : "use \"ops/primitive.pwr\""));
       return {};
     }
     PatternNode node;
@@ -108,13 +112,15 @@ class RuleBuilder {
     node.op = op;
     node.open = call.open;
     for (const Expr& arg : call.args) node.operands.push_back(lower_operand(arg));
-    for (const AttributeArg& argument : call.attributes) node.attributes.push_back(attribute(argument));
+    for (const AttributeArg& argument : call.attributes)
+      node.attributes.push_back(attribute(argument));
     return add(std::move(node), call, results);
   }
 
   PatternNodeId lower_cast(const Expr& call) {
     const Name* variable = names_.find(call.text);
-    const bool is_dtype = dtype_named(call.text) || (variable != nullptr && variable->kind == NameKind::dtype);
+    const bool is_dtype =
+        dtype_named(call.text) || (variable != nullptr && variable->kind == NameKind::dtype);
     const OpId cast = context_.ops.find("cast");
     if (!is_dtype || !cast.valid()) {
       out_.push_back(unknown_op(context_, call.text, call.span));
@@ -189,14 +195,16 @@ class RuleBuilder {
     if (results.size() == 1) return results.front();
     const Op& op = context_.ops[rule_.nodes[node].op];
     out_.push_back(error_at(expr.span, "PW0253",
-                            in_ticks(op.name) + " has " + std::to_string(results.size()) + " results, so it cannot stand inside an expression",
+                            in_ticks(op.name) + " has " + std::to_string(results.size()) +
+                                " results, so it cannot stand inside an expression",
                             "bind its results in a statement of its own"));
     return {};
   }
 
   PatternValueId named(const Expr& expr) {
     if (expr.text.find('.') != std::string::npos) {
-      out_.push_back(error_at(expr.span, "PW0254", in_ticks(expr.text) + " is no value, so it cannot be an operand"));
+      out_.push_back(error_at(expr.span, "PW0254",
+                              in_ticks(expr.text) + " is no value, so it cannot be an operand"));
       return {};
     }
     if (auto it = by_name_.find(expr.text); it != by_name_.end() && expr.text != "_") {
@@ -206,7 +214,8 @@ class RuleBuilder {
     }
     const Name* name = names_.find(expr.text);
     if (name != nullptr && name->result) {
-      Diagnostic d = error_at(expr.span, "PW0243", in_ticks(expr.text) + " is read before the statement that binds it",
+      Diagnostic d = error_at(expr.span, "PW0243",
+                              in_ticks(expr.text) + " is read before the statement that binds it",
                               "write the statement that binds it first");
       d.secondary.push_back({name->span, "bound here"});
       out_.push_back(std::move(d));
@@ -222,10 +231,12 @@ class RuleBuilder {
     return id;
   }
 
-  /// `assume` is held to what `where` is: it must be proved. There are no ranges yet whose condition it could become.
+  /// `assume` is held to what `where` is: it must be proved. There are no ranges yet whose
+  /// condition it could become.
   void copy_guards(const ast::Rule& ast) {
     for (const ast::Clause& clause : ast.body.clauses) {
-      if (clause.kind != ast::Clause::Kind::where && clause.kind != ast::Clause::Kind::assume) continue;
+      if (clause.kind != ast::Clause::Kind::where && clause.kind != ast::Clause::Kind::assume)
+        continue;
       for (const Expr& guard : clause.guards) rule_.where.push_back(guard);
     }
   }
@@ -260,7 +271,8 @@ class RuleBuilder {
 
 }  // namespace
 
-std::optional<Rule> build_rule(const Context& context, const ast::Rule& rule, const RuleNames& names, Diagnostics& out) {
+std::optional<Rule> build_rule(const Context& context, const ast::Rule& rule,
+                               const RuleNames& names, Diagnostics& out) {
   return RuleBuilder(context, names, out).run(rule);
 }
 

@@ -1,4 +1,5 @@
-// From one rule's tree to a Rule: sub-expressions flattened into pattern nodes, outputs and consumed values worked out.
+// From one rule's tree to a Rule: sub-expressions flattened into pattern nodes, outputs and
+// consumed values worked out.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,9 @@
 
 namespace pw {
 
-/// Fills nodes, values, where, replacement, outputs and consumed. Nothing, and diagnostics, when the left side is malformed.
-std::optional<Rule> build_rule(const Context& context, const ast::Rule& rule, const RuleNames& names, Diagnostics& out);
+/// Fills nodes, values, where, replacement, outputs and consumed. Nothing, and diagnostics, when
+/// the left side is malformed.
+std::optional<Rule> build_rule(const Context& context, const ast::Rule& rule,
+                               const RuleNames& names, Diagnostics& out);
 
 }  // namespace pw

@@ -19,8 +19,11 @@ namespace {
 
 using RuleCheck = void (*)(const CheckedRule&, Diagnostics&);
 
-constexpr std::array<RuleCheck, 3> kTextChecks{check_guards, check_replacement, check_pattern_types};
-constexpr std::array<RuleCheck, 6> kRuleChecks{check_rule_shape, check_connected, check_opened, check_dropped, check_unused, check_output_types};
+constexpr std::array<RuleCheck, 3> kTextChecks{check_guards, check_replacement,
+                                               check_pattern_types};
+constexpr std::array<RuleCheck, 6> kRuleChecks{check_rule_shape, check_connected,
+                                               check_opened,     check_dropped,
+                                               check_unused,     check_output_types};
 
 void declare_ops(Context& context, const Program& program, Diagnostics& out) {
   std::vector<OpId> declared;
@@ -54,7 +57,8 @@ class RuleStage {
     std::vector<Variant> variants = expand_family(*set_.context, *decl.rule, table, out_);
     if (out_.size() != before) return;
     for (Variant& variant : variants) {
-      for (ast::Rule& rule : expand_choices(*set_.context, program_, variant.rule, out_)) build(decl, rule, variant.constants);
+      for (ast::Rule& rule : expand_choices(*set_.context, program_, variant.rule, out_))
+        build(decl, rule, variant.constants);
     }
   }
 
@@ -62,7 +66,9 @@ class RuleStage {
   [[nodiscard]] bool calls_pattern(const ast::Rule& rule) const {
     bool found = false;
     for (const PatternStatement& p : pattern_statements(rule.body)) {
-      visit_calls(*p.statement, [&](const Expr& call) { found = found || program_.patterns.contains(call.text); });
+      visit_calls(*p.statement, [&](const Expr& call) {
+        found = found || program_.patterns.contains(call.text);
+      });
     }
     return found;
   }
@@ -71,7 +77,8 @@ class RuleStage {
     if (auto it = program_.tables.find(rule.table); it != program_.tables.end()) return it->second;
     std::vector<std::string> names;
     for (const auto& [name, table] : program_.tables) names.push_back(name);
-    out_.push_back(error_at(rule.name_span, "PW0376", "no table is called " + in_ticks(rule.table), did_you_mean(rule.table, names)));
+    out_.push_back(error_at(rule.name_span, "PW0376", "no table is called " + in_ticks(rule.table),
+                            did_you_mean(rule.table, names)));
     return nullptr;
   }
 
@@ -108,7 +115,8 @@ class RuleStage {
 void assign_ranks(RuleSet& set) {
   std::vector<Rule*> by_name;
   for (Rule& rule : set.rules) by_name.push_back(&rule);
-  std::stable_sort(by_name.begin(), by_name.end(), [](const Rule* a, const Rule* b) { return a->name < b->name; });
+  std::stable_sort(by_name.begin(), by_name.end(),
+                   [](const Rule* a, const Rule* b) { return a->name < b->name; });
   for (std::size_t i = 0; i < by_name.size(); ++i) by_name[i]->rank = static_cast<int>(i);
 }
 
@@ -116,9 +124,10 @@ void assign_ranks(RuleSet& set) {
 Diagnostics without_repetitions(Diagnostics all) {
   Diagnostics result;
   for (Diagnostic& d : all) {
-    const bool known = d.span.valid() && std::any_of(result.begin(), result.end(), [&](const Diagnostic& r) {
-      return r.code == d.code && r.span == d.span && r.message == d.message;
-    });
+    const bool known =
+        d.span.valid() && std::any_of(result.begin(), result.end(), [&](const Diagnostic& r) {
+          return r.code == d.code && r.span == d.span && r.message == d.message;
+        });
     if (!known) result.push_back(std::move(d));
   }
   return result;
@@ -126,7 +135,8 @@ Diagnostics without_repetitions(Diagnostics all) {
 
 }  // namespace
 
-Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> files, const std::vector<bool>& root) {
+Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> files,
+                            const std::vector<bool>& root) {
   RuleSet set;
   set.context = context;
   set.files = std::move(files);

@@ -1,4 +1,5 @@
-// From parsed files to a checked RuleSet: one function a stage, one file a check. The lists of checks stand in check.cpp.
+// From parsed files to a checked RuleSet: one function a stage, one file a check. The lists of
+// checks stand in check.cpp.
 #pragma once
 
 #include "dsl/names.hpp"
@@ -6,10 +7,13 @@
 
 namespace pw {
 
-/// Files in load order, used ones first; `root` tells those that were named. Declares ops into the context.
-Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> files, const std::vector<bool>& root);
+/// Files in load order, used ones first; `root` tells those that were named. Declares ops into the
+/// context.
+Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> files,
+                            const std::vector<bool>& root);
 
-/// What a check of one rule sees. `rule` is null in checks of the text, which run even where no Rule could be built.
+/// What a check of one rule sees. `rule` is null in checks of the text, which run even where no
+/// Rule could be built.
 struct CheckedRule {
   const ContextPtr& shared;
   const Context& context;
@@ -21,21 +25,32 @@ struct CheckedRule {
 };
 
 // Of the text of one rule.
-void check_guards(const CheckedRule& checked, Diagnostics& out);         ///< names and functions of `where` are known
-void check_replacement(const CheckedRule& checked, Diagnostics& out);    ///< names, ops and attributes of the right side
-void check_pattern_types(const CheckedRule& checked, Diagnostics& out);  ///< one unbound variable a dim, one sequence a shape
+void check_guards(const CheckedRule& checked,
+                  Diagnostics& out);  ///< names and functions of `where` are known
+void check_replacement(const CheckedRule& checked,
+                       Diagnostics& out);  ///< names, ops and attributes of the right side
+void check_pattern_types(const CheckedRule& checked,
+                         Diagnostics& out);  ///< one unbound variable a dim, one sequence a shape
 // Of one built rule, in which nothing else is wrong.
-void check_rule_shape(const CheckedRule& checked, Diagnostics& out);     ///< something is matched, something is rebound
-void check_connected(const CheckedRule& checked, Diagnostics& out);      ///< the pattern is one piece
-void check_dropped(const CheckedRule& checked, Diagnostics& out);        ///< an attribute captured, then dropped
-void check_unused(const CheckedRule& checked, Diagnostics& out);         ///< a value bound and never used
-void check_opened(const CheckedRule& checked, Diagnostics& out);         ///< `..` on the right has one source
-void check_output_types(const CheckedRule& checked, Diagnostics& out);  ///< an output keeps its type, where that can be told
+void check_rule_shape(const CheckedRule& checked,
+                      Diagnostics& out);  ///< something is matched, something is rebound
+void check_connected(const CheckedRule& checked, Diagnostics& out);  ///< the pattern is one piece
+void check_dropped(const CheckedRule& checked,
+                   Diagnostics& out);  ///< an attribute captured, then dropped
+void check_unused(const CheckedRule& checked, Diagnostics& out);  ///< a value bound and never used
+void check_opened(const CheckedRule& checked,
+                  Diagnostics& out);  ///< `..` on the right has one source
+void check_output_types(const CheckedRule& checked,
+                        Diagnostics& out);  ///< an output keeps its type, where that can be told
 // Of the whole.
-void check_supported(const Program& program, Diagnostics& out);          ///< constructs that are parsed, and not run yet
-void check_over(const Program& program, RuleSet& set, Diagnostics& out); ///< resolves precedence; closes it; no circle
-void check_reach(const Program& program, const RuleSet& set, Diagnostics& out);  ///< a rule that no pipeline reaches
-void check_tests(const Program& program, const RuleSet& set, Diagnostics& out);  ///< names in tests, reachable counters
+void check_supported(const Program& program,
+                     Diagnostics& out);  ///< constructs that are parsed, and not run yet
+void check_over(const Program& program, RuleSet& set,
+                Diagnostics& out);  ///< resolves precedence; closes it; no circle
+void check_reach(const Program& program, const RuleSet& set,
+                 Diagnostics& out);  ///< a rule that no pipeline reaches
+void check_tests(const Program& program, const RuleSet& set,
+                 Diagnostics& out);  ///< names in tests, reachable counters
 
 /// Whether a rule uses a construct that check_supported refuses; such a rule is not built.
 [[nodiscard]] bool is_supported(const ast::Rule& rule);

@@ -28,28 +28,36 @@ void check_operand_count(const Op& op, const Expr& call, Diagnostics& out) {
   const std::size_t least = variadic ? most - 1 : most;
   if (given >= least && (variadic || given <= most)) return;
   std::string message = in_ticks(op.name) + " takes " + (variadic ? "at least " : "") +
-                        counted(variadic ? least : most, "operand") + ", here are " + std::to_string(given);
-  std::string help = given < least && !op.operands[given].variadic && op.operands[given].optional ? "write `none` for an operand that is absent" : "";
-  out.push_back(with_declaration(error_at(call.span, "PW0230", std::move(message), std::move(help)), op));
+                        counted(variadic ? least : most, "operand") + ", here are " +
+                        std::to_string(given);
+  std::string help = given < least && !op.operands[given].variadic && op.operands[given].optional
+                         ? "write `none` for an operand that is absent"
+                         : "";
+  out.push_back(
+      with_declaration(error_at(call.span, "PW0230", std::move(message), std::move(help)), op));
 }
 
 void check_none_operands(const Op& op, const Expr& call, Diagnostics& out) {
   for (std::size_t i = 0; i < call.args.size() && i < op.operands.size(); ++i) {
     const Expr& arg = call.args[i];
-    const bool absent = arg.kind == Expr::Kind::none || (arg.kind == Expr::Kind::path && arg.optional);
+    const bool absent =
+        arg.kind == Expr::Kind::none || (arg.kind == Expr::Kind::path && arg.optional);
     if (absent && !op.operands[i].optional)
-      out.push_back(with_declaration(
-          error_at(arg.span, "PW0231", "operand " + in_ticks(op.operands[i].name) + " of " + in_ticks(op.name) + " is never none",
-                   arg.kind == Expr::Kind::none ? "" : "leave out the `?`"),
-          op));
+      out.push_back(
+          with_declaration(error_at(arg.span, "PW0231",
+                                    "operand " + in_ticks(op.operands[i].name) + " of " +
+                                        in_ticks(op.name) + " is never none",
+                                    arg.kind == Expr::Kind::none ? "" : "leave out the `?`"),
+                           op));
   }
 }
 
 bool may_be(const Expr& value, AttributeKind kind) {
   using K = Expr::Kind;
-  const bool list = kind == AttributeKind::ints || kind == AttributeKind::dims || kind == AttributeKind::floats ||
-                    kind == AttributeKind::strs;
-  const bool number = kind == AttributeKind::int_ || kind == AttributeKind::axis || kind == AttributeKind::float_;
+  const bool list = kind == AttributeKind::ints || kind == AttributeKind::dims ||
+                    kind == AttributeKind::floats || kind == AttributeKind::strs;
+  const bool number =
+      kind == AttributeKind::int_ || kind == AttributeKind::axis || kind == AttributeKind::float_;
   switch (value.kind) {
     case K::integer: return number;
     case K::real: return kind == AttributeKind::float_;
@@ -78,8 +86,10 @@ void check_attribute(const Op& op, const AttributeArg& argument, Diagnostics& ou
     std::vector<std::string> names;
     for (const AttributeDecl& a : op.attributes) names.push_back(a.name);
     out.push_back(with_declaration(
-        error_at(argument.span, "PW0232", in_ticks(op.name) + " has no attribute " + in_ticks(argument.name),
-                 did_you_mean(argument.name, names, names.empty() ? "it has no attributes at all" : "")),
+        error_at(
+            argument.span, "PW0232",
+            in_ticks(op.name) + " has no attribute " + in_ticks(argument.name),
+            did_you_mean(argument.name, names, names.empty() ? "it has no attributes at all" : "")),
         op));
     return;
   }
@@ -87,12 +97,14 @@ void check_attribute(const Op& op, const AttributeArg& argument, Diagnostics& ou
   const Expr& value = argument.value.front();
   if (value.kind == Expr::Kind::none && !decl->nullable) {
     out.push_back(with_declaration(
-        error_at(value.span, "PW0233", "attribute " + in_ticks(argument.name) + " is never none"), op));
+        error_at(value.span, "PW0233", "attribute " + in_ticks(argument.name) + " is never none"),
+        op));
   } else if (!may_be(value, decl->kind)) {
-    out.push_back(with_declaration(error_at(value.span, "PW0233",
-                                            "attribute " + in_ticks(argument.name) + " is of kind " +
-                                                in_ticks(name(decl->kind)) + ", which this is not"),
-                                   op));
+    out.push_back(
+        with_declaration(error_at(value.span, "PW0233",
+                                  "attribute " + in_ticks(argument.name) + " is of kind " +
+                                      in_ticks(name(decl->kind)) + ", which this is not"),
+                         op));
   }
 }
 
@@ -101,18 +113,22 @@ void check_attributes(const Op& op, const Expr& call, Side side, Diagnostics& ou
   for (const AttributeArg& argument : call.attributes) {
     check_attribute(op, argument, out);
     if (!written.insert(argument.name).second)
-      out.push_back(error_at(argument.span, "PW0234", "attribute " + in_ticks(argument.name) + " is written twice"));
+      out.push_back(error_at(argument.span, "PW0234",
+                             "attribute " + in_ticks(argument.name) + " is written twice"));
   }
   if (call.open) return;
   for (const AttributeDecl& decl : op.attributes) {
     if (decl.default_value || decl.nullable || written.contains(decl.name)) continue;
-    std::string help = side == Side::pattern ? "write `{" + decl.name + "}` to capture it, or `{..}` to match any"
-                                             : "write `{" + decl.name + " = …}`";
-    out.push_back(with_declaration(
-        error_at(call.span, "PW0235", "attribute " + in_ticks(decl.name) + " of " + in_ticks(op.name) +
-                                          " has no default, so it must be written" + (side == Side::pattern ? " or opened" : ""),
-                 std::move(help)),
-        op));
+    std::string help = side == Side::pattern
+                           ? "write `{" + decl.name + "}` to capture it, or `{..}` to match any"
+                           : "write `{" + decl.name + " = …}`";
+    out.push_back(
+        with_declaration(error_at(call.span, "PW0235",
+                                  "attribute " + in_ticks(decl.name) + " of " + in_ticks(op.name) +
+                                      " has no default, so it must be written" +
+                                      (side == Side::pattern ? " or opened" : ""),
+                                  std::move(help)),
+                         op));
   }
 }
 
@@ -130,16 +146,19 @@ void check_result_count(const Op& op, std::size_t count, bool spread, Span span,
   const bool variadic = !op.results.empty() && op.results.back().variadic;
   const std::size_t fixed = variadic ? op.results.size() - 1 : op.results.size();
   if (count == fixed || (variadic && count >= fixed)) return;
-  std::string help = count < fixed && count > 0 ? "bind the others too, as `_` if they do not matter" : "";
-  out.push_back(with_declaration(error_at(span, "PW0236", in_ticks(op.name) + " has " + counted(fixed, "result") + ", here are " +
-                                                              counted(count, "name") + " for them",
+  std::string help =
+      count < fixed && count > 0 ? "bind the others too, as `_` if they do not matter" : "";
+  out.push_back(with_declaration(error_at(span, "PW0236",
+                                          in_ticks(op.name) + " has " + counted(fixed, "result") +
+                                              ", here are " + counted(count, "name") + " for them",
                                           std::move(help)),
                                  op));
 }
 
 Diagnostic unknown_op(const Context& context, std::string_view name, Span span) {
   return error_at(span, "PW0220", "unknown op " + in_ticks(name),
-                  did_you_mean(name, context.ops.names(), "declare it: `op " + std::string(name) + "(…) -> …`"));
+                  did_you_mean(name, context.ops.names(),
+                               "declare it: `op " + std::string(name) + "(…) -> …`"));
 }
 
 }  // namespace pw

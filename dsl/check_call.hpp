@@ -1,4 +1,5 @@
-// A call of an op against its declaration: arity, `none`, and attributes. Shared by bodies, patterns and right sides.
+// A call of an op against its declaration: arity, `none`, and attributes. Shared by bodies,
+// patterns and right sides.
 #pragma once
 
 #include <string_view>
@@ -13,7 +14,8 @@ enum class Side : std::uint8_t {
 };
 
 /// The op's own part of the check; `call` is a call of it. Nested calls are not looked into.
-void check_call(const Context& context, const Op& op, const Expr& call, Side side, Diagnostics& out);
+void check_call(const Context& context, const Op& op, const Expr& call, Side side,
+                Diagnostics& out);
 /// `count` binders against the op's results.
 void check_result_count(const Op& op, std::size_t count, bool spread, Span span, Diagnostics& out);
 /// "unknown op `x`", with a did-you-mean.

@@ -12,7 +12,8 @@ void check_function(const CheckedRule& checked, const Occurrence& o, Diagnostics
   const auto& known = known_functions();
   if (std::find(known.begin(), known.end(), o.name) != known.end()) return;
   if (checked.program.externs.contains(o.name)) return;  // check_supported has said so
-  out.push_back(error_at(o.span, "PW0271", "unknown function " + in_ticks(o.name), did_you_mean(o.name, known)));
+  out.push_back(error_at(o.span, "PW0271", "unknown function " + in_ticks(o.name),
+                         did_you_mean(o.name, known)));
 }
 
 std::vector<std::string> readable(const CheckedRule& checked) {
@@ -33,9 +34,12 @@ void check_guards(const CheckedRule& checked, Diagnostics& out) {
     for (const Expr& guard : clause.guards) {
       visit_scalar(guard, Place::guard, [&](const Occurrence& o) {
         if (o.place == Place::function) return check_function(checked, o, out);
-        if (checked.names.find(o.name) != nullptr || checked.outer.params.contains(o.name) || dtype_named(o.name)) return;
+        if (checked.names.find(o.name) != nullptr || checked.outer.params.contains(o.name) ||
+            dtype_named(o.name))
+          return;
         out.push_back(error_at(o.span, "PW0270", in_ticks(o.name) + " is not bound by the pattern",
-                               did_you_mean(o.name, readable(checked), "guards read what the pattern binds, and params")));
+                               did_you_mean(o.name, readable(checked),
+                                            "guards read what the pattern binds, and params")));
       });
     }
   }

@@ -13,14 +13,16 @@ namespace {
 
 class BodyCheck {
  public:
-  BodyCheck(const Context& context, const Op& op, Diagnostics& out) : context_(context), op_(op), out_(out) {}
+  BodyCheck(const Context& context, const Op& op, Diagnostics& out)
+      : context_(context), op_(op), out_(out) {}
 
   void run() {
     bind_signature();
     for (const Statement& statement : op_.body) check(statement);
     for (const ResultDecl& result : op_.results) {
       if (!result.name.empty() && !bound_here_.contains(result.name))
-        out_.push_back(error_at(result.span, "PW0222", "result " + in_ticks(result.name) + " is not bound by the body",
+        out_.push_back(error_at(result.span, "PW0222",
+                                "result " + in_ticks(result.name) + " is not bound by the body",
                                 "add a statement `" + result.name + " = …`"));
     }
   }
@@ -54,7 +56,8 @@ class BodyCheck {
     if (statement.value.kind != Expr::Kind::call) return;
     const OpId id = context_.ops.find(statement.value.text);
     if (!id.valid()) return;
-    const bool spread = std::any_of(statement.binders.begin(), statement.binders.end(), [](const Binder& b) { return b.spread; });
+    const bool spread = std::any_of(statement.binders.begin(), statement.binders.end(),
+                                    [](const Binder& b) { return b.spread; });
     check_result_count(context_.ops[id], statement.binders.size(), spread, statement.span, out_);
   }
 
@@ -65,7 +68,8 @@ class BodyCheck {
       if (!context_.ops.find(o.name).valid()) out_.push_back(unknown_op(context_, o.name, o.span));
       return;
     }
-    out_.push_back(error_at(o.span, "PW0221", in_ticks(o.name) + " is not bound in the body of " + in_ticks(op_.name),
+    out_.push_back(error_at(o.span, "PW0221",
+                            in_ticks(o.name) + " is not bound in the body of " + in_ticks(op_.name),
                             did_you_mean(o.name, {known_.begin(), known_.end()})));
     known_.insert(std::string(o.name));  // say it once
   }
@@ -73,7 +77,8 @@ class BodyCheck {
   void bind(const Binder& binder) {
     if (binder.name == "_") return;
     if (bound_here_.contains(binder.name) || op_.operand_index(binder.name) >= 0)
-      out_.push_back(error_at(binder.span, "PW0223", in_ticks(binder.name) + " is bound twice", "give one of them another name"));
+      out_.push_back(error_at(binder.span, "PW0223", in_ticks(binder.name) + " is bound twice",
+                              "give one of them another name"));
     bound_here_.insert(binder.name);
     known_.insert(binder.name);
   }
@@ -114,9 +119,10 @@ class RecursionCheck {
   }
 
   void report(OpId id) {
-    out_.push_back(error_at(context_.ops[id].span, "PW0224",
-                            "the body of " + in_ticks(context_.ops[id].name) + " leads back to itself",
-                            "an op is defined by simpler ones; leave out the body of one of them to make it opaque"));
+    out_.push_back(error_at(
+        context_.ops[id].span, "PW0224",
+        "the body of " + in_ticks(context_.ops[id].name) + " leads back to itself",
+        "an op is defined by simpler ones; leave out the body of one of them to make it opaque"));
   }
 
   const Context& context_;
@@ -126,7 +132,9 @@ class RecursionCheck {
 
 }  // namespace
 
-void check_op_body(const Context& context, const Op& op, Diagnostics& out) { BodyCheck(context, op, out).run(); }
+void check_op_body(const Context& context, const Op& op, Diagnostics& out) {
+  BodyCheck(context, op, out).run();
+}
 
 void check_op_recursion(const Context& context, const std::vector<OpId>& ops, Diagnostics& out) {
   RecursionCheck check(context, out);

@@ -1,6 +1,7 @@
-// Exports check_output_types: builds both sides on stand-ins for the pattern's variables and compares the outputs' types.
-// A variable dtype stands in as the first its guard allows, or bf16; a variable dim as a symbol; a sequence as two symbols.
-// Whatever cannot be built, or is not known, is not an error here: only a proved change is.
+// Exports check_output_types: builds both sides on stand-ins for the pattern's variables and
+// compares the outputs' types. A variable dtype stands in as the first its guard allows, or bf16; a
+// variable dim as a symbol; a sequence as two symbols. Whatever cannot be built, or is not known,
+// is not an error here: only a proved change is.
 #include "dsl/check.hpp"
 #include "dsl/suggest.hpp"
 
@@ -10,7 +11,10 @@ namespace {
 class OutputTypes {
  public:
   explicit OutputTypes(const CheckedRule& checked)
-      : checked_(checked), rule_(*checked.rule), context_(*checked.shared), graph_(checked.shared) {}
+      : checked_(checked),
+        rule_(*checked.rule),
+        context_(*checked.shared),
+        graph_(checked.shared) {}
 
   void run(Diagnostics& out) {
     bind_variables();
@@ -29,7 +33,8 @@ class OutputTypes {
       if (name.kind == NameKind::dtype) env_.emplace(text, DTypeBinding{DType::bf16, false});
       if (name.kind == NameKind::dim) env_.emplace(text, context_.dims.symbol(text));
       if (name.kind == NameKind::sequence)
-        env_.emplace(text, Shape{context_.dims.symbol(text + ".0"), context_.dims.symbol(text + ".1")});
+        env_.emplace(text,
+                     Shape{context_.dims.symbol(text + ".0"), context_.dims.symbol(text + ".1")});
     }
   }
 
@@ -41,7 +46,9 @@ class OutputTypes {
 
   /// `T in {bf16, f16}` lets T stand in as bf16.
   void bind_choice(const Expr& guard) {
-    if (guard.kind != Expr::Kind::in_set || guard.args.size() < 2 || guard.args[0].kind != Expr::Kind::path) return;
+    if (guard.kind != Expr::Kind::in_set || guard.args.size() < 2 ||
+        guard.args[0].kind != Expr::Kind::path)
+      return;
     const Name* name = checked_.names.find(guard.args[0].text);
     auto dtype = dtype_named(guard.args[1].text);
     if (name != nullptr && guard.args[1].kind == Expr::Kind::path && dtype)
@@ -51,7 +58,8 @@ class OutputTypes {
   bool build_left() {
     values_.assign(rule_.values.size(), ValueId());
     for (std::size_t i = 0; i < rule_.values.size(); ++i) {
-      if (!rule_.values[PatternValueId(i)].producer.valid() && !add_free(PatternValueId(i))) return false;
+      if (!rule_.values[PatternValueId(i)].producer.valid() && !add_free(PatternValueId(i)))
+        return false;
     }
     for (const PatternNode& node : rule_.nodes) {
       if (!add_node(node)) return false;
@@ -66,8 +74,9 @@ class OutputTypes {
       const auto* integer = std::get_if<std::int64_t>(&*value.literal);
       const auto* real = std::get_if<double>(&*value.literal);
       if (integer == nullptr && real == nullptr) return false;
-      values_[id.index] = integer != nullptr ? add_constant(graph_, static_cast<double>(*integer), DType::i64)
-                                             : add_constant(graph_, *real, DType::f64);
+      values_[id.index] = integer != nullptr
+                              ? add_constant(graph_, static_cast<double>(*integer), DType::i64)
+                              : add_constant(graph_, *real, DType::f64);
       return true;
     }
     if (value.attribute_variable) {
@@ -75,7 +84,8 @@ class OutputTypes {
       env_.insert_or_assign(value.name, Attribute(0.5));
       return true;
     }
-    const ValueId input = graph_.add_input(graph_.fresh_name(value.name.empty() ? "_" : value.name), type_of(value), InputKind::input);
+    const ValueId input = graph_.add_input(graph_.fresh_name(value.name.empty() ? "_" : value.name),
+                                           type_of(value), InputKind::input);
     values_[id.index] = input;
     if (!value.name.empty()) env_.insert_or_assign(value.name, input);
     return true;
@@ -111,9 +121,12 @@ class OutputTypes {
     for (const PatternAttribute& attribute : node.attributes) {
       const AttributeDecl* decl = op.attribute(attribute.name);
       if (decl == nullptr) return false;
-      const bool captures = attribute.value.kind == Expr::Kind::path && !env_.contains(attribute.value.text);
-      if (captures && attribute.value.text != "_" && stand_in(*decl)) env_.emplace(attribute.value.text, *stand_in(*decl));
-      auto value = captures && attribute.value.text == "_" ? stand_in(*decl) : evaluated(attribute.value);
+      const bool captures =
+          attribute.value.kind == Expr::Kind::path && !env_.contains(attribute.value.text);
+      if (captures && attribute.value.text != "_" && stand_in(*decl))
+        env_.emplace(attribute.value.text, *stand_in(*decl));
+      auto value =
+          captures && attribute.value.text == "_" ? stand_in(*decl) : evaluated(attribute.value);
       if (!value) return false;
       request.attributes.emplace_back(context_.strings.intern(attribute.name), *value);
     }
@@ -124,7 +137,8 @@ class OutputTypes {
   bool stand_ins(const Op& op, const PatternNode& node, NodeRequest& request) {
     for (const AttributeDecl& decl : op.attributes) {
       bool written = false;
-      for (const PatternAttribute& attribute : node.attributes) written = written || attribute.name == decl.name;
+      for (const PatternAttribute& attribute : node.attributes)
+        written = written || attribute.name == decl.name;
       if (written) continue;
       auto value = stand_in(decl);
       if (!value) return false;
@@ -162,9 +176,12 @@ class OutputTypes {
   void compare(const std::string& name, const Env& before, Diagnostics& out) {
     const auto was = type_in(before, name), is = type_in(env_, name);
     if (!was || !is || !differ(*was, *is)) return;
-    Diagnostic d = error_at(binder(name), "PW0287", "the type of output " + in_ticks(name) + " changes", "an output keeps its type; cast or reshape the new value");
+    Diagnostic d =
+        error_at(binder(name), "PW0287", "the type of output " + in_ticks(name) + " changes",
+                 "an output keeps its type; cast or reshape the new value");
     d.label = "would be " + context_.types.print(*is);
-    d.secondary.push_back({rule_.values[rule_.value_named(name)].span, "is " + context_.types.print(*was)});
+    d.secondary.push_back(
+        {rule_.values[rule_.value_named(name)].span, "is " + context_.types.print(*was)});
     out.push_back(std::move(d));
   }
 
@@ -180,7 +197,8 @@ class OutputTypes {
     const Type x = context_.types[a], y = context_.types[b];
     if (x.dtype != y.dtype || x.shape.size() != y.shape.size()) return true;
     for (std::size_t i = 0; i < x.shape.size(); ++i) {
-      if (context_.dims.prove(Compare::eq, x.shape[i], y.shape[i], graph_.facts) == Truth::no) return true;
+      if (context_.dims.prove(Compare::eq, x.shape[i], y.shape[i], graph_.facts) == Truth::no)
+        return true;
     }
     return false;
   }
@@ -205,6 +223,8 @@ class OutputTypes {
 
 }  // namespace
 
-void check_output_types(const CheckedRule& checked, Diagnostics& out) { OutputTypes(checked).run(out); }
+void check_output_types(const CheckedRule& checked, Diagnostics& out) {
+  OutputTypes(checked).run(out);
+}
 
 }  // namespace pw

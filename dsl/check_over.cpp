@@ -8,10 +8,12 @@
 namespace pw {
 namespace {
 
-/// Depth-first closure of "preferred over"; a rule that is reached while it is open closes a circle.
+/// Depth-first closure of "preferred over"; a rule that is reached while it is open closes a
+/// circle.
 class Closure {
  public:
-  Closure(RuleSet& set, Diagnostics& out) : set_(set), out_(out), state_(set.rules.size(), State::fresh) {}
+  Closure(RuleSet& set, Diagnostics& out)
+      : set_(set), out_(out), state_(set.rules.size(), State::fresh) {}
 
   const std::vector<RuleId>& close(RuleId id) {
     Rule& rule = set_.rules[id];
@@ -37,8 +39,10 @@ class Closure {
 
   void report(const Rule& rule) {
     if (!reported_.insert(rule.base_name).second) return;
-    out_.push_back(error_at(rule.name_span, "PW0431", "rule " + in_ticks(rule.name) + " is, over some steps, preferred over itself",
-                            "`over` is a partial order; leave out one of the steps"));
+    out_.push_back(
+        error_at(rule.name_span, "PW0431",
+                 "rule " + in_ticks(rule.name) + " is, over some steps, preferred over itself",
+                 "`over` is a partial order; leave out one of the steps"));
   }
 
   RuleSet& set_;
@@ -47,7 +51,8 @@ class Closure {
   std::set<std::string> reported_;
 };
 
-std::vector<RuleId> resolve_within(const RuleSet& set, const Rule& rule, const std::string& reference) {
+std::vector<RuleId> resolve_within(const RuleSet& set, const Rule& rule,
+                                   const std::string& reference) {
   if (!rule.group.empty()) {
     std::vector<RuleId> found = set.resolve(rule.group + "." + reference);
     if (!found.empty()) return found;
@@ -62,7 +67,8 @@ void unknown(const Program& program, const std::string& reference, Span span, Di
     names.push_back(r.rule->name);
   }
   std::sort(names.begin(), names.end());
-  out.push_back(error_at(span, "PW0430", "no rule is called " + in_ticks(reference), did_you_mean(reference, names)));
+  out.push_back(error_at(span, "PW0430", "no rule is called " + in_ticks(reference),
+                         did_you_mean(reference, names)));
 }
 
 }  // namespace
@@ -71,7 +77,8 @@ void check_over(const Program& program, RuleSet& set, Diagnostics& out) {
   for (const RuleDecl& decl : program.rules) {
     for (const auto& [reference, span] : decl.rule->over) {
       const std::string inner = decl.group.empty() ? reference : decl.group + "." + reference;
-      if (!program.declares(reference) && !program.declares(inner)) unknown(program, reference, span, out);
+      if (!program.declares(reference) && !program.declares(inner))
+        unknown(program, reference, span, out);
     }
     for (Rule& rule : set.rules) {
       if (rule.name_span != decl.rule->name_span) continue;

@@ -21,7 +21,8 @@ std::set<std::string_view> bare_names(const ast::Rule& rule) {
 
 class TypeCheck {
  public:
-  TypeCheck(const CheckedRule& checked, Diagnostics& out) : checked_(checked), out_(out), bare_(bare_names(checked.ast)) {}
+  TypeCheck(const CheckedRule& checked, Diagnostics& out)
+      : checked_(checked), out_(out), bare_(bare_names(checked.ast)) {}
 
   void run() {
     for (const PatternStatement& p : pattern_statements(checked_.ast.body)) {
@@ -41,12 +42,15 @@ class TypeCheck {
   void check(const TypeExpr& type) {
     for (const Expr& dtype : type.dtype) {
       if (dtype.kind != Expr::Kind::path)
-        out_.push_back(error_at(dtype.span, "PW0256", "a pattern's dtype is a dtype or a variable", "state the condition in `where`"));
+        out_.push_back(error_at(dtype.span, "PW0256", "a pattern's dtype is a dtype or a variable",
+                                "state the condition in `where`"));
     }
     int unbound_sequences = 0;
     for (const Expr& dim : type.dims) {
       if (dim.kind == Expr::Kind::star && ++unbound_sequences == 2)
-        out_.push_back(error_at(dim.span, "PW0257", "a shape has at most one sequence, or its split would be ambiguous", "name the dims of one of them"));
+        out_.push_back(error_at(dim.span, "PW0257",
+                                "a shape has at most one sequence, or its split would be ambiguous",
+                                "name the dims of one of them"));
       if (dim.kind != Expr::Kind::star && dim.kind != Expr::Kind::path) check_dim(dim);
     }
   }
@@ -54,11 +58,15 @@ class TypeCheck {
   void check_dim(const Expr& dim) {
     std::set<std::string_view> open;
     visit_scalar(dim, Place::dim, [&](const Occurrence& o) {
-      if (o.place == Place::dim && !bare_.contains(o.name) && !checked_.outer.params.contains(o.name)) open.insert(o.name);
+      if (o.place == Place::dim && !bare_.contains(o.name) &&
+          !checked_.outer.params.contains(o.name))
+        open.insert(o.name);
     });
     if (open.size() < 2) return;
-    out_.push_back(error_at(dim.span, "PW0258", "a dim can be solved for one variable, and this has " + std::to_string(open.size()),
-                            "bind all but one of them elsewhere in the pattern"));
+    out_.push_back(error_at(
+        dim.span, "PW0258",
+        "a dim can be solved for one variable, and this has " + std::to_string(open.size()),
+        "bind all but one of them elsewhere in the pattern"));
   }
 
   const CheckedRule& checked_;
@@ -68,6 +76,8 @@ class TypeCheck {
 
 }  // namespace
 
-void check_pattern_types(const CheckedRule& checked, Diagnostics& out) { TypeCheck(checked, out).run(); }
+void check_pattern_types(const CheckedRule& checked, Diagnostics& out) {
+  TypeCheck(checked, out).run();
+}
 
 }  // namespace pw

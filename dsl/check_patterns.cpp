@@ -11,13 +11,18 @@ namespace {
 
 class PatternCheck {
  public:
-  PatternCheck(const Context& context, const Program& program, Diagnostics& out) : context_(context), program_(program), out_(out) {}
+  PatternCheck(const Context& context, const Program& program, Diagnostics& out)
+      : context_(context), program_(program), out_(out) {}
 
   void check(const ast::Pattern& pattern) {
     if (context_.ops.find(pattern.name).valid())
-      out_.push_back(error_at(pattern.name_span, "PW0380", "there is an op called " + in_ticks(pattern.name), "give the pattern another name"));
+      out_.push_back(error_at(pattern.name_span, "PW0380",
+                              "there is an op called " + in_ticks(pattern.name),
+                              "give the pattern another name"));
     if (pattern.results.empty())
-      out_.push_back(error_at(pattern.name_span, "PW0381", "pattern " + in_ticks(pattern.name) + " has no results", "write `-> y`"));
+      out_.push_back(error_at(pattern.name_span, "PW0381",
+                              "pattern " + in_ticks(pattern.name) + " has no results",
+                              "write `-> y`"));
     for (const ast::Body& body : pattern.alternatives) {
       bind(pattern, body);
       for (const Statement& s : body.statements) calls(s);
@@ -27,13 +32,15 @@ class PatternCheck {
   void visit(const ast::Pattern& pattern) {
     if (done_.contains(pattern.name)) return;
     if (!open_.insert(pattern.name).second) {
-      out_.push_back(error_at(pattern.name_span, "PW0382", "pattern " + in_ticks(pattern.name) + " leads back to itself"));
+      out_.push_back(error_at(pattern.name_span, "PW0382",
+                              "pattern " + in_ticks(pattern.name) + " leads back to itself"));
       return;
     }
     for (const ast::Body& body : pattern.alternatives) {
       for (const Statement& s : body.statements) {
         visit_calls(s, [&](const Expr& call) {
-          if (auto it = program_.patterns.find(call.text); it != program_.patterns.end()) visit(*it->second);
+          if (auto it = program_.patterns.find(call.text); it != program_.patterns.end())
+            visit(*it->second);
         });
       }
     }
@@ -50,7 +57,9 @@ class PatternCheck {
     const Span span = body.statements.empty() ? pattern.name_span : body.statements.front().span;
     for (const std::string& result : pattern.results) {
       if (!bound.contains(result))
-        out_.push_back(error_at(span, "PW0381", "this alternative of pattern " + in_ticks(pattern.name) + " does not bind " + in_ticks(result)));
+        out_.push_back(error_at(span, "PW0381",
+                                "this alternative of pattern " + in_ticks(pattern.name) +
+                                    " does not bind " + in_ticks(result)));
     }
   }
 
@@ -60,7 +69,8 @@ class PatternCheck {
       if (o.place == Place::dtype) dtypes.insert(o.name);
     });
     visit_calls(s, [&](const Expr& call) {
-      const bool known = context_.ops.find(call.text).valid() || dtype_named(call.text) || program_.patterns.contains(call.text) || dtypes.contains(call.text);
+      const bool known = context_.ops.find(call.text).valid() || dtype_named(call.text) ||
+                         program_.patterns.contains(call.text) || dtypes.contains(call.text);
       if (!known) out_.push_back(unknown_op(context_, call.text, call.span));
     });
   }

@@ -22,7 +22,8 @@ void check_reach(const Program& program, const RuleSet& set, Diagnostics& out) {
       any = any || reached.contains(RuleId(i));
     }
     if (built && !any)
-      out.push_back(warning_at(decl.rule->name_span, "PW0432", "no pipeline reaches rule " + in_ticks(decl.full_name()),
+      out.push_back(warning_at(decl.rule->name_span, "PW0432",
+                               "no pipeline reaches rule " + in_ticks(decl.full_name()),
                                "name it in a pass that a pipeline runs"));
   }
 }

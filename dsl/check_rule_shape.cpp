@@ -11,7 +11,9 @@ namespace {
 /// Disjoint sets of pattern values; a node joins all of its operands and results.
 class Pieces {
  public:
-  explicit Pieces(std::size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), std::size_t{0}); }
+  explicit Pieces(std::size_t n) : parent_(n) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+  }
   std::size_t root(std::size_t i) const {
     while (parent_[i] != i) i = parent_[i];
     return i;
@@ -40,12 +42,17 @@ Pieces pieces_of(const Rule& rule) {
 
 void check_rule_shape(const CheckedRule& checked, Diagnostics& out) {
   const Rule& rule = *checked.rule;
-  const bool consumes = std::any_of(rule.nodes.begin(), rule.nodes.end(), [](const PatternNode& n) { return !n.given; });
+  const bool consumes = std::any_of(rule.nodes.begin(), rule.nodes.end(),
+                                    [](const PatternNode& n) { return !n.given; });
   if (!consumes) {
-    out.push_back(error_at(rule.name_span, "PW0284", "this rule replaces nothing: all of its pattern is `given`", "write the nodes that it replaces outside `given { }`"));
+    out.push_back(error_at(rule.name_span, "PW0284",
+                           "this rule replaces nothing: all of its pattern is `given`",
+                           "write the nodes that it replaces outside `given { }`"));
   } else if (rule.outputs.empty()) {
-    out.push_back(error_at(rule.name_span, "PW0285", "this rule binds no result of its pattern again, so it would only delete",
-                           "bind the results whose users should read the new value, as in `y = …` on both sides"));
+    out.push_back(error_at(
+        rule.name_span, "PW0285",
+        "this rule binds no result of its pattern again, so it would only delete",
+        "bind the results whose users should read the new value, as in `y = …` on both sides"));
   }
 }
 
@@ -57,7 +64,9 @@ void check_connected(const CheckedRule& checked, Diagnostics& out) {
   for (std::size_t i = 1; i < rule.nodes.size(); ++i) {
     if (pieces.root(rule.values.size() + i) == first) continue;
     const PatternNode& node = rule.nodes[PatternNodeId(i)];
-    Diagnostic d = error_at(node.span, "PW0286", "this part of the pattern is not connected to the rest, so it would match any pair of places",
+    Diagnostic d = error_at(node.span, "PW0286",
+                            "this part of the pattern is not connected to the rest, so it would "
+                            "match any pair of places",
                             "let the parts share a value, or make two rules of them");
     d.secondary.push_back({rule.nodes[PatternNodeId(0)].span, "the rest starts here"});
     out.push_back(std::move(d));

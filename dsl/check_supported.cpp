@@ -1,4 +1,5 @@
-// Exports check_supported, is_supported: constructs of the language that this version parses and does not run yet.
+// Exports check_supported, is_supported: constructs of the language that this version parses and
+// does not run yet.
 #include "dsl/check.hpp"
 #include "dsl/suggest.hpp"
 
@@ -6,34 +7,44 @@ namespace pw {
 namespace {
 
 Diagnostic refuse(Span span, std::string_view code, std::string_view what, std::string_view help) {
-  return error_at(span, code, std::string(what) + " is parsed, but this version cannot run it yet", std::string(help));
+  return error_at(span, code, std::string(what) + " is parsed, but this version cannot run it yet",
+                  std::string(help));
 }
 
 void refuse_in_operand(const Expr& expr, Diagnostics& out) {
   if (expr.kind == Expr::Kind::spread)
-    out.push_back(refuse(expr.span, "PW0352", "a spread, `xs...`, in a rule", "write the operands one by one"));
+    out.push_back(refuse(expr.span, "PW0352", "a spread, `xs...`, in a rule",
+                         "write the operands one by one"));
   if (expr.kind == Expr::Kind::fuse)
-    out.push_back(refuse(expr.span, "PW0353", "`fuse`", "declare an op with a body, and write it on the right"));
+    out.push_back(refuse(expr.span, "PW0353", "`fuse`",
+                         "declare an op with a body, and write it on the right"));
   for (const Expr& arg : expr.args) refuse_in_operand(arg, out);
 }
 
 void refuse_in_statement(const Statement& s, Diagnostics& out) {
-  if (s.many) out.push_back(refuse(s.span, "PW0354", "`many`", "write a rule for two siblings: its repetition merges more"));
+  if (s.many)
+    out.push_back(refuse(s.span, "PW0354", "`many`",
+                         "write a rule for two siblings: its repetition merges more"));
   for (const Binder& binder : s.binders) {
-    if (binder.spread) out.push_back(refuse(binder.span, "PW0352", "a spread, `" + binder.name + "...`, in a rule", "write the results one by one"));
+    if (binder.spread)
+      out.push_back(refuse(binder.span, "PW0352", "a spread, `" + binder.name + "...`, in a rule",
+                           "write the results one by one"));
   }
   refuse_in_operand(s.value, out);
 }
 
 void refuse_in_clause(const ast::Clause& clause, Diagnostics& out) {
   if (clause.kind == ast::Clause::Kind::unless)
-    out.push_back(refuse(clause.span, "PW0356", "`unless`", "let a rule that matches the larger pattern stand `over` this one"));
+    out.push_back(refuse(clause.span, "PW0356", "`unless`",
+                         "let a rule that matches the larger pattern stand `over` this one"));
   if (clause.kind != ast::Clause::Kind::given) return;
   for (const Statement& s : clause.statements) refuse_in_statement(s, out);
 }
 
 void refuse_in_rule(const ast::Rule& rule, Diagnostics& out) {
-  if (rule.equivalence) out.push_back(refuse(rule.name_span, "PW0357", "an equivalence, `<=>`,", "write `=>`, in the direction that helps"));
+  if (rule.equivalence)
+    out.push_back(refuse(rule.name_span, "PW0357", "an equivalence, `<=>`,",
+                         "write `=>`, in the direction that helps"));
   for (const ast::Clause& clause : rule.body.clauses) refuse_in_clause(clause, out);
   for (const Statement& s : rule.body.statements) refuse_in_statement(s, out);
   for (const Statement& s : rule.replacement) refuse_in_statement(s, out);
@@ -41,7 +52,9 @@ void refuse_in_rule(const ast::Rule& rule, Diagnostics& out) {
 
 void refuse_in_pattern(const ast::Body& body, Diagnostics& out) {
   for (const ast::Clause& clause : body.clauses) {
-    if (clause.kind == ast::Clause::Kind::given) out.push_back(refuse(clause.span, "PW0358", "`given` in a pattern", "write the statement in each rule that uses the pattern"));
+    if (clause.kind == ast::Clause::Kind::given)
+      out.push_back(refuse(clause.span, "PW0358", "`given` in a pattern",
+                           "write the statement in each rule that uses the pattern"));
     refuse_in_clause(clause, out);
   }
   for (const Statement& s : body.statements) refuse_in_statement(s, out);
@@ -49,11 +62,17 @@ void refuse_in_pattern(const ast::Body& body, Diagnostics& out) {
 
 void refuse_in_strategy(const ast::Strategy& s, Diagnostics& out) {
   using Kind = ast::Strategy::Kind;
-  if (s.kind == Kind::saturate) out.push_back(refuse(s.span, "PW0361", "`saturate`", "orient the rules and use `greedy`"));
-  if (s.kind == Kind::atomic) out.push_back(refuse(s.span, "PW0362", "`atomic`", "leave it out; each rewrite is right on its own"));
-  if (s.kind == Kind::repeat) out.push_back(refuse(s.span, "PW0363", "`repeat`", "`greedy` already runs to a fixpoint"));
-  if (s.kind == Kind::best) out.push_back(refuse(s.span, "PW0364", "`best of`", "choose one of the alternatives"));
-  if (!s.ensures.empty() && s.kind != Kind::atomic) out.push_back(refuse(s.span, "PW0362", "`ensures`", "state it as an `expect` of a test"));
+  if (s.kind == Kind::saturate)
+    out.push_back(refuse(s.span, "PW0361", "`saturate`", "orient the rules and use `greedy`"));
+  if (s.kind == Kind::atomic)
+    out.push_back(
+        refuse(s.span, "PW0362", "`atomic`", "leave it out; each rewrite is right on its own"));
+  if (s.kind == Kind::repeat)
+    out.push_back(refuse(s.span, "PW0363", "`repeat`", "`greedy` already runs to a fixpoint"));
+  if (s.kind == Kind::best)
+    out.push_back(refuse(s.span, "PW0364", "`best of`", "choose one of the alternatives"));
+  if (!s.ensures.empty() && s.kind != Kind::atomic)
+    out.push_back(refuse(s.span, "PW0362", "`ensures`", "state it as an `expect` of a test"));
   for (const ast::Strategy& part : s.parts) refuse_in_strategy(part, out);
 }
 
@@ -68,16 +87,21 @@ bool is_supported(const ast::Rule& rule) {
 void check_supported(const Program& program, Diagnostics& out) {
   for (const RuleDecl& r : program.rules) refuse_in_rule(*r.rule, out);
   for (const auto& [name, item] : program.patterns) {
-    if (item->recursive) out.push_back(refuse(item->name_span, "PW0351", "`pattern rec`", "write one alternative for each depth"));
+    if (item->recursive)
+      out.push_back(refuse(item->name_span, "PW0351", "`pattern rec`",
+                           "write one alternative for each depth"));
     for (const ast::Body& body : item->alternatives) refuse_in_pattern(body, out);
   }
   for (const auto& [name, item] : program.externs)
-    out.push_back(refuse(item->span, "PW0359", "`extern`", "write the condition in `where`, over params"));
+    out.push_back(
+        refuse(item->span, "PW0359", "`extern`", "write the condition in `where`, over params"));
   for (const ast::Pass* pass : program.passes) refuse_in_strategy(pass->strategy, out);
   for (const ast::Pipeline* pipeline : program.pipelines) {
     refuse_in_strategy(pipeline->strategy, out);
     if (!pipeline->ranges.empty())
-      out.push_back(refuse(pipeline->name_span, "PW0365", "a pipeline of its own for each token range", "write the passes directly in the pipeline"));
+      out.push_back(refuse(pipeline->name_span, "PW0365",
+                           "a pipeline of its own for each token range",
+                           "write the passes directly in the pipeline"));
   }
 }
 

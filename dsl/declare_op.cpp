@@ -11,8 +11,9 @@ namespace pw {
 namespace {
 
 constexpr std::array<AttributeKind, 10> kKinds{
-    AttributeKind::int_, AttributeKind::float_, AttributeKind::bool_, AttributeKind::str,    AttributeKind::dtype,
-    AttributeKind::axis, AttributeKind::ints,   AttributeKind::dims,  AttributeKind::floats, AttributeKind::strs};
+    AttributeKind::int_,   AttributeKind::float_, AttributeKind::bool_, AttributeKind::str,
+    AttributeKind::dtype,  AttributeKind::axis,   AttributeKind::ints,  AttributeKind::dims,
+    AttributeKind::floats, AttributeKind::strs};
 
 struct NamedTrait {
   std::string_view name;
@@ -35,9 +36,11 @@ void set_trait(Traits& traits, const std::string& word, Span span, Diagnostics& 
   }
   std::vector<std::string> names;
   for (const NamedTrait& trait : kTraits) names.emplace_back(trait.name);
-  out.push_back(error_at(span, "PW0210", "unknown trait " + in_ticks(word),
-                         did_you_mean(word, names, "traits are commutative, associative, view, collective, effect, "
-                                                   "splitting, rowwise")));
+  out.push_back(
+      error_at(span, "PW0210", "unknown trait " + in_ticks(word),
+               did_you_mean(word, names,
+                            "traits are commutative, associative, view, collective, effect, "
+                            "splitting, rowwise")));
 }
 
 /// One namespace over operands and attributes; results may not reuse an operand's name either.
@@ -47,7 +50,8 @@ class UniqueNames {
   void add(const std::string& name, Span span) {
     if (name.empty()) return;
     if (!seen_.insert(name).second)
-      out_.push_back(error_at(span, "PW0211", in_ticks(name) + " is declared twice in this op", "give it another name"));
+      out_.push_back(error_at(span, "PW0211", in_ticks(name) + " is declared twice in this op",
+                              "give it another name"));
   }
 
  private:
@@ -61,13 +65,17 @@ void lower_attributes(Context& context, const ast::OpItem& item, Op& op, Diagnos
     if (!kind) {
       std::vector<std::string> names;
       for (AttributeKind k : kKinds) names.emplace_back(name(k));
-      out.push_back(error_at(decl.span, "PW0212", "unknown kind of attribute " + in_ticks(decl.kind),
-                             did_you_mean(decl.kind, names, "kinds are int, float, bool, str, dtype, axis, ints, dims, "
-                                                            "floats, strs")));
+      out.push_back(
+          error_at(decl.span, "PW0212", "unknown kind of attribute " + in_ticks(decl.kind),
+                   did_you_mean(decl.kind, names,
+                                "kinds are int, float, bool, str, dtype, axis, ints, dims, "
+                                "floats, strs")));
       continue;
     }
     AttributeDecl lowered{decl.name, decl.span, *kind, decl.nullable, {}};
-    if (decl.value) lowered.default_value = literal_attribute(*decl.value, *kind, decl.nullable, context.dims, out);
+    if (decl.value)
+      lowered.default_value =
+          literal_attribute(*decl.value, *kind, decl.nullable, context.dims, out);
     op.attributes.push_back(std::move(lowered));
   }
 }
@@ -83,18 +91,22 @@ void lower_results(const ast::OpItem& item, Op& op, Diagnostics& out) {
       } else {
         std::vector<std::string> names;
         for (const OperandDecl& o : op.operands) names.push_back(o.name);
-        out.push_back(error_at(result.span, "PW0213",
-                               "`from " + item.result_from[i] + "` names no operand of " + in_ticks(op.name),
-                               did_you_mean(item.result_from[i], names, "`from` says which operand the result aliases")));
+        out.push_back(
+            error_at(result.span, "PW0213",
+                     "`from " + item.result_from[i] + "` names no operand of " + in_ticks(op.name),
+                     did_you_mean(item.result_from[i], names,
+                                  "`from` says which operand the result aliases")));
       }
     }
     if ((!result.type || result.type->any_shape) && item.body.empty() && !item.imported)
       out.push_back(error_at(result.span.valid() ? result.span : item.name_span, "PW0214",
-                             "a result of " + in_ticks(op.name) + " has neither a whole type nor a body to infer it from",
+                             "a result of " + in_ticks(op.name) +
+                                 " has neither a whole type nor a body to infer it from",
                              "write its type, as in `-> y: T[*s]`"));
     if (result.name.empty() && !item.body.empty())
       out.push_back(error_at(result.span.valid() ? result.span : item.name_span, "PW0215",
-                             "a result of an op with a body needs a name", "write `-> y: …` and bind `y` in the body"));
+                             "a result of an op with a body needs a name",
+                             "write `-> y: …` and bind `y` in the body"));
   }
 }
 
@@ -121,7 +133,8 @@ bool same_text(const std::vector<Statement>& a, const std::vector<Statement>& b)
 
 void no_literal(const Expr& expr, AttributeKind kind, Diagnostics& out) {
   out.push_back(error_at(expr.span, "PW0217", "this is no literal of kind " + in_ticks(name(kind)),
-                         "a default is written out: a number, a string, true, false, a dtype, none, or a list of them"));
+                         "a default is written out: a number, a string, true, false, a dtype, "
+                         "none, or a list of them"));
 }
 
 std::optional<Attribute> literal_number(const Expr& expr) {
@@ -143,7 +156,8 @@ std::optional<std::int64_t> literal_int(const Expr& expr) {
 std::optional<double> literal_real(const Expr& expr) {
   auto number = literal_number(expr);
   if (!number) return {};
-  if (const auto* integer = std::get_if<std::int64_t>(&*number)) return static_cast<double>(*integer);
+  if (const auto* integer = std::get_if<std::int64_t>(&*number))
+    return static_cast<double>(*integer);
   return std::get<double>(*number);
 }
 
@@ -206,11 +220,12 @@ std::optional<AttributeKind> attribute_kind_named(std::string_view word) {
   return {};
 }
 
-std::optional<Attribute> literal_attribute(const Expr& expr, AttributeKind kind, bool nullable, Dims& dims,
-                                           Diagnostics& out) {
+std::optional<Attribute> literal_attribute(const Expr& expr, AttributeKind kind, bool nullable,
+                                           Dims& dims, Diagnostics& out) {
   if (expr.kind == Expr::Kind::none) {
     if (nullable) return Attribute(None{});
-    out.push_back(error_at(expr.span, "PW0217", "none is not a value of kind " + in_ticks(name(kind)),
+    out.push_back(error_at(expr.span, "PW0217",
+                           "none is not a value of kind " + in_ticks(name(kind)),
                            "write `" + std::string(name(kind)) + "?` to allow none"));
     return {};
   }
@@ -228,15 +243,18 @@ std::optional<Op> lower_op(Context& context, const ast::OpItem& item, Diagnostic
   op.body = item.body;
   op.imported = item.imported;
   if (dtype_named(op.name))
-    out.push_back(error_at(item.name_span, "PW0218", in_ticks(op.name) + " is a dtype, so no op can be called that"));
+    out.push_back(error_at(item.name_span, "PW0218",
+                           in_ticks(op.name) + " is a dtype, so no op can be called that"));
   UniqueNames names(out);
   for (const OperandDecl& operand : op.operands) names.add(operand.name, operand.span);
-  for (const ast::AttributeDecl& attribute : item.attributes) names.add(attribute.name, attribute.span);
+  for (const ast::AttributeDecl& attribute : item.attributes)
+    names.add(attribute.name, attribute.span);
   for (const ResultDecl& result : item.results) names.add(result.name, result.span);
   for (const auto& [word, span] : item.traits) set_trait(op.traits, word, span, out);
   if (op.traits.commutative && op.operands.size() < 2)
-    out.push_back(error_at(item.name_span, "PW0210", "`commutative` swaps the first two operands, and " + in_ticks(op.name) +
-                                                         " has fewer"));
+    out.push_back(error_at(
+        item.name_span, "PW0210",
+        "`commutative` swaps the first two operands, and " + in_ticks(op.name) + " has fewer"));
   lower_attributes(context, item, op, out);
   lower_results(item, op, out);
   check_variadics(op, out);
@@ -249,8 +267,10 @@ OpId declare_op(Context& context, const ast::OpItem& item, Diagnostics& out, boo
   if (!op) return {};
   op->local = local;
   const OpId known = context.ops.find(op->name);
-  if (known.valid() && context.ops[known].has_body() && op->has_body() && !same_text(context.ops[known].body, op->body)) {
-    Diagnostic d = error_at(item.name_span, "PW0204", "op " + in_ticks(op->name) + " is already declared with another body",
+  if (known.valid() && context.ops[known].has_body() && op->has_body() &&
+      !same_text(context.ops[known].body, op->body)) {
+    Diagnostic d = error_at(item.name_span, "PW0204",
+                            "op " + in_ticks(op->name) + " is already declared with another body",
                             "an op means one thing; give one of them another name");
     d.secondary.push_back({context.ops[known].span, "first declared here"});
     out.push_back(std::move(d));

@@ -1,4 +1,5 @@
-// From an op's declaration in the tree to an Op of the op table, and the checks that need the whole table afterwards.
+// From an op's declaration in the tree to an Op of the op table, and the checks that need the whole
+// table afterwards.
 #pragma once
 
 #include <optional>
@@ -8,17 +9,19 @@
 
 namespace pw {
 
-/// The Op a declaration means; nothing, and diagnostics, when it is malformed. Bodies are not looked into: ops may refer to
-/// each other in any order.
+/// The Op a declaration means; nothing, and diagnostics, when it is malformed. Bodies are not
+/// looked into: ops may refer to each other in any order.
 std::optional<Op> lower_op(Context& context, const ast::OpItem& item, Diagnostics& out);
-/// Declares it. An op of the same name must agree in signature and in its body. `local`: by a graph's own text.
+/// Declares it. An op of the same name must agree in signature and in its body. `local`: by a
+/// graph's own text.
 OpId declare_op(Context& context, const ast::OpItem& item, Diagnostics& out, bool local = false);
 /// A literal as an attribute of that kind; nothing, and a diagnostic, when it is none.
-std::optional<Attribute> literal_attribute(const Expr& expr, AttributeKind kind, bool nullable, Dims& dims,
-                                           Diagnostics& out);
+std::optional<Attribute> literal_attribute(const Expr& expr, AttributeKind kind, bool nullable,
+                                           Dims& dims, Diagnostics& out);
 std::optional<AttributeKind> attribute_kind_named(std::string_view name);
 
-/// The body of a declared op: names bound before use and once, ops known, calls well formed, results bound.
+/// The body of a declared op: names bound before use and once, ops known, calls well formed,
+/// results bound.
 void check_op_body(const Context& context, const Op& op, Diagnostics& out);
 /// No op is defined, over any number of steps, by itself.
 void check_op_recursion(const Context& context, const std::vector<OpId>& ops, Diagnostics& out);

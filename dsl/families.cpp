@@ -12,8 +12,8 @@ namespace {
 /// Puts a row's cells in place of `k.column` everywhere in a rule.
 class Substitution {
  public:
-  Substitution(const Context& context, const std::string& variable, const ast::Table& table, const ast::Table::Row& row,
-               Diagnostics& out)
+  Substitution(const Context& context, const std::string& variable, const ast::Table& table,
+               const ast::Table::Row& row, Diagnostics& out)
       : context_(context), prefix_(variable + "."), table_(table), row_(row), out_(out) {}
 
   void apply(ast::Body& body) {
@@ -53,7 +53,8 @@ class Substitution {
     const auto it = std::find(table_.columns.begin(), table_.columns.end(), column);
     const auto index = static_cast<std::size_t>(it - table_.columns.begin());
     if (it != table_.columns.end() && index < row_.cells.size()) return &row_.cells[index];
-    Diagnostic d = error_at(use.span, "PW0370", "table " + in_ticks(table_.name) + " has no column " + in_ticks(column),
+    Diagnostic d = error_at(use.span, "PW0370",
+                            "table " + in_ticks(table_.name) + " has no column " + in_ticks(column),
                             did_you_mean(column, table_.columns));
     d.secondary.push_back({table_.name_span, "declared here"});
     out_.push_back(std::move(d));
@@ -74,7 +75,8 @@ class Substitution {
     const bool column = call.text.starts_with(prefix_);
     if (const Expr* value = cell(call)) {
       if (value->kind != Expr::Kind::path) {
-        Diagnostic d = error_at(value->span, "PW0371", "this cell is called as an op, and is none", "write the name of an op");
+        Diagnostic d = error_at(value->span, "PW0371", "this cell is called as an op, and is none",
+                                "write the name of an op");
         d.secondary.push_back({call.span, "called here"});
         out_.push_back(std::move(d));
         return;
@@ -111,7 +113,8 @@ std::optional<Attribute> cell_value(const Expr& cell) {
       if (auto dtype = dtype_named(cell.text)) return Attribute(*dtype);
       return {};
     case Expr::Kind::negate:
-      if (cell.args.front().kind == Expr::Kind::integer) return Attribute(-cell.args.front().integer);
+      if (cell.args.front().kind == Expr::Kind::integer)
+        return Attribute(-cell.args.front().integer);
       if (cell.args.front().kind == Expr::Kind::real) return Attribute(-cell.args.front().real);
       return {};
     case Expr::Kind::list:
@@ -132,7 +135,8 @@ bool names_op(const Expr& cell) { return cell.kind == Expr::Kind::path && !dtype
 
 }  // namespace
 
-std::vector<Variant> expand_family(const Context& context, const ast::Rule& rule, const ast::Table* table, Diagnostics& out) {
+std::vector<Variant> expand_family(const Context& context, const ast::Rule& rule,
+                                   const ast::Table* table, Diagnostics& out) {
   std::vector<Variant> variants;
   if (table == nullptr) {
     variants.push_back({"", rule, {}});
@@ -145,7 +149,8 @@ std::vector<Variant> expand_family(const Context& context, const ast::Rule& rule
     substitution.apply(variant.rule.body);
     for (Statement& s : variant.rule.replacement) substitution.apply(s);
     for (std::size_t i = 0; i < table->columns.size() && i < row.cells.size(); ++i) {
-      if (auto value = cell_value(row.cells[i])) variant.constants.emplace(rule.variant + "." + table->columns[i], *value);
+      if (auto value = cell_value(row.cells[i]))
+        variant.constants.emplace(rule.variant + "." + table->columns[i], *value);
     }
     variants.push_back(std::move(variant));
   }
@@ -155,25 +160,37 @@ std::vector<Variant> expand_family(const Context& context, const ast::Rule& rule
 void check_table(Context& context, const ast::Table& table, Diagnostics& out) {
   std::set<std::string> columns, rows;
   for (const std::string& column : table.columns) {
-    if (!columns.insert(column).second) out.push_back(error_at(table.name_span, "PW0372", "column " + in_ticks(column) + " is declared twice"));
+    if (!columns.insert(column).second)
+      out.push_back(
+          error_at(table.name_span, "PW0372", "column " + in_ticks(column) + " is declared twice"));
   }
-  if (table.rows.empty()) out.push_back(warning_at(table.name_span, "PW0373", "table " + in_ticks(table.name) + " has no rows, so its families have no rules"));
+  if (table.rows.empty())
+    out.push_back(warning_at(
+        table.name_span, "PW0373",
+        "table " + in_ticks(table.name) + " has no rows, so its families have no rules"));
   for (const ast::Table::Row& row : table.rows) {
-    if (!rows.insert(row.name).second) out.push_back(error_at(row.span, "PW0372", "row " + in_ticks(row.name) + " is declared twice"));
+    if (!rows.insert(row.name).second)
+      out.push_back(
+          error_at(row.span, "PW0372", "row " + in_ticks(row.name) + " is declared twice"));
     if (row.cells.size() != table.columns.size())
-      out.push_back(error_at(row.span, "PW0374", "row " + in_ticks(row.name) + " has " + std::to_string(row.cells.size()) + " cells for " +
-                                                     std::to_string(table.columns.size()) + " columns"));
+      out.push_back(error_at(row.span, "PW0374",
+                             "row " + in_ticks(row.name) + " has " +
+                                 std::to_string(row.cells.size()) + " cells for " +
+                                 std::to_string(table.columns.size()) + " columns"));
     for (std::size_t i = 0; i < row.cells.size() && i < table.columns.size(); ++i) {
       const Expr& cell = row.cells[i];
       const bool op = names_op(cell);
       if (op && !context.ops.find(cell.text).valid())
-        out.push_back(error_at(cell.span, "PW0220", "unknown op " + in_ticks(cell.text), did_you_mean(cell.text, context.ops.names())));
+        out.push_back(error_at(cell.span, "PW0220", "unknown op " + in_ticks(cell.text),
+                               did_you_mean(cell.text, context.ops.names())));
       const Expr& first = i < table.rows.front().cells.size() ? table.rows.front().cells[i] : cell;
       const bool comparable = cell.kind != Expr::Kind::none && first.kind != Expr::Kind::none;
       if (comparable && op != names_op(first))
-        out.push_back(error_at(cell.span, "PW0375", "column " + in_ticks(table.columns[i]) + " mixes ops and values"));
+        out.push_back(error_at(cell.span, "PW0375",
+                               "column " + in_ticks(table.columns[i]) + " mixes ops and values"));
       if (!op && !cell_value(cell))
-        out.push_back(error_at(cell.span, "PW0375", "a cell is a literal, or the name of an op or a dtype"));
+        out.push_back(
+            error_at(cell.span, "PW0375", "a cell is a literal, or the name of an op or a dtype"));
     }
   }
 }

@@ -23,7 +23,9 @@ class GraphBuilder {
     for (const ast::GraphItem::Input& input : item_.inputs) add(input);
     for (const ast::GraphItem::Node& node : item_.nodes) add(node);
     for (const auto& [name, span] : item_.outputs) output(name, span);
-    if (item_.outputs.empty()) out_.push_back(error_at(item_.span, "PW0475", "this graph has no outputs", "end it with `out name`"));
+    if (item_.outputs.empty())
+      out_.push_back(
+          error_at(item_.span, "PW0475", "this graph has no outputs", "end it with `out name`"));
     if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
     return std::move(graph_);
   }
@@ -58,8 +60,10 @@ class GraphBuilder {
     if (name == "_") return true;
     if (names_.insert(name).second && !graph_.facts.symbols.contains(name)) return true;
     const bool symbol = graph_.facts.symbols.contains(name);
-    out_.push_back(error_at(span, "PW0471", symbol ? in_ticks(name) + " is a symbol of a dim" : in_ticks(name) + " is bound twice",
-                            "give the value another name"));
+    out_.push_back(error_at(
+        span, "PW0471",
+        symbol ? in_ticks(name) + " is a symbol of a dim" : in_ticks(name) + " is bound twice",
+        "give the value another name"));
     return false;
   }
 
@@ -67,11 +71,15 @@ class GraphBuilder {
     if (!claim(input.name, input.span)) return poison(input.name);
     const std::optional<InputKind> kind = kind_named(input.kind);
     if (!kind) {
-      out_.push_back(error_at(input.span, "PW0472", "an input is a weight, a buffer, or neither, not " + in_ticks(input.kind)));
+      out_.push_back(
+          error_at(input.span, "PW0472",
+                   "an input is a weight, a buffer, or neither, not " + in_ticks(input.kind)));
       return poison(input.name);
     }
     if (input.type.any_shape || input.type.dtype.empty()) {
-      out_.push_back(error_at(input.span, "PW0473", "input " + in_ticks(input.name) + " needs a whole type", "write `" + input.name + ": bf16[n, 64]`"));
+      out_.push_back(error_at(input.span, "PW0473",
+                              "input " + in_ticks(input.name) + " needs a whole type",
+                              "write `" + input.name + ": bf16[n, 64]`"));
       return poison(input.name);
     }
     auto type = instantiate_type(*context_, input.type, env_);
@@ -114,15 +122,20 @@ class GraphBuilder {
       return;
     }
     std::vector<std::string> names(names_.begin(), names_.end());
-    out_.push_back(error_at(span, "PW0474", "output " + in_ticks(name) + " is no value of this graph", did_you_mean(name, names)));
+    out_.push_back(error_at(span, "PW0474",
+                            "output " + in_ticks(name) + " is no value of this graph",
+                            did_you_mean(name, names)));
   }
 
   void poison(const std::string& name) { poisoned_.insert(name); }
 
-  /// A statement that reads what could not be built is skipped: its own message would only repeat the first.
+  /// A statement that reads what could not be built is skipped: its own message would only repeat
+  /// the first.
   [[nodiscard]] bool reads_poisoned(const Statement& s) const {
     bool found = false;
-    visit_operand(s.value, [&](const Occurrence& o) { found = found || poisoned_.contains(std::string(o.name)); });
+    visit_operand(s.value, [&](const Occurrence& o) {
+      found = found || poisoned_.contains(std::string(o.name));
+    });
     return found;
   }
 
@@ -140,15 +153,18 @@ const ast::GraphItem* only_graph(const ast::File& file, Diagnostics& out) {
     const auto* found = std::get_if<ast::GraphItem>(&item);
     if (found == nullptr) {
       const Span span = std::visit([](const auto& i) { return i.span; }, item);
-      out.push_back(error_at(span, "PW0476", "a .pwg file holds one graph, and this is none", "rules and tests belong into a .pwr file"));
+      out.push_back(error_at(span, "PW0476", "a .pwg file holds one graph, and this is none",
+                             "rules and tests belong into a .pwr file"));
     } else if (graph != nullptr) {
-      out.push_back(error_at(found->span, "PW0476", "a .pwg file holds one graph, and this is another"));
+      out.push_back(
+          error_at(found->span, "PW0476", "a .pwg file holds one graph, and this is another"));
     } else {
       graph = found;
     }
   }
   if (graph == nullptr && out.empty())
-    out.push_back(error_at({file.source, 0, 0}, "PW0477", "this text holds no graph", "write `graph name { in x: bf16[n, 64] … out y }`"));
+    out.push_back(error_at({file.source, 0, 0}, "PW0477", "this text holds no graph",
+                           "write `graph name { in x: bf16[n, 64] … out y }`"));
   return graph;
 }
 
@@ -159,9 +175,12 @@ bool looks_like_json(std::string_view text) {
 
 }  // namespace
 
-Result<Graph> build_graph(const ContextPtr& context, const ast::GraphItem& item) { return GraphBuilder(context, item).run(); }
+Result<Graph> build_graph(const ContextPtr& context, const ast::GraphItem& item) {
+  return GraphBuilder(context, item).run();
+}
 
-Result<Graph> parse_graph(const ContextPtr& context, std::string_view text, const std::string& file) {
+Result<Graph> parse_graph(const ContextPtr& context, std::string_view text,
+                          const std::string& file) {
   const SourceId source = context->sources.add(file, std::string(text));
   auto tree = parse_file(context->sources, source);
   if (!tree) return forward(tree);
@@ -175,9 +194,11 @@ Result<Op> parse_op(Context& context, std::string_view text) {
   const SourceId source = context.sources.add("op declaration", std::string(text));
   auto tree = parse_file(context.sources, source);
   if (!tree) return forward(tree);
-  const auto* item = tree->items.size() == 1 ? std::get_if<ast::OpItem>(&tree->items.front()) : nullptr;
+  const auto* item =
+      tree->items.size() == 1 ? std::get_if<ast::OpItem>(&tree->items.front()) : nullptr;
   if (item == nullptr)
-    return fail({source, 0, static_cast<std::uint32_t>(text.size())}, "PW0478", "this is not one op declaration", "write `op name(x: T[n]) -> y: T[n]`");
+    return fail({source, 0, static_cast<std::uint32_t>(text.size())}, "PW0478",
+                "this is not one op declaration", "write `op name(x: T[n]) -> y: T[n]`");
   Diagnostics out;
   auto op = lower_op(context, *item, out);
   if (!op) return tl::unexpected<Diagnostics>(std::move(out));

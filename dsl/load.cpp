@@ -1,4 +1,5 @@
-// Exports load_rules, load_rule_texts, load_op_library: finds files, follows `use`, hands the trees to the checks.
+// Exports load_rules, load_rule_texts, load_op_library: finds files, follows `use`, hands the trees
+// to the checks.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -43,7 +44,8 @@ std::string beside(const std::string& user, const std::string& path) {
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
     if (it->path().extension() == ".pwr") paths.push_back(it->path().generic_string());
   }
   std::sort(paths.begin(), paths.end());
@@ -65,12 +67,15 @@ class Loader {
     } else if (const EmbeddedFile* file = embedded(path)) {
       library(*file, true);
     } else {
-      out_.push_back(error_in(path, "PW0461", "no such file, and no rule file of the library has this name",
+      out_.push_back(error_in(path, "PW0461",
+                              "no such file, and no rule file of the library has this name",
                               did_you_mean(path, library_names())));
     }
   }
 
-  void text(const std::string& name, std::string text, bool root) { parse(name, name, std::move(text), root); }
+  void text(const std::string& name, std::string text, bool root) {
+    parse(name, name, std::move(text), root);
+  }
 
   void library(const EmbeddedFile& file, bool root) {
     const std::string name = std::string(kLibrary) + std::string(file.path);
@@ -115,13 +120,16 @@ class Loader {
     const std::string near = beside(user, use.path);
     std::error_code error;
     if (near.starts_with(kLibrary)) {
-      if (const EmbeddedFile* file = embedded(near.substr(kLibrary.size()))) return library(*file, false);
+      if (const EmbeddedFile* file = embedded(near.substr(kLibrary.size())))
+        return library(*file, false);
     } else if (fs::is_regular_file(near, error)) {
       return disk(near, false);
     }
     if (const EmbeddedFile* file = embedded(use.path)) return library(*file, false);
-    out_.push_back(error_at(use.span, "PW0462", "there is no " + in_ticks(use.path) + " beside this file, nor in the library",
-                            did_you_mean(use.path, library_names())));
+    out_.push_back(
+        error_at(use.span, "PW0462",
+                 "there is no " + in_ticks(use.path) + " beside this file, nor in the library",
+                 did_you_mean(use.path, library_names())));
   }
 
   ContextPtr context_;
@@ -151,13 +159,15 @@ Result<RuleSet> load(const ContextPtr& context, LoadOptions options, AddRoots ad
 
 }  // namespace
 
-Result<RuleSet> load_rules(const ContextPtr& context, const std::vector<std::string>& paths, LoadOptions options) {
+Result<RuleSet> load_rules(const ContextPtr& context, const std::vector<std::string>& paths,
+                           LoadOptions options) {
   return load(context, options, [&](Loader& loader) {
     for (const std::string& path : paths) loader.root(path);
   });
 }
 
-Result<RuleSet> load_rule_texts(const ContextPtr& context, const std::vector<std::pair<std::string, std::string>>& texts,
+Result<RuleSet> load_rule_texts(const ContextPtr& context,
+                                const std::vector<std::pair<std::string, std::string>>& texts,
                                 LoadOptions options) {
   return load(context, options, [&](Loader& loader) {
     for (const auto& [name, text] : texts) loader.text(name, text, true);

@@ -37,7 +37,8 @@ class Collector {
     }
     for (const Statement& s : rule.body.statements) drop(s);
     for (const ast::Clause& clause : rule.body.clauses) {
-      for (const Expr& guard : clause.guards) visit_scalar(guard, Place::guard, [&](const Occurrence& o) { read(o, false); });
+      for (const Expr& guard : clause.guards)
+        visit_scalar(guard, Place::guard, [&](const Occurrence& o) { read(o, false); });
     }
     for (const Statement& s : rule.replacement) right(s);
     return std::move(names_);
@@ -59,7 +60,9 @@ class Collector {
       merge(name, o);
     }
     if (o.place == Place::attribute) name.captured = true;
-    if ((o.expr != nullptr && !o.expr->type.empty()) || (o.binder != nullptr && !o.binder->type.empty())) name.typed = true;
+    if ((o.expr != nullptr && !o.expr->type.empty()) ||
+        (o.binder != nullptr && !o.binder->type.empty()))
+      name.typed = true;
     if (o.place == Place::binder) bind_result(name, o, fresh);
   }
 
@@ -70,7 +73,9 @@ class Collector {
       if (auto it = names_.names.find(o.name); it != names_.names.end()) ++it->second.left;
       return false;
     }
-    if (o.place == Place::callee) return !context_.ops.find(o.name).valid() && !dtype_named(o.name) && names_.names.contains(o.name);
+    if (o.place == Place::callee)
+      return !context_.ops.find(o.name).valid() && !dtype_named(o.name) &&
+             names_.names.contains(o.name);
     if (o.place == Place::dtype && dtype_named(o.name)) return false;
     if (o.place == Place::attribute && dtype_named(o.name)) return false;
     return !reads_param(o);
@@ -90,7 +95,8 @@ class Collector {
     if (dtype_named(o.name)) what = "a dtype";
     if (what.empty()) return false;
     if (shadowed_.insert(std::string(o.name)).second)
-      out_.push_back(error_at(o.span, "PW0241", in_ticks(o.name) + " is " + what + ", so it cannot be bound here",
+      out_.push_back(error_at(o.span, "PW0241",
+                              in_ticks(o.name) + " is " + what + ", so it cannot be bound here",
                               "give the variable another name"));
     return true;
   }
@@ -102,7 +108,8 @@ class Collector {
       d.secondary.push_back({name.span, "bound first here"});
       out_.push_back(std::move(d));
     } else if (!fresh && name.kind == NameKind::value) {
-      Diagnostic d = error_at(name.span, "PW0243", in_ticks(o.name) + " is read before the statement that binds it",
+      Diagnostic d = error_at(name.span, "PW0243",
+                              in_ticks(o.name) + " is read before the statement that binds it",
                               "write the statement that binds it first");
       d.secondary.push_back({o.span, "bound here"});
       out_.push_back(std::move(d));
@@ -120,8 +127,9 @@ class Collector {
       return;
     }
     if (kind == NameKind::attribute && name.kind != NameKind::value) return;
-    const bool number = (name.kind == NameKind::value && !name.result && kind == NameKind::attribute) ||
-                        (name.kind == NameKind::attribute && o.place == Place::operand);
+    const bool number =
+        (name.kind == NameKind::value && !name.result && kind == NameKind::attribute) ||
+        (name.kind == NameKind::attribute && o.place == Place::operand);
     if (number) {
       name.kind = NameKind::value;
       name.attribute_variable = true;
@@ -131,9 +139,13 @@ class Collector {
   }
 
   void conflict(const Name& name, NameKind kind, const Occurrence& o) {
-    const auto described = [](NameKind k) { return std::string(k == NameKind::attribute ? "an " : "a ") + std::string(pw::name(k)); };
-    Diagnostic d = error_at(o.span, "PW0244", in_ticks(o.name) + " is used as " + described(kind) + ", but it is " + described(name.kind),
-                            "a rule has one namespace; give one of them another name");
+    const auto described = [](NameKind k) {
+      return std::string(k == NameKind::attribute ? "an " : "a ") + std::string(pw::name(k));
+    };
+    Diagnostic d = error_at(
+        o.span, "PW0244",
+        in_ticks(o.name) + " is used as " + described(kind) + ", but it is " + described(name.kind),
+        "a rule has one namespace; give one of them another name");
     d.secondary.push_back({name.span, described(name.kind) + " from here on"});
     out_.push_back(std::move(d));
   }
@@ -144,11 +156,15 @@ class Collector {
     if (it == names_.names.end()) return;
     Name& name = it->second;
     ++(right ? name.right : name.guards);
-    const bool scalar = o.place == Place::attribute || o.place == Place::guard || o.place == Place::dim;
+    const bool scalar =
+        o.place == Place::attribute || o.place == Place::guard || o.place == Place::dim;
     if (name.kind == NameKind::value && scalar) {
-      if (name.result) conflict(name, NameKind::attribute, o);
-      else name.attribute_variable = true;
-    } else if (o.place == Place::operand && (name.kind == NameKind::dtype || name.kind == NameKind::sequence)) {
+      if (name.result)
+        conflict(name, NameKind::attribute, o);
+      else
+        name.attribute_variable = true;
+    } else if (o.place == Place::operand &&
+               (name.kind == NameKind::dtype || name.kind == NameKind::sequence)) {
       conflict(name, NameKind::value, o);
     }
   }
@@ -157,14 +173,17 @@ class Collector {
     if (drop(s)) return;
     visit_operand(s.value, [&](const Occurrence& o) { read(o, true); });
     for (const Binder& binder : s.binders) {
-      for (const TypeExpr& type : binder.type) visit_type(type, [&](const Occurrence& o) { read(o, true); });
-      if (auto it = names_.names.find(binder.name); it != names_.names.end()) it->second.rebound = true;
+      for (const TypeExpr& type : binder.type)
+        visit_type(type, [&](const Occurrence& o) { read(o, true); });
+      if (auto it = names_.names.find(binder.name); it != names_.names.end())
+        it->second.rebound = true;
     }
   }
 
   bool drop(const Statement& s) {
     if (!is_drop(s)) return false;
-    if (auto it = names_.names.find(s.value.text); it != names_.names.end()) it->second.dropped = true;
+    if (auto it = names_.names.find(s.value.text); it != names_.names.end())
+      it->second.dropped = true;
     return true;
   }
 
@@ -195,8 +214,8 @@ const Name* RuleNames::find(std::string_view name) const {
 }
 
 bool is_drop(const Statement& s) {
-  return s.binders.size() == 1 && s.binders.front().name == "_" && s.value.kind == Expr::Kind::path &&
-         s.value.text.find('.') == std::string::npos;
+  return s.binders.size() == 1 && s.binders.front().name == "_" &&
+         s.value.kind == Expr::Kind::path && s.value.text.find('.') == std::string::npos;
 }
 
 std::vector<PatternStatement> pattern_statements(const ast::Body& body) {
@@ -208,13 +227,15 @@ std::vector<PatternStatement> pattern_statements(const ast::Body& body) {
     if (clause.kind != ast::Clause::Kind::given) continue;
     for (const Statement& s : clause.statements) result.push_back({&s, true});
   }
-  std::stable_sort(result.begin(), result.end(), [](const PatternStatement& a, const PatternStatement& b) {
-    return a.statement->span.begin < b.statement->span.begin;
-  });
+  std::stable_sort(result.begin(), result.end(),
+                   [](const PatternStatement& a, const PatternStatement& b) {
+                     return a.statement->span.begin < b.statement->span.begin;
+                   });
   return result;
 }
 
-RuleNames collect_names(const Context& context, const ast::Rule& rule, const OuterNames& outer, Diagnostics& out) {
+RuleNames collect_names(const Context& context, const ast::Rule& rule, const OuterNames& outer,
+                        Diagnostics& out) {
   return Collector(context, outer, out).run(rule);
 }
 

@@ -1,4 +1,5 @@
-// The one namespace of a rule: values, dims, dtypes, sequences and attributes. A name's kind comes from its first position.
+// The one namespace of a rule: values, dims, dtypes, sequences and attributes. A name's kind comes
+// from its first position.
 #pragma once
 
 #include <map>
@@ -15,17 +16,17 @@ enum class NameKind : std::uint8_t { value, dim, dtype, sequence, attribute };
 
 struct Name {
   NameKind kind = NameKind::value;
-  Span span;                       ///< where it is bound first
-  bool result = false;             ///< a value bound by a statement of the pattern
-  bool given = false;              ///< … inside `given`
-  bool attribute_variable = false; ///< a free value that binds a constant's number
-  bool captured = false;           ///< bound by an attribute: `{k}` or `{k = x}`
-  bool typed = false;              ///< a value with a type annotation, which constrains
-  int left = 0;                    ///< occurrences in the pattern
+  Span span;                        ///< where it is bound first
+  bool result = false;              ///< a value bound by a statement of the pattern
+  bool given = false;               ///< … inside `given`
+  bool attribute_variable = false;  ///< a free value that binds a constant's number
+  bool captured = false;            ///< bound by an attribute: `{k}` or `{k = x}`
+  bool typed = false;               ///< a value with a type annotation, which constrains
+  int left = 0;                     ///< occurrences in the pattern
   int guards = 0;
-  int right = 0;                   ///< reads on the right side
-  bool rebound = false;            ///< a binder on the right
-  bool dropped = false;            ///< `_ = name`
+  int right = 0;         ///< reads on the right side
+  bool rebound = false;  ///< a binder on the right
+  bool dropped = false;  ///< `_ = name`
 };
 
 struct RuleNames {
@@ -48,6 +49,7 @@ std::vector<PatternStatement> pattern_statements(const ast::Body& body);
 /// `_ = name`: says that a captured attribute is dropped on purpose.
 [[nodiscard]] bool is_drop(const Statement& statement);
 
-RuleNames collect_names(const Context& context, const ast::Rule& rule, const OuterNames& outer, Diagnostics& out);
+RuleNames collect_names(const Context& context, const ast::Rule& rule, const OuterNames& outer,
+                        Diagnostics& out);
 
 }  // namespace pw

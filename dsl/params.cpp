@@ -28,8 +28,9 @@ Diagnostic unknown_param(const RuleSet& rules, const std::string& name) {
   for (const auto& [known, param] : rules.params) names.push_back(known);
   std::string listed;
   for (const std::string& n : names) listed += (listed.empty() ? "params are " : ", ") + n;
-  return error_in("-D " + name, "PW0421", "no param is called " + in_ticks(name),
-                  did_you_mean(name, names, listed.empty() ? "the rules declare no params" : listed));
+  return error_in(
+      "-D " + name, "PW0421", "no param is called " + in_ticks(name),
+      did_you_mean(name, names, listed.empty() ? "the rules declare no params" : listed));
 }
 
 }  // namespace
@@ -37,15 +38,19 @@ Diagnostic unknown_param(const RuleSet& rules, const std::string& name) {
 void build_params(const Program& program, RuleSet& set, Diagnostics& out) {
   for (const auto& [name, item] : program.params) {
     const auto kind = attribute_kind_named(item->kind);
-    const bool plain = kind && (*kind == AttributeKind::int_ || *kind == AttributeKind::float_ || *kind == AttributeKind::bool_ ||
-                                *kind == AttributeKind::str || *kind == AttributeKind::dtype);
+    const bool plain = kind && (*kind == AttributeKind::int_ || *kind == AttributeKind::float_ ||
+                                *kind == AttributeKind::bool_ || *kind == AttributeKind::str ||
+                                *kind == AttributeKind::dtype);
     if (!plain) {
-      out.push_back(error_at(item->span, "PW0420", "a param is int, float, bool, str or dtype, not " + in_ticks(item->kind)));
+      out.push_back(
+          error_at(item->span, "PW0420",
+                   "a param is int, float, bool, str or dtype, not " + in_ticks(item->kind)));
       continue;
     }
     Param param{name, item->span, *kind, None{}};
     if (item->value) {
-      if (auto value = literal_attribute(*item->value, *kind, false, set.context->dims, out)) param.value = std::move(*value);
+      if (auto value = literal_attribute(*item->value, *kind, false, set.context->dims, out))
+        param.value = std::move(*value);
     }
     set.params.emplace(name, std::move(param));
   }
@@ -66,7 +71,8 @@ std::optional<Attribute> parse_param(AttributeKind kind, std::string_view text) 
   return {};
 }
 
-Result<Env> bind_params(const RuleSet& rules, const std::vector<std::pair<std::string, std::string>>& definitions) {
+Result<Env> bind_params(const RuleSet& rules,
+                        const std::vector<std::pair<std::string, std::string>>& definitions) {
   Diagnostics out;
   Env env;
   for (const auto& [name, text] : definitions) {
@@ -80,7 +86,9 @@ Result<Env> bind_params(const RuleSet& rules, const std::vector<std::pair<std::s
       env.insert_or_assign(name, binding(*value));
     } else {
       out.push_back(error_in("-D " + name + "=" + text, "PW0422",
-                             "param " + in_ticks(name) + " is of kind " + std::string(pw::name(it->second.kind)) + ", which " + in_ticks(text) + " is not"));
+                             "param " + in_ticks(name) + " is of kind " +
+                                 std::string(pw::name(it->second.kind)) + ", which " +
+                                 in_ticks(text) + " is not"));
     }
   }
   for (const auto& [name, param] : rules.params) {
@@ -88,7 +96,9 @@ Result<Env> bind_params(const RuleSet& rules, const std::vector<std::pair<std::s
     if (!std::holds_alternative<None>(param.value)) {
       env.emplace(name, binding(param.value));
     } else {
-      out.push_back(error_at(param.span, "PW0423", "param " + in_ticks(name) + " has no default and was not set", "set it with -D " + name + "=…"));
+      out.push_back(error_at(param.span, "PW0423",
+                             "param " + in_ticks(name) + " has no default and was not set",
+                             "set it with -D " + name + "=…"));
     }
   }
   if (!out.empty()) return tl::unexpected<Diagnostics>(std::move(out));

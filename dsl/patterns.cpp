@@ -24,7 +24,8 @@ struct Site {
 
 class Expansion {
  public:
-  Expansion(const Context& context, const Program& program, Diagnostics& out) : context_(context), program_(program), out_(out) {}
+  Expansion(const Context& context, const Program& program, Diagnostics& out)
+      : context_(context), program_(program), out_(out) {}
 
   std::vector<ast::Rule> run(const ast::Rule& rule) {
     std::vector<ast::Rule> open{rule}, done;
@@ -38,8 +39,11 @@ class Expansion {
         return {};
       }
       if (done.size() + open.size() > kMostVariants) {
-        out_.push_back(error_at(rule.name_span, "PW0386", "rule " + in_ticks(rule.name) + " has more than " + std::to_string(kMostVariants) + " variants",
-                                "each alternative and each optional node doubles them; write two rules"));
+        out_.push_back(
+            error_at(rule.name_span, "PW0386",
+                     "rule " + in_ticks(rule.name) + " has more than " +
+                         std::to_string(kMostVariants) + " variants",
+                     "each alternative and each optional node doubles them; write two rules"));
         return {};
       }
     }
@@ -76,7 +80,8 @@ class Expansion {
 
   Site find(ast::Rule& rule) {
     Site site = find(rule.body.statements);
-    for (std::size_t i = 0; site.call == nullptr && i < rule.body.clauses.size(); ++i) site = find(rule.body.clauses[i].statements);
+    for (std::size_t i = 0; site.call == nullptr && i < rule.body.clauses.size(); ++i)
+      site = find(rule.body.clauses[i].statements);
     return site;
   }
 
@@ -93,8 +98,10 @@ class Expansion {
         if (!choose_optional(find(choices.back()), present)) return false;
       }
     }
-    if (!call.optional && !agrees(find(copy), *program_.patterns.find(call.text)->second)) return false;
-    const std::size_t alternatives = call.optional ? 0 : program_.patterns.find(call.text)->second->alternatives.size();
+    if (!call.optional && !agrees(find(copy), *program_.patterns.find(call.text)->second))
+      return false;
+    const std::size_t alternatives =
+        call.optional ? 0 : program_.patterns.find(call.text)->second->alternatives.size();
     for (std::size_t i = 0; i < alternatives; ++i) {
       choices.push_back(rule);
       inline_pattern(choices.back(), *program_.patterns.find(call.text)->second, i);
@@ -106,7 +113,9 @@ class Expansion {
   bool choose_optional(Site site, bool present) {
     Expr& call = *site.call;
     if (call.args.size() != 1) {
-      out_.push_back(error_at(call.span, "PW0387", "an optional node has one operand, which stands for it when it is absent"));
+      out_.push_back(
+          error_at(call.span, "PW0387",
+                   "an optional node has one operand, which stands for it when it is absent"));
       return false;
     }
     if (present) {
@@ -131,19 +140,30 @@ class Expansion {
       out_.push_back(std::move(d));
     };
     if (call.args.size() != pattern.operands.size())
-      report(call.span, "pattern " + in_ticks(pattern.name) + " takes " + std::to_string(pattern.operands.size()) + " operands, here are " + std::to_string(call.args.size()));
+      report(call.span, "pattern " + in_ticks(pattern.name) + " takes " +
+                            std::to_string(pattern.operands.size()) + " operands, here are " +
+                            std::to_string(call.args.size()));
     const std::size_t results = site.top() ? site.statement().binders.size() : 1;
     if (results != pattern.results.size())
-      report(call.span, "pattern " + in_ticks(pattern.name) + " has " + std::to_string(pattern.results.size()) + " results, here are " + std::to_string(results));
+      report(call.span, "pattern " + in_ticks(pattern.name) + " has " +
+                            std::to_string(pattern.results.size()) + " results, here are " +
+                            std::to_string(results));
     std::vector<std::string> known;
     for (const AttributeArg& a : pattern.attributes) known.push_back(a.name);
     for (const AttributeArg& a : call.attributes) {
       if (std::find(known.begin(), known.end(), a.name) == known.end())
-        report(a.span, "pattern " + in_ticks(pattern.name) + " has no attribute " + in_ticks(a.name), did_you_mean(a.name, known));
+        report(a.span,
+               "pattern " + in_ticks(pattern.name) + " has no attribute " + in_ticks(a.name),
+               did_you_mean(a.name, known));
     }
     for (const std::string& name : known) {
-      const bool written = std::any_of(call.attributes.begin(), call.attributes.end(), [&](const AttributeArg& a) { return a.name == name; });
-      if (!written && !call.open) report(call.span, "attribute " + in_ticks(name) + " of pattern " + in_ticks(pattern.name) + " must be written or opened", "write `{" + name + "}`, or `{..}`");
+      const bool written = std::any_of(call.attributes.begin(), call.attributes.end(),
+                                       [&](const AttributeArg& a) { return a.name == name; });
+      if (!written && !call.open)
+        report(call.span,
+               "attribute " + in_ticks(name) + " of pattern " + in_ticks(pattern.name) +
+                   " must be written or opened",
+               "write `{" + name + "}`, or `{..}`");
     }
     return out_.size() == before;
   }
@@ -193,8 +213,10 @@ class Expansion {
     }
   }
 
-  /// Names and literals go in as they are; other operands are bound by statements of their own, which are returned.
-  std::vector<Statement> bind_operands(const ast::Pattern& pattern, const Expr& call, const std::string& suffix, Span at, Rename& rename) const {
+  /// Names and literals go in as they are; other operands are bound by statements of their own,
+  /// which are returned.
+  std::vector<Statement> bind_operands(const ast::Pattern& pattern, const Expr& call,
+                                       const std::string& suffix, Span at, Rename& rename) const {
     std::vector<Statement> made;
     for (std::size_t i = 0; i < call.args.size(); ++i) {
       const Expr& arg = call.args[i];
@@ -219,21 +241,25 @@ class Expansion {
     return made;
   }
 
-  static void bind_attributes(const ast::Pattern& pattern, const Expr& call, const std::string& suffix, Rename& rename) {
+  static void bind_attributes(const ast::Pattern& pattern, const Expr& call,
+                              const std::string& suffix, Rename& rename) {
     for (const AttributeArg& parameter : pattern.attributes) {
       Expr with = path_expr(parameter.name + suffix, parameter.span);
       for (const AttributeArg& a : call.attributes) {
-        if (a.name == parameter.name) with = a.value.empty() ? path_expr(a.name, a.span) : a.value.front();
+        if (a.name == parameter.name)
+          with = a.value.empty() ? path_expr(a.name, a.span) : a.value.front();
       }
       rename.put(parameter.name, std::move(with));
     }
   }
 
-  static std::vector<Binder> bind_results(const ast::Pattern& pattern, Site site, const std::string& suffix, Rename& rename) {
+  static std::vector<Binder> bind_results(const ast::Pattern& pattern, Site site,
+                                          const std::string& suffix, Rename& rename) {
     std::vector<Binder> results;
     for (std::size_t i = 0; i < pattern.results.size(); ++i) {
       Binder binder{pattern.results[i] + suffix, site.call->span, false, {}};
-      if (site.top() && site.statement().binders[i].name != "_") binder = site.statement().binders[i];
+      if (site.top() && site.statement().binders[i].name != "_")
+        binder = site.statement().binders[i];
       rename.put(pattern.results[i], path_expr(binder.name, binder.span));
       results.push_back(std::move(binder));
     }
@@ -244,8 +270,10 @@ class Expansion {
   void bind_locals(const ast::Body& body, const std::string& suffix, Rename& rename) const {
     const auto local = [&](const Occurrence& o) {
       const std::string name(o.name);
-      const bool own = !name.empty() && name != "_" && !rename.has(name) && !dtype_named(name) && !program_.params.contains(name) &&
-                       o.place != Place::function && !(o.place == Place::callee && (context_.ops.find(name).valid() || program_.patterns.contains(name)));
+      const bool own = !name.empty() && name != "_" && !rename.has(name) && !dtype_named(name) &&
+                       !program_.params.contains(name) && o.place != Place::function &&
+                       !(o.place == Place::callee &&
+                         (context_.ops.find(name).valid() || program_.patterns.contains(name)));
       if (own) rename.put(name, path_expr(name + suffix, o.span));
     };
     for (const Statement& s : body.statements) visit_statement(s, local);
@@ -256,19 +284,22 @@ class Expansion {
 
   // ---- aliases
 
-  /// `y = x` on the left, which an absent optional node leaves, makes y another name of x; an output keeps its statement,
-  /// which is then diagnosed.
+  /// `y = x` on the left, which an absent optional node leaves, makes y another name of x; an
+  /// output keeps its statement, which is then diagnosed.
   static void resolve_aliases(ast::Rule& rule) {
     for (std::size_t i = 0; i < rule.body.statements.size();) {
       const Statement& s = rule.body.statements[i];
-      const bool alias = s.binders.size() == 1 && s.value.kind == Expr::Kind::path && s.value.text.find('.') == std::string::npos && !is_drop(s) && !is_output(rule, s.binders.front().name);
+      const bool alias = s.binders.size() == 1 && s.value.kind == Expr::Kind::path &&
+                         s.value.text.find('.') == std::string::npos && !is_drop(s) &&
+                         !is_output(rule, s.binders.front().name);
       if (!alias) {
         ++i;
         continue;
       }
       Rename rename;
       Expr with = s.value;
-      std::move(s.binders.front().type.begin(), s.binders.front().type.end(), std::back_inserter(with.type));
+      std::move(s.binders.front().type.begin(), s.binders.front().type.end(),
+                std::back_inserter(with.type));
       rename.put(s.binders.front().name, std::move(with));
       rule.body.statements.erase(rule.body.statements.begin() + static_cast<std::ptrdiff_t>(i));
       rename.apply(rule.body);
@@ -278,7 +309,8 @@ class Expansion {
 
   static bool is_output(const ast::Rule& rule, const std::string& name) {
     return std::any_of(rule.replacement.begin(), rule.replacement.end(), [&](const Statement& s) {
-      return std::any_of(s.binders.begin(), s.binders.end(), [&](const Binder& b) { return b.name == name; });
+      return std::any_of(s.binders.begin(), s.binders.end(),
+                         [&](const Binder& b) { return b.name == name; });
     });
   }
 
@@ -290,7 +322,8 @@ class Expansion {
 
 }  // namespace
 
-std::vector<ast::Rule> expand_choices(const Context& context, const Program& program, const ast::Rule& rule, Diagnostics& out) {
+std::vector<ast::Rule> expand_choices(const Context& context, const Program& program,
+                                      const ast::Rule& rule, Diagnostics& out) {
   return Expansion(context, program, out).run(rule);
 }
 

@@ -9,7 +9,9 @@ namespace pw {
 namespace {
 
 Diagnostic twice(std::string_view what, const std::string& name, Span again, Span before) {
-  Diagnostic d = error_at(again, "PW0401", std::string(what) + " " + in_ticks(name) + " is declared twice", "give one of them another name");
+  Diagnostic d =
+      error_at(again, "PW0401", std::string(what) + " " + in_ticks(name) + " is declared twice",
+               "give one of them another name");
   d.secondary.push_back({before, "first declared here"});
   return d;
 }
@@ -47,7 +49,9 @@ class Collection {
 
   void add(const ast::Use&) {}
   void add(const ast::Param& p) {
-    if (dtype_named(p.name)) out_.push_back(error_at(p.span, "PW0241", in_ticks(p.name) + " is a dtype, so no param can be called that"));
+    if (dtype_named(p.name))
+      out_.push_back(error_at(p.span, "PW0241",
+                              in_ticks(p.name) + " is a dtype, so no param can be called that"));
     keep(program_.params, "param", p, p.span);
   }
   void add(const ast::Extern& e) { keep(program_.externs, "extern", e, e.span); }
@@ -87,12 +91,14 @@ class Collection {
   }
   void add(const ast::GraphItem& g) {
     program_.graphs.push_back(&g);
-    out_.push_back(error_at(g.span, "PW0402", "a graph stands here by itself", "put it into a test, or into a .pwg file"));
+    out_.push_back(error_at(g.span, "PW0402", "a graph stands here by itself",
+                            "put it into a test, or into a .pwg file"));
   }
 
   void strategy(std::string_view what, const std::string& name, Span span) {
     if (is_builtin_pass(name))
-      out_.push_back(error_at(span, "PW0403", in_ticks(name) + " is a built-in pass", "give this " + std::string(what) + " another name"));
+      out_.push_back(error_at(span, "PW0403", in_ticks(name) + " is a built-in pass",
+                              "give this " + std::string(what) + " another name"));
     strategies_.declare(what, name, span);
   }
 
@@ -113,8 +119,10 @@ std::string_view reference_head(std::string_view reference) {
 
 bool Program::declares(std::string_view reference) const {
   const std::string_view head = reference_head(reference);
-  const bool group = std::any_of(groups.begin(), groups.end(), [&](const ast::Group* g) { return g->name == head; });
-  return group || std::any_of(rules.begin(), rules.end(), [&](const RuleDecl& r) { return r.full_name() == head; });
+  const bool group = std::any_of(groups.begin(), groups.end(),
+                                 [&](const ast::Group* g) { return g->name == head; });
+  return group || std::any_of(rules.begin(), rules.end(),
+                              [&](const RuleDecl& r) { return r.full_name() == head; });
 }
 
 std::vector<std::string> Program::strategy_names() const {
@@ -127,7 +135,8 @@ std::vector<std::string> Program::strategy_names() const {
   return names;
 }
 
-Program collect_program(const std::vector<ast::File>& files, const std::vector<bool>& root, Diagnostics& out) {
+Program collect_program(const std::vector<ast::File>& files, const std::vector<bool>& root,
+                        Diagnostics& out) {
   Collection collection(out);
   for (std::size_t i = 0; i < files.size(); ++i) collection.file(files[i], root[i]);
   return collection.finish();

@@ -1,4 +1,5 @@
-// All declarations of the loaded files by name: what the checks look names up in. Points into the files.
+// All declarations of the loaded files by name: what the checks look names up in. Points into the
+// files.
 #pragma once
 
 #include <map>
@@ -13,7 +14,9 @@ struct RuleDecl {
   const ast::Rule* rule = nullptr;
   std::string group;
   bool root = false;  ///< in a file that was named, not one that was used
-  [[nodiscard]] std::string full_name() const { return group.empty() ? rule->name : group + "." + rule->name; }
+  [[nodiscard]] std::string full_name() const {
+    return group.empty() ? rule->name : group + "." + rule->name;
+  }
 };
 
 struct Program {
@@ -31,7 +34,8 @@ struct Program {
   std::map<std::string, const ast::Param*, std::less<>> params;
   std::map<std::string, const ast::Extern*, std::less<>> externs;
 
-  /// Whether a rule, family or group is written under this reference, even one that did not pass its checks.
+  /// Whether a rule, family or group is written under this reference, even one that did not pass
+  /// its checks.
   [[nodiscard]] bool declares(std::string_view reference) const;
   /// Everything a strategy may refer to, for did-you-mean.
   [[nodiscard]] std::vector<std::string> strategy_names() const;
@@ -42,6 +46,7 @@ struct Program {
 [[nodiscard]] std::string_view reference_head(std::string_view reference);
 
 /// Collects, and diagnoses names declared twice.
-Program collect_program(const std::vector<ast::File>& files, const std::vector<bool>& root, Diagnostics& out);
+Program collect_program(const std::vector<ast::File>& files, const std::vector<bool>& root,
+                        Diagnostics& out);
 
 }  // namespace pw

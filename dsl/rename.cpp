@@ -21,7 +21,8 @@ const std::string* Rename::new_name(const std::string& name) const {
 void Rename::apply_path(Expr& expr) {
   const std::size_t dot = expr.text.find('.');
   if (dot != std::string::npos) {
-    if (const std::string* name = new_name(expr.text.substr(0, dot))) expr.text = *name + expr.text.substr(dot);
+    if (const std::string* name = new_name(expr.text.substr(0, dot)))
+      expr.text = *name + expr.text.substr(dot);
     return;
   }
   const auto it = exprs_.find(expr.text);

@@ -1,4 +1,5 @@
-// Puts expressions in place of names, everywhere in statements. What shared patterns and aliases are expanded with.
+// Puts expressions in place of names, everywhere in statements. What shared patterns and aliases
+// are expanded with.
 #pragma once
 
 #include <map>
@@ -13,8 +14,8 @@ Expr path_expr(std::string text, Span span);
 
 class Rename {
  public:
-  /// `name` becomes `with`; a binder, a callee or a `*name` only if that is a path. A type annotation on `with` is put on
-  /// the first place only, and in addition to one that stands there.
+  /// `name` becomes `with`; a binder, a callee or a `*name` only if that is a path. A type
+  /// annotation on `with` is put on the first place only, and in addition to one that stands there.
   void put(const std::string& name, Expr with) { exprs_.insert_or_assign(name, std::move(with)); }
   [[nodiscard]] bool has(const std::string& name) const { return exprs_.contains(name); }
 

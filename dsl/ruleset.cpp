@@ -4,7 +4,9 @@
 namespace pw {
 namespace {
 
-std::string base_of(const Rule& rule) { return rule.group.empty() ? rule.base_name : rule.group + "." + rule.base_name; }
+std::string base_of(const Rule& rule) {
+  return rule.group.empty() ? rule.base_name : rule.group + "." + rule.base_name;
+}
 
 /// `rule[row]` of its variant `rule[row]#1`.
 std::string_view unnumbered(std::string_view name) { return name.substr(0, name.find('#')); }
@@ -36,7 +38,10 @@ std::vector<RuleId> RuleSet::resolve(std::string_view reference) const {
     const auto family = reference.substr(0, reference.size() - 3);
     return select(*this, [&](const Rule& r) { return base_of(r) == family; });
   }
-  return select(*this, [&](const Rule& r) { return unnumbered(r.name) == reference || r.name == reference || base_of(r) == reference || r.group == reference; });
+  return select(*this, [&](const Rule& r) {
+    return unnumbered(r.name) == reference || r.name == reference || base_of(r) == reference ||
+           r.group == reference;
+  });
 }
 
 const Strategy* RuleSet::strategy(std::string_view name) const {

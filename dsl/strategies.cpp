@@ -35,23 +35,28 @@ std::string joined(const std::vector<std::pair<std::string, Span>>& references) 
 }
 
 void sort_by_rank(const RuleSet& set, std::vector<RuleId>& rules) {
-  std::sort(rules.begin(), rules.end(), [&](RuleId a, RuleId b) { return set.rules[a].rank < set.rules[b].rank; });
+  std::sort(rules.begin(), rules.end(),
+            [&](RuleId a, RuleId b) { return set.rules[a].rank < set.rules[b].rank; });
   rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
 }
 
-/// Resolves one strategy tree; names of passes and pipelines are resolved on first use, circles are diagnosed.
+/// Resolves one strategy tree; names of passes and pipelines are resolved on first use, circles are
+/// diagnosed.
 class Builder {
  public:
-  Builder(const Program& program, RuleSet& set, Diagnostics& out) : program_(program), set_(set), out_(out) {}
+  Builder(const Program& program, RuleSet& set, Diagnostics& out)
+      : program_(program), set_(set), out_(out) {}
 
   void run() {
     for (const ast::Pass* pass : program_.passes) named(pass->name, pass->name_span);
-    for (const ast::Pipeline* pipeline : program_.pipelines) named(pipeline->name, pipeline->name_span);
+    for (const ast::Pipeline* pipeline : program_.pipelines)
+      named(pipeline->name, pipeline->name_span);
     add_implicit();
   }
 
  private:
-  /// The strategy of a pass or a pipeline, built if it is not yet; null if there is none of that name.
+  /// The strategy of a pass or a pipeline, built if it is not yet; null if there is none of that
+  /// name.
   const Strategy* named(const std::string& name, Span use) {
     if (const Strategy* known = find(name)) return known;
     const ast::Strategy* tree = nullptr;
@@ -64,7 +69,8 @@ class Builder {
     }
     if (tree == nullptr) return nullptr;
     if (!entered_.insert(name).second) {
-      out_.push_back(error_at(use, "PW0412", in_ticks(name) + " leads back to itself", "a pass cannot run itself"));
+      out_.push_back(error_at(use, "PW0412", in_ticks(name) + " leads back to itself",
+                              "a pass cannot run itself"));
       return nullptr;
     }
     Strategy built = build(*tree);
@@ -87,7 +93,8 @@ class Builder {
     s.fuel = tree.fuel;
     s.when = tree.when;
     for (const Expr& when : tree.when) check_when(when);
-    if (s.fuel && *s.fuel < 1) out_.push_back(error_at(tree.span, "PW0413", "`fuel` is at least 1"));
+    if (s.fuel && *s.fuel < 1)
+      out_.push_back(error_at(tree.span, "PW0413", "`fuel` is at least 1"));
     if (tree.kind == Kind::reference) return reference(tree, std::move(s));
     if (tree.kind == Kind::sequence) {
       for (const ast::Strategy& part : tree.parts) s.parts.push_back(build(part));
@@ -96,7 +103,8 @@ class Builder {
     }
     for (const auto& [name, span] : tree.references) add_rules(s, name, span);
     if (tree.references.empty() && tree.parts.empty())
-      out_.push_back(error_at(tree.span, "PW0414", in_ticks(word(tree.kind)) + " of nothing", "name the rules it applies"));
+      out_.push_back(error_at(tree.span, "PW0414", in_ticks(word(tree.kind)) + " of nothing",
+                              "name the rules it applies"));
     sort_by_rank(set_, s.rules);
     s.label = std::string(word(tree.kind)) + " { " + joined(tree.references) + " }";
     return s;
@@ -124,7 +132,8 @@ class Builder {
     return s;
   }
 
-  /// The referred strategy; options of the reference go onto a sequence around it, unless it has none of its own.
+  /// The referred strategy; options of the reference go onto a sequence around it, unless it has
+  /// none of its own.
   static Strategy with_options(const Strategy& target, Strategy reference) {
     Strategy copy = target;
     if (reference.when.empty() && !reference.fuel) return copy;
@@ -146,19 +155,23 @@ class Builder {
 
   /// Written, but it did not pass its own checks, which has been said.
   [[nodiscard]] bool excused(const std::string& name) const {
-    return program_.declares(name) && (name.find('[') == std::string::npos || name.ends_with("[*]"));
+    return program_.declares(name) &&
+           (name.find('[') == std::string::npos || name.ends_with("[*]"));
   }
 
   void unknown(const std::string& name, Span span) {
-    const bool strategy = entered_.contains(name) || std::any_of(program_.passes.begin(), program_.passes.end(),
-                                                               [&](const ast::Pass* p) { return p->name == name; });
+    const bool strategy =
+        entered_.contains(name) || std::any_of(program_.passes.begin(), program_.passes.end(),
+                                               [&](const ast::Pass* p) { return p->name == name; });
     if (strategy || is_builtin_pass(name)) {
-      out_.push_back(error_at(span, "PW0411", in_ticks(name) + " is a pass, and only rules stand here",
+      out_.push_back(error_at(span, "PW0411",
+                              in_ticks(name) + " is a pass, and only rules stand here",
                               "write it as a step of its own: `a ; " + name + "`"));
       return;
     }
-    out_.push_back(error_at(span, "PW0410", "no rule, group or pass is called " + in_ticks(name),
-                            did_you_mean(name, suggestions(), "rules of a group are named with it: `group.rule`")));
+    out_.push_back(error_at(
+        span, "PW0410", "no rule, group or pass is called " + in_ticks(name),
+        did_you_mean(name, suggestions(), "rules of a group are named with it: `group.rule`")));
   }
 
   [[nodiscard]] std::vector<std::string> suggestions() const {
@@ -169,11 +182,14 @@ class Builder {
 
   void check_when(const Expr& when) {
     visit_scalar(when, Place::guard, [&](const Occurrence& o) {
-      if (o.place == Place::function || program_.params.contains(o.name) || dtype_named(o.name)) return;
+      if (o.place == Place::function || program_.params.contains(o.name) || dtype_named(o.name))
+        return;
       std::vector<std::string> names;
       for (const auto& [name, param] : program_.params) names.push_back(name);
-      out_.push_back(error_at(o.span, "PW0415", "no param is called " + in_ticks(o.name),
-                              did_you_mean(o.name, names, "`when` reads params only: `param " + std::string(o.name) + ": int = 1`")));
+      out_.push_back(error_at(
+          o.span, "PW0415", "no param is called " + in_ticks(o.name),
+          did_you_mean(o.name, names,
+                       "`when` reads params only: `param " + std::string(o.name) + ": int = 1`")));
     });
   }
 
@@ -210,7 +226,9 @@ class Builder {
 
 }  // namespace
 
-void build_strategies(const Program& program, RuleSet& set, Diagnostics& out) { Builder(program, set, out).run(); }
+void build_strategies(const Program& program, RuleSet& set, Diagnostics& out) {
+  Builder(program, set, out).run();
+}
 
 std::vector<RuleId> rules_of(const Strategy& strategy) {
   std::vector<RuleId> rules = strategy.rules;

@@ -5,7 +5,8 @@
 
 namespace pw {
 
-/// Fills passes, pipelines and implicit of a set whose rules are built. References that name nothing are diagnosed.
+/// Fills passes, pipelines and implicit of a set whose rules are built. References that name
+/// nothing are diagnosed.
 void build_strategies(const Program& program, RuleSet& set, Diagnostics& out);
 /// Every rule a strategy may apply, its parts included; sorted, unique.
 [[nodiscard]] std::vector<RuleId> rules_of(const Strategy& strategy);

@@ -18,7 +18,8 @@ bool reads_a_value(std::string_view function) {
 
 void visit_path(const Expr& expr, Place place, bool bare, const Visit& visit) {
   const bool dotted = expr.text.find('.') != std::string::npos;
-  visit({head(expr.text), expr.span, dotted ? Place::property : place, bare && !dotted, &expr, nullptr});
+  visit({head(expr.text), expr.span, dotted ? Place::property : place, bare && !dotted, &expr,
+         nullptr});
 }
 
 void visit_function(const Expr& expr, Place place, const Visit& visit) {

@@ -1,5 +1,5 @@
-// Visits every name of a statement, expression or type, in text order, with the place it stands in. The one walk that name
-// resolution, families and all checks share. Pure.
+// Visits every name of a statement, expression or type, in text order, with the place it stands in.
+// The one walk that name resolution, families and all checks share. Pure.
 #pragma once
 
 #include <functional>
@@ -16,18 +16,18 @@ enum class Place : std::uint8_t {
   function,   ///< a function called in an attribute, a guard or a type
   attribute,  ///< the value of an attribute, `{k}` included
   guard,
-  property,   ///< x of `x.shape` and of `size(x, i)`
+  property,  ///< x of `x.shape` and of `size(x, i)`
   dtype,
   dim,
-  sequence,   ///< `*s`
+  sequence,  ///< `*s`
 };
 
 struct Occurrence {
   std::string_view name;
   Span span;
   Place place = Place::operand;
-  bool bare = false;                 ///< nothing around it: `[n]`, `{k}`, `{k = n}`, `[a, b]` in an attribute
-  const Expr* expr = nullptr;        ///< none for binders and `{k}`
+  bool bare = false;  ///< nothing around it: `[n]`, `{k}`, `{k = n}`, `[a, b]` in an attribute
+  const Expr* expr = nullptr;  ///< none for binders and `{k}`
   const Binder* binder = nullptr;
 };
 using Visit = std::function<void(const Occurrence&)>;

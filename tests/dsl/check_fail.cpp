@@ -1,5 +1,5 @@
-// Runs tests/fail: each file says on its lines which diagnostics it gives, `// error PW0123: part of the message`, and
-// gives no others.
+// Runs tests/fail: each file says on its lines which diagnostics it gives, `// error PW0123: part
+// of the message`, and gives no others.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -27,7 +27,8 @@ std::vector<std::string> lines_of(const fs::path& path) {
 }
 
 std::vector<Expected> expected_of(const fs::path& path) {
-  static const std::regex kMark(R"(// (error|warning) (PW\d+): ((?:(?! // (?:error|warning) PW).)*))");
+  static const std::regex kMark(
+      R"(// (error|warning) (PW\d+): ((?:(?! // (?:error|warning) PW).)*))");
   std::vector<Expected> expected;
   const std::vector<std::string> lines = lines_of(path);
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -49,12 +50,14 @@ std::vector<fs::path> files() {
 bool meets(const pw::Diagnostic& d, const pw::SourceMap& sources, const Expected& e) {
   if (!d.span.valid() || sources.position(d.span.source, d.span.begin).line != e.line) return false;
   const bool warning = d.severity == pw::Severity::warning;
-  return d.code == e.code && (e.severity == "warning") == warning && d.message.find(e.part) != std::string::npos;
+  return d.code == e.code && (e.severity == "warning") == warning &&
+         d.message.find(e.part) != std::string::npos;
 }
 
 }  // namespace
 
-TEST_CASE("check: every file of tests/fail gives the diagnostics it states, and no others", "[dsl]") {
+TEST_CASE("check: every file of tests/fail gives the diagnostics it states, and no others",
+          "[dsl]") {
   REQUIRE(files().size() > 10);
   for (const fs::path& path : files()) {
     DYNAMIC_SECTION(path.filename().string()) {
@@ -65,8 +68,10 @@ TEST_CASE("check: every file of tests/fail gives the diagnostics it states, and 
       std::vector<Expected> expected = expected_of(path);
       REQUIRE(!expected.empty());
       for (const pw::Diagnostic& d : found) {
-        const auto it = std::ranges::find_if(expected, [&](const Expected& e) { return !e.met && meets(d, context->sources, e); });
-        INFO("unexpected: " << d.code << " " << d.message << " at " << context->sources.describe(d.span));
+        const auto it = std::ranges::find_if(
+            expected, [&](const Expected& e) { return !e.met && meets(d, context->sources, e); });
+        INFO("unexpected: " << d.code << " " << d.message << " at "
+                            << context->sources.describe(d.span));
         CHECK(it != expected.end());
         if (it != expected.end()) it->met = true;
       }

@@ -1,4 +1,5 @@
-// Rule files with a token dropped, doubled, swapped or replaced: each loads, or says why not and where. Never a crash.
+// Rule files with a token dropped, doubled, swapped or replaced: each loads, or says why not and
+// where. Never a crash.
 #include <cctype>
 #include <string>
 #include <vector>
@@ -14,7 +15,10 @@ std::vector<std::string> pieces_of(std::string_view text) {
   std::vector<std::string> pieces;
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i + 1;
-    const auto word = [&](std::size_t at) { return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_'); };
+    const auto word = [&](std::size_t at) {
+      return at < text.size() &&
+             (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+    };
     if (word(i)) {
       while (word(end)) ++end;
     }
@@ -30,7 +34,9 @@ std::string mutated(const std::vector<std::string>& pieces, pw::Random& random) 
     const std::size_t i = random.below(copy.size()), j = random.below(copy.size());
     switch (random.below(4)) {
       case 0: copy.erase(copy.begin() + static_cast<std::ptrdiff_t>(i)); break;
-      case 1: copy.insert(copy.begin() + static_cast<std::ptrdiff_t>(i), " " + copy[i] + " "); break;
+      case 1:
+        copy.insert(copy.begin() + static_cast<std::ptrdiff_t>(i), " " + copy[i] + " ");
+        break;
       case 2: std::swap(copy[i], copy[j]); break;
       default: copy[i] = copy[j]; break;
     }

@@ -35,7 +35,8 @@ TEST_CASE("graph text: inputs, symbols, nested calls and outputs", "[dsl]") {
     y = rms_norm(x, w){eps = 1e-5}
     q = static_scaled_fp8_quant(y, s)
     out q
-  })", "test.pwg");
+  })",
+                               "test.pwg");
   INFO((graph ? std::string() : pw::render(graph.error(), context->sources)));
   REQUIRE(graph);
   CHECK(graph->name == "layer");
@@ -58,13 +59,16 @@ TEST_CASE("graph text: an op may be declared twice alike, and its types are infe
 }
 
 TEST_CASE("graph text: bad graphs are diagnosed once a fault", "[dsl]") {
-  CHECK(codes("graph { in x: f32[n] y = rellu(x) z = neg(y) out z }") == std::vector<std::string>{"PW0320"});
+  CHECK(codes("graph { in x: f32[n] y = rellu(x) z = neg(y) out z }") ==
+        std::vector<std::string>{"PW0320"});
   CHECK(codes("graph { in x: f32[n] y = relu(x) out z }") == std::vector<std::string>{"PW0474"});
-  CHECK(codes("graph { in x: f32[n], x: f32[n] y = relu(x) out y }") == std::vector<std::string>{"PW0471"});
+  CHECK(codes("graph { in x: f32[n], x: f32[n] y = relu(x) out y }") ==
+        std::vector<std::string>{"PW0471"});
   CHECK(codes("graph { in n: f32[n] y = relu(n) out y }") == std::vector<std::string>{"PW0471"});
   CHECK(codes("graph { in x: [n] y = relu(x) out y }") == std::vector<std::string>{"PW0473"});
   CHECK(codes("graph { in x: f32[n] x = relu(x) out x }") == std::vector<std::string>{"PW0471"});
   CHECK(codes("rule r { y = relu(x) => y = x }") == std::vector<std::string>{"PW0476"});
-  CHECK(codes("graph { in x: f32[n] out x } graph { in x: f32[n] out x }") == std::vector<std::string>{"PW0476"});
+  CHECK(codes("graph { in x: f32[n] out x } graph { in x: f32[n] out x }") ==
+        std::vector<std::string>{"PW0476"});
   CHECK(codes("") == std::vector<std::string>{"PW0477"});
 }

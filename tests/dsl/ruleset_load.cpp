@@ -36,7 +36,9 @@ std::vector<std::string> names(const Loaded& loaded, const std::vector<pw::RuleI
   return result;
 }
 
-std::string op(const Loaded& loaded, const pw::PatternNode& node) { return loaded.context->ops[node.op].name; }
+std::string op(const Loaded& loaded, const pw::PatternNode& node) {
+  return loaded.context->ops[node.op].name;
+}
 
 }  // namespace
 
@@ -60,7 +62,10 @@ TEST_CASE("ruleset: nested expressions become pattern nodes, operands before use
   CHECK(r.where.size() == 1);
 }
 
-TEST_CASE("ruleset: names on both sides are outputs, names on the left only are consumed, given nodes survive", "[dsl]") {
+TEST_CASE(
+    "ruleset: names on both sides are outputs, names on the left only are consumed, given nodes "
+    "survive",
+    "[dsl]") {
   auto l = load(R"(rule r {
     given { h = neg(x) }
     y, r = fused_add_rms_norm(h, res, w){eps}
@@ -84,8 +89,11 @@ TEST_CASE("ruleset: a free operand used as an attribute binds a constant's numbe
 }
 
 TEST_CASE("ruleset: none, optional operands and opened attributes", "[dsl]") {
-  auto l = load("rule r { o = unified_attention(q, k, v, s?){layer, ..} => o = unified_attention(q, k, v, s){layer, ..} }\n"
-                "rule n { o = unified_attention(q, k, v, none){layer} => o = unified_attention(k, q, v, none){layer} }");
+  auto l = load(
+      "rule r { o = unified_attention(q, k, v, s?){layer, ..} => o = unified_attention(q, k, v, "
+      "s){layer, ..} }\n"
+      "rule n { o = unified_attention(q, k, v, none){layer} => o = unified_attention(k, q, v, "
+      "none){layer} }");
   const pw::Rule& r = rule(l, "r");
   CHECK(r.values[r.value_named("s")].optional);
   CHECK_FALSE(r.values[r.value_named("q")].optional);
@@ -137,7 +145,8 @@ TEST_CASE("ruleset: references name rules, groups and families; order within is 
   CHECK(over == std::vector<std::string>{"g.a", "g.z"});
 }
 
-TEST_CASE("ruleset: strategies are resolved through passes; options of a reference go with it", "[dsl]") {
+TEST_CASE("ruleset: strategies are resolved through passes; options of a reference go with it",
+          "[dsl]") {
   auto l = load(R"(
     param tp: int = 1
     rule a { y = relu(x) => y = maximum(x, 0) }
@@ -162,7 +171,9 @@ TEST_CASE("ruleset: strategies are resolved through passes; options of a referen
 }
 
 TEST_CASE("ruleset: params take defaults and definitions, and diagnose the rest", "[dsl]") {
-  auto l = load("param tp: int = 1\nparam t: float = 0.5\nparam s: str = \"a\"\nparam d: dtype = bf16\nparam b: bool = false\n");
+  auto l = load(
+      "param tp: int = 1\nparam t: float = 0.5\nparam s: str = \"a\"\nparam d: dtype = bf16\nparam "
+      "b: bool = false\n");
   auto env = pw::bind_params(l.set, {{"tp", "2"}, {"d", "f16"}, {"b", "true"}});
   REQUIRE(env);
   CHECK(std::get<std::int64_t>(std::get<pw::Attribute>(env->at("tp"))) == 2);
@@ -178,8 +189,9 @@ TEST_CASE("ruleset: params take defaults and definitions, and diagnose the rest"
 }
 
 TEST_CASE("ruleset: split and capture items", "[dsl]") {
-  auto l = load("param ep: int = 1\nsplit s { at unified_attention, mm at relu when ep > 1 }\n"
-                "capture { sizes 1, 2, 4, 8..24 by 8, 16 mode full_and_piecewise }");
+  auto l = load(
+      "param ep: int = 1\nsplit s { at unified_attention, mm at relu when ep > 1 }\n"
+      "capture { sizes 1, 2, 4, 8..24 by 8, 16 mode full_and_piecewise }");
   REQUIRE(l.set.splits.size() == 1);
   REQUIRE(l.set.splits[0].at.size() == 2);
   CHECK(l.set.splits[0].at[0].ops.size() == 2);
@@ -193,19 +205,23 @@ TEST_CASE("ruleset: every rule file of the library loads without a diagnostic", 
     DYNAMIC_SECTION(file.path) {
       auto context = std::make_shared<pw::Context>();
       auto set = pw::load_rules(context, {std::string(file.path)});
-      INFO((set ? pw::render(set->warnings, context->sources) : pw::render(set.error(), context->sources)));
+      INFO((set ? pw::render(set->warnings, context->sources)
+                : pw::render(set.error(), context->sources)));
       REQUIRE(set);
       CHECK(set->warnings.empty());
     }
   }
 }
 
-TEST_CASE("ruleset: `use` looks beside the file, then in the library; each file once; circles are fine", "[dsl]") {
+TEST_CASE(
+    "ruleset: `use` looks beside the file, then in the library; each file once; circles are fine",
+    "[dsl]") {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / "pw_ruleset_load";
   fs::remove_all(folder);
   fs::create_directories(folder / "inner");
-  std::ofstream(folder / "a.pwr") << "use \"inner/b.pwr\"\nuse \"noop.pwr\"\nrule a { y = relu(x) => y = maximum(x, 0) }\n";
+  std::ofstream(folder / "a.pwr")
+      << "use \"inner/b.pwr\"\nuse \"noop.pwr\"\nrule a { y = relu(x) => y = maximum(x, 0) }\n";
   std::ofstream(folder / "inner/b.pwr") << "use \"../a.pwr\"\nrule b { y = neg(x) => y = 0 - x }\n";
   auto context = std::make_shared<pw::Context>();
   auto set = pw::load_rules(context, {(folder / "a.pwr").string(), (folder / "a.pwr").string()});

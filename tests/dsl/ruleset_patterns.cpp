@@ -22,7 +22,8 @@ Loaded load(const std::string& text) {
 /// The ops of a rule's pattern, in order.
 std::string ops(const Loaded& l, const pw::Rule& rule) {
   std::string text;
-  for (const pw::PatternNode& node : rule.nodes) text += (text.empty() ? "" : " ") + l.context->ops[node.op].name;
+  for (const pw::PatternNode& node : rule.nodes)
+    text += (text.empty() ? "" : " ") + l.context->ops[node.op].name;
   return text;
 }
 
@@ -48,7 +49,10 @@ TEST_CASE("patterns: an optional cast matches any dtype", "[dsl]") {
   CHECK(l.set.rules[pw::RuleId(0)].nodes[pw::PatternNodeId(0)].open);
 }
 
-TEST_CASE("patterns: each alternative is a variant; inner names stay apart, operands and attributes go through", "[dsl]") {
+TEST_CASE(
+    "patterns: each alternative is a variant; inner names stay apart, operands and attributes go "
+    "through",
+    "[dsl]") {
   auto l = load(R"(
     pattern norm(x, w){eps} -> y {
         y = rms_norm(x, w){eps}
@@ -94,6 +98,8 @@ TEST_CASE("patterns: with families, a row names all of its variants", "[dsl]") {
 }
 
 TEST_CASE("patterns: `assume` is held to what `where` is", "[dsl]") {
-  auto l = load("param tp: int = 1\nrule r { y = relu(x: T[n, d]) where d >= 8 assume n % tp == 0 => y = maximum(x, 0) }");
+  auto l = load(
+      "param tp: int = 1\nrule r { y = relu(x: T[n, d]) where d >= 8 assume n % tp == 0 => y = "
+      "maximum(x, 0) }");
   CHECK(l.set.rules[pw::RuleId(0)].where.size() == 2);
 }
