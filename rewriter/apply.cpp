@@ -2,8 +2,9 @@
 #include "rewriter/apply.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <queue>
+
+#include <fmt/format.h>
 
 #include "rewriter/legality.hpp"
 #include "rewriter/rewriter.hpp"
@@ -18,19 +19,24 @@ struct Output {
 
 bool same_node(const Graph& graph, NodeId a, NodeId b, NodeId first_new, int depth);
 
-/// Whether two values are computed alike. Only new nodes are looked into: two old ones are what they are.
+/// Whether two values are computed alike. Only new nodes are looked into: two old ones are what
+/// they are.
 bool same_value(const Graph& graph, ValueId a, ValueId b, NodeId first_new, int depth) {
   if (a == b) return true;
   if (!a.valid() || !b.valid() || graph.is_input(a) || graph.is_input(b)) return false;
-  return graph.result_index(a) == graph.result_index(b) && same_node(graph, graph.producer(a), graph.producer(b), first_new, depth);
+  return graph.result_index(a) == graph.result_index(b) &&
+         same_node(graph, graph.producer(a), graph.producer(b), first_new, depth);
 }
 
 bool same_node(const Graph& graph, NodeId a, NodeId b, NodeId first_new, int depth) {
   constexpr int kDeepest = 32;
   if (depth > kDeepest || b < first_new) return false;
-  if (graph.op(a) != graph.op(b) || graph.attributes(a) != graph.attributes(b) || graph.operand_count(a) != graph.operand_count(b)) return false;
+  if (graph.op(a) != graph.op(b) || graph.attributes(a) != graph.attributes(b) ||
+      graph.operand_count(a) != graph.operand_count(b))
+    return false;
   for (std::size_t i = 0; i < graph.operand_count(a); ++i)
-    if (!same_value(graph, graph.operand(a, i), graph.operand(b, i), first_new, depth + 1)) return false;
+    if (!same_value(graph, graph.operand(a, i), graph.operand(b, i), first_new, depth + 1))
+      return false;
   return true;
 }
 
@@ -57,39 +63,49 @@ class Application {
 
  private:
   tl::unexpected<Diagnostics> refuse(std::string_view code, const std::string& message) const {
-    return fail(rule_.name_span, code, fmt::format("`{}` cannot be applied at %{}: {}", rule_.name, graph_.node_name(own_.front()), message));
+    return fail(rule_.name_span, code,
+                fmt::format("`{}` cannot be applied at %{}: {}", rule_.name,
+                            graph_.node_name(own_.front()), message));
   }
 
   Result<std::monostate> check_legal() {
     for (NodeId n : match_.nodes)
-      if (!graph_.alive(n)) return fail(rule_.name_span, "N10", fmt::format("`{}` cannot be applied: a node of the match is gone", rule_.name));
+      if (!graph_.alive(n))
+        return fail(rule_.name_span, "N10",
+                    fmt::format("`{}` cannot be applied: a node of the match is gone", rule_.name));
     own_ = own_nodes(graph_, layout_, match_.nodes);
     boundary_ = boundary_of(graph_, layout_, match_.nodes, match_.env);
-    if (auto escape = find_escape(graph_, layout_, match_.nodes)) return refuse("N08", describe(graph_, layout_, *escape));
+    if (auto escape = find_escape(graph_, layout_, match_.nodes))
+      return refuse("N08", describe(graph_, layout_, *escape));
     std::vector<NodeId> path = find_bad_path(graph_, layout_, match_.nodes, boundary_);
     if (!path.empty()) return refuse("N13", describe_path(graph_, path));
     if (barriers_)
       if (auto barrier = find_barrier(graph_, layout_, match_.nodes, boundary_))
-        return refuse("N14", fmt::format("it would be moved across %{} ({}), which has an effect", graph_.node_name(*barrier),
-                                         graph_.op_of(*barrier).name));
+        return refuse("N14", fmt::format("it would be moved across %{} ({}), which has an effect",
+                                         graph_.node_name(*barrier), graph_.op_of(*barrier).name));
     return std::monostate();
   }
 
   Result<std::monostate> build() {
     first_new_ = NodeId(graph_.node_bound());
-    if (!graph_.make_room(boundary_.reads, boundary_.writes, own_)) return refuse("N13", "the new nodes cannot be ordered");
-    NodeId root = boundary_.writes.empty() ? own_.back() : graph_.producer(boundary_.writes.front());
+    if (!graph_.make_room(boundary_.reads, boundary_.writes, own_))
+      return refuse("N13", "the new nodes cannot be ordered");
+    NodeId root =
+        boundary_.writes.empty() ? own_.back() : graph_.producer(boundary_.writes.front());
     BuildOptions options;
     options.group = graph_.group(root);
     options.source = graph_.source(root);
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i)  // what `..` copies
-      options.open_attributes.emplace(graph_.op_of(match_.nodes[i]).name, graph_.attributes(match_.nodes[i]));
+      options.open_attributes.emplace(graph_.op_of(match_.nodes[i]).name,
+                                      graph_.attributes(match_.nodes[i]));
     Env env = match_.env;
-    if (auto built = build_statements(graph_, rule_.replacement, env, options); !built) return forward(built);
+    if (auto built = build_statements(graph_, rule_.replacement, env, options); !built)
+      return forward(built);
     for (std::size_t i = 0; i < rule_.outputs.size(); ++i) {
       auto bound = env.find(rule_.outputs[i]);
       const ValueId* to = bound == env.end() ? nullptr : std::get_if<ValueId>(&bound->second);
-      if (to == nullptr || !to->valid()) return refuse("N07", fmt::format("`{}` would be none", rule_.outputs[i]));
+      if (to == nullptr || !to->valid())
+        return refuse("N07", fmt::format("`{}` would be none", rule_.outputs[i]));
       outputs_.push_back({rule_.outputs[i], boundary_.writes[i], *to});
     }
     if (auto types = check_types(); !types) return forward(types);
@@ -103,7 +119,8 @@ class Application {
       if (before == after) continue;
       bool known = before != Types::unknown() && after != Types::unknown();
       bool shape = known && types[before].dtype == types[after].dtype;
-      return refuse(shape ? "N06" : "N05", fmt::format("`{}` is {} and would become {}", o.name, types.print(before), types.print(after)));
+      return refuse(shape ? "N06" : "N05", fmt::format("`{}` is {} and would become {}", o.name,
+                                                       types.print(before), types.print(after)));
     }
     return std::monostate();
   }
@@ -112,18 +129,25 @@ class Application {
   Result<std::monostate> check_reads() const {
     for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
       for (ValueId v : graph_.operands(NodeId(i)))
-        if (is_own(v)) return refuse("N08", fmt::format("the right side reads %{}, which it replaces", graph_.value_name(v)));
+        if (is_own(v))
+          return refuse("N08", fmt::format("the right side reads %{}, which it replaces",
+                                           graph_.value_name(v)));
     for (const Output& o : outputs_)
-      if (is_own(o.to)) return refuse("N08", fmt::format("`{}` would be %{}, which is consumed", o.name, graph_.value_name(o.to)));
+      if (is_own(o.to))
+        return refuse("N08", fmt::format("`{}` would be %{}, which is consumed", o.name,
+                                         graph_.value_name(o.to)));
     return std::monostate();
   }
 
   [[nodiscard]] bool is_own(ValueId v) const {
-    return v.valid() && !graph_.is_input(v) && std::find(own_.begin(), own_.end(), graph_.producer(v)) != own_.end();
+    return v.valid() && !graph_.is_input(v) &&
+           std::find(own_.begin(), own_.end(), graph_.producer(v)) != own_.end();
   }
 
   [[nodiscard]] bool unchanged() const {
-    return !outputs_.empty() && std::all_of(outputs_.begin(), outputs_.end(), [&](const Output& o) { return same_value(graph_, o.from, o.to, first_new_, 0); });
+    return !outputs_.empty() && std::all_of(outputs_.begin(), outputs_.end(), [&](const Output& o) {
+      return same_value(graph_, o.from, o.to, first_new_, 0);
+    });
   }
 
   Result<Applied> replace() {
@@ -155,7 +179,8 @@ class Application {
     for (const PatternValue& value : rule_.values) {
       auto bound = match_.env.find(value.name);
       if (value.name.empty() || value.name == "_" || bound == match_.env.end()) continue;
-      if (const auto* v = std::get_if<ValueId>(&bound->second)) event.bindings.emplace_back(value.name, *v);
+      if (const auto* v = std::get_if<ValueId>(&bound->second))
+        event.bindings.emplace_back(value.name, *v);
     }
   }
 
@@ -181,7 +206,8 @@ class Application {
       if (graph_.alive(NodeId(i))) event.created.push_back(NodeId(i));
   }
 
-  /// New values take the names of the old ones; an older value only where a graph output would lose its name otherwise.
+  /// New values take the names of the old ones; an older value only where a graph output would lose
+  /// its name otherwise.
   void keep_name(std::size_t i, const std::string& name, bool was_output) {
     ValueId to = outputs_[i].to;
     if (graph_.is_input(to) || graph_.value_name(to) == name) return;
@@ -205,7 +231,8 @@ class Application {
   Boundary boundary_;
   NodeId first_new_;
   std::vector<Output> outputs_;
-  std::vector<bool> taken_over_;  ///< the new value was a graph output before, and keeps its own name
+  std::vector<bool>
+      taken_over_;  ///< the new value was a graph output before, and keeps its own name
   std::vector<NodeId> touched_;
 };
 
@@ -219,7 +246,8 @@ bool is_unneeded(const Graph& graph, NodeId node) {
 }
 
 std::vector<NodeId> erase_unneeded(Graph& graph, std::vector<NodeId> nodes) {
-  // Users before producers, so that one look at each is enough; ids break no tie, labels are distinct.
+  // Users before producers, so that one look at each is enough; ids break no tie, labels are
+  // distinct.
   auto later = [&](NodeId a, NodeId b) { return graph.label(a) < graph.label(b); };
   std::priority_queue<NodeId, std::vector<NodeId>, decltype(later)> queue(later);
   for (NodeId n : nodes)
@@ -247,7 +275,9 @@ Result<MatchEvent> apply_match(Graph& graph, const RuleSet& rules, const Match& 
   Result<Applied> applied = apply(graph, layout, match, has_barriers(graph));
   if (!applied) return forward(applied);
   if (!applied->changed)
-    return fail(rules.rules[match.rule].name_span, "PW0505", fmt::format("`{}` changes nothing here: its result is what is there already", rules.rules[match.rule].name));
+    return fail(rules.rules[match.rule].name_span, "PW0505",
+                fmt::format("`{}` changes nothing here: its result is what is there already",
+                            rules.rules[match.rule].name));
   return std::move(applied->event);
 }
 

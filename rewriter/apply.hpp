@@ -12,14 +12,17 @@ namespace pw {
 struct Applied {
   MatchEvent event;
   bool changed = true;          ///< false: the result is what was there; the graph is as before
-  std::vector<NodeId> touched;  ///< new nodes, nodes with new operands, producers of values whose users changed; sorted
+  std::vector<NodeId> touched;  ///< new nodes, nodes with new operands, producers of values whose
+                                ///< users changed; sorted
 };
 
-/// Fails, with the graph as it was, when the match is stale (N10), escapes (N08), would make a cycle (N13), crosses a barrier
-/// (N14), or when an output's type would change (N05, N06). `barriers`: the graph may hold ops with effects.
+/// Fails, with the graph as it was, when the match is stale (N10), escapes (N08), would make a
+/// cycle (N13), crosses a barrier (N14), or when an output's type would change (N05, N06).
+/// `barriers`: the graph may hold ops with effects.
 Result<Applied> apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers);
 
-/// Erases those of `nodes` that nothing needs, and what that leaves unneeded; the erased, in order of erasure.
+/// Erases those of `nodes` that nothing needs, and what that leaves unneeded; the erased, in order
+/// of erasure.
 std::vector<NodeId> erase_unneeded(Graph& graph, std::vector<NodeId> nodes);
 /// Whether nothing reads the node and it may go.
 bool is_unneeded(const Graph& graph, NodeId node);

@@ -30,18 +30,23 @@ struct KeyHash {
 
 Key key_of(const Graph& graph, NodeId n) {
   Key key{graph.op(n), graph.attributes(n), graph.operands(n), {}};
-  if (graph.op_of(n).traits.commutative && key.operands.size() >= 2 && key.operands[1] < key.operands[0]) std::swap(key.operands[0], key.operands[1]);
-  for (std::size_t i = 0; i < graph.result_count(n); ++i) key.types.push_back(graph.type(graph.result(n, i)));
+  if (graph.op_of(n).traits.commutative && key.operands.size() >= 2 &&
+      key.operands[1] < key.operands[0])
+    std::swap(key.operands[0], key.operands[1]);
+  for (std::size_t i = 0; i < graph.result_count(n); ++i)
+    key.types.push_back(graph.type(graph.result(n, i)));
   return key;
 }
 
-/// Values some node writes in place. Two equal nodes around such a write need not give equal results.
+/// Values some node writes in place. Two equal nodes around such a write need not give equal
+/// results.
 std::vector<char> written_values(const Graph& graph) {
   std::vector<char> written(graph.value_bound(), 0);
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
     const Op& op = graph.op_of(n);
     for (std::size_t i = 0; i < op.operands.size() && i < graph.operand_count(n); ++i)
-      if ((op.operands[i].mut || op.operands[i].out) && graph.operand(n, i).valid()) written[graph.operand(n, i).index] = 1;
+      if ((op.operands[i].mut || op.operands[i].out) && graph.operand(n, i).valid())
+        written[graph.operand(n, i).index] = 1;
   }
   // A view of a written value, and what a written view shows, are written too.
   std::vector<NodeId> order = graph.order();
@@ -61,7 +66,8 @@ std::vector<char> written_values(const Graph& graph) {
   return written;
 }
 
-/// Collectives stay apart: every rank must issue the same ones, and a peer's graph need not hold the same duplicates.
+/// Collectives stay apart: every rank must issue the same ones, and a peer's graph need not hold
+/// the same duplicates.
 bool may_merge(const Graph& graph, NodeId n, const std::vector<char>& written) {
   const Op& op = graph.op_of(n);
   if (is_barrier(op) || op.traits.collective || graph.result_count(n) == 0) return false;
@@ -76,7 +82,8 @@ void merge(Graph& graph, NodeId into, NodeId from) {
   std::vector<std::pair<ValueId, std::string>> names;
   for (std::size_t i = 0; i < graph.result_count(from); ++i) {
     ValueId a = graph.result(into, i), b = graph.result(from, i);
-    if (graph.output_count(b) > 0 && graph.output_count(a) == 0) names.emplace_back(a, graph.value_name(b));
+    if (graph.output_count(b) > 0 && graph.output_count(a) == 0)
+      names.emplace_back(a, graph.value_name(b));
     graph.replace_uses(b, a);
   }
   graph.erase(from);

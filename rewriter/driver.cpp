@@ -1,6 +1,7 @@
 // Exports run_pipeline: a strategy tree walked top down, a pass at a time.
 #include <algorithm>
 #include <chrono>
+
 #include <fmt/format.h>
 
 #include "graph/text.hpp"
@@ -15,7 +16,8 @@ namespace {
 using Kind = ast::Strategy::Kind;
 using Done = Result<StopReason>;
 
-Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help = {}) {
+Diagnostic warning_at(Span span, std::string_view code, std::string message,
+                      std::string help = {}) {
   Diagnostic out = error_at(span, code, std::move(message), std::move(help));
   out.severity = Severity::warning;
   return out;
@@ -32,7 +34,8 @@ class Driver {
     bool parts = strategy.kind == Kind::sequence && !strategy.parts.empty();
     FuelScope fuel(run_, parts ? strategy.fuel : std::nullopt);
     const Strategy* one = &strategy;
-    std::span<const Strategy> passes = parts ? std::span<const Strategy>(strategy.parts) : std::span<const Strategy>(one, 1);
+    std::span<const Strategy> passes =
+        parts ? std::span<const Strategy>(strategy.parts) : std::span<const Strategy>(one, 1);
     for (const Strategy& pass : passes)
       if (Result<std::monostate> done = run_pass(pass, *wanted); !done) return forward(done);
     return std::monostate();
@@ -40,7 +43,8 @@ class Driver {
 
  private:
   struct FuelScope {
-    FuelScope(RunState& state, std::optional<std::int64_t> amount) : run(state), used(amount.has_value()) {
+    FuelScope(RunState& state, std::optional<std::int64_t> amount)
+        : run(state), used(amount.has_value()) {
       if (used) run.fuel.push_back(*amount);
     }
     ~FuelScope() {
@@ -55,12 +59,14 @@ class Driver {
   Result<bool> holds(const Strategy& strategy) {
     for (const Expr& condition : strategy.when) {
       std::string why;
-      Result<Truth> truth = evaluate_guard(graph_.context(), &graph_, condition, run_.params, graph_.facts, &why);
+      Result<Truth> truth =
+          evaluate_guard(graph_.context(), &graph_, condition, run_.params, graph_.facts, &why);
       if (!truth) return forward(truth);
       if (*truth == Truth::unknown)
-        run_.report.warnings.push_back(warning_at(condition.span, "PW0502",
-                                                  fmt::format("`when {}` cannot be decided, so `{}` is left out{}", print(condition),
-                                                              strategy.label, why.empty() ? "" : ": " + why)));
+        run_.report.warnings.push_back(warning_at(
+            condition.span, "PW0502",
+            fmt::format("`when {}` cannot be decided, so `{}` is left out{}", print(condition),
+                        strategy.label, why.empty() ? "" : ": " + why)));
       if (*truth != Truth::yes) return false;
     }
     return true;
@@ -83,16 +89,20 @@ class Driver {
 
   Result<std::monostate> measure(const Strategy& pass, PassStats& stats) {
     auto start = std::chrono::steady_clock::now();
-    run_.report.journal.events.emplace_back(PassBegin{pass.label, structural_hash(graph_), graph_.node_count()});
+    run_.report.journal.events.emplace_back(
+        PassBegin{pass.label, structural_hash(graph_), graph_.node_count()});
     Done done = run(pass, stats, true);
     if (!done) return forward(done);
     stats.stop = *done;
     stats.nodes_after = graph_.node_count();
     stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    run_.report.journal.events.emplace_back(PassEnd{pass.label, structural_hash(graph_), graph_.node_count(), stats.seconds});
+    run_.report.journal.events.emplace_back(
+        PassEnd{pass.label, structural_hash(graph_), graph_.node_count(), stats.seconds});
     if (*done == StopReason::limit)
-      run_.report.warnings.push_back(warning_at(pass.span, "PW0504", fmt::format("pass `{}` was stopped after {} rewrites", pass.label, stats.rewrites),
-                                                "does some rule build what it matches? `fuel N` bounds a pass on purpose"));
+      run_.report.warnings.push_back(warning_at(
+          pass.span, "PW0504",
+          fmt::format("pass `{}` was stopped after {} rewrites", pass.label, stats.rewrites),
+          "does some rule build what it matches? `fuel N` bounds a pass on purpose"));
     if (!run_.options.verify_each) return std::monostate();
     Diagnostics broken = verify(graph_);
     if (!has_errors(broken)) return std::monostate();
@@ -121,7 +131,8 @@ class Driver {
       case Kind::atomic:
       case Kind::best: break;
     }
-    return fail(strategy.span, "PW0506", "this strategy cannot be run yet", "there are greedy, walk, once, repeat, `;` and `when`");
+    return fail(strategy.span, "PW0506", "this strategy cannot be run yet",
+                "there are greedy, walk, once, repeat, `;` and `when`");
   }
 
   Done run_parts(const Strategy& strategy, PassStats& stats) {
@@ -156,7 +167,9 @@ class Driver {
     } else if (strategy.builtin == "cse") {
       stats.rewrites += eliminate_common(graph_, &event.erased);
     } else {
-      return fail(strategy.span, "PW0501", fmt::format("there is no built-in pass `{}`", strategy.builtin), "there are dce and cse");
+      return fail(strategy.span, "PW0501",
+                  fmt::format("there is no built-in pass `{}`", strategy.builtin),
+                  "there are dce and cse");
     }
     run_.report.journal.events.emplace_back(std::move(event));
     return StopReason::fixpoint;
@@ -166,13 +179,15 @@ class Driver {
   Graph& graph_;
 };
 
-/// What a rule is reported under when nothing of it fired: the group or the family it is a member of, else itself.
+/// What a rule is reported under when nothing of it fired: the group or the family it is a member
+/// of, else itself.
 std::string reported_name(const Rule& rule) {
   if (!rule.group.empty()) return rule.group + ".*";
   return rule.base_name.empty() ? rule.name : rule.base_name;
 }
 
-/// One warning for a pass that changed nothing wherever it stands, and one for each family, group or rule that never fired where others did.
+/// One warning for a pass that changed nothing wherever it stands, and one for each family, group
+/// or rule that never fired where others did.
 void warn_of_idle(RunState& run) {
   struct Idle {
     Span span;
@@ -196,10 +211,13 @@ void warn_of_idle(RunState& run) {
     }
   }
   for (const auto& [name, count] : rewrites)
-    if (count == 0) run.report.warnings.push_back(warning_at(run.pass_spans[name], "PW0510", fmt::format("pass `{}` changed nothing", name)));
+    if (count == 0)
+      run.report.warnings.push_back(warning_at(run.pass_spans[name], "PW0510",
+                                               fmt::format("pass `{}` changed nothing", name)));
   for (const auto& [name, entry] : idle)
     if (entry.fired == 0 && entry.in_working_pass)
-      run.report.warnings.push_back(warning_at(entry.span, "PW0511", fmt::format("`{}` never fired", name)));
+      run.report.warnings.push_back(
+          warning_at(entry.span, "PW0511", fmt::format("`{}` never fired", name)));
 }
 
 std::vector<std::string> strategy_names(const RuleSet& rules) {
@@ -222,12 +240,13 @@ std::string_view name(StopReason reason) {
   return "?";
 }
 
-Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline, const Env& params,
-                                   const RewriteOptions& options) {
+Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline,
+                                   const Env& params, const RewriteOptions& options) {
   const Strategy* strategy = rules.strategy(pipeline);
   if (strategy == nullptr) {
     std::string near = nearest(pipeline, strategy_names(rules));
-    return fail({}, "PW0501", fmt::format("there is no pipeline or pass `{}`", pipeline), near.empty() ? "" : fmt::format("did you mean `{}`?", near));
+    return fail({}, "PW0501", fmt::format("there is no pipeline or pass `{}`", pipeline),
+                near.empty() ? "" : fmt::format("did you mean `{}`?", near));
   }
   RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}};
   if (Result<std::monostate> done = Driver(run).run_all(*strategy); !done) return forward(done);

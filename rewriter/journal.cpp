@@ -11,7 +11,8 @@ std::size_t Journal::count(const RuleSet& rules, std::string_view reference) con
   for (const JournalEvent& event : events) {
     if (const auto* match = std::get_if<MatchEvent>(&event))
       out += std::find(meant.begin(), meant.end(), match->rule) != meant.end() ? 1 : 0;
-    if (const auto* builtin = std::get_if<BuiltinEvent>(&event); builtin && meant.empty() && builtin->pass == reference)
+    if (const auto* builtin = std::get_if<BuiltinEvent>(&event);
+        builtin && meant.empty() && builtin->pass == reference)
       out += builtin->erased.size();
   }
   return out;

@@ -1,5 +1,5 @@
-// The record of a run: passes, matches, and every created, erased, redirected or changed thing, by ids that are never
-// reused. The viewer's timeline and all counts are read from it.
+// The record of a run: passes, matches, and every created, erased, redirected or changed thing, by
+// ids that are never reused. The viewer's timeline and all counts are read from it.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,7 @@ struct Journal {
 };
 
 /// JSON Lines; times left out unless asked for, so that the same input gives the same bytes.
-std::string journal_to_json_lines(const Journal& journal, const Graph& graph, const RuleSet& rules, bool times = false);
+std::string journal_to_json_lines(const Journal& journal, const Graph& graph, const RuleSet& rules,
+                                  bool times = false);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// Exports journal_to_json_lines: an object a line, `event` first. Nodes are {id, name, op}, values {id, name}; ids are those of
-// the graph the journal was made on.
+// Exports journal_to_json_lines: an object a line, `event` first. Nodes are {id, name, op}, values
+// {id, name}; ids are those of the graph the journal was made on.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,8 @@ using Json = nlohmann::ordered_json;
 
 class Writer {
  public:
-  Writer(const Graph& graph, const RuleSet& rules, bool times) : graph_(graph), rules_(rules), times_(times) {}
+  Writer(const Graph& graph, const RuleSet& rules, bool times)
+      : graph_(graph), rules_(rules), times_(times) {}
 
   [[nodiscard]] Json operator()(const PassBegin& e) const {
     return {{"event", "pass_begin"}, {"pass", e.pass}, {"hash", hash(e.hash)}, {"nodes", e.nodes}};
@@ -26,8 +27,9 @@ class Writer {
   [[nodiscard]] Json operator()(const MatchEvent& e) const {
     Json bindings = Json::object();
     for (const auto& [name, value] : e.bindings) bindings[name] = this->value(value);
-    return {{"event", "match"},         {"rule", rules_.rules[e.rule].name}, {"matched", nodes(e.matched)}, {"bindings", bindings},
-            {"created", nodes(e.created)}, {"erased", nodes(e.erased)}};
+    return {
+        {"event", "match"},     {"rule", rules_.rules[e.rule].name}, {"matched", nodes(e.matched)},
+        {"bindings", bindings}, {"created", nodes(e.created)},       {"erased", nodes(e.erased)}};
   }
   [[nodiscard]] Json operator()(const BuiltinEvent& e) const {
     return {{"event", "builtin"}, {"pass", e.pass}, {"erased", nodes(e.erased)}};
@@ -35,10 +37,13 @@ class Writer {
 
  private:
   static std::string hash(std::uint64_t value) { return fmt::format("{:016x}", value); }
-  [[nodiscard]] Json value(ValueId v) const { return {{"id", v.index}, {"name", graph_.value_name(v)}}; }
+  [[nodiscard]] Json value(ValueId v) const {
+    return {{"id", v.index}, {"name", graph_.value_name(v)}};
+  }
   [[nodiscard]] Json nodes(const std::vector<NodeId>& ids) const {
     Json out = Json::array();
-    for (NodeId n : ids) out.push_back({{"id", n.index}, {"name", graph_.node_name(n)}, {"op", graph_.op_of(n).name}});
+    for (NodeId n : ids)
+      out.push_back({{"id", n.index}, {"name", graph_.node_name(n)}, {"op", graph_.op_of(n).name}});
     return out;
   }
   const Graph& graph_;
@@ -48,10 +53,12 @@ class Writer {
 
 }  // namespace
 
-std::string journal_to_json_lines(const Journal& journal, const Graph& graph, const RuleSet& rules, bool times) {
+std::string journal_to_json_lines(const Journal& journal, const Graph& graph, const RuleSet& rules,
+                                  bool times) {
   std::string out;
   Writer writer(graph, rules, times);
-  for (const JournalEvent& event : journal.events) out += std::visit(writer, event).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const JournalEvent& event : journal.events)
+    out += std::visit(writer, event).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   return out;
 }
 

@@ -27,13 +27,16 @@ void note_kinds(RuleLayout& layout) {
     }
 }
 
-/// The names an expression reads as operands, in order. Attributes read only types of values, so they are left out.
+/// The names an expression reads as operands, in order. Attributes read only types of values, so
+/// they are left out.
 void operand_names(const Expr& expr, std::vector<std::string>& out) {
   if (expr.kind == Expr::Kind::path) {
     if (std::find(out.begin(), out.end(), expr.text) == out.end()) out.push_back(expr.text);
     return;
   }
-  if (expr.kind == Expr::Kind::call && (expr.text == "size" || expr.text == "count" || expr.text == "rank")) return;
+  if (expr.kind == Expr::Kind::call &&
+      (expr.text == "size" || expr.text == "count" || expr.text == "rank"))
+    return;
   for (const Expr& arg : expr.args) operand_names(arg, out);
 }
 
@@ -44,7 +47,8 @@ void note_reads(RuleLayout& layout) {
   std::vector<std::string> names;
   for (const Statement& statement : layout.rule->replacement) operand_names(statement.value, names);
   for (std::string& name : names)
-    if (!defined.contains(name) && layout.rule->value_named(name).valid()) layout.reads.push_back(std::move(name));
+    if (!defined.contains(name) && layout.rule->value_named(name).valid())
+      layout.reads.push_back(std::move(name));
 }
 
 void note_roles(RuleLayout& layout) {
@@ -55,14 +59,18 @@ void note_roles(RuleLayout& layout) {
     if (node.given) continue;
     layout.own.push_back(PatternNodeId(i));
     for (PatternValueId v : node.results)
-      if (std::find(layout.outputs.begin(), layout.outputs.end(), v) == layout.outputs.end()) layout.consumed.push_back(v);
+      if (std::find(layout.outputs.begin(), layout.outputs.end(), v) == layout.outputs.end())
+        layout.consumed.push_back(v);
   }
 }
 
 class Orderer {
  public:
   explicit Orderer(RuleLayout& layout)
-      : layout_(layout), rule_(*layout.rule), visited_(rule_.nodes.size(), false), bound_(rule_.values.size(), false) {}
+      : layout_(layout),
+        rule_(*layout.rule),
+        visited_(rule_.nodes.size(), false),
+        bound_(rule_.values.size(), false) {}
 
   void run() {
     PatternNodeId anchor = anchor_of(rule_);
@@ -98,7 +106,8 @@ class Orderer {
     step = {Step::From::user, id, {}, {}, 0, {}};
     const PatternNode& node = rule_.nodes[id];
     for (std::size_t i = 0; i < node.operands.size(); ++i)
-      if (bound_[node.operands[i]] && connects(rule_.values[node.operands[i]])) step.connectors.push_back(static_cast<int>(i));
+      if (bound_[node.operands[i]] && connects(rule_.values[node.operands[i]]))
+        step.connectors.push_back(static_cast<int>(i));
     return !step.connectors.empty();
   }
 
@@ -122,7 +131,8 @@ struct Edge {
   int cost;
 };
 
-/// Going up to a producer is one step; down to users of a result, a few; to other users of an operand, maybe very many.
+/// Going up to a producer is one step; down to users of a result, a few; to other users of an
+/// operand, maybe very many.
 std::vector<Edge> edges_of(const RuleSet& rules, const Rule& rule) {
   constexpr int kUp = 1, kDown = 8, kAcross = 64;
   std::vector<Edge> out;
@@ -137,13 +147,15 @@ std::vector<Edge> edges_of(const RuleSet& rules, const Rule& rule) {
       PatternNodeId producer = rule.values[v].producer;
       if (producer.valid()) {
         out.push_back({id, {Hop::Kind::producer, producer, slot, either}, kUp});
-        out.push_back({producer, {Hop::Kind::user_of_result, id, rule.values[v].result, false}, kDown});
+        out.push_back(
+            {producer, {Hop::Kind::user_of_result, id, rule.values[v].result, false}, kDown});
       }
       if (!connects(rule.values[v])) continue;
       for (std::size_t j = 0; j < rule.nodes.size(); ++j) {
         const auto& others = rule.nodes[PatternNodeId(j)].operands;
         if (j != i && std::find(others.begin(), others.end(), v) != others.end())
-          out.push_back({id, {Hop::Kind::user_of_operand, PatternNodeId(j), slot, either}, kAcross});
+          out.push_back(
+              {id, {Hop::Kind::user_of_operand, PatternNodeId(j), slot, either}, kAcross});
       }
     }
   }

@@ -1,5 +1,6 @@
-// What the matcher, the applier and the driver derive from a rule once: the order in which pattern nodes are visited from
-// the anchor, what is consumed and read, and for every pattern node the way back to the anchor.
+// What the matcher, the applier and the driver derive from a rule once: the order in which pattern
+// nodes are visited from the anchor, what is consumed and read, and for every pattern node the way
+// back to the anchor.
 #pragma once
 
 #include <set>
@@ -15,15 +16,19 @@ namespace pw {
 struct Step {
   enum class From : std::uint8_t { anchor, producer, user } from = From::anchor;
   PatternNodeId node;
-  PatternValueId via;              ///< producer: the value it makes
-  PatternNodeId neighbour;         ///< producer: the visited node that reads `via`
-  int operand = 0;                 ///< producer: the slot in which it does
-  std::vector<int> connectors;     ///< user: the operand slots whose value is bound by then
+  PatternValueId via;           ///< producer: the value it makes
+  PatternNodeId neighbour;      ///< producer: the visited node that reads `via`
+  int operand = 0;              ///< producer: the slot in which it does
+  std::vector<int> connectors;  ///< user: the operand slots whose value is bound by then
 };
 
 /// One edge on the way from a pattern node to the anchor, as steps between graph nodes.
 struct Hop {
-  enum class Kind : std::uint8_t { producer, user_of_result, user_of_operand } kind = Kind::producer;
+  enum class Kind : std::uint8_t {
+    producer,
+    user_of_result,
+    user_of_operand
+  } kind = Kind::producer;
   PatternNodeId to;
   int slot = 0;         ///< operand or result of the node one stands on
   bool either = false;  ///< the slot is one of the first two operands of a commutative op
@@ -34,11 +39,11 @@ enum class VariableKind : std::uint8_t { dim, dtype, sequence };
 struct RuleLayout {
   const Rule* rule = nullptr;
   RuleId id;
-  std::vector<Step> steps;  ///< fewer than the nodes when the pattern is not connected
-  std::vector<PatternNodeId> own;         ///< nodes that are not given, in text order
-  std::vector<PatternValueId> consumed;   ///< their results that are not outputs
-  std::vector<PatternValueId> outputs;    ///< in the order of Rule::outputs
-  std::vector<std::string> reads;         ///< names the replacement reads as operands and does not define
+  std::vector<Step> steps;               ///< fewer than the nodes when the pattern is not connected
+  std::vector<PatternNodeId> own;        ///< nodes that are not given, in text order
+  std::vector<PatternValueId> consumed;  ///< their results that are not outputs
+  std::vector<PatternValueId> outputs;   ///< in the order of Rule::outputs
+  std::vector<std::string> reads;  ///< names the replacement reads as operands and does not define
   std::map<std::string, VariableKind, std::less<>> kinds;  ///< variables that stand in types
   IdVec<PatternNodeId, std::vector<Hop>> way_back;  ///< to the anchor; empty for the anchor itself
   [[nodiscard]] bool connected() const { return steps.size() == rule->nodes.size(); }

@@ -2,14 +2,17 @@
 #include "rewriter/legality.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <map>
 #include <queue>
+
+#include <fmt/format.h>
 
 namespace pw {
 namespace {
 
-bool contains(const std::vector<NodeId>& nodes, NodeId node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }
+bool contains(const std::vector<NodeId>& nodes, NodeId node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
 
 /// The value that a chain of views and in-place results goes back to.
 ValueId root_of(const Graph& graph, ValueId value) {
@@ -29,25 +32,33 @@ ValueId root_of(const Graph& graph, ValueId value) {
 bool writes_any(const Graph& graph, NodeId node, const std::set<ValueId>& roots) {
   const Op& op = graph.op_of(node);
   for (std::size_t i = 0; i < op.operands.size() && i < graph.operand_count(node); ++i)
-    if ((op.operands[i].mut || op.operands[i].out) && roots.contains(root_of(graph, graph.operand(node, i)))) return true;
+    if ((op.operands[i].mut || op.operands[i].out) &&
+        roots.contains(root_of(graph, graph.operand(node, i))))
+      return true;
   return false;
 }
 
 }  // namespace
 
-ValueId result_value(const Graph& graph, const Rule& rule, const std::vector<NodeId>& nodes, PatternValueId value) {
+ValueId result_value(const Graph& graph, const Rule& rule, const std::vector<NodeId>& nodes,
+                     PatternValueId value) {
   const PatternValue& v = rule.values[value];
-  return v.producer.valid() ? graph.result(nodes[v.producer.index], static_cast<std::size_t>(v.result)) : ValueId();
+  return v.producer.valid()
+             ? graph.result(nodes[v.producer.index], static_cast<std::size_t>(v.result))
+             : ValueId();
 }
 
-std::vector<NodeId> own_nodes(const Graph& graph, const RuleLayout& layout, const std::vector<NodeId>& nodes) {
+std::vector<NodeId> own_nodes(const Graph& graph, const RuleLayout& layout,
+                              const std::vector<NodeId>& nodes) {
   std::vector<NodeId> out;
   for (PatternNodeId id : layout.own) out.push_back(nodes[id.index]);
-  std::sort(out.begin(), out.end(), [&](NodeId a, NodeId b) { return graph.label(a) < graph.label(b); });
+  std::sort(out.begin(), out.end(),
+            [&](NodeId a, NodeId b) { return graph.label(a) < graph.label(b); });
   return out;
 }
 
-std::optional<Escape> find_escape(const Graph& graph, const RuleLayout& layout, const std::vector<NodeId>& nodes) {
+std::optional<Escape> find_escape(const Graph& graph, const RuleLayout& layout,
+                                  const std::vector<NodeId>& nodes) {
   std::map<ValueId, std::size_t> inside;
   for (PatternNodeId id : layout.own) {
     NodeId node = nodes[id.index];
@@ -57,10 +68,13 @@ std::optional<Escape> find_escape(const Graph& graph, const RuleLayout& layout, 
   for (PatternValueId v : layout.consumed) {
     ValueId value = result_value(graph, *layout.rule, nodes, v);
     auto uses = inside.find(value);
-    if (graph.output_count(value) == 0 && graph.use_count(value) == (uses == inside.end() ? 0 : uses->second)) continue;
+    if (graph.output_count(value) == 0 &&
+        graph.use_count(value) == (uses == inside.end() ? 0 : uses->second))
+      continue;
     Escape escape{v, value, {}, graph.output_count(value) > 0};
     for (NodeId user : graph.users(value)) {
-      bool own = std::any_of(layout.own.begin(), layout.own.end(), [&](PatternNodeId id) { return nodes[id.index] == user; });
+      bool own = std::any_of(layout.own.begin(), layout.own.end(),
+                             [&](PatternNodeId id) { return nodes[id.index] == user; });
       if (!own) escape.users.push_back(user);
     }
     return escape;
@@ -72,28 +86,36 @@ std::string describe(const Graph& graph, const RuleLayout& layout, const Escape&
   constexpr std::size_t kShown = 4;
   const std::string& name = layout.rule->values[escape.value].name;
   std::string out = fmt::format("`{}` is consumed by this rule, but it is also ",
-                                name.empty() || name == "_" ? fmt::format("%{}", graph.value_name(escape.graph_value)) : name);
-  if (escape.output) out += escape.users.empty() ? "an output of the graph" : "an output of the graph, and ";
+                                name.empty() || name == "_"
+                                    ? fmt::format("%{}", graph.value_name(escape.graph_value))
+                                    : name);
+  if (escape.output)
+    out += escape.users.empty() ? "an output of the graph" : "an output of the graph, and ";
   for (std::size_t i = 0; i < escape.users.size() && i < kShown; ++i)
-    out += fmt::format("{}%{} ({})", i == 0 ? "used by " : ", ", graph.node_name(escape.users[i]), graph.op_of(escape.users[i]).name);
-  if (escape.users.size() > kShown) out += fmt::format(" and {} more", escape.users.size() - kShown);
+    out += fmt::format("{}%{} ({})", i == 0 ? "used by " : ", ", graph.node_name(escape.users[i]),
+                       graph.op_of(escape.users[i]).name);
+  if (escape.users.size() > kShown)
+    out += fmt::format(" and {} more", escape.users.size() - kShown);
   return out;
 }
 
-Boundary boundary_of(const Graph& graph, const RuleLayout& layout, const std::vector<NodeId>& nodes, const Env& env) {
+Boundary boundary_of(const Graph& graph, const RuleLayout& layout, const std::vector<NodeId>& nodes,
+                     const Env& env) {
   Boundary out;
   for (const std::string& name : layout.reads) {
     auto it = env.find(name);
     if (it == env.end()) continue;
     if (const auto* value = std::get_if<ValueId>(&it->second)) out.reads.push_back(*value);
-    if (const auto* list = std::get_if<std::vector<ValueId>>(&it->second)) out.reads.insert(out.reads.end(), list->begin(), list->end());
+    if (const auto* list = std::get_if<std::vector<ValueId>>(&it->second))
+      out.reads.insert(out.reads.end(), list->begin(), list->end());
   }
-  for (PatternValueId v : layout.outputs) out.writes.push_back(result_value(graph, *layout.rule, nodes, v));
+  for (PatternValueId v : layout.outputs)
+    out.writes.push_back(result_value(graph, *layout.rule, nodes, v));
   return out;
 }
 
-std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout, const std::vector<NodeId>& nodes,
-                                  const Boundary& boundary) {
+std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout,
+                                  const std::vector<NodeId>& nodes, const Boundary& boundary) {
   std::vector<NodeId> own = own_nodes(graph, layout, nodes);
   std::set<NodeId> producers;
   std::uint64_t last = 0;
@@ -109,7 +131,8 @@ std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout, 
   auto visit = [&](ValueId value, NodeId from) {
     for (UseId u = graph.first_use(value); u.valid(); u = graph.next_use(u)) {
       NodeId user = graph.user(u);
-      if (graph.label(user) > last || contains(own, user) || !came_from.emplace(user, from).second) continue;
+      if (graph.label(user) > last || contains(own, user) || !came_from.emplace(user, from).second)
+        continue;
       frontier.push(user);
     }
   };
@@ -132,12 +155,14 @@ std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout, 
 std::string describe_path(const Graph& graph, const std::vector<NodeId>& path) {
   std::string out = "the new nodes would read what depends on their own results, through ";
   for (std::size_t i = 0; i < path.size(); ++i)
-    out += fmt::format("{}%{} ({})", i == 0 ? "" : " → ", graph.node_name(path[i]), graph.op_of(path[i]).name);
+    out += fmt::format("{}%{} ({})", i == 0 ? "" : " → ", graph.node_name(path[i]),
+                       graph.op_of(path[i]).name);
   return out;
 }
 
 bool is_barrier(const Op& op) {
-  return op.traits.effect || std::any_of(op.operands.begin(), op.operands.end(), [](const OperandDecl& d) { return d.mut || d.out; });
+  return op.traits.effect || std::any_of(op.operands.begin(), op.operands.end(),
+                                         [](const OperandDecl& d) { return d.mut || d.out; });
 }
 
 bool has_barriers(const Graph& graph) {
@@ -150,15 +175,17 @@ bool has_barriers(const Graph& graph) {
   return false;
 }
 
-std::optional<NodeId> find_barrier(const Graph& graph, const RuleLayout& layout, const std::vector<NodeId>& nodes,
-                                   const Boundary& boundary) {
+std::optional<NodeId> find_barrier(const Graph& graph, const RuleLayout& layout,
+                                   const std::vector<NodeId>& nodes, const Boundary& boundary) {
   std::vector<NodeId> own = own_nodes(graph, layout, nodes);
   bool effectful = false;
   std::set<ValueId> roots;
   for (NodeId n : own) {
     effectful = effectful || is_barrier(graph.op_of(n));
-    for (std::size_t i = 0; i < graph.operand_count(n); ++i) roots.insert(root_of(graph, graph.operand(n, i)));
-    for (std::size_t i = 0; i < graph.result_count(n); ++i) roots.insert(root_of(graph, graph.result(n, i)));
+    for (std::size_t i = 0; i < graph.operand_count(n); ++i)
+      roots.insert(root_of(graph, graph.operand(n, i)));
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      roots.insert(root_of(graph, graph.result(n, i)));
   }
   for (ValueId v : boundary.reads) roots.insert(root_of(graph, v));
   for (NodeId n = own.front(); n != own.back(); n = graph.next(n)) {

@@ -1,5 +1,6 @@
-// Notices rules that undo each other for ever. Generations make it cheap: a new node is one older than the oldest it
-// replaces. Only when a generation grows suspiciously large are whole graphs hashed, for a short while.
+// Notices rules that undo each other for ever. Generations make it cheap: a new node is one older
+// than the oldest it replaces. Only when a generation grows suspiciously large are whole graphs
+// hashed, for a short while.
 #pragma once
 
 #include <map>
@@ -11,7 +12,8 @@ namespace pw {
 
 class LoopGuard {
  public:
-  /// Call after each rewrite. The rules of the cycle, once the graph is seen a second time; empty otherwise.
+  /// Call after each rewrite. The rules of the cycle, once the graph is seen a second time; empty
+  /// otherwise.
   std::vector<RuleId> after(const Graph& graph, const MatchEvent& event);
 
  private:

@@ -1,4 +1,5 @@
-// Exports match_at, find_matches, explain: the searches of search.hpp over one anchor or all of them.
+// Exports match_at, find_matches, explain: the searches of search.hpp over one anchor or all of
+// them.
 #include "rewriter/matcher.hpp"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ Rejection rejection_of(const Failure& failure) {
   return {failure.code, failure.message, failure.span, failure.at, failure.matched};
 }
 
-std::vector<std::uint64_t> position_of(const Graph& graph, const RuleLayout& layout, const Match& match) {
+std::vector<std::uint64_t> position_of(const Graph& graph, const RuleLayout& layout,
+                                       const Match& match) {
   std::vector<std::uint64_t> key{graph.label(own_nodes(graph, layout, match.nodes).front())};
   for (NodeId n : match.nodes) key.push_back(graph.label(n));
   return key;
@@ -22,7 +24,8 @@ std::vector<std::uint64_t> position_of(const Graph& graph, const RuleLayout& lay
 
 }  // namespace
 
-std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId rule, NodeId anchor, const Env& params, Rejection* why) {
+std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId rule, NodeId anchor,
+                              const Env& params, Rejection* why) {
   RuleLayout layout = lay_out(rules, rule);
   Env base = starting_env(rules.rules[rule], params);
   Search search(graph, layout, base, why != nullptr);
@@ -35,7 +38,8 @@ std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId r
   return first;
 }
 
-std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId rule, const Env& params) {
+std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId rule,
+                                const Env& params) {
   RuleLayout layout = lay_out(rules, rule);
   Env base = starting_env(rules.rules[rule], params);
   Search search(graph, layout, base, false);
@@ -47,17 +51,20 @@ std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId
     search.run(n, [&](const Match& match) {
       std::vector<NodeId> key = match.nodes;
       std::sort(key.begin(), key.end());
-      if (seen.insert(std::move(key)).second) found.emplace_back(position_of(graph, layout, match), match);
+      if (seen.insert(std::move(key)).second)
+        found.emplace_back(position_of(graph, layout, match), match);
       return true;
     });
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Match> out;
   for (auto& [key, match] : found) out.push_back(std::move(match));
   return out;
 }
 
-std::optional<Rejection> explain(const Graph& graph, const RuleSet& rules, RuleId rule, const Env& params) {
+std::optional<Rejection> explain(const Graph& graph, const RuleSet& rules, RuleId rule,
+                                 const Env& params) {
   RuleLayout layout = lay_out(rules, rule);
   Env base = starting_env(rules.rules[rule], params);
   PatternNodeId anchor = anchor_of(rules.rules[rule]);
@@ -73,7 +80,8 @@ std::optional<Rejection> explain(const Graph& graph, const RuleSet& rules, RuleI
       return false;
     });
     const Failure& failure = search.furthest();
-    if (matches || std::pair(failure.matched, failure.gate) <= std::pair(best.matched, best.gate)) continue;
+    if (matches || std::pair(failure.matched, failure.gate) <= std::pair(best.matched, best.gate))
+      continue;
     best = failure;
     best_at = n;
   }

@@ -1,5 +1,5 @@
-// The naive matcher: backtracking over the pattern, node by node, with every gate of the semantics written out. Slow, and
-// kept for ever as the oracle of any faster one.
+// The naive matcher: backtracking over the pattern, node by node, with every gate of the semantics
+// written out. Slow, and kept for ever as the oracle of any faster one.
 #pragma once
 
 #include <optional>
@@ -22,17 +22,21 @@ struct Rejection {
   std::string message;  ///< "w: f32[64] is not T[d] with T = bf16"
   Span span;            ///< in the rule
   NodeId at;
-  int matched = 0;      ///< pattern nodes matched before
+  int matched = 0;  ///< pattern nodes matched before
 };
 
-/// Tries the rule with its first non-given node of text order on `anchor`; first match in the written order of choices.
-std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId rule, NodeId anchor, const Env& params,
-                              Rejection* why = nullptr);
+/// Tries the rule with its first non-given node of text order on `anchor`; first match in the
+/// written order of choices.
+std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId rule, NodeId anchor,
+                              const Env& params, Rejection* why = nullptr);
 /// The pattern node that match_at anchors on.
 PatternNodeId anchor_of(const Rule& rule);
 /// All matches of a rule, in the order of their position (smallest label among consumed nodes).
-std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId rule, const Env& params);
-/// The rejection of the best near miss anywhere in the graph; nothing if the rule matches or no node has its op.
-std::optional<Rejection> explain(const Graph& graph, const RuleSet& rules, RuleId rule, const Env& params);
+std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId rule,
+                                const Env& params);
+/// The rejection of the best near miss anywhere in the graph; nothing if the rule matches or no
+/// node has its op.
+std::optional<Rejection> explain(const Graph& graph, const RuleSet& rules, RuleId rule,
+                                 const Env& params);
 
 }  // namespace pw

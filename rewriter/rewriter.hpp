@@ -1,4 +1,5 @@
-// Applies strategies to a graph: deterministic order, escape and convexity checks, dead code removal, journal.
+// Applies strategies to a graph: deterministic order, escape and convexity checks, dead code
+// removal, journal.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,7 @@ namespace pw {
 
 struct Limits {
   std::size_t rewrites = 10'000'000;  ///< a whole run
-  std::size_t per_node = 64;          ///< one pass: so many for each node it starts with, and 10 000
+  std::size_t per_node = 64;  ///< one pass: so many for each node it starts with, and 10 000
 };
 enum class StopReason : std::uint8_t { fixpoint, fuel, limit, cycle, interrupted };
 [[nodiscard]] std::string_view name(StopReason reason);
@@ -40,14 +41,16 @@ struct RewriteReport {
 struct RewriteOptions {
   Limits limits;
   bool verify_each = false;
-  /// Called with the graph before the first pass ("input") and after each top-level pass; for pictures and dumps.
+  /// Called with the graph before the first pass ("input") and after each top-level pass; for
+  /// pictures and dumps.
   std::function<void(const std::string& pass, const Graph& graph)> after_pass;
 };
 
 /// Runs a pipeline, pass or built-in by name on the graph, in place.
-Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline, const Env& params,
-                                   const RewriteOptions& options = {});
-/// Applies one match. Fails with N08, N13 (escape, cycle) if it is not legal; the graph is unchanged then.
+Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline,
+                                   const Env& params, const RewriteOptions& options = {});
+/// Applies one match. Fails with N08, N13 (escape, cycle) if it is not legal; the graph is
+/// unchanged then.
 Result<MatchEvent> apply_match(Graph& graph, const RuleSet& rules, const Match& match);
 
 /// Built-in passes.

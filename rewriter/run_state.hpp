@@ -1,4 +1,5 @@
-// What the parts of one run share: the graph, the rules as laid out, fuel, statistics and the journal.
+// What the parts of one run share: the graph, the rules as laid out, fuel, statistics and the
+// journal.
 #pragma once
 
 #include <map>
@@ -29,7 +30,9 @@ struct RunState {
 
   const PreparedRule& prepare(RuleId id) {
     std::unique_ptr<PreparedRule>& slot = prepared[id];
-    if (!slot) slot = std::make_unique<PreparedRule>(PreparedRule{lay_out(rules, id), starting_env(rules.rules[id], params)});
+    if (!slot)
+      slot = std::make_unique<PreparedRule>(
+          PreparedRule{lay_out(rules, id), starting_env(rules.rules[id], params)});
     return *slot;
   }
   [[nodiscard]] bool out_of_fuel() const {

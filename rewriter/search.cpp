@@ -2,6 +2,7 @@
 #include "rewriter/search.hpp"
 
 #include <algorithm>
+
 #include <fmt/format.h>
 
 namespace pw {
@@ -15,7 +16,8 @@ void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) 
   found_ = &found;
   State state;
   if (!layout_.connected() || layout_.steps.empty()) {
-    reject(state, "N01", rule_.name_span, anchor, [] { return std::string("the pattern is not connected"); });
+    reject(state, "N01", rule_.name_span, anchor,
+           [] { return std::string("the pattern is not connected"); });
     return;
   }
   if (!check_op(layout_.steps[0], anchor, state)) return;
@@ -36,7 +38,8 @@ bool Search::extend(std::size_t index, State& state) {
     if (!node.valid()) {
       const PatternNode& wanted = rule_.nodes[step.node];
       reject(state, "N01", wanted.span, state.nodes[step.neighbour], [&] {
-        return fmt::format("{} is an input of the graph, not a result of `{}`", shown(step.via, value), context().ops[wanted.op].name);
+        return fmt::format("{} is an input of the graph, not a result of `{}`",
+                           shown(step.via, value), context().ops[wanted.op].name);
       });
       return true;
     }
@@ -49,8 +52,8 @@ bool Search::extend(std::size_t index, State& state) {
   return true;
 }
 
-/// No user of a connecting value has the op. A user of another connecting value may have it, or one of another result of the
-/// value's node: either says more.
+/// No user of a connecting value has the op. A user of another connecting value may have it, or one
+/// of another result of the value's node: either says more.
 void Search::reject_users(const Step& step, const State& state) {
   const PatternNode& wanted = rule_.nodes[step.node];
   const std::string& op = context().ops[wanted.op].name;
@@ -71,7 +74,10 @@ void Search::reject_users(const Step& step, const State& state) {
   }
   ValueId value = state.values[via];
   if (reader.valid()) {
-    reject(state, "N07", wanted.span, reader, [&] { return fmt::format("{} does not read {}", shown(reader), value.valid() ? shown(via, value) : "none"); });
+    reject(state, "N07", wanted.span, reader, [&] {
+      return fmt::format("{} does not read {}", shown(reader),
+                         value.valid() ? shown(via, value) : "none");
+    });
     return;
   }
   NodeId at = value.valid() ? graph_.producer(value) : NodeId();
@@ -79,12 +85,15 @@ void Search::reject_users(const Step& step, const State& state) {
     NodeId user = user_of(graph_.result(at, i));
     if (!user.valid()) continue;
     reject(state, "N07", wanted.span, user, [&] {
-      return fmt::format("{} reads %{}, not {}", shown(user), graph_.value_name(graph_.result(at, i)), shown(via, value));
+      return fmt::format("{} reads %{}, not {}", shown(user),
+                         graph_.value_name(graph_.result(at, i)), shown(via, value));
     });
     return;
   }
-  reject(state, "N01", wanted.span, at.valid() ? at : state.nodes[layout_.steps[0].node],
-         [&] { return fmt::format("{} has no user that is `{}`", value.valid() ? shown(via, value) : "none", op); });
+  reject(state, "N01", wanted.span, at.valid() ? at : state.nodes[layout_.steps[0].node], [&] {
+    return fmt::format("{} has no user that is `{}`", value.valid() ? shown(via, value) : "none",
+                       op);
+  });
 }
 
 /// Users, with the right op, of that bound operand which has the fewest.
@@ -93,13 +102,15 @@ std::vector<NodeId> Search::users_to_try(const Step& step, const State& state) c
   ValueId connector;
   for (int slot : step.connectors) {
     ValueId v = state.values[node.operands[static_cast<std::size_t>(slot)]];
-    if (v.valid() && (!connector.valid() || graph_.use_count(v) < graph_.use_count(connector))) connector = v;
+    if (v.valid() && (!connector.valid() || graph_.use_count(v) < graph_.use_count(connector)))
+      connector = v;
   }
   std::vector<NodeId> out;
   if (!connector.valid()) return out;
   for (UseId u = graph_.first_use(connector); u.valid(); u = graph_.next_use(u))
     if (graph_.op(graph_.user(u)) == node.op) out.push_back(graph_.user(u));
-  std::sort(out.begin(), out.end(), [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); });
+  std::sort(out.begin(), out.end(),
+            [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); });
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
@@ -112,21 +123,26 @@ bool Search::try_node(std::size_t index, NodeId node, const State& before) {
   if (!check_op(step, node, start)) return true;
   for (std::size_t i = 0; i < index; ++i)
     if (start.nodes[layout_.steps[i].node] == node) {
-      reject(start, "N07", pattern.span, node, [&] { return fmt::format("{} is matched already by another node of the pattern", shown(node)); });
+      reject(start, "N07", pattern.span, node, [&] {
+        return fmt::format("{} is matched already by another node of the pattern", shown(node));
+      });
       return true;
     }
   ++start.gate;
   if (!check_arity(step.node, node, start)) return true;
   start.nodes[step.node] = node;
-  bool commutes = context().ops[pattern.op].traits.commutative && graph_.operand_count(node) >= 2 && pattern.operands.size() >= 2 &&
-                  pattern.operands[0] != pattern.operands[1] && graph_.operand(node, 0) != graph_.operand(node, 1);
+  bool commutes = context().ops[pattern.op].traits.commutative && graph_.operand_count(node) >= 2 &&
+                  pattern.operands.size() >= 2 && pattern.operands[0] != pattern.operands[1] &&
+                  graph_.operand(node, 0) != graph_.operand(node, 1);
   for (int swapped = 0; swapped <= (commutes ? 1 : 0); ++swapped) {
     State state = start;
     if (!bind_operands(step.node, node, swapped == 1, state)) continue;
-    // Types before attributes: what a shape says of `d` is the better reason when `sizes = [d, d]` does not fit.
+    // Types before attributes: what a shape says of `d` is the better reason when `sizes = [d, d]`
+    // does not fit.
     bool fits = true;
     for (PatternValueId v : pattern.operands) fits = fits && check_types(v, node, state);
-    if (!fits || !match_attributes(step.node, node, state) || !bind_results(step.node, node, state)) continue;
+    if (!fits || !match_attributes(step.node, node, state) || !bind_results(step.node, node, state))
+      continue;
     ++state.matched;
     state.gate = 0;
     if (!extend(index + 1, state)) return false;
@@ -145,36 +161,43 @@ bool Search::check_op(const Step& step, NodeId node, State& state) {
       if (!v.valid() || v == state.values[step.via] || graph_.is_input(v)) continue;
       if (graph_.op(graph_.producer(v)) != pattern.op) continue;
       return reject(state, "N03", pattern.span, reader, [&] {
-        return fmt::format("{} has the `{}` as operand {}, the pattern as operand {}; `{}` is not commutative there", shown(reader), wanted, i,
-                           step.operand, graph_.op_of(reader).name);
+        return fmt::format(
+            "{} has the `{}` as operand {}, the pattern as operand {}; `{}` is not commutative "
+            "there",
+            shown(reader), wanted, i, step.operand, graph_.op_of(reader).name);
       });
     }
   }
-  return reject(state, "N01", pattern.span, node, [&] { return fmt::format("{} is not `{}`", shown(node), wanted); });
+  return reject(state, "N01", pattern.span, node,
+                [&] { return fmt::format("{} is not `{}`", shown(node), wanted); });
 }
 
 bool Search::check_arity(PatternNodeId id, NodeId node, State& state) {
   const PatternNode& pattern = rule_.nodes[id];
   if (graph_.result_count(node) != pattern.results.size())
     return reject(state, "N02", pattern.span, node, [&] {
-      return fmt::format("{} has {} results, the pattern {}", shown(node), graph_.result_count(node), pattern.results.size());
+      return fmt::format("{} has {} results, the pattern {}", shown(node),
+                         graph_.result_count(node), pattern.results.size());
     });
   // A trailing operand that is left out means none.
   std::size_t both = std::min(graph_.operand_count(node), pattern.operands.size());
   bool fits = true;
-  for (std::size_t i = both; i < graph_.operand_count(node); ++i) fits = fits && !graph_.operand(node, i).valid();
+  for (std::size_t i = both; i < graph_.operand_count(node); ++i)
+    fits = fits && !graph_.operand(node, i).valid();
   for (std::size_t i = both; i < pattern.operands.size(); ++i) {
     const PatternValue& v = rule_.values[pattern.operands[i]];
     fits = fits && (v.literal_none || v.optional);
   }
   if (fits) return ++state.gate, true;
   return reject(state, "N02", pattern.span, node, [&] {
-    return fmt::format("{} has {} operands, the pattern {}", shown(node), graph_.operand_count(node), pattern.operands.size());
+    return fmt::format("{} has {} operands, the pattern {}", shown(node),
+                       graph_.operand_count(node), pattern.operands.size());
   });
 }
 
 bool Search::finish(State& state) {
-  if (!run_deferred(state) || !check_closed(state) || !check_where(state) || !check_convex(state)) return true;
+  if (!run_deferred(state) || !check_closed(state) || !check_where(state) || !check_convex(state))
+    return true;
   std::vector<NodeId> key = state.nodes.raw();
   std::sort(key.begin(), key.end());
   if (!seen_.insert(std::move(key)).second) return true;
@@ -186,7 +209,8 @@ bool Search::finish(State& state) {
 }
 
 bool Search::reject(const State& state, const char* code, Span span, NodeId at, const Text& text) {
-  if (std::pair(state.matched, state.gate) <= std::pair(failure_.matched, failure_.gate)) return false;
+  if (std::pair(state.matched, state.gate) <= std::pair(failure_.matched, failure_.gate))
+    return false;
   failure_ = {state.matched, state.gate, code, explain_ ? text() : std::string(), span, at};
   return false;
 }
@@ -197,6 +221,8 @@ std::string Search::shown(PatternValueId id, ValueId value) const {
   return value.valid() ? fmt::format("%{}", graph_.value_name(value)) : std::string("none");
 }
 
-std::string Search::shown(NodeId node) const { return fmt::format("%{} ({})", graph_.node_name(node), graph_.op_of(node).name); }
+std::string Search::shown(NodeId node) const {
+  return fmt::format("%{} ({})", graph_.node_name(node), graph_.op_of(node).name);
+}
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// One backtracking search: a rule against one anchor node. Every gate of the semantics is a method here; the first gate that
-// rejects the attempt that came furthest is kept as the reason.
+// One backtracking search: a rule against one anchor node. Every gate of the semantics is a method
+// here; the first gate that rejects the attempt that came furthest is kept as the reason.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,8 @@ class Search {
   /// `base` is starting_env(); `explain` asks for messages.
   Search(const Graph& graph, const RuleLayout& layout, const Env& base, bool explain);
 
-  /// Calls `found` for each match with its set of nodes new, in the written order of choices, until it returns false.
+  /// Calls `found` for each match with its set of nodes new, in the written order of choices, until
+  /// it returns false.
   void run(NodeId anchor, const std::function<bool(const Match&)>& found);
   [[nodiscard]] const Failure& furthest() const { return failure_; }
 
@@ -36,9 +37,9 @@ class Search {
   enum class Bound : std::uint8_t { no, value, none };
   /// A check that waits for a variable.
   struct Deferred {
-    PatternNodeId node;      ///< of the attribute, else invalid
+    PatternNodeId node;  ///< of the attribute, else invalid
     std::size_t attribute = 0;
-    PatternValueId value;    ///< of the type
+    PatternValueId value;  ///< of the type
     std::size_t type = 0;
   };
   struct State {
@@ -74,9 +75,12 @@ class Search {
   bool match_attributes(PatternNodeId id, NodeId node, State& state);
   bool match_written(PatternNodeId id, std::size_t index, NodeId node, State& state, bool last);
   enum class Fit : std::uint8_t { no, yes, conflict, later };
-  Fit fit(const Expr& expr, const Attribute& value, AttributeKind kind, int rank, State& state, std::string* expected);
-  Fit fit_list(const Expr& expr, const std::vector<DimId>& dims, State& state, std::string* expected);
-  Fit fit_name(const std::string& name, const Attribute& value, State& state, std::string* expected);
+  Fit fit(const Expr& expr, const Attribute& value, AttributeKind kind, int rank, State& state,
+          std::string* expected);
+  Fit fit_list(const Expr& expr, const std::vector<DimId>& dims, State& state,
+               std::string* expected);
+  Fit fit_name(const std::string& name, const Attribute& value, State& state,
+               std::string* expected);
   bool run_deferred(State& state);
 
   // After the last node (search_gates.cpp).

@@ -1,6 +1,7 @@
-// Exports Search's gates on attributes: what is written must fit, what is not written must hold its default, and what needs a
-// variable that is not bound yet waits.
+// Exports Search's gates on attributes: what is written must fit, what is not written must hold its
+// default, and what needs a variable that is not bound yet waits.
 #include <algorithm>
+
 #include <fmt/format.h>
 
 #include "graph/text.hpp"
@@ -83,50 +84,61 @@ bool Search::match_attributes(PatternNodeId id, NodeId node, State& state) {
     const AttributeDecl* decl = op.attribute(attribute);
     Attribute expected = decl && decl->default_value ? *decl->default_value : Attribute(None{});
     const auto* axis = std::get_if<std::int64_t>(&expected);
-    if (decl && decl->kind == AttributeKind::axis && axis && *axis < 0 && first.valid() && graph_.type(first) != Types::unknown())
-      expected = *axis + static_cast<std::int64_t>(context().types[graph_.type(first)].shape.size());
+    if (decl && decl->kind == AttributeKind::axis && axis && *axis < 0 && first.valid() &&
+        graph_.type(first) != Types::unknown())
+      expected =
+          *axis + static_cast<std::int64_t>(context().types[graph_.type(first)].shape.size());
     if (decl && decl->default_value && same_attribute(expected, value)) continue;
     return reject(state, "N04", pattern.span, node, [&] {
       if (!decl || !decl->default_value)
-        return fmt::format("`{}` of {} is {}, and the pattern does not write it", attribute, shown(node), context().attributes.print(value));
-      return fmt::format("`{}` of {} is {}; not written in the pattern, it must be its default, {}", attribute, shown(node),
-                         context().attributes.print(value), context().attributes.print(expected));
+        return fmt::format("`{}` of {} is {}, and the pattern does not write it", attribute,
+                           shown(node), context().attributes.print(value));
+      return fmt::format("`{}` of {} is {}; not written in the pattern, it must be its default, {}",
+                         attribute, shown(node), context().attributes.print(value),
+                         context().attributes.print(expected));
     });
   }
   ++state.gate;
   return true;
 }
 
-bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, State& state, bool last) {
+bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, State& state,
+                           bool last) {
   const PatternAttribute& wanted = rule_.nodes[id].attributes[index];
   const AttributeDecl* decl = graph_.op_of(node).attribute(wanted.name);
   const Attribute* found = graph_.attribute(node, wanted.name);
-  Attribute value = found ? *found : decl && decl->default_value ? *decl->default_value : Attribute(None{});
+  Attribute value = found                         ? *found
+                    : decl && decl->default_value ? *decl->default_value
+                                                  : Attribute(None{});
   ValueId first = graph_.operand_count(node) > 0 ? graph_.operand(node, 0) : ValueId();
   bool typed = first.valid() && graph_.type(first) != Types::unknown();
   int rank = typed ? static_cast<int>(context().types[graph_.type(first)].shape.size()) : 0;
   std::string expected;
-  switch (fit(wanted.value, value, decl ? decl->kind : AttributeKind::int_, rank, state, &expected)) {
+  switch (
+      fit(wanted.value, value, decl ? decl->kind : AttributeKind::int_, rank, state, &expected)) {
     case Fit::yes: return ++state.gate, true;
     case Fit::later:
       if (!last) return state.deferred.push_back({id, index, {}, 0}), true;
       return reject(state, "N04", wanted.span, node, [&] {
-        return fmt::format("`{}` of {}: `{}` is not bound", wanted.name, shown(node), *unbound_names(wanted.value, state.env).begin());
+        return fmt::format("`{}` of {}: `{}` is not bound", wanted.name, shown(node),
+                           *unbound_names(wanted.value, state.env).begin());
       });
     case Fit::conflict:
       return reject(state, "N07", wanted.span, node, [&] {
-        return fmt::format("`{}` of {} is {}, but `{}` is {} already", wanted.name, shown(node), context().attributes.print(value),
-                           print(wanted.value), expected);
+        return fmt::format("`{}` of {} is {}, but `{}` is {} already", wanted.name, shown(node),
+                           context().attributes.print(value), print(wanted.value), expected);
       });
     case Fit::no: break;
   }
   return reject(state, "N04", wanted.span, node, [&] {
-    std::string text = fmt::format("`{}` of {} is {}, not {}", wanted.name, shown(node), context().attributes.print(value), print(wanted.value));
+    std::string text = fmt::format("`{}` of {} is {}, not {}", wanted.name, shown(node),
+                                   context().attributes.print(value), print(wanted.value));
     return expected.empty() || expected == print(wanted.value) ? text : text + " = " + expected;
   });
 }
 
-Search::Fit Search::fit(const Expr& expr, const Attribute& value, AttributeKind kind, int rank, State& state, std::string* expected) {
+Search::Fit Search::fit(const Expr& expr, const Attribute& value, AttributeKind kind, int rank,
+                        State& state, std::string* expected) {
   bool variable = expr.kind == Expr::Kind::path && !dtype_named(expr.text);
   if (variable && expr.text == "_") return Fit::yes;
   if (variable && expr.text.find('.') == std::string::npos) {
@@ -156,20 +168,26 @@ Search::Fit Search::fit(const Expr& expr, const Attribute& value, AttributeKind 
   return variable ? Fit::conflict : Fit::no;
 }
 
-/// Elements that are plain names bind one by one; what is left, sequences and sums, is unified as a shape is.
-Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, State& state, std::string* expected) {
-  bool sequence = std::any_of(expr.args.begin(), expr.args.end(), [](const Expr& e) { return e.kind == Expr::Kind::star; });
+/// Elements that are plain names bind one by one; what is left, sequences and sums, is unified as a
+/// shape is.
+Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, State& state,
+                             std::string* expected) {
+  bool sequence = std::any_of(expr.args.begin(), expr.args.end(),
+                              [](const Expr& e) { return e.kind == Expr::Kind::star; });
   if (!sequence && expr.args.size() != dims.size()) return Fit::no;
   TypeExpr shape;
   shape.any_shape = false;
   for (const Expr& element : expr.args) {
-    if (element.kind != Expr::Kind::star && unbound_names(element, state.env).size() > 1) return Fit::later;
+    if (element.kind != Expr::Kind::star && unbound_names(element, state.env).size() > 1)
+      return Fit::later;
     shape.dims.push_back(element);
   }
   Env before = state.env;
   for (std::size_t i = 0; !sequence && i < dims.size(); ++i) {
     const Expr& element = expr.args[i];
-    if (element.kind != Expr::Kind::path || element.text == "_" || element.text.find('.') != std::string::npos) continue;
+    if (element.kind != Expr::Kind::path || element.text == "_" ||
+        element.text.find('.') != std::string::npos)
+      continue;
     if (state.env.contains(element.text)) continue;
     state.env.insert_or_assign(element.text, Binding(dims[i]));
   }
@@ -179,11 +197,13 @@ Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, S
     if (element.kind == Expr::Kind::path)
       if (auto held = state.env.find(element.text); held != state.env.end())
         if (std::optional<Attribute> known = as_attribute(context(), held->second))
-          *expected += (expected->empty() ? element.text : ", " + element.text) + " = " + context().attributes.print(*known);
+          *expected += (expected->empty() ? element.text : ", " + element.text) + " = " +
+                       context().attributes.print(*known);
   return Fit::no;
 }
 
-Search::Fit Search::fit_name(const std::string& name, const Attribute& value, State& state, std::string* expected) {
+Search::Fit Search::fit_name(const std::string& name, const Attribute& value, State& state,
+                             std::string* expected) {
   auto held = state.env.find(name);
   if (held != state.env.end()) {
     std::optional<Attribute> known = as_attribute(context(), held->second);
@@ -195,9 +215,15 @@ Search::Fit Search::fit_name(const std::string& name, const Attribute& value, St
   auto kind = layout_.kinds.find(name);
   if (const auto* dim = std::get_if<DimId>(&value)) binding = *dim;
   if (kind != layout_.kinds.end()) {
-    if (const auto* number = std::get_if<std::int64_t>(&value); number && kind->second == VariableKind::dim) binding = context().dims.constant(*number);
-    if (const auto* dtype = std::get_if<DType>(&value); dtype && kind->second == VariableKind::dtype) binding = DTypeBinding{*dtype, false};
-    if (const auto* shape = std::get_if<std::vector<DimId>>(&value); shape && kind->second == VariableKind::sequence) binding = Shape(*shape);
+    if (const auto* number = std::get_if<std::int64_t>(&value);
+        number && kind->second == VariableKind::dim)
+      binding = context().dims.constant(*number);
+    if (const auto* dtype = std::get_if<DType>(&value);
+        dtype && kind->second == VariableKind::dtype)
+      binding = DTypeBinding{*dtype, false};
+    if (const auto* shape = std::get_if<std::vector<DimId>>(&value);
+        shape && kind->second == VariableKind::sequence)
+      binding = Shape(*shape);
   }
   state.env.emplace(name, std::move(binding));
   return Fit::yes;
@@ -209,11 +235,14 @@ bool Search::run_deferred(State& state) {
     waiting.swap(state.deferred);
     state.deferred.clear();
     for (const Deferred& d : waiting) {
-      bool fits = d.node.valid() ? match_written(d.node, d.attribute, state.nodes[d.node], state, last)
-                                 : check_type(d.value, d.type, state.nodes[layout_.steps[0].node], state, last);
+      bool fits =
+          d.node.valid()
+              ? match_written(d.node, d.attribute, state.nodes[d.node], state, last)
+              : check_type(d.value, d.type, state.nodes[layout_.steps[0].node], state, last);
       if (!fits) return false;
     }
-    last = state.deferred.size() == waiting.size();  // nothing moved: the next round is the last one
+    last =
+        state.deferred.size() == waiting.size();  // nothing moved: the next round is the last one
   }
   ++state.gate;
   return true;

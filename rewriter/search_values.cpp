@@ -1,4 +1,5 @@
-// Exports Search's gates on values: operands and results are bound, numbers compared, types unified.
+// Exports Search's gates on values: operands and results are bound, numbers compared, types
+// unified.
 #include <fmt/format.h>
 
 #include "graph/text.hpp"
@@ -18,7 +19,8 @@ std::string bound_in(Context& context, const std::set<std::string>& names, const
   for (const std::string& name : names) {
     auto it = env.find(name);
     if (it == env.end()) continue;
-    out += fmt::format("{}{} = {}", out.empty() ? " with " : ", ", name, describe(context, it->second));
+    out += fmt::format("{}{} = {}", out.empty() ? " with " : ", ", name,
+                       describe(context, it->second));
   }
   return out;
 }
@@ -46,30 +48,38 @@ bool Search::bind_operands(PatternNodeId id, NodeId node, bool swapped, State& s
   return true;
 }
 
-bool Search::bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::size_t at, State& state) {
+bool Search::bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::size_t at,
+                          State& state) {
   const PatternNode& pattern = rule_.nodes[id];
   PatternValueId v = pattern.operands[slot];
   const PatternValue& wanted = rule_.values[v];
   ValueId value = at < graph_.operand_count(node) ? graph_.operand(node, at) : ValueId();
   if (wanted.literal_none && value.valid())
-    return reject(state, "N02", wanted.span, node, [&] { return fmt::format("operand {} of {} is present, the pattern has none", at, shown(node)); });
+    return reject(state, "N02", wanted.span, node, [&] {
+      return fmt::format("operand {} of {} is present, the pattern has none", at, shown(node));
+    });
   if (!value.valid()) return bind_none(id, node, slot, state);
-  if (wanted.literal || wanted.attribute_variable) return bind_constant(id, node, slot, value, state);
+  if (wanted.literal || wanted.attribute_variable)
+    return bind_constant(id, node, slot, value, state);
   if (state.bound[v] == Bound::no) {
     state.bound[v] = Bound::value;
     state.values[v] = value;
-    if (!wanted.name.empty() && wanted.name != "_") state.env.insert_or_assign(wanted.name, Binding(value));
+    if (!wanted.name.empty() && wanted.name != "_")
+      state.env.insert_or_assign(wanted.name, Binding(value));
     return true;
   }
   if (state.bound[v] == Bound::value && state.values[v] == value) return true;
   ValueId held = state.values[v];
   for (std::size_t i = 0; i < graph_.operand_count(node); ++i)
-    if (i != at && held.valid() && graph_.operand(node, i) == held && !context().ops[pattern.op].traits.commutative)
-      return reject(state, "N03", wanted.span, node,
-                    [&] { return fmt::format("{} is operand {} of {}, not operand {}", shown(v, held), i, shown(node), at); });
+    if (i != at && held.valid() && graph_.operand(node, i) == held &&
+        !context().ops[pattern.op].traits.commutative)
+      return reject(state, "N03", wanted.span, node, [&] {
+        return fmt::format("{} is operand {} of {}, not operand {}", shown(v, held), i, shown(node),
+                           at);
+      });
   return reject(state, "N07", wanted.span, node, [&] {
-    return fmt::format("{} is %{} already, here it would be %{}", shown(v, held), held.valid() ? graph_.value_name(held) : "none",
-                       graph_.value_name(value));
+    return fmt::format("{} is %{} already, here it would be %{}", shown(v, held),
+                       held.valid() ? graph_.value_name(held) : "none", graph_.value_name(value));
   });
 }
 
@@ -78,36 +88,47 @@ bool Search::bind_none(PatternNodeId id, NodeId node, std::size_t slot, State& s
   const PatternValue& wanted = rule_.values[v];
   if (wanted.literal_none) return true;
   if (!wanted.optional)
-    return reject(state, "N02", wanted.span, node,
-                  [&] { return fmt::format("operand {} of {} is none; only `{}?` would take that", slot, shown(node), shown(v, {})); });
+    return reject(state, "N02", wanted.span, node, [&] {
+      return fmt::format("operand {} of {} is none; only `{}?` would take that", slot, shown(node),
+                         shown(v, {}));
+    });
   if (state.bound[v] == Bound::value)
     return reject(state, "N07", wanted.span, node, [&] {
-      return fmt::format("{} is %{} already, here it would be none", shown(v, state.values[v]), graph_.value_name(state.values[v]));
+      return fmt::format("{} is %{} already, here it would be none", shown(v, state.values[v]),
+                         graph_.value_name(state.values[v]));
     });
   state.bound[v] = Bound::none;
-  if (!wanted.name.empty() && wanted.name != "_") state.env.insert_or_assign(wanted.name, Binding(Absent{}));
+  if (!wanted.name.empty() && wanted.name != "_")
+    state.env.insert_or_assign(wanted.name, Binding(Absent{}));
   return true;
 }
 
-bool Search::bind_constant(PatternNodeId id, NodeId node, std::size_t slot, ValueId value, State& state) {
+bool Search::bind_constant(PatternNodeId id, NodeId node, std::size_t slot, ValueId value,
+                           State& state) {
   const PatternValue& wanted = rule_.values[rule_.nodes[id].operands[slot]];
   NodeId constant = graph_.producer(value);
   const Attribute* number = nullptr;
-  if (constant.valid() && graph_.op_of(constant).name == "constant") number = graph_.attribute(constant, "value");
+  if (constant.valid() && graph_.op_of(constant).name == "constant")
+    number = graph_.attribute(constant, "value");
   if (number == nullptr)
-    return reject(state, "N01", wanted.span, node,
-                  [&] { return fmt::format("operand {} of {} is %{}, not a constant", slot, shown(node), graph_.value_name(value)); });
+    return reject(state, "N01", wanted.span, node, [&] {
+      return fmt::format("operand {} of {} is %{}, not a constant", slot, shown(node),
+                         graph_.value_name(value));
+    });
   if (wanted.literal) {
     if (same_attribute(*wanted.literal, *number)) return true;
     return reject(state, "N04", wanted.span, node, [&] {
-      return fmt::format("operand {} of {} is {}, not {}", slot, shown(node), context().attributes.print(*number),
+      return fmt::format("operand {} of {} is {}, not {}", slot, shown(node),
+                         context().attributes.print(*number),
                          context().attributes.print(*wanted.literal));
     });
   }
   std::string expected;
   if (fit_name(wanted.name, *number, state, &expected) == Fit::yes) return true;
-  return reject(state, "N07", wanted.span, node,
-                [&] { return fmt::format("{} is {} already, here it would be {}", wanted.name, expected, context().attributes.print(*number)); });
+  return reject(state, "N07", wanted.span, node, [&] {
+    return fmt::format("{} is {} already, here it would be {}", wanted.name, expected,
+                       context().attributes.print(*number));
+  });
 }
 
 bool Search::bind_results(PatternNodeId id, NodeId node, State& state) {
@@ -120,12 +141,14 @@ bool Search::bind_results(PatternNodeId id, NodeId node, State& state) {
       if (state.values[v] == value) continue;
       return reject(state, "N07", wanted.span, node, [&] {
         ValueId held = state.values[v];
-        return fmt::format("{} is result {} of {}, not result {}", shown(v, held), graph_.result_index(held), shown(node), i);
+        return fmt::format("{} is result {} of {}, not result {}", shown(v, held),
+                           graph_.result_index(held), shown(node), i);
       });
     }
     state.bound[v] = Bound::value;
     state.values[v] = value;
-    if (!wanted.name.empty() && wanted.name != "_") state.env.insert_or_assign(wanted.name, Binding(value));
+    if (!wanted.name.empty() && wanted.name != "_")
+      state.env.insert_or_assign(wanted.name, Binding(value));
   }
   ++state.gate;
   for (PatternValueId v : pattern.results)
@@ -139,13 +162,15 @@ bool Search::check_types(PatternValueId id, NodeId node, State& state) {
   return true;
 }
 
-bool Search::check_type(PatternValueId id, std::size_t index, NodeId node, State& state, bool last) {
+bool Search::check_type(PatternValueId id, std::size_t index, NodeId node, State& state,
+                        bool last) {
   if (state.bound[id] != Bound::value) return true;
   const TypeExpr& wanted = rule_.values[id].types[index];
   TypeId type = graph_.type(state.values[id]);
   auto message = [&](const std::vector<Expr>& part, const std::string& why) {
-    std::string text = fmt::format("{}: {} is not {}{}", shown(id, state.values[id]), context().types.print(type), print(wanted),
-                                   bound_in(context(), names_in(part), state.env));
+    std::string text =
+        fmt::format("{}: {} is not {}{}", shown(id, state.values[id]), context().types.print(type),
+                    print(wanted), bound_in(context(), names_in(part), state.env));
     return why.empty() ? text : text + " (" + why + ")";
   };
   TypeExpr element = wanted;

@@ -1,8 +1,10 @@
-// Exports run_rules: seeding, taking the next match, and applying it. Requeueing is in worklist_requeue.cpp.
+// Exports run_rules: seeding, taking the next match, and applying it. Requeueing is in
+// worklist_requeue.cpp.
 #include "rewriter/worklist.hpp"
 
 #include <algorithm>
 #include <chrono>
+
 #include <fmt/format.h>
 
 #include "rewriter/legality.hpp"
@@ -19,7 +21,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 Worklist::Worklist(RunState& run, const Strategy& strategy, PassStats& stats)
     : run_(run), graph_(run.graph), strategy_(strategy), stats_(stats), heap_(Later{&entries_}) {
   std::vector<RuleId> ids = strategy.rules;
-  std::stable_sort(ids.begin(), ids.end(), [&](RuleId a, RuleId b) { return run.rules.rules[a].rank < run.rules.rules[b].rank; });
+  std::stable_sort(ids.begin(), ids.end(), [&](RuleId a, RuleId b) {
+    return run.rules.rules[a].rank < run.rules.rules[b].rank;
+  });
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   for (RuleId id : ids) {
     const PreparedRule& prepared = run.prepare(id);
@@ -27,8 +31,10 @@ Worklist::Worklist(RunState& run, const Strategy& strategy, PassStats& stats)
     rules_.push_back(&prepared);
     rule_stats_.push_back(&stats.rules[prepared.layout.rule->name]);
     const Rule& r = *prepared.layout.rule;
-    if (PatternNodeId anchor = anchor_of(r); anchor.valid()) anchors_[r.nodes[anchor].op.index].push_back(index);
-    for (std::size_t n = 0; n < r.nodes.size(); ++n) roles_[r.nodes[PatternNodeId(n)].op.index].push_back({index, PatternNodeId(n)});
+    if (PatternNodeId anchor = anchor_of(r); anchor.valid())
+      anchors_[r.nodes[anchor].op.index].push_back(index);
+    for (std::size_t n = 0; n < r.nodes.size(); ++n)
+      roles_[r.nodes[PatternNodeId(n)].op.index].push_back({index, PatternNodeId(n)});
   }
   for (const PreparedRule* r : rules_) {
     std::set<std::uint32_t>& over = over_.emplace_back();
@@ -62,9 +68,10 @@ void Worklist::attempt(std::uint32_t rule_index, NodeId anchor) {
   if (match) add(rule_index, anchor, match->nodes);
 }
 
-/// Of all matches at the anchor the one that comes first in the total order, or the one of `only` these nodes. Rules with
-/// very many are cut short.
-std::optional<Match> Worklist::best_match(std::uint32_t rule_index, NodeId anchor, bool count, const std::vector<NodeId>* only) {
+/// Of all matches at the anchor the one that comes first in the total order, or the one of `only`
+/// these nodes. Rules with very many are cut short.
+std::optional<Match> Worklist::best_match(std::uint32_t rule_index, NodeId anchor, bool count,
+                                          const std::vector<NodeId>* only) {
   constexpr int kEnough = 64;
   auto start = std::chrono::steady_clock::now();
   const PreparedRule& prepared = *rules_[rule_index];
@@ -88,7 +95,8 @@ std::optional<Match> Worklist::best_match(std::uint32_t rule_index, NodeId ancho
   if (!count) return best;
   ++stats.attempts;
   if (!best && search.furthest().any()) ++stats.rejections[search.furthest().code];
-  if (!best && std::string_view(search.furthest().code) == "N13") refused_.insert({rule_index, anchor});
+  if (!best && std::string_view(search.furthest().code) == "N13")
+    refused_.insert({rule_index, anchor});
   return best;
 }
 
@@ -133,7 +141,8 @@ void Worklist::kill(std::uint32_t id) {
   entry.own = {};
 }
 
-/// All labels changed, and not their order; but keys are compared across entries, so all are made anew.
+/// All labels changed, and not their order; but keys are compared across entries, so all are made
+/// anew.
 void Worklist::rekey() {
   std::vector<std::uint32_t> ids;
   for (; !heap_.empty(); heap_.pop()) ids.push_back(heap_.top());
@@ -150,7 +159,8 @@ std::optional<StopReason> Worklist::step() {
   std::uint32_t id = heap_.top();
   heap_.pop();
   if (!entries_[id].live) return std::nullopt;
-  // Moving nodes only makes labels larger, so a stale key is too small and is found when it comes up.
+  // Moving nodes only makes labels larger, so a stale key is too small and is found when it comes
+  // up.
   if (std::vector<std::uint64_t> key = key_of(entries_[id]); key != entries_[id].key) {
     entries_[id].key = std::move(key);
     heap_.push(id);
@@ -167,12 +177,14 @@ std::optional<StopReason> Worklist::take(std::uint32_t id) {
     }
   force_ = false;
   if (run_.out_of_fuel()) return StopReason::fuel;
-  if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites) return StopReason::limit;
+  if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
+    return StopReason::limit;
   std::uint32_t rule_index = entries_[id].rule;
   NodeId anchor = entries_[id].anchor;
   bool once = strategy_.kind == ast::Strategy::Kind::once;
   std::optional<Match> match;
-  if (graph_.alive(anchor)) match = best_match(rule_index, anchor, false, once ? &entries_[id].nodes : nullptr);
+  if (graph_.alive(anchor))
+    match = best_match(rule_index, anchor, false, once ? &entries_[id].nodes : nullptr);
   if (match && match->nodes == entries_[id].nodes) return replace(id, *match);
   kill(id);
   if (match && !once) add(rule_index, anchor, match->nodes);
@@ -183,7 +195,8 @@ std::optional<StopReason> Worklist::replace(std::uint32_t id, const Match& match
   std::uint32_t rule_index = entries_[id].rule;
   NodeId anchor = entries_[id].anchor;
   std::uint64_t position = entries_[id].key[0], version = graph_.renumberings();
-  NodeId before = graph_.previous(own_nodes(graph_, rules_[rule_index]->layout, match.nodes).front());
+  NodeId before =
+      graph_.previous(own_nodes(graph_, rules_[rule_index]->layout, match.nodes).front());
   Result<Applied> applied = apply(graph_, rules_[rule_index]->layout, match, run_.barriers);
   if (!applied || !applied->changed) {
     if (!applied) refuse(rule_index, anchor, applied.error());
@@ -197,19 +210,24 @@ std::optional<StopReason> Worklist::replace(std::uint32_t id, const Match& match
   kill(id);
   advance_cursor(position, before, version);
   requeue(*applied);
-  for (NodeId n : applied->event.created) run_.barriers = run_.barriers || is_barrier(graph_.op_of(n));
+  for (NodeId n : applied->event.created)
+    run_.barriers = run_.barriers || is_barrier(graph_.op_of(n));
   std::vector<RuleId> cycle = guard_.after(graph_, applied->event);
   run_.report.journal.events.emplace_back(std::move(applied->event));
   if (cycle.empty()) return std::nullopt;
-  Diagnostic warning = error_at(strategy_.span, "PW0503", fmt::format("the rules {} rewrite each other's results for ever", describe_cycle(run_.rules, cycle)),
+  Diagnostic warning = error_at(strategy_.span, "PW0503",
+                                fmt::format("the rules {} rewrite each other's results for ever",
+                                            describe_cycle(run_.rules, cycle)),
                                 "make one of them stricter, or leave one out of the pass");
   warning.severity = Severity::warning;
-  for (RuleId r : cycle) warning.secondary.push_back({run_.rules.rules[r].name_span, "part of the cycle"});
+  for (RuleId r : cycle)
+    warning.secondary.push_back({run_.rules.rules[r].name_span, "part of the cycle"});
   run_.report.warnings.push_back(std::move(warning));
   return StopReason::cycle;
 }
 
-/// A match that cannot be applied. A right side that cannot be built is the rule's mistake, and said once.
+/// A match that cannot be applied. A right side that cannot be built is the rule's mistake, and
+/// said once.
 void Worklist::refuse(std::uint32_t rule_index, NodeId anchor, const Diagnostics& why) {
   std::size_t& count = rule_stats_[rule_index]->rejections[why.front().code];
   ++count;
@@ -217,7 +235,8 @@ void Worklist::refuse(std::uint32_t rule_index, NodeId anchor, const Diagnostics
   if (count > 1 || !why.front().code.starts_with("PW")) return;
   Diagnostic warning = why.front();
   warning.severity = Severity::warning;
-  warning.notes.push_back(fmt::format("so `{}` was not applied at %{}", rule(rule_index).name, graph_.node_name(anchor)));
+  warning.notes.push_back(fmt::format("so `{}` was not applied at %{}", rule(rule_index).name,
+                                      graph_.node_name(anchor)));
   run_.report.warnings.push_back(std::move(warning));
 }
 
@@ -229,6 +248,8 @@ void Worklist::advance_cursor(std::uint64_t position, NodeId before, std::uint64
     cursor_ = before.valid() && graph_.alive(before) ? graph_.label(before) + 1 : 0;
 }
 
-StopReason run_rules(RunState& run, const Strategy& strategy, PassStats& stats) { return Worklist(run, strategy, stats).run(); }
+StopReason run_rules(RunState& run, const Strategy& strategy, PassStats& stats) {
+  return Worklist(run, strategy, stats).run();
+}
 
 }  // namespace pw

@@ -1,4 +1,5 @@
-// Exports the parts of Worklist that follow a rewrite: which anchors are asked again, and which match waits for which.
+// Exports the parts of Worklist that follow a rewrite: which anchors are asked again, and which
+// match waits for which.
 #include <algorithm>
 
 #include "rewriter/worklist.hpp"
@@ -18,7 +19,8 @@ void Worklist::find_anchors(const Role& role, NodeId node, std::set<Place>& out)
     auto leave = [&](NodeId n, std::size_t slot) {
       if (hop.kind != Hop::Kind::user_of_result && slot >= graph_.operand_count(n)) return;
       if (hop.kind == Hop::Kind::user_of_result && slot >= graph_.result_count(n)) return;
-      ValueId v = hop.kind == Hop::Kind::user_of_result ? graph_.result(n, slot) : graph_.operand(n, slot);
+      ValueId v =
+          hop.kind == Hop::Kind::user_of_result ? graph_.result(n, slot) : graph_.operand(n, slot);
       if (!v.valid()) return;
       if (hop.kind == Hop::Kind::producer) {
         if (!graph_.is_input(v)) arrive(graph_.producer(v));
@@ -45,7 +47,8 @@ void Worklist::requeue(const Applied& applied) {
     if (held == at_node_.end()) continue;
     for (std::uint32_t id : held->second) {
       if (!entries_[id].live) continue;
-      if (again && graph_.alive(entries_[id].anchor)) places.insert({entries_[id].rule, entries_[id].anchor});
+      if (again && graph_.alive(entries_[id].anchor))
+        places.insert({entries_[id].rule, entries_[id].anchor});
       kill(id);
     }
     at_node_.erase(held);
@@ -62,7 +65,8 @@ void Worklist::requeue(const Applied& applied) {
   }
 }
 
-/// Rules declared above go first; of nested matches without such a declaration, the one that consumes more.
+/// Rules declared above go first; of nested matches without such a declaration, the one that
+/// consumes more.
 bool Worklist::goes_before(const Entry& a, const Entry& b) const {
   if (over_[a.rule].contains(b.rule)) return true;
   if (over_[b.rule].contains(a.rule) || a.own.size() <= b.own.size()) return false;
@@ -94,12 +98,15 @@ bool Worklist::release_waiting() {
 
 /// A path that forbade a match may be gone since, though no node of the match was touched.
 bool Worklist::retry_refused() {
-  if (strategy_.kind != ast::Strategy::Kind::greedy || refused_.empty() || rewrites_ == rewrites_at_retry_) return false;
+  if (strategy_.kind != ast::Strategy::Kind::greedy || refused_.empty() ||
+      rewrites_ == rewrites_at_retry_)
+    return false;
   rewrites_at_retry_ = rewrites_;
   std::set<Place> again = std::move(refused_);
   refused_.clear();
   for (const Place& place : again)
-    if (graph_.alive(place.second) && !current_.contains(place_key(place))) attempt(place.first, place.second);
+    if (graph_.alive(place.second) && !current_.contains(place_key(place)))
+      attempt(place.first, place.second);
   return !heap_.empty();
 }
 

@@ -1,4 +1,5 @@
-// One match replaced: outputs, names, provenance, legality, and what happens to what nobody needs any more.
+// One match replaced: outputs, names, provenance, legality, and what happens to what nobody needs
+// any more.
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;
@@ -19,7 +20,9 @@ rule add_norm {
 
 TEST_CASE("apply: outputs keep their users, names and provenance", "[rewriter]") {
   World world(kAddNorm);
-  Graph g = world.graph("in x: bf16[n, 64], z: bf16[n, 64], w: bf16[64]  sum = z + x  norm = rms_norm(sum, w)  t = relu(sum)  out norm, sum, t");
+  Graph g = world.graph(
+      "in x: bf16[n, 64], z: bf16[n, 64], w: bf16[64]  sum = z + x  norm = rms_norm(sum, w)  t = "
+      "relu(sum)  out norm, sum, t");
   NodeId root = g.producer(g.find_value("sum"));
   g.set_group(root, "layers.0");
   g.set_group(g.producer(g.find_value("norm")), "layers.0.norm");
@@ -47,7 +50,9 @@ rule norm_quant {
   => q, r = fused_add_rms_norm_static_fp8_quant(x, res, w, s){eps}
 }
 )");
-  Graph g = world.graph("in x: bf16[n, 64], z: bf16[n, 64], w: bf16[64], s: f32[1]  y, r = fused_add_rms_norm(x, z, w)  q = static_scaled_fp8_quant(y, s)  out q");
+  Graph g = world.graph(
+      "in x: bf16[n, 64], z: bf16[n, 64], w: bf16[64], s: f32[1]  y, r = fused_add_rms_norm(x, z, "
+      "w)  q = static_scaled_fp8_quant(y, s)  out q");
   CHECK(world.fired(g, "norm_quant", "norm_quant") == 1);
   CHECK(g.node_count() == 1);
 }
@@ -58,7 +63,8 @@ op both(x: T[*s]) -> (a: T[*s], b: T[*s])
 rule siblings { a = silu(x)  b = relu(x)  => a, b = both(x) }
 rule siblings_turned { b = relu(x)  a = silu(x)  => a, b = both(x) }
 )");
-  const char* graphs[] = {"in x: f32[n]  p = silu(x)  q = relu(x)  z = p + q  out z", "in x: f32[n]  q = relu(x)  p = silu(x)  z = p + q  out z",
+  const char* graphs[] = {"in x: f32[n]  p = silu(x)  q = relu(x)  z = p + q  out z",
+                          "in x: f32[n]  q = relu(x)  p = silu(x)  z = p + q  out z",
                           "in x: f32[n]  q = relu(x)  t = neg(q)  p = silu(x)  z = p + t  out z"};
   for (const char* text : graphs)
     for (const char* rule : {"siblings", "siblings_turned"}) {
@@ -75,23 +81,29 @@ TEST_CASE("apply: users that stand too early move behind the new node", "[rewrit
 op gemm2(x: T[n, k], v: T[k, m], w: T[k, m]) -> (a: T[n, m], b: T[n, m])
 rule pair { a = mm(x, v)  b = mm(x, w)  => a, b = gemm2(x, v, w) }
 )");
-  Graph g = world.graph("in x: f32[n, 8], v: f32[8, 8], u: f32[8, 8]  a = mm(x, v)  t = relu(a)  w = relu(u)  b = mm(x, w)  z = t + b  out z");
+  Graph g = world.graph(
+      "in x: f32[n, 8], v: f32[8, 8], u: f32[8, 8]  a = mm(x, v)  t = relu(a)  w = relu(u)  b = "
+      "mm(x, w)  z = t + b  out z");
   CHECK(world.fired(g, "pair", "pair") == 1);
   CHECK(verify(g).empty());
 }
 
-TEST_CASE("apply: a replacement that would read its own result is refused, with the path", "[rewriter]") {
+TEST_CASE("apply: a replacement that would read its own result is refused, with the path",
+          "[rewriter]") {
   World world(R"(
 op gemm2(x: T[n, k], v: T[k, m], w: T[k, m]) -> (a: T[n, m], b: T[n, m])
 rule pair { a = mm(x, v)  b = mm(x, w)  => a, b = gemm2(x, v, w) }
 )");
-  Graph g = world.graph("in x: f32[8, 8], v: f32[8, 8]  a = mm(x, v)  t = relu(a)  w = neg(t)  b = mm(x, w)  out b");
+  Graph g = world.graph(
+      "in x: f32[8, 8], v: f32[8, 8]  a = mm(x, v)  t = relu(a)  w = neg(t)  b = mm(x, w)  out b");
   CHECK(world.matches(g, "pair").empty());
   Rejection why = world.reason(g, "pair");
   CHECK(why.code == "N13");
   CHECK_THAT(why.message, Contains("%t (relu) → %w (neg)"));
   // A match made before the graph changed is caught by the applier as well.
-  Graph fine = world.graph("in x: f32[8, 8], v: f32[8, 8], o: f32[8, 8]  a = mm(x, v)  t = relu(a)  u = neg(t)  w = abs(o)  b = mm(x, w)  z = u + b  out z");
+  Graph fine = world.graph(
+      "in x: f32[8, 8], v: f32[8, 8], o: f32[8, 8]  a = mm(x, v)  t = relu(a)  u = neg(t)  w = "
+      "abs(o)  b = mm(x, w)  z = u + b  out z");
   std::vector<Match> found = world.matches(fine, "pair");
   REQUIRE(found.size() == 1);
   NodeId w = fine.producer(fine.find_value("w"));
@@ -147,20 +159,25 @@ rule sums { a = relu(c)  b = neg(a)  => b = abs(c) }
 )");
   Graph plain = world.graph("in x: f32[n]  a = log_row(x)  b = log_row(a)  out b");
   CHECK(world.fired(plain, "two_logs", "two_logs") == 1);
-  Graph across = world.graph("in x: f32[n], z: f32[n]  a = log_row(x)  l = log_row(z)  b = log_row(a)  out b, l");
+  Graph across = world.graph(
+      "in x: f32[n], z: f32[n]  a = log_row(x)  l = log_row(z)  b = log_row(a)  out b, l");
   Match match = world.matches(across, "two_logs").at(0);
   Result<MatchEvent> refused = apply_match(across, world.rules, match);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().front().code == "N14");
   // A pure match may not be moved across a write to what it reads, but may across any other.
-  Graph written = world.graph("in c: f32[n], x: f32[n]  a = relu(c)  d = store(c, x)  b = neg(a)  out b, d");
+  Graph written =
+      world.graph("in c: f32[n], x: f32[n]  a = relu(c)  d = store(c, x)  b = neg(a)  out b, d");
   CHECK(world.fired(written, "sums", "sums") == 0);
-  Graph elsewhere = world.graph("in c: f32[n], e: f32[n], x: f32[n]  a = relu(c)  d = store(e, x)  b = neg(a)  out b, d");
+  Graph elsewhere = world.graph(
+      "in c: f32[n], e: f32[n], x: f32[n]  a = relu(c)  d = store(e, x)  b = neg(a)  out b, d");
   CHECK(world.fired(elsewhere, "sums", "sums") == 1);
 }
 
 TEST_CASE("apply: everything can be rolled back", "[rewriter]") {
-  World world(std::string(kAddNorm) + "rule twice { y = neg(neg(x))  => y = x }\npass all = cse ; greedy { add_norm, twice } fuel 100 ; dce");
+  World world(std::string(kAddNorm) +
+              "rule twice { y = neg(neg(x))  => y = x }\npass all = cse ; greedy { add_norm, twice "
+              "} fuel 100 ; dce");
   Graph g = world.graph(R"(in x: bf16[n, 64], z: bf16[n, 64], w: bf16[64]
     a = neg(x)
     b = neg(a)

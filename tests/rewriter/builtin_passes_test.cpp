@@ -13,7 +13,9 @@ op store(mut cache: T[*s], x: T[*s]) -> (c: T[*s] from cache)
 
 TEST_CASE("dce: what nothing needs goes, transitively; effects and writes stay", "[rewriter]") {
   World world(kOps);
-  Graph g = world.graph("in x: f32[n], c: f32[n]  a = neg(x)  b = relu(a)  l = log_row(x)  d = store(c, x)  y = abs(x)  out y");
+  Graph g = world.graph(
+      "in x: f32[n], c: f32[n]  a = neg(x)  b = relu(a)  l = log_row(x)  d = store(c, x)  y = "
+      "abs(x)  out y");
   std::vector<NodeId> erased;
   CHECK(eliminate_dead(g, &erased) == 2);
   CHECK(erased.size() == 2);
@@ -22,7 +24,8 @@ TEST_CASE("dce: what nothing needs goes, transitively; effects and writes stay",
   CHECK(eliminate_dead(g) == 0);
 }
 
-TEST_CASE("cse: equal nodes become one, chains of them too, and outputs keep their names", "[rewriter]") {
+TEST_CASE("cse: equal nodes become one, chains of them too, and outputs keep their names",
+          "[rewriter]") {
   World world(kOps);
   Graph g = world.graph(R"(in x: f32[n, 8], z: f32[n, 8]
     a = relu(x + z)
@@ -39,7 +42,8 @@ TEST_CASE("cse: equal nodes become one, chains of them too, and outputs keep the
   CHECK(verify(g).empty());
 }
 
-TEST_CASE("cse: attributes tell nodes apart; effects, collectives and written values stay apart", "[rewriter]") {
+TEST_CASE("cse: attributes tell nodes apart; effects, collectives and written values stay apart",
+          "[rewriter]") {
   World world(kOps);
   Graph g = world.graph(R"(in x: bf16[n, 64], w: bf16[64], c: bf16[n, 64]
     a = rms_norm(x, w)

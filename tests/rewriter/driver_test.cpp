@@ -20,7 +20,9 @@ bool warned(const RewriteReport& report, std::string_view code) {
 
 }  // namespace
 
-TEST_CASE("driver: greedy goes on to the end, walk goes forward only, once sees only the input graph", "[rewriter]") {
+TEST_CASE(
+    "driver: greedy goes on to the end, walk goes forward only, once sees only the input graph",
+    "[rewriter]") {
   World world(R"(
 rule merge { y = relu(relu(x))  => y = relu(x) }
 rule plain { y = silu(x)  => y = relu(x) }
@@ -45,16 +47,20 @@ pass o = once { merge, plain }
   CHECK(world.run(w2, "w").journal.total() == 1);
 }
 
-TEST_CASE("driver: the smallest position goes first, then rank, and over turns it round", "[rewriter]") {
+TEST_CASE("driver: the smallest position goes first, then rank, and over turns it round",
+          "[rewriter]") {
   const std::string rules = R"(
 rule early { y = neg(abs(x))  => y = sin(x) }
 )";
   const char* graph = "in x: f32[n]  a = abs(x)  b = neg(a)  c = relu(b)  out c";
-  World plain(rules + "rule late { y = relu(neg(x))  => y = cos(x) }\npass p = greedy { early, late }");
+  World plain(rules +
+              "rule late { y = relu(neg(x))  => y = cos(x) }\npass p = greedy { early, late }");
   Graph g = plain.graph(graph);
   CHECK(plain.fired(g, "p", "early") == 1);
   CHECK(count(g, "sin") == 1);
-  World turned(rules + "rule late over early { y = relu(neg(x))  => y = cos(x) }\npass p = greedy { early, late }");
+  World turned(
+      rules +
+      "rule late over early { y = relu(neg(x))  => y = cos(x) }\npass p = greedy { early, late }");
   Graph h = turned.graph(graph);
   CHECK(turned.fired(h, "p", "late") == 1);
   CHECK(count(h, "cos") == 1);
@@ -129,7 +135,8 @@ pipeline p { greedy { a }  greedy { b } when tp > 1 }
 
 TEST_CASE("driver: fuel stops a pass where it is", "[rewriter]") {
   World world("rule merge { y = relu(relu(x))  => y = relu(x) }\npass p = greedy { merge } fuel 2");
-  Graph g = world.graph("in x: f32[n]  a = relu(x)  b = relu(a)  c = relu(b)  d = relu(c)  e = relu(d)  out e");
+  Graph g = world.graph(
+      "in x: f32[n]  a = relu(x)  b = relu(a)  c = relu(b)  d = relu(c)  e = relu(d)  out e");
   RewriteReport report = world.run(g, "p");
   CHECK(only_pass(report).stop == StopReason::fuel);
   CHECK(only_pass(report).rewrites == 2);
@@ -152,7 +159,8 @@ pass p = greedy { there, back } fuel 1000000
 }
 
 TEST_CASE("driver: a rule that builds what it matches ends at the limit", "[rewriter]") {
-  World world("rule grow { y = relu(x)  => y = relu(neg(x)) }\npass p = greedy { grow } fuel 1000000000");
+  World world(
+      "rule grow { y = relu(x)  => y = relu(neg(x)) }\npass p = greedy { grow } fuel 1000000000");
   Graph g = world.graph("in x: f32[n]  y = relu(x)  out y");
   RewriteOptions options;
   options.limits.rewrites = 500;
@@ -236,7 +244,9 @@ pipeline p { work  idle }
   Graph g = world.graph("in x: f32[n]  a = relu(x)  b = relu(a)  c = silu(b)  out c");
   std::vector<std::string> calls;
   RewriteOptions options;
-  options.after_pass = [&](const std::string& pass, const Graph& graph) { calls.push_back(pass + " " + std::to_string(graph.node_count())); };
+  options.after_pass = [&](const std::string& pass, const Graph& graph) {
+    calls.push_back(pass + " " + std::to_string(graph.node_count()));
+  };
   RewriteReport report = world.run(g, "p", options);
   CHECK(calls == std::vector<std::string>{"input 3", "work 2", "idle 2"});
   REQUIRE(report.passes.size() == 2);
@@ -265,7 +275,8 @@ TEST_CASE("journal: counts by rule, family and built-in pass", "[rewriter]") {
 group tidy { rule merge { y = relu(relu(x))  => y = relu(x) }  rule twice { y = neg(neg(x))  => y = x } }
 pipeline p { greedy { tidy.* }  cse  dce }
 )");
-  Graph g = world.graph("in x: f32[n]  a = relu(relu(x))  b = relu(neg(neg(x)))  d = silu(x)  c = a + b  out c");
+  Graph g = world.graph(
+      "in x: f32[n]  a = relu(relu(x))  b = relu(neg(neg(x)))  d = silu(x)  c = a + b  out c");
   RewriteReport report = world.run(g, "p");
   CHECK(report.journal.count(world.rules, "tidy.merge") == 1);
   CHECK(report.journal.count(world.rules, "tidy.twice") == 1);
@@ -274,6 +285,7 @@ pipeline p { greedy { tidy.* }  cse  dce }
   CHECK(report.journal.count(world.rules, "dce") == 1);
   CHECK(report.journal.total() == 4);
   std::string lines = journal_to_json_lines(report.journal, g, world.rules);
-  CHECK_THAT(lines, Contains("\"rule\":\"tidy.merge\"") && Contains("\"event\":\"pass_end\"") && !Contains("seconds"));
+  CHECK_THAT(lines, Contains("\"rule\":\"tidy.merge\"") && Contains("\"event\":\"pass_end\"") &&
+                        !Contains("seconds"));
   CHECK_THAT(journal_to_json_lines(report.journal, g, world.rules, true), Contains("seconds"));
 }

@@ -38,7 +38,8 @@ struct World {
     return found.front();
   }
 
-  Result<RewriteReport> try_run(Graph& g, std::string_view pipeline, RewriteOptions options = {}) const {
+  Result<RewriteReport> try_run(Graph& g, std::string_view pipeline,
+                                RewriteOptions options = {}) const {
     options.verify_each = true;
     return run_pipeline(g, rules, pipeline, params, options);
   }
@@ -54,7 +55,9 @@ struct World {
     return run(g, pipeline).journal.count(rules, reference);
   }
 
-  std::vector<Match> matches(const Graph& g, std::string_view name) const { return find_matches(g, rules, rule(name), params); }
+  std::vector<Match> matches(const Graph& g, std::string_view name) const {
+    return find_matches(g, rules, rule(name), params);
+  }
 
   Rejection reason(const Graph& g, std::string_view name) const {
     std::optional<Rejection> why = explain(g, rules, rule(name), params);

@@ -57,32 +57,46 @@ struct Case {
 const Case kCases[] = {
     {"another op", "norm_quant", "N01", "static_scaled_fp8_quant",
      "in x: bf16[n, 64], w: bf16[64]  y = rms_norm(x, w)  z = relu(y)  out z"},
-    {"an input where a node should be", "add_norm", "N01", "rms_norm", "in x: bf16[n, 64], z: bf16[n, 64]  r = x + z  out r"},
+    {"an input where a node should be", "add_norm", "N01", "rms_norm",
+     "in x: bf16[n, 64], z: bf16[n, 64]  r = x + z  out r"},
     {"another number of results", "halves", "N02", "3 results",
-     "in x: bf16[n, 192]  a, b, c = split(x){dim = 1, sizes = [64, 64, 64]}  y = silu(a) * b  out y, c"},
-    {"operands in another order", "sub_relu", "N03", "operand 1", "in x: f32[n], z: f32[n]  y = sub(z, relu(x))  out y"},
+     "in x: bf16[n, 192]  a, b, c = split(x){dim = 1, sizes = [64, 64, 64]}  y = silu(a) * b  out "
+     "y, c"},
+    {"operands in another order", "sub_relu", "N03", "operand 1",
+     "in x: f32[n], z: f32[n]  y = sub(z, relu(x))  out y"},
     {"an attribute that is not at its default", "default_norm_quant", "N04", "default, 1e-06",
-     "in x: bf16[n, 64], w: bf16[64], s: f32[1]  y = rms_norm(x, w){eps = 1e-5}  q = static_scaled_fp8_quant(y, s)  out q"},
+     "in x: bf16[n, 64], w: bf16[64], s: f32[1]  y = rms_norm(x, w){eps = 1e-5}  q = "
+     "static_scaled_fp8_quant(y, s)  out q"},
     {"another axis", "halves", "N04", "`dim`",
      "in x: bf16[128, 64]  a, b = split(x){dim = 0, sizes = [64, 64]}  y = silu(a) * b  out y"},
     {"another number", "double", "N04", "3.0", "in x: f32[n]  y = x * 3.0  out y"},
     {"another dtype", "norm_quant", "N05", "w: f32[64] is not T[d] with T = bf16",
-     "in x: bf16[n, 64], w: f32[64], s: f32[1]  y = rms_norm(x, w)  q = static_scaled_fp8_quant(y, s)  out q"},
-    {"another shape", "add_norm", "N06", "64", "in x: bf16[n, 64], b: bf16[64], w: bf16[64]  y = rms_norm(x + b, w)  out y"},
+     "in x: bf16[n, 64], w: f32[64], s: f32[1]  y = rms_norm(x, w)  q = static_scaled_fp8_quant(y, "
+     "s)  out q"},
+    {"another shape", "add_norm", "N06", "64",
+     "in x: bf16[n, 64], b: bf16[64], w: bf16[64]  y = rms_norm(x + b, w)  out y"},
     {"halves that are none", "halves", "N06", "2 * d",
      "in x: bf16[n, 65]  a, b = split(x){dim = 1, sizes = [64, 1]}  y = silu(a) * b  out y"},
-    {"a value that would be two", "square", "N07", "x is %x already", "in x: f32[n], z: f32[n]  y = x * z  out y"},
+    {"a value that would be two", "square", "N07", "x is %x already",
+     "in x: f32[n], z: f32[n]  y = x * z  out y"},
     {"an attribute that would be two", "same_eps", "N07", "1e-05",
-     "in x: bf16[n, 64], w: bf16[64]  a = rms_norm(x, w){eps = 1e-5}  b = rms_norm(a, w){eps = 1e-6}  out b"},
+     "in x: bf16[n, 64], w: bf16[64]  a = rms_norm(x, w){eps = 1e-5}  b = rms_norm(a, w){eps = "
+     "1e-6}  out b"},
     {"a consumed value with another user", "norm_quant", "N08", "used by %z (relu)",
-     "in x: bf16[n, 64], w: bf16[64], s: f32[1]  y = rms_norm(x, w)  q = static_scaled_fp8_quant(y, s)  z = relu(y)  out q, z"},
+     "in x: bf16[n, 64], w: bf16[64], s: f32[1]  y = rms_norm(x, w)  q = "
+     "static_scaled_fp8_quant(y, s)  z = relu(y)  out q, z"},
     {"a consumed value that is an output", "norm_quant", "N08", "an output of the graph",
-     "in x: bf16[n, 64], w: bf16[64], s: f32[1]  y = rms_norm(x, w)  q = static_scaled_fp8_quant(y, s)  out q, y"},
-    {"an input that the rule would replace", "difference", "N08", "`x` is %h", "in z: f32[n]  h = neg(z)  y = sub(h, h)  out y"},
-    {"a guard that is false", "slice_all", "N09", "32 >= 64", "in x: f32[n, 64]  y = slice(x){dim = 1, end = 32}  out y"},
-    {"a guard that is not known", "slice_all", "N06", "7 >= n", "in x: f32[n, 64]  y = slice(x){dim = 0, end = 7}  out y"},
+     "in x: bf16[n, 64], w: bf16[64], s: f32[1]  y = rms_norm(x, w)  q = "
+     "static_scaled_fp8_quant(y, s)  out q, y"},
+    {"an input that the rule would replace", "difference", "N08", "`x` is %h",
+     "in z: f32[n]  h = neg(z)  y = sub(h, h)  out y"},
+    {"a guard that is false", "slice_all", "N09", "32 >= 64",
+     "in x: f32[n, 64]  y = slice(x){dim = 1, end = 32}  out y"},
+    {"a guard that is not known", "slice_all", "N06", "7 >= n",
+     "in x: f32[n, 64]  y = slice(x){dim = 0, end = 7}  out y"},
     {"a path from an output to an input", "twins", "N13", "%h (relu)",
-     "in x: bf16[n, 64], w: bf16[64]  a = rms_norm(x, w)  h = relu(a)  b = rms_norm(h, w)  z = relu(b)  out z"},
+     "in x: bf16[n, 64], w: bf16[64]  a = rms_norm(x, w)  h = relu(a)  b = rms_norm(h, w)  z = "
+     "relu(b)  out z"},
 };
 
 }  // namespace
@@ -102,9 +116,13 @@ TEST_CASE("matcher: every gate says its code and why", "[rewriter]") {
   }
 }
 
-TEST_CASE("matcher: match_at gives the reason at its anchor, and explain none where the rule matches", "[rewriter]") {
+TEST_CASE(
+    "matcher: match_at gives the reason at its anchor, and explain none where the rule matches",
+    "[rewriter]") {
   World world(kRules);
-  Graph g = world.graph("in x: bf16[n, 64], w: bf16[64], s: f32[1]  y = rms_norm(x, w)  q = static_scaled_fp8_quant(y, s)  z = relu(x)  out q, z");
+  Graph g = world.graph(
+      "in x: bf16[n, 64], w: bf16[64], s: f32[1]  y = rms_norm(x, w)  q = "
+      "static_scaled_fp8_quant(y, s)  z = relu(x)  out q, z");
   RuleId rule = world.rule("norm_quant");
   Rejection why;
   REQUIRE_FALSE(match_at(g, world.rules, rule, g.producer(g.find_value("z")), world.params, &why));
@@ -173,13 +191,16 @@ TEST_CASE("matcher: numbers match constants, names capture them", "[rewriter]") 
 rule square { y = pow(x, 2)  => y = mul(x, x) }
 rule shifted { y = rsqrt(add(m, eps))  z = rms_norm(y, w){eps}  => z = rms_norm(m, w){eps} }
 )");
-  Graph g = world.graph("in x: f32[n]  y = pow(x, 2.0)  z = pow(x, 3.0)  v = pow(x, x)  out y, z, v");
+  Graph g =
+      world.graph("in x: f32[n]  y = pow(x, 2.0)  z = pow(x, 3.0)  v = pow(x, x)  out y, z, v");
   CHECK(world.matches(g, "square").size() == 1);
-  Graph equal = world.graph("in m: f32[n, 64], w: f32[64]  y = rsqrt(m + 1e-5)  z = rms_norm(y, w){eps = 1e-5}  out z");
+  Graph equal = world.graph(
+      "in m: f32[n, 64], w: f32[64]  y = rsqrt(m + 1e-5)  z = rms_norm(y, w){eps = 1e-5}  out z");
   std::vector<Match> found = world.matches(equal, "shifted");
   REQUIRE(found.size() == 1);
   CHECK(std::get<double>(std::get<Attribute>(found[0].env.at("eps"))) == 1e-5);
-  Graph other = world.graph("in m: f32[n, 64], w: f32[64]  y = rsqrt(m + 1e-6)  z = rms_norm(y, w){eps = 1e-5}  out z");
+  Graph other = world.graph(
+      "in m: f32[n, 64], w: f32[64]  y = rsqrt(m + 1e-6)  z = rms_norm(y, w){eps = 1e-5}  out z");
   CHECK(world.reason(other, "shifted").code == "N07");
 }
 
@@ -192,9 +213,13 @@ rule part {
   => z = slice(x){dim = 1, start = a, end = a + k / 2, step = 1}
 }
 )");
-  Graph g = world.graph("in x: f32[8, 64]  y = slice(x){dim = 1, start = 8, end = 24}  z = slice(y){dim = 1, end = 8}  out z");
+  Graph g = world.graph(
+      "in x: f32[8, 64]  y = slice(x){dim = 1, start = 8, end = 24}  z = slice(y){dim = 1, end = "
+      "8}  out z");
   REQUIRE(world.matches(g, "part").size() == 1);
-  Graph other = world.graph("in x: f32[8, 64]  y = slice(x){dim = 1, start = 8, end = 24}  z = slice(y){dim = 1, end = 7}  out z");
+  Graph other = world.graph(
+      "in x: f32[8, 64]  y = slice(x){dim = 1, start = 8, end = 24}  z = slice(y){dim = 1, end = "
+      "7}  out z");
   CHECK(world.matches(other, "part").empty());
 }
 

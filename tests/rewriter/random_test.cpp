@@ -1,5 +1,5 @@
-// Random graphs: the worklist must leave nothing that the matcher still finds, keep the graph well formed, and be undone by
-// a rollback.
+// Random graphs: the worklist must leave nothing that the matcher still finds, keep the graph well
+// formed, and be undone by a rollback.
 #include "base/hash.hpp"
 #include "tests/rewriter/fixture.hpp"
 
@@ -26,7 +26,8 @@ Graph random_graph(const World& world, std::uint64_t seed, std::size_t size) {
   Random random(seed);
   Graph g(world.context);
   TypeId type = world.context->types.get(DType::f32, {world.context->dims.constant(8)});
-  std::vector<ValueId> values{g.add_input("a", type, InputKind::input), g.add_input("b", type, InputKind::input)};
+  std::vector<ValueId> values{g.add_input("a", type, InputKind::input),
+                              g.add_input("b", type, InputKind::input)};
   const char* ops[] = {"relu", "neg", "abs", "sin", "cos", "add", "sub", "mul"};
   for (std::size_t i = 0; i < size; ++i) {
     std::size_t which = random.below(std::size(ops));
@@ -34,7 +35,8 @@ Graph random_graph(const World& world, std::uint64_t seed, std::size_t size) {
     spec.op = world.context->ops.find(ops[which]);
     for (std::size_t k = 0; k < (which < 5 ? 1u : 2u); ++k) {
       std::size_t near = std::min<std::size_t>(values.size(), 6);
-      spec.operands.push_back(values[values.size() - 1 - random.below(random.below(4) == 0 ? values.size() : near)]);
+      spec.operands.push_back(
+          values[values.size() - 1 - random.below(random.below(4) == 0 ? values.size() : near)]);
     }
     spec.results = {{type, ""}};
     values.push_back(g.result(g.add_node(spec)));
@@ -45,7 +47,8 @@ Graph random_graph(const World& world, std::uint64_t seed, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("random: greedy leaves no match, keeps the graph well formed, and can be undone", "[rewriter]") {
+TEST_CASE("random: greedy leaves no match, keeps the graph well formed, and can be undone",
+          "[rewriter]") {
   World world(kRules);
   std::size_t rewrites = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -66,7 +69,9 @@ TEST_CASE("random: greedy leaves no match, keeps the graph well formed, and can 
     g.rollback(start);
     REQUIRE(print_pwg(g) == before);
     world.run(g, "all");
-    CHECK(structural_hash(g) == structural_hash(world.graph(after.substr(after.find('\n') + 1, after.rfind('}') - after.find('\n') - 1))));
+    CHECK(structural_hash(g) ==
+          structural_hash(world.graph(
+              after.substr(after.find('\n') + 1, after.rfind('}') - after.find('\n') - 1))));
   }
   CHECK(rewrites > 1000);
 }

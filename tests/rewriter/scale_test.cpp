@@ -48,7 +48,8 @@ pass p = greedy { merge, twice }
   CHECK(gone.node_count() == 0);
 }
 
-TEST_CASE("scale: a value with 100 000 users costs no more a rewrite than one with few", "[rewriter]") {
+TEST_CASE("scale: a value with 100 000 users costs no more a rewrite than one with few",
+          "[rewriter]") {
   World world(R"(
 rule norm_quant {
   y = neg(x)
@@ -60,11 +61,14 @@ pass p = greedy { norm_quant }
   auto star = [&](std::size_t arms) {
     Graph g(world.context);
     TypeId type = world.context->types.get(DType::f32, {world.context->dims.constant(8)});
-    ValueId x = g.add_input("x", type, InputKind::input), s = g.add_input("s", type, InputKind::input);
+    ValueId x = g.add_input("x", type, InputKind::input),
+            s = g.add_input("s", type, InputKind::input);
     for (std::size_t i = 0; i < arms; ++i) {
-      NodeSpec neg{world.context->ops.find("neg"), {x}, Attributes::empty(), {{type, ""}}, "", "", ""};
+      NodeSpec neg{
+          world.context->ops.find("neg"), {x}, Attributes::empty(), {{type, ""}}, "", "", ""};
       ValueId y = g.result(g.add_node(neg));
-      NodeSpec mul{world.context->ops.find("mul"), {y, s}, Attributes::empty(), {{type, ""}}, "", "", ""};
+      NodeSpec mul{
+          world.context->ops.find("mul"), {y, s}, Attributes::empty(), {{type, ""}}, "", "", ""};
       g.add_output(g.result(g.add_node(mul)));
     }
     return g;
