@@ -220,8 +220,12 @@ Result<Value> Converter::call(std::string_view full_target, const Arguments& arg
   for (const Mapping& mapping : *mappings) {
     std::optional<Bound> bound = bind(mapping, arguments);
     if (!bound) continue;
-    bool writes = std::any_of(mapping.parameters.begin(), mapping.parameters.end(), [](const Slot& p) { return p.result >= 0; });
-    if (writes) continue;  // not functionalised: who else reads the buffer is not known here
+    if (std::any_of(mapping.parameters.begin(), mapping.parameters.end(), [](const Slot& p) { return p.result >= 0; })) {
+      Result<bool> done = call_in_place(*bound, site);
+      if (!done) return forward(done);
+      if (*done) return Value();  // such ops return nothing
+      continue;
+    }
     if (mapping.special == Special::size) {
       std::optional<std::int64_t> axis = as_int(*bound->find("dim"));
       const Value* x = bound->find("self");
@@ -240,6 +244,60 @@ Result<Value> Converter::call(std::string_view full_target, const Arguments& arg
     return tuple || (*results)->size() != 1 ? as_tuple(**results) : tensor((**results)[0]);
   }
   return opaque(target, arguments, site);
+}
+
+// Whether a write to this memory can be a new value: no other view of it is in use, and if it is a view itself, it is a
+// reshape, and the only use, of what it views, down to a tensor made from nothing or to an input.
+bool Converter::owned(ValueId value) const {
+  for (NodeId user : graph_.users(value))
+    if (graph_.op_of(user).traits.view) return false;
+  while (true) {
+    NodeId producer = graph_.producer(value);
+    if (!producer.valid() || !graph_.op_of(producer).traits.view) return true;
+    if (graph_.op_of(producer).name != "reshape") return false;
+    value = graph_.operand(producer, 0);
+    if (!type_of(value) || graph_.use_count(value) != 1) return false;
+  }
+}
+
+void Converter::rebind(ValueId from, ValueId to) {
+  for (auto& [name, value] : env_)
+    if (value.kind == Value::Kind::tensor && value.tensor == from) value.tensor = to;
+}
+
+// A call that writes its arguments, in a dump that is not functionalised: from here on, the names of what it wrote mean the
+// results. False where the memory may be read under other names.
+Result<bool> Converter::call_in_place(const Bound& bound, const Site& site) {
+  std::vector<Wanted> wanted;
+  std::vector<std::pair<ValueId, std::size_t>> written;
+  for (std::size_t i = 0; i < bound.mapping->parameters.size(); ++i) {
+    const Slot& p = bound.mapping->parameters[i];
+    if (p.result < 0) continue;
+    if (!bound.values[i] || bound.values[i]->kind != Value::Kind::tensor || !owned(bound.values[i]->tensor)) return false;
+    auto r = static_cast<std::size_t>(p.result);
+    ValueId old = bound.values[i]->tensor;
+    if (wanted.size() <= r) wanted.resize(r + 1);
+    wanted[r].name = fresh(std::string(graph_.value_name(old)));
+    written.emplace_back(old, r);
+  }
+  Applied results = apply(bound, wanted, site);
+  if (!results) return forward(results);
+  if (!*results) return false;
+  for (const auto& [old, r] : written) {
+    ValueId at = old, now = (**results)[r];
+    rebind(at, now);
+    // What it is a view of has the new contents, too; if nobody reads that, it goes away at the end.
+    for (NodeId producer = graph_.producer(at); producer.valid() && graph_.op_of(producer).traits.view; producer = graph_.producer(at)) {
+      at = graph_.operand(producer, 0);
+      Wanted base{fresh(std::string(graph_.value_name(at))), Types::unknown(), {}};
+      Result<Results> whole = emit("reshape", {now}, {{key("shape"), type_of(at)->shape}}, {base}, site);
+      if (!whole) return forward(whole);
+      now = whole->front();
+      dropped_.insert(now);
+      rebind(at, now);
+    }
+  }
+  return true;
 }
 
 Result<Value> Converter::functionalised_mapping(std::string_view target, const Arguments& arguments, const Site& site, bool& applied) {

@@ -191,8 +191,7 @@ void Converter::erase_buffers() {
     work.pop_back();
     NodeId n = graph_.producer(v);
     if (!n.valid() || !graph_.alive(n)) continue;
-    const Op& op = graph_.op_of(n);
-    bool unused = !op.traits.effect && !op.traits.collective;
+    bool unused = graph_.op_of(n).traits.view || makers_.contains(v);  // what computes stays, read or not
     for (std::size_t i = 0; i < graph_.result_count(n); ++i) unused = unused && graph_.unused(graph_.result(n, i));
     if (!unused) continue;
     for (ValueId operand : graph_.operands(n))

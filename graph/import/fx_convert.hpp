@@ -87,6 +87,9 @@ class Converter {
   Result<Value> functionalised(const Arguments& arguments, const Site& site);
   Result<Value> functionalised_v2(const Arguments& arguments, const Site& site);
   Result<Value> functionalised_mapping(std::string_view target, const Arguments& arguments, const Site& site, bool& applied);
+  Result<bool> call_in_place(const Bound& bound, const Site& site);
+  [[nodiscard]] bool owned(ValueId value) const;
+  void rebind(ValueId from, ValueId to);
   Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site);
   [[nodiscard]] std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments) const;
   Applied apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);

@@ -143,6 +143,32 @@ TEST_CASE("fx: auto_functionalized_v2 names written arguments by their bases", "
   round_trip(fx.graph);
 }
 
+TEST_CASE("fx: a write into memory that no other name reaches becomes a value", "[graph][fx]") {
+  ContextPtr context = library();
+  const std::string body = R"(out = torch.ops.aten.empty.memory_format([4, 8], dtype = torch.float32, device = device(type='cpu'))
+        view = torch.ops.aten.view.default(out, [2, 2, 8])
+        shape = torch.ops.aten.view.default(x, [2, 2, 8])
+        rms_norm = torch.ops._C.rms_norm.default(view, shape, w, 1e-06)
+        y = torch.ops.aten.relu.default(view)
+        return y)";
+  const std::string parameters = "x: \"f32[4, 8]\", w: \"f32[8]\"";
+  FxImport fx = import_text(context, in_function(body, parameters));
+  check_lines(fx.graph, {"view__0: f32[2, 2, 8] = rms_norm(shape, w){eps = 1e-06}", "y: f32[2, 2, 8] = relu(view__0)"});
+  CHECK(fx.graph.node_count() == 3);
+  CHECK(fx.report.opaque.empty());
+
+  std::string base = body;
+  base.replace(base.find("relu.default(view)"), 18, "relu.default(out)");
+  FxImport below = import_text(context, in_function(base, parameters));
+  check_lines(below.graph, {"out__0: f32[4, 8] = reshape(view__0){shape = [4, 8]}", "y: f32[4, 8] = relu(out__0)"});
+
+  // `other` is another name of the same memory: the call stays what it is, an op with an effect that nobody knows.
+  std::string shared = body;
+  shared.insert(shared.find("rms_norm ="), "other = torch.ops.aten.view.default(view, [4, 8])\n        ");
+  FxImport kept = import_text(context, in_function(shared, parameters));
+  CHECK(kept.report.opaque == std::map<std::string, int>{{"_C.rms_norm.default", 1}});
+}
+
 TEST_CASE("fx: functional collectives", "[graph][fx]") {
   ContextPtr context = library();
   FxImport fx = import_fixture(context, "collectives.fx.txt");
