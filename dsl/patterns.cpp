@@ -123,12 +123,40 @@ class Expansion {
       const OpId op = context_.ops.find(call.text);
       const bool attributes = op.valid() && !context_.ops[op].attributes.empty();
       if (!call.braces && attributes) call.braces = call.open = true;
+      if (call.attributes.empty()) share(site);
       return true;
     }
     Expr operand = std::move(call.args.front());
     for (TypeExpr& type : call.type) operand.type.push_back(std::move(type));
     call = std::move(operand);
     return true;
+  }
+
+  /// An optional node written twice over one value is one node: graphs hold it once. It gets a
+  /// statement of its own.
+  static void share(Site site) {
+    Expr& call = *site.call;
+    Expr& operand = call.args.front();
+    if (site.top() || operand.kind != Expr::Kind::path) return;
+    const std::string name = call.text + "#" + operand.text;
+    Expr value = path_expr(name, call.span);
+    value.type = std::move(call.type);
+    call.type.clear();
+    for (std::size_t i = 0; i < site.index; ++i) {
+      Statement& earlier = (*site.statements)[i];
+      if (earlier.binders.size() != 1 || earlier.binders.front().name != name) continue;
+      auto& types = earlier.value.args.front().type;
+      types.insert(types.end(), operand.type.begin(), operand.type.end());
+      call = std::move(value);
+      return;
+    }
+    Statement made;
+    made.span = site.statement().span;
+    made.binders.push_back({name, call.span, false, {}});
+    made.value = std::move(call);
+    call = std::move(value);
+    site.statements->insert(site.statements->begin() + static_cast<std::ptrdiff_t>(site.index),
+                            std::move(made));
   }
 
   bool agrees(Site site, const ast::Pattern& pattern) {

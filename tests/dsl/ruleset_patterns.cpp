@@ -103,3 +103,13 @@ TEST_CASE("patterns: `assume` is held to what `where` is", "[dsl]") {
       "maximum(x, 0) }");
   CHECK(l.set.rules[pw::RuleId(0)].where.size() == 2);
 }
+
+TEST_CASE("patterns: an optional node written twice over one value is one node", "[dsl]") {
+  auto l = load("rule r { y = mul(abs?(x), neg(abs?(x))) => y = neg(pow(x, 2)) }");
+  CHECK(all_ops(l) ==
+        std::vector<std::string>{"abs neg mul", "abs neg mul", "abs neg mul", "neg mul"});
+  const pw::Rule& both = l.set.rules[pw::RuleId(0)];
+  const pw::PatternNode& mul = both.nodes[pw::PatternNodeId(2)];
+  const pw::PatternNode& neg = both.nodes[pw::PatternNodeId(1)];
+  CHECK(mul.operands[0] == neg.operands[0]);
+}
