@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <map>
+#include <utility>
 
 #include "dsl/token.hpp"
 
@@ -16,13 +16,21 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Tok::count)> kTe
 #undef PW_TEXT
 };
 
-const std::map<std::string_view, Tok>& keywords() {
-  static const std::map<std::string_view, Tok> table = {
-#define PW_ENTRY(name, text) {text, Tok::name},
-      PW_CONTEXTUAL(PW_ENTRY) PW_RESERVED(PW_ENTRY)
-#undef PW_ENTRY
-  };
-  return table;
+/// Words and punctuation by their first character; longer ones first.
+using Buckets = std::array<std::vector<std::pair<std::string_view, Tok>>, 128>;
+
+const Buckets kBuckets = [] {
+  Buckets out;
+  for (std::size_t i = static_cast<std::size_t>(Tok::word) + 1; i < kTexts.size(); ++i)
+    out[static_cast<std::size_t>(kTexts[i][0])].emplace_back(kTexts[i], static_cast<Tok>(i));
+  for (auto& bucket : out)
+    std::sort(bucket.begin(), bucket.end(), [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  return out;
+}();
+const std::vector<std::pair<std::string_view, Tok>>& bucket_of(char c) {
+  static const std::vector<std::pair<std::string_view, Tok>> kEmpty;
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < kBuckets.size() ? kBuckets[byte] : kEmpty;
 }
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -44,6 +52,7 @@ class Lexer {
       report(0, 0, "PW0100", "the file is larger than 64 MiB", "split it, or use the JSON form for a graph of this size");
       return std::move(out_);
     }
+    out_.tokens.reserve(text_.size() / 4 + 2);
     if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;  // a byte order mark
     while (!out_.fatal && skip_space()) token();
     push(Tok::end, text_.size());
@@ -107,8 +116,10 @@ class Lexer {
     while (letter(peek()) || digit(peek())) ++at_;
     const std::string_view text = text_.substr(begin, at_ - begin);
     if (text == "inf" || text == "nan") return push(Tok::real, begin);
-    const auto found = keywords().find(text);
-    push(found == keywords().end() ? Tok::word : found->second, begin);
+    Tok kind = Tok::word;
+    for (const auto& [known, tok] : bucket_of(text[0]))
+      if (text == known) kind = tok;
+    push(kind, begin);
   }
 
   void number() {
@@ -177,14 +188,8 @@ class Lexer {
   }
 
   void punctuation() {
-    static constexpr std::array<Tok, 30> kLongestFirst = {
-        Tok::ellipsis, Tok::equivalent, Tok::dotdot, Tok::arrow,    Tok::implies,  Tok::eq,       Tok::ne,    Tok::le,
-        Tok::ge,       Tok::lparen,     Tok::rparen, Tok::lbracket, Tok::rbracket, Tok::lbrace,   Tok::rbrace, Tok::comma,
-        Tok::colon,    Tok::semicolon,  Tok::question, Tok::dot,    Tok::at_sign,  Tok::bar,      Tok::assign, Tok::lt,
-        Tok::gt,       Tok::plus,       Tok::minus,  Tok::star,     Tok::slash,    Tok::percent};
     const std::string_view rest = text_.substr(at_, 3);
-    for (Tok kind : kLongestFirst) {
-      const std::string_view text = kTexts[static_cast<std::size_t>(kind)];
+    for (const auto& [text, kind] : bucket_of(rest[0])) {
       if (!rest.starts_with(text)) continue;
       at_ += text.size();
       push(kind, at_ - text.size());
