@@ -18,7 +18,8 @@ using Kind = NodeReport::Kind;
 
 bool is_library(const Op& op) {
   constexpr std::array kCalls{"mm", "addmm", "scaled_mm", "unified_attention"};
-  return !op.has_body() && (op.traits.collective || std::find(kCalls.begin(), kCalls.end(), op.name) != kCalls.end());
+  return !op.has_body() &&
+         (op.traits.collective || std::find(kCalls.begin(), kCalls.end(), op.name) != kCalls.end());
 }
 
 /// Result 0 is the operand, byte for byte.
@@ -26,7 +27,8 @@ bool keeps_bytes(const Graph& graph, NodeId n) {
   const Op& op = graph.op_of(n);
   if (!op.traits.view || graph.operand_count(n) != 1) return false;
   if (op.name == "reshape") return true;
-  return graph.attributes(n) == Attributes::empty() && graph.type(graph.operand(n, 0)) == graph.type(graph.result(n));
+  return graph.attributes(n) == Attributes::empty() &&
+         graph.type(graph.operand(n, 0)) == graph.type(graph.result(n));
 }
 
 class Compiler {
@@ -56,7 +58,8 @@ class Compiler {
       entry.kernel = kernel(*program);
     } else {
       entry.reason = program.error().reason;
-      if (program.error().call && op.has_body() && depth < kMaxDepth) return take_apart(graph, n, std::move(entry), depth);
+      if (program.error().call && op.has_body() && depth < kMaxDepth)
+        return take_apart(graph, n, std::move(entry), depth);
     }
     class_->nodes.push_back(std::move(entry));
   }
@@ -72,7 +75,9 @@ class Compiler {
   std::size_t kernel(const rows::RowProgram& program) {
     Kernel emitted = emit(program);
     const auto [found, fresh] = by_name_.emplace(emitted.name, report_.kernels.size());
-    if (fresh) report_.kernels.push_back({std::move(emitted), rows::print(program), class_->name, 0, {}, {}});
+    if (fresh)
+      report_.kernels.push_back(
+          {std::move(emitted), rows::print(program), class_->name, 0, {}, {}});
     report_.kernels[found->second].uses += class_->members;
     return found->second;
   }
@@ -89,12 +94,15 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
     for (std::size_t i = next++; i < report.kernels.size(); i = next++) {
       KernelReport& k = report.kernels[i];
       auto cubin = nvrtc.compile(source_file(k.kernel), k.kernel.name, options.arch);
-      if (cubin) k.cubin = std::move(*cubin);
-      else k.error = cubin.error().front().message;
+      if (cubin)
+        k.cubin = std::move(*cubin);
+      else
+        k.error = cubin.error().front().message;
     }
   };
   std::vector<std::thread> others;
-  const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(std::max(options.threads, 1)), std::max<std::size_t>(report.kernels.size(), 1));
+  const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(std::max(options.threads, 1)),
+                                            std::max<std::size_t>(report.kernels.size(), 1));
   for (std::size_t i = 1; i < wanted; ++i) others.emplace_back(work);
   work();
   for (std::thread& t : others) t.join();
@@ -104,17 +112,23 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
 
 std::size_t CompileReport::count(Kind kind) const {
   std::size_t n = 0;
-  for (const ClassReport& c : classes) n += static_cast<std::size_t>(std::count_if(c.nodes.begin(), c.nodes.end(), [&](const NodeReport& r) { return r.kind == kind; }));
+  for (const ClassReport& c : classes)
+    n += static_cast<std::size_t>(std::count_if(
+        c.nodes.begin(), c.nodes.end(), [&](const NodeReport& r) { return r.kind == kind; }));
   return n;
 }
 std::size_t CompileReport::failed() const {
-  return static_cast<std::size_t>(std::count_if(kernels.begin(), kernels.end(), [](const KernelReport& k) { return !k.error.empty(); }));
+  return static_cast<std::size_t>(std::count_if(
+      kernels.begin(), kernels.end(), [](const KernelReport& k) { return !k.error.empty(); }));
 }
 std::size_t CompileReport::spilling() const {
-  return static_cast<std::size_t>(std::count_if(kernels.begin(), kernels.end(), [](const KernelReport& k) { return k.cubin && k.cubin->usage.spills(); }));
+  return static_cast<std::size_t>(
+      std::count_if(kernels.begin(), kernels.end(),
+                    [](const KernelReport& k) { return k.cubin && k.cubin->usage.spills(); }));
 }
 
-CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& options, const Nvrtc& nvrtc) {
+CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& options,
+                             const Nvrtc& nvrtc) {
   CompileReport report;
   report.context = pieces.stitch.context_ptr();
   report.arch = options.arch;

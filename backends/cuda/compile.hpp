@@ -1,5 +1,6 @@
-// From pieces to kernels: every row op and fused op of a piece class becomes a kernel, equal ones once; the rest is listed,
-// each with its reason. With NVRTC the sources become cubins; without, they stay sources, and the report says so.
+// From pieces to kernels: every row op and fused op of a piece class becomes a kernel, equal ones
+// once; the rest is listed, each with its reason. With NVRTC the sources become cubins; without,
+// they stay sources, and the report says so.
 #pragma once
 
 #include <optional>
@@ -14,11 +15,12 @@ namespace pw::cuda {
 
 struct CompileOptions {
   std::string arch = "sm_90";
-  int threads = 2;         ///< that compile at the same time
+  int threads = 2;  ///< that compile at the same time
   bool sources_only = false;
 };
 
-/// One node of a piece class, of its first member. A node whose body holds library calls is taken apart: its parts follow.
+/// One node of a piece class, of its first member. A node whose body holds library calls is taken
+/// apart: its parts follow.
 struct NodeReport {
   enum class Kind {
     kernel,
@@ -36,11 +38,11 @@ struct NodeReport {
 
 struct KernelReport {
   Kernel kernel;
-  std::string text;        ///< the row program's text form
-  std::string folder;      ///< the first class that has it
-  std::size_t uses = 0;    ///< nodes, over all members of all classes
+  std::string text;      ///< the row program's text form
+  std::string folder;    ///< the first class that has it
+  std::size_t uses = 0;  ///< nodes, over all members of all classes
   std::optional<Cubin> cubin;
-  std::string error;       ///< NVRTC's, when it failed
+  std::string error;  ///< NVRTC's, when it failed
 };
 
 struct ClassReport {
@@ -53,8 +55,8 @@ struct ClassReport {
 struct CompileReport {
   ContextPtr context;
   std::string arch;
-  std::string nvrtc;       ///< state
-  bool compiled = false;   ///< cubins were asked for and NVRTC is present
+  std::string nvrtc;      ///< state
+  bool compiled = false;  ///< cubins were asked for and NVRTC is present
   std::vector<KernelReport> kernels;
   std::vector<ClassReport> classes;
   [[nodiscard]] std::size_t count(NodeReport::Kind kind) const;  ///< over classes, a class once
@@ -65,11 +67,13 @@ struct CompileReport {
 [[nodiscard]] std::string_view name(NodeReport::Kind kind);
 
 /// Never fails as a whole: what cannot be compiled is in the report.
-CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& options, const Nvrtc& nvrtc);
+CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& options,
+                             const Nvrtc& nvrtc);
 
-/// Writes CLASS/k_….cu, .txt (the row program) and .cubin, report.json, report.txt, and plan.json if its text is given. Each file is
-/// complete or absent.
-Result<std::monostate> write_compiled(const CompileReport& report, const std::string& folder, const std::string& plan_json = {});
+/// Writes CLASS/k_….cu, .txt (the row program) and .cubin, report.json, report.txt, and plan.json
+/// if its text is given. Each file is complete or absent.
+Result<std::monostate> write_compiled(const CompileReport& report, const std::string& folder,
+                                      const std::string& plan_json = {});
 
 /// For people: kernels with registers and spills, library calls, what is opaque and why.
 [[nodiscard]] std::string print(const CompileReport& report);

@@ -1,5 +1,6 @@
-// From a row program to CUDA C++ without headers: one thread a row, no barriers, no shuffles. Names in it are made here;
-// nothing of a graph's names or strings gets in, but for the op's name in a comment, reduced to letters, digits and _.
+// From a row program to CUDA C++ without headers: one thread a row, no barriers, no shuffles. Names
+// in it are made here; nothing of a graph's names or strings gets in, but for the op's name in a
+// comment, reduced to letters, digits and _.
 #pragma once
 
 #include <string>
@@ -11,12 +12,14 @@
 namespace pw::cuda {
 
 struct Kernel {
-  std::string name;             ///< k_ and a hash of the program: equal programs have equal names
-  std::string op;               ///< for people
-  std::vector<TypeId> arguments;  ///< pointers, in order: operands that exist and are no literals, then results
-  std::size_t results = 0;      ///< how many of them, at the end
-  std::vector<DimId> params;    ///< `long long` each, after the pointers: rows, then other symbol values
-  std::string source;           ///< the kernel alone; needs the prelude before it
+  std::string name;  ///< k_ and a hash of the program: equal programs have equal names
+  std::string op;    ///< for people
+  std::vector<TypeId>
+      arguments;  ///< pointers, in order: operands that exist and are no literals, then results
+  std::size_t results = 0;  ///< how many of them, at the end
+  std::vector<DimId>
+      params;          ///< `long long` each, after the pointers: rows, then other symbol values
+  std::string source;  ///< the kernel alone; needs the prelude before it
 };
 
 [[nodiscard]] Kernel emit(const rows::RowProgram& program);

@@ -1,20 +1,19 @@
 // Exports HostKernels and host_source.
 #include "backends/cuda/host_run.hpp"
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
 
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/file.hpp"
 
@@ -28,22 +27,52 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrologue = R"cpp(#define __global__
 #define __device__
 #define __forceinline__ inline
-struct pw_dim { unsigned x, y, z; };
-struct pw_any { void* p; template <class T> operator T*() const { return (T*)p; } };
-static thread_local pw_dim blockIdx, blockDim, threadIdx;
-static inline unsigned __float_as_uint(float x) { unsigned u; __builtin_memcpy(&u, &x, 4); return u; }
-static inline float __uint_as_float(unsigned u) { float x; __builtin_memcpy(&x, &u, 4); return x; }
-extern "C" {
-double fabs(double); float sqrtf(float); double sqrt(double); float expf(float); double exp(double);
-float logf(float); double log(double); float tanhf(float); double tanh(double); float sinf(float); double sin(double);
-float cosf(float); double cos(double); float powf(float, float); double pow(double, double);
-}
+                                             struct pw_dim {
+                                               unsigned x, y, z;
+                                             };
+                                             struct pw_any {
+                                               void* p;
+                                               template <class T>
+                                               operator T*() const {
+                                                 return (T*)p;
+                                               }
+                                             };
+                                             static thread_local pw_dim blockIdx, blockDim, threadIdx;
+                                             static inline unsigned __float_as_uint(float x) {
+                                               unsigned u;
+                                               __builtin_memcpy(&u, &x, 4);
+                                               return u;
+                                             }
+                                             static inline float __uint_as_float(unsigned u) {
+                                               float x;
+                                               __builtin_memcpy(&x, &u, 4);
+                                               return x;
+                                             }
+                                             extern "C" {
+                                             double fabs(double);
+                                             float sqrtf(float);
+                                             double sqrt(double);
+                                             float expf(float);
+                                             double exp(double);
+                                             float logf(float);
+                                             double log(double);
+                                             float tanhf(float);
+                                             double tanh(double);
+                                             float sinf(float);
+                                             double sin(double);
+                                             float cosf(float);
+                                             double cos(double);
+                                             float powf(float, float);
+                                             double pow(double, double);
+                                             }
 )cpp";
 
 std::string entry(const Kernel& kernel) {
   std::string call;
-  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) call += fmt::format("pw_any{{p[{}]}}, ", i);
-  for (std::size_t i = 0; i < kernel.params.size(); ++i) call += fmt::format("{}d[{}]", i ? ", " : "", i);
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i)
+    call += fmt::format("pw_any{{p[{}]}}, ", i);
+  for (std::size_t i = 0; i < kernel.params.size(); ++i)
+    call += fmt::format("{}d[{}]", i ? ", " : "", i);
   // More threads than rows, as on the device, so that the guard is run too.
   return fmt::format(
       "extern \"C\" void host_{0}(void* const* p, const long long* d) {{\n"
@@ -58,7 +87,9 @@ std::string entry(const Kernel& kernel) {
       kernel.name, call);
 }
 
-bool executable(const fs::path& path) { return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path); }
+bool executable(const fs::path& path) {
+  return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path);
+}
 
 std::string on_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return executable(name) ? name : "";
@@ -102,7 +133,8 @@ int spawn(std::vector<std::string> arguments, const std::string& log) {
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   pid_t child = 0;
   const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
@@ -139,29 +171,45 @@ std::string host_source(std::span<const Kernel> kernels, std::string_view extra)
 
 Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::string_view extra) {
   const std::string compiler = host_compiler();
-  if (compiler.empty()) return fail(error_in("host run", "PW0522", "no C++ compiler was found", "put c++, g++ or clang++ on PATH, or set CXX"));
+  if (compiler.empty())
+    return fail(error_in("host run", "PW0522", "no C++ compiler was found",
+                         "put c++, g++ or clang++ on PATH, or set CXX"));
   const PrivateFolder folder;
-  if (folder.path().empty()) return fail(error_in("host run", "PW0522", "no temporary folder could be made", "set TMPDIR to a folder that can be written"));
-  const std::string source = folder.path() / "kernels.cpp", object = folder.path() / "kernels.so", log = folder.path() / "log";
-  if (auto written = write_file(source, host_source(kernels, extra)); !written) return forward(written);
-  const int status = spawn({compiler, "-x", "c++", "-std=c++17", "-O1", "-w", "-ffp-contract=off", "-shared", "-fPIC", source, "-o", object, "-lm"}, log);
+  if (folder.path().empty())
+    return fail(error_in("host run", "PW0522", "no temporary folder could be made",
+                         "set TMPDIR to a folder that can be written"));
+  const std::string source = folder.path() / "kernels.cpp", object = folder.path() / "kernels.so",
+                    log = folder.path() / "log";
+  if (auto written = write_file(source, host_source(kernels, extra)); !written)
+    return forward(written);
+  const int status = spawn({compiler, "-x", "c++", "-std=c++17", "-O1", "-w", "-ffp-contract=off",
+                            "-shared", "-fPIC", source, "-o", object, "-lm"},
+                           log);
   if (status != 0) {
     auto text = read_file(log);
-    return fail(error_in("host run", "PW0523", fmt::format("{} ended with status {}\n{}", compiler, status, text ? *text : "")));
+    return fail(
+        error_in("host run", "PW0523",
+                 fmt::format("{} ended with status {}\n{}", compiler, status, text ? *text : "")));
   }
   void* handle = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) return fail(error_in("host run", "PW0523", fmt::format("the compiled kernels cannot be loaded: {}", ::dlerror())));
+  if (!handle)
+    return fail(error_in("host run", "PW0523",
+                         fmt::format("the compiled kernels cannot be loaded: {}", ::dlerror())));
   HostKernels result;
   result.library_ = std::shared_ptr<void>(handle, [](void* h) { ::dlclose(h); });
   return result;
 }
 
-void* HostKernels::symbol(const std::string& name) const { return ::dlsym(library_.get(), name.c_str()); }
+void* HostKernels::symbol(const std::string& name) const {
+  return ::dlsym(library_.get(), name.c_str());
+}
 
-Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<void* const> pointers, std::span<const std::int64_t> params) const {
+Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<void* const> pointers,
+                                        std::span<const std::int64_t> params) const {
   using Entry = void (*)(void* const*, const long long*);
   const auto function = reinterpret_cast<Entry>(symbol("host_" + kernel));
-  if (!function) return fail(error_in("host run", "PW0523", fmt::format("kernel {} was not compiled", kernel)));
+  if (!function)
+    return fail(error_in("host run", "PW0523", fmt::format("kernel {} was not compiled", kernel)));
   const std::vector<long long> values(params.begin(), params.end());
   function(pointers.data(), values.data());
   return std::monostate{};

@@ -1,5 +1,6 @@
-// Runs the exact CUDA source of kernels on the host: a prologue defines the names of CUDA, a C++ compiler found on PATH makes
-// a shared object in a private folder, and a loop over blocks and threads calls the kernel. For tests and comparisons.
+// Runs the exact CUDA source of kernels on the host: a prologue defines the names of CUDA, a C++
+// compiler found on PATH makes a shared object in a private folder, and a loop over blocks and
+// threads calls the kernel. For tests and comparisons.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,14 @@ namespace pw::cuda {
 
 class HostKernels {
  public:
-  /// Compiles all kernels, with extra C++ text after them if given, in one go. PW0522 without a compiler, PW0523 when it fails.
+  /// Compiles all kernels, with extra C++ text after them if given, in one go. PW0522 without a
+  /// compiler, PW0523 when it fails.
   static Result<HostKernels> build(std::span<const Kernel> kernels, std::string_view extra = {});
 
-  /// Calls a kernel for all rows. Pointers in the order of `Kernel::arguments`; values of `Kernel::params`, rows first.
-  Result<std::monostate> run(const std::string& kernel, std::span<void* const> pointers, std::span<const std::int64_t> params) const;
+  /// Calls a kernel for all rows. Pointers in the order of `Kernel::arguments`; values of
+  /// `Kernel::params`, rows first.
+  Result<std::monostate> run(const std::string& kernel, std::span<void* const> pointers,
+                             std::span<const std::int64_t> params) const;
   /// A function of the extra text, by its C name; null when absent.
   [[nodiscard]] void* symbol(const std::string& name) const;
 

@@ -1,11 +1,10 @@
 // Exports Nvrtc, the table of functions of libnvrtc, and the reading of its logs.
 #include "backends/cuda/nvrtc.hpp"
 
-#include <dlfcn.h>
-
 #include <charconv>
 #include <cstdlib>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 namespace pw::cuda {
@@ -15,7 +14,8 @@ struct Nvrtc::Library {
   void* handle = nullptr;
   int (*version)(int*, int*) = nullptr;
   const char* (*error_string)(int) = nullptr;
-  int (*create)(void**, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
+  int (*create)(void**, const char*, const char*, int, const char* const*,
+                const char* const*) = nullptr;
   int (*destroy)(void**) = nullptr;
   int (*compile)(void*, int, const char* const*) = nullptr;
   int (*log_size)(void*, std::size_t*) = nullptr;
@@ -36,7 +36,8 @@ namespace {
 std::vector<std::string> candidates() {
   std::vector<std::string> folders{""};
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* root = std::getenv(variable); root && *root) folders.push_back(std::string(root) + "/lib64/");
+    if (const char* root = std::getenv(variable); root && *root)
+      folders.push_back(std::string(root) + "/lib64/");
   }
   folders.emplace_back("/usr/local/cuda/lib64/");
   std::vector<std::string> paths;
@@ -53,10 +54,15 @@ bool find(void* handle, const char* name, F& function) {
 }
 
 bool fill(Nvrtc::Library& l) {
-  return find(l.handle, "nvrtcVersion", l.version) && find(l.handle, "nvrtcGetErrorString", l.error_string) && find(l.handle, "nvrtcCreateProgram", l.create) &&
-         find(l.handle, "nvrtcDestroyProgram", l.destroy) && find(l.handle, "nvrtcCompileProgram", l.compile) &&
-         find(l.handle, "nvrtcGetProgramLogSize", l.log_size) && find(l.handle, "nvrtcGetProgramLog", l.log) &&
-         find(l.handle, "nvrtcGetCUBINSize", l.cubin_size) && find(l.handle, "nvrtcGetCUBIN", l.cubin);
+  return find(l.handle, "nvrtcVersion", l.version) &&
+         find(l.handle, "nvrtcGetErrorString", l.error_string) &&
+         find(l.handle, "nvrtcCreateProgram", l.create) &&
+         find(l.handle, "nvrtcDestroyProgram", l.destroy) &&
+         find(l.handle, "nvrtcCompileProgram", l.compile) &&
+         find(l.handle, "nvrtcGetProgramLogSize", l.log_size) &&
+         find(l.handle, "nvrtcGetProgramLog", l.log) &&
+         find(l.handle, "nvrtcGetCUBINSize", l.cubin_size) &&
+         find(l.handle, "nvrtcGetCUBIN", l.cubin);
 }
 
 /// The number directly before `word`, at or after `from`; -1 when there is none.
@@ -99,7 +105,8 @@ Usage parse_usage(std::string_view log) {
 }
 
 std::vector<std::string> nvrtc_options(const std::string& arch) {
-  return {"-arch=" + arch, "--std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v"};
+  return {"-arch=" + arch,  "--std=c++17",     "-fmad=false",       "-ftz=false",
+          "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v"};
 }
 
 Nvrtc Nvrtc::open() {
@@ -118,30 +125,45 @@ Nvrtc Nvrtc::open() {
     nvrtc.library_ = std::move(library);
     return nvrtc;
   }
-  if (nvrtc.state_.empty()) nvrtc.state_ = "absent: neither libnvrtc.so.13 nor libnvrtc.so.12 was found (CUDA_HOME says where CUDA is)";
+  if (nvrtc.state_.empty())
+    nvrtc.state_ =
+        "absent: neither libnvrtc.so.13 nor libnvrtc.so.12 was found (CUDA_HOME says where CUDA "
+        "is)";
   return nvrtc;
 }
 
-Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name, const std::string& arch) const {
+Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,
+                             const std::string& arch) const {
   if (!present()) return fail(error_in("kernel " + name, "PW0520", "NVRTC is " + state_));
   const Library& l = *library_;
   Program program{l};
   const auto check = [&](int code, std::string_view what) -> Result<std::monostate> {
     if (code == 0) return std::monostate{};
-    return fail(error_in("kernel " + name, "PW0521", fmt::format("NVRTC could not {}: {}\n{}", what, l.error_string(code), program.handle ? log_of(program) : "")));
+    return fail(error_in("kernel " + name, "PW0521",
+                         fmt::format("NVRTC could not {}: {}\n{}", what, l.error_string(code),
+                                     program.handle ? log_of(program) : "")));
   };
-  if (auto ok = check(l.create(&program.handle, source.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr), "read the source"); !ok) return forward(ok);
+  if (auto ok = check(
+          l.create(&program.handle, source.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr),
+          "read the source");
+      !ok)
+    return forward(ok);
   const std::vector<std::string> options = nvrtc_options(arch);
   std::vector<const char*> pointers;
   for (const std::string& o : options) pointers.push_back(o.c_str());
-  if (auto ok = check(l.compile(program.handle, static_cast<int>(pointers.size()), pointers.data()), "compile it"); !ok) return forward(ok);
+  if (auto ok = check(l.compile(program.handle, static_cast<int>(pointers.size()), pointers.data()),
+                      "compile it");
+      !ok)
+    return forward(ok);
   Cubin cubin;
   cubin.log = log_of(program);
   cubin.usage = parse_usage(cubin.log);
   std::size_t size = 0;
-  if (auto ok = check(l.cubin_size(program.handle, &size), "size the cubin"); !ok) return forward(ok);
+  if (auto ok = check(l.cubin_size(program.handle, &size), "size the cubin"); !ok)
+    return forward(ok);
   cubin.bytes.resize(size);
-  if (auto ok = check(l.cubin(program.handle, cubin.bytes.data()), "give the cubin"); !ok) return forward(ok);
+  if (auto ok = check(l.cubin(program.handle, cubin.bytes.data()), "give the cubin"); !ok)
+    return forward(ok);
   return cubin;
 }
 

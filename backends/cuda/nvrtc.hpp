@@ -1,5 +1,5 @@
-// NVRTC, NVIDIA's run-time compiler, loaded when first asked for: no headers, no link-time dependency. The same binary runs
-// with and without it.
+// NVRTC, NVIDIA's run-time compiler, loaded when first asked for: no headers, no link-time
+// dependency. The same binary runs with and without it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace pw::cuda {
 
 /// What ptxas says of one kernel.
 struct Usage {
-  int registers = -1;  ///< -1: not reported
+  int registers = -1;                                         ///< -1: not reported
   std::int64_t stack = 0, spill_stores = 0, spill_loads = 0;  ///< bytes
   [[nodiscard]] bool spills() const { return spill_stores != 0 || spill_loads != 0; }
 };
@@ -30,8 +30,8 @@ struct Cubin {
 
 class Nvrtc {
  public:
-  /// Looks for libnvrtc.so.13, then .12, by the loader's path, then under CUDA_HOME, CUDA_PATH and /usr/local/cuda.
-  /// Never fails: ask `present`.
+  /// Looks for libnvrtc.so.13, then .12, by the loader's path, then under CUDA_HOME, CUDA_PATH and
+  /// /usr/local/cuda. Never fails: ask `present`.
   static Nvrtc open();
 
   [[nodiscard]] bool present() const { return library_ != nullptr; }
@@ -39,7 +39,8 @@ class Nvrtc {
   [[nodiscard]] const std::string& state() const { return state_; }
   [[nodiscard]] const std::string& version() const { return version_; }
   /// Source → cubin. Errors carry NVRTC's log. May be called from several threads.
-  [[nodiscard]] Result<Cubin> compile(const std::string& source, const std::string& name, const std::string& arch = "sm_90") const;
+  [[nodiscard]] Result<Cubin> compile(const std::string& source, const std::string& name,
+                                      const std::string& arch = "sm_90") const;
 
   struct Library;
 
@@ -48,7 +49,8 @@ class Nvrtc {
   std::string state_, version_;
 };
 
-/// The options every kernel is compiled with: IEEE division and square root, no contraction, no flushing.
+/// The options every kernel is compiled with: IEEE division and square root, no contraction, no
+/// flushing.
 [[nodiscard]] std::vector<std::string> nvrtc_options(const std::string& arch);
 
 }  // namespace pw::cuda

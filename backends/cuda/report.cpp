@@ -13,7 +13,8 @@ namespace {
 std::string signature(const CompileReport& report, const Kernel& kernel) {
   std::vector<std::string> in, out;
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-    (i + kernel.results < kernel.arguments.size() ? in : out).push_back(report.context->types.print(kernel.arguments[i]));
+    (i + kernel.results < kernel.arguments.size() ? in : out)
+        .push_back(report.context->types.print(kernel.arguments[i]));
   }
   return fmt::format("({}) -> ({})", fmt::join(in, ", "), fmt::join(out, ", "));
 }
@@ -22,7 +23,8 @@ std::string cost(const CompileReport& report, const KernelReport& k) {
   if (!k.error.empty()) return "NVRTC refused it: " + k.error;
   if (!report.compiled || !k.cubin) return "source only";
   const Usage& u = k.cubin->usage;
-  return fmt::format("{} registers, {} bytes stack, {} bytes spilled, cubin of {} bytes", u.registers, u.stack, u.spill_stores + u.spill_loads, k.cubin->bytes.size());
+  return fmt::format("{} registers, {} bytes stack, {} bytes spilled, cubin of {} bytes",
+                     u.registers, u.stack, u.spill_stores + u.spill_loads, k.cubin->bytes.size());
 }
 
 }  // namespace
@@ -40,15 +42,21 @@ std::string_view name(NodeReport::Kind kind) {
 }
 
 std::string print(const CompileReport& report) {
-  std::string out = fmt::format("{} kernels for {}, {} classes. NVRTC: {}.\n", report.kernels.size(), report.arch, report.classes.size(), report.nvrtc);
+  std::string out =
+      fmt::format("{} kernels for {}, {} classes. NVRTC: {}.\n", report.kernels.size(), report.arch,
+                  report.classes.size(), report.nvrtc);
   if (!report.compiled) out += "No cubins were made: sources only.\n";
-  if (report.compiled) out += fmt::format("{} refused, {} with spills.\n", report.failed(), report.spilling());
+  if (report.compiled)
+    out += fmt::format("{} refused, {} with spills.\n", report.failed(), report.spilling());
   if (!report.kernels.empty()) out += "\nkernels\n";
   for (const KernelReport& k : report.kernels) {
-    out += fmt::format("  {} {}{}\n    {}, used {} time{}; {}\n", k.kernel.name, k.kernel.op, signature(report, k.kernel), k.folder, k.uses, k.uses == 1 ? "" : "s", cost(report, k));
+    out += fmt::format("  {} {}{}\n    {}, used {} time{}; {}\n", k.kernel.name, k.kernel.op,
+                       signature(report, k.kernel), k.folder, k.uses, k.uses == 1 ? "" : "s",
+                       cost(report, k));
   }
   for (const ClassReport& c : report.classes) {
-    out += fmt::format("\n{} ({} piece{}{})\n", c.name, c.members, c.members == 1 ? "" : "s", c.splitting ? ", splitting: runs eagerly" : "");
+    out += fmt::format("\n{} ({} piece{}{})\n", c.name, c.members, c.members == 1 ? "" : "s",
+                       c.splitting ? ", splitting: runs eagerly" : "");
     for (const NodeReport& n : c.nodes) {
       out += fmt::format("  {} = {}: {}", n.node, n.op, name(n.kind));
       if (n.kernel) out += " " + report.kernels[*n.kernel].kernel.name;
@@ -58,11 +66,13 @@ std::string print(const CompileReport& report) {
   return out;
 }
 
-Result<std::monostate> write_compiled(const CompileReport& report, const std::string& folder, const std::string& plan_json) {
+Result<std::monostate> write_compiled(const CompileReport& report, const std::string& folder,
+                                      const std::string& plan_json) {
   const auto make = [](const std::string& path) -> Result<std::monostate> {
     std::error_code error;
     std::filesystem::create_directories(path, error);
-    if (error) return fail(error_in(path, "PW0524", "the folder cannot be made: " + error.message()));
+    if (error)
+      return fail(error_in(path, "PW0524", "the folder cannot be made: " + error.message()));
     return std::monostate{};
   };
   std::vector<std::pair<std::string, std::string>> files;

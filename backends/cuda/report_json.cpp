@@ -12,7 +12,13 @@ Json kernel_json(const CompileReport& report, const KernelReport& k) {
   Json types = Json::array(), params = Json::array();
   for (TypeId t : k.kernel.arguments) types.push_back(report.context->types.print(t));
   for (DimId d : k.kernel.params) params.push_back(report.context->dims.print(d));
-  Json out{{"name", k.kernel.name}, {"op", k.kernel.op}, {"source", k.folder + "/" + k.kernel.name + ".cu"}, {"arguments", types}, {"results", k.kernel.results}, {"params", params}, {"uses", k.uses}};
+  Json out{{"name", k.kernel.name},
+           {"op", k.kernel.op},
+           {"source", k.folder + "/" + k.kernel.name + ".cu"},
+           {"arguments", types},
+           {"results", k.kernel.results},
+           {"params", params},
+           {"uses", k.uses}};
   if (!k.error.empty()) out["error"] = k.error;
   if (!k.cubin) return out;
   const Usage& u = k.cubin->usage;
@@ -40,9 +46,11 @@ std::string to_json(const CompileReport& report) {
   for (const ClassReport& c : report.classes) {
     Json nodes = Json::array();
     for (const NodeReport& n : c.nodes) nodes.push_back(node_json(report, n));
-    classes.push_back({{"name", c.name}, {"members", c.members}, {"splitting", c.splitting}, {"nodes", nodes}});
+    classes.push_back(
+        {{"name", c.name}, {"members", c.members}, {"splitting", c.splitting}, {"nodes", nodes}});
   }
-  const Json out{{"format", "piecewise.compile/1"}, {"arch", report.arch}, {"nvrtc", report.nvrtc}, {"compiled", report.compiled}, {"kernels", kernels}, {"classes", classes}};
+  const Json out{{"format", "piecewise.compile/1"}, {"arch", report.arch}, {"nvrtc", report.nvrtc},
+                 {"compiled", report.compiled},     {"kernels", kernels},  {"classes", classes}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -10,10 +10,11 @@
 namespace pw::rows {
 namespace {
 
-constexpr std::array kNames{"add",  "sub",         "mul",        "div",         "pow",    "maximum", "minimum", "eq",    "ne",  "lt",
-                            "le",   "gt",          "ge",         "bitwise_and", "bitwise_or", "bitwise_not", "select",  "neg",   "abs", "sqrt",
-                            "rsqrt", "exp",        "log",        "tanh",        "sin",    "cos",     "cast",    "sum",   "mean", "amax",
-                            "amin"};
+constexpr std::array kNames{
+    "add",    "sub", "mul",  "div",  "pow",   "maximum",     "minimum",    "eq",
+    "ne",     "lt",  "le",   "gt",   "ge",    "bitwise_and", "bitwise_or", "bitwise_not",
+    "select", "neg", "abs",  "sqrt", "rsqrt", "exp",         "log",        "tanh",
+    "sin",    "cos", "cast", "sum",  "mean",  "amax",        "amin"};
 
 std::optional<Operation> operation_named(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -22,12 +23,17 @@ std::optional<Operation> operation_named(std::string_view name) {
   return std::nullopt;
 }
 
-bool real_valued(Operation operation) { return operation >= Operation::sqrt && operation <= Operation::cos; }
+bool real_valued(Operation operation) {
+  return operation >= Operation::sqrt && operation <= Operation::cos;
+}
 bool reduces(Operation operation) { return operation >= Operation::sum; }
 
-Unit unit_of(DType dtype) { return !is_float(dtype) ? Unit::i64 : dtype == DType::f64 ? Unit::f64 : Unit::f32; }
+Unit unit_of(DType dtype) {
+  return !is_float(dtype) ? Unit::i64 : dtype == DType::f64 ? Unit::f64 : Unit::f32;
+}
 
-/// Casts round once, from what holds the operand exactly: f32 for the narrow floating types, f64 for the rest.
+/// Casts round once, from what holds the operand exactly: f32 for the narrow floating types, f64
+/// for the rest.
 Unit cast_unit(DType from, DType to) {
   if (!is_float(from) && !is_float(to)) return Unit::i64;
   return unit_of(from) == Unit::f32 ? Unit::f32 : Unit::f64;
@@ -36,22 +42,28 @@ Unit cast_unit(DType from, DType to) {
 }  // namespace
 
 std::string_view name(Operation operation) { return kNames[static_cast<std::size_t>(operation)]; }
-std::string_view name(Unit unit) { return unit == Unit::f32 ? "f32" : unit == Unit::f64 ? "f64" : "i64"; }
+std::string_view name(Unit unit) {
+  return unit == Unit::f32 ? "f32" : unit == Unit::f64 ? "f64" : "i64";
+}
 
 SlotId Lowering::element(ValueId value, Position at) {
-  if (graph_.type(value) == Types::unknown()) refuse("the type of a value in its meaning is not known");
+  if (graph_.type(value) == Types::unknown())
+    refuse("the type of a value in its meaning is not known");
   const Shape& s = shape(value);
   for (std::size_t i = 0; i < s.size(); ++i) {
     if (is_one(s[i])) at[i] = program_.indices.constant(0);
   }
   const std::pair<ValueId, Position> key{value, at};
   for (std::size_t i = scopes_.size(); i-- > 0;) {
-    if (const auto found = scopes_[i]->known.find(key); found != scopes_[i]->known.end()) return found->second;
+    if (const auto found = scopes_[i]->known.find(key); found != scopes_[i]->known.end())
+      return found->second;
   }
   SlotId slot;
   if (graph_.is_input(value)) {
     const auto& inputs = graph_.inputs();
-    slot = load(static_cast<std::size_t>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin()), at);
+    slot = load(
+        static_cast<std::size_t>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin()),
+        at);
   } else {
     slot = computed(graph_.producer(value), graph_.result_index(value), at);
   }
@@ -61,7 +73,8 @@ SlotId Lowering::element(ValueId value, Position at) {
 
 SlotId Lowering::computed(NodeId node, std::size_t result, const Position& at) {
   const Op& op = graph_.op_of(node);
-  if (const auto operation = operation_named(op.name)) return reduces(*operation) ? reduction(node, *operation, at) : pointwise(node, *operation, at);
+  if (const auto operation = operation_named(op.name))
+    return reduces(*operation) ? reduction(node, *operation, at) : pointwise(node, *operation, at);
   if (op.name == "constant" || op.name == "full" || op.name == "empty") return number(node);
   return moved(node, result, at);
 }
@@ -81,7 +94,8 @@ SlotId Lowering::number(NodeId node) {
   double value = 0;
   if (const Attribute* attribute = graph_.attribute(node, "value")) {
     if (const auto* real = std::get_if<double>(attribute)) value = *real;
-    if (const auto* integer = std::get_if<std::int64_t>(attribute)) value = static_cast<double>(*integer);
+    if (const auto* integer = std::get_if<std::int64_t>(attribute))
+      value = static_cast<double>(*integer);
   }
   Statement statement;
   statement.kind = Statement::Kind::constant;
@@ -106,7 +120,8 @@ SlotId Lowering::pointwise(NodeId node, Operation operation, const Position& at)
     vars = union_of(vars, slot_vars_[statement.operands.back()]);
   }
   const std::size_t first = operation == Operation::select ? 1 : 0;
-  if (statement.operands.size() <= first) refuse(fmt::format("primitive {} lacks operands", name(operation)));
+  if (statement.operands.size() <= first)
+    refuse(fmt::format("primitive {} lacks operands", name(operation)));
   // The common type of the operands, so that a comparison of integers is exact.
   DType common = dtype(graph_.operand(node, first));
   bool weak = shape(graph_.operand(node, first)).empty();
@@ -122,18 +137,27 @@ SlotId Lowering::pointwise(NodeId node, Operation operation, const Position& at)
   return emit(std::move(statement), to, vars);
 }
 
-/// A reduction pays when a row computes it a few times: not once for every element, nor the same one in every row.
+/// A reduction pays when it is computed once for each place that differs: not again in every pass
+/// of a loop (or in every row) that it does not depend on, nor for each column of a group.
 void Lowering::check_reduction(NodeId node, const Position& at) const {
   const std::string& op = graph_.op_of(node).name;
   const std::vector<VarId> vars = vars_of(at);
-  if (!program_.domain.empty() && !std::binary_search(vars.begin(), vars.end(), program_.row)) {
-    refuse(fmt::format("{} does not run along the rows: every row would compute it over again", op));
+  const auto varies = [&](VarId v) { return std::binary_search(vars.begin(), vars.end(), v); };
+  if (!program_.domain.empty() && !varies(program_.row)) {
+    refuse(
+        fmt::format("{} does not run along the rows: every row would compute it over again", op));
+  }
+  for (std::size_t i = scope_of(vars); i-- > 1;) {
+    if (std::none_of(scopes_[i]->vars.begin(), scopes_[i]->vars.end(), varies))
+      refuse(fmt::format("{} would be computed over again in a loop", op));
   }
   for (IndexId i : at) {
     const std::vector<VarId>& inside = program_.indices.vars(i);
-    const bool inner = !innermost_.empty() && std::binary_search(inside.begin(), inside.end(), innermost_.front());
+    const bool inner =
+        !innermost_.empty() && std::binary_search(inside.begin(), inside.end(), innermost_.front());
     if (inner && program_.indices[i].kind != Index::Kind::variable) {
-      refuse(fmt::format("{} over groups of columns would be computed over again for each column", op));
+      refuse(fmt::format("{} over groups of columns would be computed over again for each column",
+                         op));
     }
   }
 }
@@ -149,10 +173,15 @@ SlotId Lowering::reduction(NodeId node, Operation operation, const Position& at)
   statement.unit = unit_of(dtype(x));
   statement.var = program_.indices.variable(extent(shape(x)[reduced]));
   Position inner = at;
-  if (inner.size() == shape(x).size()) inner[reduced] = program_.indices.use(statement.var);
-  else inner.insert(inner.begin() + static_cast<std::ptrdiff_t>(reduced), program_.indices.use(statement.var));
-  if (inner.size() != shape(x).size()) refuse(fmt::format("the result of {} does not fit its operand", name(operation)));
-  statement.first = inside(scope_of(vars), {statement.var}, [&] { statement.operands = {element(x, inner)}; });
+  if (inner.size() == shape(x).size())
+    inner[reduced] = program_.indices.use(statement.var);
+  else
+    inner.insert(inner.begin() + static_cast<std::ptrdiff_t>(reduced),
+                 program_.indices.use(statement.var));
+  if (inner.size() != shape(x).size())
+    refuse(fmt::format("the result of {} does not fit its operand", name(operation)));
+  statement.first =
+      inside(scope_of(vars), {statement.var}, [&] { statement.operands = {element(x, inner)}; });
   return emit(std::move(statement), dtype(graph_.result(node)), vars);
 }
 

@@ -21,7 +21,8 @@ Interval product(Interval a, Interval b) {
   if (a.low < 0 || b.low < 0) return {};
   std::int64_t low = 0, high = 0;
   if (__builtin_mul_overflow(a.low, b.low, &low)) low = 0;
-  if (a.high == kMax || b.high == kMax || __builtin_mul_overflow(a.high, b.high, &high)) high = kMax;
+  if (a.high == kMax || b.high == kMax || __builtin_mul_overflow(a.high, b.high, &high))
+    high = kMax;
   return {low, high};
 }
 
@@ -39,6 +40,9 @@ IndexId Indices::make(Index node, Interval interval, std::vector<VarId> vars) {
   const IndexId id = nodes_.push_back(node);
   intervals_.push_back(interval);
   vars_.push_back(std::move(vars));
+  const auto part = [&](IndexId i) { return i.valid() ? sizes_[i] : 0; };
+  sizes_.push_back(
+      std::min<std::uint64_t>(1 + part(node.a) + part(node.b), std::uint64_t{1} << 32));
   ids_.emplace(key, id);
   return id;
 }
@@ -47,8 +51,12 @@ IndexId Indices::make(Kind kind, IndexId a, IndexId b, Interval interval) {
   return make({kind, 0, a, b}, interval, union_of(vars_[a], vars_[b]));
 }
 
-IndexId Indices::constant(std::int64_t value) { return make({Kind::constant, value, {}, {}}, {value, value}, {}); }
-IndexId Indices::param(ParamId param, std::int64_t low) { return make({Kind::param, param.index, {}, {}}, {std::max<std::int64_t>(low, 0), kMax}, {}); }
+IndexId Indices::constant(std::int64_t value) {
+  return make({Kind::constant, value, {}, {}}, {value, value}, {});
+}
+IndexId Indices::param(ParamId param, std::int64_t low) {
+  return make({Kind::param, param.index, {}, {}}, {std::max<std::int64_t>(low, 0), kMax}, {});
+}
 VarId Indices::variable(IndexId extent) { return extents_.push_back(extent); }
 
 IndexId Indices::use(VarId var) {
@@ -57,7 +65,9 @@ IndexId Indices::use(VarId var) {
   return make({Kind::variable, var.index, {}, {}}, {0, high}, {var});
 }
 
-IndexId Indices::slot(SlotId slot, const std::vector<VarId>& vars) { return make({Kind::slot, slot.index, {}, {}}, {}, vars); }
+IndexId Indices::slot(SlotId slot, const std::vector<VarId>& vars) {
+  return make({Kind::slot, slot.index, {}, {}}, {}, vars);
+}
 
 bool Indices::is_constant(IndexId id, std::int64_t value) const {
   return nodes_[id].kind == Kind::constant && nodes_[id].constant == value;
@@ -65,7 +75,8 @@ bool Indices::is_constant(IndexId id, std::int64_t value) const {
 
 bool Indices::within(IndexId a, IndexId b) const {
   const Index &x = nodes_[a], &y = nodes_[b];
-  if (x.kind == Kind::variable && extents_[VarId(static_cast<std::size_t>(x.constant))] == b) return true;
+  if (x.kind == Kind::variable && extents_[VarId(static_cast<std::size_t>(x.constant))] == b)
+    return true;
   if ((x.kind == Kind::mod || x.kind == Kind::clamp) && x.b == b) return true;
   if (y.kind != Kind::constant) return is_constant(a, 0) && intervals_[b].low > 0;
   return intervals_[a].low >= 0 && intervals_[a].high < y.constant;
@@ -76,7 +87,8 @@ IndexId Indices::add(IndexId a, IndexId b) {
   if (x.kind == Kind::constant && y.kind != Kind::constant) return add(b, a);
   if (is_constant(b, 0)) return a;
   std::int64_t sum = 0;
-  if (x.kind == Kind::constant && !__builtin_add_overflow(x.constant, y.constant, &sum)) return constant(sum);
+  if (x.kind == Kind::constant && !__builtin_add_overflow(x.constant, y.constant, &sum))
+    return constant(sum);
   if (y.kind == Kind::constant && x.kind == Kind::add && nodes_[x.b].kind == Kind::constant &&
       !__builtin_add_overflow(nodes_[x.b].constant, y.constant, &sum)) {
     return add(x.a, constant(sum));
@@ -96,7 +108,8 @@ IndexId Indices::sub(IndexId a, IndexId b) {
   if (a == b) return constant(0);
   const Interval p = intervals_[a], q = intervals_[b];
   const std::int64_t high = q.low == kMin ? kMax : plus(p.high, -q.low, kMax);
-  return make(Kind::sub, a, b, {q.high == kMax || p.low == kMin ? kMin : plus(p.low, -q.high, kMin), high});
+  return make(Kind::sub, a, b,
+              {q.high == kMax || p.low == kMin ? kMin : plus(p.low, -q.high, kMin), high});
 }
 
 IndexId Indices::mul(IndexId a, IndexId b) {
@@ -105,7 +118,8 @@ IndexId Indices::mul(IndexId a, IndexId b) {
   if (is_constant(b, 1)) return a;
   if (is_constant(b, 0)) return b;
   std::int64_t all = 0;
-  if (x.kind == Kind::constant && !__builtin_mul_overflow(x.constant, y.constant, &all)) return constant(all);
+  if (x.kind == Kind::constant && !__builtin_mul_overflow(x.constant, y.constant, &all))
+    return constant(all);
   return make(Kind::mul, a, b, product(intervals_[a], intervals_[b]));
 }
 
@@ -113,11 +127,13 @@ IndexId Indices::div(IndexId a, IndexId b) {
   const Index x = nodes_[a];
   if (is_constant(b, 1)) return a;
   if (within(a, b)) return constant(0);
-  if (nodes_[b].kind == Kind::constant && x.kind == Kind::constant && nodes_[b].constant > 0 && x.constant >= 0) {
+  if (nodes_[b].kind == Kind::constant && x.kind == Kind::constant && nodes_[b].constant > 0 &&
+      x.constant >= 0) {
     return constant(x.constant / nodes_[b].constant);
   }
   if (x.kind == Kind::mul && x.b == b && intervals_[b].low > 0) return x.a;
-  if (x.kind == Kind::add && nodes_[x.a].kind == Kind::mul && nodes_[x.a].b == b && within(x.b, b)) return nodes_[x.a].a;
+  if (x.kind == Kind::add && nodes_[x.a].kind == Kind::mul && nodes_[x.a].b == b && within(x.b, b))
+    return nodes_[x.a].a;
   const Interval p = intervals_[a], q = intervals_[b];
   Interval result{p.low >= 0 ? 0 : kMin, p.high};
   if (p.low >= 0 && p.high != kMax && q.low > 0) result.high = p.high / q.low;
@@ -128,11 +144,13 @@ IndexId Indices::mod(IndexId a, IndexId b) {
   const Index x = nodes_[a];
   if (is_constant(b, 1)) return constant(0);
   if (within(a, b)) return a;
-  if (nodes_[b].kind == Kind::constant && x.kind == Kind::constant && nodes_[b].constant > 0 && x.constant >= 0) {
+  if (nodes_[b].kind == Kind::constant && x.kind == Kind::constant && nodes_[b].constant > 0 &&
+      x.constant >= 0) {
     return constant(x.constant % nodes_[b].constant);
   }
   if (x.kind == Kind::mul && x.b == b) return constant(0);
-  if (x.kind == Kind::add && nodes_[x.a].kind == Kind::mul && nodes_[x.a].b == b && within(x.b, b)) return x.b;
+  if (x.kind == Kind::add && nodes_[x.a].kind == Kind::mul && nodes_[x.a].b == b && within(x.b, b))
+    return x.b;
   const Interval q = intervals_[b];
   return make(Kind::mod, a, b, {0, q.high == kMax ? kMax : std::max<std::int64_t>(q.high - 1, 0)});
 }
@@ -140,7 +158,8 @@ IndexId Indices::mod(IndexId a, IndexId b) {
 IndexId Indices::clamp(IndexId a, IndexId extent) {
   if (within(a, extent)) return a;
   const Interval q = intervals_[extent];
-  return make(Kind::clamp, a, extent, {0, q.high == kMax ? kMax : std::max<std::int64_t>(q.high - 1, 0)});
+  return make(Kind::clamp, a, extent,
+              {0, q.high == kMax ? kMax : std::max<std::int64_t>(q.high - 1, 0)});
 }
 
 void Indices::print(IndexId id, bool factor, std::string& out) const {
@@ -154,8 +173,12 @@ void Indices::print(IndexId id, bool factor, std::string& out) const {
   };
   switch (node.kind) {
     case Kind::constant: out += std::to_string(node.constant); return;
-    case Kind::variable: out += node.constant == 0 ? "row" : "i" + std::to_string(node.constant); return;
-    case Kind::param: out += node.constant == 0 ? "rows" : "d" + std::to_string(node.constant); return;
+    case Kind::variable:
+      out += node.constant == 0 ? "row" : "i" + std::to_string(node.constant);
+      return;
+    case Kind::param:
+      out += node.constant == 0 ? "rows" : "d" + std::to_string(node.constant);
+      return;
     case Kind::slot: out += "v" + std::to_string(node.constant); return;
     case Kind::add: return infix(" + ", factor, false);
     case Kind::sub:  // the right side in parentheses where it is a sum

@@ -1,5 +1,6 @@
-// Integer expressions over row and column variables, with which elements are addressed: hash-consed and simplified as they
-// are made. Every expression that is evaluated is non-negative, so that floor and truncated division agree.
+// Integer expressions over row and column variables, with which elements are addressed: hash-consed
+// and simplified as they are made. Every expression that is evaluated is non-negative, so that
+// floor and truncated division agree.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,18 @@ using ParamId = Id<struct ParamTag>;
 
 struct Index {
   /// `slot` is an integer read from memory; `clamp` is `a` brought into [0, b).
-  enum class Kind : std::uint8_t { constant, variable, param, slot, add, sub, mul, div, mod, clamp };
+  enum class Kind : std::uint8_t {
+    constant,
+    variable,
+    param,
+    slot,
+    add,
+    sub,
+    mul,
+    div,
+    mod,
+    clamp
+  };
   Kind kind = Kind::constant;
   std::int64_t constant = 0;  ///< or the id of the variable, parameter or slot
   IndexId a, b;
@@ -28,7 +40,8 @@ struct Index {
 
 /// Inclusive.
 struct Interval {
-  std::int64_t low = std::numeric_limits<std::int64_t>::min(), high = std::numeric_limits<std::int64_t>::max();
+  std::int64_t low = std::numeric_limits<std::int64_t>::min(),
+               high = std::numeric_limits<std::int64_t>::max();
 };
 
 class Indices {
@@ -56,6 +69,8 @@ class Indices {
   [[nodiscard]] IndexId extent(VarId var) const { return extents_[var]; }
   /// Whether 0 <= a < b is known.
   [[nodiscard]] bool within(IndexId a, IndexId b) const;
+  /// How many nodes the printed form has: shared parts count each time.
+  [[nodiscard]] std::uint64_t size(IndexId id) const { return sizes_[id]; }
   /// "c0 + 4096 * row"; variables and parameters as given.
   [[nodiscard]] std::string print(IndexId id) const;
 
@@ -68,6 +83,7 @@ class Indices {
   IdVec<IndexId, Index> nodes_;
   IdVec<IndexId, Interval> intervals_;
   IdVec<IndexId, std::vector<VarId>> vars_;
+  IdVec<IndexId, std::uint64_t> sizes_;  ///< capped, so that sums do not overflow
   IdVec<VarId, IndexId> extents_;
   std::map<Key, IndexId> ids_;
 };

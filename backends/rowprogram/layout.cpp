@@ -1,4 +1,5 @@
-// Exports the part of Lowering that only moves elements: the index of a result's element is turned into the operand's.
+// Exports the part of Lowering that only moves elements: the index of a result's element is turned
+// into the operand's.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,10 +11,12 @@ namespace pw::rows {
 SlotId Lowering::moved(NodeId node, std::size_t result, const Position& at) {
   const std::string& op = graph_.op_of(node).name;
   const auto operand = [&]() -> ValueId {
-    if (graph_.operand_count(node) == 0 || !graph_.operand(node, 0).valid()) refuse(fmt::format("op {} has no operand", op));
+    if (graph_.operand_count(node) == 0 || !graph_.operand(node, 0).valid())
+      refuse(fmt::format("op {} has no operand", op));
     return graph_.operand(node, 0);
   };
-  if (op == "reshape") return element(operand(), reshaped(shape(operand()), shape(graph_.result(node)), at));
+  if (op == "reshape")
+    return element(operand(), reshaped(shape(operand()), shape(graph_.result(node)), at));
   if (op == "expand") return broadcast(operand(), at);
   if (op == "cat") return concatenated(node, axis(node, "dim", at.size()), 0, at);
   if (op == "embedding") return gathered(node, at);
@@ -39,24 +42,30 @@ SlotId Lowering::moved(NodeId node, std::size_t result, const Position& at) {
   if (op == "split") {
     const std::size_t a = axis(node, "dim", at.size());
     DimId offset = context_.dims.constant(0);
-    for (std::size_t i = 0; i < result; ++i) offset = context_.dims.add(offset, shape(graph_.result(node, i))[a]);
+    for (std::size_t i = 0; i < result; ++i)
+      offset = context_.dims.add(offset, shape(graph_.result(node, i))[a]);
     inner[a] = program_.indices.add(inner[a], extent(offset));
     return element(operand(), inner);
   }
   throw Opaque{fmt::format("op {} has no body and is not a row primitive", op), true};
 }
 
-/// The operands from `operand` on, which hold the element at `at`: a branch each, as far as the place is not known.
+/// The operands from `operand` on, which hold the element at `at`: a branch each, as far as the
+/// place is not known.
 SlotId Lowering::concatenated(NodeId node, std::size_t axis, std::size_t operand, Position at) {
-  while (operand + 1 < graph_.operand_count(node) && context_.dims.value(shape(graph_.operand(node, operand))[axis]) == 0) ++operand;
+  while (operand + 1 < graph_.operand_count(node) &&
+         context_.dims.value(shape(graph_.operand(node, operand))[axis]) == 0)
+    ++operand;
   const ValueId x = graph_.operand(node, operand);
   const DimId size = shape(x)[axis];
   bool last = true;
-  for (std::size_t i = operand + 1; i < graph_.operand_count(node); ++i) last = last && context_.dims.value(shape(graph_.operand(node, i))[axis]) == 0;
+  for (std::size_t i = operand + 1; i < graph_.operand_count(node); ++i)
+    last = last && context_.dims.value(shape(graph_.operand(node, i))[axis]) == 0;
   if (last || program_.indices.within(at[axis], extent(size))) return element(x, at);
   Position rest = at;
   rest[axis] = program_.indices.sub(at[axis], extent(size));
-  if (program_.indices.interval(rest[axis]).low >= 0) return concatenated(node, axis, operand + 1, rest);
+  if (program_.indices.interval(rest[axis]).low >= 0)
+    return concatenated(node, axis, operand + 1, rest);
 
   Statement statement;
   statement.kind = Statement::Kind::branch;
@@ -66,7 +75,8 @@ SlotId Lowering::concatenated(NodeId node, std::size_t axis, std::size_t operand
   const std::size_t scope = scope_of(vars);
   SlotId first, second;
   statement.first = inside(scope, condition, [&] { first = element(x, at); });
-  statement.second = inside(scope, condition, [&] { second = concatenated(node, axis, operand + 1, rest); });
+  statement.second =
+      inside(scope, condition, [&] { second = concatenated(node, axis, operand + 1, rest); });
   statement.operands = {first, second};
   return emit(std::move(statement), dtype(graph_.result(node)), vars);
 }
@@ -75,23 +85,27 @@ SlotId Lowering::gathered(NodeId node, const Position& at) {
   const ValueId table = graph_.operand(node, 0), ids = graph_.operand(node, 1);
   const auto split = at.begin() + static_cast<std::ptrdiff_t>(shape(ids).size());
   const SlotId id = element(ids, Position(at.begin(), split));
-  Position inner{program_.indices.clamp(program_.indices.slot(id, slot_vars_[id]), extent(shape(table)[0]))};
+  Position inner{
+      program_.indices.clamp(program_.indices.slot(id, slot_vars_[id]), extent(shape(table)[0]))};
   inner.insert(inner.end(), split, at.end());
   return element(table, inner);
 }
 
-/// Dims are matched where the products of the leading ones agree, so that only what is really split or joined needs division.
+/// Dims are matched where the products of the leading ones agree, so that only what is really split
+/// or joined needs division.
 Position Lowering::reshaped(const Shape& from, const Shape& to, const Position& at) {
   const auto products = [&](const Shape& s) {
     std::vector<DimId> out{context_.dims.constant(1)};
-    for (DimId d : s) out.push_back(out.back().valid() ? context_.dims.mul(out.back(), d) : out.back());
+    for (DimId d : s)
+      out.push_back(out.back().valid() ? context_.dims.mul(out.back(), d) : out.back());
     return out;
   };
   const std::vector<DimId> before = products(from), after = products(to);
   Indices& indices = program_.indices;
   Position inner(from.size());
   for (std::size_t i = 0, j = 0; i < from.size() || j < to.size();) {
-    std::size_t i2 = from.size(), j2 = to.size();  // the whole rest, unless a nearer meeting point is found
+    std::size_t i2 = from.size(),
+                j2 = to.size();  // the whole rest, unless a nearer meeting point is found
     for (std::size_t a = i + 1; a < from.size() && i2 == from.size(); ++a) {
       for (std::size_t b = j + 1; b < to.size(); ++b) {
         if (before[a].valid() && before[a] == after[b]) {

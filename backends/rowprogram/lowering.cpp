@@ -1,4 +1,5 @@
-// Exports lower, lower_node, isolate and argument_operands. Here: the domain of rows, the scopes, and the loops over results.
+// Exports lower, lower_node, isolate and argument_operands. Here: the domain of rows, the scopes,
+// and the loops over results.
 #include "backends/rowprogram/lowering.hpp"
 
 #include <algorithm>
@@ -10,12 +11,17 @@
 namespace pw::rows {
 namespace {
 
-constexpr std::size_t kMaxNodes = 1024;         // bounds the recursion
+constexpr std::size_t kMaxNodes = 1024;  // bounds the recursion
 constexpr std::size_t kMaxStatements = 20000;
+constexpr std::uint64_t kMaxAddress = 1000;  // operators in one address
 
-bool is_reduction(std::string_view op) { return op == "sum" || op == "mean" || op == "amax" || op == "amin"; }
+bool is_reduction(std::string_view op) {
+  return op == "sum" || op == "mean" || op == "amax" || op == "amin";
+}
 
-bool is_constant(const Graph& graph, ValueId v) { return v.valid() && !graph.is_input(v) && graph.op_of(graph.producer(v)).name == "constant"; }
+bool is_constant(const Graph& graph, ValueId v) {
+  return v.valid() && !graph.is_input(v) && graph.op_of(graph.producer(v)).name == "constant";
+}
 
 }  // namespace
 
@@ -28,7 +34,8 @@ Lowering::Lowering(const Graph& graph) : graph_(graph), context_(graph.context()
 
 RowProgram Lowering::run() {
   if (graph_.outputs().empty()) refuse("it has no results");
-  if (graph_.node_count() > kMaxNodes) refuse(fmt::format("its meaning has more than {} primitives", kMaxNodes));
+  if (graph_.node_count() > kMaxNodes)
+    refuse(fmt::format("its meaning has more than {} primitives", kMaxNodes));
   for (const Argument& a : program_.arguments) {
     if (a.type == Types::unknown()) refuse("the type of an operand or result is not known");
   }
@@ -40,26 +47,30 @@ RowProgram Lowering::run() {
   return std::move(program_);
 }
 
-/// The leading dims common to all results, but for the last dim (which a row runs over) and what is reduced. Results of
-/// rank 1 without any reduction have a row an element.
+/// The leading dims common to all results, but for the last dim (which a row runs over) and what is
+/// reduced. Results of rank 1 have a row an element, unless they are reduced themselves.
 std::size_t Lowering::domain_rank() const {
   const Shape& first = shape(graph_.outputs().front());
   std::size_t rank = first.size(), widest = 0;
   for (ValueId v : graph_.outputs()) {
     const Shape& s = shape(v);
     widest = std::max(widest, s.size());
-    rank = std::min<std::size_t>(rank, static_cast<std::size_t>(std::mismatch(first.begin(), first.end(), s.begin(), s.end()).first - first.begin()));
+    rank = std::min<std::size_t>(
+        rank,
+        static_cast<std::size_t>(
+            std::mismatch(first.begin(), first.end(), s.begin(), s.end()).first - first.begin()));
   }
-  bool reduces = false;
   for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
     if (!is_reduction(graph_.op_of(n).name)) continue;
-    reduces = true;
     const Shape& s = shape(graph_.operand(n, 0));
     const std::size_t reduced = axis(n, "dim", s.size());
-    const bool along = s.size() > rank ? std::equal(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(rank), s.begin()) : true;
+    const bool along =
+        s.size() > rank ? std::equal(first.begin(),
+                                     first.begin() + static_cast<std::ptrdiff_t>(rank), s.begin())
+                        : true;
     if (along && reduced < s.size()) rank = std::min(rank, reduced);
   }
-  if (!reduces && widest > 1) rank = std::min(rank, widest - 1);
+  if (widest > 1) rank = std::min(rank, widest - 1);
   return rank;
 }
 
@@ -67,7 +78,9 @@ void Lowering::set_domain() {
   const Shape& first = shape(graph_.outputs().front());
   program_.domain.assign(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(domain_rank()));
   DimId rows = context_.dims.constant(1);
-  for (DimId d : program_.domain) rows = context_.dims.mul(rows, d);
+  for (DimId d : program_.domain) {
+    if (rows.valid()) rows = context_.dims.mul(rows, d);
+  }
   if (!rows.valid()) refuse("the number of rows does not fit 64 bits");
   program_.params = {rows};
   program_.row = program_.indices.variable(extent(rows));
@@ -85,9 +98,12 @@ void Lowering::store_results() {
   std::vector<std::pair<Shape, std::vector<std::size_t>>> groups;
   for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
     const Shape& s = shape(graph_.outputs()[i]);
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == s; });
-    if (same == groups.end()) groups.push_back({s, {i}});
-    else same->second.push_back(i);
+    const auto same =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == s; });
+    if (same == groups.end())
+      groups.push_back({s, {i}});
+    else
+      same->second.push_back(i);
   }
   for (const auto& [s, outputs] : groups) store_group(s, outputs);
 }
@@ -135,7 +151,8 @@ std::size_t Lowering::scope_of(const std::vector<VarId>& vars) const {
 }
 
 SlotId Lowering::emit(Statement statement, DType dtype, const std::vector<VarId>& vars) {
-  if (++statements_ > kMaxStatements) refuse(fmt::format("its row program has more than {} statements", kMaxStatements));
+  if (++statements_ > kMaxStatements)
+    refuse(fmt::format("its row program has more than {} statements", kMaxStatements));
   statement.slot = program_.slots.push_back(dtype);
   slot_vars_.push_back(vars);
   const SlotId slot = statement.slot;
@@ -144,11 +161,13 @@ SlotId Lowering::emit(Statement statement, DType dtype, const std::vector<VarId>
 }
 
 IndexId Lowering::extent(DimId dim) {
+  if (!dim.valid()) refuse("a dim does not fit 64 bits");
   if (const auto value = context_.dims.value(dim)) return program_.indices.constant(*value);
   const std::int64_t low = context_.dims.bounds(dim, graph_.facts).min.value_or(0);
   auto found = std::find(program_.params.begin(), program_.params.end(), dim);
   if (found == program_.params.end()) found = program_.params.insert(found, dim);
-  return program_.indices.param(ParamId(static_cast<std::size_t>(found - program_.params.begin())), low);
+  return program_.indices.param(ParamId(static_cast<std::size_t>(found - program_.params.begin())),
+                                low);
 }
 
 IndexId Lowering::linear(const Shape& shape, const Position& at) {
@@ -156,6 +175,8 @@ IndexId Lowering::linear(const Shape& shape, const Position& at) {
   for (std::size_t i = 0; i < shape.size(); ++i) {
     offset = program_.indices.add(program_.indices.mul(offset, extent(shape[i])), at[i]);
   }
+  if (program_.indices.size(offset) > kMaxAddress)
+    refuse("its layout needs addresses that are too long");
   return offset;
 }
 
@@ -164,7 +185,9 @@ std::size_t Lowering::axis(NodeId node, std::string_view name, std::size_t rank)
   const auto* value = attribute ? std::get_if<std::int64_t>(attribute) : nullptr;
   if (!value) refuse(fmt::format("op {} does not say which axis", graph_.op_of(node).name));
   const std::int64_t a = *value < 0 ? *value + static_cast<std::int64_t>(rank) : *value;
-  if (a < 0 || a >= static_cast<std::int64_t>(rank)) refuse(fmt::format("op {} names an axis that its operand does not have", graph_.op_of(node).name));
+  if (a < 0 || a >= static_cast<std::int64_t>(rank))
+    refuse(
+        fmt::format("op {} names an axis that its operand does not have", graph_.op_of(node).name));
   return static_cast<std::size_t>(a);
 }
 
@@ -209,19 +232,23 @@ Graph isolate(const Graph& graph, NodeId node) {
       literal.results = {{graph.type(v), ""}};
       spec.operands.push_back(alone.result(alone.add_node(literal)));
     } else {
-      spec.operands.push_back(alone.add_input(fmt::format("x{}", i), graph.type(v), InputKind::input));
+      spec.operands.push_back(
+          alone.add_input(fmt::format("x{}", i), graph.type(v), InputKind::input));
     }
   }
-  for (std::size_t i = 0; i < graph.result_count(node); ++i) spec.results.push_back({graph.type(graph.result(node, i)), fmt::format("y{}", i)});
+  for (std::size_t i = 0; i < graph.result_count(node); ++i)
+    spec.results.push_back({graph.type(graph.result(node, i)), fmt::format("y{}", i)});
   const NodeId copy = alone.add_node(spec);
-  for (std::size_t i = 0; i < graph.result_count(node); ++i) alone.add_output(alone.result(copy, i));
+  for (std::size_t i = 0; i < graph.result_count(node); ++i)
+    alone.add_output(alone.result(copy, i));
   return alone;
 }
 
 tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node) {
   Graph alone = isolate(graph, node);
   if (auto inlined = inline_bodies(alone); !inlined) {
-    return tl::unexpected<Opaque>(Opaque{"its body does not apply: " + inlined.error().front().message});
+    return tl::unexpected<Opaque>(
+        Opaque{"its body does not apply: " + inlined.error().front().message});
   }
   alone.erase_dead();
   return lower(alone);

@@ -1,5 +1,6 @@
-// Internal to rowprogram/: the state of one lowering. Elements are pulled: `element` returns the slot that holds one element
-// of a value, and places what computes it in the outermost scope in which its variables are known.
+// Internal to rowprogram/: the state of one lowering. Elements are pulled: `element` returns the
+// slot that holds one element of a value, and places what computes it in the outermost scope in
+// which its variables are known.
 #pragma once
 
 #include <map>
@@ -12,8 +13,8 @@ namespace pw::rows {
 
 using Position = std::vector<IndexId>;  ///< a multi-index: one expression a dim
 
-/// A block under construction. A branch "introduces" the variables of its condition: what depends on them stays inside,
-/// since it may address memory that only exists where the condition holds.
+/// A block under construction. A branch "introduces" the variables of its condition: what depends
+/// on them stays inside, since it may address memory that only exists where the condition holds.
 struct Scope {
   Block block;
   std::vector<VarId> vars;
@@ -57,8 +58,12 @@ class Lowering {
 
   IndexId extent(DimId dim);
   IndexId linear(const Shape& shape, const Position& at);
-  [[nodiscard]] const Shape& shape(ValueId value) const { return context_.types[graph_.type(value)].shape; }
-  [[nodiscard]] DType dtype(ValueId value) const { return context_.types[graph_.type(value)].dtype; }
+  [[nodiscard]] const Shape& shape(ValueId value) const {
+    return context_.types[graph_.type(value)].shape;
+  }
+  [[nodiscard]] DType dtype(ValueId value) const {
+    return context_.types[graph_.type(value)].dtype;
+  }
   [[nodiscard]] std::size_t axis(NodeId node, std::string_view name, std::size_t rank) const;
   [[nodiscard]] bool is_one(DimId dim) const { return context_.dims.value(dim) == 1; }
   [[nodiscard]] std::vector<VarId> vars_of(const Position& at) const;
@@ -69,15 +74,16 @@ class Lowering {
   RowProgram program_;
   std::vector<std::unique_ptr<Scope>> scopes_;
   IdVec<SlotId, std::vector<VarId>> slot_vars_;
-  Position row_at_;                   ///< the row's coordinates
-  std::vector<VarId> innermost_;      ///< of the loop being built; none or one
+  Position row_at_;               ///< the row's coordinates
+  std::vector<VarId> innermost_;  ///< of the loop being built; none or one
   std::size_t statements_ = 0;
 };
 
 template <class Body>
 Block Lowering::inside(std::size_t at, std::vector<VarId> vars, Body body) {
-  std::vector<std::unique_ptr<Scope>> hidden(std::make_move_iterator(scopes_.begin() + static_cast<std::ptrdiff_t>(at) + 1),
-                                             std::make_move_iterator(scopes_.end()));
+  std::vector<std::unique_ptr<Scope>> hidden(
+      std::make_move_iterator(scopes_.begin() + static_cast<std::ptrdiff_t>(at) + 1),
+      std::make_move_iterator(scopes_.end()));
   scopes_.resize(at + 1);
   scopes_.push_back(std::make_unique<Scope>());
   scopes_.back()->vars = std::move(vars);

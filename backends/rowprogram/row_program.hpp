@@ -1,6 +1,7 @@
-// A row program: what one thread does for one row. Its domain is the leading dims that all results share; results and
-// reductions run over the dims inside the row in loops; layout is index arithmetic; values that do not change inside a
-// loop stand outside of it. Every rounding point of the meaning is kept. Plain data; `print` is its text form.
+// A row program: what one thread does for one row. Its domain is the leading dims that all results
+// share; results and reductions run over the dims inside the row in loops; layout is index
+// arithmetic; values that do not change inside a loop stand outside of it. Every rounding point of
+// the meaning is kept. Plain data; `print` is its text form.
 #pragma once
 
 #include <string>
@@ -13,10 +14,40 @@
 
 namespace pw::rows {
 
-/// The primitives that compute. The names are those of rules/ops/primitive.pwr; `and_` … are the bitwise ones.
+/// The primitives that compute. The names are those of rules/ops/primitive.pwr; `and_` … are the
+/// bitwise ones.
 enum class Operation : std::uint8_t {
-  add, sub, mul, div, pow, maximum, minimum, eq, ne, lt, le, gt, ge, and_, or_, not_, select,
-  neg, abs, sqrt, rsqrt, exp, log, tanh, sin, cos, cast, sum, mean, amax, amin,
+  add,
+  sub,
+  mul,
+  div,
+  pow,
+  maximum,
+  minimum,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  and_,
+  or_,
+  not_,
+  select,
+  neg,
+  abs,
+  sqrt,
+  rsqrt,
+  exp,
+  log,
+  tanh,
+  sin,
+  cos,
+  cast,
+  sum,
+  mean,
+  amax,
+  amin,
 };
 [[nodiscard]] std::string_view name(Operation operation);
 
@@ -32,10 +63,11 @@ struct Statement {
     constant,  ///< slot = real
     load,      ///< slot = argument[index]
     compute,   ///< slot = operation(operands), in `unit`, rounded to the slot's dtype
-    reduce,    ///< slot = operation over var of operands[0], which `first` computes; tree order, in `unit`
-    branch,    ///< slot = index < bound ? operands[0] : operands[1], computed by `first` and `second`
-    loop,      ///< for var: first
-    store,     ///< argument[index] = operands[0]
+    reduce,    ///< slot = operation over var of operands[0], which `first` computes; tree order, in
+               ///< `unit`
+    branch,  ///< slot = index < bound ? operands[0] : operands[1], computed by `first` and `second`
+    loop,    ///< for var: first
+    store,   ///< argument[index] = operands[0]
   };
   Kind kind = Kind::constant;
   Operation operation = Operation::cast;
@@ -56,31 +88,37 @@ struct Argument {
 
 struct RowProgram {
   ContextPtr context;
-  std::string op;                     ///< for people; never goes into code as it is
-  Shape domain;                       ///< rows: the product of these
-  std::vector<DimId> params;          ///< the number of rows, then the symbolic dims that are read, d1, d2, …
-  std::vector<Argument> arguments;    ///< operands, then results
+  std::string op;  ///< for people; never goes into code as it is
+  Shape domain;    ///< rows: the product of these
+  std::vector<DimId>
+      params;  ///< the number of rows, then the symbolic dims that are read, d1, d2, …
+  std::vector<Argument> arguments;  ///< operands, then results
   Indices indices;
   VarId row;
-  IdVec<SlotId, DType> slots;         ///< dtype of each value
+  IdVec<SlotId, DType> slots;  ///< dtype of each value
   Block body;
 
-  [[nodiscard]] const Type& type(std::size_t argument) const { return context->types[arguments[argument].type]; }
+  [[nodiscard]] const Type& type(std::size_t argument) const {
+    return context->types[arguments[argument].type];
+  }
 };
 
 /// Why an op does not fit.
 struct Opaque {
   std::string reason;
-  bool call = false;  ///< it is, or holds, an op that a library implements (GEMM, attention, a collective)
+  bool call =
+      false;  ///< it is, or holds, an op that a library implements (GEMM, attention, a collective)
 };
 
-/// The row program of a graph of primitives (an op's meaning, inlined): arguments are its inputs, then its outputs.
-/// An index read from memory is brought into its table, so that bad ids cannot read elsewhere.
+/// The row program of a graph of primitives (an op's meaning, inlined): arguments are its inputs,
+/// then its outputs. An index read from memory is brought into its table, so that bad ids cannot
+/// read elsewhere.
 tl::expected<RowProgram, Opaque> lower(const Graph& meaning);
-/// The row program of one node, its body inlined. Operands made by `constant` become literals and are not arguments;
-/// absent operands are not arguments.
+/// The row program of one node, its body inlined. Operands made by `constant` become literals and
+/// are not arguments; absent operands are not arguments.
 tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node);
-/// A graph of that node alone: an input per argument, constant operands beside it, an output per result. Not inlined.
+/// A graph of that node alone: an input per argument, constant operands beside it, an output per
+/// result. Not inlined.
 Graph isolate(const Graph& graph, NodeId node);
 /// The operand indices of `node` that are arguments of its row program, in order.
 [[nodiscard]] std::vector<std::size_t> argument_operands(const Graph& graph, NodeId node);

@@ -1,11 +1,13 @@
-// Whole graphs: split, compiled, written; the sources of a real model's layer run on the host against the interpreter.
+// Whole graphs: split, compiled, written; the sources of a real model's layer run on the host
+// against the interpreter.
+#include "backends/cuda/compile.hpp"
+
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
 
-#include "backends/cuda/compile.hpp"
 #include "base/file.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/build.hpp"
@@ -42,7 +44,8 @@ Graph small_llama(const ContextPtr& context, const std::string& quant, std::int6
 }
 
 /// Rewritten by the library's pipeline, and cut.
-StitchedGraph pieces_of(const ContextPtr& context, Graph& graph, std::int64_t tp, const std::string& pipeline) {
+StitchedGraph pieces_of(const ContextPtr& context, Graph& graph, std::int64_t tp,
+                        const std::string& pipeline) {
   RuleSet rules = need(load_rules(context, {"llm"}), *context);
   const Env params = need(bind_params(rules, {{"tp", std::to_string(tp)}}), *context);
   if (!pipeline.empty()) need(run_pipeline(graph, rules, pipeline, params), *context);
@@ -98,7 +101,8 @@ void check_on_host(const StitchedGraph& pieces, std::int64_t n) {
     const Symbols symbols{{"n", n}};
     INFO(s.name << " " << s.kernel.name << " n = " << n << " seed = " << seed);
     const auto inputs = inputs_of(s.graph, symbols, seed++);
-    CHECK(difference(run_kernel(*host, s, inputs, symbols), run_interpreter(s, inputs, symbols, false)) == "");
+    CHECK(difference(run_kernel(*host, s, inputs, symbols),
+                     run_interpreter(s, inputs, symbols, false)) == "");
   }
 }
 
@@ -119,7 +123,8 @@ void check_qwen(const std::string& file, std::int64_t tp) {
   options.symbols = {{"n", {{"arg0_1", 0}, {"arg6_1", 0}}}};
   for (const char* pipeline : {"", "o2"}) {
     INFO("pipeline " << pipeline);
-    Graph graph = need(import_fx(context, need(read_file(path), *context), options), *context).graph;
+    Graph graph =
+        need(import_fx(context, need(read_file(path), *context), options), *context).graph;
     const StitchedGraph pieces = pieces_of(context, graph, tp, pipeline);
     const cuda::CompileReport report = sources(pieces);
     INFO(cuda::print(report));
@@ -158,7 +163,11 @@ TEST_CASE("compile: each class once, equal kernels once, the rest listed", "[cud
 
 TEST_CASE("compile: a fused op around a collective is taken apart", "[cuda]") {
   const auto context = library();
-  Graph graph = need(parse_graph(context, "graph { in x: bf16[n, 64], w: bf16[64]  y, h = fused_all_reduce_rms_norm(x, w){group = \"tp\"}  out y, h }", "g"), *context);
+  Graph graph = need(parse_graph(context,
+                                 "graph { in x: bf16[n, 64], w: bf16[64]  y, h = "
+                                 "fused_all_reduce_rms_norm(x, w){group = \"tp\"}  out y, h }",
+                                 "g"),
+                     *context);
   const StitchedGraph pieces = need(split(graph, {}), *context);
   const cuda::CompileReport report = sources(pieces);
   REQUIRE(report.classes.size() == 1);
@@ -170,7 +179,8 @@ TEST_CASE("compile: a fused op around a collective is taken apart", "[cuda]") {
   CHECK((nodes[2].op == "rms_norm" && nodes[2].kind == cuda::NodeReport::Kind::kernel));
 }
 
-TEST_CASE("compile: rewritten decoders compile without spills and run on the host", "[cuda][diff]") {
+TEST_CASE("compile: rewritten decoders compile without spills and run on the host",
+          "[cuda][diff]") {
   const auto context = library();
   for (const char* quant : {"none", "fp8"}) {
     INFO("quant " << quant);
@@ -182,7 +192,8 @@ TEST_CASE("compile: rewritten decoders compile without spills and run on the hos
   }
 }
 
-TEST_CASE("compile: the folder holds sources, programs, report and plan, the same each time", "[cuda]") {
+TEST_CASE("compile: the folder holds sources, programs, report and plan, the same each time",
+          "[cuda]") {
   const auto context = library();
   Graph graph = small_llama(context, "fp8", 2);
   const StitchedGraph pieces = pieces_of(context, graph, 2, "o2");
@@ -195,9 +206,11 @@ TEST_CASE("compile: the folder holds sources, programs, report and plan, the sam
   CHECK(need(read_file(folder + "/plan.json"), *context) == "{\"plan\": 1}\n");
   const std::string text = need(read_file(folder + "/report.txt"), *context);
   CHECK(text.find("sources only") != std::string::npos);
-  CHECK(need(read_file(folder + "/report.json"), *context).find("\"piecewise.compile/1\"") != std::string::npos);
+  CHECK(need(read_file(folder + "/report.json"), *context).find("\"piecewise.compile/1\"") !=
+        std::string::npos);
   for (const auto& k : report.kernels) {
-    CHECK(need(read_file(folder + "/" + k.folder + "/" + k.kernel.name + ".cu"), *context) == cuda::source_file(k.kernel));
+    CHECK(need(read_file(folder + "/" + k.folder + "/" + k.kernel.name + ".cu"), *context) ==
+          cuda::source_file(k.kernel));
     CHECK_FALSE(std::filesystem::exists(folder + "/" + k.folder + "/" + k.kernel.name + ".cubin"));
   }
   CHECK(cuda::print(sources(pieces)) == text);
@@ -207,7 +220,11 @@ TEST_CASE("compile: the folder holds sources, programs, report and plan, the sam
   std::filesystem::remove_all(made);
 }
 
-TEST_CASE("compile: the Qwen2 layer's kernels compile without spills and agree with the interpreter", "[cuda][diff]") {
+TEST_CASE(
+    "compile: the Qwen2 layer's kernels compile without spills and agree with the interpreter",
+    "[cuda][diff]") {
   check_qwen("qwen2-1.5b.tp1.layer1.fx.txt", 1);
 }
-TEST_CASE("compile: the Qwen2 layer of one rank of two", "[cuda][diff]") { check_qwen("qwen2-1.5b.tp2.rank0.layer1.fx.txt", 2); }
+TEST_CASE("compile: the Qwen2 layer of one rank of two", "[cuda][diff]") {
+  check_qwen("qwen2-1.5b.tp2.rank0.layer1.fx.txt", 2);
+}

@@ -1,4 +1,6 @@
 // What gets into a source, and what a row program looks like as text.
+#include <fmt/format.h>
+
 #include "dsl/dsl.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
@@ -7,6 +9,11 @@ using namespace pw;
 using namespace pw::test;
 
 namespace {
+
+template <class T>
+void need(const Result<T>& result, const Context& context) {
+  if (!result) FAIL(render(result.error(), context.sources));
+}
 
 std::string reason(const ContextPtr& context, const std::string& text) {
   const Subject s = subject(context, "subject", text);
@@ -24,8 +31,10 @@ OpId declare_silu_like(Context& context, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("row program: a norm has one reduction, outside of the loop over columns", "[rowprogram]") {
-  const Subject s = subject(library(), "g", "graph { in x: bf16[n, 64], w: bf16[64]  y = rms_norm(x, w)  out y }");
+TEST_CASE("row program: a norm has one reduction, outside of the loop over columns",
+          "[rowprogram]") {
+  const Subject s = subject(library(), "g",
+                            "graph { in x: bf16[n, 64], w: bf16[64]  y = rms_norm(x, w)  out y }");
   REQUIRE(s.program);
   CHECK(rows::print(*s.program) ==
         "row program rms_norm\n"
@@ -55,10 +64,13 @@ TEST_CASE("row program: a norm has one reduction, outside of the loop over colum
 
 TEST_CASE("row program: layout is index arithmetic", "[rowprogram]") {
   const auto context = library();
-  const Subject split = subject(context, "g", "graph { in x: bf16[n, 6]  a, b = split(x){dim = 1, sizes = [2, 4]}  out a, b }");
+  const Subject split =
+      subject(context, "g",
+              "graph { in x: bf16[n, 6]  a, b = split(x){dim = 1, sizes = [2, 4]}  out a, b }");
   REQUIRE(split.program);
   CHECK(rows::print(*split.program).find("p0[row * 6 + i2 + 2]\n") != std::string::npos);
-  const Subject joined = subject(context, "g", "graph { in x: bf16[n, 3, 8]  y = reshape(x){shape = [n, 24]}  out y }");
+  const Subject joined = subject(
+      context, "g", "graph { in x: bf16[n, 3, 8]  y = reshape(x){shape = [n, 24]}  out y }");
   REQUIRE(joined.program);
   CHECK(rows::print(*joined.program).find("% ") != std::string::npos);
 }
@@ -72,9 +84,52 @@ TEST_CASE("row program: several leading dims are one row index", "[rowprogram]")
 
 TEST_CASE("row program: what does not fit says why", "[rowprogram]") {
   const auto context = library();
-  CHECK(reason(context, "graph { in a: bf16[n, 8], b: bf16[8, 4]  y = mm(a, b)  out y }") == "op mm has no body and is not a row primitive");
-  CHECK(reason(context, "graph { in x: bf16[n, 8], w: bf16[8]  y, h = fused_all_reduce_rms_norm(x, w){group = \"tp\"}  out y, h }") ==
-        "op all_reduce has no body and is not a row primitive");
+  CHECK(reason(context, "graph { in a: bf16[n, 8], b: bf16[8, 4]  y = mm(a, b)  out y }") ==
+        "op mm has no body and is not a row primitive");
+  CHECK(reason(context,
+               "graph { in x: bf16[n, 8], w: bf16[8]  y, h = fused_all_reduce_rms_norm(x, w){group "
+               "= \"tp\"}  out y, h }") == "op all_reduce has no body and is not a row primitive");
+}
+
+TEST_CASE("row program: bodies that would explode are refused, not emitted", "[rowprogram]") {
+  const auto context = library();
+  // Each round joins what the one before has taken apart, so that an address doubles.
+  std::string twisted = "op twisted(x: T[n, 30, 42]) -> y: T[n, 30, 42] { a0 = x ";
+  for (int i = 0; i < 12; ++i) {
+    twisted += fmt::format(
+        "b{0} = transpose(reshape(a{0}){{shape = [size(x, 0), 42, 30]}}){{dim0 = 1, dim1 = 2}} ",
+        i);
+    twisted += fmt::format(
+        "a{0} = transpose(reshape(b{1}){{shape = [size(x, 0), 42, 30]}}){{dim0 = 1, dim1 = 2}} ",
+        i + 1, i);
+  }
+  std::string doubled = "op doubled(x: T[n, 2]) -> y: T[n, 2] { a0 = x ";
+  for (int i = 0; i < 40; ++i)
+    doubled += fmt::format(
+        "a{0} = slice(cat(neg(a{1}), exp(a{1}), a{1}){{dim = 1}}){{dim = 1, start = 1, end = 3}} ",
+        i + 1, i);
+  need(load_rule_texts(context, {{"extra.pwr", twisted + "y = a12 }\n" + doubled + "y = a40 }"}}),
+       *context);
+  CHECK(reason(context, "graph { in x: f32[n, 30, 42]  y = twisted(x)  out y }") ==
+        "its layout needs addresses that are too long");
+  CHECK(reason(context, "graph { in x: f32[n, 2]  y = doubled(x)  out y }") ==
+        "its row program has more than 20000 statements");
+}
+
+TEST_CASE("row program: a reduction that would be repeated is refused", "[rowprogram]") {
+  const auto context = library();
+  need(load_rule_texts(
+           context,
+           {{"extra.pwr",
+             "op centred(x: T[n, d]) -> y: T[n, d] { y = x - mean(x){dim = 0, keepdim = true} }\n"
+             "op grouped(x: T[n, 2*d]) -> y: T[n, 2*d] {\n"
+             "  g = reshape(x){shape = [size(x, 0), 2, d]}\n"
+             "  y = reshape(g - mean(g){keepdim = true}){shape = [size(x, 0), 2*d]}\n}"}}),
+       *context);
+  CHECK(reason(context, "graph { in x: f32[n, 6]  y = centred(x)  out y }") ==
+        "mean would be computed over again in a loop");
+  CHECK(reason(context, "graph { in x: f32[n, 6]  y = grouped(x)  out y }") ==
+        "mean over groups of columns would be computed over again for each column");
 }
 
 TEST_CASE("emitter: equal programs have equal names, others do not", "[cuda]") {
@@ -93,7 +148,8 @@ TEST_CASE("emitter: nothing of an op's name gets into the source as it is", "[cu
   const std::string evil = "silu\n#error \"*/ }\\";
   const OpId op = declare_silu_like(*context, evil);
   Graph graph(context, "g\n\"");
-  const TypeId type = context->types.get(DType::bf16, {context->dims.symbol("n"), context->dims.constant(8)});
+  const TypeId type =
+      context->types.get(DType::bf16, {context->dims.symbol("n"), context->dims.constant(8)});
   const ValueId x = graph.add_input("x\n\"};", type, InputKind::input);
   NodeSpec spec;
   spec.op = op;
@@ -106,9 +162,11 @@ TEST_CASE("emitter: nothing of an op's name gets into the source as it is", "[cu
   CHECK(kernel.source.find("#error") == std::string::npos);
   CHECK(kernel.source.rfind("// silu__error", 0) == 0);
   for (char c : kernel.source) {
-    if (c == '"' || c == '\\' || c == '#') CHECK(kernel.source.substr(kernel.source.find('"'), 3) == "\"C\"");
+    if (c == '"' || c == '\\' || c == '#')
+      CHECK(kernel.source.substr(kernel.source.find('"'), 3) == "\"C\"");
   }
-  CHECK(kernel.name == subject(context, "g", "graph { in x: bf16[n, 8]  y = silu(x)  out y }").kernel.name);
+  CHECK(kernel.name ==
+        subject(context, "g", "graph { in x: bf16[n, 8]  y = silu(x)  out y }").kernel.name);
 }
 
 TEST_CASE("emitter: only letters, digits and _ stay of a name", "[cuda]") {

@@ -41,7 +41,8 @@ Subject subject(const ContextPtr& context, const std::string& name, const std::s
   for (NodeId n : graph.order()) {
     if (graph.op_of(n).name != "constant") node = n;
   }
-  Subject s{name, std::move(graph), node, tl::unexpected<rows::Opaque>(rows::Opaque{"not lowered"}), {}};
+  Subject s{
+      name, std::move(graph), node, tl::unexpected<rows::Opaque>(rows::Opaque{"not lowered"}), {}};
   REQUIRE(node.valid());
   s.program = rows::lower_node(s.graph, node);
   if (s.program) s.kernel = cuda::emit(*s.program);
@@ -55,9 +56,12 @@ std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::u
     const DType dtype = graph.context().types[graph.type(v)].dtype;
     Tensor tensor(dtype, need(extents_of(graph, v, symbols), graph.context()));
     const bool scale = graph.value_name(v) == "s";  // what is divided by
-    const std::int64_t filled = std::min(tensor.view().count(), std::int64_t{1} << 20);  // a large table is zero further on
+    const std::int64_t filled =
+        std::min(tensor.view().count(), std::int64_t{1} << 20);  // a large table is zero further on
     for (std::int64_t i = 0; i < filled; ++i) {
-      const double x = is_float(dtype) ? random.normal() : static_cast<double>(random.below(dtype == DType::b8 ? 2 : 7));
+      const double x = is_float(dtype)
+                           ? random.normal()
+                           : static_cast<double>(random.below(dtype == DType::b8 ? 2 : 7));
       store(dtype, tensor.data(), i, scale ? 0.013 : x);
     }
     inputs.push_back(std::move(tensor));
@@ -65,7 +69,9 @@ std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::u
   return inputs;
 }
 
-std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s, const std::vector<Tensor>& inputs, const Symbols& symbols) {
+std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s,
+                                            const std::vector<Tensor>& inputs,
+                                            const Symbols& symbols) {
   Context& context = s.graph.context();
   std::vector<void*> pointers;
   for (std::size_t i : rows::argument_operands(s.graph, s.node)) {
@@ -75,7 +81,8 @@ std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const
   }
   std::vector<Tensor> outputs;
   for (ValueId v : s.graph.outputs()) {
-    outputs.emplace_back(context.types[s.graph.type(v)].dtype, need(extents_of(s.graph, v, symbols), context));
+    outputs.emplace_back(context.types[s.graph.type(v)].dtype,
+                         need(extents_of(s.graph, v, symbols), context));
     pointers.push_back(outputs.back().data());
   }
   REQUIRE(pointers.size() == s.kernel.arguments.size());
@@ -87,22 +94,29 @@ std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const
   return results;
 }
 
-std::vector<std::vector<double>> run_interpreter(const Subject& s, const std::vector<Tensor>& inputs, const Symbols& symbols, bool exact) {
+std::vector<std::vector<double>> run_interpreter(const Subject& s,
+                                                 const std::vector<Tensor>& inputs,
+                                                 const Symbols& symbols, bool exact) {
   std::vector<TensorView> views;
   for (const Tensor& t : inputs) views.push_back(t.view());
   RunContext run;
   run.symbols = symbols;
   std::vector<std::vector<double>> results;
-  for (const Tensor& t : need(interpret(s.graph, views, run, exact ? Precision::exact : Precision::single), s.graph.context())) results.push_back(values_of(t.view()));
+  for (const Tensor& t :
+       need(interpret(s.graph, views, run, exact ? Precision::exact : Precision::single),
+            s.graph.context()))
+    results.push_back(values_of(t.view()));
   return results;
 }
 
-std::string difference(const std::vector<std::vector<double>>& got, const std::vector<std::vector<double>>& wanted) {
+std::string difference(const std::vector<std::vector<double>>& got,
+                       const std::vector<std::vector<double>>& wanted) {
   if (got.size() != wanted.size()) return "another number of results";
   for (std::size_t r = 0; r < got.size(); ++r) {
     if (got[r].size() != wanted[r].size()) return fmt::format("result {} has another size", r);
     for (std::size_t i = 0; i < got[r].size(); ++i) {
-      if (got[r][i] == wanted[r][i] || (std::isnan(got[r][i]) && std::isnan(wanted[r][i]))) continue;
+      if (got[r][i] == wanted[r][i] || (std::isnan(got[r][i]) && std::isnan(wanted[r][i])))
+        continue;
       return fmt::format("result {} element {}: {:.9g}, not {:.9g}", r, i, got[r][i], wanted[r][i]);
     }
   }

@@ -12,10 +12,10 @@ namespace pw::test {
 
 struct Subject {
   std::string name;
-  Graph graph;                                   ///< inputs, one node that is not a constant, outputs
+  Graph graph;  ///< inputs, one node that is not a constant, outputs
   NodeId node;
   tl::expected<rows::RowProgram, rows::Opaque> program;
-  cuda::Kernel kernel;                           ///< of the program, if there is one
+  cuda::Kernel kernel;  ///< of the program, if there is one
 };
 
 /// A context with the op library.
@@ -26,11 +26,16 @@ Subject subject(const ContextPtr& context, const std::string& name, const std::s
 /// Random inputs: normal; integers below 7; b8 by a coin.
 std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::uint64_t seed);
 /// The results of the kernel, as stored, read as doubles.
-std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s, const std::vector<Tensor>& inputs, const Symbols& symbols);
+std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s,
+                                            const std::vector<Tensor>& inputs,
+                                            const Symbols& symbols);
 /// The results of the interpreter.
-std::vector<std::vector<double>> run_interpreter(const Subject& s, const std::vector<Tensor>& inputs, const Symbols& symbols, bool exact);
+std::vector<std::vector<double>> run_interpreter(const Subject& s,
+                                                 const std::vector<Tensor>& inputs,
+                                                 const Symbols& symbols, bool exact);
 
 /// The first element that is not equal (a NaN equals a NaN), or an empty text.
-std::string difference(const std::vector<std::vector<double>>& got, const std::vector<std::vector<double>>& wanted);
+std::string difference(const std::vector<std::vector<double>>& got,
+                       const std::vector<std::vector<double>>& wanted);
 
 }  // namespace pw::test

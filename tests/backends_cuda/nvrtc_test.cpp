@@ -1,5 +1,6 @@
-#include "backends/cuda/emitter.hpp"
 #include "backends/cuda/nvrtc.hpp"
+
+#include "backends/cuda/emitter.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
@@ -45,7 +46,9 @@ TEST_CASE("nvrtc: the prelude compiles, and equal sources give equal cubins", "[
     WARN("SKIPPED: NVRTC is " << nvrtc.state());
     return;
   }
-  const std::string source = std::string(cuda::prelude()) + "extern \"C\" __global__ void k(float* y) { y[threadIdx.x] = pw_tanh(pw_round_f16(y[threadIdx.x])); }";
+  const std::string source = std::string(cuda::prelude()) +
+                             "extern \"C\" __global__ void k(float* y) { y[threadIdx.x] = "
+                             "pw_tanh(pw_round_f16(y[threadIdx.x])); }";
   const auto a = nvrtc.compile(source, "k"), b = nvrtc.compile(source, "k");
   REQUIRE((a && b));
   CHECK(a->bytes == b->bytes);

@@ -1,5 +1,5 @@
-// Every op with a body, and the row primitives: the kernel's source, run on the host, gives the bits of the interpreter in
-// single precision, and NVRTC compiles it without spills.
+// Every op with a body, and the row primitives: the kernel's source, run on the host, gives the
+// bits of the interpreter in single precision, and NVRTC compiles it without spills.
 #include <cmath>
 #include <set>
 
@@ -29,33 +29,52 @@ constexpr Form kForms[] = {
     {"clamp", "in x: {0}[n, {1}]  y = clamp(x){{min = -0.5, max = 0.75}}  out y"},
     {"masked_fill", "in x: {0}[n, {1}], m: b8[n, 1]  y = masked_fill(x, m){{value = -1.5}}  out y"},
     {"detach", "in x: {0}[n, {1}]  y = detach(x)  out y"},
-    {"slice_scatter", "in x: {0}[n, {2}], z: {0}[n, {1}]  y = slice_scatter(x, z){{dim = 1, start = 1, end = {1} + 1}}  out y"},
+    {"slice_scatter",
+     "in x: {0}[n, {2}], z: {0}[n, {1}]  y = slice_scatter(x, z){{dim = 1, start = 1, end = {1} + "
+     "1}}  out y"},
     {"silu_and_mul", "in x: {0}[n, {2}]  y = silu_and_mul(x)  out y"},
     {"silu_and_mul_quant", "in x: {0}[n, {2}], s: f32[1]  y = silu_and_mul_quant(x, s)  out y"},
-    {"silu_and_mul_dynamic_quant", "in x: {0}[n, {2}]  q, t = silu_and_mul_dynamic_quant(x)  out q, t"},
+    {"silu_and_mul_dynamic_quant",
+     "in x: {0}[n, {2}]  q, t = silu_and_mul_dynamic_quant(x)  out q, t"},
     {"rms_norm", "in x: {0}[n, {1}], w: {0}[{1}]  y = rms_norm(x, w)  out y"},
-    {"fused_add_rms_norm", "in x: {0}[n, {1}], z: {0}[n, {1}], w: {0}[{1}]  y, r = fused_add_rms_norm(x, z, w){{eps = 1e-5}}  out y, r"},
-    {"rms_norm_static_fp8_quant", "in x: {0}[n, {1}], w: {0}[{1}], s: f32[1]  q = rms_norm_static_fp8_quant(x, w, s)  out q"},
+    {"fused_add_rms_norm",
+     "in x: {0}[n, {1}], z: {0}[n, {1}], w: {0}[{1}]  y, r = fused_add_rms_norm(x, z, w){{eps = "
+     "1e-5}}  out y, r"},
+    {"rms_norm_static_fp8_quant",
+     "in x: {0}[n, {1}], w: {0}[{1}], s: f32[1]  q = rms_norm_static_fp8_quant(x, w, s)  out q"},
     {"fused_add_rms_norm_static_fp8_quant",
-     "in x: {0}[n, {1}], z: {0}[n, {1}], w: {0}[{1}], s: f32[1]  q, r = fused_add_rms_norm_static_fp8_quant(x, z, w, s)  out q, r"},
-    {"rms_norm_dynamic_per_token_quant", "in x: {0}[n, {1}], w: {0}[{1}]  q, t = rms_norm_dynamic_per_token_quant(x, w)  out q, t"},
+     "in x: {0}[n, {1}], z: {0}[n, {1}], w: {0}[{1}], s: f32[1]  q, r = "
+     "fused_add_rms_norm_static_fp8_quant(x, z, w, s)  out q, r"},
+    {"rms_norm_dynamic_per_token_quant",
+     "in x: {0}[n, {1}], w: {0}[{1}]  q, t = rms_norm_dynamic_per_token_quant(x, w)  out q, t"},
     {"fused_add_rms_norm_dynamic_per_token_quant",
-     "in x: {0}[n, {1}], z: {0}[n, {1}], w: {0}[{1}]  q, t, r = fused_add_rms_norm_dynamic_per_token_quant(x, z, w)  out q, t, r"},
-    {"static_scaled_fp8_quant", "in x: {0}[n, {1}], s: f32[1]  q = static_scaled_fp8_quant(x, s)  out q"},
-    {"dynamic_per_token_fp8_quant", "in x: {0}[n, {1}]  q, t = dynamic_per_token_fp8_quant(x)  out q, t"},
+     "in x: {0}[n, {1}], z: {0}[n, {1}], w: {0}[{1}]  q, t, r = "
+     "fused_add_rms_norm_dynamic_per_token_quant(x, z, w)  out q, t, r"},
+    {"static_scaled_fp8_quant",
+     "in x: {0}[n, {1}], s: f32[1]  q = static_scaled_fp8_quant(x, s)  out q"},
+    {"dynamic_per_token_fp8_quant",
+     "in x: {0}[n, {1}]  q, t = dynamic_per_token_fp8_quant(x)  out q, t"},
 };
 
 /// Shapes that the table above does not vary.
 constexpr Form kSpecial[] = {
-    {"rotary_embedding", "in p: i64[n], q: {0}[n, 12], k: {0}[n, 4], c: {0}[9, 4]  a, b = rotary_embedding(p, q, k, c){{head = 4}}  out a, b"},
-    {"rotary_embedding", "in p: i64[n], q: {0}[n, 12], k: {0}[n, 4], c: {0}[9, 4]  a, b = rotary_embedding(p, q, k, c){{head = 4, neox = false}}  out a, b"},
-    {"rotary_embedding", "in p: i64[n, 2], q: {0}[n, 2, 256], k: {0}[n, 2, 128], c: f32[9, 128]  a, b = rotary_embedding(p, q, k, c){{head = 128}}  out a, b"},
+    {"rotary_embedding",
+     "in p: i64[n], q: {0}[n, 12], k: {0}[n, 4], c: {0}[9, 4]  a, b = rotary_embedding(p, q, k, "
+     "c){{head = 4}}  out a, b"},
+    {"rotary_embedding",
+     "in p: i64[n], q: {0}[n, 12], k: {0}[n, 4], c: {0}[9, 4]  a, b = rotary_embedding(p, q, k, "
+     "c){{head = 4, neox = false}}  out a, b"},
+    {"rotary_embedding",
+     "in p: i64[n, 2], q: {0}[n, 2, 256], k: {0}[n, 2, 128], c: f32[9, 128]  a, b = "
+     "rotary_embedding(p, q, k, c){{head = 128}}  out a, b"},
     {"rms_norm", "in x: {0}[n, 3, 40], w: f32[40]  y = rms_norm(x, w)  out y"},
     {"rms_norm", "in x: {0}[33], w: {0}[33]  y = rms_norm(x, w)  out y"},
     {"rms_norm", "in x: {0}[n, m], w: {0}[m]  y = rms_norm(x, w)  out y"},
     {"silu_and_mul", "in x: {0}[n, 2*m]  y = silu_and_mul(x)  out y"},
     {"masked_fill", "in x: {0}[n, 7], m: b8[7]  y = masked_fill(x, m){{value = 2.0}}  out y"},
-    {"slice_scatter", "in x: {0}[n + 2, 7], z: {0}[n, 7]  y = slice_scatter(x, z){{dim = 0, start = 1, end = n + 1}}  out y"},
+    {"slice_scatter",
+     "in x: {0}[n + 2, 7], z: {0}[n, 7]  y = slice_scatter(x, z){{dim = 0, start = 1, end = n + "
+     "1}}  out y"},
     // row primitives by themselves
     {"embedding", "in t: {0}[7, 2, 5], i: i32[n, 2]  y = embedding(t, i)  out y"},
     {"add", "in x: {0}[n, 3, 5], z: f32[3, 1]  y = add(x, z)  out y"},
@@ -96,7 +115,8 @@ std::vector<Subject> subjects(const ContextPtr& context) {
   std::vector<Subject> all;
   const auto add = [&](const Form& form, const char* dtype, int d) {
     const std::string text = fmt::format(fmt::runtime(form.text), dtype, d, 2 * d);
-    all.push_back(subject(context, fmt::format("{} {} {}: {}", form.op, dtype, d, text), "graph { " + text + " }"));
+    all.push_back(subject(context, fmt::format("{} {} {}: {}", form.op, dtype, d, text),
+                          "graph { " + text + " }"));
   };
   for (const Form& form : kForms) {
     for (int d : {1, 131, 128, 4096}) add(form, "bf16", d);
@@ -133,7 +153,8 @@ TEST_CASE("kernels: run on the host, each op gives the interpreter's bits", "[cu
       const Symbols symbols{{"n", n}, {"m", 37}};
       INFO(s.name << "  n = " << n << "  seed = " << seed);
       const auto inputs = inputs_of(s.graph, symbols, seed++);
-      CHECK(difference(run_kernel(*host, s, inputs, symbols), run_interpreter(s, inputs, symbols, false)) == "");
+      CHECK(difference(run_kernel(*host, s, inputs, symbols),
+                       run_interpreter(s, inputs, symbols, false)) == "");
     }
   }
 }

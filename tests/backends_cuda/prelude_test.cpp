@@ -12,25 +12,37 @@ namespace {
 using namespace pw;
 
 constexpr const char* kExtra = R"cpp(
-extern "C" void test_narrow(const float* x, long long n, unsigned* bf16, unsigned* f16, unsigned* e4m3, unsigned* e5m2) {
-  for (long long i = 0; i < n; ++i) {
-    bf16[i] = pw_to_bf16(x[i]); f16[i] = pw_to_f16(x[i]); e4m3[i] = pw_to_f8e4m3(x[i]); e5m2[i] = pw_to_f8e5m2(x[i]);
+  extern "C" void test_narrow(const float* x, long long n, unsigned* bf16, unsigned* f16,
+                              unsigned* e4m3, unsigned* e5m2) {
+    for (long long i = 0; i < n; ++i) {
+      bf16[i] = pw_to_bf16(x[i]);
+      f16[i] = pw_to_f16(x[i]);
+      e4m3[i] = pw_to_f8e4m3(x[i]);
+      e5m2[i] = pw_to_f8e5m2(x[i]);
+    }
   }
-}
-extern "C" void test_widen(unsigned bits, float* y) {
-  y[0] = pw_from_bf16((unsigned short)bits); y[1] = pw_from_f16((unsigned short)bits);
-  y[2] = pw_from_f8e4m3((unsigned char)bits); y[3] = pw_from_f8e5m2((unsigned char)bits);
-}
-extern "C" void test_odd(const double* x, long long n, unsigned* bf16, unsigned* e4m3) {
-  for (long long i = 0; i < n; ++i) { bf16[i] = pw_to_bf16(pw_odd(x[i])); e4m3[i] = pw_to_f8e4m3(pw_odd(x[i])); }
-}
-extern "C" void test_integers(const double* x, long long n, long long* i64, int* i32, signed char* i8, unsigned char* u8) {
-  for (long long i = 0; i < n; ++i) {
-    i64[i] = pw_saturate<long long>(x[i]); i32[i] = pw_saturate<int>(x[i]);
-    i8[i] = pw_saturate<signed char>(x[i]); u8[i] = pw_saturate<unsigned char>(x[i]);
+  extern "C" void test_widen(unsigned bits, float* y) {
+    y[0] = pw_from_bf16((unsigned short)bits);
+    y[1] = pw_from_f16((unsigned short)bits);
+    y[2] = pw_from_f8e4m3((unsigned char)bits);
+    y[3] = pw_from_f8e5m2((unsigned char)bits);
   }
-}
-extern "C" long long test_lane(long long place, long long lanes) { return pw_lane(place, lanes); }
+  extern "C" void test_odd(const double* x, long long n, unsigned* bf16, unsigned* e4m3) {
+    for (long long i = 0; i < n; ++i) {
+      bf16[i] = pw_to_bf16(pw_odd(x[i]));
+      e4m3[i] = pw_to_f8e4m3(pw_odd(x[i]));
+    }
+  }
+  extern "C" void test_integers(const double* x, long long n, long long* i64, int* i32,
+                                signed char* i8, unsigned char* u8) {
+    for (long long i = 0; i < n; ++i) {
+      i64[i] = pw_saturate<long long>(x[i]);
+      i32[i] = pw_saturate<int>(x[i]);
+      i8[i] = pw_saturate<signed char>(x[i]);
+      u8[i] = pw_saturate<unsigned char>(x[i]);
+    }
+  }
+  extern "C" long long test_lane(long long place, long long lanes) { return pw_lane(place, lanes); }
 )cpp";
 
 const cuda::HostKernels* library() {
@@ -39,11 +51,11 @@ const cuda::HostKernels* library() {
   return built ? &*built : nullptr;
 }
 
-#define NEED_COMPILER()                                                     \
-  const cuda::HostKernels* kernels = library();                             \
-  if (!kernels) {                                                           \
+#define NEED_COMPILER()                                                      \
+  const cuda::HostKernels* kernels = library();                              \
+  if (!kernels) {                                                            \
     WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested"); \
-    return;                                                                 \
+    return;                                                                  \
   }
 
 template <class F>
@@ -67,7 +79,9 @@ void add_neighbourhood(std::vector<float>& out, float (*widen)(unsigned), unsign
 std::vector<float> hard_floats() {
   std::vector<float> x;
   for (std::uint32_t high = 0; high < 0x10000; ++high) {
-    for (std::uint32_t low : {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) x.push_back(std::bit_cast<float>(high << 16 | low));
+    for (std::uint32_t low :
+         {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+      x.push_back(std::bit_cast<float>(high << 16 | low));
   }
   add_neighbourhood(x, [](unsigned i) { return from_f16(static_cast<std::uint16_t>(i)); }, 0x10000);
   add_neighbourhood(x, [](unsigned i) { return from_f8e4m3(static_cast<std::uint8_t>(i)); }, 0x100);
@@ -75,7 +89,10 @@ std::vector<float> hard_floats() {
   return x;
 }
 
-bool same(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) || (std::isnan(a) && std::isnan(b)); }
+bool same(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) ||
+         (std::isnan(a) && std::isnan(b));
+}
 
 }  // namespace
 
@@ -87,21 +104,29 @@ TEST_CASE("prelude: every narrow number widens as the reference does", "[cuda]")
     widen(bits, y);
     const auto half = static_cast<std::uint16_t>(bits);
     const auto byte = static_cast<std::uint8_t>(bits);
-    if (same(y[0], from_bf16(half)) && same(y[1], from_f16(half)) && same(y[2], from_f8e4m3(byte)) && same(y[3], from_f8e5m2(byte))) continue;
+    if (same(y[0], from_bf16(half)) && same(y[1], from_f16(half)) &&
+        same(y[2], from_f8e4m3(byte)) && same(y[3], from_f8e5m2(byte)))
+      continue;
     FAIL("bits " << bits);
   }
   SUCCEED();
 }
 
-TEST_CASE("prelude: narrowing rounds as the reference at every number, midpoint and neighbour", "[cuda]") {
+TEST_CASE("prelude: narrowing rounds as the reference at every number, midpoint and neighbour",
+          "[cuda]") {
   NEED_COMPILER();
-  auto* narrow = function<void(const float*, long long, unsigned*, unsigned*, unsigned*, unsigned*)>(*kernels, "test_narrow");
+  auto* narrow =
+      function<void(const float*, long long, unsigned*, unsigned*, unsigned*, unsigned*)>(
+          *kernels, "test_narrow");
   const std::vector<float> x = hard_floats();
   std::vector<unsigned> y[4];
   for (auto& v : y) v.resize(x.size());
-  narrow(x.data(), static_cast<long long>(x.size()), y[0].data(), y[1].data(), y[2].data(), y[3].data());
+  narrow(x.data(), static_cast<long long>(x.size()), y[0].data(), y[1].data(), y[2].data(),
+         y[3].data());
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (y[0][i] == to_bf16(x[i]) && y[1][i] == to_f16(x[i]) && y[2][i] == to_f8e4m3(x[i]) && y[3][i] == to_f8e5m2(x[i])) continue;
+    if (y[0][i] == to_bf16(x[i]) && y[1][i] == to_f16(x[i]) && y[2][i] == to_f8e4m3(x[i]) &&
+        y[3][i] == to_f8e5m2(x[i]))
+      continue;
     FAIL("bits " << std::bit_cast<std::uint32_t>(x[i]));
   }
   SUCCEED();
@@ -109,28 +134,38 @@ TEST_CASE("prelude: narrowing rounds as the reference at every number, midpoint 
 
 TEST_CASE("prelude: from double there is one rounding, and integers saturate", "[cuda]") {
   NEED_COMPILER();
-  std::vector<double> x{0.0, -0.0, 0.49, -0.51, 1.5, 127.4, 128.0, -128.5, -129.0, 255.9, 256.0, 2147483647.0, 2147483648.0, -2147483649.0, 9.3e18, -9.3e18, 1e300, -1e300, 1e-300, NAN, INFINITY, -INFINITY};
-  // Just above, at and just below the middle between two narrow numbers: two roundings would lose the difference.
+  std::vector<double> x{0.0,          -0.0,          0.49,     -0.51,    1.5,   127.4,
+                        128.0,        -128.5,        -129.0,   255.9,    256.0, 2147483647.0,
+                        2147483648.0, -2147483649.0, 9.3e18,   -9.3e18,  1e300, -1e300,
+                        1e-300,       NAN,           INFINITY, -INFINITY};
+  // Just above, at and just below the middle between two narrow numbers: two roundings would lose
+  // the difference.
   for (unsigned i = 0; i < 0x7f7f; ++i) {
-    const double middle = (static_cast<double>(from_bf16(static_cast<std::uint16_t>(i))) + from_bf16(static_cast<std::uint16_t>(i + 1))) / 2;
+    const double middle = (static_cast<double>(from_bf16(static_cast<std::uint16_t>(i))) +
+                           from_bf16(static_cast<std::uint16_t>(i + 1))) /
+                          2;
     for (double scale : {1.0, 1 + 0x1p-40, 1 - 0x1p-40}) x.push_back(middle * scale);
   }
   const auto n = static_cast<long long>(x.size());
   std::vector<unsigned> bf16(x.size()), e4m3(x.size());
-  function<void(const double*, long long, unsigned*, unsigned*)>(*kernels, "test_odd")(x.data(), n, bf16.data(), e4m3.data());
+  function<void(const double*, long long, unsigned*, unsigned*)>(*kernels, "test_odd")(
+      x.data(), n, bf16.data(), e4m3.data());
   std::vector<long long> i64(x.size());
   std::vector<int> i32(x.size());
   std::vector<signed char> i8(x.size());
   std::vector<unsigned char> u8(x.size());
-  function<void(const double*, long long, long long*, int*, signed char*, unsigned char*)>(*kernels, "test_integers")(x.data(), n, i64.data(), i32.data(), i8.data(), u8.data());
+  function<void(const double*, long long, long long*, int*, signed char*, unsigned char*)>(
+      *kernels, "test_integers")(x.data(), n, i64.data(), i32.data(), i8.data(), u8.data());
   for (std::size_t i = 0; i < x.size(); ++i) {
     INFO("x = " << x[i]);
     std::uint16_t half = 0;
     std::uint8_t byte = 0;
     store(DType::bf16, reinterpret_cast<std::byte*>(&half), 0, x[i]);
     store(DType::f8e4m3, reinterpret_cast<std::byte*>(&byte), 0, x[i]);
-    const bool ok = bf16[i] == half && e4m3[i] == byte && static_cast<double>(i64[i]) == rounded(DType::i64, x[i]) && i32[i] == rounded(DType::i32, x[i]) &&
-                    i8[i] == rounded(DType::i8, x[i]) && u8[i] == rounded(DType::u8, x[i]);
+    const bool ok = bf16[i] == half && e4m3[i] == byte &&
+                    static_cast<double>(i64[i]) == rounded(DType::i64, x[i]) &&
+                    i32[i] == rounded(DType::i32, x[i]) && i8[i] == rounded(DType::i8, x[i]) &&
+                    u8[i] == rounded(DType::u8, x[i]);
     if (!ok) FAIL();
   }
   SUCCEED();
@@ -140,6 +175,7 @@ TEST_CASE("prelude: the order of lanes is a bit reversal", "[cuda]") {
   NEED_COMPILER();
   auto* lane = function<long long(long long, long long)>(*kernels, "test_lane");
   CHECK(lane(0, 1) == 0);
-  CHECK((lane(0, 8) == 0 && lane(1, 8) == 4 && lane(2, 8) == 2 && lane(3, 8) == 6 && lane(7, 8) == 7));
+  CHECK((lane(0, 8) == 0 && lane(1, 8) == 4 && lane(2, 8) == 2 && lane(3, 8) == 6 &&
+         lane(7, 8) == 7));
   CHECK(lane(1, 256) == 128);
 }
