@@ -18,7 +18,8 @@ void merge_dims(Extents& shape, std::vector<Extents>& strides) {
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 1) continue;
     bool joins = !merged.empty();
-    for (std::size_t a = 0; a < strides.size() && joins; ++a) joins = merged_strides[a].back() == strides[a][i] * shape[i];
+    for (std::size_t a = 0; a < strides.size() && joins; ++a)
+      joins = merged_strides[a].back() == strides[a][i] * shape[i];
     if (joins) {
       merged.back() *= shape[i];
     } else {
@@ -58,14 +59,18 @@ Extents row_major(const Extents& extents) {
 }
 
 Array make_array(DType dtype, const Extents& extents) {
-  const std::size_t bytes = static_cast<std::size_t>(element_count(extents)) * static_cast<std::size_t>(size_of(dtype));
+  const std::size_t bytes =
+      static_cast<std::size_t>(element_count(extents)) * static_cast<std::size_t>(size_of(dtype));
   constexpr std::align_val_t kAlign{64};
-  std::shared_ptr<void> owner(::operator new(bytes + 1, kAlign), [](void* p) { ::operator delete(p, std::align_val_t{64}); });
+  std::shared_ptr<void> owner(::operator new(bytes + 1, kAlign),
+                              [](void* p) { ::operator delete(p, std::align_val_t{64}); });
   auto* data = static_cast<std::byte*>(owner.get());
   return {dtype, extents, row_major(extents), data, std::move(owner)};
 }
 
-Array array_of(const TensorView& view) { return {view.dtype, view.extents, row_major(view.extents), view.data, nullptr}; }
+Array array_of(const TensorView& view) {
+  return {view.dtype, view.extents, row_major(view.extents), view.data, nullptr};
+}
 
 Array contiguous(const Array& array) {
   if (array.contiguous()) return array;
@@ -79,13 +84,15 @@ Extents broadcast_strides(const Array& array, const Extents& shape) {
   Extents strides(shape.size(), 0);
   const std::size_t lead = shape.size() - array.extents.size();
   for (std::size_t i = 0; i < array.extents.size(); ++i) {
-    PW_ASSERT(array.extents[i] == shape[lead + i] || array.extents[i] == 1, "an operand does not broadcast to the result");
+    PW_ASSERT(array.extents[i] == shape[lead + i] || array.extents[i] == 1,
+              "an operand does not broadcast to the result");
     if (array.extents[i] != 1) strides[lead + i] = array.strides[i];
   }
   return strides;
 }
 
-void for_each_run(const Extents& shape, std::span<const Extents> strides, std::int64_t limit, const std::function<void(const Run&)>& visit) {
+void for_each_run(const Extents& shape, std::span<const Extents> strides, std::int64_t limit,
+                  const std::function<void(const Run&)>& visit) {
   if (element_count(shape) == 0) return;
   Extents dims = shape;
   std::vector<Extents> steps(strides.begin(), strides.end());
@@ -116,7 +123,8 @@ void copy(const Array& from, const Array& to) {
   PW_ASSERT(from.extents == to.extents, "a copy between different extents");
   const Extents strides[] = {from.strides, to.strides};
   const bool same = from.dtype == to.dtype;
-  if (same && from.data == to.data && from.strides == to.strides) return;  // a view that lives where its operand does
+  if (same && from.data == to.data && from.strides == to.strides)
+    return;  // a view that lives where its operand does
   const auto size = static_cast<std::size_t>(size_of(from.dtype));
   constexpr std::int64_t kLimit = 1024;
   double buffer[kLimit];
@@ -129,7 +137,8 @@ void copy(const Array& from, const Array& to) {
       std::memcpy(target, source, static_cast<std::size_t>(run.length) * size);
     } else if (same) {
       for (std::int64_t i = 0; i < run.length; ++i) {
-        std::memcpy(to.at(run.offsets[1] + i * run.steps[1]), from.at(run.offsets[0] + i * run.steps[0]), size);
+        std::memcpy(to.at(run.offsets[1] + i * run.steps[1]),
+                    from.at(run.offsets[0] + i * run.steps[0]), size);
       }
     } else if (integral) {
       load_run(from.dtype, source, run.steps[0], run.length, integers);

@@ -1,5 +1,5 @@
-// Strided arrays: what kernels compute on. An array may be a view of another's memory; results of kernels are fresh and
-// row-major. Strides count elements, and are 0 along broadcast dims.
+// Strided arrays: what kernels compute on. An array may be a view of another's memory; results of
+// kernels are fresh and row-major. Strides count elements, and are 0 along broadcast dims.
 #pragma once
 
 #include <cstddef>
@@ -37,20 +37,26 @@ void copy(const Array& from, const Array& to);
 /// Strides that read `array` as if it had the (broadcast) shape.
 [[nodiscard]] Extents broadcast_strides(const Array& array, const Extents& shape);
 
-/// One innermost run of an iteration over several arrays at once: element offsets and steps, one an array.
+/// One innermost run of an iteration over several arrays at once: element offsets and steps, one an
+/// array.
 struct Run {
   std::span<const std::int64_t> offsets, steps;
   std::int64_t length = 0;
 };
-/// Walks `shape` in row-major order; neighbouring dims are merged where every array allows it, and runs are cut at `limit`.
-void for_each_run(const Extents& shape, std::span<const Extents> strides, std::int64_t limit, const std::function<void(const Run&)>& visit);
+/// Walks `shape` in row-major order; neighbouring dims are merged where every array allows it, and
+/// runs are cut at `limit`.
+void for_each_run(const Extents& shape, std::span<const Extents> strides, std::int64_t limit,
+                  const std::function<void(const Run&)>& visit);
 
-/// Conversions of runs between storage and a compute type; reals to integers truncate and saturate, integers wrap.
+/// Conversions of runs between storage and a compute type; reals to integers truncate and saturate,
+/// integers wrap.
 void load_run(DType dtype, const std::byte* data, std::int64_t step, std::int64_t n, float* out);
 void load_run(DType dtype, const std::byte* data, std::int64_t step, std::int64_t n, double* out);
-void load_run(DType dtype, const std::byte* data, std::int64_t step, std::int64_t n, std::int64_t* out);
+void load_run(DType dtype, const std::byte* data, std::int64_t step, std::int64_t n,
+              std::int64_t* out);
 void store_run(DType dtype, std::byte* data, std::int64_t step, std::int64_t n, const float* in);
 void store_run(DType dtype, std::byte* data, std::int64_t step, std::int64_t n, const double* in);
-void store_run(DType dtype, std::byte* data, std::int64_t step, std::int64_t n, const std::int64_t* in);
+void store_run(DType dtype, std::byte* data, std::int64_t step, std::int64_t n,
+               const std::int64_t* in);
 
 }  // namespace pw

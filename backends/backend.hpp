@@ -1,4 +1,5 @@
-// The compiler interface: a backend turns a piece into an executable. The seam between planning and running.
+// The compiler interface: a backend turns a piece into an executable. The seam between planning and
+// running.
 #pragma once
 
 #include <map>
@@ -26,7 +27,8 @@ struct Step {
 
 /// What an executable needs to know beyond its tensors.
 struct RunContext {
-  std::map<std::string, std::int64_t, std::less<>> symbols;  ///< the token symbol holds the padded count
+  std::map<std::string, std::int64_t, std::less<>>
+      symbols;  ///< the token symbol holds the padded count
   const Step* step = nullptr;
   std::int64_t valid = 0;  ///< rows that hold real tokens
 };
@@ -35,7 +37,9 @@ class Executable {
  public:
   virtual ~Executable() = default;
   /// Inputs and outputs in the order of the graph's; outputs are allocated by the caller.
-  virtual Result<std::monostate> run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunContext& context) = 0;
+  virtual Result<std::monostate> run(std::span<const TensorView> inputs,
+                                     std::span<const TensorView> outputs,
+                                     const RunContext& context) = 0;
 };
 
 class Backend {

@@ -1,5 +1,6 @@
-// Bit-level conversions between f32 and the narrow floating types, branch-light so that loops over them vectorise.
-// numerics.cpp exports them as functions; kernels include them for their inner loops.
+// Bit-level conversions between f32 and the narrow floating types, branch-light so that loops over
+// them vectorise. numerics.cpp exports them as functions; kernels include them for their inner
+// loops.
 #pragma once
 
 #include <bit>
@@ -7,7 +8,9 @@
 
 namespace pw::convert {
 
-inline float bf16_to_f32(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+inline float bf16_to_f32(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 
 inline std::uint16_t f32_to_bf16(float x) {
   const auto u = std::bit_cast<std::uint32_t>(x);
@@ -16,11 +19,13 @@ inline std::uint16_t f32_to_bf16(float x) {
   return static_cast<std::uint16_t>(((u & 0x7fffffffu) > 0x7f800000u ? quiet : even) >> 16);
 }
 
-/// An IEEE-like small float with M mantissa bits, in its low bits; exponent all ones is infinity or NaN.
+/// An IEEE-like small float with M mantissa bits, in its low bits; exponent all ones is infinity or
+/// NaN.
 template <int M, int Bias>
 float small_to_f32(std::uint32_t magnitude, std::uint32_t sign) {
   // The multiplication renormalises subnormals exactly.
-  const float value = std::bit_cast<float>(magnitude << (23 - M)) * std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - Bias) << 23);
+  const float value = std::bit_cast<float>(magnitude << (23 - M)) *
+                      std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - Bias) << 23);
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign << 31);
 }
 
@@ -34,9 +39,12 @@ inline float f8e4m3_to_f32(std::uint8_t bits) {
   const auto finite = std::bit_cast<std::uint32_t>(small_to_f32<3, 7>(magnitude, sign));
   return std::bit_cast<float>(finite | (magnitude == 0x7fu ? 0x7fc00000u : 0u));
 }
-inline float f8e5m2_to_f32(std::uint8_t bits) { return f16_to_f32(static_cast<std::uint16_t>(bits << 8)); }
+inline float f8e5m2_to_f32(std::uint8_t bits) {
+  return f16_to_f32(static_cast<std::uint16_t>(bits << 8));
+}
 
-/// Rounds a magnitude to M bits, ties to even. Below the smallest normal the addition of 2^23 does the rounding.
+/// Rounds a magnitude to M bits, ties to even. Below the smallest normal the addition of 2^23 does
+/// the rounding.
 template <int M, int Bias>
 std::uint32_t round_magnitude(std::uint32_t u) {
   const float a = std::bit_cast<float>(u);
@@ -71,14 +79,15 @@ inline std::uint8_t f32_to_f8e5m2(float x) {
   return static_cast<std::uint8_t>(round_magnitude<2, 15>(u) | sign);
 }
 
-/// The f32 nearest toward zero with its last bit set when inexact ("round to odd"): a later rounding to at most 22 bits then
-/// gives what one rounding from double would.
+/// The f32 nearest toward zero with its last bit set when inexact ("round to odd"): a later
+/// rounding to at most 22 bits then gives what one rounding from double would.
 inline float f64_to_f32_odd(double x) {
   const float f = static_cast<float>(x);
   if (static_cast<double>(f) == x || x != x) return f;
   auto bits = std::bit_cast<std::uint32_t>(f);
   const double back = static_cast<double>(f);
-  if ((back < 0 ? -back : back) > (x < 0 ? -x : x)) --bits;  // it was rounded away from zero, perhaps to infinity
+  if ((back < 0 ? -back : back) > (x < 0 ? -x : x))
+    --bits;  // it was rounded away from zero, perhaps to infinity
   return std::bit_cast<float>(bits | 1u);
 }
 

@@ -20,10 +20,14 @@ const std::byte* at(const Matrix& m, std::int64_t row, std::int64_t column) {
 
 /// Converts a block to packed row-major.
 template <class Scalar>
-void pack(const Matrix& m, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, Scalar* out) {
-  for (std::int64_t r = 0; r < rows; ++r) load_run(m.dtype, at(m, row + r, column), m.column_step, columns, out + r * columns);
+void pack(const Matrix& m, std::int64_t row, std::int64_t rows, std::int64_t column,
+          std::int64_t columns, Scalar* out) {
+  for (std::int64_t r = 0; r < rows; ++r)
+    load_run(m.dtype, at(m, row + r, column), m.column_step, columns, out + r * columns);
 }
-Matrix transposed(const Matrix& m) { return {m.dtype, m.data, m.columns, m.rows, m.column_step, m.row_step}; }
+Matrix transposed(const Matrix& m) {
+  return {m.dtype, m.data, m.columns, m.rows, m.column_step, m.row_step};
+}
 
 template <class Scalar>
 using Multiply = void (*)(const BlockProduct<Scalar>&);
@@ -37,7 +41,8 @@ Multiply<Scalar> best_multiply() {
 
 /// One depth block of a, packed, times all columns of b.
 template <class Scalar>
-void multiply_depth(const Matrix& b, const Scalar* a, std::int64_t rows, std::int64_t k, std::int64_t depth, Scalar* c) {
+void multiply_depth(const Matrix& b, const Scalar* a, std::int64_t rows, std::int64_t k,
+                    std::int64_t depth, Scalar* c) {
   const bool transpose = b.column_step != 1 && b.row_step == 1;
   const Multiply<Scalar> multiply = best_multiply<Scalar>();
   parallel_for(b.columns, kColumns, [&](std::int64_t begin, std::int64_t end) {
@@ -72,14 +77,16 @@ void gemm(const Matrix& a, const Matrix& b, double* c) { multiply(a, b, c); }
 
 void gemm_in_order(const Matrix& a, const Matrix& b, float* c) {
   std::fill(c, c + a.rows * b.columns, 0.0f);
-  std::vector<float> row(static_cast<std::size_t>(b.columns)), column(static_cast<std::size_t>(a.rows));
+  std::vector<float> row(static_cast<std::size_t>(b.columns)),
+      column(static_cast<std::size_t>(a.rows));
   for (std::int64_t k = 0; k < a.columns; ++k) {
     load_run(b.dtype, at(b, k, 0), b.column_step, b.columns, row.data());
     load_run(a.dtype, at(a, 0, k), a.row_step, a.rows, column.data());
     for (std::int64_t i = 0; i < a.rows; ++i) {
       float* out = c + i * b.columns;
       const float x = column[static_cast<std::size_t>(i)];
-      for (std::int64_t j = 0; j < b.columns; ++j) out[j] = std::fma(x, row[static_cast<std::size_t>(j)], out[j]);
+      for (std::int64_t j = 0; j < b.columns; ++j)
+        out[j] = std::fma(x, row[static_cast<std::size_t>(j)], out[j]);
     }
   }
 }

@@ -1,5 +1,6 @@
-// Matrix products of row-major or transposed operands of any dtype, computed in f32 or f64 by Eigen: blocks of `b` are
-// converted as they are needed, so that a large weight is never converted whole.
+// Matrix products of row-major or transposed operands of any dtype, computed in f32 or f64 by
+// Eigen: blocks of `b` are converted as they are needed, so that a large weight is never converted
+// whole.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,8 @@ struct Matrix {
 void gemm(const Matrix& a, const Matrix& b, float* c);
 void gemm(const Matrix& a, const Matrix& b, double* c);
 
-/// The same, one fused multiply-add chain an element in ascending k: slow, and the same on every machine.
+/// The same, one fused multiply-add chain an element in ascending k: slow, and the same on every
+/// machine.
 void gemm_in_order(const Matrix& a, const Matrix& b, float* c);
 
 }  // namespace pw

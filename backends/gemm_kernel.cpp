@@ -1,12 +1,13 @@
-// Exports gemm_block, once for each instruction set: this file is compiled several times, with PW_GEMM naming the variant.
-// Eigen's namespace is renamed with it, so that the linker cannot mix code of different instruction sets.
+// Exports gemm_block, once for each instruction set: this file is compiled several times, with
+// PW_GEMM naming the variant. Eigen's namespace is renamed with it, so that the linker cannot mix
+// code of different instruction sets.
 #define PW_JOIN_(a, b) a##b
 #define PW_JOIN(a, b) PW_JOIN_(a, b)
 #define Eigen PW_JOIN(Eigen_, PW_GEMM)
 #define EIGEN_DONT_PARALLELIZE
-#include <Eigen/Core>
-
 #include "backends/gemm_kernel.hpp"
+
+#include <Eigen/Core>
 
 namespace pw::PW_GEMM {
 namespace {

@@ -5,7 +5,8 @@
 
 namespace pw {
 
-/// c += a · b: a is rows × depth and packed; b is depth × columns, or columns × depth if transposed, packed; c has a row step.
+/// c += a · b: a is rows × depth and packed; b is depth × columns, or columns × depth if
+/// transposed, packed; c has a row step.
 template <class Scalar>
 struct BlockProduct {
   const Scalar* a;

@@ -9,7 +9,8 @@ namespace {
 
 Engine engine_of(Precision precision) {
   if (precision == Precision::exact) {
-    return {"interpreter", exact_kernels(), [](DType declared) { return is_float(declared) ? DType::f64 : declared; }};
+    return {"interpreter", exact_kernels(),
+            [](DType declared) { return is_float(declared) ? DType::f64 : declared; }};
   }
   return {"interpreter", single_kernels(), [](DType declared) { return declared; }};
 }
@@ -18,7 +19,9 @@ class Interpreter final : public Backend {
  public:
   explicit Interpreter(Precision precision) : precision_(precision) {}
   [[nodiscard]] std::string name() const override { return "interpreter"; }
-  [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override { return compile_program(piece, engine_of(precision_)); }
+  [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override {
+    return compile_program(piece, engine_of(precision_));
+  }
 
  private:
   Precision precision_;
@@ -26,7 +29,8 @@ class Interpreter final : public Backend {
 
 }  // namespace
 
-Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const TensorView> inputs, const RunContext& context, Precision precision) {
+Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const TensorView> inputs,
+                                      const RunContext& context, Precision precision) {
   auto program = OpProgram::make(graph, engine_of(precision));
   if (!program) return forward(program);
   std::vector<Tensor> outputs;
@@ -41,6 +45,8 @@ Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const Tensor
   return outputs;
 }
 
-std::unique_ptr<Backend> make_interpreter(Precision precision) { return std::make_unique<Interpreter>(precision); }
+std::unique_ptr<Backend> make_interpreter(Precision precision) {
+  return std::make_unique<Interpreter>(precision);
+}
 
 }  // namespace pw

@@ -1,6 +1,6 @@
-// The reference: runs a graph primitive by primitive with plain loops. In mode `exact` values are doubles and only casts to
-// fp8 and integer types round; in mode `single` each primitive computes in f32 and rounds to its dtype, with reductions in
-// the fixed order that generated code follows.
+// The reference: runs a graph primitive by primitive with plain loops. In mode `exact` values are
+// doubles and only casts to fp8 and integer types round; in mode `single` each primitive computes
+// in f32 and rounds to its dtype, with reductions in the fixed order that generated code follows.
 #pragma once
 
 #include <span>
@@ -12,8 +12,10 @@ namespace pw {
 
 enum class Precision : std::uint8_t { exact, single };
 
-/// Runs a graph; outputs are f64 tensors, in the graph's order. Inputs are read in their storage dtype, never converted whole.
-Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const TensorView> inputs, const RunContext& context,
+/// Runs a graph; outputs are f64 tensors, in the graph's order. Inputs are read in their storage
+/// dtype, never converted whole.
+Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const TensorView> inputs,
+                                      const RunContext& context,
                                       Precision precision = Precision::exact);
 
 [[nodiscard]] std::unique_ptr<Backend> make_interpreter(Precision precision = Precision::exact);

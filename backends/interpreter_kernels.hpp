@@ -1,4 +1,5 @@
-// The interpreter's kernel tables. Plain loops, independent of eager's kernels, so that each checks the other.
+// The interpreter's kernel tables. Plain loops, independent of eager's kernels, so that each checks
+// the other.
 #pragma once
 
 #include "backends/kernel.hpp"
@@ -16,8 +17,10 @@ template <class Real>
 template <class Real>
 [[nodiscard]] KernelTable interpreter_products();
 
-/// Stores reals as an engine does: a value declared fp8 is rounded to fp8 also where it is held as f64.
+/// Stores reals as an engine does: a value declared fp8 is rounded to fp8 also where it is held as
+/// f64.
 template <class Real>
-void store_declared(DType declared, const Array& array, std::int64_t offset, std::int64_t step, std::int64_t n, Real* values);
+void store_declared(DType declared, const Array& array, std::int64_t offset, std::int64_t step,
+                    std::int64_t n, Real* values);
 
 }  // namespace pw

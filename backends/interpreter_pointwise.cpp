@@ -1,7 +1,7 @@
 // Exports the interpreter's pointwise kernels, embedding, and the tables.
-#include <fmt/format.h>
-
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "backends/interpreter_kernels.hpp"
 #include "backends/numerics.hpp"
@@ -10,15 +10,19 @@
 namespace pw {
 
 template <class Real>
-void store_declared(DType declared, const Array& array, std::int64_t offset, std::int64_t step, std::int64_t n, Real* values) {
+void store_declared(DType declared, const Array& array, std::int64_t offset, std::int64_t step,
+                    std::int64_t n, Real* values) {
   if (declared != array.dtype && (declared == DType::f8e4m3 || declared == DType::f8e5m2)) {
-    for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<Real>(rounded(declared, static_cast<double>(values[i])));
+    for (std::int64_t i = 0; i < n; ++i)
+      values[i] = static_cast<Real>(rounded(declared, static_cast<double>(values[i])));
   }
   store_run(array.dtype, array.at(offset), step, n, values);
 }
 template void store_declared(DType, const Array&, std::int64_t, std::int64_t, std::int64_t, float*);
-template void store_declared(DType, const Array&, std::int64_t, std::int64_t, std::int64_t, double*);
-template void store_declared(DType, const Array&, std::int64_t, std::int64_t, std::int64_t, std::int64_t*);
+template void store_declared(DType, const Array&, std::int64_t, std::int64_t, std::int64_t,
+                             double*);
+template void store_declared(DType, const Array&, std::int64_t, std::int64_t, std::int64_t,
+                             std::int64_t*);
 
 namespace {
 
@@ -35,7 +39,9 @@ Done loop(Call& call) {
   const DType declared = call.result_dtype();
   T in[N][kRun];
   for_each_run(y.extents, strides, kRun, [&](const Run& run) {
-    for (std::size_t a = 0; a < N; ++a) load_run(call.operand(a).dtype, call.operand(a).at(run.offsets[a]), run.steps[a], run.length, in[a]);
+    for (std::size_t a = 0; a < N; ++a)
+      load_run(call.operand(a).dtype, call.operand(a).at(run.offsets[a]), run.steps[a], run.length,
+               in[a]);
     for (std::int64_t i = 0; i < run.length; ++i) {
       if constexpr (N == 1) in[0][i] = F::template of<T>(in[0][i]);
       if constexpr (N == 2) in[0][i] = F::template of<T>(in[0][i], in[1][i]);
@@ -58,10 +64,12 @@ Done real_unary(Call& call) {
 }
 template <class Real>
 Done bitwise_not(Call& call) {
-  return call.result_dtype() == DType::b8 ? loop<std::int64_t, Flip, 1>(call) : loop<std::int64_t, Not, 1>(call);
+  return call.result_dtype() == DType::b8 ? loop<std::int64_t, Flip, 1>(call)
+                                          : loop<std::int64_t, Not, 1>(call);
 }
 
-/// Casts go through double, which holds every value but large i64 exactly; between integers through int64.
+/// Casts go through double, which holds every value but large i64 exactly; between integers through
+/// int64.
 Done cast(Call& call) {
   const bool integral = !is_float(call.operand_dtype(0)) && !is_float(call.result_dtype());
   return integral ? loop<std::int64_t, Same, 1>(call) : loop<double, Same, 1>(call);
@@ -80,7 +88,9 @@ Done embedding(Call& call) {
   target.strides = row_major(row.extents);
   for (std::int64_t i = 0; i < ids.count(); ++i) {
     const auto id = static_cast<std::int64_t>(load(ids.dtype, ids.data, i));
-    if (id < 0 || id >= table.extents[0]) return fail_call(call, "PW0504", fmt::format("index {} is outside a table of {} rows", id, table.extents[0]));
+    if (id < 0 || id >= table.extents[0])
+      return fail_call(call, "PW0504",
+                       fmt::format("index {} is outside a table of {} rows", id, table.extents[0]));
     row.data = table.at(id * table.strides[0]);
     target.data = y.at(i * width);
     copy(row, target);
@@ -90,22 +100,42 @@ Done embedding(Call& call) {
 
 template <class Real>
 constexpr KernelEntry kPointwise[] = {
-    {"add", pointwise<Real, Add, 2>}, {"sub", pointwise<Real, Sub, 2>}, {"mul", pointwise<Real, Mul, 2>},
-    {"div", pointwise<Real, Div, 2>}, {"pow", pointwise<Real, Pow, 2>}, {"maximum", pointwise<Real, Maximum, 2>},
-    {"minimum", pointwise<Real, Minimum, 2>}, {"eq", pointwise<Real, Eq, 2>}, {"ne", pointwise<Real, Ne, 2>},
-    {"lt", pointwise<Real, Lt, 2>}, {"le", pointwise<Real, Le, 2>}, {"gt", pointwise<Real, Gt, 2>},
-    {"ge", pointwise<Real, Ge, 2>}, {"bitwise_and", pointwise<Real, And, 2>}, {"bitwise_or", pointwise<Real, Or, 2>},
-    {"bitwise_not", bitwise_not<Real>}, {"select", pointwise<Real, Same, 3>}, {"neg", pointwise<Real, Neg, 1>},
-    {"abs", pointwise<Real, Abs, 1>}, {"sqrt", real_unary<Real, Sqrt>}, {"rsqrt", real_unary<Real, Rsqrt>},
-    {"exp", real_unary<Real, Exp>}, {"log", real_unary<Real, Log>}, {"tanh", real_unary<Real, Tanh>},
-    {"sin", real_unary<Real, Sin>}, {"cos", real_unary<Real, Cos>}, {"cast", cast}, {"embedding", embedding},
+    {"add", pointwise<Real, Add, 2>},
+    {"sub", pointwise<Real, Sub, 2>},
+    {"mul", pointwise<Real, Mul, 2>},
+    {"div", pointwise<Real, Div, 2>},
+    {"pow", pointwise<Real, Pow, 2>},
+    {"maximum", pointwise<Real, Maximum, 2>},
+    {"minimum", pointwise<Real, Minimum, 2>},
+    {"eq", pointwise<Real, Eq, 2>},
+    {"ne", pointwise<Real, Ne, 2>},
+    {"lt", pointwise<Real, Lt, 2>},
+    {"le", pointwise<Real, Le, 2>},
+    {"gt", pointwise<Real, Gt, 2>},
+    {"ge", pointwise<Real, Ge, 2>},
+    {"bitwise_and", pointwise<Real, And, 2>},
+    {"bitwise_or", pointwise<Real, Or, 2>},
+    {"bitwise_not", bitwise_not<Real>},
+    {"select", pointwise<Real, Same, 3>},
+    {"neg", pointwise<Real, Neg, 1>},
+    {"abs", pointwise<Real, Abs, 1>},
+    {"sqrt", real_unary<Real, Sqrt>},
+    {"rsqrt", real_unary<Real, Rsqrt>},
+    {"exp", real_unary<Real, Exp>},
+    {"log", real_unary<Real, Log>},
+    {"tanh", real_unary<Real, Tanh>},
+    {"sin", real_unary<Real, Sin>},
+    {"cos", real_unary<Real, Cos>},
+    {"cast", cast},
+    {"embedding", embedding},
 };
 
 template <class Real>
 KernelTable whole_table() {
   static const std::vector<KernelEntry> table = [] {
     std::vector<KernelEntry> all;
-    for (KernelTable part : {KernelTable(kPointwise<Real>), interpreter_reductions<Real>(), interpreter_products<Real>()}) {
+    for (KernelTable part : {KernelTable(kPointwise<Real>), interpreter_reductions<Real>(),
+                             interpreter_products<Real>()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

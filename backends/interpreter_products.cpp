@@ -1,9 +1,9 @@
 // Exports the interpreter's matrix products and attention.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <type_traits>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "backends/gemm.hpp"
 #include "backends/interpreter_kernels.hpp"
@@ -14,7 +14,9 @@ namespace {
 
 using Done = Result<std::monostate>;
 
-Matrix matrix_of(const Array& x) { return {x.dtype, x.data, x.extents[0], x.extents[1], x.strides[0], x.strides[1]}; }
+Matrix matrix_of(const Array& x) {
+  return {x.dtype, x.data, x.extents[0], x.extents[1], x.strides[0], x.strides[1]};
+}
 
 template <class Real>
 std::vector<Real> product(const Array& a, const Array& b) {
@@ -58,12 +60,15 @@ Done scaled_mm(Call& call) {
   std::vector<Real> c = product<Real>(call.operand(0), call.operand(1));
   const std::vector<Real> sa = all_of<Real>(call.operand(2)), sb = all_of<Real>(call.operand(3));
   Array& y = call.result();
-  const auto rows = static_cast<std::size_t>(y.extents[0]), columns = static_cast<std::size_t>(y.extents[1]);
+  const auto rows = static_cast<std::size_t>(y.extents[0]),
+             columns = static_cast<std::size_t>(y.extents[1]);
   if ((sa.size() != 1 && sa.size() != rows) || (sb.size() != 1 && sb.size() != columns)) {
-    return fail_call(call, "PW0503", "the scales have neither one element nor one a row (sa) or a column (sb)");
+    return fail_call(call, "PW0503",
+                     "the scales have neither one element nor one a row (sa) or a column (sb)");
   }
   for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < columns; ++j) c[i * columns + j] *= sa[sa.size() == 1 ? 0 : i] * sb[sb.size() == 1 ? 0 : j];
+    for (std::size_t j = 0; j < columns; ++j)
+      c[i * columns + j] *= sa[sa.size() == 1 ? 0 : i] * sb[sb.size() == 1 ? 0 : j];
   }
   store_declared(call.result_dtype(), y, 0, 1, y.count(), c.data());
   return Done{};
@@ -71,7 +76,8 @@ Done scaled_mm(Call& call) {
 
 /// One query row against the keys of its sequence up to itself; scores must hold as many.
 template <class Real>
-void attend(const Real* q, const Real* k, const Real* v, std::int64_t step, std::int64_t keys, std::int64_t width, Real* scores, Real* out) {
+void attend(const Real* q, const Real* k, const Real* v, std::int64_t step, std::int64_t keys,
+            std::int64_t width, Real* scores, Real* out) {
   const Real scale = 1 / std::sqrt(static_cast<Real>(width));
   Real largest = -INFINITY, total = 0;
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -94,16 +100,23 @@ Done attention(Call& call) {
   const Array& query = call.operand(0);
   const std::int64_t rows = query.extents[0], heads = query.extents[1], width = query.extents[2];
   const std::int64_t kv_heads = call.operand(1).extents[1];
-  if (kv_heads == 0 || heads % kv_heads != 0) return fail_call(call, "PW0503", fmt::format("{} query heads do not divide over {} key heads", heads, kv_heads));
-  const std::vector<Real> q = all_of<Real>(query), k = all_of<Real>(call.operand(1)), v = all_of<Real>(call.operand(2));
-  const Real divisor = call.operands.size() > 3 && call.operands[3] != nullptr ? all_of<Real>(call.operand(3))[0] : Real(1);
+  if (kv_heads == 0 || heads % kv_heads != 0)
+    return fail_call(
+        call, "PW0503",
+        fmt::format("{} query heads do not divide over {} key heads", heads, kv_heads));
+  const std::vector<Real> q = all_of<Real>(query), k = all_of<Real>(call.operand(1)),
+                          v = all_of<Real>(call.operand(2));
+  const Real divisor = call.operands.size() > 3 && call.operands[3] != nullptr
+                           ? all_of<Real>(call.operand(3))[0]
+                           : Real(1);
   std::vector<Real> out(q.size(), Real(0)), scores(static_cast<std::size_t>(rows));
   for (const RowSpan& sequence : sequence_rows(call.context, rows)) {
     for (std::int64_t row = sequence.begin; row < sequence.end; ++row) {
       for (std::int64_t head = 0; head < heads; ++head) {
         const std::int64_t key = (sequence.begin * kv_heads + head / (heads / kv_heads)) * width;
         Real* o = &out[static_cast<std::size_t>((row * heads + head) * width)];
-        attend(&q[static_cast<std::size_t>((row * heads + head) * width)], &k[static_cast<std::size_t>(key)], &v[static_cast<std::size_t>(key)],
+        attend(&q[static_cast<std::size_t>((row * heads + head) * width)],
+               &k[static_cast<std::size_t>(key)], &v[static_cast<std::size_t>(key)],
                kv_heads * width, row - sequence.begin + 1, width, scores.data(), o);
         for (std::int64_t d = 0; d < width && divisor != 1; ++d) o[d] /= divisor;
       }
@@ -115,7 +128,10 @@ Done attention(Call& call) {
 }
 
 template <class Real>
-constexpr KernelEntry kProducts[] = {{"mm", mm<Real>}, {"addmm", addmm<Real>}, {"scaled_mm", scaled_mm<Real>}, {"unified_attention", attention<Real>}};
+constexpr KernelEntry kProducts[] = {{"mm", mm<Real>},
+                                     {"addmm", addmm<Real>},
+                                     {"scaled_mm", scaled_mm<Real>},
+                                     {"unified_attention", attention<Real>}};
 
 }  // namespace
 

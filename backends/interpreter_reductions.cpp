@@ -1,5 +1,6 @@
-// Exports the interpreter's reductions. The order of additions depends on the width only: chunks of 8 columns go round a
-// power of two of lanes, each lane adds in ascending order, then lanes are added pairwise, the farthest first.
+// Exports the interpreter's reductions. The order of additions depends on the width only: chunks of
+// 8 columns go round a power of two of lanes, each lane adds in ascending order, then lanes are
+// added pairwise, the farthest first.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -35,11 +36,13 @@ T reduce(const T* x, std::int64_t width, T start, F combine) {
 
 template <class T>
 T lowest() {
-  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                              : std::numeric_limits<T>::lowest();
 }
 template <class T>
 T highest() {
-  return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                              : std::numeric_limits<T>::max();
 }
 
 struct Sum {
@@ -51,7 +54,8 @@ struct Sum {
 struct Mean {
   template <class T>
   static T of(const T* x, std::int64_t n) {
-    return n == 0 ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(Sum::of(x, n) / static_cast<T>(n));
+    return n == 0 ? std::numeric_limits<T>::quiet_NaN()
+                  : static_cast<T>(Sum::of(x, n) / static_cast<T>(n));
   }
 };
 /// A NaN anywhere makes the result NaN.
@@ -96,8 +100,10 @@ Done reduction(Call& call) {
 }
 
 template <class Real>
-constexpr KernelEntry kReductions[] = {
-    {"sum", reduction<Real, Sum>}, {"mean", reduction<Real, Mean>}, {"amax", reduction<Real, Amax>}, {"amin", reduction<Real, Amin>}};
+constexpr KernelEntry kReductions[] = {{"sum", reduction<Real, Sum>},
+                                       {"mean", reduction<Real, Mean>},
+                                       {"amax", reduction<Real, Amax>},
+                                       {"amin", reduction<Real, Amin>}};
 
 }  // namespace
 

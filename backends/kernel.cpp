@@ -10,15 +10,22 @@ namespace {
 
 std::int64_t number(const Context& context, const Symbols& symbols, DimId dim) {
   const auto value = context.dims.evaluate(dim, symbols);
-  PW_ASSERT(value.has_value(), "a symbol without a value in an attribute: " + context.dims.print(dim));
+  PW_ASSERT(value.has_value(),
+            "a symbol without a value in an attribute: " + context.dims.print(dim));
   return *value;
 }
 
 }  // namespace
 
-DType Call::operand_dtype(std::size_t i) const { return graph.context().types[graph.type(graph.operand(node, i))].dtype; }
-bool Call::operand_weak(std::size_t i) const { return graph.context().types[graph.type(graph.operand(node, i))].shape.empty(); }
-DType Call::result_dtype(std::size_t i) const { return graph.context().types[graph.type(graph.result(node, i))].dtype; }
+DType Call::operand_dtype(std::size_t i) const {
+  return graph.context().types[graph.type(graph.operand(node, i))].dtype;
+}
+bool Call::operand_weak(std::size_t i) const {
+  return graph.context().types[graph.type(graph.operand(node, i))].shape.empty();
+}
+DType Call::result_dtype(std::size_t i) const {
+  return graph.context().types[graph.type(graph.result(node, i))].dtype;
+}
 
 DType Call::common_dtype(std::size_t first) const {
   DType common = operand_dtype(first);
@@ -40,7 +47,8 @@ std::int64_t Call::integer(std::string_view name, std::int64_t otherwise) const 
   if (attribute == nullptr) return otherwise;
   if (const auto* value = std::get_if<std::int64_t>(attribute)) return *value;
   if (const auto* value = std::get_if<bool>(attribute)) return *value ? 1 : 0;
-  if (const auto* value = std::get_if<DimId>(attribute)) return number(graph.context(), context.symbols, *value);
+  if (const auto* value = std::get_if<DimId>(attribute))
+    return number(graph.context(), context.symbols, *value);
   if (const auto* value = std::get_if<double>(attribute)) return static_cast<std::int64_t>(*value);
   return otherwise;
 }
@@ -49,7 +57,8 @@ double Call::real(std::string_view name, double otherwise) const {
   const Attribute* attribute = graph.attribute(node, name);
   if (attribute == nullptr) return otherwise;
   if (const auto* value = std::get_if<double>(attribute)) return *value;
-  return std::holds_alternative<None>(*attribute) ? otherwise : static_cast<double>(integer(name, 0));
+  return std::holds_alternative<None>(*attribute) ? otherwise
+                                                  : static_cast<double>(integer(name, 0));
 }
 
 Extents Call::dims(std::string_view name) const {
@@ -75,8 +84,11 @@ Kernel find_kernel(KernelTable table, std::string_view op) {
   return nullptr;
 }
 
-tl::unexpected<Diagnostics> fail_call(const Call& call, std::string_view code, std::string message, std::string help) {
-  const std::string place = fmt::format("graph {} at node {} ({})", call.graph.name, call.graph.node_name(call.node), call.graph.op_of(call.node).name);
+tl::unexpected<Diagnostics> fail_call(const Call& call, std::string_view code, std::string message,
+                                      std::string help) {
+  const std::string place =
+      fmt::format("graph {} at node {} ({})", call.graph.name, call.graph.node_name(call.node),
+                  call.graph.op_of(call.node).name);
   return fail(error_in(place, code, std::move(message), std::move(help)));
 }
 

@@ -1,5 +1,6 @@
-// One call of a kernel: a primitive or opaque op of a graph, its operands as arrays, its attributes as numbers of this run.
-// A kernel table names every op that an engine can run; layout ops are common to all engines.
+// One call of a kernel: a primitive or opaque op of a graph, its operands as arrays, its attributes
+// as numbers of this run. A kernel table names every op that an engine can run; layout ops are
+// common to all engines.
 #pragma once
 
 #include <map>
@@ -28,7 +29,8 @@ struct Call {
   [[nodiscard]] DType operand_dtype(std::size_t i) const;  ///< declared
   [[nodiscard]] bool operand_weak(std::size_t i) const;    ///< rank 0
   [[nodiscard]] DType result_dtype(std::size_t i = 0) const;
-  /// The dtype a pointwise op computes in: the common one of its operands, so that a comparison of integers is exact.
+  /// The dtype a pointwise op computes in: the common one of its operands, so that a comparison of
+  /// integers is exact.
   [[nodiscard]] DType common_dtype(std::size_t first = 0) const;
   /// Fresh memory for result i.
   Array& result(std::size_t i = 0);
@@ -37,7 +39,8 @@ struct Call {
   [[nodiscard]] double real(std::string_view name, double otherwise) const;
   [[nodiscard]] Extents dims(std::string_view name) const;
   /// An axis, counted from the end when negative.
-  [[nodiscard]] std::size_t axis(std::string_view name, std::int64_t otherwise, std::int64_t rank) const;
+  [[nodiscard]] std::size_t axis(std::string_view name, std::int64_t otherwise,
+                                 std::int64_t rank) const;
 };
 
 using Kernel = Result<std::monostate> (*)(Call&);
@@ -47,11 +50,13 @@ struct KernelEntry {
 };
 using KernelTable = std::span<const KernelEntry>;
 
-/// reshape, transpose, slice, split, expand (views), cat, constant, full, empty, and the collectives on one rank.
+/// reshape, transpose, slice, split, expand (views), cat, constant, full, empty, and the
+/// collectives on one rank.
 [[nodiscard]] KernelTable layout_kernels();
 /// Null when the table has no such op.
 [[nodiscard]] Kernel find_kernel(KernelTable table, std::string_view op);
 /// A diagnostic of this call: names the node and its op.
-tl::unexpected<Diagnostics> fail_call(const Call& call, std::string_view code, std::string message, std::string help = {});
+tl::unexpected<Diagnostics> fail_call(const Call& call, std::string_view code, std::string message,
+                                      std::string help = {});
 
 }  // namespace pw

@@ -1,7 +1,7 @@
 // Exports the kernels of ops that move or make data and compute nothing; common to all engines.
-#include <fmt/format.h>
-
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "backends/kernel.hpp"
 #include "backends/numerics.hpp"
@@ -18,7 +18,8 @@ Array view(const Array& of, Extents extents, Extents strides, std::int64_t offse
 
 Done reshape(Call& call) {
   const Array source = contiguous(call.operand(0));
-  if (source.count() != element_count(call.extents[0])) return fail_call(call, "PW0503", "a reshape changes the number of elements");
+  if (source.count() != element_count(call.extents[0]))
+    return fail_call(call, "PW0503", "a reshape changes the number of elements");
   call.results[0] = view(source, call.extents[0], row_major(call.extents[0]));
   return Done{};
 }
@@ -46,7 +47,8 @@ Done slice(Call& call) {
   const std::int64_t step = call.integer("step", 1);
   y.extents = call.extents[0];
   const std::int64_t last = start + (y.extents[axis] - 1) * step;
-  if (step < 1 || (y.extents[axis] > 0 && last >= x.extents[axis])) return fail_call(call, "PW0503", "a slice reaches beyond its operand");
+  if (step < 1 || (y.extents[axis] > 0 && last >= x.extents[axis]))
+    return fail_call(call, "PW0503", "a slice reaches beyond its operand");
   y.data = x.at(start * x.strides[axis]);
   y.strides[axis] *= step;
   call.results[0] = std::move(y);
@@ -61,7 +63,8 @@ Done split(Call& call) {
     call.results[i] = view(x, call.extents[i], x.strides, offset * x.strides[axis]);
     offset += call.extents[i][axis];
   }
-  if (offset > x.extents[axis]) return fail_call(call, "PW0503", "the parts of a split are larger than its operand");
+  if (offset > x.extents[axis])
+    return fail_call(call, "PW0503", "the parts of a split are larger than its operand");
   return Done{};
 }
 
@@ -78,7 +81,8 @@ Done cat(Call& call) {
   for (const Array* x : call.operands) {
     Extents part = y.extents;
     part[axis] = x->extents[axis];
-    if (part != x->extents || offset + part[axis] > y.extents[axis]) return fail_call(call, "PW0503", "the operands of a cat do not fit its result");
+    if (part != x->extents || offset + part[axis] > y.extents[axis])
+      return fail_call(call, "PW0503", "the operands of a cat do not fit its result");
     copy(*x, view(y, part, y.strides, offset * y.strides[axis]));
     offset += part[axis];
   }
@@ -106,16 +110,20 @@ Done empty(Call& call) {
 Done alone(Call& call) {
   const std::int64_t world = call.integer("world", 1);
   if (world != 1) {
-    return fail_call(call, "PW0501", fmt::format("a collective over {} ranks cannot run on one", world), "run it with one rank a process");
+    return fail_call(call, "PW0501",
+                     fmt::format("a collective over {} ranks cannot run on one", world),
+                     "run it with one rank a process");
   }
   call.results[0] = call.operand(0);
   return Done{};
 }
 
 constexpr KernelEntry kTable[] = {
-    {"reshape", reshape}, {"transpose", transpose}, {"slice", slice}, {"split", split}, {"expand", expand},
-    {"cat", cat}, {"constant", constant}, {"full", constant}, {"empty", empty},
-    {"all_reduce", alone}, {"reduce_scatter", alone}, {"all_gather", alone}, {"shard", alone},
+    {"reshape", reshape},   {"transpose", transpose},  {"slice", slice},
+    {"split", split},       {"expand", expand},        {"cat", cat},
+    {"constant", constant}, {"full", constant},        {"empty", empty},
+    {"all_reduce", alone},  {"reduce_scatter", alone}, {"all_gather", alone},
+    {"shard", alone},
 };
 
 }  // namespace

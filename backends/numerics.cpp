@@ -25,8 +25,10 @@ template <class T>
 T saturate(double value) {
   if (std::isnan(value)) return 0;
   // Compared as doubles: 2^63 itself is out of range, and max() of i64 rounds up to it.
-  if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-  if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+  if (value >= static_cast<double>(std::numeric_limits<T>::max()))
+    return std::numeric_limits<T>::max();
+  if (value <= static_cast<double>(std::numeric_limits<T>::min()))
+    return std::numeric_limits<T>::min();
   return static_cast<T>(value);
 }
 
@@ -42,7 +44,11 @@ Format format_of(DType dtype) {
     case DType::bf16: return {7, -126};
     case DType::f32: return {23, -126};
     case DType::f64: return {52, -1022};
-    case DType::b8: case DType::i8: case DType::i32: case DType::i64: case DType::u8: break;
+    case DType::b8:
+    case DType::i8:
+    case DType::i32:
+    case DType::i64:
+    case DType::u8: break;
   }
   return {0, 0};
 }

@@ -1,5 +1,6 @@
-// Scalar conversions of every dtype: round to nearest even; fp8 saturates to its largest finite value and keeps NaN; integers
-// from reals truncate toward zero and saturate. These are the reference that generated code is checked against.
+// Scalar conversions of every dtype: round to nearest even; fp8 saturates to its largest finite
+// value and keeps NaN; integers from reals truncate toward zero and saturate. These are the
+// reference that generated code is checked against.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ namespace pw {
 
 /// Element `i` of an array of `dtype`, as double (exact but for i64 above 2^53).
 [[nodiscard]] double load(DType dtype, const std::byte* data, std::int64_t i);
-/// Rounds once, from double to the dtype (f32-range types round from double directly, not through f32).
+/// Rounds once, from double to the dtype (f32-range types round from double directly, not through
+/// f32).
 void store(DType dtype, std::byte* data, std::int64_t i, double value);
 /// `value` as it reads back after being stored as `dtype`.
 [[nodiscard]] double rounded(DType dtype, double value);

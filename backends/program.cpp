@@ -1,10 +1,10 @@
 // Exports OpProgram: the loop over a graph's nodes.
 #include "backends/program.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <set>
 
 #include "base/assert.hpp"
 #include "graph/build.hpp"
@@ -14,20 +14,25 @@ namespace pw {
 Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& symbols) {
   const Context& context = graph.context();
   const TypeId type = graph.type(value);
-  const std::string place = fmt::format("graph {} at value {}", graph.name, graph.value_name(value));
-  if (type == Types::unknown()) return fail(error_in(place, "PW0502", "the type of this value is not known, so it cannot be computed"));
+  const std::string place =
+      fmt::format("graph {} at value {}", graph.name, graph.value_name(value));
+  if (type == Types::unknown())
+    return fail(
+        error_in(place, "PW0502", "the type of this value is not known, so it cannot be computed"));
   Extents extents;
   for (DimId dim : context.types[type].shape) {
     const auto extent = context.dims.evaluate(dim, symbols);
     if (!extent || *extent < 0) {
-      return fail(error_in(place, "PW0502", fmt::format("dim {} has no value here", context.dims.print(dim)),
-                           fmt::format("give a value for: {}", fmt::join(context.dims.symbols(dim), ", "))));
+      return fail(error_in(
+          place, "PW0502", fmt::format("dim {} has no value here", context.dims.print(dim)),
+          fmt::format("give a value for: {}", fmt::join(context.dims.symbols(dim), ", "))));
     }
     extents.push_back(*extent);
   }
   std::int64_t bytes = 8;
   for (std::int64_t extent : extents) {
-    if (__builtin_mul_overflow(bytes, extent, &bytes)) return fail(error_in(place, "PW0502", "this value is too large for any memory"));
+    if (__builtin_mul_overflow(bytes, extent, &bytes))
+      return fail(error_in(place, "PW0502", "this value is too large for any memory"));
   }
   return extents;
 }
@@ -48,9 +53,11 @@ Result<std::monostate> OpProgram::choose_kernels() {
     Kernel kernel = find_kernel(engine_.kernels, op);
     if (kernel == nullptr) kernel = find_kernel(layout_kernels(), op);
     if (kernel == nullptr && named.insert(op).second) {
-      missing.push_back(error_in(fmt::format("graph {} at node {}", graph_.name, graph_.node_name(node)), "PW0501",
-                                 fmt::format("backend {} has no kernel for op {}, and the op has no body", engine_.name, op),
-                                 "give the op a body, or rewrite it to ops that have one"));
+      missing.push_back(error_in(
+          fmt::format("graph {} at node {}", graph_.name, graph_.node_name(node)), "PW0501",
+          fmt::format("backend {} has no kernel for op {}, and the op has no body", engine_.name,
+                      op),
+          "give the op a body, or rewrite it to ops that have one"));
     }
     instructions_.push_back({node, kernel, {}});
   }
@@ -68,12 +75,15 @@ void OpProgram::find_last_uses() {
       seen[value.index] = true;
       instruction.dies.push_back(value);
     };
-    for (std::size_t r = 0; r < graph_.result_count(instruction.node); ++r) dies_here(graph_.result(instruction.node, r));
+    for (std::size_t r = 0; r < graph_.result_count(instruction.node); ++r)
+      dies_here(graph_.result(instruction.node, r));
     for (ValueId operand : graph_.operands(instruction.node)) dies_here(operand);
   }
 }
 
-Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs, const RunContext& context, std::vector<Array>& values) const {
+Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs,
+                                              const RunContext& context,
+                                              std::vector<Array>& values) const {
   PW_ASSERT(inputs.size() == graph_.inputs().size(), "as many tensors as the graph has inputs");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId value = graph_.inputs()[i];
@@ -81,16 +91,19 @@ Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs
     if (!extents) return forward(extents);
     const DType declared = graph_.context().types[graph_.type(value)].dtype;
     if (*extents != inputs[i].extents || declared != inputs[i].dtype) {
-      return fail(error_in(fmt::format("graph {} at input {}", graph_.name, graph_.value_name(value)), "PW0503",
-                           fmt::format("a tensor {}[{}] is given for {}", name(inputs[i].dtype), fmt::join(inputs[i].extents, ", "),
-                                       graph_.context().types.print(graph_.type(value)))));
+      return fail(error_in(
+          fmt::format("graph {} at input {}", graph_.name, graph_.value_name(value)), "PW0503",
+          fmt::format("a tensor {}[{}] is given for {}", name(inputs[i].dtype),
+                      fmt::join(inputs[i].extents, ", "),
+                      graph_.context().types.print(graph_.type(value)))));
     }
     values[value.index] = array_of(inputs[i]);
   }
   return std::monostate{};
 }
 
-Result<std::monostate> OpProgram::step(const Instruction& instruction, std::vector<Array>& values, const RunContext& context) const {
+Result<std::monostate> OpProgram::step(const Instruction& instruction, std::vector<Array>& values,
+                                       const RunContext& context) const {
   Call call{graph_, instruction.node, context, {}, {}, {}, engine_.storage};
   for (ValueId operand : graph_.operands(instruction.node)) {
     call.operands.push_back(operand.valid() ? &values[operand.index] : nullptr);
@@ -103,21 +116,25 @@ Result<std::monostate> OpProgram::step(const Instruction& instruction, std::vect
   call.results.resize(call.extents.size());
   if (auto done = instruction.kernel(call); !done) return forward(done);
   for (std::size_t r = 0; r < call.results.size(); ++r) {
-    PW_ASSERT(call.results[r].extents == call.extents[r], "the result of a kernel has its declared extents");
+    PW_ASSERT(call.results[r].extents == call.extents[r],
+              "the result of a kernel has its declared extents");
     values[graph_.result(instruction.node, r).index] = std::move(call.results[r]);
   }
   for (ValueId dead : instruction.dies) values[dead.index] = Array{};
   return std::monostate{};
 }
 
-Result<std::monostate> OpProgram::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunContext& context) const {
+Result<std::monostate> OpProgram::run(std::span<const TensorView> inputs,
+                                      std::span<const TensorView> outputs,
+                                      const RunContext& context) const {
   PW_ASSERT(outputs.size() == graph_.outputs().size(), "as many tensors as the graph has outputs");
   std::vector<Array> values(graph_.value_bound());
   if (auto bound = bind_inputs(inputs, context, values); !bound) return bound;
   for (const Instruction& instruction : instructions_) {
     if (auto done = step(instruction, values, context); !done) return done;
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i) copy(values[graph_.outputs()[i].index], array_of(outputs[i]));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    copy(values[graph_.outputs()[i].index], array_of(outputs[i]));
   return std::monostate{};
 }
 
@@ -125,7 +142,9 @@ namespace {
 class ProgramExecutable final : public Executable {
  public:
   explicit ProgramExecutable(OpProgram program) : program_(std::move(program)) {}
-  Result<std::monostate> run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunContext& context) override {
+  Result<std::monostate> run(std::span<const TensorView> inputs,
+                             std::span<const TensorView> outputs,
+                             const RunContext& context) override {
     return program_.run(inputs, outputs, context);
   }
 

@@ -1,4 +1,5 @@
-// Exports runs of a graph in one piece: the unsplit, unpadded counterpart of a runner, and the reference.
+// Exports runs of a graph in one piece: the unsplit, unpadded counterpart of a runner, and the
+// reference.
 #include "backends/interpreter.hpp"
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
@@ -22,7 +23,8 @@ std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) {
 
 Step one_sequence(std::int64_t tokens) { return {{{0, tokens, 0}}}; }
 
-Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights, const Symbols& symbols, const Step& step) {
+Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights,
+                                          const Symbols& symbols, const Step& step) {
   std::vector<Tensor> tensors;
   for (ValueId input : graph.inputs()) {
     auto tensor = weights.tensor(graph.value_name(input), symbols, step);
@@ -32,7 +34,8 @@ Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights, 
   return tensors;
 }
 
-Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weights& weights, const Step& step, const Symbols& symbols) {
+Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weights& weights,
+                                      const Step& step, const Symbols& symbols) {
   const RunContext context{symbols_for(graph, step, symbols), &step, step.tokens()};
   auto inputs = input_tensors(graph, weights, context.symbols, step);
   if (!inputs) return forward(inputs);
@@ -44,11 +47,13 @@ Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weig
     if (!extents) return forward(extents);
     outputs.emplace_back(graph.context().types[graph.type(output)].dtype, std::move(*extents));
   }
-  if (auto done = (*executable)->run(views_of(*inputs), views_of(outputs), context); !done) return forward(done);
+  if (auto done = (*executable)->run(views_of(*inputs), views_of(outputs), context); !done)
+    return forward(done);
   return outputs;
 }
 
-Result<std::vector<Tensor>> run_reference(const Graph& graph, Weights& weights, const Step& step, const Symbols& symbols) {
+Result<std::vector<Tensor>> run_reference(const Graph& graph, Weights& weights, const Step& step,
+                                          const Symbols& symbols) {
   const RunContext context{symbols_for(graph, step, symbols), &step, step.tokens()};
   auto inputs = input_tensors(graph, weights, context.symbols, step);
   if (!inputs) return forward(inputs);

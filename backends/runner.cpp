@@ -1,10 +1,10 @@
 // Exports Runner: one step through the pieces of a plan.
 #include "backends/runner.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "backends/array.hpp"
 #include "backends/program.hpp"
@@ -37,7 +37,8 @@ void fill_padding(const TensorView& buffer, bool poison) {
 
 }  // namespace
 
-Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, const Plan& plan, Backend& backend) {
+Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, const Plan& plan,
+                            Backend& backend) {
   Runner runner(stitched, source, plan);
   for (std::size_t i = 0; i < stitched.pieces.size(); ++i) {
     auto executable = backend.compile(stitched.pieces[PieceId(i)].graph);
@@ -60,7 +61,10 @@ StepReport Runner::dispatch(std::int64_t tokens, const RunOptions& options) cons
   } else if (plan_->mode == "none") {
     report.reason = "the capture mode is none";
   } else if (size < tokens) {
-    report.reason = plan_->capture.sizes.empty() ? "no size is captured" : fmt::format("above the largest captured size, {}", plan_->capture.sizes.back());
+    report.reason =
+        plan_->capture.sizes.empty()
+            ? "no size is captured"
+            : fmt::format("above the largest captured size, {}", plan_->capture.sizes.back());
   } else {
     report.padded = size;
     report.mode = "captured";
@@ -94,8 +98,8 @@ Result<std::monostate> Runner::bind_inputs(Live& live, Weights& weights) const {
   return std::monostate{};
 }
 
-/// Places for all values that cross pieces: the plan's slots, and memory of their own for those without one (literals, and
-/// views of inputs).
+/// Places for all values that cross pieces: the plan's slots, and memory of their own for those
+/// without one (literals, and views of inputs).
 Result<std::monostate> Runner::bind_values(Live& live) const {
   auto* arena = static_cast<std::byte*>(arena_.get());
   std::vector<const Slot*> slots(source_->value_bound(), nullptr);
@@ -113,8 +117,10 @@ Result<std::monostate> Runner::bind_values(Live& live) const {
       }
       const TensorView view{dtype, *extents, arena + slot->offset};
       if (static_cast<std::int64_t>(view.bytes()) > slot->bytes) {
-        return fail(error_in(fmt::format("value {}", slot->name), "PW0506", fmt::format("needs {} bytes, and its slot has {}", view.bytes(), slot->bytes),
-                             "make the plan for more tokens"));
+        return fail(
+            error_in(fmt::format("value {}", slot->name), "PW0506",
+                     fmt::format("needs {} bytes, and its slot has {}", view.bytes(), slot->bytes),
+                     "make the plan for more tokens"));
       }
       if (live.options.poison) std::memset(view.data, kPoison, view.bytes());
       live.values[value.index] = view;
@@ -130,7 +136,8 @@ Result<std::monostate> Runner::run_pieces(Live& live) {
     std::vector<TensorView> inputs, outputs;
     for (ValueId value : piece.inputs) inputs.push_back(live.values[value.index]);
     for (ValueId value : piece.outputs) outputs.push_back(live.values[value.index]);
-    if (auto done = executables_[planned.piece.index]->run(inputs, outputs, context); !done) return done;
+    if (auto done = executables_[planned.piece.index]->run(inputs, outputs, context); !done)
+      return done;
   }
   return std::monostate{};
 }
@@ -150,15 +157,23 @@ Result<std::vector<Tensor>> Runner::cut_outputs(const Live& live) const {
 Result<StepResult> Runner::run(const Step& step, Weights& weights, const RunOptions& options) {
   const std::int64_t tokens = step.tokens();
   if (!plan_->tokens.empty() && (tokens < 1 || tokens > plan_->max_tokens)) {
-    return fail(error_in("step", "PW0507", fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, plan_->max_tokens)));
+    return fail(error_in(
+        "step", "PW0507",
+        fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, plan_->max_tokens)));
   }
   StepResult result{{}, dispatch(tokens, options)};
-  Live live{options, step, symbols_at(tokens, options), symbols_at(result.report.padded, options), std::vector<TensorView>(source_->value_bound()), {}};
+  Live live{options,
+            step,
+            symbols_at(tokens, options),
+            symbols_at(result.report.padded, options),
+            std::vector<TensorView>(source_->value_bound()),
+            {}};
   if (auto done = bind_inputs(live, weights); !done) return forward(done);
   if (auto done = bind_values(live); !done) return forward(done);
   const auto start = std::chrono::steady_clock::now();
   if (auto done = run_pieces(live); !done) return forward(done);
-  result.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   auto outputs = cut_outputs(live);
   if (!outputs) return forward(outputs);
   result.outputs = std::move(*outputs);

@@ -1,5 +1,5 @@
-// Runs steps through a plan: pads the token count, keeps values that cross pieces in the plan's arena, runs the pieces in
-// order, and cuts the outputs back to the valid rows.
+// Runs steps through a plan: pads the token count, keeps values that cross pieces in the plan's
+// arena, runs the pieces in order, and cuts the outputs back to the valid rows.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 namespace pw {
 
 struct RunOptions {
-  bool pad = true;      ///< false: every step runs at its own size
-  bool poison = false;  ///< arena and padding rows hold NaN, indices of padding 0
-  Symbols symbols = {};   ///< of dynamic dims other than the tokens; the plan's bounds otherwise
+  bool pad = true;       ///< false: every step runs at its own size
+  bool poison = false;   ///< arena and padding rows hold NaN, indices of padding 0
+  Symbols symbols = {};  ///< of dynamic dims other than the tokens; the plan's bounds otherwise
 };
 
 struct StepReport {
@@ -31,12 +31,14 @@ struct StepResult {
 class Runner {
  public:
   /// Compiles every piece. The stitched graph, its source and the plan must outlive the runner.
-  static Result<Runner> make(const StitchedGraph& stitched, const Graph& source, const Plan& plan, Backend& backend);
+  static Result<Runner> make(const StitchedGraph& stitched, const Graph& source, const Plan& plan,
+                             Backend& backend);
   Result<StepResult> run(const Step& step, Weights& weights, const RunOptions& options = {});
 
  private:
   struct Live;
-  Runner(const StitchedGraph& stitched, const Graph& source, const Plan& plan) : stitched_(&stitched), source_(&source), plan_(&plan) {}
+  Runner(const StitchedGraph& stitched, const Graph& source, const Plan& plan)
+      : stitched_(&stitched), source_(&source), plan_(&plan) {}
   [[nodiscard]] StepReport dispatch(std::int64_t tokens, const RunOptions& options) const;
   [[nodiscard]] Symbols symbols_at(std::int64_t tokens, const RunOptions& options) const;
   Result<std::monostate> bind_inputs(Live& live, Weights& weights) const;
@@ -54,10 +56,13 @@ class Runner {
 /// One sequence of `tokens` new tokens.
 [[nodiscard]] Step one_sequence(std::int64_t tokens);
 /// The tensors of all inputs of a graph, in order.
-Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights, const Symbols& symbols, const Step& step);
+Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights,
+                                          const Symbols& symbols, const Step& step);
 /// A graph run whole, at its own size: no pieces, no padding.
-Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weights& weights, const Step& step, const Symbols& symbols = {});
+Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weights& weights,
+                                      const Step& step, const Symbols& symbols = {});
 /// The same on the double-precision interpreter; f64 tensors.
-Result<std::vector<Tensor>> run_reference(const Graph& graph, Weights& weights, const Step& step, const Symbols& symbols = {});
+Result<std::vector<Tensor>> run_reference(const Graph& graph, Weights& weights, const Step& step,
+                                          const Symbols& symbols = {});
 
 }  // namespace pw

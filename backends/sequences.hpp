@@ -11,8 +11,8 @@ struct RowSpan {
   std::int64_t begin = 0, end = 0;
 };
 
-/// The rows of each sequence of the step, in order; without a step, all rows are one sequence. Rows that no sequence has are
-/// padding, and are in no span.
+/// The rows of each sequence of the step, in order; without a step, all rows are one sequence. Rows
+/// that no sequence has are padding, and are in no span.
 [[nodiscard]] std::vector<RowSpan> sequence_rows(const RunContext& context, std::int64_t rows);
 
 }  // namespace pw

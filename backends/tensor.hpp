@@ -19,7 +19,9 @@ struct TensorView {
   Extents extents;
   std::byte* data = nullptr;
   [[nodiscard]] std::int64_t count() const { return element_count(extents); }
-  [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(count()) * static_cast<std::size_t>(size_of(dtype)); }
+  [[nodiscard]] std::size_t bytes() const {
+    return static_cast<std::size_t>(count()) * static_cast<std::size_t>(size_of(dtype));
+  }
 };
 
 /// Owns 64-byte aligned, zeroed memory.

@@ -1,14 +1,14 @@
 // Exports Weights: roles by use, and fast counter-based generators.
 #include "backends/weights.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 #include <set>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "backends/array.hpp"
 #include "backends/numerics.hpp"
@@ -20,23 +20,31 @@ namespace {
 
 constexpr double kFp8Deviation = 64;
 
-/// Approximately normal, from the four 16-bit parts of one hash: the sum of four uniforms, scaled to deviation 1.
+/// Approximately normal, from the four 16-bit parts of one hash: the sum of four uniforms, scaled
+/// to deviation 1.
 float normal_at(std::uint64_t key, std::int64_t i) {
   const std::uint64_t h = mix(key + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ull);
-  const auto sum = static_cast<float>((h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) + (h >> 48)) - 131070.0f;
+  const auto sum =
+      static_cast<float>((h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) + (h >> 48)) -
+      131070.0f;
   return sum * (1.7320508f / 65536.0f);
 }
-std::uint64_t bits_at(std::uint64_t key, std::int64_t i) { return mix(key + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ull); }
+std::uint64_t bits_at(std::uint64_t key, std::int64_t i) {
+  return mix(key + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ull);
+}
 
-void fill_normal(const Tensor& tensor, std::uint64_t key, float mean, float deviation, bool positive = false) {
+void fill_normal(const Tensor& tensor, std::uint64_t key, float mean, float deviation,
+                 bool positive = false) {
   const TensorView view = tensor.view();
   parallel_for(view.count(), 1 << 18, [&](std::int64_t begin, std::int64_t end) {
     constexpr std::int64_t kRun = 1024;
     std::array<float, kRun> run{};
     for (std::int64_t i = begin; i < end; i += kRun) {
       const std::int64_t n = std::min(kRun, end - i);
-      for (std::int64_t j = 0; j < n; ++j) run[static_cast<std::size_t>(j)] = mean + deviation * normal_at(key, i + j);
-      for (std::int64_t j = 0; j < n && positive; ++j) run[static_cast<std::size_t>(j)] = std::fabs(run[static_cast<std::size_t>(j)]);
+      for (std::int64_t j = 0; j < n; ++j)
+        run[static_cast<std::size_t>(j)] = mean + deviation * normal_at(key, i + j);
+      for (std::int64_t j = 0; j < n && positive; ++j)
+        run[static_cast<std::size_t>(j)] = std::fabs(run[static_cast<std::size_t>(j)]);
       store_run(view.dtype, view.data + i * size_of(view.dtype), 1, n, run.data());
     }
   });
@@ -49,7 +57,9 @@ void fill_rope(const Tensor& tensor) {
   const std::int64_t rows = width == 0 ? 0 : view.count() / width;
   for (std::int64_t p = 0; p < rows; ++p) {
     for (std::int64_t j = 0; j < half; ++j) {
-      const double angle = static_cast<double>(p) * std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width));
+      const double angle =
+          static_cast<double>(p) *
+          std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width));
       store(view.dtype, view.data, p * width + j, std::cos(angle));
       store(view.dtype, view.data, p * width + half + j, std::sin(angle));
     }
@@ -62,7 +72,8 @@ void fill_positions(const Tensor& tensor, const Step& step, std::int64_t limit) 
   for (const Sequence& sequence : step.sequences) {
     for (std::int64_t i = 0; i < sequence.new_tokens && row < view.count(); ++i, ++row) {
       const std::int64_t position = sequence.past + i;
-      store(view.dtype, view.data, row, static_cast<double>(limit > 0 ? position % limit : position));
+      store(view.dtype, view.data, row,
+            static_cast<double>(limit > 0 ? position % limit : position));
     }
   }
 }
@@ -70,14 +81,21 @@ void fill_positions(const Tensor& tensor, const Step& step, std::int64_t limit) 
 void fill_indices(const Tensor& tensor, std::uint64_t key, std::int64_t limit) {
   const TensorView view = tensor.view();
   const auto bound = static_cast<std::uint64_t>(limit > 0 ? limit : 2);
-  for (std::int64_t i = 0; i < view.count(); ++i) store(view.dtype, view.data, i, static_cast<double>(bits_at(key, i) % bound));
+  for (std::int64_t i = 0; i < view.count(); ++i)
+    store(view.dtype, view.data, i, static_cast<double>(bits_at(key, i) % bound));
 }
 
 /// Roles by the name that an op's signature gives the operand.
 std::optional<InputRole> role_of_operand(std::string_view operand) {
   static constexpr std::pair<std::string_view, InputRole> kRoles[] = {
-      {"w", InputRole::gain}, {"s", InputRole::scale}, {"sa", InputRole::scale}, {"sb", InputRole::matrix_scale},
-      {"bias", InputRole::bias}, {"cos_sin", InputRole::rope}, {"positions", InputRole::positions}, {"ids", InputRole::indices}};
+      {"w", InputRole::gain},
+      {"s", InputRole::scale},
+      {"sa", InputRole::scale},
+      {"sb", InputRole::matrix_scale},
+      {"bias", InputRole::bias},
+      {"cos_sin", InputRole::rope},
+      {"positions", InputRole::positions},
+      {"ids", InputRole::indices}};
   for (const auto& [name, role] : kRoles) {
     if (name == operand) return role;
   }
@@ -87,11 +105,14 @@ std::optional<InputRole> role_of_operand(std::string_view operand) {
 bool is_product(std::string_view op) { return op == "mm" || op == "addmm" || op == "scaled_mm"; }
 /// Ops whose result holds the operand's own numbers.
 bool passes_on(std::string_view op) {
-  return op == "transpose" || op == "reshape" || op == "detach" || op == "slice" || op == "expand" || op == "cast";
+  return op == "transpose" || op == "reshape" || op == "detach" || op == "slice" ||
+         op == "expand" || op == "cast";
 }
 
 const Type* known_type(const Graph& graph, ValueId value) {
-  return value.valid() && graph.type(value) != Types::unknown() ? &graph.context().types[graph.type(value)] : nullptr;
+  return value.valid() && graph.type(value) != Types::unknown()
+             ? &graph.context().types[graph.type(value)]
+             : nullptr;
 }
 
 struct Found {
@@ -116,9 +137,12 @@ DimId table_rows(const Graph& graph, NodeId node) {
 std::optional<Found> role_at(const Graph& graph, NodeId node, std::size_t operand) {
   const Op& op = graph.op_of(node);
   const std::size_t declared = std::min(operand, op.operands.empty() ? 0 : op.operands.size() - 1);
-  const std::string_view name = op.operands.empty() ? std::string_view() : std::string_view(op.operands[declared].name);
-  if (is_product(op.name) && name == "b") return Found{InputRole::matrix, first_dim(graph, graph.operand(node, operand))};
-  if (is_product(op.name) && name == "sb") return Found{InputRole::matrix_scale, first_dim(graph, graph.operand(node, 1))};
+  const std::string_view name =
+      op.operands.empty() ? std::string_view() : std::string_view(op.operands[declared].name);
+  if (is_product(op.name) && name == "b")
+    return Found{InputRole::matrix, first_dim(graph, graph.operand(node, operand))};
+  if (is_product(op.name) && name == "sb")
+    return Found{InputRole::matrix_scale, first_dim(graph, graph.operand(node, 1))};
   if (const auto role = role_of_operand(name)) {
     const bool looks_up = *role == InputRole::positions || *role == InputRole::indices;
     return Found{*role, looks_up ? table_rows(graph, node) : DimId()};
@@ -144,8 +168,10 @@ std::optional<Found> role_by_use(const Graph& graph, ValueId value, int depth) {
 
 }  // namespace
 
-Weights::Weights(const Graph& source, std::uint64_t seed) : context_(source.context_ptr()), seed_(seed) {
-  for (ValueId input : source.inputs()) uses_.emplace(std::string(source.value_name(input)), use_of(source, input));
+Weights::Weights(const Graph& source, std::uint64_t seed)
+    : context_(source.context_ptr()), seed_(seed) {
+  for (ValueId input : source.inputs())
+    uses_.emplace(std::string(source.value_name(input)), use_of(source, input));
 }
 
 Weights::Use Weights::use_of(const Graph& graph, ValueId input) const {
@@ -153,12 +179,14 @@ Weights::Use Weights::use_of(const Graph& graph, ValueId input) const {
   use.type = graph.type(input);
   const Type* type = known_type(graph, input);
   if (type == nullptr) return use;
-  use.fixed = std::all_of(type->shape.begin(), type->shape.end(), [&](DimId dim) { return context_->dims.value(dim).has_value(); });
+  use.fixed = std::all_of(type->shape.begin(), type->shape.end(),
+                          [&](DimId dim) { return context_->dims.value(dim).has_value(); });
   const auto found = role_by_use(graph, input, 8);
   if (type->dtype == DType::b8) {
     use.role = InputRole::mask;
   } else if (!is_float(type->dtype)) {
-    use.role = found && found->role == InputRole::positions ? InputRole::positions : InputRole::indices;
+    use.role =
+        found && found->role == InputRole::positions ? InputRole::positions : InputRole::indices;
   } else if (found && found->role != InputRole::positions && found->role != InputRole::indices) {
     use.role = found->role;
   } else if (graph.input_kind(input) == InputKind::weight && use.fixed) {
@@ -168,14 +196,19 @@ Weights::Use Weights::use_of(const Graph& graph, ValueId input) const {
   return use;
 }
 
-Tensor Weights::fill(const Use& use, std::string_view input, Extents extents, std::int64_t size, const Step& step) const {
+Tensor Weights::fill(const Use& use, std::string_view input, Extents extents, std::int64_t size,
+                     const Step& step) const {
   const std::uint64_t key = combine(seed_, hash_text(input));
   const Tensor tensor(context_->types[use.type].dtype, std::move(extents));
   const bool fp8 = tensor.dtype() == DType::f8e4m3 || tensor.dtype() == DType::f8e5m2;
   const double fan_in = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(size, 1)));
   switch (use.role) {
-    case InputRole::activation: fill_normal(tensor, key, 0, fp8 ? static_cast<float>(kFp8Deviation) : 1); break;
-    case InputRole::matrix: fill_normal(tensor, key, 0, static_cast<float>(fp8 ? kFp8Deviation : fan_in)); break;
+    case InputRole::activation:
+      fill_normal(tensor, key, 0, fp8 ? static_cast<float>(kFp8Deviation) : 1);
+      break;
+    case InputRole::matrix:
+      fill_normal(tensor, key, 0, static_cast<float>(fp8 ? kFp8Deviation : fan_in));
+      break;
     case InputRole::matrix_scale: {
       const auto mean = static_cast<float>(fan_in / kFp8Deviation);
       fill_normal(tensor, key, mean, mean * 0.1f, true);
@@ -196,16 +229,21 @@ Result<Tensor> Weights::tensor(std::string_view input, const Symbols& symbols, c
   if (const auto made = made_.find(input); made != made_.end()) return made->second;
   const auto found = uses_.find(input);
   const std::string place = fmt::format("input {}", input);
-  if (found == uses_.end()) return fail(error_in(place, "PW0505", "no graph input of this name has contents"));
+  if (found == uses_.end())
+    return fail(error_in(place, "PW0505", "no graph input of this name has contents"));
   const Use& use = found->second;
-  if (use.type == Types::unknown()) return fail(error_in(place, "PW0502", "the type of this input is not known"));
+  if (use.type == Types::unknown())
+    return fail(error_in(place, "PW0502", "the type of this input is not known"));
   Extents extents;
   for (DimId dim : context_->types[use.type].shape) {
     const auto extent = context_->dims.evaluate(dim, symbols);
-    if (!extent || *extent < 0) return fail(error_in(place, "PW0502", fmt::format("dim {} has no value here", context_->dims.print(dim))));
+    if (!extent || *extent < 0)
+      return fail(error_in(place, "PW0502",
+                           fmt::format("dim {} has no value here", context_->dims.print(dim))));
     extents.push_back(*extent);
   }
-  const std::int64_t size = use.size.valid() ? context_->dims.evaluate(use.size, symbols).value_or(0) : 0;
+  const std::int64_t size =
+      use.size.valid() ? context_->dims.evaluate(use.size, symbols).value_or(0) : 0;
   Tensor tensor = fill(use, input, std::move(extents), size, step);
   if (use.fixed && use.role != InputRole::positions) made_.emplace(std::string(input), tensor);
   return tensor;

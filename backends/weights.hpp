@@ -1,6 +1,6 @@
-// Contents for a graph's inputs, from a seed: what an input is used for decides its distribution, so that numbers stay sane
-// through many layers. Each element depends on the seed, the input's name and its index only: neither rewriting the graph
-// nor padding it changes what a token sees.
+// Contents for a graph's inputs, from a seed: what an input is used for decides its distribution,
+// so that numbers stay sane through many layers. Each element depends on the seed, the input's name
+// and its index only: neither rewriting the graph nor padding it changes what a token sees.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,28 @@
 namespace pw {
 
 enum class InputRole : std::uint8_t {
-  activation,  ///< normal, deviation 1
-  matrix,      ///< normal, deviation 1/sqrt(fan in); fp8: deviation 64
+  activation,    ///< normal, deviation 1
+  matrix,        ///< normal, deviation 1/sqrt(fan in); fp8: deviation 64
   matrix_scale,  ///< what brings an fp8 matrix to deviation 1/sqrt(fan in)
-  scale,       ///< of an activation's quantisation: about absmax / 448
-  gain,        ///< normal about 1, deviation 0.1
-  bias,        ///< normal, deviation 0.02
-  rope,        ///< cosines, then sines, of position times frequency
-  positions,   ///< 0, 1, … from each sequence's past
-  indices,     ///< below the rows of the table they look up
-  mask,        ///< true or false
+  scale,         ///< of an activation's quantisation: about absmax / 448
+  gain,          ///< normal about 1, deviation 0.1
+  bias,          ///< normal, deviation 0.02
+  rope,          ///< cosines, then sines, of position times frequency
+  positions,     ///< 0, 1, … from each sequence's past
+  indices,       ///< below the rows of the table they look up
+  mask,          ///< true or false
 };
 
 class Weights {
  public:
   /// Reads the roles from `source`, which should be the graph before rewriting.
   Weights(const Graph& source, std::uint64_t seed);
-  /// A tensor for the input of that name. Tensors whose extents do not depend on symbols are made once and shared.
+  /// A tensor for the input of that name. Tensors whose extents do not depend on symbols are made
+  /// once and shared.
   Result<Tensor> tensor(std::string_view input, const Symbols& symbols, const Step& step);
-  [[nodiscard]] InputRole role(std::string_view input) const { return uses_.find(input)->second.role; }
+  [[nodiscard]] InputRole role(std::string_view input) const {
+    return uses_.find(input)->second.role;
+  }
 
  private:
   struct Use {
@@ -41,7 +44,8 @@ class Weights {
     bool fixed = false;  ///< no symbol in its type
   };
   Use use_of(const Graph& graph, ValueId input) const;
-  Tensor fill(const Use& use, std::string_view input, Extents extents, std::int64_t size, const Step& step) const;
+  Tensor fill(const Use& use, std::string_view input, Extents extents, std::int64_t size,
+              const Step& step) const;
 
   ContextPtr context_;
   std::uint64_t seed_;

@@ -9,7 +9,8 @@ namespace {
 constexpr std::int64_t kExtents[] = {8, 16, 24, 32, 64};
 
 const Shape* shape_of(const Context& context, const std::vector<TypeId>& operands, std::size_t i) {
-  if (i >= operands.size() || !operands[i].valid() || operands[i] == Types::unknown()) return nullptr;
+  if (i >= operands.size() || !operands[i].valid() || operands[i] == Types::unknown())
+    return nullptr;
   return &context.types[operands[i]].shape;
 }
 
@@ -36,7 +37,8 @@ DimId Draw::dim() {
   if (drawn_.empty() || once_in(4)) return remember(constant(kExtents[below(std::size(kExtents))]));
   DimId dim = drawn_[below(drawn_.size())];
   if (once_in(2)) return dim;
-  for (std::size_t more = 1 + below(2); more > 0; --more) dim = context_.dims.add(dim, drawn_[below(drawn_.size())]);
+  for (std::size_t more = 1 + below(2); more > 0; --more)
+    dim = context_.dims.add(dim, drawn_[below(drawn_.size())]);
   return remember(dim);
 }
 
@@ -79,7 +81,8 @@ std::vector<DimId> Draw::parts(const Shape& shape, std::size_t count) {
   const auto total = shape.empty() ? std::nullopt : context_.dims.value(shape.back());
   std::int64_t left = total.value_or(0);
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    const std::int64_t part = std::max<std::int64_t>(left / static_cast<std::int64_t>(count - i), 1);
+    const std::int64_t part =
+        std::max<std::int64_t>(left / static_cast<std::int64_t>(count - i), 1);
     sizes.push_back(constant(part));
     left -= part;
   }
@@ -87,7 +90,8 @@ std::vector<DimId> Draw::parts(const Shape& shape, std::size_t count) {
   return sizes;
 }
 
-Attribute Draw::attribute(const std::string& name, AttributeKind kind, const std::vector<TypeId>& operands, std::size_t results) {
+Attribute Draw::attribute(const std::string& name, AttributeKind kind,
+                          const std::vector<TypeId>& operands, std::size_t results) {
   const Shape* first = shape_of(context_, operands, 0);
   const std::size_t rank = first == nullptr ? 1 : std::max<std::size_t>(first->size(), 1);
   switch (kind) {
@@ -102,7 +106,8 @@ Attribute Draw::attribute(const std::string& name, AttributeKind kind, const std
       if (name == "start" && once_in(2)) return std::int64_t{0};
       if (const auto value = context_.dims.value(dim())) return *value;
       return std::int64_t{8};
-    case AttributeKind::ints: case AttributeKind::dims:
+    case AttributeKind::ints:
+    case AttributeKind::dims:
       if (first == nullptr) return std::vector<DimId>(results, constant(8));
       return name == "sizes" ? parts(*first, results) : factored(*first);
     case AttributeKind::floats: return std::vector<double>(results, 1.0);
@@ -122,10 +127,12 @@ void Draw::bind_dim(const Expr& expr, Env& env) {
 
 void Draw::bind_variables(const TypeExpr& type, Env& env, bool floats_only) {
   for (const Expr& expr : type.dtype) {
-    if (expr.kind != Expr::Kind::path || dtype_named(expr.text) || env.count(expr.text) != 0) continue;
+    if (expr.kind != Expr::Kind::path || dtype_named(expr.text) || env.count(expr.text) != 0)
+      continue;
     env.emplace(expr.text, DTypeBinding{floats_only ? float_dtype() : dtype(), false});
   }
-  if (type.dims.size() == 1 && type.dims[0].kind == Expr::Kind::star && !type.dims[0].text.empty()) {
+  if (type.dims.size() == 1 && type.dims[0].kind == Expr::Kind::star &&
+      !type.dims[0].text.empty()) {
     env.emplace(type.dims[0].text, shape());
   }
   for (const Expr& expr : type.dims) bind_dim(expr, env);

@@ -1,5 +1,5 @@
-// Random choices for what a pattern leaves open. Dims come from a small pool, and often from dims drawn before or their sums,
-// so that shapes that must fit each other do so now and then.
+// Random choices for what a pattern leaves open. Dims come from a small pool, and often from dims
+// drawn before or their sums, so that shapes that must fit each other do so now and then.
 #pragma once
 
 #include <string>
@@ -21,10 +21,12 @@ class Draw {
   DType dtype();  ///< mostly a float; sometimes fp8, an integer or b8
   DimId dim();
   DimId remember(DimId dim);  ///< so that it is drawn again
-  Shape sequence();  ///< for `*b`
-  Shape shape();     ///< of a value that nothing says anything about
-  /// A value for an attribute, by its kind and the conventions of its name; `operands` are the node's.
-  Attribute attribute(const std::string& name, AttributeKind kind, const std::vector<TypeId>& operands, std::size_t results);
+  Shape sequence();           ///< for `*b`
+  Shape shape();              ///< of a value that nothing says anything about
+  /// A value for an attribute, by its kind and the conventions of its name; `operands` are the
+  /// node's.
+  Attribute attribute(const std::string& name, AttributeKind kind,
+                      const std::vector<TypeId>& operands, std::size_t results);
   /// Binds the unbound variables of a type's text.
   void bind_variables(const TypeExpr& type, Env& env, bool floats_only);
 

@@ -1,10 +1,10 @@
 // Exports the judgement of expectations.
 #include "verify/expectation.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
 #include "backends/numerics.hpp"
@@ -21,30 +21,35 @@ using Verdict = std::optional<TestFailure>;
 
 std::int64_t rewrites(const TestRun& run, std::string_view reference) {
   std::size_t count = 0;
-  for (const RewriteReport& report : run.reports) count += report.journal.count(run.rules, reference);
+  for (const RewriteReport& report : run.reports)
+    count += report.journal.count(run.rules, reference);
   return static_cast<std::int64_t>(count);
 }
 
 std::int64_t nodes_of(const Graph& graph, std::string_view op) {
   const std::vector<NodeId> order = graph.order();
-  return std::count_if(order.begin(), order.end(), [&](NodeId node) { return graph.op_of(node).name == op; });
+  return std::count_if(order.begin(), order.end(),
+                       [&](NodeId node) { return graph.op_of(node).name == op; });
 }
 
 /// A rule reference as it stands in an expression: `noop.detach`, `rms_quant_dyn[token]`.
 std::string reference_of(const Expr& expr) {
   if (expr.kind == Expr::Kind::path) return expr.text;
-  if (expr.kind == Expr::Kind::index && expr.args.size() == 2) return fmt::format("{}[{}]", reference_of(expr.args[0]), print(expr.args[1]));
+  if (expr.kind == Expr::Kind::index && expr.args.size() == 2)
+    return fmt::format("{}[{}]", reference_of(expr.args[0]), print(expr.args[1]));
   return {};
 }
 
 /// The number an expression of counts stands for; nothing when it names no rule and is no number.
 std::optional<std::int64_t> number(const TestRun& run, const Expr& expr) {
   if (expr.kind == Expr::Kind::integer) return expr.integer;
-  if (expr.kind == Expr::Kind::call && expr.text == "count" && expr.args.size() == 1) return nodes_of(run.after, expr.args[0].text);
+  if (expr.kind == Expr::Kind::call && expr.text == "count" && expr.args.size() == 1)
+    return nodes_of(run.after, expr.args[0].text);
   if (const std::string reference = reference_of(expr); !reference.empty()) {
     if (!run.rules.resolve(reference).empty()) return rewrites(run, reference);
   }
-  if (expr.kind == Expr::Kind::binary && expr.args.size() == 2 && std::string_view("+-*").find(expr.text) != std::string_view::npos) {
+  if (expr.kind == Expr::Kind::binary && expr.args.size() == 2 &&
+      std::string_view("+-*").find(expr.text) != std::string_view::npos) {
     const auto a = number(run, expr.args[0]), b = number(run, expr.args[1]);
     if (!a || !b) return std::nullopt;
     return expr.text == "+" ? *a + *b : expr.text == "-" ? *a - *b : *a * *b;
@@ -71,7 +76,8 @@ Verdict failed(const ast::Expectation& expectation, std::string message, std::st
 
 /// The rules that an expectation with `because` is about.
 std::vector<RuleId> rules_of(const TestRun& run, const Expr& expr) {
-  if (const std::string reference = reference_of(expr); !reference.empty()) return run.rules.resolve(reference);
+  if (const std::string reference = reference_of(expr); !reference.empty())
+    return run.rules.resolve(reference);
   std::vector<RuleId> rules;
   for (const Expr& arg : expr.args) {
     for (RuleId rule : rules_of(run, arg)) rules.push_back(rule);
@@ -92,21 +98,31 @@ Verdict judge_because(const TestRun& run, const ast::Expectation& expectation) {
       const auto rejection = explain(run.after, run.rules, rule, run.params);
       if (!rejection) continue;
       if (is_reason(*rejection, expectation)) return std::nullopt;
-      met += fmt::format("{}: {} {}\n", run.rules.rules[rule].name, rejection->code, rejection->message);
+      met += fmt::format("{}: {} {}\n", run.rules.rules[rule].name, rejection->code,
+                         rejection->message);
     }
   }
-  const std::string expected = expectation.because_code + (expectation.because_text.empty() ? "" : " \"" + expectation.because_text + "\"");
-  return failed(expectation, fmt::format("the rule was not rejected because of {}", expected), met.empty() ? "no node of the graph came near the rule\n" : met);
+  const std::string expected =
+      expectation.because_code +
+      (expectation.because_text.empty() ? "" : " \"" + expectation.because_text + "\"");
+  return failed(expectation, fmt::format("the rule was not rejected because of {}", expected),
+                met.empty() ? "no node of the graph came near the rule\n" : met);
 }
 
 Verdict judge_count(const TestRun& run, const ast::Expectation& expectation, const Expr& guard) {
-  if (guard.kind != Expr::Kind::binary || guard.args.size() != 2) return failed(expectation, fmt::format("`{}` is no comparison of counts", print(guard)));
+  if (guard.kind != Expr::Kind::binary || guard.args.size() != 2)
+    return failed(expectation, fmt::format("`{}` is no comparison of counts", print(guard)));
   const auto a = number(run, guard.args[0]), b = number(run, guard.args[1]);
-  if (!a || !b) return failed(expectation, fmt::format("`{}` is no count: no rule, family or group has that name", print(guard.args[a ? 1 : 0])));
+  if (!a || !b)
+    return failed(expectation,
+                  fmt::format("`{}` is no count: no rule, family or group has that name",
+                              print(guard.args[a ? 1 : 0])));
   const auto holds = compare(guard.text, *a, *b);
   if (!holds) return failed(expectation, fmt::format("`{}` compares nothing", print(guard)));
   if (*holds) return std::nullopt;
-  return failed(expectation, fmt::format("expected {}, got {} {} {}", print(guard), *a, guard.text, *b), print_pwg(run.after));
+  return failed(expectation,
+                fmt::format("expected {}, got {} {} {}", print(guard), *a, guard.text, *b),
+                print_pwg(run.after));
 }
 
 Verdict judge_counts(const TestRun& run, const ast::Expectation& expectation) {
@@ -120,19 +136,26 @@ Verdict judge_none(const TestRun& run, const ast::Expectation& expectation) {
   std::size_t total = 0;
   for (const RewriteReport& report : run.reports) total += report.journal.total();
   if (total == 0) return judge_because(run, expectation);
-  return failed(expectation, fmt::format("expected no rewrite, got {}", total), print_pwg(run.after));
+  return failed(expectation, fmt::format("expected no rewrite, got {}", total),
+                print_pwg(run.after));
 }
 
 Verdict judge_graph(const TestRun& run, const ast::Expectation& expectation) {
   auto expected = build_graph(run.rules.context, expectation.graph.front());
-  if (!expected) return failed(expectation, "the expected graph is not well formed", render(expected.error(), run.rules.context->sources));
+  if (!expected)
+    return failed(expectation, "the expected graph is not well formed",
+                  render(expected.error(), run.rules.context->sources));
   const std::string difference = graph_difference(*expected, run.after);
-  return difference.empty() ? std::nullopt : failed(expectation, "the graph differs from the expected one", difference);
+  return difference.empty()
+             ? std::nullopt
+             : failed(expectation, "the graph differs from the expected one", difference);
 }
 
 /// ‖a − b‖∞ against t · ‖a‖∞; a NaN on one side only is infinitely far.
-Verdict judge_values(const ast::Expectation& expectation, std::string_view name, const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype() || a.extents() != b.extents()) return failed(expectation, fmt::format("output {} changed its type", name));
+Verdict judge_values(const ast::Expectation& expectation, std::string_view name, const Tensor& a,
+                     const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.extents() != b.extents())
+    return failed(expectation, fmt::format("output {} changed its type", name));
   double difference = 0, magnitude = 0;
   for (std::int64_t i = 0; i < a.view().count(); ++i) {
     const double x = load(a.dtype(), a.data(), i), y = load(b.dtype(), b.data(), i);
@@ -145,7 +168,9 @@ Verdict judge_values(const ast::Expectation& expectation, std::string_view name,
     if (std::isfinite(x)) magnitude = std::max(magnitude, std::fabs(x));
   }
   if (difference <= expectation.within * magnitude) return std::nullopt;
-  return failed(expectation, fmt::format("output {} differs by {:.4g}, more than {:.4g} times {:.4g}", name, difference, expectation.within, magnitude));
+  return failed(expectation,
+                fmt::format("output {} differs by {:.4g}, more than {:.4g} times {:.4g}", name,
+                            difference, expectation.within, magnitude));
 }
 
 Verdict judge_numeric(const TestRun& run, const ast::Expectation& expectation) {
@@ -156,9 +181,13 @@ Verdict judge_numeric(const TestRun& run, const ast::Expectation& expectation) {
     Weights weights(run.before, run.seed);
     auto a = run_whole(run.before, *backend, weights, step, symbols);
     auto b = run_whole(run.after, *backend, weights, step, symbols);
-    if (!a || !b) return failed(expectation, "the graph cannot be run", render(a ? b.error() : a.error(), run.rules.context->sources));
+    if (!a || !b)
+      return failed(expectation, "the graph cannot be run",
+                    render(a ? b.error() : a.error(), run.rules.context->sources));
     for (std::size_t i = 0; i < a->size(); ++i) {
-      if (Verdict verdict = judge_values(expectation, run.before.value_name(run.before.outputs()[i]), (*a)[i], (*b)[i])) return verdict;
+      if (Verdict verdict = judge_values(
+              expectation, run.before.value_name(run.before.outputs()[i]), (*a)[i], (*b)[i]))
+        return verdict;
     }
   }
   return std::nullopt;
@@ -169,11 +198,14 @@ Verdict judge_numeric(const TestRun& run, const ast::Expectation& expectation) {
 std::optional<TestFailure> judge(const TestRun& run, const ast::Expectation& expectation) {
   using Kind = ast::Expectation::Kind;
   switch (expectation.kind) {
-    case Kind::guard: case Kind::count: return judge_counts(run, expectation);
+    case Kind::guard:
+    case Kind::count: return judge_counts(run, expectation);
     case Kind::none: return judge_none(run, expectation);
     case Kind::graph: return judge_graph(run, expectation);
     case Kind::numeric: return judge_numeric(run, expectation);
-    case Kind::error: return failed(expectation, fmt::format("expected the error \"{}\", and there was none", expectation.error));
+    case Kind::error:
+      return failed(expectation, fmt::format("expected the error \"{}\", and there was none",
+                                             expectation.error));
   }
   return std::nullopt;
 }

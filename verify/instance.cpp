@@ -1,10 +1,10 @@
 // Exports make_instances: builds the pattern's nodes in text order, drawing what is free.
 #include "verify/instance.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "graph/text.hpp"
 #include "verify/draw.hpp"
@@ -15,7 +15,9 @@ namespace {
 bool is_dim_list(const Expr& expr) { return expr.kind != Expr::Kind::path; }
 
 void collect_paths(const Expr& expr, std::vector<std::string>& names) {
-  if (expr.kind == Expr::Kind::path && !dtype_named(expr.text) && expr.text.find('.') == std::string::npos) names.push_back(expr.text);
+  if (expr.kind == Expr::Kind::path && !dtype_named(expr.text) &&
+      expr.text.find('.') == std::string::npos)
+    names.push_back(expr.text);
   for (const Expr& arg : expr.args) collect_paths(arg, names);
 }
 
@@ -23,7 +25,11 @@ void collect_paths(const Expr& expr, std::vector<std::string>& names) {
 class Attempt {
  public:
   Attempt(const RuleSet& rules, const Rule& rule, const Env& params, std::uint64_t seed)
-      : rules_(rules), rule_(rule), draw_(*rules.context, seed), graph_(rules.context, "instance"), values_(rule.values.size()) {
+      : rules_(rules),
+        rule_(rule),
+        draw_(*rules.context, seed),
+        graph_(rules.context, "instance"),
+        values_(rule.values.size()) {
     graph_.facts.symbols["n"] = {1, 8192, 1, "tokens"};
     env_ = params;
     for (const auto& [name, binding] : rule.constants) env_.insert_or_assign(name, binding);
@@ -46,7 +52,8 @@ class Attempt {
  private:
   using Done = Result<std::monostate>;
 
-  /// The dims that lists of the pattern name, `[da, dc, dv]`, come first: shapes drawn later often fit them or their sum.
+  /// The dims that lists of the pattern name, `[da, dc, dv]`, come first: shapes drawn later often
+  /// fit them or their sum.
   void draw_list_dims() {
     std::vector<std::string> names;
     for (const PatternNode& node : rule_.nodes) {
@@ -57,7 +64,8 @@ class Attempt {
     DimId sum = rules_.context->dims.constant(0);
     for (const std::string& name : names) {
       if (env_.count(name) == 0) env_.emplace(name, draw_.dim());
-      if (const auto* dim = std::get_if<DimId>(&env_.at(name))) sum = rules_.context->dims.add(sum, *dim);
+      if (const auto* dim = std::get_if<DimId>(&env_.at(name)))
+        sum = rules_.context->dims.add(sum, *dim);
     }
     if (names.size() > 1) draw_.remember(sum);
   }
@@ -65,10 +73,12 @@ class Attempt {
   /// What a guard `name == expr` says of a variable, once the rest of the guard is known.
   std::optional<Attribute> by_guard(const std::string& name) {
     for (const Expr& guard : rule_.where) {
-      if (guard.kind != Expr::Kind::binary || guard.text != "==" || guard.args.size() != 2) continue;
+      if (guard.kind != Expr::Kind::binary || guard.text != "==" || guard.args.size() != 2)
+        continue;
       for (std::size_t side : {0, 1}) {
         if (guard.args[side].kind != Expr::Kind::path || guard.args[side].text != name) continue;
-        if (auto value = evaluate(*rules_.context, &graph_, guard.args[1 - side], env_)) return *value;
+        if (auto value = evaluate(*rules_.context, &graph_, guard.args[1 - side], env_))
+          return *value;
       }
     }
     return std::nullopt;
@@ -77,7 +87,8 @@ class Attempt {
   void return_value(PatternValueId id) {
     if (!id.valid() || !values_[id].valid()) return;
     const auto& outputs = graph_.outputs();
-    if (std::find(outputs.begin(), outputs.end(), values_[id]) == outputs.end()) graph_.add_output(values_[id]);
+    if (std::find(outputs.begin(), outputs.end(), values_[id]) == outputs.end())
+      graph_.add_output(values_[id]);
   }
 
   Done add_node(const PatternNode& node) {
@@ -91,7 +102,8 @@ class Attempt {
       if (!value) return forward(value);
       request.operands.push_back(*value);
     }
-    if (op.traits.commutative && request.operands.size() >= 2 && draw_.once_in(3)) std::swap(request.operands[0], request.operands[1]);
+    if (op.traits.commutative && request.operands.size() >= 2 && draw_.once_in(3))
+      std::swap(request.operands[0], request.operands[1]);
     if (auto done = attributes(node, op, request); !done) return done;
     request.result_names.assign(node.results.size(), "");
     for (std::size_t i = 0; i < node.results.size(); ++i) {
@@ -100,7 +112,8 @@ class Attempt {
     }
     auto made = build_node(graph_, request);
     if (!made) return forward(made);
-    for (std::size_t i = 0; i < node.results.size() && i < graph_.result_count(*made); ++i) bind_result(node.results[i], graph_.result(*made, i));
+    for (std::size_t i = 0; i < node.results.size() && i < graph_.result_count(*made); ++i)
+      bind_result(node.results[i], graph_.result(*made, i));
     return std::monostate{};
   }
 
@@ -108,13 +121,15 @@ class Attempt {
     values_[id] = value;
     const PatternValue& pattern = rule_.values[id];
     if (!pattern.name.empty() && pattern.name != "_") env_.insert_or_assign(pattern.name, value);
-    for (const TypeExpr& type : pattern.types) unify(*rules_.context, type, graph_.type(value), env_);
+    for (const TypeExpr& type : pattern.types)
+      unify(*rules_.context, type, graph_.type(value), env_);
   }
 
   void unify_known(const PatternNode& node, const Op& op, Env& local) {
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId value = values_[node.operands[i]];
-      if (const TypeExpr* type = declared(op, i); type != nullptr && value.valid()) unify(*rules_.context, *type, graph_.type(value), local);
+      if (const TypeExpr* type = declared(op, i); type != nullptr && value.valid())
+        unify(*rules_.context, *type, graph_.type(value), local);
     }
   }
 
@@ -133,14 +148,16 @@ class Attempt {
     if (pattern.attribute_variable) return variable_constant(id);
     auto type = free_type(pattern, node, op, i, local);
     if (!type) return forward(type);
-    const ValueId value = graph_.add_input(graph_.fresh_name(pattern.name.empty() ? "x" : pattern.name), *type, InputKind::input);
+    const ValueId value = graph_.add_input(
+        graph_.fresh_name(pattern.name.empty() ? "x" : pattern.name), *type, InputKind::input);
     bind_result(id, value);
     if (const TypeExpr* text = declared(op, i)) unify(*rules_.context, *text, *type, local);
     return value;
   }
 
   ValueId literal(const Attribute& value) {
-    if (const auto* integer = std::get_if<std::int64_t>(&value)) return add_constant(graph_, static_cast<double>(*integer), DType::i64);
+    if (const auto* integer = std::get_if<std::int64_t>(&value))
+      return add_constant(graph_, static_cast<double>(*integer), DType::i64);
     const auto* real = std::get_if<double>(&value);
     return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
   }
@@ -153,8 +170,10 @@ class Attempt {
     return value;
   }
 
-  /// By the rule's annotation; where that leaves the shape or all open, by the op's signature, often like another operand.
-  Result<TypeId> free_type(const PatternValue& pattern, const PatternNode& node, const Op& op, std::size_t i, Env& local) {
+  /// By the rule's annotation; where that leaves the shape or all open, by the op's signature,
+  /// often like another operand.
+  Result<TypeId> free_type(const PatternValue& pattern, const PatternNode& node, const Op& op,
+                           std::size_t i, Env& local) {
     Context& context = *rules_.context;
     std::optional<DType> dtype;
     for (const TypeExpr& type : pattern.types) {
@@ -176,13 +195,16 @@ class Attempt {
       bind_dtype(*type, dtype, like, op, i, local);
       draw_.bind_variables(*type, local, true);
       if (!type->any_shape) return instantiate_type(context, *type, local);
-      return context.types.get(dtype_of(*type, local).value_or(DType::bf16), like.valid() ? context.types[like].shape : draw_.shape());
+      return context.types.get(dtype_of(*type, local).value_or(DType::bf16),
+                               like.valid() ? context.types[like].shape : draw_.shape());
     }
     return context.types.get(dtype.value_or(draw_.dtype()), draw_.shape());
   }
 
-  /// The op's dtype variable of a free operand: as annotated; an integer for indices; mostly as the other operands.
-  void bind_dtype(const TypeExpr& type, std::optional<DType> annotated, TypeId like, const Op& op, std::size_t i, Env& local) {
+  /// The op's dtype variable of a free operand: as annotated; an integer for indices; mostly as the
+  /// other operands.
+  void bind_dtype(const TypeExpr& type, std::optional<DType> annotated, TypeId like, const Op& op,
+                  std::size_t i, Env& local) {
     const std::string& variable = type.dtype[0].text;
     if (dtype_named(variable) || local.count(variable) != 0) return;
     const std::string& name = op.operands[std::min(i, op.operands.size() - 1)].name;
@@ -195,12 +217,14 @@ class Attempt {
   /// `T[*a]` with `*a` not bound: any shape will do.
   static bool is_open(const TypeExpr* type, const Env& local) {
     if (type == nullptr || type->any_shape) return true;
-    return type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star && local.count(type->dims[0].text) == 0;
+    return type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star &&
+           local.count(type->dims[0].text) == 0;
   }
 
   [[nodiscard]] TypeId known_operand(const PatternNode& node) const {
     for (PatternValueId id : node.operands) {
-      if (values_[id].valid() && !rule_.values[id].literal && !rule_.values[id].attribute_variable) return graph_.type(values_[id]);
+      if (values_[id].valid() && !rule_.values[id].literal && !rule_.values[id].attribute_variable)
+        return graph_.type(values_[id]);
     }
     return {};
   }
@@ -222,24 +246,28 @@ class Attempt {
 
   Done attributes(const PatternNode& node, const Op& op, NodeRequest& request) {
     std::vector<TypeId> types;
-    for (ValueId value : request.operands) types.push_back(value.valid() ? graph_.type(value) : TypeId());
+    for (ValueId value : request.operands)
+      types.push_back(value.valid() ? graph_.type(value) : TypeId());
     std::set<std::string> written;
     for (const PatternAttribute& attribute : node.attributes) {
       auto value = written_value(attribute, op, types, node.results.size());
       if (!value) return forward(value);
       written.insert(attribute.name);
-      request.attributes.emplace_back(rules_.context->strings.intern(attribute.name), std::move(*value));
+      request.attributes.emplace_back(rules_.context->strings.intern(attribute.name),
+                                      std::move(*value));
     }
     for (const AttributeDecl& declared : op.attributes) {
       const bool keeps_default = declared.default_value && (!node.open || draw_.once_in(2));
       if (written.count(declared.name) != 0 || keeps_default) continue;
-      request.attributes.emplace_back(rules_.context->strings.intern(declared.name),
-                                      draw_.attribute(declared.name, declared.kind, types, node.results.size()));
+      request.attributes.emplace_back(
+          rules_.context->strings.intern(declared.name),
+          draw_.attribute(declared.name, declared.kind, types, node.results.size()));
     }
     return std::monostate{};
   }
 
-  Result<Attribute> written_value(const PatternAttribute& attribute, const Op& op, const std::vector<TypeId>& types, std::size_t results) {
+  Result<Attribute> written_value(const PatternAttribute& attribute, const Op& op,
+                                  const std::vector<TypeId>& types, std::size_t results) {
     const AttributeDecl* declared = op.attribute(attribute.name);
     std::vector<std::string> names;
     collect_paths(attribute.value, names);
@@ -249,7 +277,9 @@ class Attempt {
         env_.emplace(name, draw_.dim());
       } else {
         const auto guarded = by_guard(name);
-        env_.emplace(name, guarded ? *guarded : draw_.attribute(attribute.name, declared->kind, types, results));
+        env_.emplace(name, guarded
+                               ? *guarded
+                               : draw_.attribute(attribute.name, declared->kind, types, results));
       }
     }
     return evaluate(*rules_.context, &graph_, attribute.value, env_);
@@ -268,19 +298,23 @@ Env vary(const Env& params, Draw& draw) {
   Env varied = params;
   for (auto& [name, binding] : varied) {
     auto* attribute = std::get_if<Attribute>(&binding);
-    if (attribute != nullptr && std::holds_alternative<std::int64_t>(*attribute) && draw.once_in(4)) *attribute = std::int64_t{2};
+    if (attribute != nullptr && std::holds_alternative<std::int64_t>(*attribute) && draw.once_in(4))
+      *attribute = std::int64_t{2};
   }
   return varied;
 }
 
 }  // namespace
 
-Instances make_instances(const RuleSet& rules, RuleId id, const Env& params, const InstanceOptions& options) {
+Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
+                         const InstanceOptions& options) {
   Instances instances;
   std::set<std::uint64_t> seen;
   const Rule& rule = rules.rules[id];
-  for (; instances.attempts < options.attempts && instances.found.size() < options.wanted; ++instances.attempts) {
-    const std::uint64_t seed = combine(options.seed, combine(hash_text(rule.name), instances.attempts));
+  for (; instances.attempts < options.attempts && instances.found.size() < options.wanted;
+       ++instances.attempts) {
+    const std::uint64_t seed =
+        combine(options.seed, combine(hash_text(rule.name), instances.attempts));
     Draw draw(*rules.context, seed);
     const Env varied = vary(params, draw);
     auto graph = Attempt(rules, rule, varied, seed).build();
@@ -295,7 +329,8 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params, con
     ++instances.built;
     const std::vector<Match> matches = find_matches(*graph, rules, id, varied);
     if (matches.empty()) {
-      if (const auto rejection = explain(*graph, rules, id, varied)) instances.why = rejection->code + " " + rejection->message;
+      if (const auto rejection = explain(*graph, rules, id, varied))
+        instances.why = rejection->code + " " + rejection->message;
       continue;
     }
     if (!seen.insert(structural_hash(*graph)).second) continue;

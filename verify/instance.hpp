@@ -1,5 +1,5 @@
-// Small graphs that a rule matches, made from its pattern: types and attributes are drawn at random where the pattern and the
-// ops' signatures leave them free, and what the matcher accepts is kept.
+// Small graphs that a rule matches, made from its pattern: types and attributes are drawn at random
+// where the pattern and the ops' signatures leave them free, and what the matcher accepts is kept.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct Instance {
 };
 
 struct InstanceOptions {
-  std::size_t wanted = 6;       ///< instances that differ in structure or types
+  std::size_t wanted = 6;  ///< instances that differ in structure or types
   std::size_t attempts = 20000;
   std::uint64_t seed = 1;
 };
@@ -26,8 +26,10 @@ struct InstanceOptions {
 struct Instances {
   std::vector<Instance> found;
   std::size_t attempts = 0, built = 0;  ///< graphs tried; of these, well typed
-  std::string why;                      ///< when none is found: the last rejection of a well-typed graph, or the last type error
+  std::string why;  ///< when none is found: the last rejection of a well-typed graph, or the last
+                    ///< type error
 };
-Instances make_instances(const RuleSet& rules, RuleId rule, const Env& params, const InstanceOptions& options = {});
+Instances make_instances(const RuleSet& rules, RuleId rule, const Env& params,
+                         const InstanceOptions& options = {});
 
 }  // namespace pw

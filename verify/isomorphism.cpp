@@ -1,13 +1,14 @@
-// Exports graph_difference. Both graphs are written in a canonical form, in which a value is numbered by the expression that
-// computes it; equal texts mean equal graphs, and the difference of the texts is the diff.
+// Exports graph_difference. Both graphs are written in a canonical form, in which a value is
+// numbered by the expression that computes it; equal texts mean equal graphs, and the difference of
+// the texts is the diff.
 #include "verify/isomorphism.hpp"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace pw {
 namespace {
@@ -37,7 +38,8 @@ class Canonical {
     std::vector<std::string> inputs, outputs;
     for (ValueId input : graph_.inputs()) {
       names_[input] = fmt::format("{}", graph_.value_name(input));
-      inputs.push_back(fmt::format("in {}: {}", graph_.value_name(input), graph_.context().types.print(graph_.type(input))));
+      inputs.push_back(fmt::format("in {}: {}", graph_.value_name(input),
+                                   graph_.context().types.print(graph_.type(input))));
     }
     std::sort(inputs.begin(), inputs.end());
     lines.text = std::move(inputs);
@@ -68,9 +70,13 @@ class Canonical {
 
   std::string line(NodeId node) {
     std::vector<std::string> operands;
-    for (ValueId operand : graph_.operands(node)) operands.push_back(operand.valid() ? names_[operand] : "none");
-    if (graph_.op_of(node).traits.commutative && operands.size() >= 2 && operands[1] < operands[0]) std::swap(operands[0], operands[1]);
-    const std::string call = fmt::format("{}({}){}", graph_.op_of(node).name, fmt::join(operands, ", "), graph_.context().attributes.print(graph_.attributes(node)));
+    for (ValueId operand : graph_.operands(node))
+      operands.push_back(operand.valid() ? names_[operand] : "none");
+    if (graph_.op_of(node).traits.commutative && operands.size() >= 2 && operands[1] < operands[0])
+      std::swap(operands[0], operands[1]);
+    const std::string call =
+        fmt::format("{}({}){}", graph_.op_of(node).name, fmt::join(operands, ", "),
+                    graph_.context().attributes.print(graph_.attributes(node)));
     std::vector<std::string> results;
     for (std::size_t r = 0; r < graph_.result_count(node); ++r) {
       const ValueId result = graph_.result(node, r);
@@ -86,7 +92,8 @@ class Canonical {
   std::map<ValueId, std::string> names_;
 };
 
-/// The order of independent nodes does not count: lines are compared as sorted lists, each as often as it occurs.
+/// The order of independent nodes does not count: lines are compared as sorted lists, each as often
+/// as it occurs.
 bool same_lines(Lines a, Lines b) {
   std::sort(a.text.begin(), a.text.end());
   std::sort(b.text.begin(), b.text.end());

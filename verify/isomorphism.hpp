@@ -1,4 +1,5 @@
-// Are two graphs the same up to names and the order of independent nodes? If not, a diff that a person can read.
+// Are two graphs the same up to names and the order of independent nodes? If not, a diff that a
+// person can read.
 #pragma once
 
 #include <string>
@@ -7,8 +8,9 @@
 
 namespace pw {
 
-/// Empty when equal. Inputs are paired by name, outputs by position, commutative operands in either order; dead nodes do not
-/// count. Otherwise lines of both graphs under common names: "  same", "- only in expected", "+ only in actual".
+/// Empty when equal. Inputs are paired by name, outputs by position, commutative operands in either
+/// order; dead nodes do not count. Otherwise lines of both graphs under common names: "  same", "-
+/// only in expected", "+ only in actual".
 [[nodiscard]] std::string graph_difference(const Graph& expected, const Graph& actual);
 
 }  // namespace pw

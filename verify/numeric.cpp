@@ -1,11 +1,11 @@
 // Exports the numeric comparison of two runs against the reference.
 #include "verify/numeric.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "backends/numerics.hpp"
 #include "base/assert.hpp"
@@ -23,7 +23,8 @@ int fp8_order(std::byte bits) {
 
 class Comparison {
  public:
-  Comparison(OutputCheck& check, const TensorView& reference, const TensorView& before, const TensorView& after)
+  Comparison(OutputCheck& check, const TensorView& reference, const TensorView& before,
+             const TensorView& after)
       : check_(check), reference_(reference), before_(before), after_(after) {}
 
   void run() {
@@ -41,7 +42,8 @@ class Comparison {
     const double before = load(dtype, before_.data, i), after = load(dtype, after_.data, i);
     const double representable = rounded(dtype, reference);
     if (!std::isfinite(before) || !std::isfinite(after) || !std::isfinite(representable)) {
-      check_.non_finite += !same_non_finite(after, before) && !same_non_finite(after, representable);
+      check_.non_finite +=
+          !same_non_finite(after, before) && !same_non_finite(after, representable);
       return;
     }
     ++finite_;
@@ -52,7 +54,9 @@ class Comparison {
     if (is_quantised(dtype)) count_steps(i, representable);
   }
 
-  static bool same_non_finite(double a, double b) { return (std::isnan(a) && std::isnan(b)) || (std::isinf(a) && a == b); }
+  static bool same_non_finite(double a, double b) {
+    return (std::isnan(a) && std::isnan(b)) || (std::isinf(a) && a == b);
+  }
 
   void count_steps(std::int64_t i, double representable) {
     const int steps = std::abs(fp8_order(after_.data[i]) - fp8_order(before_.data[i]));
@@ -67,55 +71,71 @@ class Comparison {
 };
 
 std::string reason_of(const OutputCheck& check, const NumericLimits& limits) {
-  if (check.non_finite > 0) return fmt::format("{} of {} elements are NaN or infinite on one side only", check.non_finite, check.count);
+  if (check.non_finite > 0)
+    return fmt::format("{} of {} elements are NaN or infinite on one side only", check.non_finite,
+                       check.count);
   if (!is_float(check.dtype)) {
-    return check.largest_difference == 0 ? "" : fmt::format("values differ by up to {}", check.largest_difference);
+    return check.largest_difference == 0
+               ? ""
+               : fmt::format("values differ by up to {}", check.largest_difference);
   }
-  if (check.more_steps > 0) return fmt::format("{} of {} elements are more than one fp8 step apart", check.more_steps, check.count);
+  if (check.more_steps > 0)
+    return fmt::format("{} of {} elements are more than one fp8 step apart", check.more_steps,
+                       check.count);
   if (static_cast<double>(check.one_step) > limits.apart * static_cast<double>(check.count)) {
-    return fmt::format("{} of {} elements are one fp8 step apart, more than {} %", check.one_step, check.count, 100 * limits.apart);
+    return fmt::format("{} of {} elements are one fp8 step apart, more than {} %", check.one_step,
+                       check.count, 100 * limits.apart);
   }
   // Written so that a NaN fails.
-  if (!(check.after_error <= check.bound)) return fmt::format("the RMS error is {:.4g}, more than {:.4g}", check.after_error, check.bound);
+  if (!(check.after_error <= check.bound))
+    return fmt::format("the RMS error is {:.4g}, more than {:.4g}", check.after_error, check.bound);
   return "";
 }
 
 }  // namespace
 
 bool NumericReport::passed() const {
-  return std::all_of(outputs.begin(), outputs.end(), [](const OutputCheck& output) { return output.passed; });
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const OutputCheck& output) { return output.passed; });
 }
 
-OutputCheck check_output(const std::string& name, const TensorView& reference, const TensorView& before, const TensorView& after,
+OutputCheck check_output(const std::string& name, const TensorView& reference,
+                         const TensorView& before, const TensorView& after,
                          const NumericLimits& limits) {
   OutputCheck check;
   check.name = name;
   check.dtype = before.dtype;
   check.count = before.count();
-  if (after.dtype != before.dtype || after.extents != before.extents || reference.extents != before.extents) {
+  if (after.dtype != before.dtype || after.extents != before.extents ||
+      reference.extents != before.extents) {
     check.reason = "the dtype or the shape changed";
     return check;
   }
   Comparison(check, reference, before, after).run();
-  check.bound = limits.factor * check.before_error + limits.ulps * ulp(check.dtype, check.reference_rms);
+  check.bound =
+      limits.factor * check.before_error + limits.ulps * ulp(check.dtype, check.reference_rms);
   check.reason = reason_of(check, limits);
   check.passed = check.reason.empty();
   return check;
 }
 
-NumericReport check_outputs(const Graph& original, std::span<const Tensor> reference, std::span<const Tensor> before,
-                            std::span<const Tensor> after, const NumericLimits& limits) {
-  PW_ASSERT(reference.size() == before.size() && before.size() == after.size(), "runs of one graph have as many outputs");
+NumericReport check_outputs(const Graph& original, std::span<const Tensor> reference,
+                            std::span<const Tensor> before, std::span<const Tensor> after,
+                            const NumericLimits& limits) {
+  PW_ASSERT(reference.size() == before.size() && before.size() == after.size(),
+            "runs of one graph have as many outputs");
   NumericReport report;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const std::string name(original.value_name(original.outputs()[i]));
-    report.outputs.push_back(check_output(name, reference[i].view(), before[i].view(), after[i].view(), limits));
+    report.outputs.push_back(
+        check_output(name, reference[i].view(), before[i].view(), after[i].view(), limits));
   }
   return report;
 }
 
-Result<NumericReport> check_against(const Graph& original, Backend& backend, Weights& weights, const Step& step,
-                                    std::span<const Tensor> after, const Symbols& symbols, const NumericLimits& limits) {
+Result<NumericReport> check_against(const Graph& original, Backend& backend, Weights& weights,
+                                    const Step& step, std::span<const Tensor> after,
+                                    const Symbols& symbols, const NumericLimits& limits) {
   auto before = run_whole(original, backend, weights, step, symbols);
   if (!before) return forward(before);
   auto reference = run_reference(original, weights, step, symbols);

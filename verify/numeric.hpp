@@ -1,6 +1,7 @@
-// Is a rewritten run as good as the original one? Both are measured against the double-precision reference: the rewritten
-// run's RMS error may be at most 1.5 times the original's plus one ulp of the output dtype; quantised outputs may also differ
-// from the original run by one step on at most 1 % of the elements; integers and masks must be equal.
+// Is a rewritten run as good as the original one? Both are measured against the double-precision
+// reference: the rewritten run's RMS error may be at most 1.5 times the original's plus one ulp of
+// the output dtype; quantised outputs may also differ from the original run by one step on at most
+// 1 % of the elements; integers and masks must be equal.
 #pragma once
 
 #include <span>
@@ -21,16 +22,17 @@ struct OutputCheck {
   std::string name;
   DType dtype = DType::f32;
   std::int64_t count = 0;
-  double reference_rms = 0;          ///< of the reference's finite values
-  double before_error = 0;           ///< RMS error of the original run
-  double after_error = 0;            ///< RMS error of the rewritten run
-  double bound = 0;                  ///< what after_error may be
-  double largest_difference = 0;     ///< between the two runs
-  std::int64_t one_step = 0;         ///< quantised: elements one step apart; where the rewritten run meets the reference, none
-  std::int64_t more_steps = 0;       ///< quantised: elements further apart
-  std::int64_t non_finite = 0;       ///< NaN or infinity where the others have none, or the reverse
+  double reference_rms = 0;       ///< of the reference's finite values
+  double before_error = 0;        ///< RMS error of the original run
+  double after_error = 0;         ///< RMS error of the rewritten run
+  double bound = 0;               ///< what after_error may be
+  double largest_difference = 0;  ///< between the two runs
+  std::int64_t one_step =
+      0;  ///< quantised: elements one step apart; where the rewritten run meets the reference, none
+  std::int64_t more_steps = 0;  ///< quantised: elements further apart
+  std::int64_t non_finite = 0;  ///< NaN or infinity where the others have none, or the reverse
   bool passed = false;
-  std::string reason;                ///< why it failed; empty when passed
+  std::string reason;  ///< why it failed; empty when passed
 };
 struct NumericReport {
   std::vector<OutputCheck> outputs;
@@ -38,13 +40,17 @@ struct NumericReport {
 };
 
 /// One output. `reference` is f64; `before` and `after` have the output's dtype; extents agree.
-OutputCheck check_output(const std::string& name, const TensorView& reference, const TensorView& before, const TensorView& after,
+OutputCheck check_output(const std::string& name, const TensorView& reference,
+                         const TensorView& before, const TensorView& after,
                          const NumericLimits& limits = {});
 /// All outputs, by position; names are those of `original`.
-NumericReport check_outputs(const Graph& original, std::span<const Tensor> reference, std::span<const Tensor> before,
-                            std::span<const Tensor> after, const NumericLimits& limits = {});
-/// Runs `original` whole on the backend and on the reference, and compares a rewritten run's outputs with them.
-Result<NumericReport> check_against(const Graph& original, Backend& backend, Weights& weights, const Step& step,
-                                    std::span<const Tensor> after, const Symbols& symbols = {}, const NumericLimits& limits = {});
+NumericReport check_outputs(const Graph& original, std::span<const Tensor> reference,
+                            std::span<const Tensor> before, std::span<const Tensor> after,
+                            const NumericLimits& limits = {});
+/// Runs `original` whole on the backend and on the reference, and compares a rewritten run's
+/// outputs with them.
+Result<NumericReport> check_against(const Graph& original, Backend& backend, Weights& weights,
+                                    const Step& step, std::span<const Tensor> after,
+                                    const Symbols& symbols = {}, const NumericLimits& limits = {});
 
 }  // namespace pw

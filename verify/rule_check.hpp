@@ -1,5 +1,6 @@
-// Before ≡ after for a rule, on graphs made from its own pattern: the reference must agree closely, and a run in the
-// declared dtypes must be as good after as before. A rule that no graph could be made for fails: it is not skipped.
+// Before ≡ after for a rule, on graphs made from its own pattern: the reference must agree closely,
+// and a run in the declared dtypes must be as good after as before. A rule that no graph could be
+// made for fails: it is not skipped.
 #pragma once
 
 #include <string>
@@ -23,8 +24,10 @@ struct RuleCheck {
   [[nodiscard]] bool passed() const { return failures.empty(); }
 };
 
-RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params, const RuleCheckOptions& options = {});
+RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,
+                     const RuleCheckOptions& options = {});
 /// Every rule, in the order of the rule set.
-std::vector<RuleCheck> check_rules(const RuleSet& rules, const Env& params, const RuleCheckOptions& options = {});
+std::vector<RuleCheck> check_rules(const RuleSet& rules, const Env& params,
+                                   const RuleCheckOptions& options = {});
 
 }  // namespace pw

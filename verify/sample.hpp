@@ -5,12 +5,13 @@
 
 namespace pw {
 
-/// Every symbol of the graph's types: `tokens` for the symbol that steps size (by its role, or else `n`), small numbers for
-/// others; each within what the facts say of it.
+/// Every symbol of the graph's types: `tokens` for the symbol that steps size (by its role, or else
+/// `n`), small numbers for others; each within what the facts say of it.
 [[nodiscard]] Symbols sample_symbols(const Graph& graph, std::int64_t tokens);
 /// The name of the symbol that a step of this graph sizes; empty when it has none.
 [[nodiscard]] std::string sized_symbol(const Graph& graph);
-/// Two sequences of together as many tokens as the symbols say, so that row mixing across sequences is seen.
+/// Two sequences of together as many tokens as the symbols say, so that row mixing across sequences
+/// is seen.
 [[nodiscard]] Step sample_step(const Graph& graph, const Symbols& symbols);
 
 }  // namespace pw

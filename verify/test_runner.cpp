@@ -1,10 +1,10 @@
 // Exports the runner of `test` blocks.
 #include "verify/test_runner.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
+
+#include <fmt/format.h>
 
 #include "dsl/dsl.hpp"
 #include "graph/text.hpp"
@@ -31,7 +31,8 @@ Result<Env> params_of(const RuleSet& rules, const ast::Test& test, const TestOpt
 
 class TestCase {
  public:
-  TestCase(const RuleSet& rules, const ast::Test& test, const TestOptions& options, TestResult& result)
+  TestCase(const RuleSet& rules, const ast::Test& test, const TestOptions& options,
+           TestResult& result)
       : rules_(rules), test_(test), options_(options), result_(result) {}
 
   void run() {
@@ -46,7 +47,8 @@ class TestCase {
       if (!report) return stopped(fmt::format("`{}` did not run", pass), report.error());
       reports.push_back(std::move(*report));
     }
-    if (const Diagnostics broken = verify(*graph); !broken.empty()) return stopped("the rewritten graph is not well formed", broken);
+    if (const Diagnostics broken = verify(*graph); !broken.empty())
+      return stopped("the rewritten graph is not well formed", broken);
     for (const ast::Expectation& expectation : test_.expectations) {
       auto failure = judge({rules_, *params, before, *graph, reports, options_.seed}, expectation);
       if (failure) result_.failures.push_back(std::move(*failure));
@@ -60,7 +62,9 @@ class TestCase {
     for (const ast::Expectation& expectation : test_.expectations) {
       if (expectation.kind != ast::Expectation::Kind::error) continue;
       if (text.find(expectation.error) == std::string::npos) {
-        result_.failures.push_back({expectation.span, fmt::format("expected the error \"{}\", got another", expectation.error), text});
+        result_.failures.push_back(
+            {expectation.span,
+             fmt::format("expected the error \"{}\", got another", expectation.error), text});
       }
       return;
     }
@@ -73,10 +77,13 @@ class TestCase {
   TestResult& result_;
 };
 
-TestResult run_test(const RuleSet& rules, const ast::Test& test, const std::string& file, const TestOptions& options) {
-  TestResult result{test.name, file, test.name_span, static_cast<int>(test.expectations.size()), false, {}, 0};
+TestResult run_test(const RuleSet& rules, const ast::Test& test, const std::string& file,
+                    const TestOptions& options) {
+  TestResult result{
+      test.name, file, test.name_span, static_cast<int>(test.expectations.size()), false, {}, 0};
   for (const ast::Expectation& expectation : test.expectations) {
-    result.negative = result.negative || !expectation.because_code.empty() || !expectation.because_text.empty();
+    result.negative =
+        result.negative || !expectation.because_code.empty() || !expectation.because_text.empty();
   }
   const auto start = std::chrono::steady_clock::now();
   TestCase(rules, test, options, result).run();
@@ -87,10 +94,12 @@ TestResult run_test(const RuleSet& rules, const ast::Test& test, const std::stri
 }  // namespace
 
 std::size_t TestReport::failed() const {
-  return static_cast<std::size_t>(std::count_if(tests.begin(), tests.end(), [](const TestResult& test) { return !test.passed(); }));
+  return static_cast<std::size_t>(std::count_if(
+      tests.begin(), tests.end(), [](const TestResult& test) { return !test.passed(); }));
 }
 std::size_t TestReport::negative() const {
-  return static_cast<std::size_t>(std::count_if(tests.begin(), tests.end(), [](const TestResult& test) { return test.negative; }));
+  return static_cast<std::size_t>(std::count_if(
+      tests.begin(), tests.end(), [](const TestResult& test) { return test.negative; }));
 }
 std::size_t TestReport::expectations() const {
   std::size_t total = 0;
@@ -98,10 +107,12 @@ std::size_t TestReport::expectations() const {
   return total;
 }
 
-TestReport run_tests(const RuleSet& rules, const std::vector<SourceId>& sources, const TestOptions& options) {
+TestReport run_tests(const RuleSet& rules, const std::vector<SourceId>& sources,
+                     const TestOptions& options) {
   TestReport report;
   for (const ast::File& file : rules.files) {
-    if (!sources.empty() && std::find(sources.begin(), sources.end(), file.source) == sources.end()) continue;
+    if (!sources.empty() && std::find(sources.begin(), sources.end(), file.source) == sources.end())
+      continue;
     const std::string& name = rules.context->sources.name(file.source);
     for (const ast::Item& item : file.items) {
       const auto* test = std::get_if<ast::Test>(&item);
@@ -121,7 +132,9 @@ std::string test_report_text(const TestReport& report, const SourceMap& sources)
       if (!failure.detail.empty()) text += failure.detail;
     }
   }
-  return text + fmt::format("{} tests, {} failed, {} with a reason, {} expectations\n", report.tests.size(), report.failed(), report.negative(), report.expectations());
+  return text + fmt::format("{} tests, {} failed, {} with a reason, {} expectations\n",
+                            report.tests.size(), report.failed(), report.negative(),
+                            report.expectations());
 }
 
 }  // namespace pw

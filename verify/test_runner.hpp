@@ -1,4 +1,5 @@
-// Runs the `test` blocks of .pwr files: builds the graph, applies the passes, and judges every expectation.
+// Runs the `test` blocks of .pwr files: builds the graph, applies the passes, and judges every
+// expectation.
 #pragma once
 
 #include <string>
@@ -20,7 +21,7 @@ struct TestResult {
   int expectations = 0;
   bool negative = false;  ///< has a `because`
   std::vector<TestFailure> failures;
-  double seconds = 0;     ///< not part of deterministic output
+  double seconds = 0;  ///< not part of deterministic output
   [[nodiscard]] bool passed() const { return failures.empty(); }
 };
 struct TestReport {
@@ -31,13 +32,15 @@ struct TestReport {
 };
 
 struct TestOptions {
-  std::string only;      ///< run tests whose name contains this
-  std::vector<std::pair<std::string, std::string>> definitions;  ///< -D name=value, under the test's own `with`
+  std::string only;  ///< run tests whose name contains this
+  std::vector<std::pair<std::string, std::string>>
+      definitions;         ///< -D name=value, under the test's own `with`
   std::uint64_t seed = 1;  ///< of the contents for `expect numeric`
 };
 
 /// All tests of the rule set's files whose source is one of `sources`; of all files when empty.
-TestReport run_tests(const RuleSet& rules, const std::vector<SourceId>& sources = {}, const TestOptions& options = {});
+TestReport run_tests(const RuleSet& rules, const std::vector<SourceId>& sources = {},
+                     const TestOptions& options = {});
 
 /// A line a test, failures below it, a summary last.
 std::string test_report_text(const TestReport& report, const SourceMap& sources);

@@ -1,12 +1,11 @@
-// Exports attention: causal inside each sequence of the step, grouped heads; scores, softmax and the weighted sum in f32, a
-// block of query rows at a time.
+// Exports attention: causal inside each sequence of the step, grouped heads; scores, softmax and
+// the weighted sum in f32, a block of query rows at a time.
 #include <Eigen/Core>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "backends/eager/kernels.hpp"
 #include "backends/parallel.hpp"
@@ -34,8 +33,10 @@ std::vector<float> values_of(const Array& x) {
   return values;
 }
 
-HeadView rows_of(const std::vector<float>& x, std::int64_t begin, std::int64_t rows, std::int64_t heads, std::int64_t head, std::int64_t width) {
-  return {x.data() + (begin * heads + head) * width, rows, width, Eigen::OuterStride<>(heads * width)};
+HeadView rows_of(const std::vector<float>& x, std::int64_t begin, std::int64_t rows,
+                 std::int64_t heads, std::int64_t head, std::int64_t width) {
+  return {x.data() + (begin * heads + head) * width, rows, width,
+          Eigen::OuterStride<>(heads * width)};
 }
 
 /// Softmax over the first `keys` of a row of scores; the rest become zero.
@@ -49,15 +50,18 @@ void softmax(Block& scores, Eigen::Index row, Eigen::Index keys) {
 }
 
 /// Query rows [first, first + rows) of a sequence, one head.
-void attend(Heads& h, const RowSpan& sequence, std::int64_t first, std::int64_t rows, std::int64_t head) {
+void attend(Heads& h, const RowSpan& sequence, std::int64_t first, std::int64_t rows,
+            std::int64_t head) {
   const std::int64_t kv = head / (h.heads / h.kv_heads), keys = first + rows - sequence.begin;
   const HeadView q = rows_of(h.q, first, rows, h.heads, head, h.width);
   const HeadView k = rows_of(h.k, sequence.begin, keys, h.kv_heads, kv, h.width);
   const HeadView v = rows_of(h.v, sequence.begin, keys, h.kv_heads, kv, h.width);
   Block scores = q * k.transpose();
   scores *= 1 / std::sqrt(static_cast<float>(h.width));
-  for (Eigen::Index row = 0; row < rows; ++row) softmax(scores, row, first - sequence.begin + row + 1);
-  HeadTarget out(h.out.data() + (first * h.heads + head) * h.width, rows, h.width, Eigen::OuterStride<>(h.heads * h.width));
+  for (Eigen::Index row = 0; row < rows; ++row)
+    softmax(scores, row, first - sequence.begin + row + 1);
+  HeadTarget out(h.out.data() + (first * h.heads + head) * h.width, rows, h.width,
+                 Eigen::OuterStride<>(h.heads * h.width));
   out.noalias() = scores * v;
   if (h.divisor != 1) out /= h.divisor;
 }
@@ -75,13 +79,18 @@ void attend_sequence(Heads& h, const RowSpan& sequence) {
 
 Done unified_attention(Call& call) {
   const Array& query = call.operand(0);
-  Heads h{values_of(query), values_of(call.operand(1)), values_of(call.operand(2)), {}, query.extents[1], call.operand(1).extents[1], query.extents[2], 1};
+  Heads h{values_of(query), values_of(call.operand(1)), values_of(call.operand(2)), {},
+          query.extents[1], call.operand(1).extents[1], query.extents[2],           1};
   if (h.kv_heads == 0 || h.heads % h.kv_heads != 0) {
-    return fail_call(call, "PW0503", fmt::format("{} query heads do not divide over {} key heads", h.heads, h.kv_heads));
+    return fail_call(
+        call, "PW0503",
+        fmt::format("{} query heads do not divide over {} key heads", h.heads, h.kv_heads));
   }
-  if (call.operands.size() > 3 && call.operands[3] != nullptr) h.divisor = values_of(call.operand(3))[0];
+  if (call.operands.size() > 3 && call.operands[3] != nullptr)
+    h.divisor = values_of(call.operand(3))[0];
   h.out.assign(h.q.size(), 0.0f);  // rows of padding give zero
-  for (const RowSpan& sequence : sequence_rows(call.context, query.extents[0])) attend_sequence(h, sequence);
+  for (const RowSpan& sequence : sequence_rows(call.context, query.extents[0]))
+    attend_sequence(h, sequence);
   Array& y = call.result();
   store_run(y.dtype, y.data, 1, y.count(), h.out.data());
   return Done{};

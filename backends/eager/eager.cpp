@@ -22,7 +22,8 @@ namespace {
 KernelTable all_kernels() {
   static const std::vector<KernelEntry> table = [] {
     std::vector<KernelEntry> all;
-    for (KernelTable part : {eager::pointwise(), eager::reductions(), eager::gathers(), eager::products(), eager::attention()}) {
+    for (KernelTable part : {eager::pointwise(), eager::reductions(), eager::gathers(),
+                             eager::products(), eager::attention()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

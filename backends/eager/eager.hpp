@@ -1,5 +1,6 @@
-// The backend that is always there: one op at a time on Eigen, values in their declared dtype, arithmetic in f32. Ops with a
-// body run primitive by primitive, so that their meaning is written once.
+// The backend that is always there: one op at a time on Eigen, values in their declared dtype,
+// arithmetic in f32. Ops with a body run primitive by primitive, so that their meaning is written
+// once.
 #pragma once
 
 #include <memory>

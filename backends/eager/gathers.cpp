@@ -1,8 +1,8 @@
 // Exports embedding: rows of a table, copied as they are stored.
-#include <fmt/format.h>
-
 #include <cstring>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "backends/eager/kernels.hpp"
 
@@ -20,8 +20,11 @@ Done embedding(Call& call) {
   std::vector<std::int64_t> index(static_cast<std::size_t>(ids.count()));
   load_run(ids.dtype, ids.data, 1, ids.count(), index.data());
   for (std::size_t i = 0; i < index.size(); ++i) {
-    if (index[i] < 0 || index[i] >= rows) return fail_call(call, "PW0504", fmt::format("index {} is outside a table of {} rows", index[i], rows));
-    std::memcpy(y.at(static_cast<std::int64_t>(i) * width), table.at(index[i] * width), static_cast<std::size_t>(width * size_of(y.dtype)));
+    if (index[i] < 0 || index[i] >= rows)
+      return fail_call(call, "PW0504",
+                       fmt::format("index {} is outside a table of {} rows", index[i], rows));
+    std::memcpy(y.at(static_cast<std::int64_t>(i) * width), table.at(index[i] * width),
+                static_cast<std::size_t>(width * size_of(y.dtype)));
   }
   return Done{};
 }

@@ -1,6 +1,6 @@
-// Exports the pointwise kernels on reals: runs are converted to f32 (f64 for f64), computed by Eigen, and rounded back.
+// Exports the pointwise kernels on reals: runs are converted to f32 (f64 for f64), computed by
+// Eigen, and rounded back.
 #include <Eigen/Core>
-
 #include <cmath>
 
 #include "backends/eager/kernels.hpp"
@@ -18,28 +18,90 @@ using In = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
 template <class A>
 using ScalarOf = typename A::Scalar;
 
-struct Add { static auto of(auto& a, auto& b) { return a + b; } };
-struct Sub { static auto of(auto& a, auto& b) { return a - b; } };
-struct Mul { static auto of(auto& a, auto& b) { return a * b; } };
-struct Div { static auto of(auto& a, auto& b) { return a / b; } };
-struct Maximum { static auto of(auto& a, auto& b) { return (a > b || a != a).select(a, b); } };
-struct Minimum { static auto of(auto& a, auto& b) { return (a < b || a != a).select(a, b); } };
-struct Eq { template <class A> static auto of(A& a, A& b) { return (a == b).template cast<ScalarOf<A>>(); } };
-struct Ne { template <class A> static auto of(A& a, A& b) { return (a != b).template cast<ScalarOf<A>>(); } };
-struct Lt { template <class A> static auto of(A& a, A& b) { return (a < b).template cast<ScalarOf<A>>(); } };
-struct Le { template <class A> static auto of(A& a, A& b) { return (a <= b).template cast<ScalarOf<A>>(); } };
-struct Gt { template <class A> static auto of(A& a, A& b) { return (a > b).template cast<ScalarOf<A>>(); } };
-struct Ge { template <class A> static auto of(A& a, A& b) { return (a >= b).template cast<ScalarOf<A>>(); } };
-struct Neg { static auto of(auto& a) { return -a; } };
-struct Abs { static auto of(auto& a) { return a.abs(); } };
-struct Sqrt { static auto of(auto& a) { return a.sqrt(); } };
-struct Rsqrt { static auto of(auto& a) { return a.sqrt().inverse(); } };
-struct Exp { static auto of(auto& a) { return a.exp(); } };
-struct Log { static auto of(auto& a) { return a.log(); } };
-struct Tanh { static auto of(auto& a) { return a.tanh(); } };
-struct Sin { static auto of(auto& a) { return a.sin(); } };
-struct Cos { static auto of(auto& a) { return a.cos(); } };
-struct Same { static auto of(auto& a) { return a; } };
+struct Add {
+  static auto of(auto& a, auto& b) { return a + b; }
+};
+struct Sub {
+  static auto of(auto& a, auto& b) { return a - b; }
+};
+struct Mul {
+  static auto of(auto& a, auto& b) { return a * b; }
+};
+struct Div {
+  static auto of(auto& a, auto& b) { return a / b; }
+};
+struct Maximum {
+  static auto of(auto& a, auto& b) { return (a > b || a != a).select(a, b); }
+};
+struct Minimum {
+  static auto of(auto& a, auto& b) { return (a < b || a != a).select(a, b); }
+};
+struct Eq {
+  template <class A>
+  static auto of(A& a, A& b) {
+    return (a == b).template cast<ScalarOf<A>>();
+  }
+};
+struct Ne {
+  template <class A>
+  static auto of(A& a, A& b) {
+    return (a != b).template cast<ScalarOf<A>>();
+  }
+};
+struct Lt {
+  template <class A>
+  static auto of(A& a, A& b) {
+    return (a < b).template cast<ScalarOf<A>>();
+  }
+};
+struct Le {
+  template <class A>
+  static auto of(A& a, A& b) {
+    return (a <= b).template cast<ScalarOf<A>>();
+  }
+};
+struct Gt {
+  template <class A>
+  static auto of(A& a, A& b) {
+    return (a > b).template cast<ScalarOf<A>>();
+  }
+};
+struct Ge {
+  template <class A>
+  static auto of(A& a, A& b) {
+    return (a >= b).template cast<ScalarOf<A>>();
+  }
+};
+struct Neg {
+  static auto of(auto& a) { return -a; }
+};
+struct Abs {
+  static auto of(auto& a) { return a.abs(); }
+};
+struct Sqrt {
+  static auto of(auto& a) { return a.sqrt(); }
+};
+struct Rsqrt {
+  static auto of(auto& a) { return a.sqrt().inverse(); }
+};
+struct Exp {
+  static auto of(auto& a) { return a.exp(); }
+};
+struct Log {
+  static auto of(auto& a) { return a.log(); }
+};
+struct Tanh {
+  static auto of(auto& a) { return a.tanh(); }
+};
+struct Sin {
+  static auto of(auto& a) { return a.sin(); }
+};
+struct Cos {
+  static auto of(auto& a) { return a.cos(); }
+};
+struct Same {
+  static auto of(auto& a) { return a; }
+};
 /// Squares are the common power, and exact in one product.
 struct Pow {
   template <class A>
@@ -70,7 +132,8 @@ void compute(const T* const (&in)[3], std::int64_t n, T* out) {
 std::int64_t first_step(const Extents& strides) { return strides.empty() ? 0 : strides[0]; }
 
 template <class T, class F, std::size_t N>
-void loop_rows(Call& call, const std::vector<Extents>& strides, std::int64_t begin, std::int64_t end) {
+void loop_rows(Call& call, const std::vector<Extents>& strides, std::int64_t begin,
+               std::int64_t end) {
   const Array& y = call.results[0];
   Extents part = y.extents;
   if (!part.empty()) part[0] = end - begin;
@@ -79,10 +142,12 @@ void loop_rows(Call& call, const std::vector<Extents>& strides, std::int64_t beg
   for_each_run(part, strides, kRun, [&](const Run& run) {
     const T* in[3] = {};
     for (std::size_t i = 0; i < N; ++i) {
-      in[i] = fetch(call.operand(i), run.offsets[i] + begin * first_step(strides[i]), run.steps[i], run.length, buffers[i]);
+      in[i] = fetch(call.operand(i), run.offsets[i] + begin * first_step(strides[i]), run.steps[i],
+                    run.length, buffers[i]);
     }
     compute<T, F, N>(in, run.length, out);
-    store_run(y.dtype, y.at(run.offsets[N] + begin * first_step(strides[N])), run.steps[N], run.length, out);
+    store_run(y.dtype, y.at(run.offsets[N] + begin * first_step(strides[N])), run.steps[N],
+              run.length, out);
   });
 }
 
@@ -92,7 +157,9 @@ Done loop(Call& call) {
   std::vector<Extents> strides;
   for (const Array* x : call.operands) strides.push_back(broadcast_strides(*x, y.extents));
   strides.push_back(y.strides);
-  over_rows(y, [&](std::int64_t begin, std::int64_t end) { loop_rows<T, F, N>(call, strides, begin, end); });
+  over_rows(y, [&](std::int64_t begin, std::int64_t end) {
+    loop_rows<T, F, N>(call, strides, begin, end);
+  });
   return Done{};
 }
 
@@ -106,7 +173,8 @@ Done kernel(Call& call) {
 template <class F>
 Done real_kernel(Call& call) {
   const DType dtype = call.operand_dtype(0);
-  return is_float(dtype) && dtype != DType::f64 ? loop<float, F, 1>(call) : loop<double, F, 1>(call);
+  return is_float(dtype) && dtype != DType::f64 ? loop<float, F, 1>(call)
+                                                : loop<double, F, 1>(call);
 }
 
 Done cast(Call& call) {
@@ -117,13 +185,15 @@ Done cast(Call& call) {
 }
 
 constexpr KernelEntry kTable[] = {
-    {"add", kernel<Add, 2>}, {"sub", kernel<Sub, 2>}, {"mul", kernel<Mul, 2>}, {"div", kernel<Div, 2>},
-    {"pow", kernel<Pow, 2>}, {"maximum", kernel<Maximum, 2>}, {"minimum", kernel<Minimum, 2>}, {"eq", kernel<Eq, 2>},
-    {"ne", kernel<Ne, 2>}, {"lt", kernel<Lt, 2>}, {"le", kernel<Le, 2>}, {"gt", kernel<Gt, 2>},
-    {"ge", kernel<Ge, 2>}, {"select", kernel<Same, 3>}, {"neg", kernel<Neg, 1>}, {"abs", kernel<Abs, 1>},
-    {"bitwise_and", run_integers}, {"bitwise_or", run_integers}, {"bitwise_not", run_integers}, {"sqrt", real_kernel<Sqrt>},
-    {"rsqrt", real_kernel<Rsqrt>}, {"exp", real_kernel<Exp>}, {"log", real_kernel<Log>}, {"tanh", real_kernel<Tanh>},
-    {"sin", real_kernel<Sin>}, {"cos", real_kernel<Cos>}, {"cast", cast},
+    {"add", kernel<Add, 2>},         {"sub", kernel<Sub, 2>},       {"mul", kernel<Mul, 2>},
+    {"div", kernel<Div, 2>},         {"pow", kernel<Pow, 2>},       {"maximum", kernel<Maximum, 2>},
+    {"minimum", kernel<Minimum, 2>}, {"eq", kernel<Eq, 2>},         {"ne", kernel<Ne, 2>},
+    {"lt", kernel<Lt, 2>},           {"le", kernel<Le, 2>},         {"gt", kernel<Gt, 2>},
+    {"ge", kernel<Ge, 2>},           {"select", kernel<Same, 3>},   {"neg", kernel<Neg, 1>},
+    {"abs", kernel<Abs, 1>},         {"bitwise_and", run_integers}, {"bitwise_or", run_integers},
+    {"bitwise_not", run_integers},   {"sqrt", real_kernel<Sqrt>},   {"rsqrt", real_kernel<Rsqrt>},
+    {"exp", real_kernel<Exp>},       {"log", real_kernel<Log>},     {"tanh", real_kernel<Tanh>},
+    {"sin", real_kernel<Sin>},       {"cos", real_kernel<Cos>},     {"cast", cast},
 };
 
 }  // namespace

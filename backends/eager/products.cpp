@@ -1,4 +1,5 @@
-// Exports matrix products: f32 from converted blocks, bias and scales applied before the one rounding.
+// Exports matrix products: f32 from converted blocks, bias and scales applied before the one
+// rounding.
 #include <Eigen/Core>
 
 #include "backends/eager/kernels.hpp"
@@ -11,7 +12,9 @@ using Done = Result<std::monostate>;
 template <class T>
 using Values = Eigen::Array<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-Matrix matrix_of(const Array& x) { return {x.dtype, x.data, x.extents[0], x.extents[1], x.strides[0], x.strides[1]}; }
+Matrix matrix_of(const Array& x) {
+  return {x.dtype, x.data, x.extents[0], x.extents[1], x.strides[0], x.strides[1]};
+}
 
 template <class T>
 Values<T> product(const Array& a, const Array& b) {
@@ -40,7 +43,9 @@ template <class T>
 Done run_mm(Call& call) {
   return finish<T>(call, product<T>(call.operand(0), call.operand(1)));
 }
-Done mm(Call& call) { return call.operand_dtype(0) == DType::f64 ? run_mm<double>(call) : run_mm<float>(call); }
+Done mm(Call& call) {
+  return call.operand_dtype(0) == DType::f64 ? run_mm<double>(call) : run_mm<float>(call);
+}
 
 template <class T>
 Done run_addmm(Call& call) {
@@ -48,13 +53,16 @@ Done run_addmm(Call& call) {
   c.rowwise() += row_of<T>(call.operand(0)).row(0);
   return finish<T>(call, c);
 }
-Done addmm(Call& call) { return call.operand_dtype(1) == DType::f64 ? run_addmm<double>(call) : run_addmm<float>(call); }
+Done addmm(Call& call) {
+  return call.operand_dtype(1) == DType::f64 ? run_addmm<double>(call) : run_addmm<float>(call);
+}
 
 Done scaled_mm(Call& call) {
   Values<float> c = product<float>(call.operand(0), call.operand(1));
   const Values<float> sa = row_of<float>(call.operand(2)), sb = row_of<float>(call.operand(3));
   if ((sa.cols() != 1 && sa.cols() != c.rows()) || (sb.cols() != 1 && sb.cols() != c.cols())) {
-    return fail_call(call, "PW0503", "the scales have neither one element nor one a row (sa) or a column (sb)");
+    return fail_call(call, "PW0503",
+                     "the scales have neither one element nor one a row (sa) or a column (sb)");
   }
   for (Eigen::Index i = 0; i < c.rows(); ++i) c.row(i) *= sa(0, sa.cols() == 1 ? 0 : i);
   if (sb.cols() == 1) {

@@ -1,6 +1,5 @@
 // Exports the reductions: each row converted to f32 (f64, int64) and reduced by Eigen.
 #include <Eigen/Core>
-
 #include <limits>
 #include <vector>
 
@@ -13,22 +12,34 @@ using Done = Result<std::monostate>;
 template <class T>
 using Row = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
 
-struct Sum { template <class T> static T of(const Row<T>& x) { return x.sum(); } };
+struct Sum {
+  template <class T>
+  static T of(const Row<T>& x) {
+    return x.sum();
+  }
+};
 struct Mean {
-  template <class T> static T of(const Row<T>& x) {
+  template <class T>
+  static T of(const Row<T>& x) {
     return x.size() == 0 ? std::numeric_limits<T>::quiet_NaN() : x.sum() / static_cast<T>(x.size());
   }
 };
 /// A NaN anywhere makes the result NaN; of nothing it is the smallest number.
 struct Amax {
-  template <class T> static T of(const Row<T>& x) {
-    if (x.size() == 0) return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  template <class T>
+  static T of(const Row<T>& x) {
+    if (x.size() == 0)
+      return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                  : std::numeric_limits<T>::lowest();
     return x.template maxCoeff<Eigen::PropagateNaN>();
   }
 };
 struct Amin {
-  template <class T> static T of(const Row<T>& x) {
-    if (x.size() == 0) return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  template <class T>
+  static T of(const Row<T>& x) {
+    if (x.size() == 0)
+      return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                  : std::numeric_limits<T>::max();
     return x.template minCoeff<Eigen::PropagateNaN>();
   }
 };
@@ -61,7 +72,10 @@ Done reduction(Call& call) {
   return dtype == DType::f64 ? over_axis<double, F>(call) : over_axis<float, F>(call);
 }
 
-constexpr KernelEntry kTable[] = {{"sum", reduction<Sum>}, {"mean", reduction<Mean>}, {"amax", reduction<Amax>}, {"amin", reduction<Amin>}};
+constexpr KernelEntry kTable[] = {{"sum", reduction<Sum>},
+                                  {"mean", reduction<Mean>},
+                                  {"amax", reduction<Amax>},
+                                  {"amin", reduction<Amin>}};
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// The interpreter and eager: each primitive against numbers worked out by hand, and against each other.
+// The interpreter and eager: each primitive against numbers worked out by hand, and against each
+// other.
 #include <cmath>
 #include <limits>
 
@@ -23,13 +24,15 @@ std::vector<std::unique_ptr<Backend>> engines() {
   return all;
 }
 
-std::vector<Tensor> run(Backend& backend, const Graph& graph, const std::vector<Tensor>& inputs, RunContext context = {}) {
+std::vector<Tensor> run(Backend& backend, const Graph& graph, const std::vector<Tensor>& inputs,
+                        RunContext context = {}) {
   auto executable = backend.compile(graph);
   INFO((executable ? std::string() : render(executable.error(), graph.context().sources)));
   REQUIRE(executable);
   std::vector<Tensor> outputs;
   for (ValueId output : graph.outputs()) {
-    outputs.emplace_back(graph.context().types[graph.type(output)].dtype, extents_of(graph, output, context.symbols).value());
+    outputs.emplace_back(graph.context().types[graph.type(output)].dtype,
+                         extents_of(graph, output, context.symbols).value());
   }
   auto done = (*executable)->run(views(inputs), views(outputs), context);
   INFO((done ? std::string() : render(done.error(), graph.context().sources)));
@@ -37,17 +40,20 @@ std::vector<Tensor> run(Backend& backend, const Graph& graph, const std::vector<
   return outputs;
 }
 
-void check(const std::vector<double>& got, const std::vector<double>& expected, double tolerance = 0) {
+void check(const std::vector<double>& got, const std::vector<double>& expected,
+           double tolerance = 0) {
   REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     INFO("element " << i << ": " << got[i] << ", expected " << expected[i]);
     const bool same = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i]));
-    CHECK((same || std::fabs(got[i] - expected[i]) <= tolerance * std::max(1.0, std::fabs(expected[i]))));
+    CHECK((same ||
+           std::fabs(got[i] - expected[i]) <= tolerance * std::max(1.0, std::fabs(expected[i]))));
   }
 }
 
 /// One output of a graph on all engines.
-void check_all(const std::string& text, const std::vector<Tensor>& inputs, const std::vector<double>& expected, double tolerance = 0) {
+void check_all(const std::string& text, const std::vector<Tensor>& inputs,
+               const std::vector<double>& expected, double tolerance = 0) {
   const Graph graph = graph_of(text);
   for (const auto& engine : engines()) {
     INFO(engine->name() << ": " << text);
@@ -64,14 +70,18 @@ TEST_CASE("engines: arithmetic broadcasts and rounds once to the result's dtype"
   check_all("in x: f32[2, 3], r: f32[3]  y = x + r  out y", {x, row}, {11, 22, 43, 6, 25, 40.5});
   check_all("in x: f32[2, 3], c: f32[2, 1]  y = x * c  out y", {x, column}, {2, 4, 6, -16, 20, 2});
   check_all("in r: f32[3], c: f32[2, 1]  y = r - c  out y", {row, column}, {8, 18, 38, 6, 16, 36});
-  check_all("in x: f32[2, 3], c: f32[2, 1]  y = x / c  out y", {x, column}, {0.5, 1, 1.5, -1, 1.25, 0.125});
+  check_all("in x: f32[2, 3], c: f32[2, 1]  y = x / c  out y", {x, column},
+            {0.5, 1, 1.5, -1, 1.25, 0.125});
   check_all("in x: f32[2, 3]  y = pow(x, 2)  out y", {x}, {1, 4, 9, 16, 25, 0.25});
-  check_all("in x: f32[2, 3]  y = pow(2.0, x)  out y", {x}, {2, 4, 8, 0.0625, 32, std::sqrt(2.0)}, 1e-6);
-  check_all("in x: bf16[2]  y = x + 1.0  out y", {tensor(DType::bf16, {2}, {1.0 / 256, 3.0 / 256})}, {1, 1.015625});
+  check_all("in x: f32[2, 3]  y = pow(2.0, x)  out y", {x}, {2, 4, 8, 0.0625, 32, std::sqrt(2.0)},
+            1e-6);
+  check_all("in x: bf16[2]  y = x + 1.0  out y", {tensor(DType::bf16, {2}, {1.0 / 256, 3.0 / 256})},
+            {1, 1.015625});
 }
 
 TEST_CASE("engines: comparisons, select and the NaN rule of extremes", "[backends]") {
-  const Tensor a = tensor(DType::f32, {4}, {1, 2, kNaN, -1}), b = tensor(DType::f32, {4}, {2, 2, 0, kNaN});
+  const Tensor a = tensor(DType::f32, {4}, {1, 2, kNaN, -1}),
+               b = tensor(DType::f32, {4}, {2, 2, 0, kNaN});
   check_all("in a: f32[4], b: f32[4]  y = lt(a, b)  out y", {a, b}, {1, 0, 0, 0});
   check_all("in a: f32[4], b: f32[4]  y = le(a, b)  out y", {a, b}, {1, 1, 0, 0});
   check_all("in a: f32[4], b: f32[4]  y = gt(a, b)  out y", {a, b}, {0, 0, 0, 0});
@@ -90,7 +100,8 @@ TEST_CASE("engines: integers and masks are exact and wrap", "[backends]") {
   check_all("in i: i64[3], j: i64[3]  y = gt(i + j, i)  out y", {i, j}, {1, 1, 1});
   check_all("in i: i64[3], j: i64[3]  y = i / j  out y", {i, j}, {big, -3, 2});
   check_all("in i: i64[3], j: i64[3]  y = bitwise_and(i, j)  out y", {i, j}, {0, 0, 2});
-  check_all("in i: i64[3], j: i64[3]  y = bitwise_or(i, j)  out y", {i, j}, {big + 1 - 1, -5, 7}, 1e-15);
+  check_all("in i: i64[3], j: i64[3]  y = bitwise_or(i, j)  out y", {i, j}, {big + 1 - 1, -5, 7},
+            1e-15);
   const Tensor m = tensor(DType::b8, {2}, {1, 0});
   check_all("in m: b8[2]  y = bitwise_not(m)  out y", {m}, {0, 1});
   check_all("in u: u8[2]  y = u + u  out y", {tensor(DType::u8, {2}, {200, 3})}, {144, 6});
@@ -102,11 +113,15 @@ TEST_CASE("engines: one operand", "[backends]") {
   check_all("in x: f32[3]  y = abs(neg(x))  out y", {x}, {0.25, 4, 1});
   check_all("in x: f32[3]  y = sqrt(x)  out y", {x}, {0.5, 2, 1});
   check_all("in x: f32[3]  y = rsqrt(x)  out y", {x}, {2, 0.5, 1});
-  check_all("in x: f32[3]  y = exp(x)  out y", {x}, {std::exp(0.25), std::exp(4), std::exp(1)}, 1e-6);
+  check_all("in x: f32[3]  y = exp(x)  out y", {x}, {std::exp(0.25), std::exp(4), std::exp(1)},
+            1e-6);
   check_all("in x: f32[3]  y = log(x)  out y", {x}, {std::log(0.25), std::log(4), 0}, 1e-6);
-  check_all("in x: f32[3]  y = tanh(x)  out y", {x}, {std::tanh(0.25), std::tanh(4), std::tanh(1)}, 1e-6);
-  check_all("in x: f32[3]  y = sin(x)  out y", {x}, {std::sin(0.25), std::sin(4), std::sin(1)}, 1e-6);
-  check_all("in x: f32[3]  y = cos(x)  out y", {x}, {std::cos(0.25), std::cos(4), std::cos(1)}, 1e-6);
+  check_all("in x: f32[3]  y = tanh(x)  out y", {x}, {std::tanh(0.25), std::tanh(4), std::tanh(1)},
+            1e-6);
+  check_all("in x: f32[3]  y = sin(x)  out y", {x}, {std::sin(0.25), std::sin(4), std::sin(1)},
+            1e-6);
+  check_all("in x: f32[3]  y = cos(x)  out y", {x}, {std::cos(0.25), std::cos(4), std::cos(1)},
+            1e-6);
 }
 
 TEST_CASE("engines: casts round, truncate and saturate", "[backends]") {
@@ -115,7 +130,8 @@ TEST_CASE("engines: casts round, truncate and saturate", "[backends]") {
   check_all("in x: f32[5]  y = f8e5m2(x)  out y", {x}, {1, -3.5, 10240, -57344, kNaN});
   check_all("in x: f32[5]  y = i32(x)  out y", {x}, {1, -3, 10000, -2147483648.0, 0});
   check_all("in x: f32[5]  y = u8(x)  out y", {x}, {1, 0, 255, 0, 0});
-  check_all("in i: i64[2]  y = f32(i)  out y", {tensor(DType::i64, {2}, {16777217, 3})}, {16777216, 3});
+  check_all("in i: i64[2]  y = f32(i)  out y", {tensor(DType::i64, {2}, {16777217, 3})},
+            {16777216, 3});
   check_all("in i: i64[2]  y = i8(i)  out y", {tensor(DType::i64, {2}, {300, -1})}, {44, -1});
 }
 
@@ -128,21 +144,34 @@ TEST_CASE("engines: reductions along any axis", "[backends]") {
   check_all("in x: f32[2, 3]  y = amin(x)  out y", {x}, {1, 4});
   check_all("in x: f32[2]  y = amax(x)  out y", {tensor(DType::f32, {2}, {kNaN, 3})}, {kNaN});
   check_all("in x: f32[2]  y = amin(x)  out y", {tensor(DType::f32, {2}, {3, kNaN})}, {kNaN});
-  check_all("in i: i64[2]  y = sum(i)  out y", {tensor(DType::i64, {2}, {9007199254740992.0, 2})}, {9007199254740994.0});
+  check_all("in i: i64[2]  y = sum(i)  out y", {tensor(DType::i64, {2}, {9007199254740992.0, 2})},
+            {9007199254740994.0});
   std::vector<double> ones(1000, 1);
   check_all("in x: bf16[1000]  y = sum(x)  out y", {tensor(DType::bf16, {1000}, ones)}, {1000});
 }
 
 TEST_CASE("engines: layout ops move elements", "[backends]") {
   const Tensor x = tensor(DType::f32, {2, 4}, {0, 1, 2, 3, 4, 5, 6, 7});
-  check_all("in x: f32[2, 4]  y = transpose(x){dim0 = 0, dim1 = 1}  out y", {x}, {0, 4, 1, 5, 2, 6, 3, 7});
-  check_all("in x: f32[2, 4]  y = reshape(transpose(x){dim0 = 0, dim1 = 1}){shape = [8]}  out y", {x}, {0, 4, 1, 5, 2, 6, 3, 7});
-  check_all("in x: f32[2, 4]  y = slice(x){dim = 1, start = 1, end = 4, step = 2}  out y", {x}, {1, 3, 5, 7});
-  check_all("in x: f32[2, 4]  a, b = split(x){dim = 1, sizes = [1, 3]}  y = cat(b, a){dim = 1}  out y", {x}, {1, 2, 3, 0, 5, 6, 7, 4});
-  check_all("in x: f32[2, 4]  a, b = split(x){dim = 0, sizes = [1, 1]}  y = expand(b){shape = [2, 2, 4]}  out y", {x}, {4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7});
-  check_all("in x: f32[2, 4]  y = full(){shape = [2], value = 1.5, dtype = f16} out y", {x}, {1.5, 1.5});
+  check_all("in x: f32[2, 4]  y = transpose(x){dim0 = 0, dim1 = 1}  out y", {x},
+            {0, 4, 1, 5, 2, 6, 3, 7});
+  check_all("in x: f32[2, 4]  y = reshape(transpose(x){dim0 = 0, dim1 = 1}){shape = [8]}  out y",
+            {x}, {0, 4, 1, 5, 2, 6, 3, 7});
+  check_all("in x: f32[2, 4]  y = slice(x){dim = 1, start = 1, end = 4, step = 2}  out y", {x},
+            {1, 3, 5, 7});
+  check_all(
+      "in x: f32[2, 4]  a, b = split(x){dim = 1, sizes = [1, 3]}  y = cat(b, a){dim = 1}  out y",
+      {x}, {1, 2, 3, 0, 5, 6, 7, 4});
+  check_all(
+      "in x: f32[2, 4]  a, b = split(x){dim = 0, sizes = [1, 1]}  y = expand(b){shape = [2, 2, 4]} "
+      " out y",
+      {x}, {4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7});
+  check_all("in x: f32[2, 4]  y = full(){shape = [2], value = 1.5, dtype = f16} out y", {x},
+            {1.5, 1.5});
   check_all("in x: f32[2, 4]  y = empty(){shape = [2], dtype = i32} out y", {x}, {0, 0});
-  check_all("in x: f32[2, 4]  y = slice_scatter(x, neg(slice(x){dim = 1, start = 0, end = 2})){dim = 1, start = 1, end = 3}  out y", {x}, {0, 0, -1, 3, 4, -4, -5, 7});
+  check_all(
+      "in x: f32[2, 4]  y = slice_scatter(x, neg(slice(x){dim = 1, start = 0, end = 2})){dim = 1, "
+      "start = 1, end = 3}  out y",
+      {x}, {0, 0, -1, 3, 4, -4, -5, 7});
 }
 
 TEST_CASE("engines: embedding gathers rows and refuses an index outside the table", "[backends]") {
@@ -161,15 +190,25 @@ TEST_CASE("engines: embedding gathers rows and refuses an index outside the tabl
 }
 
 TEST_CASE("engines: matrix products with bias, scales and transposed weights", "[backends]") {
-  const Tensor a = tensor(DType::f32, {2, 3}, {1, 2, 3, 4, 5, 6}), b = tensor(DType::f32, {3, 2}, {1, 0, 0, 1, 1, 1});
+  const Tensor a = tensor(DType::f32, {2, 3}, {1, 2, 3, 4, 5, 6}),
+               b = tensor(DType::f32, {3, 2}, {1, 0, 0, 1, 1, 1});
   check_all("in a: f32[2, 3], b: f32[3, 2]  y = mm(a, b)  out y", {a, b}, {4, 5, 10, 11});
-  check_all("in a: f32[2, 3], w: f32[2, 3]  y = mm(a, transpose(w){dim0 = 0, dim1 = 1})  out y", {a, a}, {14, 32, 32, 77});
-  check_all("in c: f32[2], a: f32[2, 3], b: f32[3, 2]  y = addmm(c, a, b)  out y", {tensor(DType::f32, {2}, {100, 200}), a, b}, {104, 205, 110, 211});
-  const Tensor qa = tensor(DType::f8e4m3, {2, 3}, {1, 2, 3, 4, 5, 6}), qb = tensor(DType::f8e4m3, {3, 2}, {1, 0, 0, 1, 1, 1});
-  const std::string scaled = "in a: f8e4m3[2, 3], b: f8e4m3[3, 2], s: f32[2, 1], t: f32[1]  y = scaled_mm(a, b, s, t){out = bf16}  out y";
-  check_all(scaled, {qa, qb, tensor(DType::f32, {2, 1}, {0.5, 2}), tensor(DType::f32, {1}, {4})}, {8, 10, 80, 88});
-  const std::string columns = "in a: f8e4m3[2, 3], b: f8e4m3[3, 2], s: f32[1], t: f32[1, 2]  y = scaled_mm(a, b, s, t){out = f32}  out y";
-  check_all(columns, {qa, qb, tensor(DType::f32, {1}, {0.5}), tensor(DType::f32, {1, 2}, {2, 4})}, {4, 10, 10, 22});
+  check_all("in a: f32[2, 3], w: f32[2, 3]  y = mm(a, transpose(w){dim0 = 0, dim1 = 1})  out y",
+            {a, a}, {14, 32, 32, 77});
+  check_all("in c: f32[2], a: f32[2, 3], b: f32[3, 2]  y = addmm(c, a, b)  out y",
+            {tensor(DType::f32, {2}, {100, 200}), a, b}, {104, 205, 110, 211});
+  const Tensor qa = tensor(DType::f8e4m3, {2, 3}, {1, 2, 3, 4, 5, 6}),
+               qb = tensor(DType::f8e4m3, {3, 2}, {1, 0, 0, 1, 1, 1});
+  const std::string scaled =
+      "in a: f8e4m3[2, 3], b: f8e4m3[3, 2], s: f32[2, 1], t: f32[1]  y = scaled_mm(a, b, s, t){out "
+      "= bf16}  out y";
+  check_all(scaled, {qa, qb, tensor(DType::f32, {2, 1}, {0.5, 2}), tensor(DType::f32, {1}, {4})},
+            {8, 10, 80, 88});
+  const std::string columns =
+      "in a: f8e4m3[2, 3], b: f8e4m3[3, 2], s: f32[1], t: f32[1, 2]  y = scaled_mm(a, b, s, t){out "
+      "= f32}  out y";
+  check_all(columns, {qa, qb, tensor(DType::f32, {1}, {0.5}), tensor(DType::f32, {1, 2}, {2, 4})},
+            {4, 10, 10, 22});
 }
 
 TEST_CASE("engines: a large product agrees with the sum over k", "[backends]") {
@@ -180,22 +219,31 @@ TEST_CASE("engines: a large product agrees with the sum over k", "[backends]") {
   for (std::int64_t i = 0; i < k * m; ++i) b.push_back(static_cast<double>(i * 5 % 7) - 3);
   for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t j = 0; j < m; ++j) {
-      for (std::int64_t x = 0; x < k; ++x) expected[static_cast<std::size_t>(i * m + j)] += a[static_cast<std::size_t>(i * k + x)] * b[static_cast<std::size_t>(x * m + j)];
+      for (std::int64_t x = 0; x < k; ++x)
+        expected[static_cast<std::size_t>(i * m + j)] +=
+            a[static_cast<std::size_t>(i * k + x)] * b[static_cast<std::size_t>(x * m + j)];
     }
   }
-  const std::vector<Tensor> inputs = {tensor(DType::bf16, {n, k}, a), tensor(DType::bf16, {k, m}, b)};
-  check_all("in a: bf16[5, 1100], b: bf16[1100, 301]  y = mm(f32(a), f32(b))  out y", inputs, expected);
+  const std::vector<Tensor> inputs = {tensor(DType::bf16, {n, k}, a),
+                                      tensor(DType::bf16, {k, m}, b)};
+  check_all("in a: bf16[5, 1100], b: bf16[1100, 301]  y = mm(f32(a), f32(b))  out y", inputs,
+            expected);
 }
 
 TEST_CASE("engines: attention is causal inside each sequence and shares key heads", "[backends]") {
-  const std::string text = "symbol n in 1..64 tokens  in q: f32[n, 2, 2], k: f32[n, 1, 2], v: f32[n, 1, 2]  y = unified_attention(q, k, v, none){layer = \"a\"}  out y";
+  const std::string text =
+      "symbol n in 1..64 tokens  in q: f32[n, 2, 2], k: f32[n, 1, 2], v: f32[n, 1, 2]  y = "
+      "unified_attention(q, k, v, none){layer = \"a\"}  out y";
   const Graph graph = graph_of(text);
   const Step step{{{0, 2, 0}, {1, 1, 0}}};
-  const Tensor q = tensor(DType::f32, {4, 2, 2}, {1, 0, 0, 1, 2, 0, 0, 2, 1, 1, 1, 1, kNaN, kNaN, kNaN, kNaN});
+  const Tensor q =
+      tensor(DType::f32, {4, 2, 2}, {1, 0, 0, 1, 2, 0, 0, 2, 1, 1, 1, 1, kNaN, kNaN, kNaN, kNaN});
   const Tensor k = tensor(DType::f32, {4, 1, 2}, {1, 0, 0, 1, 5, 5, kNaN, kNaN});
   const Tensor v = tensor(DType::f32, {4, 1, 2}, {1, 2, 3, 4, 5, 6, kNaN, kNaN});
-  const double high = std::exp(2 / std::sqrt(2.0)), weight = high / (high + 1);  // of the key that fits
-  const std::vector<double> expected = {1, 2, 1, 2, 3 - 2 * weight, 4 - 2 * weight, 1 + 2 * weight, 2 + 2 * weight, 5, 6, 5, 6};
+  const double high = std::exp(2 / std::sqrt(2.0)),
+               weight = high / (high + 1);  // of the key that fits
+  const std::vector<double> expected = {
+      1, 2, 1, 2, 3 - 2 * weight, 4 - 2 * weight, 1 + 2 * weight, 2 + 2 * weight, 5, 6, 5, 6};
   for (const auto& engine : engines()) {
     INFO(engine->name());
     std::vector<double> got = values(run(*engine, graph, {q, k, v}, {{{"n", 4}}, &step, 3})[0]);
@@ -205,18 +253,22 @@ TEST_CASE("engines: attention is causal inside each sequence and shares key head
 }
 
 TEST_CASE("engines: long sequences agree between eager and the reference", "[backends]") {
-  const Graph graph = graph_of("symbol n in 1..512 tokens  in q: f32[n, 4, 16], k: f32[n, 2, 16], v: f32[n, 2, 16]  y = unified_attention(q, k, v, none){layer = \"a\"}  out y");
+  const Graph graph = graph_of(
+      "symbol n in 1..512 tokens  in q: f32[n, 4, 16], k: f32[n, 2, 16], v: f32[n, 2, 16]  y = "
+      "unified_attention(q, k, v, none){layer = \"a\"}  out y");
   const Step step{{{0, 100, 0}, {1, 1, 0}, {2, 70, 0}}};
   Weights weights(graph, 3);
   const auto eager = make_eager();
-  const auto got = run_whole(graph, *eager, weights, step), expected = run_reference(graph, weights, step);
+  const auto got = run_whole(graph, *eager, weights, step),
+             expected = run_reference(graph, weights, step);
   REQUIRE(got);
   REQUIRE(expected);
   check(values((*got)[0]), values((*expected)[0]), 1e-5);
 }
 
 TEST_CASE("engines: the reference keeps doubles but rounds to fp8", "[backends]") {
-  const Graph graph = graph_of("in x: bf16[1]  y = x / 3.0  q = f8e4m3(y)  z = f32(q) * 3.0  out y, z");
+  const Graph graph =
+      graph_of("in x: bf16[1]  y = x / 3.0  q = f8e4m3(y)  z = f32(q) * 3.0  out y, z");
   const Tensor x = tensor(DType::bf16, {1}, {1});
   const std::vector<TensorView> in = {x.view()};
   const auto exact = interpret(graph, in, {});
@@ -263,8 +315,10 @@ TEST_CASE("engines: wrong tensors and missing symbols are diagnosed", "[backends
 TEST_CASE("engines: a collective runs on one rank only when its group has one", "[backends]") {
   const Tensor x = tensor(DType::f32, {2}, {1, 2});
   check_all("in x: f32[2]  y = all_reduce(x){group = \"tp\"}  out y", {x}, {1, 2});
-  check_all("in x: f32[2]  y = all_gather(x){dim = 0, world = 1, group = \"tp\"}  out y", {x}, {1, 2});
-  const Graph graph = graph_of("in x: f32[2]  y = all_gather(x){dim = 0, world = 2, group = \"tp\"}  out y");
+  check_all("in x: f32[2]  y = all_gather(x){dim = 0, world = 1, group = \"tp\"}  out y", {x},
+            {1, 2});
+  const Graph graph =
+      graph_of("in x: f32[2]  y = all_gather(x){dim = 0, world = 2, group = \"tp\"}  out y");
   Tensor y(DType::f32, {4});
   const std::vector<TensorView> in = {x.view()}, out = {y.view()};
   CHECK(make_eager()->compile(graph).value()->run(in, out, {}).error()[0].code == "PW0501");

@@ -29,13 +29,15 @@ inline Graph graph_of(const std::string& text, const ContextPtr& context = libra
 inline Tensor tensor(DType dtype, Extents extents, const std::vector<double>& values) {
   Tensor made(dtype, std::move(extents));
   REQUIRE(static_cast<std::size_t>(made.view().count()) == values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) store(dtype, made.data(), static_cast<std::int64_t>(i), values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    store(dtype, made.data(), static_cast<std::int64_t>(i), values[i]);
   return made;
 }
 
 inline std::vector<double> values(const Tensor& tensor) {
   std::vector<double> out;
-  for (std::int64_t i = 0; i < tensor.view().count(); ++i) out.push_back(load(tensor.dtype(), tensor.data(), i));
+  for (std::int64_t i = 0; i < tensor.view().count(); ++i)
+    out.push_back(load(tensor.dtype(), tensor.data(), i));
   return out;
 }
 

@@ -30,8 +30,8 @@ double decode(std::uint32_t bits, int exponent_bits, int mantissa_bits, int bias
 struct Format {
   DType dtype;
   int exponent, mantissa, bias;
-  std::uint32_t largest;    ///< pattern of the largest finite value
-  std::uint32_t overflow;   ///< what larger values become
+  std::uint32_t largest;   ///< pattern of the largest finite value
+  std::uint32_t overflow;  ///< what larger values become
 };
 const Format kFormats[] = {
     {DType::f8e4m3, 4, 3, 7, 0x7e, 0x7e},
@@ -50,7 +50,8 @@ std::vector<Number> positives(const Format& format) {
 
 /// Nearest pattern by bisection; on a tie the even one.
 std::uint32_t nearest(const std::vector<Number>& numbers, const Format& format, double magnitude) {
-  auto above = std::lower_bound(numbers.begin(), numbers.end(), magnitude, [](const Number& n, double x) { return n.value < x; });
+  auto above = std::lower_bound(numbers.begin(), numbers.end(), magnitude,
+                                [](const Number& n, double x) { return n.value < x; });
   if (above == numbers.end()) {
     const double step = numbers.back().value - numbers[numbers.size() - 2].value;
     const bool rounds_down = magnitude < numbers.back().value + step / 2;
@@ -67,7 +68,8 @@ std::uint32_t encode(DType dtype, double value) {
   std::byte bytes[8] = {};
   store(dtype, bytes, 0, value);
   std::uint32_t bits = 0;
-  for (int i = size_of(dtype) - 1; i >= 0; --i) bits = bits << 8 | std::to_integer<std::uint32_t>(bytes[i]);
+  for (int i = size_of(dtype) - 1; i >= 0; --i)
+    bits = bits << 8 | std::to_integer<std::uint32_t>(bytes[i]);
   return bits;
 }
 std::uint32_t encode_f32(DType dtype, float value) {
@@ -81,7 +83,8 @@ double decode_with(DType dtype, std::uint32_t bits) {
 }
 std::uint32_t sign_bit(const Format& format) { return 1u << (format.exponent + format.mantissa); }
 
-/// Checks one magnitude in both signs, from double, and from float where it is one; returns the number of failures.
+/// Checks one magnitude in both signs, from double, and from float where it is one; returns the
+/// number of failures.
 int check(const Format& format, const std::vector<Number>& numbers, double magnitude) {
   const std::uint32_t expected = nearest(numbers, format, magnitude);
   int failures = 0;
@@ -97,7 +100,8 @@ int check(const Format& format, const std::vector<Number>& numbers, double magni
 
 }  // namespace
 
-TEST_CASE("numerics: every pattern decodes by the format's definition and encodes to itself", "[backends]") {
+TEST_CASE("numerics: every pattern decodes by the format's definition and encodes to itself",
+          "[backends]") {
   for (const Format& format : kFormats) {
     int failures = 0;
     for (const Number& number : positives(format)) {
@@ -150,20 +154,24 @@ TEST_CASE("numerics: overflow, infinity and NaN", "[backends]") {
     const double largest = numbers.back().value;
     const double step = largest - numbers[numbers.size() - 2].value;
     INFO(name(format.dtype));
-    for (double factor : {0.25, 0.5, 0.75, 1.0, 4.0}) CHECK(check(format, numbers, largest + step * factor) == 0);
+    for (double factor : {0.25, 0.5, 0.75, 1.0, 4.0})
+      CHECK(check(format, numbers, largest + step * factor) == 0);
     CHECK(encode(format.dtype, infinity) == format.overflow);
     CHECK(encode(format.dtype, -infinity) == (format.overflow | sign_bit(format)));
     CHECK(encode(format.dtype, 1e300) == format.overflow);
     CHECK(std::isnan(decode_with(format.dtype, encode(format.dtype, std::nan("")))));
-    CHECK(std::isnan(decode_with(format.dtype, encode_f32(format.dtype, std::bit_cast<float>(0x7f800001u)))));
+    CHECK(std::isnan(
+        decode_with(format.dtype, encode_f32(format.dtype, std::bit_cast<float>(0x7f800001u)))));
     CHECK(encode(format.dtype, -0.0) == sign_bit(format));
   }
 }
 
-TEST_CASE("numerics: all NaN patterns of f16 and fp8 decode to NaN, infinities to infinity", "[backends]") {
+TEST_CASE("numerics: all NaN patterns of f16 and fp8 decode to NaN, infinities to infinity",
+          "[backends]") {
   CHECK(from_f16(0x7c00) == std::numeric_limits<float>::infinity());
   CHECK(from_f8e5m2(0xfc) == -std::numeric_limits<float>::infinity());
-  for (std::uint32_t bits = 0x7c01; bits < 0x8000; ++bits) REQUIRE(std::isnan(from_f16(static_cast<std::uint16_t>(bits))));
+  for (std::uint32_t bits = 0x7c01; bits < 0x8000; ++bits)
+    REQUIRE(std::isnan(from_f16(static_cast<std::uint16_t>(bits))));
   for (std::uint8_t bits : {0x7d, 0x7e, 0x7f, 0xfd, 0xff}) CHECK(std::isnan(from_f8e5m2(bits)));
   CHECK(std::isnan(from_f8e4m3(0x7f)));
   CHECK(std::isnan(from_f8e4m3(0xff)));

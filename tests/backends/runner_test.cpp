@@ -1,10 +1,12 @@
-// Running steps through a plan: split ≡ unsplit, padded ≡ unpadded, with the arena and all padding poisoned.
+// Running steps through a plan: split ≡ unsplit, padded ≡ unpadded, with the arena and all padding
+// poisoned.
+#include "backends/runner.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "backends/eager/eager.hpp"
-#include "backends/runner.hpp"
 #include "tests/backends/graphs.hpp"
 
 namespace {
@@ -67,14 +69,18 @@ void check_close(const std::vector<Tensor>& got, const std::vector<Tensor>& expe
 
 }  // namespace
 
-TEST_CASE("runner: padded, split and poisoned steps give what the whole graph gives", "[backends]") {
+TEST_CASE("runner: padded, split and poisoned steps give what the whole graph gives",
+          "[backends]") {
   Setup setup = decoder();
   CHECK(setup.pieces.pieces.size() == 3);
   auto runner = Runner::make(setup.pieces, setup.graph, setup.plan, *setup.backend);
   REQUIRE(runner);
   Weights weights(setup.graph, 7);
   const std::vector<std::pair<Step, std::int64_t>> steps = {
-      {one_sequence(1), 1}, {{{{0, 3, 0}, {1, 2, 0}, {2, 1, 0}}}, 8}, {one_sequence(16), 16}, {{{{0, 20, 0}, {1, 13, 0}}}, 33}};
+      {one_sequence(1), 1},
+      {{{{0, 3, 0}, {1, 2, 0}, {2, 1, 0}}}, 8},
+      {one_sequence(16), 16},
+      {{{{0, 20, 0}, {1, 13, 0}}}, 33}};
   for (const auto& [step, padded] : steps) {
     INFO(step.tokens() << " tokens");
     RunOptions options;
@@ -92,7 +98,9 @@ TEST_CASE("runner: padded, split and poisoned steps give what the whole graph gi
 }
 
 TEST_CASE("runner: row ops of a padded step are bit-equal to the unpadded one", "[backends]") {
-  const Graph graph = graph_of("symbol n in 1..64 tokens  in x: bf16[n, 32], r: bf16[n, 32], w: bf16[32]  y, s = fused_add_rms_norm(x, r, w)  q, t = dynamic_per_token_fp8_quant(y)  out q, t, s");
+  const Graph graph = graph_of(
+      "symbol n in 1..64 tokens  in x: bf16[n, 32], r: bf16[n, 32], w: bf16[32]  y, s = "
+      "fused_add_rms_norm(x, r, w)  q, t = dynamic_per_token_fp8_quant(y)  out q, t, s");
   const StitchedGraph pieces = split(graph, {}).value();
   PlanOptions options;
   options.max_tokens = 64;
@@ -108,11 +116,13 @@ TEST_CASE("runner: row ops of a padded step are bit-equal to the unpadded one", 
   CHECK(padded->report.padded == 8);
   CHECK(exact->report.padded == 5);
   CHECK(exact->report.reason == "padding is off");
-  for (std::size_t i = 0; i < 3; ++i) CHECK(values(padded->outputs[i]) == values(exact->outputs[i]));
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(values(padded->outputs[i]) == values(exact->outputs[i]));
 }
 
 TEST_CASE("runner: a graph that mixes rows shows the poison of its padding", "[backends]") {
-  const Graph graph = graph_of("symbol n in 1..64 tokens  in x: f32[n, 4]  y = x + sum(x){dim = 0}  out y");
+  const Graph graph =
+      graph_of("symbol n in 1..64 tokens  in x: f32[n, 4]  y = x + sum(x){dim = 0}  out y");
   const StitchedGraph pieces = split(graph, {}).value();
   PlanOptions options;
   options.max_tokens = 64;
@@ -152,12 +162,15 @@ TEST_CASE("weights: roles follow use, and contents depend on seed and name only"
   CHECK(weights.role("bq") == InputRole::bias);
   CHECK(weights.role("table") == InputRole::activation);
   const Step step{{{0, 3, 0}, {1, 2, 10}}};
-  CHECK(values(weights.tensor("positions", {{"n", 5}}, step).value()) == std::vector<double>{0, 1, 2, 10, 11});
+  CHECK(values(weights.tensor("positions", {{"n", 5}}, step).value()) ==
+        std::vector<double>{0, 1, 2, 10, 11});
   std::vector<double> five = values(weights.tensor("ids", {{"n", 5}}, step).value());
-  const std::vector<double> eight = values(Weights(graph, 1).tensor("ids", {{"n", 8}}, step).value());
+  const std::vector<double> eight =
+      values(Weights(graph, 1).tensor("ids", {{"n", 8}}, step).value());
   CHECK(std::equal(five.begin(), five.end(), eight.begin()));
   for (double id : eight) CHECK((id >= 0 && id < 50));
-  CHECK(values(weights.tensor("wq", {}, step).value()) != values(other.tensor("wq", {}, step).value()));
+  CHECK(values(weights.tensor("wq", {}, step).value()) !=
+        values(other.tensor("wq", {}, step).value()));
   const std::vector<double> cs = values(weights.tensor("cs", {}, step).value());
   CHECK(cs[8] == rounded(DType::bf16, std::cos(1.0)));
   CHECK(cs[12] == rounded(DType::bf16, std::sin(1.0)));

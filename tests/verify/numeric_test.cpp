@@ -1,4 +1,5 @@
-// The numeric comparison: what it accepts, what it refuses, and that a wrong body of a fused op exceeds it.
+// The numeric comparison: what it accepts, what it refuses, and that a wrong body of a fused op
+// exceeds it.
 #include "verify/numeric.hpp"
 
 #include <cmath>
@@ -17,15 +18,19 @@ using namespace pw::test;
 
 Tensor filled(DType dtype, const std::vector<double>& values) {
   Tensor made(dtype, {static_cast<std::int64_t>(values.size())});
-  for (std::size_t i = 0; i < values.size(); ++i) store(dtype, made.data(), static_cast<std::int64_t>(i), values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    store(dtype, made.data(), static_cast<std::int64_t>(i), values[i]);
   return made;
 }
-OutputCheck check(DType dtype, const std::vector<double>& reference, const std::vector<double>& before, const std::vector<double>& after) {
-  return check_output("y", filled(DType::f64, reference).view(), filled(dtype, before).view(), filled(dtype, after).view());
+OutputCheck check(DType dtype, const std::vector<double>& reference,
+                  const std::vector<double>& before, const std::vector<double>& after) {
+  return check_output("y", filled(DType::f64, reference).view(), filled(dtype, before).view(),
+                      filled(dtype, after).view());
 }
 std::vector<double> ramp(std::size_t n, double shift = 0) {
   std::vector<double> values;
-  for (std::size_t i = 0; i < n; ++i) values.push_back(std::sin(static_cast<double>(i)) * 4 + shift);
+  for (std::size_t i = 0; i < n; ++i)
+    values.push_back(std::sin(static_cast<double>(i)) * 4 + shift);
   return values;
 }
 
@@ -34,7 +39,8 @@ const double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-TEST_CASE("numeric: equal runs pass, and the errors are measured against the reference", "[verify]") {
+TEST_CASE("numeric: equal runs pass, and the errors are measured against the reference",
+          "[verify]") {
   const OutputCheck same = check(DType::bf16, ramp(100), ramp(100), ramp(100));
   CHECK(same.passed);
   CHECK(same.before_error == same.after_error);
@@ -52,14 +58,16 @@ TEST_CASE("numeric: an error beyond the bound fails, one within passes", "[verif
   CHECK(check(DType::bf16, ramp(100), ramp(100, 0.05), ramp(100, 0.05)).passed);
 }
 
-TEST_CASE("numeric: NaN and infinity must stand where the other run or the reference has them", "[verify]") {
+TEST_CASE("numeric: NaN and infinity must stand where the other run or the reference has them",
+          "[verify]") {
   CHECK(!check(DType::f32, {1, 2}, {1, 2}, {1, kNaN}).passed);
   CHECK(!check(DType::f32, {1, 2}, {1, 2}, {1, kInfinity}).passed);
   CHECK(!check(DType::f32, {1, kNaN}, {1, kNaN}, {1, 2}).passed);
   CHECK(!check(DType::f32, {1, kInfinity}, {1, kInfinity}, {1, -kInfinity}).passed);
   CHECK(check(DType::f32, {1, kNaN}, {1, kNaN}, {1, kNaN}).passed);
   CHECK(check(DType::f32, {1, kInfinity}, {1, kInfinity}, {1, kInfinity}).passed);
-  CHECK(check(DType::f16, {1, 1e6}, {1, 65504}, {1, kInfinity}).passed);  // the reference is beyond f16
+  CHECK(check(DType::f16, {1, 1e6}, {1, 65504}, {1, kInfinity})
+            .passed);  // the reference is beyond f16
 }
 
 TEST_CASE("numeric: fp8 may be one step apart on one element in a hundred", "[verify]") {
@@ -81,7 +89,8 @@ TEST_CASE("numeric: fp8 may be one step apart on one element in a hundred", "[ve
 TEST_CASE("numeric: integers must be equal, and types must not change", "[verify]") {
   CHECK(check(DType::i64, {1, 2}, {1, 2}, {1, 2}).passed);
   CHECK(!check(DType::i64, {1, 2}, {1, 2}, {1, 3}).passed);
-  const Tensor a = filled(DType::f32, {1}), b = filled(DType::bf16, {1}), reference = filled(DType::f64, {1});
+  const Tensor a = filled(DType::f32, {1}), b = filled(DType::bf16, {1}),
+               reference = filled(DType::f64, {1});
   CHECK(!check_output("y", reference.view(), a.view(), b.view()).passed);
 }
 
@@ -99,7 +108,9 @@ TEST_CASE("numeric: a planted wrong body exceeds the check", "[verify]") {
     const auto& test = std::get<ast::Test>(rules.files.back().items.back());
     const Graph before = build_graph(rules.context, test.graph.front()).value();
     Graph after = before.compact();
-    REQUIRE(run_pipeline(after, rules, "fuse_all", bind_params(rules, {}).value()).value().journal.total() == 1);
+    REQUIRE(run_pipeline(after, rules, "fuse_all", bind_params(rules, {}).value())
+                .value()
+                .journal.total() == 1);
     const auto backend = make_eager();
     const Symbols symbols = sample_symbols(before, 7);
     const Step step = sample_step(before, symbols);

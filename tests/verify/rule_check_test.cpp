@@ -1,4 +1,5 @@
-// Every rule of the library, before ≡ after on generated graphs; and that the check sees a wrong body.
+// Every rule of the library, before ≡ after on generated graphs; and that the check sees a wrong
+// body.
 #include "verify/rule_check.hpp"
 
 #include "tests/verify/rules.hpp"
@@ -34,12 +35,15 @@ TEST_CASE("rule check: a changed sign in the body of a fused op is seen", "[veri
   };
   const Change changes[] = {
       {"norm.pwr", "add_rms", "r = x + res", "r = x - res"},
-      {"norm.pwr", "spelled.rms_norm_pow", "y = T(T(h * rsqrt(v + eps)) * w)", "y = T(T(h * rsqrt(v - eps)) * w)"},
-      {"activation.pwr", "silu_spelled", "y = T(h / (1.0 + exp(neg(h))))", "y = T(h / (1.0 - exp(neg(h))))"},
+      {"norm.pwr", "spelled.rms_norm_pow", "y = T(T(h * rsqrt(v + eps)) * w)",
+       "y = T(T(h * rsqrt(v - eps)) * w)"},
+      {"activation.pwr", "silu_spelled", "y = T(h / (1.0 + exp(neg(h))))",
+       "y = T(h / (1.0 - exp(neg(h))))"},
   };
   for (const Change& change : changes) {
     for (const bool planted : {false, true}) {
-      const RuleSet rules = library_with_op(change.file, change.from, planted ? change.to : change.from);
+      const RuleSet rules =
+          library_with_op(change.file, change.from, planted ? change.to : change.from);
       const auto ids = rules.resolve(change.rule);
       REQUIRE(ids.size() == 1);
       const RuleCheck check = check_rule(rules, ids[0], bind_params(rules, {}).value());
@@ -57,7 +61,9 @@ TEST_CASE("rule check: a wrong rule, and one that nothing can match, fail", "[ve
     pass all = greedy { swapped, fine, impossible } fuel 100
   )");
   const Env params = bind_params(rules, {}).value();
-  const auto passes = [&](const std::string& name) { return check_rule(rules, rules.resolve(name).at(0), params).passed(); };
+  const auto passes = [&](const std::string& name) {
+    return check_rule(rules, rules.resolve(name).at(0), params).passed();
+  };
   CHECK(!passes("swapped"));
   CHECK(passes("fine"));
   const RuleCheck impossible = check_rule(rules, rules.resolve("impossible").at(0), params);

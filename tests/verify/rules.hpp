@@ -29,7 +29,8 @@ inline RuleSet rules_of(const std::string& text) {
 }
 
 /// One rule file of the library over its ops, with a piece of text of the ops replaced.
-inline RuleSet library_with_op(const std::string& path, const std::string& from, const std::string& to) {
+inline RuleSet library_with_op(const std::string& path, const std::string& from,
+                               const std::string& to) {
   std::vector<std::pair<std::string, std::string>> texts;
   int places = 0;
   for (const EmbeddedFile& file : embedded_rules()) {

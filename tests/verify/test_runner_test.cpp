@@ -25,21 +25,26 @@ TestResult run_one(const std::string& test) {
   REQUIRE(report.tests.size() == 1);
   return report.tests[0];
 }
-const std::string kTwice = "graph { in x: f32[n, 4]  y = neg(neg(x))  z = relu(y)  out z }  apply p  ";
+const std::string kTwice =
+    "graph { in x: f32[n, 4]  y = neg(neg(x))  z = relu(y)  out z }  apply p  ";
 const std::string kOnce = "graph { in x: f32[n, 4]  y = neg(x)  z = relu(y)  out z }  apply p  ";
 
 }  // namespace
 
 TEST_CASE("test runner: expectations that hold", "[verify]") {
-  CHECK(run_one("test t { " + kTwice + "expect negated == 2 - 1, count(neg) == 0, negated >= 1 }").passed());
-  CHECK(run_one("test t { " + kTwice + "expect graph { in x: f32[n, 4]  z = relu(x)  out z } }").passed());
+  CHECK(run_one("test t { " + kTwice + "expect negated == 2 - 1, count(neg) == 0, negated >= 1 }")
+            .passed());
+  CHECK(run_one("test t { " + kTwice + "expect graph { in x: f32[n, 4]  z = relu(x)  out z } }")
+            .passed());
   CHECK(run_one("test t { " + kTwice + "expect numeric within 0.0 }").passed());
   CHECK(run_one("test t { " + kOnce + "expect none }").passed());
 }
 
 TEST_CASE("test runner: expectations that do not hold are failures with a place", "[verify]") {
-  for (const std::string expectation : {"expect negated == 0", "expect none", "expect count(relu) == 2", "expect error \"no such thing\"",
-                                        "expect graph { in x: f32[n, 4]  y = neg(x)  z = relu(y)  out z }"}) {
+  for (const std::string expectation :
+       {"expect negated == 0", "expect none", "expect count(relu) == 2",
+        "expect error \"no such thing\"",
+        "expect graph { in x: f32[n, 4]  y = neg(x)  z = relu(y)  out z }"}) {
     const TestResult result = run_one("test t { " + kTwice + expectation + " }");
     INFO(expectation);
     REQUIRE(result.failures.size() == 1);
@@ -72,7 +77,9 @@ TEST_CASE("test runner: a wrong rule shows in the numbers", "[verify]") {
 }
 
 TEST_CASE("test runner: only the tests asked for run", "[verify]") {
-  const RuleSet rules = rules_of(kNegated + ("test first { " + kTwice + "expect negated == 1 }  test second { " + kTwice + "expect negated == 1 }"));
+  const RuleSet rules =
+      rules_of(kNegated + ("test first { " + kTwice + "expect negated == 1 }  test second { " +
+                           kTwice + "expect negated == 1 }"));
   TestOptions options;
   options.only = "sec";
   const TestReport report = run_tests(rules, {}, options);
