@@ -495,7 +495,10 @@ class Reader {
     } else {
       Result<NodeId> built = add_new(record, op, operands, pointer);
       if (!built) {
-        for (Diagnostic& d : built.error()) add_at(std::move(d), pointer + part_of(d.code));
+        for (Diagnostic& d : built.error()) {
+          std::string at = pointer + part_of(d.code);
+          add_at(std::move(d), at);
+        }
         return poison(record);
       }
       node = *built;

@@ -252,7 +252,7 @@ BOOST_SPIRIT_DEFINE(expr, postfix, primary, name_or_call, list, tuple, subscript
 BOOST_SPIRIT_DEFINE(parameter, stated_type, header, statement, statements, parameters_open, header_end)
 
 // Comments may stand inside a statement that goes over several lines.
-const auto blank = x3::space | (lit('#') >> *(char_ - '\n'));
+const auto blank = char_(" \t\r\n") | (lit('#') >> *(char_ - '\n'));
 
 template <class Rule, class Out>
 Result<std::monostate> run(const Rule& rule, std::string_view text, SourceId source, const Line& line, Out& out) {
