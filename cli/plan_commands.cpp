@@ -117,7 +117,8 @@ Table piece_table(const StitchedGraph& pieces) {
 }
 
 std::string split_summary(const StitchedGraph& pieces) {
-  return fmt::format("{} pieces, {} capturable; {} classes, {} capturable", pieces.pieces.size(), pieces.capturable(), pieces.classes.size(), pieces.capturable_classes());
+  std::size_t eager = pieces.classes.size() - pieces.capturable_classes();
+  return fmt::format("{} pieces, {} capturable, {} classes{}", pieces.pieces.size(), pieces.capturable(), pieces.capturable_classes(), eager ? fmt::format(" (and {} of splitting ops)", eager) : "");
 }
 
 std::string plan_summary(const Plan& plan) {

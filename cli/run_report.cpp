@@ -17,14 +17,20 @@ ReportTable as_report(const Table& table, std::string caption = {}) { return {ta
 ReportSection rewriting(const RunRecord& record) {
   ReportSection section{"Rewriting", {as_report(pass_table(record.rewrite, false), "passes, in order")}};
   ReportTable rules{{"pass", "rule", "matches", "attempts", "rejected by"}, {}, "rules that were tried"};
+  std::size_t idle = 0;
   for (const PassStats& pass : record.rewrite.passes) {
     for (const auto& [rule, stats] : pass.rules) {
+      if (stats.attempts == 0) {
+        ++idle;
+        continue;
+      }
       std::string rejections;
       for (const auto& [code, count] : stats.rejections) rejections += fmt::format("{}{} × {}", rejections.empty() ? "" : ", ", code, count);
       rules.rows.push_back({pass.pass, rule, std::to_string(stats.matches), std::to_string(stats.attempts), rejections});
     }
   }
   section.items.push_back(std::move(rules));
+  if (idle > 0) section.items.push_back(ReportText{{fmt::format("{} more had no node to try.", idle)}});
   section.items.push_back(ReportLink{"passes.html", "The graph before and after each pass"});
   return section;
 }

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <tuple>
+#include <vector>
 
 #include "base/strings.hpp"
 #include "graph/attribute.hpp"
@@ -18,6 +21,8 @@ struct Context {
   Attributes attributes{strings, dims};
   OpTable ops;
   SourceMap sources;
+  /// Calls whose declared result types were found to agree with the op's body: op, operand types, attributes.
+  std::set<std::tuple<OpId, std::vector<TypeId>, AttributesId>> agreed_bodies;
 
   Context() = default;
   Context(const Context&) = delete;

@@ -173,6 +173,30 @@ Result<std::monostate> bind_operands(Context& context, const Op& op, std::span<c
   return std::monostate{};
 }
 
+/// A signature may say less than the body: that the patch of a slice_scatter fits its gap, say.
+Result<std::monostate> agree_with_body(Context& context, OpId op, std::span<const TypeId> operands, AttributesId attributes, const std::vector<TypeId>& declared, Span span) {
+  std::tuple key(op, std::vector<TypeId>(operands.begin(), operands.end()), attributes);
+  if (context.agreed_bodies.contains(key)) return std::monostate{};
+  context.agreed_bodies.insert(key);  // before the body is built, so that a body that calls itself ends here
+  Result<std::vector<TypeId>> body = body_types(context, op, operands, attributes);
+  std::string name = context.ops[op].name;
+  if (body && *body == declared) return std::monostate{};
+  context.agreed_bodies.erase(key);
+  if (!body) {
+    Diagnostics errors = std::move(body.error());
+    for (Diagnostic& d : errors) {
+      if (d.span.valid()) d.secondary.push_back({d.span, "in the body"});
+      d.span = span;
+      d.message = "op `" + name + "` at these operands: " + d.message;
+    }
+    return tl::unexpected(std::move(errors));
+  }
+  for (std::size_t i = 0; i < declared.size(); ++i)
+    if (i >= body->size() || (*body)[i] != declared[i])
+      return fail(span, "PW0332", fmt::format("op `{}` declares a result {}, but at these operands its body gives {}", name, context.types.print(declared[i]), i < body->size() ? context.types.print((*body)[i]) : "none"));
+  return std::monostate{};
+}
+
 }  // namespace
 
 Result<TypeId> instantiate_type(Context& context, const TypeExpr& expr, const Env& env, std::span<const TypeId> operands, int result_index) {
@@ -272,6 +296,8 @@ Result<std::vector<TypeId>> infer_types(Context& context, OpId op_id, std::span<
       if (!decl.variadic || (unknown && static_cast<int>(out.size()) >= result_count)) break;
     }
   }
+  if (op.has_body() && !unknown)
+    if (auto agreed = agree_with_body(context, op_id, operands, attributes, out, span); !agreed) return forward(agreed);
   return out;
 }
 

@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+"""The programs from outside: help, exit codes, formats, and the main job on small and on real input."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+DUMPS = Path(os.environ.get("PW_SHARED_DATA", "../shared/data")) / "fx"
+DEMO = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0"]
+
+
+def pwr(*args, program="pwr"):
+    done = subprocess.run([BIN / program, *args], capture_output=True, text=True, timeout=600, check=False)
+    if "internal error" in done.stderr or done.returncode < 0:
+        raise AssertionError(f"{args}: {done.returncode}\n{done.stderr}")
+    return done
+
+
+def rows(done):
+    """The JSON tables of an output, in order."""
+    decoder, text, tables = json.JSONDecoder(), done.stdout.strip(), []
+    while text:
+        table, end = decoder.raw_decode(text)
+        tables.append(table)
+        text = text[end:].strip()
+    return tables
+
+
+class Help(unittest.TestCase):
+    def test_every_command_has_help_with_an_example(self):
+        for command in ("import export stats generate check fmt test verify opt explain split plan compile run").split():
+            done = pwr(command, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("Example", done.stdout, command)
+            self.assertIn(f"pwr {command}", done.stdout, command)
+        self.assertIn("Examples:", pwr("--help", program="pwviz").stdout)
+        self.assertIn("Exit codes:", pwr("--help").stdout)
+
+    def test_usage_errors(self):
+        for args in ([], ["nonsense"], ["opt"], ["run", *DEMO, "--tokens", "seven"], ["run", *DEMO, "--backend", "tpu"],
+                     ["opt", DEMO[0], "-p", "o3", "-r", "llm"], ["import", DEMO[0], "-o", "x.png"], ["opt", DEMO[0], "-r", "llm", "-p", "o2", "-D", "tp"],
+                     ["import", DEMO[0], "--symbol", "n"]):
+            self.assertEqual(pwr(*args).returncode, 2, args)
+
+    def test_missing_capability(self):
+        self.assertEqual(pwr("run", *DEMO, "--backend", "cuda").returncode, 5)
+
+    def test_missing_file(self):
+        done = pwr("import", "no/such/file.json")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("no/such/file.json", done.stderr)
+
+
+class MainJob(unittest.TestCase):
+    def test_demo_model(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = pwr("run", *DEMO, "-r", "rules/llm.pwr", "-p", "o2", "--tokens", "1,7", "--check", "--report", folder, "--format", "json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            page = Path(folder, "report.html").read_text(encoding="utf-8")
+            for title in ("Rewriting", "Pieces", "Sizes and padding", "Memory", "Numbers", "Pictures"):
+                self.assertIn(f">{title}<", page)
+            self.assertIn("<svg", page)
+            self.assertNotRegex(page + Path(folder, "passes.html").read_text(encoding="utf-8"), r'(src|href)="https?:')
+            self.assertEqual(json.loads(Path(folder, "plan.json").read_text(encoding="utf-8"))["steps"][1]["captured"], False)
+        passes, steps, numbers = rows(done)
+        self.assertEqual({p["pass"]: p["rewrites"] for p in passes if p["pass"] != "clean"},
+                         {"spelling": 0, "norm": 1, "allreduce": 0, "norm_quant": 4, "activation": 3})
+        self.assertEqual([(s["tokens"], s["runs as"]) for s in steps], [(1, 1), (7, 8)])
+        self.assertEqual({n["result"] for n in numbers}, {"ok"})
+
+    def test_same_bytes_twice(self):
+        outputs = []
+        for _ in range(2):
+            with tempfile.TemporaryDirectory() as folder:
+                out = Path(folder, "out.json")
+                trace = Path(folder, "trace")
+                self.assertEqual(pwr("opt", *DEMO, "-r", "llm", "-p", "o2", "-o", str(out), "--trace", str(trace)).returncode, 0)
+                page = Path(folder, "page.html")
+                self.assertEqual(pwr(*DEMO, "-r", "llm", "-p", "norm_quant", "-o", str(page), program="pwviz").returncode, 0)
+                outputs.append([out.read_bytes(), (trace / "journal.jsonl").read_bytes(), pwr("plan", str(out)).stdout])
+        self.assertEqual(outputs[0], outputs[1])
+
+    def test_wrong_rule_is_a_numeric_mismatch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rules = Path(folder, "wrong.pwr")
+            rules.write_text("rule wrong {\n  y = silu(x)\n  =>\n  y = neg(silu_of(x))\n}\n"
+                             "op silu_of(x: T[*s]) -> y: T[*s] { y = x * 0.5 }\npipeline p { once { wrong } }\n", encoding="utf-8")
+            done = pwr("run", *DEMO, "-r", str(rules), "-p", "p", "--tokens", "3", "--check")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("FAILED", done.stdout)
+
+    def test_explain(self):
+        done = pwr("explain", "rms_quant_dyn", *DEMO, "-r", "llm")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"note\[N\d\d\]")
+        self.assertIn("extra users", pwr("explain", "N08").stdout)
+
+    def test_generated_llama(self):
+        with tempfile.TemporaryDirectory() as folder:
+            graph = str(Path(folder, "llama.json"))
+            self.assertEqual(pwr("generate", "llama", "--layers", "12", "--hidden", "128", "--heads", "4", "--kv-heads", "2", "--ffn", "256", "-o", graph).returncode, 0)
+            for rules in ([], ["-r", "llm", "-p", "o2"]):
+                done = pwr("split", graph, *rules)
+                self.assertIn("25 pieces, 13 capturable, 3 classes", done.stderr)
+            picture = Path(folder, "llama.png")
+            self.assertEqual(pwr(graph, "-r", "llm", "-p", "o2", "-o", str(picture), program="pwviz").returncode, 0)
+            self.assertTrue(picture.read_bytes().startswith(b"\x89PNG"))
+
+    def test_compile(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = pwr("compile", *DEMO, "-r", "llm", "-p", "o2", "-o", folder, "--sources-only")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(list(Path(folder).glob("class_*/*.cu")))
+            self.assertTrue(Path(folder, "report.json").exists())
+
+    def test_rules_pass_their_tests(self):
+        done = pwr("test", "rules", "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        tests = rows(done)[0]
+        self.assertGreaterEqual(len(tests), 25)
+        self.assertGreaterEqual(sum(t["negative"] == "yes" for t in tests), 8)
+
+    def test_rules_are_formatted(self):
+        files = [str(p) for p in sorted(Path("rules").rglob("*.pwr"))]
+        done = pwr("fmt", "--check", *files)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+
+@unittest.skipUnless(DUMPS.is_dir(), f"SKIPPED: no dumps at {DUMPS}")
+class RealDumps(unittest.TestCase):
+    def run_dump(self, name, *more):
+        with tempfile.TemporaryDirectory() as folder:
+            graph = str(Path(folder, "q.json"))
+            done = pwr("import", str(DUMPS / name), "--symbol", "n=arg0_1.0,arg6_1.0", "-o", graph)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("opaque", done.stderr)
+            done = pwr("run", graph, "-r", "rules/llm.pwr", "-p", "o2", "--backend", "eager", "--tokens", "1,7,16,300", "--check", "--format", "json", *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("3 pieces, 2 capturable", done.stderr)
+        passes, steps, numbers = rows(done)
+        self.assertEqual([(s["tokens"], s["runs as"]) for s in steps], [(1, 1), (7, 8), (16, 16), (300, 304)])
+        self.assertEqual({n["result"] for n in numbers}, {"ok"})
+        return {p["pass"]: p["rewrites"] for p in passes}, done.stderr
+
+    def test_qwen2_one_rank(self):
+        self.run_dump("qwen2-1.5b.tp1.layer1.fx.txt")
+
+    def test_qwen2_two_ranks(self):
+        passes, messages = self.run_dump("qwen2-1.5b.tp2.rank0.layer1.fx.txt", "-D", "tp=2")
+        self.assertEqual(passes["allreduce"], 3)
+        self.assertIn("collectives run as the identity", messages)
+
+    def test_megatron_keeps_unknown_ops(self):
+        done = pwr("import", str(DUMPS / "megatron-gpt.tp2.layer1.fx.txt"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("opaque: ", done.stderr)
+
+
+if __name__ == "__main__":
+    if not (BIN / "pwr").exists():
+        sys.exit(f"{BIN}/pwr is not built")
+    unittest.main()
