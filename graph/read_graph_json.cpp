@@ -45,6 +45,7 @@ class Reader {
     auto scanned = json::scan(text, file_, sink);
     if (!scanned) std::move(scanned.error().begin(), scanned.error().end(), std::back_inserter(errors_));
     if (scanned && !has_format_) error("/", "PW0405", "the member `format` is missing", fmt::format("write \"format\": \"{}\"", kFormat));
+    if (scanned && has_format_ && !has_outputs_) error("/outputs", "PW0405", "the member `outputs` is missing", "a graph without outputs computes nothing; is the file cut off?");
     if (errors_.empty()) declare_symbols();
     if (errors_.empty()) build();
     if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
@@ -97,6 +98,7 @@ class Reader {
     } else if (key == "symbols") {
       if (expect(tree, Kind::object, pointer)) symbols_ = tree;
     } else if (key == "outputs") {
+      has_outputs_ = true;
       if (!expect(tree, Kind::array, pointer)) return;
       for (std::size_t i = 0; i < tree.items.size(); ++i)
         if (expect(tree.items[i], Kind::string, fmt::format("{}/{}", pointer, i))) outputs_.push_back(intern(tree.items[i].text));
@@ -570,7 +572,7 @@ class Reader {
   const OpParser& parse_op_;
   Graph graph_;
   Diagnostics errors_;
-  bool has_format_ = false;
+  bool has_format_ = false, has_outputs_ = false;
   Tree symbols_;
   std::map<std::string, std::string> used_symbols_;  // of attributes, with a place
   std::vector<InputRecord> inputs_;
