@@ -89,7 +89,7 @@ Done embedding(Call& call) {
   for (std::int64_t i = 0; i < ids.count(); ++i) {
     const auto id = static_cast<std::int64_t>(load(ids.dtype, ids.data, i));
     if (id < 0 || id >= table.extents[0])
-      return fail_call(call, "PW0504",
+      return fail_call(call, "PW1204",
                        fmt::format("index {} is outside a table of {} rows", id, table.extents[0]));
     row.data = table.at(id * table.strides[0]);
     target.data = y.at(i * width);

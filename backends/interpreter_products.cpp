@@ -63,7 +63,7 @@ Done scaled_mm(Call& call) {
   const auto rows = static_cast<std::size_t>(y.extents[0]),
              columns = static_cast<std::size_t>(y.extents[1]);
   if ((sa.size() != 1 && sa.size() != rows) || (sb.size() != 1 && sb.size() != columns)) {
-    return fail_call(call, "PW0503",
+    return fail_call(call, "PW1203",
                      "the scales have neither one element nor one a row (sa) or a column (sb)");
   }
   for (std::size_t i = 0; i < rows; ++i) {
@@ -102,7 +102,7 @@ Done attention(Call& call) {
   const std::int64_t kv_heads = call.operand(1).extents[1];
   if (kv_heads == 0 || heads % kv_heads != 0)
     return fail_call(
-        call, "PW0503",
+        call, "PW1203",
         fmt::format("{} query heads do not divide over {} key heads", heads, kv_heads));
   const std::vector<Real> q = all_of<Real>(query), k = all_of<Real>(call.operand(1)),
                           v = all_of<Real>(call.operand(2));

@@ -19,7 +19,7 @@ Array view(const Array& of, Extents extents, Extents strides, std::int64_t offse
 Done reshape(Call& call) {
   const Array source = contiguous(call.operand(0));
   if (source.count() != element_count(call.extents[0]))
-    return fail_call(call, "PW0503", "a reshape changes the number of elements");
+    return fail_call(call, "PW1203", "a reshape changes the number of elements");
   call.results[0] = view(source, call.extents[0], row_major(call.extents[0]));
   return Done{};
 }
@@ -48,7 +48,7 @@ Done slice(Call& call) {
   y.extents = call.extents[0];
   const std::int64_t last = start + (y.extents[axis] - 1) * step;
   if (step < 1 || (y.extents[axis] > 0 && last >= x.extents[axis]))
-    return fail_call(call, "PW0503", "a slice reaches beyond its operand");
+    return fail_call(call, "PW1203", "a slice reaches beyond its operand");
   y.data = x.at(start * x.strides[axis]);
   y.strides[axis] *= step;
   call.results[0] = std::move(y);
@@ -64,7 +64,7 @@ Done split(Call& call) {
     offset += call.extents[i][axis];
   }
   if (offset > x.extents[axis])
-    return fail_call(call, "PW0503", "the parts of a split are larger than its operand");
+    return fail_call(call, "PW1203", "the parts of a split are larger than its operand");
   return Done{};
 }
 
@@ -82,7 +82,7 @@ Done cat(Call& call) {
     Extents part = y.extents;
     part[axis] = x->extents[axis];
     if (part != x->extents || offset + part[axis] > y.extents[axis])
-      return fail_call(call, "PW0503", "the operands of a cat do not fit its result");
+      return fail_call(call, "PW1203", "the operands of a cat do not fit its result");
     copy(*x, view(y, part, y.strides, offset * y.strides[axis]));
     offset += part[axis];
   }
@@ -110,7 +110,7 @@ Done empty(Call& call) {
 Done alone(Call& call) {
   const std::int64_t world = call.integer("world", 1);
   if (world != 1) {
-    return fail_call(call, "PW0501",
+    return fail_call(call, "PW1201",
                      fmt::format("a collective over {} ranks cannot run on one", world),
                      "run it with one rank a process");
   }

@@ -18,13 +18,13 @@ Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& sym
       fmt::format("graph {} at value {}", graph.name, graph.value_name(value));
   if (type == Types::unknown())
     return fail(
-        error_in(place, "PW0502", "the type of this value is not known, so it cannot be computed"));
+        error_in(place, "PW1202", "the type of this value is not known, so it cannot be computed"));
   Extents extents;
   for (DimId dim : context.types[type].shape) {
     const auto extent = context.dims.evaluate(dim, symbols);
     if (!extent || *extent < 0) {
       return fail(error_in(
-          place, "PW0502", fmt::format("dim {} has no value here", context.dims.print(dim)),
+          place, "PW1202", fmt::format("dim {} has no value here", context.dims.print(dim)),
           fmt::format("give a value for: {}", fmt::join(context.dims.symbols(dim), ", "))));
     }
     extents.push_back(*extent);
@@ -32,7 +32,7 @@ Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& sym
   std::int64_t bytes = 8;
   for (std::int64_t extent : extents) {
     if (__builtin_mul_overflow(bytes, extent, &bytes))
-      return fail(error_in(place, "PW0502", "this value is too large for any memory"));
+      return fail(error_in(place, "PW1202", "this value is too large for any memory"));
   }
   return extents;
 }
@@ -54,7 +54,7 @@ Result<std::monostate> OpProgram::choose_kernels() {
     if (kernel == nullptr) kernel = find_kernel(layout_kernels(), op);
     if (kernel == nullptr && named.insert(op).second) {
       missing.push_back(error_in(
-          fmt::format("graph {} at node {}", graph_.name, graph_.node_name(node)), "PW0501",
+          fmt::format("graph {} at node {}", graph_.name, graph_.node_name(node)), "PW1201",
           fmt::format("backend {} has no kernel for op {}, and the op has no body", engine_.name,
                       op),
           "give the op a body, or rewrite it to ops that have one"));
@@ -92,7 +92,7 @@ Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs
     const DType declared = graph_.context().types[graph_.type(value)].dtype;
     if (*extents != inputs[i].extents || declared != inputs[i].dtype) {
       return fail(error_in(
-          fmt::format("graph {} at input {}", graph_.name, graph_.value_name(value)), "PW0503",
+          fmt::format("graph {} at input {}", graph_.name, graph_.value_name(value)), "PW1203",
           fmt::format("a tensor {}[{}] is given for {}", name(inputs[i].dtype),
                       fmt::join(inputs[i].extents, ", "),
                       graph_.context().types.print(graph_.type(value)))));

@@ -17,7 +17,7 @@ struct Engine {
 
 class OpProgram {
  public:
-  /// Fails with PW0501 for an op without kernel and without body, once for each such op.
+  /// Fails with PW1201 for an op without kernel and without body, once for each such op.
   static Result<OpProgram> make(const Graph& graph, const Engine& engine);
   /// Inputs in their declared dtype. Outputs may have any dtype: they are converted as `store`
   /// does.
@@ -44,7 +44,7 @@ class OpProgram {
   std::vector<Instruction> instructions_;
 };
 
-/// The extents of a value for given symbols; PW0502 if a symbol has no value.
+/// The extents of a value for given symbols; PW1202 if a symbol has no value.
 Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& symbols);
 /// A graph as an executable of an engine.
 Result<std::unique_ptr<Executable>> compile_program(const Graph& graph, const Engine& engine);

@@ -118,7 +118,7 @@ Result<std::monostate> Runner::bind_values(Live& live) const {
       const TensorView view{dtype, *extents, arena + slot->offset};
       if (static_cast<std::int64_t>(view.bytes()) > slot->bytes) {
         return fail(
-            error_in(fmt::format("value {}", slot->name), "PW0506",
+            error_in(fmt::format("value {}", slot->name), "PW1206",
                      fmt::format("needs {} bytes, and its slot has {}", view.bytes(), slot->bytes),
                      "make the plan for more tokens"));
       }
@@ -158,7 +158,7 @@ Result<StepResult> Runner::run(const Step& step, Weights& weights, const RunOpti
   const std::int64_t tokens = step.tokens();
   if (!plan_->tokens.empty() && (tokens < 1 || tokens > plan_->max_tokens)) {
     return fail(error_in(
-        "step", "PW0507",
+        "step", "PW1207",
         fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, plan_->max_tokens)));
   }
   StepResult result{{}, dispatch(tokens, options)};

@@ -230,15 +230,15 @@ Result<Tensor> Weights::tensor(std::string_view input, const Symbols& symbols, c
   const auto found = uses_.find(input);
   const std::string place = fmt::format("input {}", input);
   if (found == uses_.end())
-    return fail(error_in(place, "PW0505", "no graph input of this name has contents"));
+    return fail(error_in(place, "PW1205", "no graph input of this name has contents"));
   const Use& use = found->second;
   if (use.type == Types::unknown())
-    return fail(error_in(place, "PW0502", "the type of this input is not known"));
+    return fail(error_in(place, "PW1202", "the type of this input is not known"));
   Extents extents;
   for (DimId dim : context_->types[use.type].shape) {
     const auto extent = context_->dims.evaluate(dim, symbols);
     if (!extent || *extent < 0)
-      return fail(error_in(place, "PW0502",
+      return fail(error_in(place, "PW1202",
                            fmt::format("dim {} has no value here", context_->dims.print(dim))));
     extents.push_back(*extent);
   }

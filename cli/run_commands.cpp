@@ -1,4 +1,6 @@
 // Exports the command run: the main job, from a model's graph to numbers.
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -9,6 +11,8 @@
 
 namespace pw::cli {
 namespace {
+
+constexpr std::string_view kMissingCapabilityCode = "PW1201";  // see docs/codes.md
 
 struct RunArgs {
   GraphOptions graph;
@@ -25,6 +29,14 @@ std::unique_ptr<Backend> backend_named(const Session& session, const std::string
   for (std::unique_ptr<Backend>& backend : all_backends())
     if (backend->name() == name) return std::move(backend);
   session.die("there is no backend `" + name + "`", "eager, interpreter", kUsage);
+}
+
+/// The result, or an end with 5 where a capability is missing and with 3 where the input is at fault.
+template <class T>
+T need_run(const Session& session, Result<T> result) {
+  if (result) return std::move(*result);
+  bool missing = std::any_of(result.error().begin(), result.error().end(), [](const Diagnostic& d) { return d.code == kMissingCapabilityCode; });
+  session.die(result.error(), missing ? kMissingCapability : kInvalidInput);
 }
 
 bool has_collectives(const Graph& graph) {
@@ -79,7 +91,7 @@ void run_run(const Options& options, const RunArgs& args) {
     for (std::int64_t t : tokens)
       if (t > record.plan.max_tokens)
         session.die(fmt::format("a step of {} tokens is more than the plan's {}", t, record.plan.max_tokens), "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
-  Runner runner = session.need(Runner::make(*record.pieces, graph, record.plan, *backend), kMissingCapability);
+  Runner runner = need_run(session, Runner::make(*record.pieces, graph, record.plan, *backend));
   Weights weights(original, args.seed);
   RunOptions run_options;
   run_options.pad = !args.no_pad;
@@ -87,11 +99,11 @@ void run_run(const Options& options, const RunArgs& args) {
   for (std::int64_t t : tokens) {
     session.progress(fmt::format("running {} tokens", t));
     Step step = one_sequence(t);
-    StepResult result = session.need(runner.run(step, weights, run_options), kMissingCapability);
+    StepResult result = need_run(session, runner.run(step, weights, run_options));
     StepRun run{result.report, {}};
     if (args.check) {
       session.progress(fmt::format("checking {} tokens against the double-precision interpreter", t));
-      run.numbers = session.need(check_against(original, *backend, weights, step, result.outputs), kMissingCapability);
+      run.numbers = need_run(session, check_against(original, *backend, weights, step, result.outputs));
     }
     record.steps.push_back(std::move(run));
   }

@@ -71,7 +71,7 @@ void GraphOptions::add_to(CLI::App& app, bool required) {
 }
 
 Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(const std::string& text) {
-  auto bad = [&](const std::string& why) { return fail(error_in("--symbol " + text, "PW0901", why, "write it like n=arg0_1.0,arg6_1.0: the symbol, then input.axis for each dim that becomes it")); };
+  auto bad = [&](const std::string& why) { return fail(error_in("--symbol " + text, "PW1401", why, "write it like n=arg0_1.0,arg6_1.0: the symbol, then input.axis for each dim that becomes it")); };
   std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) return bad("there is no `=` after a name");
   std::pair<std::string, std::vector<std::pair<std::string, int>>> out{text.substr(0, equals), {}};
@@ -115,7 +115,7 @@ void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {
 
 Result<std::pair<std::string, std::string>> parse_definition(const std::string& text) {
   std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) return fail(error_in("-D " + text, "PW0903", "expected name=value", "for example -D tp=2"));
+  if (equals == std::string::npos || equals == 0) return fail(error_in("-D " + text, "PW1403", "expected name=value", "for example -D tp=2"));
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
@@ -137,7 +137,7 @@ Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::in
     bool digits = !item.empty() && item.size() < 18 && std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     std::int64_t value = digits ? std::stoll(item) : -1;
     if (!digits || value < least || value > most)
-      return fail(error_in("`" + text + "`", "PW0902", fmt::format("`{}` is not a whole number from {} to {}", item, least, most), "write numbers with commas between them: 1,7,16,300"));
+      return fail(error_in("`" + text + "`", "PW1402", fmt::format("`{}` is not a whole number from {} to {}", item, least, most), "write numbers with commas between them: 1,7,16,300"));
     out.push_back(value);
     at = comma + 1;
   }

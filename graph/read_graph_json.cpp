@@ -44,8 +44,8 @@ class Reader {
     sink.member = [&](const std::string& key, Tree&& tree) { member(key, tree); };
     auto scanned = json::scan(text, file_, sink);
     if (!scanned) std::move(scanned.error().begin(), scanned.error().end(), std::back_inserter(errors_));
-    if (scanned && !has_format_) error("/", "PW0405", "the member `format` is missing", fmt::format("write \"format\": \"{}\"", kFormat));
-    if (scanned && has_format_ && !has_outputs_) error("/outputs", "PW0405", "the member `outputs` is missing", "a graph without outputs computes nothing; is the file cut off?");
+    if (scanned && !has_format_) error("/", "PW1005", "the member `format` is missing", fmt::format("write \"format\": \"{}\"", kFormat));
+    if (scanned && has_format_ && !has_outputs_) error("/outputs", "PW1005", "the member `outputs` is missing", "a graph without outputs computes nothing; is the file cut off?");
     if (errors_.empty()) declare_symbols();
     if (errors_.empty()) build();
     if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
@@ -63,7 +63,7 @@ class Reader {
 
   bool expect(const Tree& tree, Kind kind, const std::string& pointer) {
     if (tree.kind == kind) return true;
-    return error(pointer, "PW0405", fmt::format("expected {}, found {}", json::name(kind), json::name(tree.kind)));
+    return error(pointer, "PW1005", fmt::format("expected {}, found {}", json::name(kind), json::name(tree.kind)));
   }
   bool known_keys(const Tree& tree, const std::vector<std::string>& known, const std::string& pointer) {
     bool ok = true;
@@ -71,17 +71,17 @@ class Reader {
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
       std::string near = nearest(key, known), all;
       for (const std::string& k : known) all += (all.empty() ? "" : ", ") + k;
-      ok = error(pointer + json::step(key), "PW0406", "unknown member `" + key.substr(0, 80) + "`", near.empty() ? "known are " + all : "did you mean `" + near + "`?");
+      ok = error(pointer + json::step(key), "PW1006", "unknown member `" + key.substr(0, 80) + "`", near.empty() ? "known are " + all : "did you mean `" + near + "`?");
     }
     return ok;
   }
   // A member that is a string and not empty; an invalid id when it is absent and may be.
   bool string_member(const Tree& tree, std::string_view key, bool required, const std::string& pointer, NameId& out) {
     const Tree* value = tree.find(key);
-    if (!value) return required ? error(pointer, "PW0405", fmt::format("the member `{}` is missing", key)) : true;
+    if (!value) return required ? error(pointer, "PW1005", fmt::format("the member `{}` is missing", key)) : true;
     std::string at = pointer + json::step(key);
     if (!expect(*value, Kind::string, at)) return false;
-    if (value->text.empty()) return required ? error(at, "PW0405", fmt::format("`{}` is empty", key)) : true;
+    if (value->text.empty()) return required ? error(at, "PW1005", fmt::format("`{}` is empty", key)) : true;
     out = intern(value->text);
     return true;
   }
@@ -92,7 +92,7 @@ class Reader {
     std::string pointer = json::step(key);
     if (key == "format") {
       has_format_ = true;
-      if (expect(tree, Kind::string, pointer) && tree.text != kFormat) error(pointer, "PW0405", "unknown format `" + tree.text.substr(0, 80) + "`", fmt::format("this program reads {}", kFormat));
+      if (expect(tree, Kind::string, pointer) && tree.text != kFormat) error(pointer, "PW1005", "unknown format `" + tree.text.substr(0, 80) + "`", fmt::format("this program reads {}", kFormat));
     } else if (key == "name") {
       if (expect(tree, Kind::string, pointer)) graph_.name = tree.text;
     } else if (key == "symbols") {
@@ -135,7 +135,7 @@ class Reader {
       }
     } else {
       if (!expect(tree, Kind::string, pointer)) return;
-      op = parse_op_ ? parse_op_(context_, tree.text) : Result<Op>(fail(error_in("", "PW0405", "op declarations cannot be read here")));
+      op = parse_op_ ? parse_op_(context_, tree.text) : Result<Op>(fail(error_in("", "PW1005", "op declarations cannot be read here")));
       if (op) op->local = true;
     }
     Result<OpId> id = op ? context_.ops.declare(std::move(*op)) : Result<OpId>(tl::unexpected<Diagnostics>(op.error()));
@@ -157,7 +157,7 @@ class Reader {
       bool found = false;
       for (InputKind k : {InputKind::input, InputKind::weight, InputKind::buffer})
         if (text(kind) == name(k)) record.kind = k, found = true;
-      if (!found) ok = error(pointer + "/kind", "PW0405", "a kind is input, weight or buffer, not `" + std::string(text(kind)).substr(0, 40) + "`");
+      if (!found) ok = error(pointer + "/kind", "PW1005", "a kind is input, weight or buffer, not `" + std::string(text(kind)).substr(0, 40) + "`");
     }
     if (ok) inputs_.push_back(record);
   }
@@ -182,7 +182,7 @@ class Reader {
     const Tree* list = tree.find("operands");
     if (!list) return true;
     if (!expect(*list, Kind::array, pointer + "/operands")) return false;
-    if (list->items.size() > kMaxOperands) return error(pointer + "/operands", "PW0402", fmt::format("more than {} operands", kMaxOperands));
+    if (list->items.size() > kMaxOperands) return error(pointer + "/operands", "PW1002", fmt::format("more than {} operands", kMaxOperands));
     for (std::size_t i = 0; i < list->items.size(); ++i) {
       const Tree& item = list->items[i];
       if (item.kind != Kind::null && !expect(item, Kind::string, fmt::format("{}/operands/{}", pointer, i))) return false;
@@ -197,7 +197,7 @@ class Reader {
       return true;
     }
     if (!expect(*list, Kind::array, pointer + "/results")) return false;
-    if (list->items.size() > kMaxOperands) return error(pointer + "/results", "PW0402", fmt::format("more than {} results", kMaxOperands));
+    if (list->items.size() > kMaxOperands) return error(pointer + "/results", "PW1002", fmt::format("more than {} results", kMaxOperands));
     for (std::size_t i = 0; i < list->items.size(); ++i) {
       std::string at = fmt::format("{}/results/{}", pointer, i);
       NameId result, type;
@@ -215,10 +215,10 @@ class Reader {
     }
     if (!expect(tree, Kind::object, pointer) || !known_keys(tree, {"dim"}, pointer)) return false;
     const Tree* dim = tree.find("dim");
-    if (!dim) return error(pointer, "PW0405", "the member `dim` is missing");
+    if (!dim) return error(pointer, "PW1005", "the member `dim` is missing");
     if (!expect(*dim, Kind::string, pointer + "/dim")) return false;
     TextResult<DimId> parsed = parse_dim(context_.dims, dim->text);
-    if (!parsed) return error(pointer + "/dim", "PW0407", parsed.error().message, parsed.error().help);
+    if (!parsed) return error(pointer + "/dim", "PW1007", parsed.error().message, parsed.error().help);
     out = *parsed;
     for (const std::string& symbol : context_.dims.symbols(out)) used_symbols_.try_emplace(symbol, pointer + "/dim");
     return true;
@@ -232,7 +232,7 @@ class Reader {
       if (!expect(tree, Kind::object, pointer) || !known_keys(tree, {"float"}, pointer)) return false;
       const Tree* word = tree.find("float");
       std::string value = word && word->kind == Kind::string ? word->text : "";
-      if (value != "inf" && value != "-inf" && value != "nan") return error(pointer, "PW0405", "{\"float\": …} is \"inf\", \"-inf\" or \"nan\"");
+      if (value != "inf" && value != "-inf" && value != "nan") return error(pointer, "PW1005", "{\"float\": …} is \"inf\", \"-inf\" or \"nan\"");
       out = value == "nan" ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity() * (value == "inf" ? 1 : -1);
     }
     return true;
@@ -274,7 +274,7 @@ class Reader {
   }
   bool object_attribute(const Tree& tree, const std::string& pointer, Attribute& out) {
     if (!known_keys(tree, {"dim", "dtype", "float", "floats", "strs"}, pointer)) return false;
-    if (tree.keys.size() != 1) return error(pointer, "PW0405", "an attribute object has one member: dim, dtype, float, floats or strs");
+    if (tree.keys.size() != 1) return error(pointer, "PW1005", "an attribute object has one member: dim, dtype, float, floats or strs");
     const Tree& value = tree.items[0];
     if (tree.keys[0] == "dim") {
       DimId dim;
@@ -286,7 +286,7 @@ class Reader {
     } else if (tree.keys[0] == "dtype") {
       if (!expect(value, Kind::string, pointer + "/dtype")) return false;
       std::optional<DType> dtype = dtype_named(value.text);
-      if (!dtype) return error(pointer + "/dtype", "PW0407", "unknown dtype `" + value.text.substr(0, 40) + "`");
+      if (!dtype) return error(pointer + "/dtype", "PW1007", "unknown dtype `" + value.text.substr(0, 40) + "`");
       out = *dtype;
     } else if (tree.keys[0] == "float") {
       double x = 0;
@@ -309,7 +309,7 @@ class Reader {
     if (!value) return true;
     std::string at = pointer + json::step(key);
     if (!expect(*value, Kind::integer, at)) return false;
-    if (value->integer < least || value->integer > kMaxDim) return error(at, "PW0403", fmt::format("`{}` is from {} to 2^40, not {}", key, least, value->integer));
+    if (value->integer < least || value->integer > kMaxDim) return error(at, "PW1003", fmt::format("`{}` is from {} to 2^40, not {}", key, least, value->integer));
     out = value->integer;
     return true;
   }
@@ -320,18 +320,18 @@ class Reader {
       std::string pointer = "/symbols" + json::step(symbol);
       auto word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
       if (symbol.empty() || (symbol[0] >= '0' && symbol[0] <= '9') || !std::all_of(symbol.begin(), symbol.end(), word) || dtype_named(symbol)) {
-        error(pointer, "PW0408", "this cannot name a symbol", "a symbol is a word, such as n, and no dtype");
+        error(pointer, "PW1008", "this cannot name a symbol", "a symbol is a word, such as n, and no dtype");
         continue;
       }
       SymbolFact fact;
       if (!expect(tree, Kind::object, pointer) || !known_keys(tree, {"min", "max", "multiple", "role"}, pointer)) continue;
       if (!fact_member(tree, "min", 0, pointer, fact.min) || !fact_member(tree, "max", 0, pointer, fact.max) || !fact_member(tree, "multiple", 1, pointer, fact.multiple)) continue;
-      if (fact.min > fact.max) error(pointer, "PW0408", fmt::format("the least value {} is above the greatest {}", fact.min, fact.max));
+      if (fact.min > fact.max) error(pointer, "PW1008", fmt::format("the least value {} is above the greatest {}", fact.min, fact.max));
       if (const Tree* role = tree.find("role")) {
         if (!expect(*role, Kind::string, pointer + "/role")) continue;
-        if (!role->text.empty() && role->text != "tokens") error(pointer + "/role", "PW0408", "the only role is `tokens`");
+        if (!role->text.empty() && role->text != "tokens") error(pointer + "/role", "PW1008", "the only role is `tokens`");
         if (role->text == "tokens" && !graph_.facts.tokens().empty())
-          error(pointer + "/role", "PW0408", fmt::format("a second symbol with the role `tokens`; the first is `{}`", graph_.facts.tokens()), "one symbol sizes steps");
+          error(pointer + "/role", "PW1008", fmt::format("a second symbol with the role `tokens`; the first is `{}`", graph_.facts.tokens()), "one symbol sizes steps");
         fact.role = role->text;
       }
       graph_.facts.symbols[symbol] = fact;
@@ -343,13 +343,13 @@ class Reader {
     std::vector<std::string> known;
     for (const auto& [name, fact] : graph_.facts.symbols) known.push_back(name);
     std::string near = nearest(symbol, known);
-    error(pointer, "PW0408", "the symbol `" + symbol + "` is not declared", near.empty() ? "declare it in \"symbols\"" : "did you mean `" + near + "`?");
+    error(pointer, "PW1008", "the symbol `" + symbol + "` is not declared", near.empty() ? "declare it in \"symbols\"" : "did you mean `" + near + "`?");
   }
   std::optional<TypeId> type(NameId text_id, const std::string& pointer) {
     if (auto it = types_.find(text_id.index); it != types_.end()) return it->second;
     TextResult<TypeId> parsed = parse_type(context_, text(text_id), [&](std::string_view s) { return graph_.facts.find(s) != nullptr; });
     if (!parsed) {
-      error(pointer, "PW0407", fmt::format("{} (at byte {} of the type)", parsed.error().message, parsed.error().offset), parsed.error().help);
+      error(pointer, "PW1007", fmt::format("{} (at byte {} of the type)", parsed.error().message, parsed.error().offset), parsed.error().help);
       return std::nullopt;
     }
     types_.emplace(text_id.index, *parsed);
@@ -367,7 +367,7 @@ class Reader {
     if (fresh) return;
     const Definition& old = it->second;
     std::string first = old.node < 0 ? "an input" : fmt::format("/nodes/{}", old.node);
-    error(pointer, "PW0409", fmt::format("the name `{}` is already taken by {}", text(name), first), "names of inputs and results are unique");
+    error(pointer, "PW1009", fmt::format("the name `{}` is already taken by {}", text(name), first), "names of inputs and results are unique");
   }
 
   void build() {
@@ -382,7 +382,7 @@ class Reader {
     if (!errors_.empty()) return;
     check_order();
     for (std::size_t i = 0; i < outputs_.size() && !full(); ++i)
-      if (!definitions_.contains(outputs_[i].index)) unknown_value(outputs_[i], fmt::format("/outputs/{}", i), "PW0413", "dangling output: ");
+      if (!definitions_.contains(outputs_[i].index)) unknown_value(outputs_[i], fmt::format("/outputs/{}", i), "PW1013", "dangling output: ");
     if (!errors_.empty()) return;
     for (std::size_t n = 0; n < nodes_.size() && !full(); ++n) build_one(n);
     if (!errors_.empty()) return;
@@ -410,14 +410,14 @@ class Reader {
         if (!name.valid()) continue;
         auto it = definitions_.find(name.index);
         if (it == definitions_.end())
-          unknown_value(name, fmt::format("/nodes/{}/operands/{}", n, k), "PW0410", "");
+          unknown_value(name, fmt::format("/nodes/{}/operands/{}", n, k), "PW1010", "");
         else if (it->second.node >= static_cast<std::int64_t>(n))
           early.emplace_back(n, k);
       }
     }
     if (early.empty() || report_cycle()) return;
     for (const auto& [n, k] : early)
-      if (!full()) error(fmt::format("/nodes/{}/operands/{}", n, k), "PW0411", fmt::format("`{}` is used before its definition at /nodes/{}", text(nodes_[n].operands[k]), definitions_[nodes_[n].operands[k].index].node), "nodes stand in topological order");
+      if (!full()) error(fmt::format("/nodes/{}/operands/{}", n, k), "PW1011", fmt::format("`{}` is used before its definition at /nodes/{}", text(nodes_[n].operands[k]), definitions_[nodes_[n].operands[k].index].node), "nodes stand in topological order");
   }
   // Depth first over "reads", without recursion; the first cycle found is named.
   bool report_cycle() {
@@ -455,7 +455,7 @@ class Reader {
     if (stack.end() - from > kShown) path += " ← …";
     for (auto it = std::max(from + 1, stack.end() - kShown); it < stack.end(); ++it) path += " ← " + std::string(text(nodes_[it->first].name));
     if (from + 1 <= stack.end()) path += " ← " + std::string(text(nodes_[start].name));
-    error(fmt::format("/nodes/{}", start), "PW0412", "a cycle: " + path, "each node reads the one after the arrow");
+    error(fmt::format("/nodes/{}", start), "PW1012", "a cycle: " + path, "each node reads the one after the arrow");
     return true;
   }
 
@@ -478,7 +478,7 @@ class Reader {
     OpId op = context_.ops.find(text(record.op));
     if (!op.valid()) {
       std::string near = nearest(text(record.op), context_.ops.names());
-      error(pointer + "/op", "PW0414", "unknown op `" + std::string(text(record.op)).substr(0, 80) + "`", near.empty() ? "declare it in \"ops\"" : "did you mean `" + near + "`?");
+      error(pointer + "/op", "PW1014", "unknown op `" + std::string(text(record.op)).substr(0, 80) + "`", near.empty() ? "declare it in \"ops\"" : "did you mean `" + near + "`?");
       poison(record);
       return;
     }
@@ -549,7 +549,7 @@ class Reader {
   void check_results(const NodeRecord& record, NodeId node, std::size_t n) {
     std::size_t count = graph_.result_count(node);
     if (count != record.results.size()) {
-      error(fmt::format("/nodes/{}/results", n), "PW0415", fmt::format("`{}` has {} result{}, not {}", text(record.op), count, count == 1 ? "" : "s", record.results.size()),
+      error(fmt::format("/nodes/{}/results", n), "PW1015", fmt::format("`{}` has {} result{}, not {}", text(record.op), count, count == 1 ? "" : "s", record.results.size()),
             "name each of them in \"results\"");
       return poison(record);
     }
@@ -563,7 +563,7 @@ class Reader {
       if (graph_.type(v) == Types::unknown())
         graph_.set_type(v, *stated);
       else
-        error(pointer, "PW0416", fmt::format("`{}` is stated as {}, but `{}` gives {}", text(record.results[i].first), context_.types.print(*stated), text(record.op), context_.types.print(graph_.type(v))));
+        error(pointer, "PW1016", fmt::format("`{}` is stated as {}, but `{}` gives {}", text(record.results[i].first), context_.types.print(*stated), text(record.op), context_.types.print(graph_.type(v))));
     }
   }
 

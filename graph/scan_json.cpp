@@ -31,25 +31,25 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
     return value(std::move(t));
   }
   bool number_unsigned(number_unsigned_t u) override {
-    if (u > static_cast<number_unsigned_t>(INT64_MAX)) return error("PW0403", fmt::format("the number {} is out of range", u), "integers have 64 bits");
+    if (u > static_cast<number_unsigned_t>(INT64_MAX)) return error("PW1003", fmt::format("the number {} is out of range", u), "integers have 64 bits");
     return number_integer(static_cast<number_integer_t>(u));
   }
   bool number_float(number_float_t x, const string_t& raw) override {
     bool integral = raw.find_first_of(".eE") == std::string::npos;
-    if (integral || !std::isfinite(x)) return error("PW0403", "the number " + raw.substr(0, 40) + " is out of range", integral ? "integers have 64 bits" : "");
+    if (integral || !std::isfinite(x)) return error("PW1003", "the number " + raw.substr(0, 40) + " is out of range", integral ? "integers have 64 bits" : "");
     Tree t;
     t.kind = Tree::Kind::real;
     t.real = x;
     return value(std::move(t));
   }
   bool string(string_t& s) override {
-    if (s.size() > kMaxString) return error("PW0402", "a string is longer than 1 MiB");
+    if (s.size() > kMaxString) return error("PW1002", "a string is longer than 1 MiB");
     Tree t;
     t.kind = Tree::Kind::string;
     t.text = std::move(s);
     return value(std::move(t));
   }
-  bool binary(binary_t&) override { return error("PW0401", "binary data"); }
+  bool binary(binary_t&) override { return error("PW1001", "binary data"); }
 
   bool start_object(std::size_t) override { return open(Tree::Kind::object); }
   bool start_array(std::size_t) override { return open(Tree::Kind::array); }
@@ -58,9 +58,9 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& k) override {
     Frame& frame = stack_.back();
     std::vector<std::string>& keys = frame.tree.keys;
-    if (k.size() > kMaxString) return error("PW0402", "a key is longer than 1 MiB");
-    if (std::find(keys.begin(), keys.end(), k) != keys.end()) return error("PW0404", "the key `" + k + "` is there twice");
-    if (keys.size() == kMaxMembers) return error("PW0402", fmt::format("an object has more than {} members", kMaxMembers));
+    if (k.size() > kMaxString) return error("PW1002", "a key is longer than 1 MiB");
+    if (std::find(keys.begin(), keys.end(), k) != keys.end()) return error("PW1004", "the key `" + k + "` is there twice");
+    if (keys.size() == kMaxMembers) return error("PW1002", fmt::format("an object has more than {} members", kMaxMembers));
     keys.push_back(std::move(k));
     return true;
   }
@@ -70,7 +70,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
     if (std::size_t tail = what.find(": "); what.find("parse error at") != std::string::npos && tail != std::string::npos) what = what.substr(tail + 2);
     if (std::size_t bracket = what.find("] "); what.starts_with("[json.") && bracket != std::string::npos) what = what.substr(bracket + 2);
     bool overflow = what.starts_with("number overflow");
-    errors_.push_back(error_in(place(position), overflow ? "PW0403" : "PW0401", overflow ? "a number is out of range" : "not JSON: " + what));
+    errors_.push_back(error_in(place(position), overflow ? "PW1003" : "PW1001", overflow ? "a number is out of range" : "not JSON: " + what));
     return false;
   }
 
@@ -105,8 +105,8 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool open(Tree::Kind kind) {
-    if (stack_.size() == kMaxNesting) return error("PW0402", fmt::format("nested deeper than {}", kMaxNesting));
-    if (stack_.empty() && kind != Tree::Kind::object) return error("PW0405", "the file is not an object", "a graph is { \"format\": \"piecewise.graph/1\", … }");
+    if (stack_.size() == kMaxNesting) return error("PW1002", fmt::format("nested deeper than {}", kMaxNesting));
+    if (stack_.empty() && kind != Tree::Kind::object) return error("PW1005", "the file is not an object", "a graph is { \"format\": \"piecewise.graph/1\", … }");
     Frame frame;
     frame.tree.kind = kind;
     frame.streamed = stack_.size() == 1 && kind == Tree::Kind::array &&
@@ -122,16 +122,16 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
     return value(std::move(frame.tree));
   }
   bool value(Tree&& tree) {
-    if (stack_.empty()) return error("PW0405", "the file is not an object", "a graph is { \"format\": \"piecewise.graph/1\", … }");
+    if (stack_.empty()) return error("PW1005", "the file is not an object", "a graph is { \"format\": \"piecewise.graph/1\", … }");
     Frame& frame = stack_.back();
     if (frame.streamed) {
-      if (frame.count == kMaxElements) return error("PW0402", fmt::format("a list has more than {} elements", kMaxElements));
+      if (frame.count == kMaxElements) return error("PW1002", fmt::format("a list has more than {} elements", kMaxElements));
       sink_.element(stack_[0].tree.keys.back(), frame.count, std::move(tree));
       ++frame.count;
     } else if (stack_.size() == 1) {
       sink_.member(frame.tree.keys.back(), std::move(tree));
     } else {
-      if (frame.tree.items.size() == kMaxItems) return error("PW0402", fmt::format("a list has more than {} elements", kMaxItems));
+      if (frame.tree.items.size() == kMaxItems) return error("PW1002", fmt::format("a list has more than {} elements", kMaxItems));
       frame.tree.items.push_back(std::move(tree));
     }
     return true;
@@ -166,11 +166,11 @@ std::string_view name(Tree::Kind kind) {
 }
 
 Result<std::monostate> scan(std::string_view text, const std::string& file, const Sink& sink) {
-  if (text.size() > kMaxText) return fail(error_in(file, "PW0402", "the file is larger than 2 GiB"));
+  if (text.size() > kMaxText) return fail(error_in(file, "PW1002", "the file is larger than 2 GiB"));
   Handler handler(text, file, sink);
   bool ok = nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
   if (handler.failed()) return tl::unexpected<Diagnostics>(handler.take_errors());
-  if (!ok) return fail(error_in(file, "PW0401", "not JSON"));
+  if (!ok) return fail(error_in(file, "PW1001", "not JSON"));
   return std::monostate();
 }
 

@@ -275,7 +275,7 @@ Result<MatchEvent> apply_match(Graph& graph, const RuleSet& rules, const Match& 
   Result<Applied> applied = apply(graph, layout, match, has_barriers(graph));
   if (!applied) return forward(applied);
   if (!applied->changed)
-    return fail(rules.rules[match.rule].name_span, "PW0505",
+    return fail(rules.rules[match.rule].name_span, "PW1105",
                 fmt::format("`{}` changes nothing here: its result is what is there already",
                             rules.rules[match.rule].name));
   return std::move(applied->event);

@@ -64,7 +64,7 @@ class Driver {
       if (!truth) return forward(truth);
       if (*truth == Truth::unknown)
         run_.report.warnings.push_back(warning_at(
-            condition.span, "PW0502",
+            condition.span, "PW1102",
             fmt::format("`when {}` cannot be decided, so `{}` is left out{}", print(condition),
                         strategy.label, why.empty() ? "" : ": " + why)));
       if (*truth != Truth::yes) return false;
@@ -100,7 +100,7 @@ class Driver {
         PassEnd{pass.label, structural_hash(graph_), graph_.node_count(), stats.seconds});
     if (*done == StopReason::limit)
       run_.report.warnings.push_back(warning_at(
-          pass.span, "PW0504",
+          pass.span, "PW1104",
           fmt::format("pass `{}` was stopped after {} rewrites", pass.label, stats.rewrites),
           "does some rule build what it matches? `fuel N` bounds a pass on purpose"));
     if (!run_.options.verify_each) return std::monostate();
@@ -131,7 +131,7 @@ class Driver {
       case Kind::atomic:
       case Kind::best: break;
     }
-    return fail(strategy.span, "PW0506", "this strategy cannot be run yet",
+    return fail(strategy.span, "PW1106", "this strategy cannot be run yet",
                 "there are greedy, walk, once, repeat, `;` and `when`");
   }
 
@@ -167,7 +167,7 @@ class Driver {
     } else if (strategy.builtin == "cse") {
       stats.rewrites += eliminate_common(graph_, &event.erased);
     } else {
-      return fail(strategy.span, "PW0501",
+      return fail(strategy.span, "PW1101",
                   fmt::format("there is no built-in pass `{}`", strategy.builtin),
                   "there are dce and cse");
     }
@@ -212,12 +212,12 @@ void warn_of_idle(RunState& run) {
   }
   for (const auto& [name, count] : rewrites)
     if (count == 0)
-      run.report.warnings.push_back(warning_at(run.pass_spans[name], "PW0510",
+      run.report.warnings.push_back(warning_at(run.pass_spans[name], "PW1110",
                                                fmt::format("pass `{}` changed nothing", name)));
   for (const auto& [name, entry] : idle)
     if (entry.fired == 0 && entry.in_working_pass)
       run.report.warnings.push_back(
-          warning_at(entry.span, "PW0511", fmt::format("`{}` never fired", name)));
+          warning_at(entry.span, "PW1111", fmt::format("`{}` never fired", name)));
 }
 
 std::vector<std::string> strategy_names(const RuleSet& rules) {
@@ -245,7 +245,7 @@ Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::stri
   const Strategy* strategy = rules.strategy(pipeline);
   if (strategy == nullptr) {
     std::string near = nearest(pipeline, strategy_names(rules));
-    return fail({}, "PW0501", fmt::format("there is no pipeline or pass `{}`", pipeline),
+    return fail({}, "PW1101", fmt::format("there is no pipeline or pass `{}`", pipeline),
                 near.empty() ? "" : fmt::format("did you mean `{}`?", near));
   }
   RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}};

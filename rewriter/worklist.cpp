@@ -215,7 +215,7 @@ std::optional<StopReason> Worklist::replace(std::uint32_t id, const Match& match
   std::vector<RuleId> cycle = guard_.after(graph_, applied->event);
   run_.report.journal.events.emplace_back(std::move(applied->event));
   if (cycle.empty()) return std::nullopt;
-  Diagnostic warning = error_at(strategy_.span, "PW0503",
+  Diagnostic warning = error_at(strategy_.span, "PW1103",
                                 fmt::format("the rules {} rewrite each other's results for ever",
                                             describe_cycle(run_.rules, cycle)),
                                 "make one of them stricter, or leave one out of the pass");

@@ -172,11 +172,11 @@ std::string host_source(std::span<const Kernel> kernels, std::string_view extra)
 Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::string_view extra) {
   const std::string compiler = host_compiler();
   if (compiler.empty())
-    return fail(error_in("host run", "PW0522", "no C++ compiler was found",
+    return fail(error_in("host run", "PW1222", "no C++ compiler was found",
                          "put c++, g++ or clang++ on PATH, or set CXX"));
   const PrivateFolder folder;
   if (folder.path().empty())
-    return fail(error_in("host run", "PW0522", "no temporary folder could be made",
+    return fail(error_in("host run", "PW1222", "no temporary folder could be made",
                          "set TMPDIR to a folder that can be written"));
   const std::string source = folder.path() / "kernels.cpp", object = folder.path() / "kernels.so",
                     log = folder.path() / "log";
@@ -188,12 +188,12 @@ Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::str
   if (status != 0) {
     auto text = read_file(log);
     return fail(
-        error_in("host run", "PW0523",
+        error_in("host run", "PW1223",
                  fmt::format("{} ended with status {}\n{}", compiler, status, text ? *text : "")));
   }
   void* handle = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
-    return fail(error_in("host run", "PW0523",
+    return fail(error_in("host run", "PW1223",
                          fmt::format("the compiled kernels cannot be loaded: {}", ::dlerror())));
   HostKernels result;
   result.library_ = std::shared_ptr<void>(handle, [](void* h) { ::dlclose(h); });
@@ -209,7 +209,7 @@ Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<voi
   using Entry = void (*)(void* const*, const long long*);
   const auto function = reinterpret_cast<Entry>(symbol("host_" + kernel));
   if (!function)
-    return fail(error_in("host run", "PW0523", fmt::format("kernel {} was not compiled", kernel)));
+    return fail(error_in("host run", "PW1223", fmt::format("kernel {} was not compiled", kernel)));
   const std::vector<long long> values(params.begin(), params.end());
   function(pointers.data(), values.data());
   return std::monostate{};

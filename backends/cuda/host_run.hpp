@@ -19,8 +19,8 @@ namespace pw::cuda {
 
 class HostKernels {
  public:
-  /// Compiles all kernels, with extra C++ text after them if given, in one go. PW0522 without a
-  /// compiler, PW0523 when it fails.
+  /// Compiles all kernels, with extra C++ text after them if given, in one go. PW1222 without a
+  /// compiler, PW1223 when it fails.
   static Result<HostKernels> build(std::span<const Kernel> kernels, std::string_view extra = {});
 
   /// Calls a kernel for all rows. Pointers in the order of `Kernel::arguments`; values of

@@ -134,12 +134,12 @@ Nvrtc Nvrtc::open() {
 
 Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,
                              const std::string& arch) const {
-  if (!present()) return fail(error_in("kernel " + name, "PW0520", "NVRTC is " + state_));
+  if (!present()) return fail(error_in("kernel " + name, "PW1220", "NVRTC is " + state_));
   const Library& l = *library_;
   Program program{l};
   const auto check = [&](int code, std::string_view what) -> Result<std::monostate> {
     if (code == 0) return std::monostate{};
-    return fail(error_in("kernel " + name, "PW0521",
+    return fail(error_in("kernel " + name, "PW1221",
                          fmt::format("NVRTC could not {}: {}\n{}", what, l.error_string(code),
                                      program.handle ? log_of(program) : "")));
   };

@@ -72,7 +72,7 @@ Result<std::monostate> write_compiled(const CompileReport& report, const std::st
     std::error_code error;
     std::filesystem::create_directories(path, error);
     if (error)
-      return fail(error_in(path, "PW0524", "the folder cannot be made: " + error.message()));
+      return fail(error_in(path, "PW1224", "the folder cannot be made: " + error.message()));
     return std::monostate{};
   };
   std::vector<std::pair<std::string, std::string>> files;

@@ -83,7 +83,7 @@ Done unified_attention(Call& call) {
           query.extents[1], call.operand(1).extents[1], query.extents[2],           1};
   if (h.kv_heads == 0 || h.heads % h.kv_heads != 0) {
     return fail_call(
-        call, "PW0503",
+        call, "PW1203",
         fmt::format("{} query heads do not divide over {} key heads", h.heads, h.kv_heads));
   }
   if (call.operands.size() > 3 && call.operands[3] != nullptr)

@@ -21,7 +21,7 @@ Done embedding(Call& call) {
   load_run(ids.dtype, ids.data, 1, ids.count(), index.data());
   for (std::size_t i = 0; i < index.size(); ++i) {
     if (index[i] < 0 || index[i] >= rows)
-      return fail_call(call, "PW0504",
+      return fail_call(call, "PW1204",
                        fmt::format("index {} is outside a table of {} rows", index[i], rows));
     std::memcpy(y.at(static_cast<std::int64_t>(i) * width), table.at(index[i] * width),
                 static_cast<std::size_t>(width * size_of(y.dtype)));

@@ -49,7 +49,7 @@ constexpr KernelEntry kTable[] = {
 Done run_integers(Call& call) {
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     if (is_float(call.operand_dtype(i)))
-      return fail_call(call, "PW0503", "a bitwise op takes integers and b8 only");
+      return fail_call(call, "PW1203", "a bitwise op takes integers and b8 only");
   }
   return find_kernel(kTable, call.graph.op_of(call.node).name)(call);
 }

@@ -61,7 +61,7 @@ Done scaled_mm(Call& call) {
   Values<float> c = product<float>(call.operand(0), call.operand(1));
   const Values<float> sa = row_of<float>(call.operand(2)), sb = row_of<float>(call.operand(3));
   if ((sa.cols() != 1 && sa.cols() != c.rows()) || (sb.cols() != 1 && sb.cols() != c.cols())) {
-    return fail_call(call, "PW0503",
+    return fail_call(call, "PW1203",
                      "the scales have neither one element nor one a row (sa) or a column (sb)");
   }
   for (Eigen::Index i = 0; i < c.rows(); ++i) c.row(i) *= sa(0, sa.cols() == 1 ? 0 : i);

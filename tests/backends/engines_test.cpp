@@ -185,7 +185,7 @@ TEST_CASE("engines: embedding gathers rows and refuses an index outside the tabl
     const std::vector<TensorView> in = {table.view(), ids.view()}, to = {out.view()};
     const auto done = engine->compile(graph).value()->run(in, to, {});
     REQUIRE(!done);
-    CHECK(done.error()[0].code == "PW0504");
+    CHECK(done.error()[0].code == "PW1204");
   }
 }
 
@@ -297,7 +297,7 @@ TEST_CASE("engines: an op without kernel and body is a missing capability, named
   for (const auto& engine : engines()) {
     const auto compiled = engine->compile(graph);
     REQUIRE(!compiled);
-    CHECK(compiled.error()[0].code == "PW0501");
+    CHECK(compiled.error()[0].code == "PW1201");
     CHECK(compiled.error()[0].message.find("mystery") != std::string::npos);
   }
 }
@@ -307,8 +307,8 @@ TEST_CASE("engines: wrong tensors and missing symbols are diagnosed", "[backends
   const auto executable = make_eager()->compile(graph).value();
   Tensor x(DType::f32, {3, 2}), y(DType::f32, {3, 2});
   const std::vector<TensorView> in = {x.view()}, out = {y.view()};
-  CHECK(executable->run(in, out, {}).error()[0].code == "PW0502");
-  CHECK(executable->run(in, out, {{{"n", 4}}}).error()[0].code == "PW0503");
+  CHECK(executable->run(in, out, {}).error()[0].code == "PW1202");
+  CHECK(executable->run(in, out, {{{"n", 4}}}).error()[0].code == "PW1203");
   CHECK(executable->run(in, out, {{{"n", 3}}}));
 }
 
@@ -321,5 +321,5 @@ TEST_CASE("engines: a collective runs on one rank only when its group has one", 
       graph_of("in x: f32[2]  y = all_gather(x){dim = 0, world = 2, group = \"tp\"}  out y");
   Tensor y(DType::f32, {4});
   const std::vector<TensorView> in = {x.view()}, out = {y.view()};
-  CHECK(make_eager()->compile(graph).value()->run(in, out, {}).error()[0].code == "PW0501");
+  CHECK(make_eager()->compile(graph).value()->run(in, out, {}).error()[0].code == "PW1201");
 }

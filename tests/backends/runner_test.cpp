@@ -147,8 +147,8 @@ TEST_CASE("runner: modes and limits are reported", "[backends]") {
   CHECK(result->report.mode == "eager");
   CHECK(result->report.padded == 3);
   CHECK(result->report.reason == "the capture mode is none");
-  CHECK(runner->run(one_sequence(65), weights).error()[0].code == "PW0507");
-  CHECK(runner->run(one_sequence(0), weights).error()[0].code == "PW0507");
+  CHECK(runner->run(one_sequence(65), weights).error()[0].code == "PW1207");
+  CHECK(runner->run(one_sequence(0), weights).error()[0].code == "PW1207");
 }
 
 TEST_CASE("weights: roles follow use, and contents depend on seed and name only", "[backends]") {

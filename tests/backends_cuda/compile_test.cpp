@@ -216,7 +216,7 @@ TEST_CASE("compile: the folder holds sources, programs, report and plan, the sam
   CHECK(cuda::print(sources(pieces)) == text);
   const auto blocked = cuda::write_compiled(report, folder + "/plan.json");
   REQUIRE_FALSE(blocked);
-  CHECK(blocked.error().front().code == "PW0524");
+  CHECK(blocked.error().front().code == "PW1224");
   std::filesystem::remove_all(made);
 }
 

@@ -32,11 +32,11 @@ TEST_CASE("nvrtc: a wrong source is refused with the compiler's words", "[cuda]"
   const auto cubin = nvrtc.compile("extern \"C\" __global__ void k() { undeclared(); }", "k");
   REQUIRE_FALSE(cubin);
   if (!nvrtc.present()) {
-    CHECK(cubin.error().front().code == "PW0520");
+    CHECK(cubin.error().front().code == "PW1220");
     WARN("SKIPPED: NVRTC is " << nvrtc.state());
     return;
   }
-  CHECK(cubin.error().front().code == "PW0521");
+  CHECK(cubin.error().front().code == "PW1221");
   CHECK(cubin.error().front().message.find("undeclared") != std::string::npos);
 }
 

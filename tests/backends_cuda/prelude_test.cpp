@@ -47,7 +47,7 @@ constexpr const char* kExtra = R"cpp(
 
 const cuda::HostKernels* library() {
   static const auto built = cuda::HostKernels::build({}, kExtra);
-  if (!built && built.error().front().code != "PW0522") FAIL(built.error().front().message);
+  if (!built && built.error().front().code != "PW1222") FAIL(built.error().front().message);
   return built ? &*built : nullptr;
 }
 

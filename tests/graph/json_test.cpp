@@ -100,54 +100,54 @@ TEST_CASE("json: every kind of attribute comes back as it was", "[graph][json]")
 
 TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
   const Bad cases[] = {
-      {"\"op\": \"rms_norm\"", "\"op\": \"rms_nrom\"", "PW0414", "/nodes/0/op", "did you mean `rms_norm`"},
+      {"\"op\": \"rms_norm\"", "\"op\": \"rms_nrom\"", "PW1014", "/nodes/0/op", "did you mean `rms_norm`"},
       {"[\"x\", \"w\"]", "[\"x\"]", "PW0312", "/nodes/0/operands", "takes 2 operands, not 1"},
       {"[\"x\", \"w\"]", "[\"x\", null]", "PW0305", "/nodes/0/operands", "may not be none"},
-      {"[\"x\", \"w\"]", "[\"x\", \"ww\"]", "PW0410", "/nodes/0/operands/1", "did you mean `w`"},
+      {"[\"x\", \"w\"]", "[\"x\", \"ww\"]", "PW1010", "/nodes/0/operands/1", "did you mean `w`"},
       {"[\"x\", \"w\"]", "[\"x\", \"x\"]", "PW0306", "/nodes/0/operands", "operand `w`"},
-      {"[\"x\", \"w\"]", "[\"x\", 3]", "PW0405", "/nodes/0/operands/1", "expected a string"},
-      {"\"b\", \"type\": \"bf16[n, 48]\"", "\"b\", \"type\": \"bf16[n, 49]\"", "PW0416", "/nodes/1/results/1/type", "gives bf16[n, 48]"},
-      {"\"b\", \"type\": \"bf16[n, 48]\"", "\"b\", \"type\": \"bf16[m, 48]\"", "PW0407", "/nodes/1/results/1/type", "unknown symbol `m`"},
-      {"{\"name\": \"a\"}, ", "{\"name\": \"a\"}, {\"name\": \"more\"}, ", "PW0415", "/nodes/1/results", "has 2 results, not 3"},
-      {"{\"name\": \"a\"}", "{\"name\": \"y\"}", "PW0409", "/nodes/1/results/0/name", "already taken by /nodes/0"},
-      {"{\"name\": \"w\", \"type\"", "{\"name\": \"x\", \"type\"", "PW0409", "/inputs/1/name", "already taken by an input"},
-      {"\"operands\": [\"y\"]", "\"operands\": [\"c\"]", "PW0412", "/nodes/1", "parts ← c ← parts"},
-      {"\"operands\": [\"x\", \"w\"]", "\"operands\": [\"x\", \"y\"]", "PW0412", "/nodes/0", "y ← y"},
-      {"[\"a\", \"c\", \"x\"]", "[\"a\", \"cc\"]", "PW0413", "/outputs/1", "did you mean `c`"},
+      {"[\"x\", \"w\"]", "[\"x\", 3]", "PW1005", "/nodes/0/operands/1", "expected a string"},
+      {"\"b\", \"type\": \"bf16[n, 48]\"", "\"b\", \"type\": \"bf16[n, 49]\"", "PW1016", "/nodes/1/results/1/type", "gives bf16[n, 48]"},
+      {"\"b\", \"type\": \"bf16[n, 48]\"", "\"b\", \"type\": \"bf16[m, 48]\"", "PW1007", "/nodes/1/results/1/type", "unknown symbol `m`"},
+      {"{\"name\": \"a\"}, ", "{\"name\": \"a\"}, {\"name\": \"more\"}, ", "PW1015", "/nodes/1/results", "has 2 results, not 3"},
+      {"{\"name\": \"a\"}", "{\"name\": \"y\"}", "PW1009", "/nodes/1/results/0/name", "already taken by /nodes/0"},
+      {"{\"name\": \"w\", \"type\"", "{\"name\": \"x\", \"type\"", "PW1009", "/inputs/1/name", "already taken by an input"},
+      {"\"operands\": [\"y\"]", "\"operands\": [\"c\"]", "PW1012", "/nodes/1", "parts ← c ← parts"},
+      {"\"operands\": [\"x\", \"w\"]", "\"operands\": [\"x\", \"y\"]", "PW1012", "/nodes/0", "y ← y"},
+      {"[\"a\", \"c\", \"x\"]", "[\"a\", \"cc\"]", "PW1013", "/outputs/1", "did you mean `c`"},
       {"\"eps\": 1e-05", "\"epsilon\": 1e-05", "PW0307", "/nodes/0/attributes", "no attribute `epsilon`"},
       {"\"eps\": 1e-05", "\"eps\": \"small\"", "PW0309", "/nodes/0/attributes", "not of kind float"},
-      {"\"eps\": 1e-05", "\"eps\": 1e999", "PW0403", "/nodes/0/attributes/eps", "out of range"},
-      {"\"eps\": 1e-05", "\"eps\": 99999999999999999999", "PW0403", "/nodes/0/attributes/eps", "out of range"},
-      {"\"eps\": 1e-05", "\"eps\": 18446744073709551615", "PW0403", "/nodes/0/attributes/eps", "out of range"},
-      {"\"eps\": 1e-05", "\"eps\": 1e-05, \"eps\": 1", "PW0404", "/nodes/0/attributes/eps", "there twice"},
+      {"\"eps\": 1e-05", "\"eps\": 1e999", "PW1003", "/nodes/0/attributes/eps", "out of range"},
+      {"\"eps\": 1e-05", "\"eps\": 99999999999999999999", "PW1003", "/nodes/0/attributes/eps", "out of range"},
+      {"\"eps\": 1e-05", "\"eps\": 18446744073709551615", "PW1003", "/nodes/0/attributes/eps", "out of range"},
+      {"\"eps\": 1e-05", "\"eps\": 1e-05, \"eps\": 1", "PW1004", "/nodes/0/attributes/eps", "there twice"},
       {"\"sizes\": [16, 48]", "\"sizes\": [16, 47]", "PW0310", "/nodes/1/attributes", "add up to 63"},
-      {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*\"}", "PW0407", "/nodes/2/attributes/shape/0/dim", "expected a number or a symbol"},
-      {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*m\"}", "PW0408", "/nodes/2/attributes/shape/0/dim", "not declared"},
-      {"{\"dim\": \"3*n\"}", "{\"dimension\": \"n\"}", "PW0406", "/nodes/2/attributes/shape/0/dimension", "known are dim"},
-      {"bf16[n, 64]", "bf17[n, 64]", "PW0407", "/inputs/0/type", "did you mean `bf16`"},
-      {"bf16[n, 64]", "bf16[n, 64", "PW0407", "/inputs/0/type", "expected `]`"},
-      {"bf16[n, 64]", "bf16[n, 99999999999999]", "PW0407", "/inputs/0/type", "out of range"},
-      {"bf16[n, 64]", "bf16[1099511627776, 1099511627776]", "PW0407", "/inputs/0/type", "more than 2^60 elements"},
-      {"bf16[n, 64]", "bf16[n * n * n * n * 1099511627776 * 1099511627776, 1]", "PW0407", "/inputs/0/type", "does not fit 64 bits"},
-      {"bf16[n, 64]", "bf16[n // 0, 64]", "PW0407", "/inputs/0/type", "divides by zero"},
-      {"\"kind\": \"buffer\"", "\"kind\": \"puffer\"", "PW0405", "/inputs/2/kind", "input, weight or buffer"},
-      {"\"min\": 8, \"max\": 64", "\"min\": 80, \"max\": 64", "PW0408", "/symbols/k", "above the greatest"},
-      {"\"min\": 8", "\"min\": -8", "PW0403", "/symbols/k/min", "from 0 to 2^40"},
-      {"\"min\": 8", "\"min\": \"8\"", "PW0405", "/symbols/k/min", "expected an integer"},
-      {"\"multiple\": 8", "\"multiple\": 0", "PW0403", "/symbols/k/multiple", "from 1"},
-      {"\"multiple\": 8", "\"role\": \"tokens\"", "PW0408", "/symbols/", "second symbol with the role"},
-      {"\"multiple\": 8", "\"role\": \"token\"", "PW0408", "/symbols/k/role", "the only role"},
-      {"\"multiple\": 8", "\"multipel\": 8", "PW0406", "/symbols/k/multipel", "did you mean `multiple`"},
-      {"\"k\": {\"min\"", "\"f32\": {\"min\"", "PW0408", "/symbols/f32", "cannot name a symbol"},
-      {"\"group\":", "\"groop\":", "PW0406", "/nodes/0/groop", "did you mean `group`"},
-      {"\"outputs\"", "\"output\"", "PW0406", "/output", "did you mean `outputs`"},
-      {"\"format\": \"piecewise.graph/1\",", "", "PW0405", "/", "`format` is missing"},
-      {"piecewise.graph/1", "piecewise.graph/7", "PW0405", "/format", "unknown format"},
-      {"\"nodes\": [", "\"nodes\": 3, \"inputs\": [", "PW0405", "/nodes", "expected a list"},
-      {"\"name\": \"y\", ", "", "PW0405", "/nodes/0", "`name` is missing"},
+      {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*\"}", "PW1007", "/nodes/2/attributes/shape/0/dim", "expected a number or a symbol"},
+      {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*m\"}", "PW1008", "/nodes/2/attributes/shape/0/dim", "not declared"},
+      {"{\"dim\": \"3*n\"}", "{\"dimension\": \"n\"}", "PW1006", "/nodes/2/attributes/shape/0/dimension", "known are dim"},
+      {"bf16[n, 64]", "bf17[n, 64]", "PW1007", "/inputs/0/type", "did you mean `bf16`"},
+      {"bf16[n, 64]", "bf16[n, 64", "PW1007", "/inputs/0/type", "expected `]`"},
+      {"bf16[n, 64]", "bf16[n, 99999999999999]", "PW1007", "/inputs/0/type", "out of range"},
+      {"bf16[n, 64]", "bf16[1099511627776, 1099511627776]", "PW1007", "/inputs/0/type", "more than 2^60 elements"},
+      {"bf16[n, 64]", "bf16[n * n * n * n * 1099511627776 * 1099511627776, 1]", "PW1007", "/inputs/0/type", "does not fit 64 bits"},
+      {"bf16[n, 64]", "bf16[n // 0, 64]", "PW1007", "/inputs/0/type", "divides by zero"},
+      {"\"kind\": \"buffer\"", "\"kind\": \"puffer\"", "PW1005", "/inputs/2/kind", "input, weight or buffer"},
+      {"\"min\": 8, \"max\": 64", "\"min\": 80, \"max\": 64", "PW1008", "/symbols/k", "above the greatest"},
+      {"\"min\": 8", "\"min\": -8", "PW1003", "/symbols/k/min", "from 0 to 2^40"},
+      {"\"min\": 8", "\"min\": \"8\"", "PW1005", "/symbols/k/min", "expected an integer"},
+      {"\"multiple\": 8", "\"multiple\": 0", "PW1003", "/symbols/k/multiple", "from 1"},
+      {"\"multiple\": 8", "\"role\": \"tokens\"", "PW1008", "/symbols/", "second symbol with the role"},
+      {"\"multiple\": 8", "\"role\": \"token\"", "PW1008", "/symbols/k/role", "the only role"},
+      {"\"multiple\": 8", "\"multipel\": 8", "PW1006", "/symbols/k/multipel", "did you mean `multiple`"},
+      {"\"k\": {\"min\"", "\"f32\": {\"min\"", "PW1008", "/symbols/f32", "cannot name a symbol"},
+      {"\"group\":", "\"groop\":", "PW1006", "/nodes/0/groop", "did you mean `group`"},
+      {"\"outputs\"", "\"output\"", "PW1006", "/output", "did you mean `outputs`"},
+      {"\"format\": \"piecewise.graph/1\",", "", "PW1005", "/", "`format` is missing"},
+      {"piecewise.graph/1", "piecewise.graph/7", "PW1005", "/format", "unknown format"},
+      {"\"nodes\": [", "\"nodes\": 3, \"inputs\": [", "PW1005", "/nodes", "expected a list"},
+      {"\"name\": \"y\", ", "", "PW1005", "/nodes/0", "`name` is missing"},
       {"\"name\": \"small\"", "\"ops\": [\"op (x\"], \"name\": \"small\"", "PW", "/ops/0", ""},
       {"\"name\": \"small\"", "\"ops\": [\"op mm(a: T[n]) -> y: T[n]\"], \"name\": \"small\"", "PW0203", "/ops/0", "already declared"},
-      {"\"outputs\": [", "\"outputs\": [[", "PW0401", "g.json:", "not JSON"},
+      {"\"outputs\": [", "\"outputs\": [[", "PW1001", "g.json:", "not JSON"},
   };
   for (const Bad& bad : cases) {
     CAPTURE(bad.from, bad.to);
@@ -169,7 +169,7 @@ TEST_CASE("json: a value used above its definition is not taken for a cycle", "[
   Result<Graph> graph = read(context, text);
   REQUIRE_FALSE(graph);
   REQUIRE(graph.error().size() == 1);
-  CHECK(graph.error()[0].code == "PW0411");
+  CHECK(graph.error()[0].code == "PW1011");
   CHECK(graph.error()[0].place == "g.json at /nodes/0/operands/0");
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("json: texts that end early, and deep ones, have a place", "[graph][js
   for (const std::string& open : {std::string(200000, '['), "{\"nodes\": [{\"attributes\": " + std::string(200000, '[')}) {
     Result<Graph> graph = read(context, open);
     REQUIRE_FALSE(graph);
-    CHECK((graph.error()[0].code == "PW0402" || graph.error()[0].code == "PW0405"));
+    CHECK((graph.error()[0].code == "PW1002" || graph.error()[0].code == "PW1005"));
   }
   std::string deep;
   for (int i = 0; i < 1000; ++i) deep += "{\"a\":";

@@ -144,7 +144,7 @@ TEST_CASE("apply: a result that is there already is no change", "[rewriter]") {
   std::string before = print_pwg(g);
   Result<MatchEvent> event = apply_match(g, world.rules, world.matches(g, "same").at(0));
   REQUIRE_FALSE(event);
-  CHECK(event.error().front().code == "PW0505");
+  CHECK(event.error().front().code == "PW1105");
   CHECK(world.fired(g, "same", "same") == 0);
   CHECK(print_pwg(g) == before);
 }

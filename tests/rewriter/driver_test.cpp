@@ -153,9 +153,9 @@ pass p = greedy { there, back } fuel 1000000
   RewriteReport report = world.run(g, "p");
   CHECK(only_pass(report).stop == StopReason::cycle);
   CHECK(only_pass(report).rewrites < 1000);
-  REQUIRE(warned(report, "PW0503"));
+  REQUIRE(warned(report, "PW1103"));
   for (const Diagnostic& d : report.warnings)
-    if (d.code == "PW0503") CHECK_THAT(d.message, Contains("`back` → `there` → `back`"));
+    if (d.code == "PW1103") CHECK_THAT(d.message, Contains("`back` → `there` → `back`"));
 }
 
 TEST_CASE("driver: a rule that builds what it matches ends at the limit", "[rewriter]") {
@@ -167,7 +167,7 @@ TEST_CASE("driver: a rule that builds what it matches ends at the limit", "[rewr
   RewriteReport report = world.run(g, "p", options);
   CHECK(only_pass(report).stop == StopReason::limit);
   CHECK(only_pass(report).rewrites == 500);
-  CHECK(warned(report, "PW0504"));
+  CHECK(warned(report, "PW1104"));
 }
 
 TEST_CASE("driver: a bad path that goes away later frees the match", "[rewriter]") {
@@ -257,8 +257,8 @@ pipeline p { work  idle }
   CHECK(work.rules.at("never").matches == 0);
   CHECK(work.rules.at("never").attempts == 2);  // once at first, once since its operand changed
   CHECK(work.rules.at("never").rejections.at("N01") == 2);
-  CHECK(warned(report, "PW0510"));
-  CHECK(warned(report, "PW0511"));
+  CHECK(warned(report, "PW1110"));
+  CHECK(warned(report, "PW1111"));
 }
 
 TEST_CASE("driver: an unknown pipeline is diagnosed with a hint", "[rewriter]") {
@@ -266,7 +266,7 @@ TEST_CASE("driver: an unknown pipeline is diagnosed with a hint", "[rewriter]") 
   Graph g = world.graph("in x: f32[n]  a = relu(x)  out a");
   Result<RewriteReport> report = world.try_run(g, "clan");
   REQUIRE_FALSE(report);
-  CHECK(report.error().front().code == "PW0501");
+  CHECK(report.error().front().code == "PW1101");
   CHECK_THAT(report.error().front().help, Contains("clean"));
 }
 
