@@ -27,7 +27,8 @@ std::string_view word(Severity severity) {
   return "error";
 }
 
-std::string printable(std::string_view text) {  // control bytes from strangers never reach a terminal
+std::string printable(
+    std::string_view text) {  // control bytes from strangers never reach a terminal
   std::string out;
   for (char c : text) {
     auto byte = static_cast<unsigned char>(c);
@@ -43,15 +44,18 @@ std::string printable(std::string_view text) {  // control bytes from strangers 
 }
 
 std::size_t columns(std::string_view text) {  // UTF-8 continuation bytes take no column
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-void snippet(std::string& out, const SourceMap& sources, Span span, std::string_view label, char mark, const Paint& paint,
-             std::string_view color) {
+void snippet(std::string& out, const SourceMap& sources, Span span, std::string_view label,
+             char mark, const Paint& paint, std::string_view color) {
   LineColumn at = sources.position(span.source, span.begin);
   std::string_view line = sources.line(span.source, span.begin);
   std::size_t begin = at.column - 1;
-  std::size_t length = std::max<std::size_t>(1, std::min<std::size_t>(span.end > span.begin ? span.end - span.begin : 1, line.size() > begin ? line.size() - begin : 1));
+  std::size_t length = std::max<std::size_t>(
+      1, std::min<std::size_t>(span.end > span.begin ? span.end - span.begin : 1,
+                               line.size() > begin ? line.size() - begin : 1));
   if (line.size() > kLineWidth) {
     std::size_t from = begin > kLineWidth / 2 ? begin - kLineWidth / 2 : 0;
     line = line.substr(from, kLineWidth);
@@ -63,11 +67,15 @@ void snippet(std::string& out, const SourceMap& sources, Span span, std::string_
   std::string marks(std::max<std::size_t>(1, columns(printable(line.substr(begin, length)))), mark);
   std::string blank(number.size(), ' ');
   out += fmt::format("{} {} {}\n", paint("34", number), paint("34", "|"), printable(line));
-  out += fmt::format("{} {} {}{}{}{}\n", blank, paint("34", "|"), pad, paint(color, marks), label.empty() ? "" : " ", paint(color, printable(label)));
+  out += fmt::format("{} {} {}{}{}{}\n", blank, paint("34", "|"), pad, paint(color, marks),
+                     label.empty() ? "" : " ", paint(color, printable(label)));
 }
 
-void render_one(std::string& out, const Diagnostic& d, const SourceMap& sources, const Paint& paint) {
-  std::string_view color = d.severity == Severity::error ? "1;31" : d.severity == Severity::warning ? "1;33" : "1;36";
+void render_one(std::string& out, const Diagnostic& d, const SourceMap& sources,
+                const Paint& paint) {
+  std::string_view color = d.severity == Severity::error     ? "1;31"
+                           : d.severity == Severity::warning ? "1;33"
+                                                             : "1;36";
   std::string head = std::string(word(d.severity)) + (d.code.empty() ? "" : "[" + d.code + "]");
   out += fmt::format("{}{}\n", paint(color, head), paint("1", ": " + printable(d.message)));
   if (!d.place.empty()) out += fmt::format("  {} {}\n", paint("34", "-->"), printable(d.place));
@@ -80,7 +88,8 @@ void render_one(std::string& out, const Diagnostic& d, const SourceMap& sources,
     out += fmt::format("  {} {}\n", paint("34", ":::"), printable(sources.describe(label.span)));
     snippet(out, sources, label.span, label.text, '-', paint, "34");
   }
-  for (const std::string& note : d.notes) out += fmt::format("{}: {}\n", paint("1", "note"), printable(note));
+  for (const std::string& note : d.notes)
+    out += fmt::format("{}: {}\n", paint("1", "note"), printable(note));
   if (!d.help.empty()) out += fmt::format("{}: {}\n", paint("1;32", "help"), printable(d.help));
 }
 
@@ -95,7 +104,8 @@ Diagnostic error_at(Span span, std::string_view code, std::string message, std::
   return d;
 }
 
-Diagnostic error_in(std::string place, std::string_view code, std::string message, std::string help) {
+Diagnostic error_in(std::string place, std::string_view code, std::string message,
+                    std::string help) {
   Diagnostic d = error_at({}, code, std::move(message), std::move(help));
   d.place = std::move(place);
   return d;
@@ -107,15 +117,18 @@ tl::unexpected<Diagnostics> fail(Diagnostic diagnostic) {
   return tl::unexpected<Diagnostics>(std::move(list));
 }
 
-tl::unexpected<Diagnostics> fail(Span span, std::string_view code, std::string message, std::string help) {
+tl::unexpected<Diagnostics> fail(Span span, std::string_view code, std::string message,
+                                 std::string help) {
   return fail(error_at(span, code, std::move(message), std::move(help)));
 }
 
 bool has_errors(const Diagnostics& diagnostics) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& d) { return d.severity == Severity::error; });
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [](const Diagnostic& d) { return d.severity == Severity::error; });
 }
 
-std::string render(const Diagnostics& diagnostics, const SourceMap& sources, RenderOptions options) {
+std::string render(const Diagnostics& diagnostics, const SourceMap& sources,
+                   RenderOptions options) {
   std::vector<std::size_t> order(diagnostics.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -129,15 +142,18 @@ std::string render(const Diagnostics& diagnostics, const SourceMap& sources, Ren
     if (i > 0) out += '\n';
     render_one(out, diagnostics[order[i]], sources, paint);
   }
-  if (order.size() > options.limit) out += fmt::format("\n… and {} more\n", order.size() - options.limit);
+  if (order.size() > options.limit)
+    out += fmt::format("\n… and {} more\n", order.size() - options.limit);
   return out;
 }
 
 std::string nearest(std::string_view word_given, const std::vector<std::string>& candidates) {
-  std::size_t best = std::max<std::size_t>(1, word_given.size() / 3) + 1;  // farther is no typing mistake
+  std::size_t best =
+      std::max<std::size_t>(1, word_given.size() / 3) + 1;  // farther is no typing mistake
   std::string result;
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > word_given.size() + best || word_given.size() > candidate.size() + best) continue;
+    if (candidate.size() > word_given.size() + best || word_given.size() > candidate.size() + best)
+      continue;
     std::vector<std::size_t> row(candidate.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 0; i < word_given.size(); ++i) {

@@ -37,9 +37,11 @@ template <class T>
 using Result = tl::expected<T, Diagnostics>;
 
 Diagnostic error_at(Span span, std::string_view code, std::string message, std::string help = {});
-Diagnostic error_in(std::string place, std::string_view code, std::string message, std::string help = {});
+Diagnostic error_in(std::string place, std::string_view code, std::string message,
+                    std::string help = {});
 tl::unexpected<Diagnostics> fail(Diagnostic diagnostic);
-tl::unexpected<Diagnostics> fail(Span span, std::string_view code, std::string message, std::string help = {});
+tl::unexpected<Diagnostics> fail(Span span, std::string_view code, std::string message,
+                                 std::string help = {});
 /// Passes the diagnostics of a failed result on: `if (!r) return forward(r);`
 template <class T>
 tl::unexpected<Diagnostics> forward(Result<T>& result) {
@@ -52,10 +54,13 @@ struct RenderOptions {
   std::size_t limit = 20;  ///< further ones are counted in a last line
 };
 
-/// Renders in the order of sources and positions, rustc-like: code, file:line:column, the line with the span underlined, help.
-std::string render(const Diagnostics& diagnostics, const SourceMap& sources, RenderOptions options = {});
+/// Renders in the order of sources and positions, rustc-like: code, file:line:column, the line with
+/// the span underlined, help.
+std::string render(const Diagnostics& diagnostics, const SourceMap& sources,
+                   RenderOptions options = {});
 
-/// The nearest of `candidates` to `word` by edit distance, or empty when none is near (for did-you-mean).
+/// The nearest of `candidates` to `word` by edit distance, or empty when none is near (for
+/// did-you-mean).
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace pw

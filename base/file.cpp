@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iostream>
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +20,8 @@ Result<std::string> read_all(std::FILE* file, const std::string& path, std::size
   std::string content;
   char buffer[1 << 16];
   while (std::size_t n = std::fread(buffer, 1, sizeof buffer, file)) {
-    if (content.size() + n > limit) return fail(cannot("read", path, "it is larger than " + std::to_string(limit) + " bytes"));
+    if (content.size() + n > limit)
+      return fail(cannot("read", path, "it is larger than " + std::to_string(limit) + " bytes"));
     content.append(buffer, n);
   }
   if (std::ferror(file)) return fail(cannot("read", path, std::strerror(errno)));
@@ -30,8 +32,9 @@ Result<std::string> read_all(std::FILE* file, const std::string& path, std::size
 
 Result<std::string> read_file(const std::string& path, std::size_t limit) {
   if (path == "-") return read_all(stdin, "standard input", limit);
-  struct stat info {};
-  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return fail(cannot("read", path, "it is a folder"));
+  struct stat info{};
+  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+    return fail(cannot("read", path, "it is a folder"));
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (!file) return fail(cannot("read", path, std::strerror(errno)));
   Result<std::string> content = read_all(file, path, limit);

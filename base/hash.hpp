@@ -6,13 +6,16 @@
 
 namespace pw {
 
-constexpr std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea, Flood 2014)
+constexpr std::uint64_t mix(
+    std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea, Flood 2014)
   x += 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
   return x ^ (x >> 31);
 }
-constexpr std::uint64_t combine(std::uint64_t seed, std::uint64_t value) { return mix(seed ^ (mix(value) + 0x9e3779b97f4a7c15ull + (seed << 6))); }
+constexpr std::uint64_t combine(std::uint64_t seed, std::uint64_t value) {
+  return mix(seed ^ (mix(value) + 0x9e3779b97f4a7c15ull + (seed << 6)));
+}
 constexpr std::uint64_t hash_text(std::string_view text) {  // FNV-1a, then mixed
   std::uint64_t h = 0xcbf29ce484222325ull;
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;

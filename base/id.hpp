@@ -57,5 +57,7 @@ class IdVec {
 
 template <class Tag>
 struct std::hash<pw::Id<Tag>> {
-  std::size_t operator()(pw::Id<Tag> id) const noexcept { return std::hash<std::uint32_t>{}(id.index); }
+  std::size_t operator()(pw::Id<Tag> id) const noexcept {
+    return std::hash<std::uint32_t>{}(id.index);
+  }
 };

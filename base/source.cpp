@@ -22,7 +22,8 @@ LineColumn SourceMap::position(SourceId id, std::uint32_t offset) const {
   std::size_t newline = before.rfind('\n');
   LineColumn at;
   at.line = static_cast<std::uint32_t>(1 + std::count(before.begin(), before.end(), '\n'));
-  at.column = static_cast<std::uint32_t>(newline == std::string_view::npos ? before.size() + 1 : before.size() - newline);
+  at.column = static_cast<std::uint32_t>(
+      newline == std::string_view::npos ? before.size() + 1 : before.size() - newline);
   return at;
 }
 

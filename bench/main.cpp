@@ -1,5 +1,6 @@
-// Times the stages on generated decoders of growing size. Prints medians and, beside them, the cost a node relative to the
-// smallest graph of the same run: a stage that is linear shows ratios near 1.
+// Times the stages on generated decoders of growing size. Prints medians and, beside them, the cost
+// a node relative to the smallest graph of the same run: a stage that is linear shows ratios
+// near 1.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -46,18 +47,23 @@ Sample run_once(std::int64_t layers) {
   auto context = std::make_shared<Context>();
   Sample sample;
   std::optional<RuleSet> rules;
-  sample.seconds["0 load rules"] = once([&] { rules = need(context, load_rules(context, {"llm"})); });
+  sample.seconds["0 load rules"] =
+      once([&] { rules = need(context, load_rules(context, {"llm"})); });
   Env params = need(context, bind_params(*rules, {}));
   std::optional<Graph> graph;
   LlamaOptions options;
   options.layers = layers;
   options.quant = "fp8";
-  sample.seconds["1 generate"] = once([&] { graph = need(context, generate_llama(context, options)); });
+  sample.seconds["1 generate"] =
+      once([&] { graph = need(context, generate_llama(context, options)); });
   sample.nodes = graph->node_count();
   std::string text;
   sample.seconds["2 write json"] = once([&] { text = graph_to_json(*graph); });
-  sample.seconds["3 read json"] = once([&] { need(context, graph_from_json(context, text, "generated", parse_op)); });
-  sample.seconds["4 pipeline o2"] = once([&] { sample.rewrites = need(context, run_pipeline(*graph, *rules, "o2", params)).journal.total(); });
+  sample.seconds["3 read json"] =
+      once([&] { need(context, graph_from_json(context, text, "generated", parse_op)); });
+  sample.seconds["4 pipeline o2"] = once([&] {
+    sample.rewrites = need(context, run_pipeline(*graph, *rules, "o2", params)).journal.total();
+  });
   std::optional<StitchedGraph> pieces;
   std::vector<OpId> ops = need(context, splitting_ops(context, &*rules, params, {}));
   sample.seconds["5 split"] = once([&] { pieces = need(context, split(*graph, ops)); });
@@ -87,14 +93,17 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) layers.push_back(std::max(1L, std::atol(argv[i])));
   }
   std::map<std::string, double> base;  // cost a node in the smallest graph
-  fmt::print("{:<16} {:>10} {:>10} {:>12} {:>12} {:>8}\n", "stage", "nodes", "rewrites", "ms", "ns a node", "ratio");
+  fmt::print("{:<16} {:>10} {:>10} {:>12} {:>12} {:>8}\n", "stage", "nodes", "rewrites", "ms",
+             "ns a node", "ratio");
   for (std::int64_t n : layers) {
     Sample sample = medians(n);
     for (const auto& [stage, seconds] : sample.seconds) {
       double per_node = seconds * 1e9 / static_cast<double>(sample.nodes);
       base.emplace(stage, per_node);
       bool sized = stage[0] != '0';
-      fmt::print("{:<16} {:>10} {:>10} {:>12.2f} {:>12.0f} {:>8}\n", stage.substr(2), sample.nodes, stage[0] == '4' ? std::to_string(sample.rewrites) : "", seconds * 1e3, per_node, sized ? fmt::format("{:.2f}", per_node / base[stage]) : "");
+      fmt::print("{:<16} {:>10} {:>10} {:>12.2f} {:>12.0f} {:>8}\n", stage.substr(2), sample.nodes,
+                 stage[0] == '4' ? std::to_string(sample.rewrites) : "", seconds * 1e3, per_node,
+                 sized ? fmt::format("{:.2f}", per_node / base[stage]) : "");
     }
   }
   return 0;

@@ -12,18 +12,22 @@ namespace {
 
 void run_doctor(const Options& options) {
   Table table({"what", "state", "used for"});
-  for (const std::unique_ptr<Backend>& backend : all_backends()) table.add({"backend " + backend->name(), "built in", "pwr run --backend " + backend->name()});
+  for (const std::unique_ptr<Backend>& backend : all_backends())
+    table.add({"backend " + backend->name(), "built in", "pwr run --backend " + backend->name()});
   cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  table.add({"NVRTC", nvrtc.state(), "pwr compile: CUDA sources to cubins; without it, sources only"});
+  table.add(
+      {"NVRTC", nvrtc.state(), "pwr compile: CUDA sources to cubins; without it, sources only"});
   std::string compiler = cuda::host_compiler();
-  table.add({"C++ compiler", compiler.empty() ? "not found" : compiler, "running generated CUDA sources on the host, in tests"});
+  table.add({"C++ compiler", compiler.empty() ? "not found" : compiler,
+             "running generated CUDA sources on the host, in tests"});
   std::fputs(table.print(options.format).c_str(), stdout);
 }
 
 }  // namespace
 
 void add_doctor_command(CLI::App& app, const Options& options) {
-  auto* sub = app.add_subcommand("doctor", "Say what this machine has: backends, CUDA compiler, C++ compiler");
+  auto* sub = app.add_subcommand(
+      "doctor", "Say what this machine has: backends, CUDA compiler, C++ compiler");
   sub->callback([&options] { run_doctor(options); });
 }
 

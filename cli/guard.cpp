@@ -16,7 +16,10 @@ int guarded(const std::function<int()>& body) {
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: out of memory\n");
   } catch (const std::exception& e) {
-    fmt::print(stderr, "internal error: {}\nThis is a bug. Please report it with the command and its input files.\n", e.what());
+    fmt::print(stderr,
+               "internal error: {}\nThis is a bug. Please report it with the command and its input "
+               "files.\n",
+               e.what());
   }
   return kInternalError;
 }

@@ -1,4 +1,5 @@
-// The last line of defence of a program: what escapes becomes exit code 70 and a request to report it.
+// The last line of defence of a program: what escapes becomes exit code 70 and a request to report
+// it.
 #pragma once
 
 #include <functional>

@@ -10,12 +10,15 @@ namespace {
 
 int run(int argc, char** argv) {
   using namespace pw::cli;
-  CLI::App app("Piecewise: rewrite tensor dataflow graphs, split them, plan them, run them.", "pwr");
+  CLI::App app("Piecewise: rewrite tensor dataflow graphs, split them, plan them, run them.",
+               "pwr");
   app.require_subcommand(1);
   app.fallthrough();
   Options options;
-  app.add_option("--color", options.color, "auto, always or never (NO_COLOR is honoured)")->check(CLI::IsMember({"auto", "always", "never"}));
-  app.add_option("--format", options.format, "of tables: table, json or csv")->check(CLI::IsMember({"table", "json", "csv"}));
+  app.add_option("--color", options.color, "auto, always or never (NO_COLOR is honoured)")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--format", options.format, "of tables: table, json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}));
   app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
   app.set_version_flag("--version", "pwr 0.1");
   app.footer(
@@ -24,7 +27,8 @@ int run(int argc, char** argv) {
       "  pwr opt model.json -r llm -p o2 --stats      rewrite; which rule matched how often\n"
       "  pwr explain rms_quant model.json -r llm      why did it not match?\n"
       "  pwr check my_rules.pwr && pwr test my_rules.pwr\n"
-      "Exit codes: 0 ok, 1 negative answer, 2 usage, 3 invalid input, 4 numeric mismatch, 5 missing capability, 70 internal error, 130 interrupted.");
+      "Exit codes: 0 ok, 1 negative answer, 2 usage, 3 invalid input, 4 numeric mismatch, 5 "
+      "missing capability, 70 internal error, 130 interrupted.");
   add_graph_commands(app, options);
   add_rule_commands(app, options);
   add_rewrite_commands(app, options);

@@ -27,7 +27,8 @@ void run_split(const Options& options, const SplitArgs& args) {
   if (!args.output.empty()) {
     make_folder(session, args.output);
     save(session, pieces.stitch, args.output + "/stitch.pwg");
-    for (const Piece& piece : pieces.pieces) save(session, piece.graph, args.output + "/" + piece.name + ".pwg");
+    for (const Piece& piece : pieces.pieces)
+      save(session, piece.graph, args.output + "/" + piece.name + ".pwg");
   }
   std::fputs(piece_table(pieces).print(options.format).c_str(), stdout);
   session.say(split_summary(pieces));
@@ -58,7 +59,8 @@ void run_compile(const Options& options, const CompileArgs& args) {
   StitchedGraph pieces = cut(session, graph, rules, args.plan);
   Plan plan = planned(session, pieces, graph, rules, args.plan);
   cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present() && !args.sources_only) session.say("NVRTC is absent, so sources only: " + nvrtc.state());
+  if (!nvrtc.present() && !args.sources_only)
+    session.say("NVRTC is absent, so sources only: " + nvrtc.state());
   cuda::CompileOptions compile;
   compile.arch = args.arch;
   compile.sources_only = args.sources_only;
@@ -66,45 +68,66 @@ void run_compile(const Options& options, const CompileArgs& args) {
   cuda::CompileReport report = cuda::compile_pieces(pieces, compile, nvrtc);
   make_folder(session, args.output);
   session.need(cuda::write_compiled(report, args.output, plan_to_json(plan, pieces)));
-  std::fputs((options.format == "json" ? cuda::to_json(report) : cuda::print(report)).c_str(), stdout);
+  std::fputs((options.format == "json" ? cuda::to_json(report) : cuda::print(report)).c_str(),
+             stdout);
   session.say("sources, cubins, plan.json and report are in " + args.output);
-  if (report.failed() > 0) session.die(fmt::format("{} kernels did not compile", report.failed()), "the report holds the compiler's messages", kInternalError);
+  if (report.failed() > 0)
+    session.die(fmt::format("{} kernels did not compile", report.failed()),
+                "the report holds the compiler's messages", kInternalError);
 }
 
 }  // namespace
 
 void PlanArgs::add_to(CLI::App& app) {
   app.add_option("--at", at, "split at this op too (repeatable)")->type_name("OP");
-  app.add_option("--fold", fold, "auto: structurally equal pieces are one class; none: each is its own")->check(CLI::IsMember({"auto", "none"}))->capture_default_str();
-  app.add_option("--max-tokens", max_tokens, "largest token count that is planned for")->check(CLI::Range(1, 1 << 24))->capture_default_str();
+  app.add_option("--fold", fold,
+                 "auto: structurally equal pieces are one class; none: each is its own")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->capture_default_str();
+  app.add_option("--max-tokens", max_tokens, "largest token count that is planned for")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
   app.add_option("--ranges", ranges, "end points of token ranges: 8,32")->type_name("LIST");
-  app.add_option("--sizes", sizes, "capture sizes instead of the default ones: 1,2,4,8")->type_name("LIST");
-  app.add_option("--max-requests", max_requests, "sequences of a step, for the default sizes")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  app.add_option("--mode", mode, "piecewise, or none: no piece is captured")->check(CLI::IsMember({"piecewise", "none"}))->capture_default_str();
+  app.add_option("--sizes", sizes, "capture sizes instead of the default ones: 1,2,4,8")
+      ->type_name("LIST");
+  app.add_option("--max-requests", max_requests, "sequences of a step, for the default sizes")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--mode", mode, "piecewise, or none: no piece is captured")
+      ->check(CLI::IsMember({"piecewise", "none"}))
+      ->capture_default_str();
 }
 
-StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules& rules, const PlanArgs& args) {
+StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules& rules,
+                  const PlanArgs& args) {
   SplitOptions options;
   options.at = args.at;
   options.fold = args.fold != "none";
-  std::vector<OpId> splitting = session.need(splitting_ops(session.context, &rules.set, rules.params, options));
+  std::vector<OpId> splitting =
+      session.need(splitting_ops(session.context, &rules.set, rules.params, options));
   return session.need(split(graph, splitting, options));
 }
 
-Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph, const LoadedRules& rules, const PlanArgs& args) {
+Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph,
+             const LoadedRules& rules, const PlanArgs& args) {
   PlanOptions options;
   options.max_tokens = args.max_tokens;
   options.max_requests = args.max_requests;
   options.mode = args.mode;
-  if (!args.ranges.empty()) options.range_ends = session.need(parse_numbers(args.ranges, 1, std::int64_t{1} << 24), kUsage);
+  if (!args.ranges.empty())
+    options.range_ends = session.need(parse_numbers(args.ranges, 1, std::int64_t{1} << 24), kUsage);
   if (!args.sizes.empty())
-    options.capture_sizes = session.need(parse_numbers(args.sizes, 1, std::int64_t{1} << 24), kUsage);
+    options.capture_sizes =
+        session.need(parse_numbers(args.sizes, 1, std::int64_t{1} << 24), kUsage);
   else
     options.capture_sizes = rules.set.capture.sizes;
   std::string tokens = graph.facts.tokens();
-  if (const SymbolFact* fact = graph.facts.find(tokens)) {  // what the model cannot run is not planned for
+  if (const SymbolFact* fact =
+          graph.facts.find(tokens)) {  // what the model cannot run is not planned for
     options.max_tokens = std::min(options.max_tokens, fact->max);
-    if (args.sizes.empty()) std::erase_if(options.capture_sizes, [&](std::int64_t size) { return size > options.max_tokens; });
+    if (args.sizes.empty())
+      std::erase_if(options.capture_sizes,
+                    [&](std::int64_t size) { return size > options.max_tokens; });
   }
   return session.need(make_plan(pieces, graph, options));
 }
@@ -112,46 +135,68 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
 Table piece_table(const StitchedGraph& pieces) {
   Table table({"piece", "class", "runs", "nodes", "inputs", "outputs"});
   for (const Piece& piece : pieces.pieces)
-    table.add({piece.name, pieces.classes[piece.piece_class].name, piece.splitting ? "eagerly" : "captured", std::to_string(piece.nodes.size()), std::to_string(piece.inputs.size()), std::to_string(piece.outputs.size())});
+    table.add({piece.name, pieces.classes[piece.piece_class].name,
+               piece.splitting ? "eagerly" : "captured", std::to_string(piece.nodes.size()),
+               std::to_string(piece.inputs.size()), std::to_string(piece.outputs.size())});
   return table;
 }
 
 std::string split_summary(const StitchedGraph& pieces) {
   std::size_t eager = pieces.classes.size() - pieces.capturable_classes();
-  return fmt::format("{} pieces, {} capturable, {} classes{}", pieces.pieces.size(), pieces.capturable(), pieces.capturable_classes(), eager ? fmt::format(" (and {} of splitting ops)", eager) : "");
+  return fmt::format("{} pieces, {} capturable, {} classes{}", pieces.pieces.size(),
+                     pieces.capturable(), pieces.capturable_classes(),
+                     eager ? fmt::format(" (and {} of splitting ops)", eager) : "");
 }
 
 std::string plan_summary(const Plan& plan) {
-  std::string sizes = plan.capture.sizes.empty() ? "no capture sizes" : fmt::format("{} capture sizes {}..{}", plan.capture.sizes.size(), plan.capture.sizes.front(), plan.capture.sizes.back());
-  return fmt::format("{}, {} range{}, arena {} (live {}), weights {}", sizes, plan.ranges.size(), plan.ranges.size() == 1 ? "" : "s", bytes(plan.memory.arena_bytes), bytes(plan.memory.live_bytes), bytes(plan.memory.weight_bytes));
+  std::string sizes = plan.capture.sizes.empty()
+                          ? "no capture sizes"
+                          : fmt::format("{} capture sizes {}..{}", plan.capture.sizes.size(),
+                                        plan.capture.sizes.front(), plan.capture.sizes.back());
+  return fmt::format("{}, {} range{}, arena {} (live {}), weights {}", sizes, plan.ranges.size(),
+                     plan.ranges.size() == 1 ? "" : "s", bytes(plan.memory.arena_bytes),
+                     bytes(plan.memory.live_bytes), bytes(plan.memory.weight_bytes));
 }
 
 void add_plan_commands(CLI::App& app, const Options& options) {
   auto split_args = std::make_shared<SplitArgs>();
-  auto* sub = app.add_subcommand("split", "Cut a graph at attention-like ops into pieces and classes");
+  auto* sub =
+      app.add_subcommand("split", "Cut a graph at attention-like ops into pieces and classes");
   split_args->graph.add_to(*sub);
   split_args->rules.add_to(*sub);
   split_args->plan.add_to(*sub);
-  sub->add_option("-o,--output", split_args->output, "write the stitching graph and each piece into this folder")->type_name("DIR");
-  sub->footer("Examples:\n  pwr split model.json\n  pwr split model.json -r llm -p o2 -o pieces/\n  pwr split model.json --at all_reduce --fold none");
+  sub->add_option("-o,--output", split_args->output,
+                  "write the stitching graph and each piece into this folder")
+      ->type_name("DIR");
+  sub->footer(
+      "Examples:\n  pwr split model.json\n  pwr split model.json -r llm -p o2 -o pieces/\n  pwr "
+      "split model.json --at all_reduce --fold none");
   sub->callback([split_args, &options] { run_split(options, *split_args); });
 
   auto plan_args = std::make_shared<SplitArgs>();
-  sub = app.add_subcommand("plan", "Decide ranges, capture sizes, padding and memory; write plan.json");
+  sub = app.add_subcommand("plan",
+                           "Decide ranges, capture sizes, padding and memory; write plan.json");
   plan_args->graph.add_to(*sub);
   plan_args->rules.add_to(*sub);
   plan_args->plan.add_to(*sub);
   sub->add_option("-o,--output", plan_args->output, "plan.json; standard output when left out");
-  sub->footer("Example:\n  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json");
+  sub->footer(
+      "Example:\n  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json");
   sub->callback([plan_args, &options] { run_plan(options, *plan_args); });
 
   auto compile = std::make_shared<CompileArgs>();
-  sub = app.add_subcommand("compile", "Rewrite, split, plan, and emit each piece's kernels as CUDA C++ and cubins");
+  sub = app.add_subcommand(
+      "compile", "Rewrite, split, plan, and emit each piece's kernels as CUDA C++ and cubins");
   compile->graph.add_to(*sub);
   compile->rules.add_to(*sub);
   compile->plan.add_to(*sub);
-  sub->add_option("-o,--output", compile->output, "the folder for sources, cubins, plan.json and the report")->type_name("DIR")->required();
-  sub->add_option("--arch", compile->arch, "the architecture")->check(CLI::IsMember({"sm_80", "sm_90", "sm_100"}))->capture_default_str();
+  sub->add_option("-o,--output", compile->output,
+                  "the folder for sources, cubins, plan.json and the report")
+      ->type_name("DIR")
+      ->required();
+  sub->add_option("--arch", compile->arch, "the architecture")
+      ->check(CLI::IsMember({"sm_80", "sm_90", "sm_100"}))
+      ->capture_default_str();
   sub->add_flag("--sources-only", compile->sources_only, "do not call NVRTC");
   sub->footer("Example:\n  pwr compile model.json -r llm -p o2 -o compiled/");
   sub->callback([compile, &options] { run_compile(options, *compile); });

@@ -16,8 +16,10 @@ struct PlanArgs {
   void add_to(CLI::App& app);
 };
 
-StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules& rules, const PlanArgs& args);
-Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph, const LoadedRules& rules, const PlanArgs& args);
+StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules& rules,
+                  const PlanArgs& args);
+Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph,
+             const LoadedRules& rules, const PlanArgs& args);
 Table piece_table(const StitchedGraph& pieces);
 std::string split_summary(const StitchedGraph& pieces);
 std::string plan_summary(const Plan& plan);

@@ -31,19 +31,25 @@ std::vector<std::string> expand(const Session& session, const std::string& path)
   if (!std::filesystem::is_directory(path)) return {path};
   std::vector<std::string> out;
   for (const auto& entry : std::filesystem::directory_iterator(path))
-    if (entry.path().extension() == ".pwg" || entry.path().extension() == ".json") out.push_back(entry.path().string());
+    if (entry.path().extension() == ".pwg" || entry.path().extension() == ".json")
+      out.push_back(entry.path().string());
   std::sort(out.begin(), out.end());
-  if (out.empty()) session.die("the folder `" + path + "` holds no graph (.pwg, .json)", "`pwr opt --trace DIR` writes such a folder", kInvalidInput);
+  if (out.empty())
+    session.die("the folder `" + path + "` holds no graph (.pwg, .json)",
+                "`pwr opt --trace DIR` writes such a folder", kInvalidInput);
   return out;
 }
 
-std::optional<std::size_t> version_named(const Session& session, const std::vector<Version>& versions, const std::string& pass) {
+std::optional<std::size_t> version_named(const Session& session,
+                                         const std::vector<Version>& versions,
+                                         const std::string& pass) {
   if (pass.empty()) return std::nullopt;
   for (std::size_t i = 0; i < versions.size(); ++i)
     if (versions[i].pass == pass || std::to_string(i) == pass) return i;
   std::vector<std::string> names;
   for (const Version& v : versions) names.push_back(v.pass);
-  session.die(fmt::format("there is no pass `{}`", pass), "there are: " + fmt::format("{}", fmt::join(names, ", ")), kUsage);
+  session.die(fmt::format("there is no pass `{}`", pass),
+              "there are: " + fmt::format("{}", fmt::join(names, ", ")), kUsage);
 }
 
 void run_pwviz(const Options& options, const VizArgs& args) {
@@ -61,11 +67,14 @@ void run_pwviz(const Options& options, const VizArgs& args) {
   }
   input.related = files.size() == 1;
   if (!args.rules.pipeline.empty()) {
-    if (files.size() != 1) session.die("-p rewrites one graph, not " + std::to_string(files.size()), "", kUsage);
+    if (files.size() != 1)
+      session.die("-p rewrites one graph, not " + std::to_string(files.size()), "", kUsage);
     Graph graph = std::move(input.versions.front().graph);
     input.versions.clear();
     RewriteOptions rewrite;
-    rewrite.after_pass = [&](const std::string& pass, const Graph& g) { input.versions.push_back({pass, g}); };
+    rewrite.after_pass = [&](const std::string& pass, const Graph& g) {
+      input.versions.push_back({pass, g});
+    };
     report = rewritten(session, graph, rules, args.rules.pipeline, rewrite);
     input.journal = &report.journal;
     input.rules = &rules.set;
@@ -88,25 +97,42 @@ void run_pwviz(const Options& options, const VizArgs& args) {
     }
     session.say(split_summary(*pieces));
   }
-  std::string picture = session.need(args.output.empty() ? render_outline(input, viz) : render_as(args.output, input, viz));
+  std::string picture = session.need(args.output.empty() ? render_outline(input, viz)
+                                                         : render_as(args.output, input, viz));
   session.need(write_file(args.output.empty() ? "-" : args.output, picture));
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Draw graphs: before and after each pass, split into pieces, folded where they repeat.", "pwviz");
+  CLI::App app(
+      "Draw graphs: before and after each pass, split into pieces, folded where they repeat.",
+      "pwviz");
   Options options;
   VizArgs args;
-  app.add_option("files", args.files, "graph.json, .pwg or an FX dump; several to compare; a folder written by pwr opt --trace")->required();
-  app.add_option("-o,--output", args.output, "the picture; its type follows the extension: .svg .png .pdf .dot .html .txt; without it, a text outline");
-  app.add_option("--symbol", args.graph.symbols, "make input dims of a dump symbolic: n=arg0_1.0")->type_name("NAME=DIMS");
+  app.add_option(
+         "files", args.files,
+         "graph.json, .pwg or an FX dump; several to compare; a folder written by pwr opt --trace")
+      ->required();
+  app.add_option("-o,--output", args.output,
+                 "the picture; its type follows the extension: .svg .png .pdf .dot .html .txt; "
+                 "without it, a text outline");
+  app.add_option("--symbol", args.graph.symbols, "make input dims of a dump symbolic: n=arg0_1.0")
+      ->type_name("NAME=DIMS");
   args.rules.add_to(app);
-  app.add_option("--pass", args.pass, "show the graph after this pass (its name or number; input is the first)")->type_name("PASS");
-  app.add_option("--collapse", args.collapse, "what becomes one box: auto, none, pieces, layers")->check(CLI::IsMember({"auto", "none", "pieces", "layers"}))->capture_default_str();
-  app.add_option("--most-boxes", args.most_boxes, "above this many boxes, whole pieces or layers are folded")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--pass", args.pass,
+                 "show the graph after this pass (its name or number; input is the first)")
+      ->type_name("PASS");
+  app.add_option("--collapse", args.collapse, "what becomes one box: auto, none, pieces, layers")
+      ->check(CLI::IsMember({"auto", "none", "pieces", "layers"}))
+      ->capture_default_str();
+  app.add_option("--most-boxes", args.most_boxes,
+                 "above this many boxes, whole pieces or layers are folded")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   app.add_flag("!--no-split", args.split, "do not cut the graph at attention-like ops");
   args.split = true;
   args.plan.add_to(app);
-  app.add_option("--color", options.color, "of the outline: auto, always, never")->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--color", options.color, "of the outline: auto, always, never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
   app.set_version_flag("--version", "pwviz 0.1");
   app.footer(

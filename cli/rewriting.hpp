@@ -7,7 +7,8 @@
 namespace pw::cli {
 
 /// Runs the pipeline in place; diagnoses an unknown name.
-RewriteReport rewritten(const Session& session, Graph& graph, const LoadedRules& rules, const std::string& pipeline, const RewriteOptions& options);
+RewriteReport rewritten(const Session& session, Graph& graph, const LoadedRules& rules,
+                        const std::string& pipeline, const RewriteOptions& options);
 
 Table pass_table(const RewriteReport& report, bool times = true);
 Table rule_table(const RewriteReport& report);

@@ -25,17 +25,21 @@ struct RunArgs {
 
 std::unique_ptr<Backend> backend_named(const Session& session, const std::string& name) {
   if (name == "cuda")
-    session.die("the cuda backend compiles here, but does not run yet", "`pwr compile` writes its sources and cubins; run with --backend eager", kMissingCapability);
+    session.die("the cuda backend compiles here, but does not run yet",
+                "`pwr compile` writes its sources and cubins; run with --backend eager",
+                kMissingCapability);
   for (std::unique_ptr<Backend>& backend : all_backends())
     if (backend->name() == name) return std::move(backend);
   session.die("there is no backend `" + name + "`", "eager, interpreter", kUsage);
 }
 
-/// The result, or an end with 5 where a capability is missing and with 3 where the input is at fault.
+/// The result, or an end with 5 where a capability is missing and with 3 where the input is at
+/// fault.
 template <class T>
 T need_run(const Session& session, Result<T> result) {
   if (result) return std::move(*result);
-  bool missing = std::any_of(result.error().begin(), result.error().end(), [](const Diagnostic& d) { return d.code == kMissingCapabilityCode; });
+  bool missing = std::any_of(result.error().begin(), result.error().end(),
+                             [](const Diagnostic& d) { return d.code == kMissingCapabilityCode; });
   session.die(result.error(), missing ? kMissingCapability : kInvalidInput);
 }
 
@@ -51,12 +55,15 @@ std::string command_line(const RunArgs& args) {
   for (const std::string& file : args.rules.rules) out += " -r " + file;
   if (!args.rules.pipeline.empty()) out += " -p " + args.rules.pipeline;
   for (const std::string& definition : args.rules.definitions) out += " -D " + definition;
-  return out + fmt::format(" --backend {} --tokens {} --seed {}{}", args.backend, args.tokens, args.seed, args.check ? " --check" : "");
+  return out + fmt::format(" --backend {} --tokens {} --seed {}{}", args.backend, args.tokens,
+                           args.seed, args.check ? " --check" : "");
 }
 
 void print_results(const Session& session, const RunRecord& record, const RunArgs& args) {
   const std::string& format = session.options.format;
-  auto print = [&](const Table& table) { std::fputs((table.print(format) + (format == "table" ? "\n" : "")).c_str(), stdout); };
+  auto print = [&](const Table& table) {
+    std::fputs((table.print(format) + (format == "table" ? "\n" : "")).c_str(), stdout);
+  };
   if (!record.rewrite.passes.empty()) print(pass_table(record.rewrite, format == "table"));
   session.say(split_summary(*record.pieces));
   session.say(plan_summary(record.plan));
@@ -66,7 +73,8 @@ void print_results(const Session& session, const RunRecord& record, const RunArg
 
 void run_run(const Options& options, const RunArgs& args) {
   Session session(options);
-  std::vector<std::int64_t> tokens = session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
+  std::vector<std::int64_t> tokens =
+      session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
   std::unique_ptr<Backend> backend = backend_named(session, args.backend);
   LoadedRules rules = load(session, args.rules);
   Graph original = load(session, args.graph);
@@ -82,7 +90,9 @@ void run_run(const Options& options, const RunArgs& args) {
   if (!args.rules.pipeline.empty()) {
     record.versions.clear();
     RewriteOptions rewrite;
-    rewrite.after_pass = [&](const std::string& pass, const Graph& g) { record.versions.push_back({pass, g}); };
+    rewrite.after_pass = [&](const std::string& pass, const Graph& g) {
+      record.versions.push_back({pass, g});
+    };
     record.rewrite = rewritten(session, graph, rules, args.rules.pipeline, rewrite);
   }
   record.pieces = cut(session, graph, rules, args.plan);
@@ -90,7 +100,9 @@ void run_run(const Options& options, const RunArgs& args) {
   if (record.plan.max_tokens > 0)
     for (std::int64_t t : tokens)
       if (t > record.plan.max_tokens)
-        session.die(fmt::format("a step of {} tokens is more than the plan's {}", t, record.plan.max_tokens), "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
+        session.die(fmt::format("a step of {} tokens is more than the plan's {}", t,
+                                record.plan.max_tokens),
+                    "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
   Runner runner = need_run(session, Runner::make(*record.pieces, graph, record.plan, *backend));
   Weights weights(original, args.seed);
   RunOptions run_options;
@@ -102,15 +114,19 @@ void run_run(const Options& options, const RunArgs& args) {
     StepResult result = need_run(session, runner.run(step, weights, run_options));
     StepRun run{result.report, {}};
     if (args.check) {
-      session.progress(fmt::format("checking {} tokens against the double-precision interpreter", t));
-      run.numbers = need_run(session, check_against(original, *backend, weights, step, result.outputs));
+      session.progress(
+          fmt::format("checking {} tokens against the double-precision interpreter", t));
+      run.numbers =
+          need_run(session, check_against(original, *backend, weights, step, result.outputs));
     }
     record.steps.push_back(std::move(run));
   }
   print_results(session, record, args);
-  if (!args.report.empty()) session.say("report: " + write_report(session, record, rules.set, args.report));
+  if (!args.report.empty())
+    session.say("report: " + write_report(session, record, rules.set, args.report));
   if (std::size_t failed = failed_steps(record)) {
-    session.say(fmt::format("{} of {} steps differ from the reference by more than they may", failed, record.steps.size()));
+    session.say(fmt::format("{} of {} steps differ from the reference by more than they may",
+                            failed, record.steps.size()));
     throw Exit{kNumericMismatch};
   }
   if (args.check) session.say("all outputs of all steps pass the check");
@@ -120,16 +136,22 @@ void run_run(const Options& options, const RunArgs& args) {
 
 Table step_table(const RunRecord& record) {
   Table table({"tokens", "runs as", "mode", "time", "why"});
-  for (const StepRun& step : record.steps) table.add({std::to_string(step.report.tokens), std::to_string(step.report.padded), step.report.mode, seconds(step.report.seconds), step.report.reason});
+  for (const StepRun& step : record.steps)
+    table.add({std::to_string(step.report.tokens), std::to_string(step.report.padded),
+               step.report.mode, seconds(step.report.seconds), step.report.reason});
   return table;
 }
 
 Table number_table(const RunRecord& record) {
-  Table table({"tokens", "output", "dtype", "elements", "rms", "error before", "error after", "may be", "result"});
+  Table table({"tokens", "output", "dtype", "elements", "rms", "error before", "error after",
+               "may be", "result"});
   for (const StepRun& step : record.steps) {
     if (!step.numbers) continue;
     for (const OutputCheck& o : step.numbers->outputs)
-      table.add({std::to_string(step.report.tokens), o.name, std::string(name(o.dtype)), std::to_string(o.count), fmt::format("{:.4g}", o.reference_rms), fmt::format("{:.3g}", o.before_error), fmt::format("{:.3g}", o.after_error), fmt::format("{:.3g}", o.bound), o.passed ? "ok" : "FAILED: " + o.reason});
+      table.add({std::to_string(step.report.tokens), o.name, std::string(name(o.dtype)),
+                 std::to_string(o.count), fmt::format("{:.4g}", o.reference_rms),
+                 fmt::format("{:.3g}", o.before_error), fmt::format("{:.3g}", o.after_error),
+                 fmt::format("{:.3g}", o.bound), o.passed ? "ok" : "FAILED: " + o.reason});
   }
   return table;
 }
@@ -146,15 +168,24 @@ void add_run_commands(CLI::App& app, const Options& options) {
   args->graph.add_to(*sub);
   args->rules.add_to(*sub);
   args->plan.add_to(*sub);
-  sub->add_option("--backend", args->backend, "eager, or interpreter (slow, double precision)")->capture_default_str();
-  sub->add_option("--tokens", args->tokens, "a step for each of these token counts")->type_name("LIST")->capture_default_str();
+  sub->add_option("--backend", args->backend, "eager, or interpreter (slow, double precision)")
+      ->capture_default_str();
+  sub->add_option("--tokens", args->tokens, "a step for each of these token counts")
+      ->type_name("LIST")
+      ->capture_default_str();
   sub->add_option("--seed", args->seed, "of weights and inputs")->capture_default_str();
-  sub->add_flag("--check", args->check, "compare with the unrewritten graph, both against the double-precision interpreter; exit 4 if worse");
+  sub->add_flag("--check", args->check,
+                "compare with the unrewritten graph, both against the double-precision "
+                "interpreter; exit 4 if worse");
   sub->add_flag("--no-pad", args->no_pad, "run each step at its own size");
-  sub->add_option("--report", args->report, "write report.html, report.txt, passes.html, plan.json and the journal into this folder")->type_name("DIR");
+  sub->add_option(
+         "--report", args->report,
+         "write report.html, report.txt, passes.html, plan.json and the journal into this folder")
+      ->type_name("DIR");
   sub->footer(
       "Examples:\n"
-      "  pwr run model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -r llm -p o2 --tokens 1,7,16,300 --check\n"
+      "  pwr run model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -r llm -p o2 --tokens 1,7,16,300 "
+      "--check\n"
       "  pwr run model.json -r my_rules.pwr -p mine -D tp=2 --check --report out/");
   sub->callback([args, &options] { run_run(options, *args); });
 }

@@ -10,13 +10,18 @@
 namespace pw::cli {
 namespace {
 
-constexpr std::size_t kMostBoxes = 150;  // of a picture in the report; the page of all passes shows more
+constexpr std::size_t kMostBoxes =
+    150;  // of a picture in the report; the page of all passes shows more
 
-ReportTable as_report(const Table& table, std::string caption = {}) { return {table.columns(), table.rows(), std::move(caption)}; }
+ReportTable as_report(const Table& table, std::string caption = {}) {
+  return {table.columns(), table.rows(), std::move(caption)};
+}
 
 ReportSection rewriting(const RunRecord& record) {
-  ReportSection section{"Rewriting", {as_report(pass_table(record.rewrite, false), "passes, in order")}};
-  ReportTable rules{{"pass", "rule", "matches", "attempts", "rejected by"}, {}, "rules that were tried"};
+  ReportSection section{"Rewriting",
+                        {as_report(pass_table(record.rewrite, false), "passes, in order")}};
+  ReportTable rules{
+      {"pass", "rule", "matches", "attempts", "rejected by"}, {}, "rules that were tried"};
   std::size_t idle = 0;
   for (const PassStats& pass : record.rewrite.passes) {
     for (const auto& [rule, stats] : pass.rules) {
@@ -25,20 +30,28 @@ ReportSection rewriting(const RunRecord& record) {
         continue;
       }
       std::string rejections;
-      for (const auto& [code, count] : stats.rejections) rejections += fmt::format("{}{} × {}", rejections.empty() ? "" : ", ", code, count);
-      rules.rows.push_back({pass.pass, rule, std::to_string(stats.matches), std::to_string(stats.attempts), rejections});
+      for (const auto& [code, count] : stats.rejections)
+        rejections += fmt::format("{}{} × {}", rejections.empty() ? "" : ", ", code, count);
+      rules.rows.push_back({pass.pass, rule, std::to_string(stats.matches),
+                            std::to_string(stats.attempts), rejections});
     }
   }
   section.items.push_back(std::move(rules));
-  if (idle > 0) section.items.push_back(ReportText{{fmt::format("{} more had no node to try.", idle)}});
+  if (idle > 0)
+    section.items.push_back(ReportText{{fmt::format("{} more had no node to try.", idle)}});
   section.items.push_back(ReportLink{"passes.html", "The graph before and after each pass"});
   return section;
 }
 
 ReportSection splitting(const RunRecord& record) {
-  ReportSection section{"Pieces", {ReportText{{split_summary(*record.pieces)}}, as_report(piece_table(*record.pieces))}};
-  ReportTable classes{{"class", "pieces", "runs"}, {}, "classes: structurally equal pieces, compiled once"};
-  for (const PieceClass& c : record.pieces->classes) classes.rows.push_back({c.name, std::to_string(c.members.size()), c.splitting ? "eagerly" : "captured"});
+  ReportSection section{
+      "Pieces",
+      {ReportText{{split_summary(*record.pieces)}}, as_report(piece_table(*record.pieces))}};
+  ReportTable classes{
+      {"class", "pieces", "runs"}, {}, "classes: structurally equal pieces, compiled once"};
+  for (const PieceClass& c : record.pieces->classes)
+    classes.rows.push_back(
+        {c.name, std::to_string(c.members.size()), c.splitting ? "eagerly" : "captured"});
   section.items.push_back(std::move(classes));
   return section;
 }
@@ -46,12 +59,17 @@ ReportSection splitting(const RunRecord& record) {
 ReportSection sizes(const RunRecord& record) {
   const Plan& plan = record.plan;
   std::string list;
-  for (std::int64_t size : plan.capture.sizes) list += (list.empty() ? "" : ", ") + std::to_string(size);
-  ReportSection section{"Sizes and padding", {ReportText{{"Capture sizes: " + (list.empty() ? std::string("none") : list)}}}};
+  for (std::int64_t size : plan.capture.sizes)
+    list += (list.empty() ? "" : ", ") + std::to_string(size);
+  ReportSection section{
+      "Sizes and padding",
+      {ReportText{{"Capture sizes: " + (list.empty() ? std::string("none") : list)}}}};
   ReportTable ranges{{"tokens from", "to"}, {}, "token ranges"};
-  for (const Range& range : plan.ranges) ranges.rows.push_back({std::to_string(range.begin), std::to_string(range.end)});
+  for (const Range& range : plan.ranges)
+    ranges.rows.push_back({std::to_string(range.begin), std::to_string(range.end)});
   if (!ranges.rows.empty()) section.items.push_back(std::move(ranges));
-  ReportBars waste{{}, "rows of padding at most", "the most padding that a step gets, by the size it runs as"};
+  ReportBars waste{
+      {}, "rows of padding at most", "the most padding that a step gets, by the size it runs as"};
   std::int64_t below = 0;
   for (std::int64_t size : plan.capture.sizes) {
     waste.bars.emplace_back(std::to_string(size), static_cast<double>(size - below - 1));
@@ -65,19 +83,28 @@ ReportSection sizes(const RunRecord& record) {
 ReportSection memory(const RunRecord& record) {
   const MemoryPlan& plan = record.plan.memory;
   ReportTable totals{{"what", "bytes", ""}, {}, "at the largest token count"};
-  auto row = [&](const std::string& what, std::int64_t n) { totals.rows.push_back({what, std::to_string(n), bytes(n)}); };
+  auto row = [&](const std::string& what, std::int64_t n) {
+    totals.rows.push_back({what, std::to_string(n), bytes(n)});
+  };
   row("arena", plan.arena_bytes);
   row("most alive at once (the arena cannot be smaller)", plan.live_bytes);
   row("inputs", plan.input_bytes);
   row("weights", plan.weight_bytes);
-  ReportTable slots{{"value", "bytes", "offset", "from step", "to step", "crosses pieces"}, {}, "slots of the arena, largest first"};
+  ReportTable slots{{"value", "bytes", "offset", "from step", "to step", "crosses pieces"},
+                    {},
+                    "slots of the arena, largest first"};
   std::vector<Slot> sorted = plan.slots;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Slot& a, const Slot& b) { return a.bytes > b.bytes; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Slot& a, const Slot& b) { return a.bytes > b.bytes; });
   constexpr std::size_t kShown = 40;
   for (std::size_t i = 0; i < sorted.size() && i < kShown; ++i)
-    slots.rows.push_back({sorted[i].name, std::to_string(sorted[i].bytes), std::to_string(sorted[i].offset), std::to_string(sorted[i].first), std::to_string(sorted[i].last), sorted[i].crossing ? "yes" : "no"});
-  if (sorted.size() > kShown) slots.caption += fmt::format(" ({} of {} shown; all are in plan.json)", kShown, sorted.size());
-  return {"Memory", {std::move(totals), std::move(slots), ReportLink{"plan.json", "The whole plan"}}};
+    slots.rows.push_back({sorted[i].name, std::to_string(sorted[i].bytes),
+                          std::to_string(sorted[i].offset), std::to_string(sorted[i].first),
+                          std::to_string(sorted[i].last), sorted[i].crossing ? "yes" : "no"});
+  if (sorted.size() > kShown)
+    slots.caption += fmt::format(" ({} of {} shown; all are in plan.json)", kShown, sorted.size());
+  return {"Memory",
+          {std::move(totals), std::move(slots), ReportLink{"plan.json", "The whole plan"}}};
 }
 
 ReportSection numbers(const RunRecord& record) {
@@ -86,8 +113,11 @@ ReportSection numbers(const RunRecord& record) {
     section.items.push_back(ReportText{{"Not compared: run with --check."}});
     return section;
   }
-  section.items.push_back(ReportText{{"Both the unrewritten and the rewritten graph ran on " + record.backend + " and are compared with the unrewritten graph on the double-precision interpreter. "
-                                      "The rewritten run's RMS error may be 1.5 times the unrewritten run's, plus one ulp of the output's dtype."}});
+  section.items.push_back(ReportText{
+      {"Both the unrewritten and the rewritten graph ran on " + record.backend +
+       " and are compared with the unrewritten graph on the double-precision interpreter. "
+       "The rewritten run's RMS error may be 1.5 times the unrewritten run's, plus one ulp of the "
+       "output's dtype."}});
   section.items.push_back(as_report(number_table(record)));
   return section;
 }
@@ -96,22 +126,26 @@ ReportSection pictures(const Session& session, const RunRecord& record, const Vi
   ReportSection section{"Pictures", {}};
   VizOptions options;
   options.most_boxes = kMostBoxes;
-  auto picture = [&](std::size_t version, std::optional<std::size_t> against, const std::string& caption) {
+  auto picture = [&](std::size_t version, std::optional<std::size_t> against,
+                     const std::string& caption) {
     options.version = version;
     options.against = against;
     VizInput one = input;
     if (version + 1 != record.versions.size()) one.pieces = nullptr;
-    section.items.push_back(ReportPicture{session.need(render_svg(one, options)), caption, session.need(render_outline(one, options))});
+    section.items.push_back(ReportPicture{session.need(render_svg(one, options)), caption,
+                                          session.need(render_outline(one, options))});
   };
   std::size_t last = record.versions.size() - 1;
   if (last > 0) picture(0, std::nullopt, "before: the graph as it was read");
-  picture(last, last > 0 ? std::optional<std::size_t>(0) : std::nullopt, last > 0 ? "after: the pieces; + added nodes" : "the pieces");
+  picture(last, last > 0 ? std::optional<std::size_t>(0) : std::nullopt,
+          last > 0 ? "after: the pieces; + added nodes" : "the pieces");
   return section;
 }
 
 }  // namespace
 
-std::string write_report(const Session& session, const RunRecord& record, const RuleSet& rules, const std::string& folder) {
+std::string write_report(const Session& session, const RunRecord& record, const RuleSet& rules,
+                         const std::string& folder) {
   make_folder(session, folder);
   session.progress("drawing");
   VizInput input;
@@ -125,12 +159,21 @@ std::string write_report(const Session& session, const RunRecord& record, const 
   std::size_t failed = failed_steps(record);
   report.good = failed == 0;
   bool checked = !record.steps.empty() && record.steps.front().numbers.has_value();
-  report.verdict = !checked ? fmt::format("{} steps ran; the numbers were not compared", record.steps.size())
-                   : failed ? fmt::format("{} of {} steps differ from the reference by more than they may", failed, record.steps.size())
-                            : fmt::format("all outputs of all {} steps pass the numeric comparison", record.steps.size());
+  report.verdict =
+      !checked ? fmt::format("{} steps ran; the numbers were not compared", record.steps.size())
+      : failed ? fmt::format("{} of {} steps differ from the reference by more than they may",
+                             failed, record.steps.size())
+               : fmt::format("all outputs of all {} steps pass the numeric comparison",
+                             record.steps.size());
   const Graph &before = record.versions.front().graph, &after = record.versions.back().graph;
-  report.sections.push_back({"Run", {ReportText{{fmt::format("{}: {} nodes before, {} after, {} rewrites", record.graph_path, before.node_count(), after.node_count(), record.rewrite.journal.total()), split_summary(*record.pieces), plan_summary(record.plan),
-                                                 record.one_rank ? "One rank: collectives ran as the identity, up to their shape." : "One rank."}}}});
+  report.sections.push_back(
+      {"Run",
+       {ReportText{
+           {fmt::format("{}: {} nodes before, {} after, {} rewrites", record.graph_path,
+                        before.node_count(), after.node_count(), record.rewrite.journal.total()),
+            split_summary(*record.pieces), plan_summary(record.plan),
+            record.one_rank ? "One rank: collectives ran as the identity, up to their shape."
+                            : "One rank."}}}});
   report.sections.push_back(rewriting(record));
   report.sections.push_back(splitting(record));
   report.sections.push_back(sizes(record));
@@ -140,7 +183,8 @@ std::string write_report(const Session& session, const RunRecord& record, const 
   report.sections.push_back({"How to reproduce", {ReportText{{record.command}, true}}});
   session.need(write_file(folder + "/passes.html", session.need(render_html(input))));
   session.need(write_file(folder + "/plan.json", plan_to_json(record.plan, *record.pieces)));
-  session.need(write_file(folder + "/journal.jsonl", journal_to_json_lines(record.rewrite.journal, after, rules)));
+  session.need(write_file(folder + "/journal.jsonl",
+                          journal_to_json_lines(record.rewrite.journal, after, rules)));
   session.need(write_file(folder + "/report.txt", report_text(report)));
   session.need(write_file(folder + "/report.html", report_html(report)));
   return folder + "/report.html";

@@ -31,7 +31,9 @@ Table number_table(const RunRecord& record);
 /// Steps whose numbers failed.
 std::size_t failed_steps(const RunRecord& record);
 
-/// report.html, report.txt, passes.html, plan.json and journal.jsonl; returns the path of report.html.
-std::string write_report(const Session& session, const RunRecord& record, const RuleSet& rules, const std::string& folder);
+/// report.html, report.txt, passes.html, plan.json and journal.jsonl; returns the path of
+/// report.html.
+std::string write_report(const Session& session, const RunRecord& record, const RuleSet& rules,
+                         const std::string& folder);
 
 }  // namespace pw::cli

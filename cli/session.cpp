@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/file.hpp"
 #include "graph/graph_json.hpp"
@@ -19,7 +19,8 @@ std::string_view trimmed(std::string_view text) {
   return begin == std::string_view::npos ? std::string_view() : text.substr(begin);
 }
 
-/// A dump begins with comments, imports, a class or a def; graph.json with a brace; .pwg with one of its own words.
+/// A dump begins with comments, imports, a class or a def; graph.json with a brace; .pwg with one
+/// of its own words.
 bool looks_like_fx(std::string_view text) {
   return text.find("def forward(") != std::string_view::npos && trimmed(text).substr(0, 1) != "{";
 }
@@ -65,24 +66,38 @@ void Session::die(const std::string& message, const std::string& help, int code)
 }
 
 void GraphOptions::add_to(CLI::App& app, bool required) {
-  auto* graph = app.add_option("graph", path, "graph.json, .pwg, or a PyTorch FX dump; - is standard input");
+  auto* graph =
+      app.add_option("graph", path, "graph.json, .pwg, or a PyTorch FX dump; - is standard input");
   if (required) graph->required();
-  app.add_option("--symbol", symbols, "make input dims of a dump symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")->type_name("NAME=DIMS");
+  app.add_option("--symbol", symbols,
+                 "make input dims of a dump symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
+      ->type_name("NAME=DIMS");
 }
 
-Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(const std::string& text) {
-  auto bad = [&](const std::string& why) { return fail(error_in("--symbol " + text, "PW1401", why, "write it like n=arg0_1.0,arg6_1.0: the symbol, then input.axis for each dim that becomes it")); };
+Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(
+    const std::string& text) {
+  auto bad = [&](const std::string& why) {
+    return fail(error_in("--symbol " + text, "PW1401", why,
+                         "write it like n=arg0_1.0,arg6_1.0: the symbol, then input.axis for each "
+                         "dim that becomes it"));
+  };
   std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) return bad("there is no `=` after a name");
   std::pair<std::string, std::vector<std::pair<std::string, int>>> out{text.substr(0, equals), {}};
-  if (!std::all_of(out.first.begin(), out.first.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; }) || std::isdigit(static_cast<unsigned char>(out.first[0])))
+  if (!std::all_of(out.first.begin(), out.first.end(),
+                   [](unsigned char c) { return std::isalnum(c) || c == '_'; }) ||
+      std::isdigit(static_cast<unsigned char>(out.first[0])))
     return bad("`" + out.first + "` is not a name");
   std::size_t at = equals + 1;
   while (at <= text.size()) {
     std::size_t comma = std::min(text.find(',', at), text.size());
     std::string item = text.substr(at, comma - at);
     std::size_t dot = item.rfind('.');
-    bool digits = dot != std::string::npos && dot > 0 && dot + 1 < item.size() && item.size() - dot < 4 && std::all_of(item.begin() + static_cast<std::ptrdiff_t>(dot) + 1, item.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    bool digits = dot != std::string::npos && dot > 0 && dot + 1 < item.size() &&
+                  item.size() - dot < 4 &&
+                  std::all_of(
+                      item.begin() + static_cast<std::ptrdiff_t>(dot) + 1, item.end(),
+                      [](unsigned char c) { return std::isdigit(c) != 0; });
     if (!digits) return bad("`" + item + "` is not input.axis");
     out.second.emplace_back(item.substr(0, dot), std::stoi(item.substr(dot + 1)));
     at = comma + 1;
@@ -94,28 +109,40 @@ Graph load(const Session& session, const GraphOptions& options) {
   session.need(load_op_library(session.context));
   std::string text = session.need(read_file(options.path));
   if (!looks_like_fx(text)) {
-    if (!options.symbols.empty()) session.die("--symbol is for FX dumps; `" + options.path + "` states its symbols itself", "", kUsage);
-    if (trimmed(text).substr(0, 1) == "{") return session.need(graph_from_json(session.context, text, options.path, parse_op));
+    if (!options.symbols.empty())
+      session.die("--symbol is for FX dumps; `" + options.path + "` states its symbols itself", "",
+                  kUsage);
+    if (trimmed(text).substr(0, 1) == "{")
+      return session.need(graph_from_json(session.context, text, options.path, parse_op));
     return session.need(parse_graph(session.context, text, options.path));
   }
   FxOptions fx;
   fx.file = options.path;
-  for (const std::string& symbol : options.symbols) fx.symbols.push_back(session.need(parse_symbol(symbol), kUsage));
+  for (const std::string& symbol : options.symbols)
+    fx.symbols.push_back(session.need(parse_symbol(symbol), kUsage));
   FxImport import = session.need(import_fx(session.context, text, fx));
-  for (const auto& [target, count] : import.report.opaque) session.say(fmt::format("opaque: {} × {}: not in the op library; kept with the types the dump states", target, count));
+  for (const auto& [target, count] : import.report.opaque)
+    session.say(
+        fmt::format("opaque: {} × {}: not in the op library; kept with the types the dump states",
+                    target, count));
   for (const std::string& line : import.report.substitutions) session.say("symbol: " + line);
   return std::move(import.graph);
 }
 
 void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {
-  app.add_option("-r,--rules", rules, "rule files (.pwr); a bare name such as llm is looked up in the built-in library")->type_name("FILE");
-  if (pipeline_too) app.add_option("-p,--pipeline", pipeline, "the pipeline, pass or rule to run, such as o2");
-  app.add_option("-D,--define", definitions, "set a param of the rules: -D tp=2")->type_name("NAME=VALUE");
+  app.add_option("-r,--rules", rules,
+                 "rule files (.pwr); a bare name such as llm is looked up in the built-in library")
+      ->type_name("FILE");
+  if (pipeline_too)
+    app.add_option("-p,--pipeline", pipeline, "the pipeline, pass or rule to run, such as o2");
+  app.add_option("-D,--define", definitions, "set a param of the rules: -D tp=2")
+      ->type_name("NAME=VALUE");
 }
 
 Result<std::pair<std::string, std::string>> parse_definition(const std::string& text) {
   std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) return fail(error_in("-D " + text, "PW1403", "expected name=value", "for example -D tp=2"));
+  if (equals == std::string::npos || equals == 0)
+    return fail(error_in("-D " + text, "PW1403", "expected name=value", "for example -D tp=2"));
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
@@ -123,21 +150,28 @@ LoadedRules load(const Session& session, const RuleOptions& options) {
   RuleSet set = session.need(load_rules(session.context, options.rules));
   session.report(set.warnings);
   std::vector<std::pair<std::string, std::string>> definitions;
-  for (const std::string& text : options.definitions) definitions.push_back(session.need(parse_definition(text), kUsage));
+  for (const std::string& text : options.definitions)
+    definitions.push_back(session.need(parse_definition(text), kUsage));
   Env params = session.need(bind_params(set, definitions));
   return {std::move(set), std::move(params)};
 }
 
-Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least, std::int64_t most) {
+Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least,
+                                                std::int64_t most) {
   std::vector<std::int64_t> out;
   std::size_t at = 0;
   while (at <= text.size()) {
     std::size_t comma = std::min(text.find(',', at), text.size());
     std::string item = text.substr(at, comma - at);
-    bool digits = !item.empty() && item.size() < 18 && std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    bool digits =
+        !item.empty() && item.size() < 18 &&
+        std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     std::int64_t value = digits ? std::stoll(item) : -1;
     if (!digits || value < least || value > most)
-      return fail(error_in("`" + text + "`", "PW1402", fmt::format("`{}` is not a whole number from {} to {}", item, least, most), "write numbers with commas between them: 1,7,16,300"));
+      return fail(
+          error_in("`" + text + "`", "PW1402",
+                   fmt::format("`{}` is not a whole number from {} to {}", item, least, most),
+                   "write numbers with commas between them: 1,7,16,300"));
     out.push_back(value);
     at = comma + 1;
   }

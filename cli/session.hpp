@@ -28,7 +28,8 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
-/// A command that ends early throws its exit code; only main catches it. The message is already printed.
+/// A command that ends early throws its exit code; only main catches it. The message is already
+/// printed.
 struct Exit {
   int code;
 };
@@ -71,10 +72,12 @@ struct GraphOptions {
   std::vector<std::string> symbols;  ///< n=arg0_1.0,arg6_1.0
   void add_to(CLI::App& app, bool required = true);
 };
-/// .json, .pwg, or an FX dump, told apart by their content. Reports opaque ops and substitutions of a dump.
+/// .json, .pwg, or an FX dump, told apart by their content. Reports opaque ops and substitutions of
+/// a dump.
 Graph load(const Session& session, const GraphOptions& options);
 /// `n=arg0_1.0,arg6_1.0` → (n, [(arg0_1, 0), (arg6_1, 0)]).
-Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(const std::string& text);
+Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(
+    const std::string& text);
 
 /// The options that name rules and what to run of them.
 struct RuleOptions {
@@ -109,6 +112,7 @@ class Table {
 [[nodiscard]] std::string seconds(double s);
 [[nodiscard]] std::string bytes(std::int64_t n);
 /// 1,7,16,300 → numbers; diagnoses anything else.
-Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least, std::int64_t most);
+Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least,
+                                                std::int64_t most);
 
 }  // namespace pw::cli

@@ -9,16 +9,21 @@
 namespace pw::cli {
 namespace {
 
-bool numeric(const std::string& text) { return !text.empty() && text.find_first_not_of("0123456789.,-+e% ") == std::string::npos && text.find_first_of("0123456789") != std::string::npos; }
+bool numeric(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789.,-+e% ") == std::string::npos &&
+         text.find_first_of("0123456789") != std::string::npos;
+}
 
 bool plain_number(const std::string& text) {  // as JSON writes it
   if (text.empty() || text.size() > 18) return false;
   std::size_t at = text[0] == '-' ? 1 : 0;
-  return at < text.size() && text.find_first_not_of("0123456789", at) == std::string::npos && (text[at] != '0' || text.size() == at + 1);
+  return at < text.size() && text.find_first_not_of("0123456789", at) == std::string::npos &&
+         (text[at] != '0' || text.size() == at + 1);
 }
 
 std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 std::string csv(const std::string& text) {
@@ -50,7 +55,8 @@ std::string Table::print(const std::string& format) const {
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       out += r ? ",\n  {" : "\n  {";
       for (std::size_t c = 0; c < columns_.size(); ++c)
-        out += fmt::format("{}{}: {}", c ? ", " : "", json_string(columns_[c]), plain_number(rows_[r][c]) ? rows_[r][c] : json_string(rows_[r][c]));
+        out += fmt::format("{}{}: {}", c ? ", " : "", json_string(columns_[c]),
+                           plain_number(rows_[r][c]) ? rows_[r][c] : json_string(rows_[r][c]));
       out += "}";
     }
     return out + (rows_.empty() ? "]\n" : "\n]\n");

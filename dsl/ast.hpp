@@ -24,8 +24,9 @@ struct Extern {
   Span span;
   bool predicate = false;  ///< `extern pred`, else `extern fn`
   std::string name;
-  std::vector<std::pair<std::string, std::string>> parameters;  ///< (name, kind); a name may be empty
-  std::string result;                                           ///< kind; empty for predicates
+  std::vector<std::pair<std::string, std::string>>
+      parameters;      ///< (name, kind); a name may be empty
+  std::string result;  ///< kind; empty for predicates
 };
 struct AttributeDecl {
   Span span;
@@ -42,7 +43,7 @@ struct OpItem {
   std::vector<std::string> result_from;  ///< an operand name or empty, one a result
   std::vector<std::pair<std::string, Span>> traits;
   std::vector<Statement> body;
-  bool imported = false;                 ///< `op aten.foo.default(...)`: any operands, attributes and results
+  bool imported = false;  ///< `op aten.foo.default(...)`: any operands, attributes and results
 };
 struct Clause {
   enum class Kind : std::uint8_t { where, assume, given, unless } kind = Kind::where;
@@ -57,7 +58,7 @@ struct Body {
 struct Rule {
   Span span, name_span;
   std::string name;
-  std::string variant, table;              ///< `for k in Dyn`; empty otherwise
+  std::string variant, table;  ///< `for k in Dyn`; empty otherwise
   std::vector<std::pair<std::string, Span>> over;
   Body body;
   bool equivalence = false;  ///< <=>
@@ -91,10 +92,21 @@ struct Group {
 
 /// A strategy as written: greedy { a, b } fuel 3 when tp > 1.
 struct Strategy {
-  enum class Kind : std::uint8_t { greedy, once, walk, saturate, atomic, repeat, best, sequence, reference } kind = Kind::sequence;
+  enum class Kind : std::uint8_t {
+    greedy,
+    once,
+    walk,
+    saturate,
+    atomic,
+    repeat,
+    best,
+    sequence,
+    reference
+  } kind = Kind::sequence;
   Span span;
-  std::vector<std::pair<std::string, Span>> references;  ///< rule references of greedy/once/walk/saturate; the name of a reference
-  std::vector<Strategy> parts;                           ///< sequence, atomic, repeat, best
+  std::vector<std::pair<std::string, Span>>
+      references;  ///< rule references of greedy/once/walk/saturate; the name of a reference
+  std::vector<Strategy> parts;  ///< sequence, atomic, repeat, best
   std::optional<std::int64_t> fuel, nodes, rounds;
   std::vector<Expr> when, ensures;  ///< none or one
   std::string by, cost;
@@ -107,8 +119,8 @@ struct Pass {
 struct Pipeline {
   Span span, name_span;
   std::string name;
-  Strategy strategy;                   ///< a sequence
-  std::vector<std::int64_t> ranges;    ///< `for tokens in ranges(…)`; empty: none
+  Strategy strategy;                 ///< a sequence
+  std::vector<std::int64_t> ranges;  ///< `for tokens in ranges(…)`; empty: none
   std::string ranges_symbol;
 };
 struct Split {
@@ -167,7 +179,8 @@ struct Test {
   std::vector<Expectation> expectations;
 };
 
-using Item = std::variant<Use, Param, Extern, OpItem, Table, Pattern, Rule, Group, Pass, Pipeline, Split, Capture, Test, GraphItem>;
+using Item = std::variant<Use, Param, Extern, OpItem, Table, Pattern, Rule, Group, Pass, Pipeline,
+                          Split, Capture, Test, GraphItem>;
 
 struct Comment {
   Span span;

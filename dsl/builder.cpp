@@ -19,8 +19,9 @@ Span cover(Span a, Span b) { return {a.source, a.begin, b.end}; }
 // ---- marks and stacks
 
 void Builder::open() {
-  marks_.push_back({&last(), names_.size(), expressions_.size(), types_.size(), attributes_.size(), binders_.size(), statements_.size(),
-                    clauses_.size(), operators_.size(), strategies_.size(), false, false});
+  marks_.push_back({&last(), names_.size(), expressions_.size(), types_.size(), attributes_.size(),
+                    binders_.size(), statements_.size(), clauses_.size(), operators_.size(),
+                    strategies_.size(), false, false});
 }
 void Builder::open_next() {
   open();
@@ -32,7 +33,9 @@ Builder::Mark Builder::close() {
   return m;
 }
 
-std::string Builder::word(const Token& t) const { return t.kind == Tok::quoted ? unescape(text(t)) : std::string(text(t)); }
+std::string Builder::word(const Token& t) const {
+  return t.kind == Tok::quoted ? unescape(text(t)) : std::string(text(t));
+}
 
 void Builder::refuse(Span at, std::string_view code, std::string message, std::string help) {
   throw Refused{error_at(at, code, std::move(message), std::move(help))};
@@ -40,7 +43,8 @@ void Builder::refuse(Span at, std::string_view code, std::string message, std::s
 
 void Builder::check_depth(Span at, unsigned depth) {
   if (depth > kMaxDepth)
-    refuse(at, "PW0107", "the expression is more than 256 operations deep", "give a part of it a name of its own");
+    refuse(at, "PW0107", "the expression is more than 256 operations deep",
+           "give a part of it a name of its own");
 }
 
 void Builder::push(Expr e, unsigned depth) {
@@ -67,7 +71,8 @@ Builder::Named Builder::pop_path() {
   return {std::move(e.text), e.span};
 }
 std::vector<Expr> Builder::take_expressions(std::size_t mark, unsigned& depth) {
-  for (std::size_t i = mark; i < expressions_.size(); ++i) depth = std::max(depth, expressions_[i].depth + 1);
+  for (std::size_t i = mark; i < expressions_.size(); ++i)
+    depth = std::max(depth, expressions_[i].depth + 1);
   return take_values(expressions_, mark);
 }
 std::vector<std::string> Builder::take_words(std::size_t mark) {
@@ -103,13 +108,15 @@ std::int64_t Builder::integer(bool negative) const {
   std::from_chars(digits.data(), digits.data() + digits.size(), magnitude);
   const std::uint64_t limit = std::uint64_t{1} << 63;
   if (magnitude >= limit && !(negative && magnitude == limit))
-    refuse(span(last()), "PW0104", "the number is out of range", "an integer has 64 bits with its sign");
+    refuse(span(last()), "PW0104", "the number is out of range",
+           "an integer has 64 bits with its sign");
   return static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
 }
 
 void Builder::push_integer() {
   Expr e = leaf(Expr::Kind::integer);
-  const bool negative = !operators_.empty() && operators_.back().prefix && operators_.back().token.begin == at_[-2].begin &&
+  const bool negative = !operators_.empty() && operators_.back().prefix &&
+                        operators_.back().token.begin == at_[-2].begin &&
                         at_[-2].kind == Tok::minus;
   e.integer = text(last()) == "9223372036854775808" && negative ? kSmallest : integer();
   push(std::move(e), 1);
@@ -176,7 +183,8 @@ void Builder::fold_binary() {
 
 void Builder::fold_prefix(Tok kind) {
   const std::size_t barrier = marks_.empty() ? 0 : marks_.back().operators;
-  while (operators_.size() > barrier && operators_.back().prefix && operators_.back().token.kind == kind) {
+  while (operators_.size() > barrier && operators_.back().prefix &&
+         operators_.back().token.kind == kind) {
     const Token sign = operators_.back().token;
     operators_.pop_back();
     Deep<Expr> inner = pop();
@@ -221,7 +229,9 @@ void Builder::fold_in(Expr::Kind kind, std::size_t operands) {
   }
   push(std::move(e), depth + 1);
 }
-void Builder::close_in_set() { fold_in(Expr::Kind::in_set, expressions_.size() - close().expressions + 1); }
+void Builder::close_in_set() {
+  fold_in(Expr::Kind::in_set, expressions_.size() - close().expressions + 1);
+}
 void Builder::fold_in_range() { fold_in(Expr::Kind::in_range, 3); }
 void Builder::fold_in_name() { fold_in(Expr::Kind::in_range, 2); }
 
@@ -251,7 +261,8 @@ void Builder::close_call() {
 void Builder::close_attributes() {
   const Mark m = close();
   Deep<Expr> e = pop();
-  for (std::size_t i = m.attributes; i < attributes_.size(); ++i) e.depth = std::max(e.depth, attributes_[i].depth + 1);
+  for (std::size_t i = m.attributes; i < attributes_.size(); ++i)
+    e.depth = std::max(e.depth, attributes_[i].depth + 1);
   e.value.braces = true;
   e.value.open = m.open;
   e.value.attributes = take_values(attributes_, m.attributes);
@@ -341,7 +352,8 @@ void Builder::end_statement() {
   s.many = m.many;
   s.binders = take(binders_, m.binders);
   s.value = pop_expression();
-  const bool word_alone = s.value.kind == Expr::Kind::path && !s.value.optional && s.value.text == "fuse";
+  const bool word_alone =
+      s.value.kind == Expr::Kind::path && !s.value.optional && s.value.text == "fuse";
   if (word_alone && !s.binders.empty()) s.value.kind = Expr::Kind::fuse;
   statements_.push_back(std::move(s));
 }

@@ -1,6 +1,7 @@
-// The tree under construction: the grammar's actions push parts on stacks, and a closing action folds what lies above the last
-// mark. A production opens its mark only once its first token has matched, so no action is ever undone; after an error the
-// whole builder is thrown away. Depths are counted as trees grow, so no tree is too deep to copy or destroy.
+// The tree under construction: the grammar's actions push parts on stacks, and a closing action
+// folds what lies above the last mark. A production opens its mark only once its first token has
+// matched, so no action is ever undone; after an error the whole builder is thrown away. Depths are
+// counted as trees grow, so no tree is too deep to copy or destroy.
 #pragma once
 
 #include <bitset>
@@ -19,7 +20,8 @@ struct Refused {
 
 class Builder {
  public:
-  Builder(std::string_view text, SourceId source, const Token* begin) : text_(text), source_(source), at_(begin), furthest_(begin) {}
+  Builder(std::string_view text, SourceId source, const Token* begin)
+      : text_(text), source_(source), at_(begin), furthest_(begin) {}
 
   // ---- for the grammar: where an action stands, and what was looked for in vain
   void move_to(const Token* next) { at_ = next; }  ///< one past the token just matched
@@ -200,17 +202,20 @@ class Builder {
   };
   struct Mark {
     const Token* begin = nullptr;
-    std::size_t names = 0, expressions = 0, types = 0, attributes = 0, binders = 0, statements = 0, clauses = 0, operators = 0,
-                strategies = 0;
+    std::size_t names = 0, expressions = 0, types = 0, attributes = 0, binders = 0, statements = 0,
+                clauses = 0, operators = 0, strategies = 0;
     bool open = false, many = false;
   };
 
   [[nodiscard]] const Token& last() const { return at_[-1]; }
-  [[nodiscard]] std::string_view text(const Token& t) const { return text_.substr(t.begin, t.length); }
+  [[nodiscard]] std::string_view text(const Token& t) const {
+    return text_.substr(t.begin, t.length);
+  }
   [[nodiscard]] Span span(const Token& t) const { return {source_, t.begin, t.end()}; }
   [[nodiscard]] Span since(const Mark& m) const { return {source_, m.begin->begin, last().end()}; }
   [[nodiscard]] std::string word(const Token& t) const;
-  [[noreturn]] static void refuse(Span at, std::string_view code, std::string message, std::string help);
+  [[noreturn]] static void refuse(Span at, std::string_view code, std::string message,
+                                  std::string help);
   std::int64_t integer(bool negative = false) const;
   Mark close();
   void push(Expr e, unsigned depth);

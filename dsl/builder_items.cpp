@@ -69,9 +69,7 @@ void Builder::attribute_name() {
   a.span = span(last());
   op_.attributes.push_back(std::move(a));
 }
-void Builder::attribute_kind() {
-  op_.attributes.back().kind = word(last());
-}
+void Builder::attribute_kind() { op_.attributes.back().kind = word(last()); }
 void Builder::attribute_nullable() { op_.attributes.back().nullable = true; }
 void Builder::attribute_default() {
   op_.attributes.back().value = pop_expression();
@@ -118,7 +116,8 @@ void Builder::end_op() {
   op_.span = since(m);
   op_.body = take(statements_, m.statements);
   for (ResultDecl& r : op_.results) {
-    const bool bare = r.name.empty() && r.type && r.type->any_shape && r.type->dtype[0].kind == Expr::Kind::path;
+    const bool bare =
+        r.name.empty() && r.type && r.type->any_shape && r.type->dtype[0].kind == Expr::Kind::path;
     if (!bare || !binds(op_.body, r.type->dtype[0].text)) continue;
     r.name = r.type->dtype[0].text;
     r.type.reset();
@@ -156,7 +155,9 @@ void Builder::pattern_operands() {
   pattern_.name_span = names_[mark].span;
   pattern_.operands = take_words(mark + 1);
 }
-void Builder::pattern_attributes() { pattern_.attributes = take_values(attributes_, close().attributes); }
+void Builder::pattern_attributes() {
+  pattern_.attributes = take_values(attributes_, close().attributes);
+}
 void Builder::pattern_results() { pattern_.results = take_words(marks_.back().names + 1); }
 void Builder::end_alternative() {
   const Mark m = close();

@@ -9,7 +9,8 @@ namespace pw {
 namespace {
 
 bool has_options(const ast::Strategy& s) {
-  return s.fuel || s.nodes || s.rounds || !s.when.empty() || !s.ensures.empty() || !s.by.empty() || !s.cost.empty();
+  return s.fuel || s.nodes || s.rounds || !s.when.empty() || !s.ensures.empty() || !s.by.empty() ||
+         !s.cost.empty();
 }
 
 /// A sequence of one is its part, unless options stand on both.
@@ -33,7 +34,8 @@ ast::Strategy::Kind simple_kind(Tok t) {
 
 void Builder::push_strategy(ast::Strategy s, std::size_t mark) {
   unsigned depth = 1;
-  for (std::size_t i = mark; i < strategies_.size(); ++i) depth = std::max(depth, strategies_[i].depth + 1);
+  for (std::size_t i = mark; i < strategies_.size(); ++i)
+    depth = std::max(depth, strategies_[i].depth + 1);
   check_depth(s.span, depth);
   s.parts = take_values(strategies_, mark);
   strategies_.push_back({std::move(s), depth});
@@ -65,7 +67,8 @@ void Builder::close_sequence() {
   ast::Strategy s;
   s.span = since(m);
   push_strategy(std::move(s), m.strategies);
-  if (strategy().parts.size() == 1 && !has_options(strategy().parts[0])) strategy() = unwrapped(std::move(strategy()));
+  if (strategy().parts.size() == 1 && !has_options(strategy().parts[0]))
+    strategy() = unwrapped(std::move(strategy()));
 }
 void Builder::end_prefixes() {
   const std::size_t barrier = marks_.back().operators;
@@ -154,11 +157,13 @@ void Builder::open_graph() {
   graph_ = {};
 }
 void Builder::graph_name() { graph_.name = word(last()); }
-void Builder::symbol_name() {
-  graph_.symbols.emplace_back(word(last()), SymbolFact{});
+void Builder::symbol_name() { graph_.symbols.emplace_back(word(last()), SymbolFact{}); }
+void Builder::symbol_min() {
+  graph_.symbols.back().second.min = integer(at_[-2].kind == Tok::minus);
 }
-void Builder::symbol_min() { graph_.symbols.back().second.min = integer(at_[-2].kind == Tok::minus); }
-void Builder::symbol_max() { graph_.symbols.back().second.max = integer(at_[-2].kind == Tok::minus); }
+void Builder::symbol_max() {
+  graph_.symbols.back().second.max = integer(at_[-2].kind == Tok::minus);
+}
 void Builder::symbol_multiple() { graph_.symbols.back().second.multiple = integer(); }
 void Builder::symbol_tokens() { graph_.symbols.back().second.role = "tokens"; }
 void Builder::symbol_role() { graph_.symbols.back().second.role = unescape(text(last())); }
@@ -211,8 +216,10 @@ ast::Expectation& Builder::expectation(ast::Expectation::Kind kind) {
 void Builder::expect_none() { expectation(ast::Expectation::Kind::none); }
 void Builder::expect_guard() {
   Expr e = pop_expression();
-  const bool counts = e.kind == Expr::Kind::binary && (e.args[0].kind == Expr::Kind::path || e.args[0].kind == Expr::Kind::index);
-  expectation(counts ? ast::Expectation::Kind::count : ast::Expectation::Kind::guard).guard.push_back(std::move(e));
+  const bool counts = e.kind == Expr::Kind::binary &&
+                      (e.args[0].kind == Expr::Kind::path || e.args[0].kind == Expr::Kind::index);
+  expectation(counts ? ast::Expectation::Kind::count : ast::Expectation::Kind::guard)
+      .guard.push_back(std::move(e));
 }
 /// `R == 2 in 1..256`: the count in one range.
 void Builder::expect_count_range() {
@@ -224,14 +231,18 @@ void Builder::expect_count_range() {
   fold_in_range();
   guard[0] = pop_expression();
 }
-void Builder::expect_graph() { expectation(ast::Expectation::Kind::graph).graph.push_back(std::move(graph_)); }
+void Builder::expect_graph() {
+  expectation(ast::Expectation::Kind::graph).graph.push_back(std::move(graph_));
+}
 void Builder::expect_numeric() {
   const std::string_view digits = text(last());
   double within = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), within);
   expectation(ast::Expectation::Kind::numeric).within = within;
 }
-void Builder::expect_error() { expectation(ast::Expectation::Kind::error).error = unescape(text(last())); }
+void Builder::expect_error() {
+  expectation(ast::Expectation::Kind::error).error = unescape(text(last()));
+}
 void Builder::because_code() { because_code_ = word(last()); }
 void Builder::because_text() { because_text_ = unescape(text(last())); }
 void Builder::end_expect() {

@@ -32,9 +32,8 @@ class TestCheck {
                               "test " + in_ticks(test.name) + " expects nothing, so it cannot fail",
                               "write what it shows: `expect rule == 1`"));
     const bool error_expected =
-        std::any_of(test.expectations.begin(), test.expectations.end(), [](const auto& e) {
-          return e.kind == ast::Expectation::Kind::error;
-        });
+        std::any_of(test.expectations.begin(), test.expectations.end(),
+                    [](const auto& e) { return e.kind == ast::Expectation::Kind::error; });
     if (!error_expected) {
       for (const ast::GraphItem& graph : test.graph) build(graph);
     }

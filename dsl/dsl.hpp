@@ -16,17 +16,21 @@ std::string format_file(const ast::File& file, const SourceMap& sources);
 struct LoadOptions {
   bool library = true;  ///< load the embedded ops (rules/ops) first
 };
-/// Reads files (a path, or "-r llm": a library name), follows `use`, declares ops into context.ops, checks everything.
-/// Several diagnostics are collected over all files. Warnings are in RuleSet::warnings.
-Result<RuleSet> load_rules(const ContextPtr& context, const std::vector<std::string>& paths, LoadOptions options = {});
+/// Reads files (a path, or "-r llm": a library name), follows `use`, declares ops into context.ops,
+/// checks everything. Several diagnostics are collected over all files. Warnings are in
+/// RuleSet::warnings.
+Result<RuleSet> load_rules(const ContextPtr& context, const std::vector<std::string>& paths,
+                           LoadOptions options = {});
 /// The same from texts held in memory, for tests and bindings: (name, text).
-Result<RuleSet> load_rule_texts(const ContextPtr& context, const std::vector<std::pair<std::string, std::string>>& texts,
+Result<RuleSet> load_rule_texts(const ContextPtr& context,
+                                const std::vector<std::pair<std::string, std::string>>& texts,
                                 LoadOptions options = {});
 /// Declares the embedded op library into context.ops (once).
 Result<std::monostate> load_op_library(const ContextPtr& context);
 
 /// .pwg text → graph.
-Result<Graph> parse_graph(const ContextPtr& context, std::string_view text, const std::string& file);
+Result<Graph> parse_graph(const ContextPtr& context, std::string_view text,
+                          const std::string& file);
 Result<Graph> build_graph(const ContextPtr& context, const ast::GraphItem& item);
 /// One op declaration, for graph.json.
 Result<Op> parse_op(Context& context, std::string_view text);

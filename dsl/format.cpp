@@ -13,7 +13,9 @@ std::string setting(const FormatContext& context, const AttributeArg& a) {
   return print_word(a.name) + (a.value.empty() ? "" : " = " + print(a.value[0], &context.sources));
 }
 
-Layout format_item(const FormatContext&, const ast::Use& use) { return {use.span, "use " + quote(use.path)}; }
+Layout format_item(const FormatContext&, const ast::Use& use) {
+  return {use.span, "use " + quote(use.path)};
+}
 
 Layout format_item(const FormatContext& context, const ast::Param& p) {
   std::string text = "param " + print_name(p.name) + ": " + p.kind;
@@ -23,20 +25,25 @@ Layout format_item(const FormatContext& context, const ast::Param& p) {
 
 Layout format_item(const FormatContext&, const ast::Extern& e) {
   std::vector<std::string> parameters;
-  for (const auto& [name, kind] : e.parameters) parameters.push_back(name.empty() ? kind : print_word(name) + ": " + kind);
-  std::string text = (e.predicate ? "extern pred " : "extern fn ") + print_name(e.name) + "(" + comma_separated(parameters) + ")";
+  for (const auto& [name, kind] : e.parameters)
+    parameters.push_back(name.empty() ? kind : print_word(name) + ": " + kind);
+  std::string text = (e.predicate ? "extern pred " : "extern fn ") + print_name(e.name) + "(" +
+                     comma_separated(parameters) + ")";
   if (!e.result.empty()) text += " -> " + e.result;
   return {e.span, text};
 }
 
-Layout format_item(const FormatContext& context, const ast::OpItem& op) { return format_op(context, op); }
+Layout format_item(const FormatContext& context, const ast::OpItem& op) {
+  return format_op(context, op);
+}
 
 /// Joins the cells of each row into its first, columns below each other.
 void align(std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size() + (i > 0 && i + 1 < row.size() ? 1 : 0));
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size() + (i > 0 && i + 1 < row.size() ? 1 : 0));
   }
   for (auto& row : rows) {
     std::string line = row[0];
@@ -75,13 +82,15 @@ Layout format_clause(const FormatContext& context, const ast::Clause& c) {
   }
   std::vector<std::string> parts;
   for (const Expr& e : c.guards) parts.push_back(print(e, &context.sources));
-  return {c.span, (c.kind == ast::Clause::Kind::where ? "where " : "assume ") + comma_separated(parts)};
+  return {c.span,
+          (c.kind == ast::Clause::Kind::where ? "where " : "assume ") + comma_separated(parts)};
 }
 
 std::vector<Layout> format_body(const FormatContext& context, const ast::Body& body) {
   std::vector<Layout> out = statement_lines(context, body.statements);
   for (const ast::Clause& c : body.clauses) out.push_back(format_clause(context, c));
-  std::stable_sort(out.begin(), out.end(), [](const Layout& a, const Layout& b) { return a.span.begin < b.span.begin; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Layout& a, const Layout& b) { return a.span.begin < b.span.begin; });
   return out;
 }
 
@@ -89,7 +98,8 @@ std::vector<Layout> format_body(const FormatContext& context, const ast::Body& b
 Span arrow_before(const FormatContext& context, Span right, std::string_view arrow) {
   const std::size_t at = context.text.rfind(arrow, right.begin);
   if (at == std::string_view::npos) return {};
-  return {right.source, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + arrow.size())};
+  return {right.source, static_cast<std::uint32_t>(at),
+          static_cast<std::uint32_t>(at + arrow.size())};
 }
 
 Layout format_item(const FormatContext& context, const ast::Rule& r) {
@@ -100,7 +110,8 @@ Layout format_item(const FormatContext& context, const ast::Rule& r) {
   out.block = true;
   out.parts = format_body(context, r.body);
   const std::string arrow = r.equivalence ? "<=>" : "=>";
-  const Span place = r.replacement.empty() ? Span() : arrow_before(context, r.replacement[0].span, arrow);
+  const Span place =
+      r.replacement.empty() ? Span() : arrow_before(context, r.replacement[0].span, arrow);
   out.parts.push_back({place, arrow});
   for (Layout& line : statement_lines(context, r.replacement)) out.parts.push_back(std::move(line));
   return out;
@@ -119,7 +130,8 @@ Layout format_item(const FormatContext& context, const ast::Pattern& p) {
     for (const std::string& n : list) out.push_back(print_name(n));
     return comma_separated(out);
   };
-  Layout out{p.span, std::string("pattern ") + (p.recursive ? "rec " : "") + print_name(p.name) + "(" + names(p.operands) + ")"};
+  Layout out{p.span, std::string("pattern ") + (p.recursive ? "rec " : "") + print_name(p.name) +
+                         "(" + names(p.operands) + ")"};
   std::vector<std::string> settings;
   for (const AttributeArg& a : p.attributes) settings.push_back(setting(context, a));
   if (!settings.empty()) out.text += "{" + comma_separated(settings) + "}";
@@ -127,18 +139,31 @@ Layout format_item(const FormatContext& context, const ast::Pattern& p) {
   out.block = true;
   for (std::size_t i = 0; i < p.alternatives.size(); ++i) {
     std::vector<Layout> lines = format_body(context, p.alternatives[i]);
-    for (std::size_t j = 0; j < lines.size() && p.alternatives.size() > 1; ++j) lines[j].prefix = i > 0 && j == 0 ? "| " : "  ";
+    for (std::size_t j = 0; j < lines.size() && p.alternatives.size() > 1; ++j)
+      lines[j].prefix = i > 0 && j == 0 ? "| " : "  ";
     for (Layout& line : lines) out.parts.push_back(std::move(line));
   }
   return out;
 }
 
-Layout format_item(const FormatContext& context, const ast::Pass& pass) { return format_pass(context, pass); }
-Layout format_item(const FormatContext& context, const ast::Pipeline& pipeline) { return format_pipeline(context, pipeline); }
-Layout format_item(const FormatContext& context, const ast::Split& split) { return format_split(context, split); }
-Layout format_item(const FormatContext& context, const ast::Capture& capture) { return format_capture(context, capture); }
-Layout format_item(const FormatContext& context, const ast::Test& test) { return format_test(context, test); }
-Layout format_item(const FormatContext& context, const ast::GraphItem& graph) { return format_graph(context, graph); }
+Layout format_item(const FormatContext& context, const ast::Pass& pass) {
+  return format_pass(context, pass);
+}
+Layout format_item(const FormatContext& context, const ast::Pipeline& pipeline) {
+  return format_pipeline(context, pipeline);
+}
+Layout format_item(const FormatContext& context, const ast::Split& split) {
+  return format_split(context, split);
+}
+Layout format_item(const FormatContext& context, const ast::Capture& capture) {
+  return format_capture(context, capture);
+}
+Layout format_item(const FormatContext& context, const ast::Test& test) {
+  return format_test(context, test);
+}
+Layout format_item(const FormatContext& context, const ast::GraphItem& graph) {
+  return format_graph(context, graph);
+}
 
 // ---- ops
 
@@ -167,7 +192,8 @@ std::string listed(const std::vector<T>& list, Print&& print_one) {
 
 std::string results(const FormatContext& context, const ast::OpItem& op) {
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < op.results.size(); ++i) out.push_back(result(context, op.results[i], op.result_from[i]));
+  for (std::size_t i = 0; i < op.results.size(); ++i)
+    out.push_back(result(context, op.results[i], op.result_from[i]));
   const bool plain = op.results.size() == 1 && op.result_from[0].empty();
   return plain ? out[0] : "(" + comma_separated(out) + ")";
 }
@@ -177,7 +203,8 @@ std::string results(const FormatContext& context, const ast::OpItem& op) {
 Layout format_op(const FormatContext& context, const ast::OpItem& op) {
   const auto operands = [&](const OperandDecl& o) { return operand(context, o); };
   const auto attributes = [&](const ast::AttributeDecl& a) { return attribute(context, a); };
-  Layout out{op.span, "op " + print_path(op.name) + "(" + (op.imported ? "..." : listed(op.operands, operands)) + ")"};
+  Layout out{op.span, "op " + print_path(op.name) + "(" +
+                          (op.imported ? "..." : listed(op.operands, operands)) + ")"};
   if (!op.attributes.empty()) out.text += kBreak + ("{" + listed(op.attributes, attributes) + "}");
   if (!op.results.empty()) out.text += kBreak + ("-> " + results(context, op));
   for (const auto& [trait, span] : op.traits) out.text += " " + trait;
@@ -188,7 +215,8 @@ Layout format_op(const FormatContext& context, const ast::OpItem& op) {
   return out;
 }
 
-std::vector<Layout> statement_lines(const FormatContext& context, const std::vector<Statement>& statements) {
+std::vector<Layout> statement_lines(const FormatContext& context,
+                                    const std::vector<Statement>& statements) {
   std::vector<Layout> out;
   for (const Statement& s : statements) out.push_back({s.span, print(s, &context.sources)});
   return out;
@@ -208,7 +236,8 @@ std::string comma_separated(const std::vector<std::pair<std::string, Span>>& par
 std::string format_file(const ast::File& file, const SourceMap& sources) {
   const FormatContext context{sources, sources.text(file.source)};
   std::vector<Layout> items;
-  for (const ast::Item& item : file.items) items.push_back(std::visit([&](const auto& i) { return format_item(context, i); }, item));
+  for (const ast::Item& item : file.items)
+    items.push_back(std::visit([&](const auto& i) { return format_item(context, i); }, item));
   return lay_out(items, file.comments, context.text);
 }
 

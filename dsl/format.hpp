@@ -19,7 +19,8 @@ Layout format_pipeline(const FormatContext& context, const ast::Pipeline& pipeli
 Layout format_split(const FormatContext& context, const ast::Split& split);
 Layout format_capture(const FormatContext& context, const ast::Capture& capture);
 
-std::vector<Layout> statement_lines(const FormatContext& context, const std::vector<Statement>& statements);
+std::vector<Layout> statement_lines(const FormatContext& context,
+                                    const std::vector<Statement>& statements);
 std::string comma_separated(const std::vector<std::string>& parts);
 std::string comma_separated(const std::vector<std::pair<std::string, Span>>& parts);
 

@@ -13,7 +13,8 @@ std::string strategy(const FormatContext& context, const ast::Strategy& s);
 
 std::string sequence(const FormatContext& context, const std::vector<ast::Strategy>& parts) {
   std::string out;
-  for (const ast::Strategy& part : parts) out += (out.empty() ? "" : " ; ") + strategy(context, part);
+  for (const ast::Strategy& part : parts)
+    out += (out.empty() ? "" : " ; ") + strategy(context, part);
   return out;
 }
 
@@ -29,7 +30,8 @@ std::string options(const FormatContext& context, const ast::Strategy& s) {
   return out;
 }
 
-/// The strategy under `atomic` or `repeat`: its own options need parentheses, or they would belong to the prefix.
+/// The strategy under `atomic` or `repeat`: its own options need parentheses, or they would belong
+/// to the prefix.
 std::string prefixed(const FormatContext& context, const ast::Strategy& s) {
   const bool bare = s.kind == Kind::sequence || options(context, s).empty();
   return bare ? strategy(context, s) : "(" + strategy(context, s) + ")";
@@ -50,17 +52,21 @@ std::string core(const FormatContext& context, const ast::Strategy& s) {
   std::string out;
   for (const ast::Strategy& part : s.parts) {
     const bool open = part.kind == Kind::sequence && options(context, part).empty();
-    out += (out.empty() ? "" : " | ") + (open ? sequence(context, part.parts) : strategy(context, part));
+    out += (out.empty() ? "" : " | ") +
+           (open ? sequence(context, part.parts) : strategy(context, part));
   }
   return "best of { " + out + " }";
 }
-std::string strategy(const FormatContext& context, const ast::Strategy& s) { return core(context, s) + options(context, s); }
+std::string strategy(const FormatContext& context, const ast::Strategy& s) {
+  return core(context, s) + options(context, s);
+}
 
 bool is_open_sequence(const FormatContext& context, const ast::Strategy& s) {
   return s.kind == Kind::sequence && options(context, s).empty();
 }
 
-/// A part a line; `;` only where the next one begins with a parenthesis, which would read as a call's.
+/// A part a line; `;` only where the next one begins with a parenthesis, which would read as a
+/// call's.
 std::vector<Layout> strategy_lines(const FormatContext& context, const ast::Strategy& s) {
   std::vector<Layout> out;
   for (const ast::Strategy& part : s.parts) {
@@ -79,18 +85,21 @@ std::string numbers(const std::vector<std::int64_t>& list) {
 // ---- graphs
 
 std::string symbol(const std::string& name, const SymbolFact& fact) {
-  std::string out = "symbol " + print_name(name) + " in " + std::to_string(fact.min) + ".." + std::to_string(fact.max);
+  std::string out = "symbol " + print_name(name) + " in " + std::to_string(fact.min) + ".." +
+                    std::to_string(fact.max);
   if (fact.multiple != 1) out += " by " + std::to_string(fact.multiple);
   if (fact.role == "tokens") return out + " tokens";
   return fact.role.empty() ? out : out + " role " + quote(fact.role);
 }
 
 /// Inputs of a kind that stood on one line stay on one, as far as it goes.
-void add_inputs(const FormatContext& context, const std::vector<ast::GraphItem::Input>& inputs, std::vector<Layout>& out) {
+void add_inputs(const FormatContext& context, const std::vector<ast::GraphItem::Input>& inputs,
+                std::vector<Layout>& out) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ast::GraphItem::Input& in = inputs[i];
     const std::string text = print_name(in.name) + ": " + print(in.type, &context.sources);
-    if (i > 0 && in.kind == inputs[i - 1].kind && out.back().text.size() + text.size() + 8 < kLineWidth) {
+    if (i > 0 && in.kind == inputs[i - 1].kind &&
+        out.back().text.size() + text.size() + 8 < kLineWidth) {
       const std::uint32_t from = inputs[i - 1].span.end;
       if (context.text.substr(from, in.span.begin - from).find('\n') == std::string_view::npos) {
         out.back().text += ", " + text;
@@ -121,9 +130,11 @@ std::string expectation(const FormatContext& context, const ast::Expectation& e)
     case ast::Expectation::Kind::graph: break;
   }
   const Expr& g = e.guard[0];
-  if (g.kind != Expr::Kind::in_range || g.args.size() < 3 || g.args[0].kind != Expr::Kind::binary) return print(g, &context.sources);
+  if (g.kind != Expr::Kind::in_range || g.args.size() < 3 || g.args[0].kind != Expr::Kind::binary)
+    return print(g, &context.sources);
   const std::string count = print(g.args[0], &context.sources);  // the count in one range
-  return count + " in " + print(g.args[1], &context.sources) + ".." + print(g.args[2], &context.sources);
+  return count + " in " + print(g.args[1], &context.sources) + ".." +
+         print(g.args[2], &context.sources);
 }
 
 std::string because(const ast::Expectation& e) {
@@ -132,7 +143,8 @@ std::string because(const ast::Expectation& e) {
   return e.because_text.empty() ? out : out + " " + quote(e.because_text);
 }
 
-void add_expectations(const FormatContext& context, const std::vector<ast::Expectation>& list, std::vector<Layout>& out) {
+void add_expectations(const FormatContext& context, const std::vector<ast::Expectation>& list,
+                      std::vector<Layout>& out) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     const ast::Expectation& e = list[i];
     if (e.kind == ast::Expectation::Kind::graph) {
@@ -143,7 +155,8 @@ void add_expectations(const FormatContext& context, const std::vector<ast::Expec
       continue;
     }
     std::string text = "expect " + expectation(context, e);
-    while (i + 1 < list.size() && list[i + 1].span == e.span) text += ", " + expectation(context, list[++i]);
+    while (i + 1 < list.size() && list[i + 1].span == e.span)
+      text += ", " + expectation(context, list[++i]);
     out.push_back({e.span, text + because(e)});
   }
 }
@@ -151,7 +164,8 @@ void add_expectations(const FormatContext& context, const std::vector<ast::Expec
 std::string apply(const FormatContext& context, const ast::Test& test) {
   std::string out = "apply " + comma_separated(test.apply);
   std::vector<std::string> with;
-  for (const auto& [name, value] : test.with) with.push_back(print_name(name) + " = " + print(value, &context.sources));
+  for (const auto& [name, value] : test.with)
+    with.push_back(print_name(name) + " = " + print(value, &context.sources));
   return with.empty() ? out : out + " with " + comma_separated(with);
 }
 
@@ -159,8 +173,9 @@ std::string apply(const FormatContext& context, const ast::Test& test) {
 
 Layout format_pass(const FormatContext& context, const ast::Pass& pass) {
   const bool open = is_open_sequence(context, pass.strategy);
-  return {pass.span, "pass " + print_name(pass.name) + " = " +
-                         (open ? sequence(context, pass.strategy.parts) : strategy(context, pass.strategy))};
+  return {pass.span,
+          "pass " + print_name(pass.name) + " = " +
+              (open ? sequence(context, pass.strategy.parts) : strategy(context, pass.strategy))};
 }
 
 Layout format_pipeline(const FormatContext& context, const ast::Pipeline& pipeline) {
@@ -169,7 +184,8 @@ Layout format_pipeline(const FormatContext& context, const ast::Pipeline& pipeli
   out.separator = " ; ";
   out.parts = strategy_lines(context, pipeline.strategy);
   if (pipeline.ranges.empty()) return out;
-  Layout ranges{pipeline.strategy.span, "for " + print_name(pipeline.ranges_symbol) + " in ranges(" + numbers(pipeline.ranges) + ") {"};
+  Layout ranges{pipeline.strategy.span, "for " + print_name(pipeline.ranges_symbol) +
+                                            " in ranges(" + numbers(pipeline.ranges) + ") {"};
   ranges.block = true;
   ranges.separator = " ; ";
   ranges.parts = std::move(out.parts);
@@ -195,7 +211,8 @@ Layout format_capture(const FormatContext&, const ast::Capture& capture) {
   std::vector<std::string> sizes;
   for (const ast::Capture::Sizes& s : capture.sizes) {
     std::string text = std::to_string(s.first);
-    if (s.first != s.last) text += ".." + std::to_string(s.last) + (s.step == 1 ? "" : " by " + std::to_string(s.step));
+    if (s.first != s.last)
+      text += ".." + std::to_string(s.last) + (s.step == 1 ? "" : " by " + std::to_string(s.step));
     sizes.push_back(std::move(text));
   }
   if (!sizes.empty()) out.parts.push_back({{}, "sizes " + comma_separated(sizes)});
@@ -209,7 +226,8 @@ Layout format_graph(const FormatContext& context, const ast::GraphItem& graph) {
   for (const auto& [name, fact] : graph.symbols) out.parts.push_back({{}, symbol(name, fact)});
   for (const ast::OpItem& op : graph.ops) out.parts.push_back(format_op(context, op));
   add_inputs(context, graph.inputs, out.parts);
-  for (const ast::GraphItem::Node& n : graph.nodes) out.parts.push_back({n.statement.span, node(context, n)});
+  for (const ast::GraphItem::Node& n : graph.nodes)
+    out.parts.push_back({n.statement.span, node(context, n)});
   std::vector<std::string> outputs;
   for (const auto& [name, span] : graph.outputs) outputs.push_back(print_name(name));
   const Span place = graph.outputs.empty() ? Span() : graph.outputs[0].second;

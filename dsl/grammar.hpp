@@ -5,8 +5,9 @@
 
 namespace pw {
 
-/// Parses one item (not a group) that starts at `begin`; the tokens end with Tok::end. Returns the token after it, or null
-/// after a syntax error: the builder then knows the place and what was expected. Throws Refused from the builder's actions.
+/// Parses one item (not a group) that starts at `begin`; the tokens end with Tok::end. Returns the
+/// token after it, or null after a syntax error: the builder then knows the place and what was
+/// expected. Throws Refused from the builder's actions.
 const Token* parse_item(const Token* begin, const Token* end, Builder& builder);
 
 /// Whether an item starts here, by its first tokens: `rule name`, `graph {`, `use "…"`.

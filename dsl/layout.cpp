@@ -7,7 +7,8 @@ namespace pw {
 namespace {
 
 std::size_t columns(std::string_view text) {  // of UTF-8: continuation bytes take none
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 std::string spaced(std::string text) {
@@ -27,8 +28,10 @@ std::vector<std::string> cut(const std::string& text, bool at_marks) {
     }
     out.back() += c;
     if (quote != '\0') {
-      if (c == '\\' && i + 1 < text.size()) out.back() += text[++i];
-      else if (c == quote) quote = '\0';
+      if (c == '\\' && i + 1 < text.size())
+        out.back() += text[++i];
+      else if (c == quote)
+        quote = '\0';
       continue;
     }
     if (c == '"' || c == '`') quote = c;
@@ -58,14 +61,16 @@ std::vector<std::string> wrap(const std::string& text, std::size_t indent) {
   std::vector<std::string> out;
   for (const std::string& line : fill(cut(text, true), indent)) {
     const bool fits = indent + 2 + columns(line) <= kLineWidth;
-    for (std::string& part : fits ? std::vector<std::string>{line} : fill(cut(line, false), indent)) out.push_back(std::move(part));
+    for (std::string& part : fits ? std::vector<std::string>{line} : fill(cut(line, false), indent))
+      out.push_back(std::move(part));
   }
   return out;
 }
 
 class Writer {
  public:
-  Writer(const std::vector<ast::Comment>& comments, std::string_view source) : comments_(comments), source_(source) {}
+  Writer(const std::vector<ast::Comment>& comments, std::string_view source)
+      : comments_(comments), source_(source) {}
 
   std::string run(const std::vector<Layout>& items) && {
     for (const Layout& item : items) write(item, 0);
@@ -77,7 +82,8 @@ class Writer {
   void write(const Layout& item, std::size_t indent) {
     if (item.span.valid()) comments_before(item.span.begin, indent);
     blank_before(item.span);
-    if (const std::string flat = one_line(item); !flat.empty() && indent + columns(flat) <= kLineWidth) {
+    if (const std::string flat = one_line(item);
+        !flat.empty() && indent + columns(flat) <= kLineWidth) {
       line(item.prefix + flat, indent, false);
     } else if (!item.block) {
       line(item.prefix + item.text, indent, true);
@@ -97,7 +103,9 @@ class Writer {
   /// A block that stood on one line without comments in it; an empty block always; else nothing.
   std::string one_line(const Layout& item) const {
     if (!item.block || has_comments(item.span)) return "";
-    const bool was = !item.span.valid() || source_.substr(item.span.begin, item.span.end - item.span.begin).find('\n') == std::string_view::npos;
+    const bool was = !item.span.valid() ||
+                     source_.substr(item.span.begin, item.span.end - item.span.begin).find('\n') ==
+                         std::string_view::npos;
     return was || item.parts.empty() ? flat(item) : "";
   }
   static std::string flat(const Layout& item) {
@@ -106,25 +114,31 @@ class Writer {
     for (std::size_t i = 0; i < item.parts.size(); ++i) {
       const Layout& part = item.parts[i];
       const std::size_t begin = part.prefix.find_first_not_of(' ');
-      out += (i > 0 ? item.separator : " ") + (begin == std::string::npos ? "" : part.prefix.substr(begin)) + flat(part);
+      out += (i > 0 ? item.separator : " ") +
+             (begin == std::string::npos ? "" : part.prefix.substr(begin)) + flat(part);
     }
     return out + (item.close.empty() ? "" : " " + item.close);
   }
   [[nodiscard]] bool has_comments(Span span) const {
     if (!span.valid()) return false;
-    const auto first = std::lower_bound(comments_.begin(), comments_.end(), span.begin, [](const ast::Comment& c, std::uint32_t at) { return c.span.begin < at; });
+    const auto first =
+        std::lower_bound(comments_.begin(), comments_.end(), span.begin,
+                         [](const ast::Comment& c, std::uint32_t at) { return c.span.begin < at; });
     return first != comments_.end() && first->span.begin < span.end;
   }
 
   void line(const std::string& text, std::size_t indent, bool wrapped) {
-    const std::vector<std::string> lines = wrapped ? wrap(text, indent) : std::vector<std::string>{spaced(text)};
-    for (std::size_t i = 0; i < lines.size(); ++i) out_ += std::string(indent + (i > 0 ? 2 : 0), ' ') + lines[i] + "\n";
+    const std::vector<std::string> lines =
+        wrapped ? wrap(text, indent) : std::vector<std::string>{spaced(text)};
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      out_ += std::string(indent + (i > 0 ? 2 : 0), ' ') + lines[i] + "\n";
     opened_ = false;
     commented_ = false;
   }
 
   void comments_before(std::size_t offset, std::size_t indent) {
-    for (; next_ < comments_.size() && comments_[next_].span.begin < offset; ++next_) comment(comments_[next_], indent);
+    for (; next_ < comments_.size() && comments_[next_].span.begin < offset; ++next_)
+      comment(comments_[next_], indent);
   }
   void comment(const ast::Comment& c, std::size_t indent) {
     if (!c.own_line && !out_.empty() && !commented_) {
@@ -159,7 +173,8 @@ class Writer {
 
 }  // namespace
 
-std::string lay_out(const std::vector<Layout>& items, const std::vector<ast::Comment>& comments, std::string_view source) {
+std::string lay_out(const std::vector<Layout>& items, const std::vector<ast::Comment>& comments,
+                    std::string_view source) {
   return Writer(comments, source).run(items);
 }
 

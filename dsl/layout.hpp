@@ -1,5 +1,5 @@
-// Lines and blocks, and how they are laid out: one line if it was one and fits, else a line a part; comments and single blank
-// lines go back to where they stood.
+// Lines and blocks, and how they are laid out: one line if it was one and fits, else a line a part;
+// comments and single blank lines go back to where they stood.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 namespace pw {
 
 inline constexpr std::size_t kLineWidth = 100;
-inline constexpr char kBreak = '\x01';  ///< in a text: a space, or the first place to break a line that is too long
+inline constexpr char kBreak =
+    '\x01';  ///< in a text: a space, or the first place to break a line that is too long
 
 struct Layout {
   Span span;         ///< invalid: no place of its own
@@ -18,11 +19,13 @@ struct Layout {
   std::vector<Layout> parts = {};
   bool block = false;
   std::string close = "}";
-  std::string prefix = {};     ///< "| " of a pattern's alternative; later lines are indented by its width
+  std::string prefix =
+      {};  ///< "| " of a pattern's alternative; later lines are indented by its width
   std::string separator = " ";  ///< between parts on one line
 };
 
 /// The whole text; `comments` in order.
-std::string lay_out(const std::vector<Layout>& items, const std::vector<ast::Comment>& comments, std::string_view source);
+std::string lay_out(const std::vector<Layout>& items, const std::vector<ast::Comment>& comments,
+                    std::string_view source);
 
 }  // namespace pw

@@ -10,7 +10,12 @@ namespace pw {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(Tok::count)> kTexts = {
-    "the end of the file", "an integer", "a number", "a string", "a name", "a name",
+    "the end of the file",
+    "an integer",
+    "a number",
+    "a string",
+    "a name",
+    "a name",
 #define PW_TEXT(name, text) text,
     PW_CONTEXTUAL(PW_TEXT) PW_RESERVED(PW_TEXT) PW_PUNCTUATION(PW_TEXT)
 #undef PW_TEXT
@@ -24,7 +29,8 @@ const Buckets kBuckets = [] {
   for (std::size_t i = static_cast<std::size_t>(Tok::word) + 1; i < kTexts.size(); ++i)
     out[static_cast<std::size_t>(kTexts[i][0])].emplace_back(kTexts[i], static_cast<Tok>(i));
   for (auto& bucket : out)
-    std::sort(bucket.begin(), bucket.end(), [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+    std::sort(bucket.begin(), bucket.end(),
+              [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   return out;
 }();
 const std::vector<std::pair<std::string_view, Tok>>& bucket_of(char c) {
@@ -49,7 +55,8 @@ class Lexer {
   Lexed run() && {
     if (text_.size() > kMaxFileBytes) {
       out_.fatal = true;
-      report(0, 0, "PW0100", "the file is larger than 64 MiB", "split it, or use the JSON form for a graph of this size");
+      report(0, 0, "PW0100", "the file is larger than 64 MiB",
+             "split it, or use the JSON form for a graph of this size");
       return std::move(out_);
     }
     out_.tokens.reserve(text_.size() / 4 + 2);
@@ -70,12 +77,15 @@ class Lexer {
   [[nodiscard]] Span span(std::size_t begin, std::size_t end) const {
     return {source_, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
   }
-  void report(std::size_t begin, std::size_t end, std::string_view code, std::string message, std::string help) {
+  void report(std::size_t begin, std::size_t end, std::string_view code, std::string message,
+              std::string help) {
     if (out_.diagnostics.size() < kMaxReports)
-      out_.diagnostics.push_back(error_at(span(begin, end), code, std::move(message), std::move(help)));
+      out_.diagnostics.push_back(
+          error_at(span(begin, end), code, std::move(message), std::move(help)));
   }
   void push(Tok kind, std::size_t begin) {
-    out_.tokens.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(at_ - begin), kind, fresh_line_});
+    out_.tokens.push_back({static_cast<std::uint32_t>(begin),
+                           static_cast<std::uint32_t>(at_ - begin), kind, fresh_line_});
     fresh_line_ = false;
   }
 
@@ -99,8 +109,11 @@ class Lexer {
     const std::size_t begin = at_;
     at_ = std::min(text_.find('\n', at_), text_.size());
     std::size_t end = at_;
-    while (end > begin + 2 && (text_[end - 1] == ' ' || text_[end - 1] == '\t' || text_[end - 1] == '\r')) --end;
-    out_.comments.push_back({span(begin, end), std::string(text_.substr(begin + 2, end - begin - 2)), fresh_line_});
+    while (end > begin + 2 &&
+           (text_[end - 1] == ' ' || text_[end - 1] == '\t' || text_[end - 1] == '\r'))
+      --end;
+    out_.comments.push_back(
+        {span(begin, end), std::string(text_.substr(begin + 2, end - begin - 2)), fresh_line_});
   }
 
   void token() {
@@ -143,14 +156,16 @@ class Lexer {
     const std::string_view text = text_.substr(begin, at_ - begin);
     if (letter(peek())) {
       while (letter(peek()) || digit(peek())) ++at_;
-      report(begin, at_, "PW0104", "a number runs into a name", "put a `*` or a space between them");
+      report(begin, at_, "PW0104", "a number runs into a name",
+             "put a `*` or a space between them");
       return;
     }
     double r = 0;
     std::uint64_t i = 0;
     const std::errc code = real ? std::from_chars(text.data(), text.data() + text.size(), r).ec
                                 : std::from_chars(text.data(), text.data() + text.size(), i).ec;
-    if (code != std::errc() || i > std::uint64_t{1} << 63)  // 2^63 itself may follow a minus; the builder looks
+    if (code != std::errc() || i > std::uint64_t{1}
+                                       << 63)  // 2^63 itself may follow a minus; the builder looks
       report(begin, at_, "PW0104", "the number is out of range",
              real ? "a real number is a 64-bit float" : "an integer has 64 bits with its sign");
   }
@@ -161,7 +176,9 @@ class Lexer {
     if (peek() == quote && at_ < text_.size()) {
       ++at_;
     } else {
-      report(begin, at_, "PW0102", quote == '"' ? "the string does not end on its line" : "the quoted name does not end on its line",
+      report(begin, at_, "PW0102",
+             quote == '"' ? "the string does not end on its line"
+                          : "the quoted name does not end on its line",
              std::string("close it with ") + quote + "; a line end inside is written \\n");
     }
     push(quote == '"' ? Tok::string : Tok::quoted, begin);
@@ -203,19 +220,26 @@ class Lexer {
       open_.push_back(out_.tokens.size() - 1);
       if (open_.size() <= kMaxNesting) return;
       out_.fatal = true;
-      report(at_ - 1, at_, "PW0106", "brackets nest deeper than 64", "give the inner parts names of their own");
-    } else if ((kind == Tok::rparen || kind == Tok::rbracket || kind == Tok::rbrace) && !open_.empty()) {
+      report(at_ - 1, at_, "PW0106", "brackets nest deeper than 64",
+             "give the inner parts names of their own");
+    } else if ((kind == Tok::rparen || kind == Tok::rbracket || kind == Tok::rbrace) &&
+               !open_.empty()) {
       open_.pop_back();
     }
   }
 
   void stray() {
     const std::size_t begin = at_;
-    const auto known = [](char c) { return letter(c) || digit(c) || std::string_view(" \t\r\n\"`()[]{},:;?.@|=<>!+-*/%").find(c) != std::string_view::npos; };
+    const auto known = [](char c) {
+      return letter(c) || digit(c) ||
+             std::string_view(" \t\r\n\"`()[]{},:;?.@|=<>!+-*/%").find(c) != std::string_view::npos;
+    };
     do ++at_;
     while (at_ < text_.size() && !known(text_[at_]));
     const bool printable = text_[begin] > ' ' && text_[begin] < 127;
-    report(begin, at_, "PW0105", printable ? "this character has no meaning here" : "a byte that is not plain text stands outside a string",
+    report(begin, at_, "PW0105",
+           printable ? "this character has no meaning here"
+                     : "a byte that is not plain text stands outside a string",
            printable ? "" : "other alphabets are fine in strings, `quoted names` and comments");
   }
 
@@ -249,11 +273,16 @@ std::string unescape(std::string_view literal) {
       continue;
     }
     const char c = text[++i];
-    if (c == 'n') out += '\n';
-    else if (c == 't') out += '\t';
-    else if (c == 'r') out += '\r';
-    else if (c == '0') out += '\0';
-    else if (c == 'x' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0) {
+    if (c == 'n')
+      out += '\n';
+    else if (c == 't')
+      out += '\t';
+    else if (c == 'r')
+      out += '\r';
+    else if (c == '0')
+      out += '\0';
+    else if (c == 'x' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
+             hex_digit(text[i + 2]) >= 0) {
       out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
       i += 2;
     } else {

@@ -1,4 +1,5 @@
-// Exports parse_file(): items one by one, at most one syntax error each, and on with the next item after an error.
+// Exports parse_file(): items one by one, at most one syntax error each, and on with the next item
+// after an error.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -11,12 +12,14 @@ namespace {
 
 constexpr std::size_t kMaxErrors = 100;
 
-const std::vector<std::string> kItemWords = {"use",  "param", "extern", "op",       "table", "pattern", "rule",
-                                             "group", "pass",  "pipeline", "split", "capture", "test", "graph"};
+const std::vector<std::string> kItemWords = {"use",     "param",   "extern", "op",   "table",
+                                             "pattern", "rule",    "group",  "pass", "pipeline",
+                                             "split",   "capture", "test",   "graph"};
 
 bool item_word(Tok t) {
-  static constexpr std::array<Tok, 14> kWords = {Tok::use,  Tok::param, Tok::extern_,  Tok::op,    Tok::table,   Tok::pattern, Tok::rule,
-                                                 Tok::group, Tok::pass, Tok::pipeline, Tok::split, Tok::capture, Tok::test,    Tok::graph};
+  static constexpr std::array<Tok, 14> kWords = {
+      Tok::use,   Tok::param, Tok::extern_,  Tok::op,    Tok::table,   Tok::pattern, Tok::rule,
+      Tok::group, Tok::pass,  Tok::pipeline, Tok::split, Tok::capture, Tok::test,    Tok::graph};
   return std::find(kWords.begin(), kWords.end(), t) != kWords.end();
 }
 
@@ -30,24 +33,35 @@ std::string expectations(Builder::Expected set) {
   const bool expression = has(Tok::integer) && has(Tok::string) && has(Tok::lparen);
   if (expression) {
     words.emplace_back("an expression");
-    drop({Tok::integer, Tok::real, Tok::string, Tok::true_, Tok::false_, Tok::none, Tok::lbracket, Tok::lparen, Tok::word, Tok::minus,
-          Tok::not_, Tok::star, Tok::out});
+    drop({Tok::integer, Tok::real, Tok::string, Tok::true_, Tok::false_, Tok::none, Tok::lbracket,
+          Tok::lparen, Tok::word, Tok::minus, Tok::not_, Tok::star, Tok::out});
   }
-  const bool continued = has(Tok::plus) || has(Tok::ellipsis);  // after an expression: operators and suffixes go without saying
-  drop({Tok::eq, Tok::ne, Tok::le, Tok::ge, Tok::lt, Tok::gt, Tok::plus, Tok::minus, Tok::star, Tok::slash, Tok::percent, Tok::and_, Tok::or_});
-  if (continued) drop({Tok::lbracket, Tok::ellipsis, Tok::question, Tok::lparen, Tok::dot, Tok::in, Tok::lbrace});
+  const bool continued =
+      has(Tok::plus) ||
+      has(Tok::ellipsis);  // after an expression: operators and suffixes go without saying
+  drop({Tok::eq, Tok::ne, Tok::le, Tok::ge, Tok::lt, Tok::gt, Tok::plus, Tok::minus, Tok::star,
+        Tok::slash, Tok::percent, Tok::and_, Tok::or_});
+  if (continued)
+    drop(
+        {Tok::lbracket, Tok::ellipsis, Tok::question, Tok::lparen, Tok::dot, Tok::in, Tok::lbrace});
   for (std::size_t i = 0; i < set.size(); ++i)
-    if (set.test(i) && static_cast<Tok>(i) != Tok::end) words.push_back(describe(static_cast<Tok>(i)));
+    if (set.test(i) && static_cast<Tok>(i) != Tok::end)
+      words.push_back(describe(static_cast<Tok>(i)));
   if (words.empty()) return continued ? "an operator or the end of the expression" : "";
   std::string out = words[0];
-  for (std::size_t i = 1; i < words.size(); ++i) out += (i + 1 == words.size() ? " or " : ", ") + words[i];
+  for (std::size_t i = 1; i < words.size(); ++i)
+    out += (i + 1 == words.size() ? " or " : ", ") + words[i];
   return out;
 }
 
 class Parser {
  public:
   Parser(std::string_view text, SourceId source, Lexed lexed)
-      : text_(text), source_(source), lexed_(std::move(lexed)), at_(lexed_.tokens.data()), end_(at_ + lexed_.tokens.size() - 1) {}
+      : text_(text),
+        source_(source),
+        lexed_(std::move(lexed)),
+        at_(lexed_.tokens.data()),
+        end_(at_ + lexed_.tokens.size() - 1) {}
 
   Result<ast::File> run() && {
     diagnostics_ = std::move(lexed_.diagnostics);
@@ -61,7 +75,8 @@ class Parser {
  private:
   void step() {
     if (group_ && at_->kind == Tok::rbrace) return end_group();
-    if (!item_word(at_->kind) || (group_ && at_->kind != Tok::rule && outside_group())) return stray();
+    if (!item_word(at_->kind) || (group_ && at_->kind != Tok::rule && outside_group()))
+      return stray();
     if (at_->kind == Tok::group) return begin_group();
     Builder builder(text_, source_, at_);
     const Token* begin = at_;
@@ -101,10 +116,12 @@ class Parser {
     group_.reset();
     ++at_;
   }
-  /// An item other than a rule inside a group: the group was not closed, or the item does not belong there.
+  /// An item other than a rule inside a group: the group was not closed, or the item does not
+  /// belong there.
   bool outside_group() {
     if (column(*at_) > column(*group_begin_) || !at_->first_on_line) return true;
-    diagnostics_.push_back(error_at(group_->name_span, "PW0108", "the group is not closed before the next item", "add a `}`"));
+    diagnostics_.push_back(error_at(group_->name_span, "PW0108",
+                                    "the group is not closed before the next item", "add a `}`"));
     end_group_silently();
     return false;
   }
@@ -119,13 +136,16 @@ class Parser {
     const Token* begin = at_;
     if (group_) return expected(at_, "`rule` or `}`", group_begin_);
     if (at_->kind == Tok::rbrace || at_->kind == Tok::rparen || at_->kind == Tok::rbracket) {
-      diagnostics_.push_back(error_at(span(*at_), "PW0108", "this " + describe(at_->kind) + " closes nothing", "remove it"));
+      diagnostics_.push_back(error_at(
+          span(*at_), "PW0108", "this " + describe(at_->kind) + " closes nothing", "remove it"));
     } else {
       const std::string near = at_->kind == Tok::word ? nearest(text(*at_), kItemWords) : "";
-      diagnostics_.push_back(error_at(span(*at_), "PW0110", "expected an item, found " + found(*at_),
-                                      near.empty() ? "items begin with use, param, extern, op, table, pattern, rule, group, pass, "
-                                                     "pipeline, split, capture, test or graph"
-                                                   : "did you mean `" + near + "`?"));
+      diagnostics_.push_back(error_at(
+          span(*at_), "PW0110", "expected an item, found " + found(*at_),
+          near.empty()
+              ? "items begin with use, param, extern, op, table, pattern, rule, group, pass, "
+                "pipeline, split, capture, test or graph"
+              : "did you mean `" + near + "`?"));
     }
     recover(begin);
   }
@@ -133,23 +153,32 @@ class Parser {
   void syntax_error(const Builder& builder, const Token* begin) {
     const Token* where = builder.furthest();
     const Builder::Expected& set = builder.expected();
-    if (is_reserved(where->kind) && set.test(static_cast<std::size_t>(Tok::word)) && !starts_clause(where->kind)) {
-      diagnostics_.push_back(error_at(span(*where), "PW0109", "`" + std::string(text(*where)) + "` is a reserved word, not a name",
-                                      "to use it as a name, write `" + std::string(text(*where)) + "` in backquotes"));
+    if (is_reserved(where->kind) && set.test(static_cast<std::size_t>(Tok::word)) &&
+        !starts_clause(where->kind)) {
+      diagnostics_.push_back(
+          error_at(span(*where), "PW0109",
+                   "`" + std::string(text(*where)) + "` is a reserved word, not a name",
+                   "to use it as a name, write `" + std::string(text(*where)) + "` in backquotes"));
       return recover(begin);
     }
     expected(where, expectations(set), begin, help_for(where, set));
   }
-  static bool starts_clause(Tok t) { return t == Tok::where || t == Tok::assume || t == Tok::given || t == Tok::unless; }
+  static bool starts_clause(Tok t) {
+    return t == Tok::where || t == Tok::assume || t == Tok::given || t == Tok::unless;
+  }
 
-  void expected(const Token* where, const std::string& what, const Token* begin, std::string help = {}) {
-    Diagnostic d = error_at(span(*where), "PW0101", (what.empty() ? "unexpected " : "expected " + what + ", found ") + found(*where));
+  void expected(const Token* where, const std::string& what, const Token* begin,
+                std::string help = {}) {
+    Diagnostic d =
+        error_at(span(*where), "PW0101",
+                 (what.empty() ? "unexpected " : "expected " + what + ", found ") + found(*where));
     if (!what.empty()) d.label = "expected " + what;
     if (where == end_ && lexed_.unclosed.valid()) {
       d.code = "PW0108";
       d.secondary.push_back({lexed_.unclosed, "this bracket is never closed"});
     }
-    if (begin != where) d.secondary.push_back({span(*begin), "while reading this " + std::string(text(*begin))});
+    if (begin != where)
+      d.secondary.push_back({span(*begin), "while reading this " + std::string(text(*begin))});
     d.help = std::move(help);
     diagnostics_.push_back(std::move(d));
     recover(begin);
@@ -168,7 +197,8 @@ class Parser {
     return {};
   }
 
-  /// Goes on at the next line that begins with an item's first words and stands no deeper than the item that failed.
+  /// Goes on at the next line that begins with an item's first words and stands no deeper than the
+  /// item that failed.
   void recover(const Token* failed) {
     const std::uint32_t depth = failed->first_on_line ? column(*failed) : kAnyColumn;
     for (at_ = failed + 1; at_ < end_; ++at_) {
@@ -197,7 +227,9 @@ class Parser {
     const std::string_view word = text(t);
     return "`" + std::string(word.substr(0, 40)) + (word.size() > 40 ? "…`" : "`");
   }
-  [[nodiscard]] std::string_view text(const Token& t) const { return text_.substr(t.begin, t.length); }
+  [[nodiscard]] std::string_view text(const Token& t) const {
+    return text_.substr(t.begin, t.length);
+  }
   [[nodiscard]] Span span(const Token& t) const { return {source_, t.begin, t.end()}; }
   [[nodiscard]] std::uint32_t column(const Token& t) const {
     std::uint32_t begin = t.begin;

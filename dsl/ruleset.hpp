@@ -1,4 +1,5 @@
-// Checked rules, ready for the rewriter: names resolved, families expanded, precedence closed. Made by check() from files.
+// Checked rules, ready for the rewriter: names resolved, families expanded, precedence closed. Made
+// by check() from files.
 #pragma once
 
 #include <map>
@@ -19,21 +20,23 @@ using PatternValueId = Id<struct PatternValueTag>;
 
 /// A value of a pattern: a free input of it, a result of one of its nodes, or a constant.
 struct PatternValue {
-  std::string name;            ///< empty or "_": unnamed
+  std::string name;  ///< empty or "_": unnamed
   Span span;
-  PatternNodeId producer;      ///< invalid: free, or a constant
+  PatternNodeId producer;  ///< invalid: free, or a constant
   int result = 0;
-  std::optional<Attribute> literal;  ///< a number as an operand: matches a `constant` node of that value
-  bool optional = false;             ///< `name?`: binds none too
-  bool literal_none = false;         ///< `none` as an operand
-  bool attribute_variable = false;   ///< free in operand place and used as an attribute elsewhere: binds a constant's value
-  std::vector<TypeExpr> types;       ///< all annotations, in text order
+  std::optional<Attribute>
+      literal;                ///< a number as an operand: matches a `constant` node of that value
+  bool optional = false;      ///< `name?`: binds none too
+  bool literal_none = false;  ///< `none` as an operand
+  bool attribute_variable = false;  ///< free in operand place and used as an attribute elsewhere:
+                                    ///< binds a constant's value
+  std::vector<TypeExpr> types;      ///< all annotations, in text order
 };
 
 struct PatternAttribute {
   std::string name;
   Span span;
-  Expr value;              ///< `{eps}` is a path of the same name
+  Expr value;  ///< `{eps}` is a path of the same name
 };
 
 struct PatternNode {
@@ -52,8 +55,9 @@ struct Rule {
   std::string group;      ///< enclosing group or empty
   Span span;              ///< the whole rule
   Span name_span;
-  int rank = 0;           ///< by name in the rule set; breaks ties deterministically
-  IdVec<PatternNodeId, PatternNode> nodes;    ///< in text order, operands before users; sub-expressions flattened
+  int rank = 0;  ///< by name in the rule set; breaks ties deterministically
+  IdVec<PatternNodeId, PatternNode>
+      nodes;  ///< in text order, operands before users; sub-expressions flattened
   IdVec<PatternValueId, PatternValue> values;
   std::vector<Expr> where;
   std::vector<Statement> replacement;
@@ -61,8 +65,8 @@ struct Rule {
   std::vector<std::string> outputs;
   /// Values bound by non-given nodes and not outputs: they disappear; no user outside the match.
   std::vector<PatternValueId> consumed;
-  std::vector<RuleId> over;        ///< transitively closed
-  Env constants;                   ///< table cells of the variant, as `k.group`; params are added at match time
+  std::vector<RuleId> over;  ///< transitively closed
+  Env constants;  ///< table cells of the variant, as `k.group`; params are added at match time
   [[nodiscard]] PatternValueId value_named(std::string_view name) const;
 };
 
@@ -70,12 +74,12 @@ struct Rule {
 struct Strategy {
   ast::Strategy::Kind kind = ast::Strategy::Kind::sequence;
   Span span;
-  std::string label;             ///< the pass's name, or a printed form for an anonymous one
-  std::vector<RuleId> rules;     ///< greedy, once, walk; sorted by rank
-  std::string builtin;           ///< a reference to a built-in pass: dce, cse
+  std::string label;          ///< the pass's name, or a printed form for an anonymous one
+  std::vector<RuleId> rules;  ///< greedy, once, walk; sorted by rank
+  std::string builtin;        ///< a reference to a built-in pass: dce, cse
   std::vector<Strategy> parts;
   std::optional<std::int64_t> fuel;
-  std::vector<Expr> when;        ///< none or one
+  std::vector<Expr> when;  ///< none or one
 };
 
 struct Param {
@@ -101,23 +105,28 @@ struct CaptureDefaults {
 
 struct RuleSet {
   ContextPtr context;
-  std::vector<ast::File> files;          ///< in load order, used files first; tests are read from here
-  IdVec<RuleId, Rule> rules;             ///< sorted by (source order), rank assigned by name
+  std::vector<ast::File> files;  ///< in load order, used files first; tests are read from here
+  IdVec<RuleId, Rule> rules;     ///< sorted by (source order), rank assigned by name
   std::map<std::string, Strategy> passes;
   std::map<std::string, Strategy> pipelines;
-  std::map<std::string, Strategy> implicit;  ///< `dce`, `cse`, and `greedy { r }` of every rule, family and group, by name
+  std::map<std::string, Strategy>
+      implicit;  ///< `dce`, `cse`, and `greedy { r }` of every rule, family and group, by name
   std::map<std::string, Param> params;
   std::vector<SplitRule> splits;
   CaptureDefaults capture;
   Diagnostics warnings;
 
-  /// Rules a reference means: a rule, `group.*`, `family[*]`, `family[row]`, a family's or group's name. Empty: unknown.
+  /// Rules a reference means: a rule, `group.*`, `family[*]`, `family[row]`, a family's or group's
+  /// name. Empty: unknown.
   [[nodiscard]] std::vector<RuleId> resolve(std::string_view reference) const;
-  /// By name: a pipeline, a pass, a built-in pass, or a rule, family or group, which is run greedily.
+  /// By name: a pipeline, a pass, a built-in pass, or a rule, family or group, which is run
+  /// greedily.
   [[nodiscard]] const Strategy* strategy(std::string_view name) const;
 };
 
-/// Parameter values for one run: defaults of the rule set with `-D name=value` put over them. Diagnoses unknown names, kinds.
-Result<Env> bind_params(const RuleSet& rules, const std::vector<std::pair<std::string, std::string>>& definitions);
+/// Parameter values for one run: defaults of the rule set with `-D name=value` put over them.
+/// Diagnoses unknown names, kinds.
+Result<Env> bind_params(const RuleSet& rules,
+                        const std::vector<std::pair<std::string, std::string>>& definitions);
 
 }  // namespace pw

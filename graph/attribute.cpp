@@ -35,7 +35,9 @@ std::string_view name(AttributeKind kind) {
 }
 
 AttributesId Attributes::intern(AttributeList list) {
-  std::sort(list.begin(), list.end(), [&](const auto& a, const auto& b) { return strings_.text(a.first) < strings_.text(b.first); });
+  std::sort(list.begin(), list.end(), [&](const auto& a, const auto& b) {
+    return strings_.text(a.first) < strings_.text(b.first);
+  });
   auto [it, fresh] = ids_.try_emplace(std::move(list));
   if (fresh) it->second = lists_.push_back(it->first);
   return it->second;
@@ -88,9 +90,13 @@ std::string Attributes::print(const Attribute& value) const {
     std::string operator()(const std::string& s) const { return quote(s); }
     std::string operator()(DType d) const { return std::string(pw::name(d)); }
     std::string operator()(DimId d) const { return dims.print(d); }
-    std::string operator()(const std::vector<DimId>& v) const { return print_list(v, [&](DimId d) { return dims.print(d); }); }
+    std::string operator()(const std::vector<DimId>& v) const {
+      return print_list(v, [&](DimId d) { return dims.print(d); });
+    }
     std::string operator()(const std::vector<double>& v) const { return print_list(v, print_real); }
-    std::string operator()(const std::vector<std::string>& v) const { return print_list(v, [](const std::string& s) { return quote(s); }); }
+    std::string operator()(const std::vector<std::string>& v) const {
+      return print_list(v, [](const std::string& s) { return quote(s); });
+    }
   };
   return std::visit(Printer{dims_}, value);
 }
@@ -99,7 +105,9 @@ std::string Attributes::print(AttributesId id) const {
   const AttributeList& list = lists_[id];
   if (list.empty()) return "";
   std::string out = "{";
-  for (std::size_t i = 0; i < list.size(); ++i) out += fmt::format("{}{} = {}", i ? ", " : "", strings_.text(list[i].first), print(list[i].second));
+  for (std::size_t i = 0; i < list.size(); ++i)
+    out += fmt::format("{}{} = {}", i ? ", " : "", strings_.text(list[i].first),
+                       print(list[i].second));
   return out + "}";
 }
 

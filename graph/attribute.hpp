@@ -18,11 +18,23 @@ struct None {
   friend auto operator<=>(None, None) = default;
 };
 
-/// A constant dim is always held as int64_t, never as DimId; a list of ints and a list of dims are both vector<DimId>.
-using Attribute = std::variant<None, bool, std::int64_t, double, std::string, DType, DimId, std::vector<DimId>,
-                               std::vector<double>, std::vector<std::string>>;
+/// A constant dim is always held as int64_t, never as DimId; a list of ints and a list of dims are
+/// both vector<DimId>.
+using Attribute = std::variant<None, bool, std::int64_t, double, std::string, DType, DimId,
+                               std::vector<DimId>, std::vector<double>, std::vector<std::string>>;
 
-enum class AttributeKind : std::uint8_t { int_, float_, bool_, str, dtype, axis, ints, dims, floats, strs };
+enum class AttributeKind : std::uint8_t {
+  int_,
+  float_,
+  bool_,
+  str,
+  dtype,
+  axis,
+  ints,
+  dims,
+  floats,
+  strs
+};
 [[nodiscard]] std::string_view name(AttributeKind kind);
 
 using AttributesId = Id<struct AttributesTag>;
@@ -48,7 +60,8 @@ class Attributes {
   std::map<AttributeList, AttributesId> ids_;
 };
 
-/// A real number as the language writes it: shortest form that reads back equal, always with a point or an exponent.
+/// A real number as the language writes it: shortest form that reads back equal, always with a
+/// point or an exponent.
 [[nodiscard]] std::string print_real(double value);
 /// A string literal with escapes: "a\"b\n".
 [[nodiscard]] std::string quote(std::string_view text);

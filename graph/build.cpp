@@ -19,11 +19,14 @@ std::vector<TypeId> operand_types(const Graph& graph, const std::vector<ValueId>
 }
 
 /// `shape = [-1, 128]` of a view becomes what it was inferred to be.
-AttributesId resolve_shape(Context& context, const Op& op, AttributesId attributes, const std::vector<TypeId>& results) {
+AttributesId resolve_shape(Context& context, const Op& op, AttributesId attributes,
+                           const std::vector<TypeId>& results) {
   const Attribute* shape = context.attributes.find(attributes, "shape");
   auto dims = shape ? std::get_if<std::vector<DimId>>(shape) : nullptr;
-  if (!dims || !op.traits.view || results.size() != 1 || results[0] == Types::unknown()) return attributes;
-  bool hole = std::any_of(dims->begin(), dims->end(), [&](DimId d) { return context.dims.value(d) == -1; });
+  if (!dims || !op.traits.view || results.size() != 1 || results[0] == Types::unknown())
+    return attributes;
+  bool hole =
+      std::any_of(dims->begin(), dims->end(), [&](DimId d) { return context.dims.value(d) == -1; });
   if (!hole) return attributes;
   AttributeList list = context.attributes[attributes];
   NameId key = context.strings.intern("shape");
@@ -34,7 +37,8 @@ AttributesId resolve_shape(Context& context, const Op& op, AttributesId attribut
 
 class Builder {
  public:
-  Builder(Graph& graph, Env& env, const BuildOptions& options) : graph_(graph), context_(graph.context()), env_(env), options_(options) {}
+  Builder(Graph& graph, Env& env, const BuildOptions& options)
+      : graph_(graph), context_(graph.context()), env_(env), options_(options) {}
 
   Result<std::monostate> statement(const Statement& s);
 
@@ -47,11 +51,14 @@ class Builder {
   Result<ValueId> number(const Expr& e);
   Result<ValueId> cast(const Expr& e, DType to, int depth);
   Result<Values> call(const Expr& e, const std::vector<Binder>& binders, int depth);
-  Result<Values> apply(const std::string& op, const Expr& e, const std::vector<const Expr*>& args, const std::vector<Binder>& binders, int depth);
+  Result<Values> apply(const std::string& op, const Expr& e, const std::vector<const Expr*>& args,
+                       const std::vector<Binder>& binders, int depth);
   Result<AttributeList> attributes(const Expr& e, const Op& op);
   [[nodiscard]] std::optional<DType> cast_target(const std::string& name) const;
   [[nodiscard]] std::string op_name(const Expr& e) const;
-  [[nodiscard]] tl::unexpected<Diagnostics> error(const Expr& e, std::string_view code, std::string message, std::string help = {}) const {
+  [[nodiscard]] tl::unexpected<Diagnostics> error(const Expr& e, std::string_view code,
+                                                  std::string message,
+                                                  std::string help = {}) const {
     return fail(e.span, code, std::move(message), std::move(help));
   }
 
@@ -90,11 +97,14 @@ std::string Builder::op_name(const Expr& e) const {
 Result<ValueId> Builder::number(const Expr& e) {
   Result<Attribute> value = evaluate(context_, &graph_, e, env_);
   if (!value) return forward(value);
-  if (auto i = std::get_if<std::int64_t>(&*value)) return add_constant(graph_, static_cast<double>(*i), DType::i64);
+  if (auto i = std::get_if<std::int64_t>(&*value))
+    return add_constant(graph_, static_cast<double>(*i), DType::i64);
   if (auto x = std::get_if<double>(&*value)) return add_constant(graph_, *x, DType::f64);
   if (auto b = std::get_if<bool>(&*value)) return add_constant(graph_, *b ? 1 : 0, DType::i64);
   if (std::holds_alternative<None>(*value)) return ValueId();
-  if (std::holds_alternative<DimId>(*value)) return error(e, "PW0321", "`" + print(e) + "` is symbolic; an operand that is a number must be constant");
+  if (std::holds_alternative<DimId>(*value))
+    return error(e, "PW0321",
+                 "`" + print(e) + "` is symbolic; an operand that is a number must be constant");
   return error(e, "PW0321", "`" + print(e) + "` is neither a tensor nor a number");
 }
 
@@ -108,14 +118,24 @@ Result<ValueId> Builder::named(const Expr& e) {
 }
 
 Result<ValueId> Builder::cast(const Expr& e, DType to, int depth) {
-  if (e.args.size() != 1) return error(e, "PW0322", fmt::format("the cast `{}(…)` takes one operand, not {}", e.text, e.args.size()));
+  if (e.args.size() != 1)
+    return error(e, "PW0322",
+                 fmt::format("the cast `{}(…)` takes one operand, not {}", e.text, e.args.size()));
   Result<ValueId> from = operand(e.args[0], depth + 1);
   if (!from || !from->valid()) return from;
   TypeId type = graph_.type(*from);
-  if (type != Types::unknown() && context_.types[type].dtype == to) return from;  // a cast to the same dtype is no op
+  if (type != Types::unknown() && context_.types[type].dtype == to)
+    return from;  // a cast to the same dtype is no op
   OpId op = context_.ops.find("cast");
   if (!op.valid()) return error(e, "PW0320", "the op library is not loaded: there is no `cast`");
-  NodeRequest request{op, {*from}, {{context_.strings.intern("dtype"), to}}, {""}, {}, options_.group, options_.source, e.span};
+  NodeRequest request{op,
+                      {*from},
+                      {{context_.strings.intern("dtype"), to}},
+                      {""},
+                      {},
+                      options_.group,
+                      options_.source,
+                      e.span};
   Result<NodeId> node = build_node(graph_, request);
   if (!node) return forward(node);
   return graph_.result(*node);
@@ -125,26 +145,37 @@ Result<ValueId> Builder::operand(const Expr& e, int depth) {
   if (depth > kMaxDepth) return error(e, "PW0323", "the expression is nested too deeply");
   if (e.kind == Kind::none) return ValueId();
   if (e.kind == Kind::path) return named(e);
-  bool is_call = e.kind == Kind::call || e.kind == Kind::negate || (e.kind == Kind::binary && !primitive_of(e.text).empty());
+  bool is_call = e.kind == Kind::call || e.kind == Kind::negate ||
+                 (e.kind == Kind::binary && !primitive_of(e.text).empty());
   if (!is_call) return number(e);
-  if (e.kind == Kind::negate && (e.args.at(0).kind == Kind::integer || e.args.at(0).kind == Kind::real)) return number(e);
+  if (e.kind == Kind::negate &&
+      (e.args.at(0).kind == Kind::integer || e.args.at(0).kind == Kind::real))
+    return number(e);
   if (e.kind == Kind::call && !cast_target(e.text) && !context_.ops.find(op_name(e)).valid()) {
-    if (e.text == "size" || e.text == "rank" || e.text == "count" || e.text == "min" || e.text == "max") return number(e);
+    if (e.text == "size" || e.text == "rank" || e.text == "count" || e.text == "min" ||
+        e.text == "max")
+      return number(e);
   }
   if (e.kind == Kind::binary) {  // `hd / 2` between dims and numbers is a number, not a node
     auto tensor_free = [&](const Expr& x, auto&& self) -> bool {
       if (x.kind == Kind::path) {
         auto it = env_.find(x.text);
-        return it != env_.end() && !std::holds_alternative<ValueId>(it->second) && !std::holds_alternative<Absent>(it->second);
+        return it != env_.end() && !std::holds_alternative<ValueId>(it->second) &&
+               !std::holds_alternative<Absent>(it->second);
       }
       if (x.kind == Kind::call) return x.text == "size" || x.text == "rank" || x.text == "count";
-      return std::all_of(x.args.begin(), x.args.end(), [&](const Expr& y) { return self(y, self); });
+      return std::all_of(x.args.begin(), x.args.end(),
+                         [&](const Expr& y) { return self(y, self); });
     };
     if (tensor_free(e, tensor_free)) return number(e);
   }
   Result<Values> results = call(e, {}, depth + 1);
   if (!results) return forward(results);
-  if (results->size() != 1) return error(e, "PW0324", fmt::format("`{}` has {} results; an operand is one value", e.text, results->size()), "bind them by name in a statement of their own");
+  if (results->size() != 1)
+    return error(
+        e, "PW0324",
+        fmt::format("`{}` has {} results; an operand is one value", e.text, results->size()),
+        "bind them by name in a statement of their own");
   return results->front();
 }
 
@@ -160,7 +191,10 @@ Result<AttributeList> Builder::attributes(const Expr& e, const Op& op) {
   };
   if (e.open) {
     auto it = options_.open_attributes.find(op.name);
-    if (it == options_.open_attributes.end()) return error(e, "PW0325", "`..` copies the attributes of the one node on the left side with op `" + op.name + "`, and there is none");
+    if (it == options_.open_attributes.end())
+      return error(e, "PW0325",
+                   "`..` copies the attributes of the one node on the left side with op `" +
+                       op.name + "`, and there is none");
     list = context_.attributes[it->second];
   }
   for (const AttributeArg& arg : e.attributes) {
@@ -168,18 +202,23 @@ Result<AttributeList> Builder::attributes(const Expr& e, const Op& op) {
     short_form.kind = Kind::path;
     short_form.text = arg.name;
     short_form.span = arg.span;
-    Result<Attribute> value = evaluate(context_, &graph_, arg.value.empty() ? short_form : arg.value[0], env_);
+    Result<Attribute> value =
+        evaluate(context_, &graph_, arg.value.empty() ? short_form : arg.value[0], env_);
     if (!value) return forward(value);
     set(arg.name, *value);
   }
   return list;
 }
 
-Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e, const std::vector<const Expr*>& args, const std::vector<Binder>& binders, int depth) {
+Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
+                                       const std::vector<const Expr*>& args,
+                                       const std::vector<Binder>& binders, int depth) {
   OpId op_id = context_.ops.find(name);
   if (!op_id.valid()) {
     std::string near = nearest(name, context_.ops.names());
-    return error(e, "PW0320", "unknown op `" + name + "`", near.empty() ? "declare it: op " + name + "(x: T[*s]) -> T[*s]" : "did you mean `" + near + "`?");
+    return error(e, "PW0320", "unknown op `" + name + "`",
+                 near.empty() ? "declare it: op " + name + "(x: T[*s]) -> T[*s]"
+                              : "did you mean `" + near + "`?");
   }
   NodeRequest request;
   request.op = op_id;
@@ -216,11 +255,13 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e, c
   Result<NodeId> node = build_node(graph_, request);
   if (!node) return forward(node);
   Values results;
-  for (std::size_t i = 0; i < graph_.result_count(*node); ++i) results.push_back(graph_.result(*node, i));
+  for (std::size_t i = 0; i < graph_.result_count(*node); ++i)
+    results.push_back(graph_.result(*node, i));
   return results;
 }
 
-Result<Builder::Values> Builder::call(const Expr& e, const std::vector<Binder>& binders, int depth) {
+Result<Builder::Values> Builder::call(const Expr& e, const std::vector<Binder>& binders,
+                                      int depth) {
   if (depth > kMaxDepth) return error(e, "PW0323", "the expression is nested too deeply");
   std::vector<const Expr*> args;
   for (const Expr& arg : e.args) args.push_back(&arg);
@@ -236,8 +277,10 @@ Result<Builder::Values> Builder::call(const Expr& e, const std::vector<Binder>& 
 
 Result<std::monostate> Builder::statement(const Statement& s) {
   const Expr& e = s.value;
-  if (s.many || e.kind == Kind::fuse) return error(e, "PW0327", "`" + print(s) + "` cannot be built as a graph statement");
-  bool is_call = e.kind == Kind::call || e.kind == Kind::negate || (e.kind == Kind::binary && !primitive_of(e.text).empty());
+  if (s.many || e.kind == Kind::fuse)
+    return error(e, "PW0327", "`" + print(s) + "` cannot be built as a graph statement");
+  bool is_call = e.kind == Kind::call || e.kind == Kind::negate ||
+                 (e.kind == Kind::binary && !primitive_of(e.text).empty());
   Values results;
   std::size_t before = graph_.node_bound();
   if (is_call) {
@@ -249,19 +292,26 @@ Result<std::monostate> Builder::statement(const Statement& s) {
     if (!v) return forward(v);
     results.push_back(*v);
   }
-  bool spread = std::any_of(s.binders.begin(), s.binders.end(), [](const Binder& b) { return b.spread; });
+  bool spread =
+      std::any_of(s.binders.begin(), s.binders.end(), [](const Binder& b) { return b.spread; });
   if (spread && s.binders.size() == 1) {
     env_.insert_or_assign(s.binders[0].name, results);
     return std::monostate{};
   }
   if (spread || s.binders.size() != results.size())
-    return error(e, "PW0328", fmt::format("`{}` has {} result{}, but {} name{} bound", print(e), results.size(), results.size() == 1 ? "" : "s", s.binders.size(), s.binders.size() == 1 ? " is" : "s are"));
+    return error(e, "PW0328",
+                 fmt::format("`{}` has {} result{}, but {} name{} bound", print(e), results.size(),
+                             results.size() == 1 ? "" : "s", s.binders.size(),
+                             s.binders.size() == 1 ? " is" : "s are"));
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Binder& b = s.binders[i];
     if (b.name == "_") continue;
-    bool fresh = results[i].valid() && !graph_.is_input(results[i]) && graph_.producer(results[i]).index >= before;
+    bool fresh = results[i].valid() && !graph_.is_input(results[i]) &&
+                 graph_.producer(results[i]).index >= before;
     std::string wanted = options_.name_prefix + b.name;
-    if (fresh && graph_.value_name(results[i]) != wanted && graph_.value_name(results[i]).substr(0, wanted.size()) != wanted) graph_.rename(results[i], wanted);
+    if (fresh && graph_.value_name(results[i]) != wanted &&
+        graph_.value_name(results[i]).substr(0, wanted.size()) != wanted)
+      graph_.rename(results[i], wanted);
     if (results[i].valid())
       env_.insert_or_assign(b.name, results[i]);
     else
@@ -278,7 +328,8 @@ ValueId add_constant(Graph& graph, double value, DType dtype) {
   if (!op.valid()) {
     Op decl;
     decl.name = "constant";
-    decl.attributes = {{"value", {}, AttributeKind::float_, false, {}}, {"dtype", {}, AttributeKind::dtype, false, {}}};
+    decl.attributes = {{"value", {}, AttributeKind::float_, false, {}},
+                       {"dtype", {}, AttributeKind::dtype, false, {}}};
     TypeExpr type;
     Expr dtype_name;
     dtype_name.kind = Expr::Kind::path;
@@ -290,7 +341,8 @@ ValueId add_constant(Graph& graph, double value, DType dtype) {
   }
   NodeSpec spec;
   spec.op = op;
-  spec.attributes = context.attributes.intern({{context.strings.intern("dtype"), dtype}, {context.strings.intern("value"), value}});
+  spec.attributes = context.attributes.intern(
+      {{context.strings.intern("dtype"), dtype}, {context.strings.intern("value"), value}});
   spec.results = {{context.types.get(dtype, {}), graph.fresh_name("c")}};
   return graph.result(graph.add_node(spec));
 }
@@ -299,33 +351,45 @@ Result<NodeId> build_node(Graph& graph, const NodeRequest& request) {
   Context& context = graph.context();
   const Op& op = context.ops[request.op];
   std::vector<TypeId> types = operand_types(graph, request.operands);
-  Result<AttributesId> attributes = complete_attributes(context, op, request.attributes, types, request.span);
+  Result<AttributesId> attributes =
+      complete_attributes(context, op, request.attributes, types, request.span);
   if (!attributes) return forward(attributes);
-  Result<std::vector<TypeId>> results = infer_types(context, request.op, types, *attributes, static_cast<int>(request.result_names.size()), request.span);
+  Result<std::vector<TypeId>> results =
+      infer_types(context, request.op, types, *attributes,
+                  static_cast<int>(request.result_names.size()), request.span);
   if (!results) return forward(results);
   for (std::size_t i = 0; i < results->size() && i < request.stated.size(); ++i) {
     TypeId stated = request.stated[i];
     if (stated == Types::unknown() || !stated.valid() || stated == (*results)[i]) continue;
     if ((*results)[i] != Types::unknown())
-      return fail(request.span, "PW0329", fmt::format("`{}` is stated as {}, but `{}` gives {}", i < request.result_names.size() ? request.result_names[i] : std::to_string(i), context.types.print(stated), context.ops[request.op].name, context.types.print((*results)[i])));
+      return fail(
+          request.span, "PW0329",
+          fmt::format("`{}` is stated as {}, but `{}` gives {}",
+                      i < request.result_names.size() ? request.result_names[i] : std::to_string(i),
+                      context.types.print(stated), context.ops[request.op].name,
+                      context.types.print((*results)[i])));
     (*results)[i] = stated;
   }
   NodeSpec spec;
   spec.op = request.op;
   spec.operands = request.operands;
   spec.attributes = resolve_shape(context, context.ops[request.op], *attributes, *results);
-  for (std::size_t i = 0; i < results->size(); ++i) spec.results.push_back({(*results)[i], i < request.result_names.size() ? request.result_names[i] : ""});
+  for (std::size_t i = 0; i < results->size(); ++i)
+    spec.results.push_back(
+        {(*results)[i], i < request.result_names.size() ? request.result_names[i] : ""});
   spec.group = request.group;
   spec.source = request.source;
   spec.name = request.name;
   return graph.add_node(spec);
 }
 
-Result<std::monostate> build_statement(Graph& graph, const Statement& statement, Env& env, const BuildOptions& options) {
+Result<std::monostate> build_statement(Graph& graph, const Statement& statement, Env& env,
+                                       const BuildOptions& options) {
   return Builder(graph, env, options).statement(statement);
 }
 
-Result<std::monostate> build_statements(Graph& graph, std::span<const Statement> statements, Env& env, const BuildOptions& options) {
+Result<std::monostate> build_statements(Graph& graph, std::span<const Statement> statements,
+                                        Env& env, const BuildOptions& options) {
   for (const Statement& s : statements)
     if (auto built = build_statement(graph, s, env, options); !built) return built;
   return std::monostate{};

@@ -1,4 +1,5 @@
-// What graphs and rules of one run share: the interning tables and the op table. Not thread-safe while something interns.
+// What graphs and rules of one run share: the interning tables and the op table. Not thread-safe
+// while something interns.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,8 @@ struct Context {
   Attributes attributes{strings, dims};
   OpTable ops;
   SourceMap sources;
-  /// Calls whose declared result types were found to agree with the op's body: op, operand types, attributes.
+  /// Calls whose declared result types were found to agree with the op's body: op, operand types,
+  /// attributes.
   std::set<std::tuple<OpId, std::vector<TypeId>, AttributesId>> agreed_bodies;
 
   Context() = default;

@@ -10,8 +10,8 @@ namespace pw {
 namespace {
 
 using Wide = __int128;
-constexpr int kMaxDepth = 16;          // of quotients inside quotients when bounding
-constexpr std::size_t kMaxTerms = 256; // of one polynomial
+constexpr int kMaxDepth = 16;           // of quotients inside quotients when bounding
+constexpr std::size_t kMaxTerms = 256;  // of one polynomial
 
 std::optional<std::int64_t> narrow(Wide x) {
   if (x > INT64_MAX || x < INT64_MIN) return std::nullopt;
@@ -54,12 +54,18 @@ Interval times(const Interval& a, const Interval& b) {
     return {*std::min_element(p, p + 4), *std::max_element(p, p + 4)};
   }
   bool a_positive = a.min && *a.min >= 0, b_positive = b.min && *b.min >= 0;
-  if (a_positive && b_positive) return {clamp_wide(*a.min) * clamp_wide(*b.min > (Wide(1) << 20) ? 1 : *b.min), std::nullopt};
+  if (a_positive && b_positive)
+    return {clamp_wide(*a.min) * clamp_wide(*b.min > (Wide(1) << 20) ? 1 : *b.min), std::nullopt};
   return {};
 }
 
 Interval scaled(const Interval& a, std::int64_t c) {
-  auto by = [&](Limit x) { return x ? Limit(clamp_wide(*x) > (Wide(1) << 62) || clamp_wide(*x) < -(Wide(1) << 62) ? (((*x > 0) == (c > 0)) ? (Wide(1) << 100) : -(Wide(1) << 100)) : *x * c) : std::nullopt; };
+  auto by = [&](Limit x) {
+    return x ? Limit(clamp_wide(*x) > (Wide(1) << 62) || clamp_wide(*x) < -(Wide(1) << 62)
+                         ? (((*x > 0) == (c > 0)) ? (Wide(1) << 100) : -(Wide(1) << 100))
+                         : *x * c)
+             : std::nullopt;
+  };
   return c >= 0 ? Interval{by(a.min), by(a.max)} : Interval{by(a.max), by(a.min)};
 }
 
@@ -70,11 +76,15 @@ Bounds finish(const Interval& i) {
   return b;
 }
 
-Interval widen(const Bounds& b) { return {b.min ? Limit(*b.min) : std::nullopt, b.max ? Limit(*b.max) : std::nullopt}; }
+Interval widen(const Bounds& b) {
+  return {b.min ? Limit(*b.min) : std::nullopt, b.max ? Limit(*b.max) : std::nullopt};
+}
 
 }  // namespace
 
-Truth negate(Truth t) { return t == Truth::yes ? Truth::no : t == Truth::no ? Truth::yes : Truth::unknown; }
+Truth negate(Truth t) {
+  return t == Truth::yes ? Truth::no : t == Truth::no ? Truth::yes : Truth::unknown;
+}
 Truth both(Truth a, Truth b) { return std::min(a, b); }
 Truth either(Truth a, Truth b) { return std::max(a, b); }
 
@@ -139,7 +149,8 @@ DimId Dims::mul(DimId a, DimId b) {
       for (const auto& [x, p] : mb) powers[x] += p;
       Monomial m(powers.begin(), powers.end());
       std::int64_t c = 0;
-      if (__builtin_mul_overflow(ca, cb, &c) || __builtin_add_overflow(terms[m], c, &terms[m])) return {};
+      if (__builtin_mul_overflow(ca, cb, &c) || __builtin_add_overflow(terms[m], c, &terms[m]))
+        return {};
     }
   }
   return intern_checked(std::move(terms));
@@ -149,7 +160,8 @@ namespace {
 
 /// `term / by` when that is a monomial with an integer coefficient.
 template <class Monomial>
-std::optional<std::pair<Monomial, std::int64_t>> quotient(const std::pair<Monomial, std::int64_t>& term, const std::pair<Monomial, std::int64_t>& by) {
+std::optional<std::pair<Monomial, std::int64_t>> quotient(
+    const std::pair<Monomial, std::int64_t>& term, const std::pair<Monomial, std::int64_t>& by) {
   if (term.second % by.second != 0) return std::nullopt;
   auto powers = std::map(term.first.begin(), term.first.end());
   for (const auto& [x, p] : by.first) {
@@ -166,11 +178,15 @@ std::optional<std::pair<Monomial, std::int64_t>> quotient(const std::pair<Monomi
 /// The largest term in graded lexicographic order, which multiplication preserves.
 template <class Polynomial>
 const auto& leading(const Polynomial& p) {
-  auto degree = [](const auto& m) { return std::accumulate(m.begin(), m.end(), std::uint64_t{0}, [](std::uint64_t sum, const auto& x) { return sum + x.second; }); };
+  auto degree = [](const auto& m) {
+    return std::accumulate(m.begin(), m.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const auto& x) { return sum + x.second; });
+  };
   auto less = [&](const auto& a, const auto& b) {
     if (degree(a.first) != degree(b.first)) return degree(a.first) < degree(b.first);
     for (std::size_t i = 0; i < a.first.size() && i < b.first.size(); ++i) {
-      if (a.first[i].first != b.first[i].first) return a.first[i].first > b.first[i].first;  // lacks the smaller atom
+      if (a.first[i].first != b.first[i].first)
+        return a.first[i].first > b.first[i].first;  // lacks the smaller atom
       if (a.first[i].second != b.first[i].second) return a.first[i].second < b.first[i].second;
     }
     return false;
@@ -180,7 +196,8 @@ const auto& leading(const Polynomial& p) {
 
 }  // namespace
 
-/// Splits a = q·b + r with q a polynomial and r the terms that b does not divide; returns (q, whether r is zero).
+/// Splits a = q·b + r with q a polynomial and r the terms that b does not divide; returns (q,
+/// whether r is zero).
 std::optional<std::pair<DimId, bool>> Dims::exact_quotient(DimId a, DimId b) {
   if (dims_[b].size() == 1) {
     std::map<Monomial, std::int64_t> q;
@@ -194,7 +211,8 @@ std::optional<std::pair<DimId, bool>> Dims::exact_quotient(DimId a, DimId b) {
     return std::pair{intern_checked(std::move(q)), exact};
   }
   DimId rest = a, q = constant(0);
-  for (int round = 0; round < 32 && !dims_[rest].empty(); ++round) {  // long division by the leading term
+  for (int round = 0; round < 32 && !dims_[rest].empty();
+       ++round) {  // long division by the leading term
     auto part = quotient<Monomial>(leading(dims_[rest]), leading(dims_[b]));
     if (!part) return std::nullopt;
     DimId piece = intern({*part});
@@ -253,7 +271,8 @@ std::optional<std::int64_t> Dims::value(DimId id) const {
 bool Dims::is_symbol(DimId id) const {
   if (!id) return false;
   const Polynomial& p = dims_[id];
-  return p.size() == 1 && p.front().second == 1 && p.front().first.size() == 1 && p.front().first.front().second == 1 &&
+  return p.size() == 1 && p.front().second == 1 && p.front().first.size() == 1 &&
+         p.front().first.front().second == 1 &&
          atoms_[p.front().first.front().first].kind == Atom::Kind::symbol;
 }
 
@@ -330,7 +349,8 @@ DimId Dims::substitute(DimId id, const std::map<std::string, DimId, std::less<>>
   return sum;
 }
 
-std::optional<std::int64_t> Dims::evaluate(DimId id, const std::map<std::string, std::int64_t, std::less<>>& with) const {
+std::optional<std::int64_t> Dims::evaluate(
+    DimId id, const std::map<std::string, std::int64_t, std::less<>>& with) const {
   if (!id) return std::nullopt;
   std::int64_t sum = 0;
   for (const auto& [m, c] : dims_[id]) {
@@ -368,8 +388,10 @@ Bounds Dims::bounds(AtomId id, const Facts& facts, int depth) const {
   if (!r.min || *r.min <= 0) return {};
   if (a.kind == Atom::Kind::remainder) return {0, r.max ? std::optional(*r.max - 1) : std::nullopt};
   Bounds out;
-  if (l.min) out.min = *l.min >= 0 ? (r.max ? floor_div(*l.min, *r.max) : 0) : floor_div(*l.min, *r.min);
-  if (l.max) out.max = *l.max >= 0 ? floor_div(*l.max, *r.min) : (r.max ? floor_div(*l.max, *r.max) : -1);
+  if (l.min)
+    out.min = *l.min >= 0 ? (r.max ? floor_div(*l.min, *r.max) : 0) : floor_div(*l.min, *r.min);
+  if (l.max)
+    out.max = *l.max >= 0 ? floor_div(*l.max, *r.min) : (r.max ? floor_div(*l.max, *r.max) : -1);
   return out;
 }
 
@@ -379,7 +401,8 @@ Bounds Dims::bounds(DimId id, const Facts& facts, int depth) const {
   for (const auto& [m, c] : dims_[id]) {
     Interval product{Wide(1), Wide(1)};
     for (const auto& [x, power] : m)
-      for (std::uint32_t i = 0; i < power; ++i) product = times(product, widen(bounds(x, facts, depth)));
+      for (std::uint32_t i = 0; i < power; ++i)
+        product = times(product, widen(bounds(x, facts, depth)));
     Interval term = scaled(product, c);
     sum = {plus(sum.min, term.min), plus(sum.max, term.max)};
   }
@@ -395,8 +418,10 @@ std::int64_t Dims::known_divisor(DimId id, const Facts& facts) const {
     std::int64_t term = c == INT64_MIN ? 1 : c < 0 ? -c : c;
     for (const auto& [x, power] : m) {
       const Atom& a = atoms_[x];
-      const SymbolFact* fact = a.kind == Atom::Kind::symbol ? facts.find(strings_.text(a.name)) : nullptr;
-      if (fact && fact->multiple > 1 && __builtin_mul_overflow(term, fact->multiple, &term)) return 1;
+      const SymbolFact* fact =
+          a.kind == Atom::Kind::symbol ? facts.find(strings_.text(a.name)) : nullptr;
+      if (fact && fact->multiple > 1 && __builtin_mul_overflow(term, fact->multiple, &term))
+        return 1;
     }
     divisor = std::gcd(divisor, term);
   }

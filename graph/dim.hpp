@@ -1,5 +1,6 @@
-// Symbolic dimensions: integer polynomials in normal form over symbols, floor quotients and remainders. Interned: two equal
-// polynomials have one DimId. Coefficients are checked; an operation that would overflow 64 bits returns an invalid id.
+// Symbolic dimensions: integer polynomials in normal form over symbols, floor quotients and
+// remainders. Interned: two equal polynomials have one DimId. Coefficients are checked; an
+// operation that would overflow 64 bits returns an invalid id.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,8 @@ struct SymbolFact {
   std::string role;
 };
 
-/// The side table of facts about a graph's symbols, by name; ordered, so that it prints the same always.
+/// The side table of facts about a graph's symbols, by name; ordered, so that it prints the same
+/// always.
 class Facts {
  public:
   std::map<std::string, SymbolFact, std::less<>> symbols;
@@ -59,14 +61,16 @@ class Dims {
   DimId mod(DimId a, DimId b);
 
   [[nodiscard]] std::optional<std::int64_t> value(DimId id) const;  ///< when constant
-  [[nodiscard]] bool is_symbol(DimId id) const;                     ///< exactly one symbol, coefficient 1
+  [[nodiscard]] bool is_symbol(DimId id) const;  ///< exactly one symbol, coefficient 1
   [[nodiscard]] std::string print(DimId id) const;
   /// The names of all symbols in it, sorted.
   [[nodiscard]] std::vector<std::string> symbols(DimId id) const;
   /// Replaces symbols by dims; those not in the map stay.
   DimId substitute(DimId id, const std::map<std::string, DimId, std::less<>>& with);
-  /// The number for given symbol values; nothing if a symbol is missing, or on overflow or division by zero.
-  [[nodiscard]] std::optional<std::int64_t> evaluate(DimId id, const std::map<std::string, std::int64_t, std::less<>>& with) const;
+  /// The number for given symbol values; nothing if a symbol is missing, or on overflow or division
+  /// by zero.
+  [[nodiscard]] std::optional<std::int64_t> evaluate(
+      DimId id, const std::map<std::string, std::int64_t, std::less<>>& with) const;
   [[nodiscard]] Bounds bounds(DimId id, const Facts& facts) const;
   [[nodiscard]] std::int64_t known_divisor(DimId id, const Facts& facts) const;
   /// yes: holds for all values the facts allow; no: fails for all; unknown otherwise.
@@ -76,7 +80,8 @@ class Dims {
 
  private:
   using Monomial = std::vector<std::pair<AtomId, std::uint32_t>>;  // sorted by atom; powers > 0
-  using Polynomial = std::vector<std::pair<Monomial, std::int64_t>>;  // sorted by monomial; coefficients != 0
+  using Polynomial =
+      std::vector<std::pair<Monomial, std::int64_t>>;  // sorted by monomial; coefficients != 0
   struct Atom {
     enum class Kind : std::uint8_t { symbol, quotient, remainder } kind;
     NameId name;

@@ -11,9 +11,17 @@ struct Row {
   int size;
   int category;  // 0 b8, 1 integer, 2 float
 };
-constexpr std::array<Row, kDTypeCount> kRows{{{"b8", 1, 0}, {"i8", 1, 1}, {"i32", 4, 1}, {"i64", 8, 1}, {"u8", 1, 1},
-                                              {"f8e4m3", 1, 2}, {"f8e5m2", 1, 2}, {"f16", 2, 2}, {"bf16", 2, 2},
-                                              {"f32", 4, 2}, {"f64", 8, 2}}};
+constexpr std::array<Row, kDTypeCount> kRows{{{"b8", 1, 0},
+                                              {"i8", 1, 1},
+                                              {"i32", 4, 1},
+                                              {"i64", 8, 1},
+                                              {"u8", 1, 1},
+                                              {"f8e4m3", 1, 2},
+                                              {"f8e5m2", 1, 2},
+                                              {"f16", 2, 2},
+                                              {"bf16", 2, 2},
+                                              {"f32", 4, 2},
+                                              {"f64", 8, 2}}};
 const Row& row(DType dtype) { return kRows[static_cast<std::size_t>(dtype)]; }
 
 }  // namespace
@@ -45,7 +53,8 @@ DType promote(DType a, bool a_weak, DType b, bool b_weak) {
     if ((a == DType::u8 && b == DType::i8) || (a == DType::i8 && b == DType::u8)) return DType::i32;
     return row(a).size >= row(b).size ? a : b;
   }
-  if (row(a).size == row(b).size) return row(a).size == 1 ? DType::f16 : DType::f32;  // f8 with f8, f16 with bf16
+  if (row(a).size == row(b).size)
+    return row(a).size == 1 ? DType::f16 : DType::f32;  // f8 with f8, f16 with bf16
   return row(a).size > row(b).size ? a : b;
 }
 

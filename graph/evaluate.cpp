@@ -14,14 +14,16 @@ constexpr int kMaxDepth = 200;  // the grammar limits nesting to less
 
 class Evaluator {
  public:
-  Evaluator(Context& context, const Graph* graph, const Env& env, const Facts& facts) : context_(context), graph_(graph), env_(env), facts_(facts) {}
+  Evaluator(Context& context, const Graph* graph, const Env& env, const Facts& facts)
+      : context_(context), graph_(graph), env_(env), facts_(facts) {}
 
   Result<Attribute> value(const Expr& e, int depth = 0);
   Result<Truth> truth(const Expr& e, std::string* why, int depth = 0);
 
  private:
   using Kind = Expr::Kind;
-  [[nodiscard]] tl::unexpected<Diagnostics> error(const Expr& e, std::string message, std::string help = {}) const {
+  [[nodiscard]] tl::unexpected<Diagnostics> error(const Expr& e, std::string message,
+                                                  std::string help = {}) const {
     return fail(e.span, "PW0301", std::move(message), std::move(help));
   }
   Result<Attribute> path(const Expr& e);
@@ -63,7 +65,12 @@ Result<Attribute> Evaluator::binding(const Expr& e, const Binding& b) {
   if (auto d = std::get_if<DimId>(&b)) return dim(*d);
   if (auto s = std::get_if<Shape>(&b)) return Attribute(*s);
   if (auto a = std::get_if<Attribute>(&b)) return *a;
-  if (std::holds_alternative<ValueId>(b)) return error(e, "`" + e.text + "` is a tensor; an attribute or a guard needs a number, a dim, a dtype or a string", "its shape is `" + e.text + ".shape`");
+  if (std::holds_alternative<ValueId>(b))
+    return error(
+        e,
+        "`" + e.text +
+            "` is a tensor; an attribute or a guard needs a number, a dim, a dtype or a string",
+        "its shape is `" + e.text + ".shape`");
   return error(e, "`" + e.text + "` is a list of tensors", "`count(" + e.text + ")` is its length");
 }
 
@@ -85,7 +92,8 @@ Result<Attribute> Evaluator::path(const Expr& e) {
   std::vector<std::string> known;
   for (const auto& [name, b] : env_) known.push_back(name);
   std::string near = nearest(e.text, known);
-  return error(e, "unknown name `" + e.text + "`", near.empty() ? "" : "did you mean `" + near + "`?");
+  return error(e, "unknown name `" + e.text + "`",
+               near.empty() ? "" : "did you mean `" + near + "`?");
 }
 
 Result<Attribute> Evaluator::list(const Expr& e, int depth) {
@@ -105,7 +113,9 @@ Result<Attribute> Evaluator::list(const Expr& e, int depth) {
     }
   }
   auto all = [&](auto&& test) { return std::all_of(items.begin(), items.end(), test); };
-  if (all([&](const Attribute& a) { return as_dim(a).has_value() && !std::holds_alternative<bool>(a); })) {
+  if (all([&](const Attribute& a) {
+        return as_dim(a).has_value() && !std::holds_alternative<bool>(a);
+      })) {
     std::vector<DimId> dims;
     for (const Attribute& a : items) dims.push_back(*as_dim(a));
     return Attribute(dims);
@@ -139,8 +149,10 @@ Result<Attribute> Evaluator::arithmetic(const Expr& e, int depth) {
       case '%': r = dims.mod(*a, *b); break;
       default:
         if (dims.value(*b) == 0) return error(e, "division by zero in `" + print(e) + "`");
-        if (dims.value(*a) && dims.value(*b) && *dims.value(*a) % *dims.value(*b) != 0)  // a symbolic quotient rounds down
-          return error(e, fmt::format("`{}` is not a whole number: {} / {}", print(e), dims.print(*a), dims.print(*b)));
+        if (dims.value(*a) && dims.value(*b) &&
+            *dims.value(*a) % *dims.value(*b) != 0)  // a symbolic quotient rounds down
+          return error(e, fmt::format("`{}` is not a whole number: {} / {}", print(e),
+                                      dims.print(*a), dims.print(*b)));
         r = dims.div(*a, *b);
     }
     if (!r.valid()) return error(e, "`" + print(e) + "` is out of range");
@@ -181,7 +193,8 @@ Result<Attribute> Evaluator::call(const Expr& e, int depth) {
     if (!axis) return axis;
     auto i = std::get_if<std::int64_t>(&*axis);
     auto rank = static_cast<std::int64_t>(shape->size());
-    if (!i || *i < -rank || *i >= rank) return error(e, fmt::format("`{}`: the axis is outside a tensor of rank {}", print(e), rank));
+    if (!i || *i < -rank || *i >= rank)
+      return error(e, fmt::format("`{}`: the axis is outside a tensor of rank {}", print(e), rank));
     return dim((*shape)[static_cast<std::size_t>(*i < 0 ? *i + rank : *i)]);
   }
   if (e.text == "rank" && arity(1)) {
@@ -192,8 +205,10 @@ Result<Attribute> Evaluator::call(const Expr& e, int depth) {
   if (e.text == "count" && arity(1) && e.args[0].kind == Kind::path) {
     auto it = env_.find(e.args[0].text);
     if (it != env_.end()) {
-      if (auto list = std::get_if<std::vector<ValueId>>(&it->second)) return Attribute(static_cast<std::int64_t>(list->size()));
-      if (auto s = std::get_if<Shape>(&it->second)) return Attribute(static_cast<std::int64_t>(s->size()));
+      if (auto list = std::get_if<std::vector<ValueId>>(&it->second))
+        return Attribute(static_cast<std::int64_t>(list->size()));
+      if (auto s = std::get_if<Shape>(&it->second))
+        return Attribute(static_cast<std::int64_t>(s->size()));
     }
     return error(e, "`" + print(e) + "`: not a list");
   }
@@ -206,7 +221,8 @@ Result<Attribute> Evaluator::call(const Expr& e, int depth) {
     if (!x || !y) return error(e, "`" + print(e) + "` needs two numbers");
     return (*x < *y) == (e.text == "min") ? *a : *b;
   }
-  return error(e, "unknown function `" + e.text + "` in an expression", "known here: size(x, axis), rank(x), count(xs), min(a, b), max(a, b)");
+  return error(e, "unknown function `" + e.text + "` in an expression",
+               "known here: size(x, axis), rank(x), count(xs), min(a, b), max(a, b)");
 }
 
 Result<Attribute> Evaluator::index(const Expr& e, int depth) {
@@ -217,7 +233,8 @@ Result<Attribute> Evaluator::index(const Expr& e, int depth) {
   auto i = std::get_if<std::int64_t>(&*position);
   auto at = [&](const auto& items) -> Result<Attribute> {
     auto n = static_cast<std::int64_t>(items.size());
-    if (!i || *i < -n || *i >= n) return error(e, fmt::format("`{}` is outside a list of {}", print(e), n));
+    if (!i || *i < -n || *i >= n)
+      return error(e, fmt::format("`{}` is outside a list of {}", print(e), n));
     if constexpr (std::is_same_v<std::decay_t<decltype(items)>, std::vector<DimId>>)
       return dim(items[static_cast<std::size_t>(*i < 0 ? *i + n : *i)]);
     else
@@ -252,7 +269,8 @@ Result<Attribute> Evaluator::value(const Expr& e, int depth) {
       return error(e, "`" + print(e) + "` needs a number");
     }
     case Kind::binary:
-      if (e.text.size() <= 2 && std::string("+-*/%").find(e.text[0]) != std::string::npos) return arithmetic(e, depth);
+      if (e.text.size() <= 2 && std::string("+-*/%").find(e.text[0]) != std::string::npos)
+        return arithmetic(e, depth);
       [[fallthrough]];
     case Kind::not_:
     case Kind::in_set:
@@ -279,7 +297,8 @@ Truth Evaluator::equal(const Attribute& a, const Attribute& b) {
   if (v && w) {
     if (v->size() != w->size()) return Truth::no;
     Truth t = Truth::yes;
-    for (std::size_t i = 0; i < v->size(); ++i) t = both(t, context_.dims.prove(Compare::eq, (*v)[i], (*w)[i], facts_));
+    for (std::size_t i = 0; i < v->size(); ++i)
+      t = both(t, context_.dims.prove(Compare::eq, (*v)[i], (*w)[i], facts_));
     return t;
   }
   return a == b ? Truth::yes : Truth::no;
@@ -288,14 +307,18 @@ Truth Evaluator::equal(const Attribute& a, const Attribute& b) {
 Result<Truth> Evaluator::compare(const Expr& e, std::string* why, int depth) {
   const Expr &l = e.args.at(0), &r = e.args.at(1);
   // `a % b == 0` asks for divisibility, of which more is known than of the remainder's value.
-  if (e.text == "==" && l.kind == Kind::binary && l.text == "%" && r.kind == Kind::integer && r.integer == 0) {
+  if (e.text == "==" && l.kind == Kind::binary && l.text == "%" && r.kind == Kind::integer &&
+      r.integer == 0) {
     Result<Attribute> a = value(l.args.at(0), depth + 1), b = value(l.args.at(1), depth + 1);
     if (!a) return forward(a);
     if (!b) return forward(b);
     auto x = as_dim(*a), y = as_dim(*b);
     if (x && y && context_.dims.value(*y) != 0) {
       Truth t = context_.dims.divides(*y, *x, facts_);
-      if (t != Truth::yes && why) *why = fmt::format("`{}` {}: {} % {}", print(e), t == Truth::no ? "is false" : "is not known", context_.dims.print(*x), context_.dims.print(*y));
+      if (t != Truth::yes && why)
+        *why =
+            fmt::format("`{}` {}: {} % {}", print(e), t == Truth::no ? "is false" : "is not known",
+                        context_.dims.print(*x), context_.dims.print(*y));
       return t;
     }
   }
@@ -308,20 +331,27 @@ Result<Truth> Evaluator::compare(const Expr& e, std::string* why, int depth) {
     t = equal(*a, *b);
     if (e.text == "!=") t = negate(t);
   } else {
-    Compare op = e.text == "<" ? Compare::lt : e.text == "<=" ? Compare::le : e.text == ">" ? Compare::gt : Compare::ge;
+    Compare op = e.text == "<"    ? Compare::lt
+                 : e.text == "<=" ? Compare::le
+                 : e.text == ">"  ? Compare::gt
+                                  : Compare::ge;
     auto x = as_dim(*a), y = as_dim(*b);
     auto p = as_real(*a), q = as_real(*b);
     if (x && y) {
       t = context_.dims.prove(op, *x, *y, facts_);
     } else if (p && q) {
-      bool holds = op == Compare::lt ? *p < *q : op == Compare::le ? *p <= *q : op == Compare::gt ? *p > *q : *p >= *q;
+      bool holds = op == Compare::lt   ? *p < *q
+                   : op == Compare::le ? *p <= *q
+                   : op == Compare::gt ? *p > *q
+                                       : *p >= *q;
       t = holds ? Truth::yes : Truth::no;
     } else {
       return error(e, "`" + print(e) + "` compares things that have no order");
     }
   }
   if (t != Truth::yes && why)
-    *why = fmt::format("`{}` {}: {} {} {}", print(e), t == Truth::no ? "is false" : "is not known", context_.attributes.print(*a), e.text, context_.attributes.print(*b));
+    *why = fmt::format("`{}` {}: {} {} {}", print(e), t == Truth::no ? "is false" : "is not known",
+                       context_.attributes.print(*a), e.text, context_.attributes.print(*b));
   return t;
 }
 
@@ -335,19 +365,23 @@ Result<Truth> Evaluator::member(const Expr& e, std::string* why, int depth) {
     if (!high) return forward(high);
     auto d = as_dim(*x), a = as_dim(*low), b = as_dim(*high);
     if (!d || !a || !b) return error(e, "`" + print(e) + "` needs integers");
-    t = both(context_.dims.prove(Compare::ge, *d, *a, facts_), context_.dims.prove(Compare::le, *d, *b, facts_));
+    t = both(context_.dims.prove(Compare::ge, *d, *a, facts_),
+             context_.dims.prove(Compare::le, *d, *b, facts_));
   } else {
     for (std::size_t i = 1; i < e.args.size(); ++i) {
       Result<Attribute> item = value(e.args[i], depth + 1);
       if (!item) return forward(item);
-      if (auto list_item = std::get_if<std::vector<DimId>>(&*item); list_item && e.kind == Kind::in_range) {
+      if (auto list_item = std::get_if<std::vector<DimId>>(&*item);
+          list_item && e.kind == Kind::in_range) {
         for (DimId d : *list_item) t = either(t, equal(*x, dim(d)));
         continue;
       }
       t = either(t, equal(*x, *item));
     }
   }
-  if (t != Truth::yes && why) *why = fmt::format("`{}` {}: {} = {}", print(e), t == Truth::no ? "is false" : "is not known", print(e.args[0]), context_.attributes.print(*x));
+  if (t != Truth::yes && why)
+    *why = fmt::format("`{}` {}: {} = {}", print(e), t == Truth::no ? "is false" : "is not known",
+                       print(e.args[0]), context_.attributes.print(*x));
   return t;
 }
 
@@ -357,7 +391,8 @@ Result<Truth> Evaluator::truth(const Expr& e, std::string* why, int depth) {
     Result<Truth> inner = truth(e.args.at(0), nullptr, depth + 1);
     if (!inner) return inner;
     Truth t = negate(*inner);
-    if (t != Truth::yes && why) *why = "`" + print(e) + (t == Truth::no ? "` is false" : "` is not known");
+    if (t != Truth::yes && why)
+      *why = "`" + print(e) + (t == Truth::no ? "` is false" : "` is not known");
     return t;
   }
   if (e.kind == Kind::binary && (e.text == "and" || e.text == "or")) {
@@ -372,10 +407,14 @@ Result<Truth> Evaluator::truth(const Expr& e, std::string* why, int depth) {
     Result<Truth> b = truth(e.args.at(1), &right_why, depth + 1);
     if (!b) return b;
     Truth t = e.text == "and" ? both(*a, *b) : either(*a, *b);
-    if (t != Truth::yes && why) *why = *a != Truth::yes && e.text == "and" ? left_why : e.text == "and" ? right_why : left_why + "; " + right_why;
+    if (t != Truth::yes && why)
+      *why = *a != Truth::yes && e.text == "and" ? left_why
+             : e.text == "and"                   ? right_why
+                                                 : left_why + "; " + right_why;
     return t;
   }
-  if (e.kind == Kind::binary && std::string("=!<>").find(e.text[0]) != std::string::npos) return compare(e, why, depth);
+  if (e.kind == Kind::binary && std::string("=!<>").find(e.text[0]) != std::string::npos)
+    return compare(e, why, depth);
   if (e.kind == Kind::in_set || e.kind == Kind::in_range) return member(e, why, depth);
   Result<Attribute> v = value(e, depth + 1);
   if (!v) return forward(v);
@@ -392,7 +431,8 @@ Result<Attribute> evaluate(Context& context, const Graph* graph, const Expr& exp
   return Evaluator(context, graph, env, graph ? graph->facts : none).value(expr);
 }
 
-Result<Truth> evaluate_guard(Context& context, const Graph* graph, const Expr& guard, const Env& env, const Facts& facts, std::string* why) {
+Result<Truth> evaluate_guard(Context& context, const Graph* graph, const Expr& guard,
+                             const Env& env, const Facts& facts, std::string* why) {
   return Evaluator(context, graph, env, facts).truth(guard, why);
 }
 

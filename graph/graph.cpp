@@ -1,4 +1,5 @@
-// Exports Graph: building, reading, mutation. Order and undo are in graph_order.cpp and graph_undo.cpp.
+// Exports Graph: building, reading, mutation. Order and undo are in graph_order.cpp and
+// graph_undo.cpp.
 #include "graph/graph.hpp"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ std::string_view name(InputKind kind) {
   return "?";
 }
 
-Graph::Graph(ContextPtr context, std::string graph_name) : name(std::move(graph_name)), context_(std::move(context)) {}
+Graph::Graph(ContextPtr context, std::string graph_name)
+    : name(std::move(graph_name)), context_(std::move(context)) {}
 
 NameId Graph::claim(std::string_view wanted) {
   NameId id = context_->strings.intern(wanted.empty() ? fresh_name("v") : std::string(wanted));
@@ -203,7 +205,8 @@ void Graph::replace_uses(ValueId from, ValueId to) {
 
 void Graph::erase(NodeId n) {
   for (std::size_t i = 0; i < result_count(n); ++i)
-    PW_ASSERT(unused(result(n, i)), "erase: `" + std::string(value_name(result(n, i))) + "` is still used");
+    PW_ASSERT(unused(result(n, i)),
+              "erase: `" + std::string(value_name(result(n, i))) + "` is still used");
   NodeId next = nodes_[n].next;
   detach(n);
   record(Undo::Kind::erased, n.index, 0, next.index);
@@ -225,7 +228,8 @@ std::size_t Graph::erase_dead() {
 }
 
 std::size_t Graph::bytes() const {
-  return nodes_.size() * sizeof(Node) + values_.size() * sizeof(Value) + uses_.size() * sizeof(Use) + undo_.size() * sizeof(Undo) +
+  return nodes_.size() * sizeof(Node) + values_.size() * sizeof(Value) +
+         uses_.size() * sizeof(Use) + undo_.size() * sizeof(Undo) +
          (inputs_.size() + outputs_.size()) * sizeof(ValueId) + names_.size() * 16;
 }
 
@@ -242,7 +246,8 @@ Graph Graph::compact() const {
     spec.group = group(n);
     spec.source = source(n);
     for (ValueId v : operands(n)) spec.operands.push_back(v.valid() ? map[v.index] : ValueId());
-    for (std::size_t i = 0; i < result_count(n); ++i) spec.results.push_back({type(result(n, i)), std::string(value_name(result(n, i)))});
+    for (std::size_t i = 0; i < result_count(n); ++i)
+      spec.results.push_back({type(result(n, i)), std::string(value_name(result(n, i)))});
     NodeId copy = out.add_node(spec);
     for (std::size_t i = 0; i < result_count(n); ++i) map[result(n, i).index] = out.result(copy, i);
   }

@@ -1,5 +1,6 @@
-// The dataflow graph: structure of arrays, 32-bit ids that rise and are never reused, doubly linked uses, an order list that
-// is always topological, and an undo journal with one inverse record a mutation. Dead nodes keep their data.
+// The dataflow graph: structure of arrays, 32-bit ids that rise and are never reused, doubly linked
+// uses, an order list that is always topological, and an undo journal with one inverse record a
+// mutation. Dead nodes keep their data.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +59,9 @@ class Graph {
   std::string fresh_name(std::string_view base);
 
   // ---- reading
-  [[nodiscard]] std::size_t node_bound() const { return nodes_.size(); }    ///< ids ever made, dead ones too
+  [[nodiscard]] std::size_t node_bound() const {
+    return nodes_.size();
+  }  ///< ids ever made, dead ones too
   [[nodiscard]] std::size_t value_bound() const { return values_.size(); }
   [[nodiscard]] std::size_t node_count() const { return live_; }
   [[nodiscard]] bool alive(NodeId n) const { return nodes_[n].alive; }
@@ -77,22 +80,35 @@ class Graph {
   [[nodiscard]] const Op& op_of(NodeId n) const { return context_->ops[nodes_[n].op]; }
   [[nodiscard]] AttributesId attributes(NodeId n) const { return nodes_[n].attributes; }
   [[nodiscard]] const Attribute* attribute(NodeId n, std::string_view name) const;
-  [[nodiscard]] std::string_view node_name(NodeId n) const { return context_->strings.text(nodes_[n].name); }
+  [[nodiscard]] std::string_view node_name(NodeId n) const {
+    return context_->strings.text(nodes_[n].name);
+  }
   [[nodiscard]] std::string_view group(NodeId n) const { return text_or_empty(nodes_[n].group); }
   [[nodiscard]] std::string_view source(NodeId n) const { return text_or_empty(nodes_[n].source); }
   [[nodiscard]] std::size_t operand_count(NodeId n) const { return nodes_[n].operand_count; }
-  [[nodiscard]] ValueId operand(NodeId n, std::size_t i) const { return uses_[UseId(nodes_[n].first_operand + i)].value; }
+  [[nodiscard]] ValueId operand(NodeId n, std::size_t i) const {
+    return uses_[UseId(nodes_[n].first_operand + i)].value;
+  }
   [[nodiscard]] std::vector<ValueId> operands(NodeId n) const;
   [[nodiscard]] std::size_t result_count(NodeId n) const { return nodes_[n].result_count; }
-  [[nodiscard]] ValueId result(NodeId n, std::size_t i = 0) const { return ValueId(nodes_[n].first_result + i); }
+  [[nodiscard]] ValueId result(NodeId n, std::size_t i = 0) const {
+    return ValueId(nodes_[n].first_result + i);
+  }
 
   [[nodiscard]] TypeId type(ValueId v) const { return values_[v].type; }
-  [[nodiscard]] std::string_view value_name(ValueId v) const { return context_->strings.text(values_[v].name); }
-  [[nodiscard]] ValueId find_value(std::string_view name) const;  ///< linear over values; for tools and tests
+  [[nodiscard]] std::string_view value_name(ValueId v) const {
+    return context_->strings.text(values_[v].name);
+  }
+  [[nodiscard]] ValueId find_value(
+      std::string_view name) const;  ///< linear over values; for tools and tests
   [[nodiscard]] bool is_input(ValueId v) const { return !values_[v].producer.valid(); }
   [[nodiscard]] InputKind input_kind(ValueId v) const { return values_[v].kind; }
-  [[nodiscard]] NodeId producer(ValueId v) const { return values_[v].producer; }  ///< invalid for an input
-  [[nodiscard]] std::size_t result_index(ValueId v) const { return v.index - nodes_[producer(v)].first_result; }
+  [[nodiscard]] NodeId producer(ValueId v) const {
+    return values_[v].producer;
+  }  ///< invalid for an input
+  [[nodiscard]] std::size_t result_index(ValueId v) const {
+    return v.index - nodes_[producer(v)].first_result;
+  }
   /// Operand slots that read it; graph outputs are counted apart.
   [[nodiscard]] std::size_t use_count(ValueId v) const { return values_[v].use_count; }
   [[nodiscard]] std::size_t output_count(ValueId v) const { return values_[v].output_count; }
@@ -100,7 +116,9 @@ class Graph {
   [[nodiscard]] UseId first_use(ValueId v) const { return values_[v].first_use; }
   [[nodiscard]] UseId next_use(UseId u) const { return uses_[u].next; }
   [[nodiscard]] NodeId user(UseId u) const { return uses_[u].user; }
-  [[nodiscard]] std::size_t use_operand(UseId u) const { return u.index - nodes_[user(u)].first_operand; }
+  [[nodiscard]] std::size_t use_operand(UseId u) const {
+    return u.index - nodes_[user(u)].first_operand;
+  }
   /// The distinct nodes that read it, in order.
   [[nodiscard]] std::vector<NodeId> users(ValueId v) const;
   [[nodiscard]] const std::vector<ValueId>& inputs() const { return inputs_; }
@@ -121,9 +139,11 @@ class Graph {
   /// The node must have no users and produce no output.
   void erase(NodeId n);
   void move_before(NodeId n, NodeId position);  ///< an invalid position is the end
-  /// Sets the insertion point so that nodes reading `reads` can be inserted and be read by the users of `writes`; moves the
-  /// users that stand too early. False if a path leads from a user of `writes` (outside `ignoring`) to a producer of `reads`.
-  bool make_room(std::span<const ValueId> reads, std::span<const ValueId> writes, std::span<const NodeId> ignoring);
+  /// Sets the insertion point so that nodes reading `reads` can be inserted and be read by the
+  /// users of `writes`; moves the users that stand too early. False if a path leads from a user of
+  /// `writes` (outside `ignoring`) to a producer of `reads`.
+  bool make_room(std::span<const ValueId> reads, std::span<const ValueId> writes,
+                 std::span<const NodeId> ignoring);
   /// Erases nodes without users and without `effect`, transitively; returns how many.
   std::size_t erase_dead();
 
@@ -165,7 +185,18 @@ class Graph {
     NodeId user;
   };
   struct Undo {
-    enum class Kind : std::uint8_t { added, erased, operand, attributes, type, op, output, group, rename, moved } kind;
+    enum class Kind : std::uint8_t {
+      added,
+      erased,
+      operand,
+      attributes,
+      type,
+      op,
+      output,
+      group,
+      rename,
+      moved
+    } kind;
     std::uint32_t subject;
     std::uint32_t index;
     std::uint32_t old;
@@ -179,7 +210,9 @@ class Graph {
   void detach(NodeId n);
   void attach(NodeId n, NodeId before);
   NameId claim(std::string_view name);
-  [[nodiscard]] std::string_view text_or_empty(NameId id) const { return id.valid() ? context_->strings.text(id) : std::string_view(); }
+  [[nodiscard]] std::string_view text_or_empty(NameId id) const {
+    return id.valid() ? context_->strings.text(id) : std::string_view();
+  }
 
   ContextPtr context_;
   IdVec<NodeId, Node> nodes_;
@@ -187,7 +220,8 @@ class Graph {
   IdVec<UseId, Use> uses_;
   std::vector<ValueId> inputs_, outputs_;
   std::unordered_set<std::uint32_t> names_;  // taken names, by NameId; looked up only
-  std::unordered_map<std::uint32_t, std::uint32_t> name_counters_;  // last number tried, by base name
+  std::unordered_map<std::uint32_t, std::uint32_t>
+      name_counters_;  // last number tried, by base name
   NodeId head_, tail_, insertion_;
   std::size_t live_ = 0;
   std::uint64_t renumberings_ = 0;

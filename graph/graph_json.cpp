@@ -1,4 +1,5 @@
-// Exports graph_to_json: the writer. One line an input and a node, so that graphs can be read and compared as text.
+// Exports graph_to_json: the writer. One line an input and a node, so that graphs can be read and
+// compared as text.
 #include "graph/graph_json.hpp"
 
 #include <cmath>
@@ -15,7 +16,9 @@ namespace {
 using json::quoted;
 
 // Numbers that JSON lacks are objects: {"float": "inf"}.
-std::string real(double x) { return std::isfinite(x) ? print_real(x) : "{\"float\": " + quoted(print_real(x)) + "}"; }
+std::string real(double x) {
+  return std::isfinite(x) ? print_real(x) : "{\"float\": " + quoted(print_real(x)) + "}";
+}
 
 template <class Items, class Print>
 std::string items(const Items& list, const char* empty, const Print& print) {
@@ -36,7 +39,8 @@ class Writer {
     list("inputs", graph_.inputs(), [&](ValueId v) { return input(v); });
     list("nodes", graph_.order(), [&](NodeId n) { return node(n); });
     std::string outputs;
-    for (ValueId v : graph_.outputs()) outputs += (outputs.empty() ? "" : ", ") + quoted(graph_.value_name(v));
+    for (ValueId v : graph_.outputs())
+      outputs += (outputs.empty() ? "" : ", ") + quoted(graph_.value_name(v));
     return out_ + ",\n  \"outputs\": [" + outputs + "]\n}\n";
   }
 
@@ -53,7 +57,8 @@ class Writer {
     out_ += first ? "]" : "\n  ]";
   }
 
-  // Symbols in use without facts are written with the widest, since each must be declared to be read.
+  // Symbols in use without facts are written with the widest, since each must be declared to be
+  // read.
   std::map<std::string, SymbolFact, std::less<>> used_symbols() const {
     std::map<std::string, SymbolFact, std::less<>> out = graph_.facts.symbols;
     std::set<DimId> seen;
@@ -67,7 +72,8 @@ class Writer {
     };
     for (ValueId v : graph_.inputs()) add_type(graph_.type(v));
     for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
-      for (std::size_t i = 0; i < graph_.result_count(n); ++i) add_type(graph_.type(graph_.result(n, i)));
+      for (std::size_t i = 0; i < graph_.result_count(n); ++i)
+        add_type(graph_.type(graph_.result(n, i)));
       for (const auto& [name, value] : context_.attributes[graph_.attributes(n)]) {
         if (auto dim = std::get_if<DimId>(&value)) add(*dim);
         if (auto dims = std::get_if<std::vector<DimId>>(&value))
@@ -83,7 +89,8 @@ class Writer {
     out_ += ",\n  \"symbols\": {";
     bool first = true;
     for (const auto& [name, fact] : used) {
-      out_ += fmt::format("{}\n    {}: {{\"min\": {}, \"max\": {}", first ? "" : ",", quoted(name), fact.min, fact.max);
+      out_ += fmt::format("{}\n    {}: {{\"min\": {}, \"max\": {}", first ? "" : ",", quoted(name),
+                          fact.min, fact.max);
       if (fact.multiple != 1) out_ += fmt::format(", \"multiple\": {}", fact.multiple);
       if (!fact.role.empty()) out_ += ", \"role\": " + quoted(fact.role);
       out_ += "}";
@@ -107,23 +114,32 @@ class Writer {
   }
 
   std::string input(ValueId v) const {
-    return fmt::format("{{\"name\": {}, \"type\": {}, \"kind\": \"{}\"}}", quoted(graph_.value_name(v)), quoted(context_.types.print(graph_.type(v))),
+    return fmt::format("{{\"name\": {}, \"type\": {}, \"kind\": \"{}\"}}",
+                       quoted(graph_.value_name(v)), quoted(context_.types.print(graph_.type(v))),
                        name(graph_.input_kind(v)));
   }
 
   std::string node(NodeId n) const {
     std::string operands, results;
-    for (ValueId v : graph_.operands(n)) operands += (operands.empty() ? "" : ", ") + (v.valid() ? quoted(graph_.value_name(v)) : "null");
+    for (ValueId v : graph_.operands(n))
+      operands +=
+          (operands.empty() ? "" : ", ") + (v.valid() ? quoted(graph_.value_name(v)) : "null");
     for (std::size_t i = 0; i < graph_.result_count(n); ++i) {
       ValueId v = graph_.result(n, i);
-      results += fmt::format("{}{{\"name\": {}, \"type\": {}}}", i ? ", " : "", quoted(graph_.value_name(v)), quoted(context_.types.print(graph_.type(v))));
+      results +=
+          fmt::format("{}{{\"name\": {}, \"type\": {}}}", i ? ", " : "",
+                      quoted(graph_.value_name(v)), quoted(context_.types.print(graph_.type(v))));
     }
-    std::string out = fmt::format("{{\"name\": {}, \"op\": {}, \"operands\": [{}]", quoted(graph_.node_name(n)), quoted(graph_.op_of(n).name), operands);
+    std::string out =
+        fmt::format("{{\"name\": {}, \"op\": {}, \"operands\": [{}]", quoted(graph_.node_name(n)),
+                    quoted(graph_.op_of(n).name), operands);
     const AttributeList& attributes = context_.attributes[graph_.attributes(n)];
     if (!attributes.empty()) {
       out += ", \"attributes\": {";
       for (std::size_t i = 0; i < attributes.size(); ++i)
-        out += fmt::format("{}{}: {}", i ? ", " : "", quoted(context_.strings.text(attributes[i].first)), attribute(attributes[i].second));
+        out += fmt::format("{}{}: {}", i ? ", " : "",
+                           quoted(context_.strings.text(attributes[i].first)),
+                           attribute(attributes[i].second));
       out += "}";
     }
     out += ", \"results\": [" + results + "]";
@@ -144,11 +160,19 @@ class Writer {
       std::string operator()(std::int64_t i) const { return std::to_string(i); }
       std::string operator()(double x) const { return real(x); }
       std::string operator()(const std::string& s) const { return quoted(s); }
-      std::string operator()(DType d) const { return fmt::format("{{\"dtype\": \"{}\"}}", name(d)); }
+      std::string operator()(DType d) const {
+        return fmt::format("{{\"dtype\": \"{}\"}}", name(d));
+      }
       std::string operator()(DimId d) const { return dim(d); }
-      std::string operator()(const std::vector<DimId>& v) const { return items(v, "[]", [&](DimId d) { return dim(d); }); }
-      std::string operator()(const std::vector<double>& v) const { return items(v, "{\"floats\": []}", real); }
-      std::string operator()(const std::vector<std::string>& v) const { return items(v, "{\"strs\": []}", [](const std::string& s) { return quoted(s); }); }
+      std::string operator()(const std::vector<DimId>& v) const {
+        return items(v, "[]", [&](DimId d) { return dim(d); });
+      }
+      std::string operator()(const std::vector<double>& v) const {
+        return items(v, "{\"floats\": []}", real);
+      }
+      std::string operator()(const std::vector<std::string>& v) const {
+        return items(v, "{\"strs\": []}", [](const std::string& s) { return quoted(s); });
+      }
     };
     return std::visit(Printer{context_.dims}, value);
   }

@@ -8,12 +8,15 @@
 
 namespace pw {
 
-/// Parses one op declaration of the "ops" list; given by the language layer, which owns the grammar.
+/// Parses one op declaration of the "ops" list; given by the language layer, which owns the
+/// grammar.
 using OpParser = std::function<Result<Op>(Context&, std::string_view text)>;
 
-/// Diagnoses with JSON pointers: syntax, unknown op, arity, type, duplicate name, use before definition, cycle, dangling
-/// output, number out of range, nesting over 64, size over limits. `file` names the text in messages.
-Result<Graph> graph_from_json(const ContextPtr& context, std::string_view text, const std::string& file, const OpParser& parse_op);
+/// Diagnoses with JSON pointers: syntax, unknown op, arity, type, duplicate name, use before
+/// definition, cycle, dangling output, number out of range, nesting over 64, size over limits.
+/// `file` names the text in messages.
+Result<Graph> graph_from_json(const ContextPtr& context, std::string_view text,
+                              const std::string& file, const OpParser& parse_op);
 std::string graph_to_json(const Graph& graph);
 
 }  // namespace pw

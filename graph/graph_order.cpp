@@ -1,4 +1,5 @@
-// Exports Graph's order list: gap labels, insertion, and the local reordering that makes room for a rewrite.
+// Exports Graph's order list: gap labels, insertion, and the local reordering that makes room for a
+// rewrite.
 #include <algorithm>
 #include <queue>
 #include <set>
@@ -69,7 +70,8 @@ void Graph::move_before(NodeId n, NodeId position) {
   link_node(n, position);
 }
 
-bool Graph::make_room(std::span<const ValueId> reads, std::span<const ValueId> writes, std::span<const NodeId> ignoring) {
+bool Graph::make_room(std::span<const ValueId> reads, std::span<const ValueId> writes,
+                      std::span<const NodeId> ignoring) {
   std::set<std::uint32_t> ignored;
   for (NodeId n : ignoring) ignored.insert(n.index);
   NodeId last_read;
@@ -80,7 +82,8 @@ bool Graph::make_room(std::span<const ValueId> reads, std::span<const ValueId> w
     producers.insert(p.index);
     if (!last_read.valid() || label(p) > label(last_read)) last_read = p;
   }
-  // Users of the outputs that stand before the last input must move behind it, and with them all that depends on them.
+  // Users of the outputs that stand before the last input must move behind it, and with them all
+  // that depends on them.
   using Entry = std::pair<std::uint64_t, std::uint32_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> frontier;
   std::set<std::uint32_t> early;
@@ -90,7 +93,8 @@ bool Graph::make_room(std::span<const ValueId> reads, std::span<const ValueId> w
       NodeId n = user(u);
       if (ignored.contains(n.index)) continue;
       if (!first_user.valid() || label(n) < label(first_user)) first_user = n;
-      if (last_read.valid() && label(n) <= label(last_read) && early.insert(n.index).second) frontier.push({label(n), n.index});
+      if (last_read.valid() && label(n) <= label(last_read) && early.insert(n.index).second)
+        frontier.push({label(n), n.index});
     }
   };
   for (ValueId v : writes)
@@ -104,7 +108,8 @@ bool Graph::make_room(std::span<const ValueId> reads, std::span<const ValueId> w
     for (std::size_t i = 0; i < result_count(n); ++i) visit(result(n, i));
   }
   if (moving.empty()) {
-    // Anywhere between the last input and the first user; as late as possible keeps related nodes together.
+    // Anywhere between the last input and the first user; as late as possible keeps related nodes
+    // together.
     insertion_ = first_user.valid() ? first_user : last_read.valid() ? next(last_read) : head_;
     if (!first_user.valid() && !ignoring.empty()) {
       NodeId latest = last_read;

@@ -19,13 +19,19 @@ void Graph::rollback(Checkpoint to) {
     NodeId node{u.subject};
     switch (u.kind) {
       case Undo::Kind::added: detach(node); break;
-      case Undo::Kind::erased: attach(node, u.old == NodeId::kNone ? NodeId() : NodeId(u.old)); break;
-      case Undo::Kind::operand: set_operand(node, u.index, u.old == ValueId::kNone ? ValueId() : ValueId(u.old)); break;
+      case Undo::Kind::erased:
+        attach(node, u.old == NodeId::kNone ? NodeId() : NodeId(u.old));
+        break;
+      case Undo::Kind::operand:
+        set_operand(node, u.index, u.old == ValueId::kNone ? ValueId() : ValueId(u.old));
+        break;
       case Undo::Kind::attributes: nodes_[node].attributes = AttributesId(u.old); break;
       case Undo::Kind::type: values_[ValueId(u.subject)].type = TypeId(u.old); break;
       case Undo::Kind::op: nodes_[node].op = OpId(u.old); break;
       case Undo::Kind::output: set_output(u.subject, ValueId(u.old)); break;
-      case Undo::Kind::group: nodes_[node].group = u.old == NameId::kNone ? NameId() : NameId(u.old); break;
+      case Undo::Kind::group:
+        nodes_[node].group = u.old == NameId::kNone ? NameId() : NameId(u.old);
+        break;
       case Undo::Kind::rename: {
         Value& v = values_[ValueId(u.subject)];
         NodeId n = v.producer;

@@ -1,4 +1,5 @@
-// Exports instantiate_type, complete_attributes and infer_types: what a signature says at given operands.
+// Exports instantiate_type, complete_attributes and infer_types: what a signature says at given
+// operands.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -26,11 +27,14 @@ class Instantiator {
       for (std::size_t i = 0; i < e.args.size(); ++i) {
         Result<DTypeBinding> next = dtype(e.args[i]);
         if (!next) return next;
-        sum = i == 0 ? *next : DTypeBinding{promote(sum.dtype, sum.weak, next->dtype, next->weak), sum.weak && next->weak};
+        sum = i == 0 ? *next
+                     : DTypeBinding{promote(sum.dtype, sum.weak, next->dtype, next->weak),
+                                    sum.weak && next->weak};
       }
       return sum;
     }
-    if (e.kind == Expr::Kind::call && e.text == "either" && e.args.size() == 2) {  // either(attribute, T): T where it is none
+    if (e.kind == Expr::Kind::call && e.text == "either" &&
+        e.args.size() == 2) {  // either(attribute, T): T where it is none
       Result<Attribute> first = evaluate(context_, nullptr, e.args[0], env_);
       if (!first) return forward(first);
       return std::holds_alternative<None>(*first) ? dtype(e.args[1]) : dtype(e.args[0]);
@@ -95,18 +99,24 @@ class Instantiator {
 };
 
 /// Nothing: no result of this index.
-Result<std::optional<TypeId>> try_instantiate(Context& context, const TypeExpr& expr, const Env& env, std::span<const TypeId> operands, int result_index) {
-  if (expr.dtype.empty()) return fail(expr.span, "PW0302", "the type `" + print(expr) + "` has no dtype");
+Result<std::optional<TypeId>> try_instantiate(Context& context, const TypeExpr& expr,
+                                              const Env& env, std::span<const TypeId> operands,
+                                              int result_index) {
+  if (expr.dtype.empty())
+    return fail(expr.span, "PW0302", "the type `" + print(expr) + "` has no dtype");
   Instantiator instantiate(context, env, operands, result_index);
   Result<DTypeBinding> dtype = instantiate.dtype(expr.dtype[0]);
   if (!dtype) return forward(dtype);
-  if (expr.any_shape) return fail(expr.span, "PW0303", "the type `" + print(expr) + "` has no shape");
+  if (expr.any_shape)
+    return fail(expr.span, "PW0303", "the type `" + print(expr) + "` has no shape");
   Result<std::optional<Shape>> shape = instantiate.shape(expr);
   if (!shape) return forward(shape);
   if (!*shape) return std::optional<TypeId>();
   for (DimId d : **shape)
-    if (!d.valid() || context.dims.value(d).value_or(0) < 0 || context.dims.value(d).value_or(0) > (std::int64_t{1} << 40))
-      return fail(expr.span, "PW0311", "an extent of `" + context.types.print(**shape) + "` is out of range");
+    if (!d.valid() || context.dims.value(d).value_or(0) < 0 ||
+        context.dims.value(d).value_or(0) > (std::int64_t{1} << 40))
+      return fail(expr.span, "PW0311",
+                  "an extent of `" + context.types.print(**shape) + "` is out of range");
   return std::optional(context.types.get(dtype->dtype, **shape));
 }
 
@@ -128,8 +138,10 @@ std::optional<Attribute> coerce(Context& context, AttributeKind kind, const Attr
       if (integer && (*integer == 0 || *integer == 1)) return Attribute(*integer == 1);
       if (std::holds_alternative<bool>(a)) return a;
       return std::nullopt;
-    case AttributeKind::str: return std::holds_alternative<std::string>(a) ? std::optional(a) : std::nullopt;
-    case AttributeKind::dtype: return std::holds_alternative<DType>(a) ? std::optional(a) : std::nullopt;
+    case AttributeKind::str:
+      return std::holds_alternative<std::string>(a) ? std::optional(a) : std::nullopt;
+    case AttributeKind::dtype:
+      return std::holds_alternative<DType>(a) ? std::optional(a) : std::nullopt;
     case AttributeKind::ints:
     case AttributeKind::dims:
       if (std::holds_alternative<std::vector<DimId>>(a)) return a;
@@ -147,7 +159,8 @@ std::optional<Attribute> coerce(Context& context, AttributeKind kind, const Attr
       }
       return std::nullopt;
     case AttributeKind::strs:
-      if (auto dims = std::get_if<std::vector<DimId>>(&a); dims && dims->empty()) return Attribute(std::vector<std::string>{});
+      if (auto dims = std::get_if<std::vector<DimId>>(&a); dims && dims->empty())
+        return Attribute(std::vector<std::string>{});
       return std::holds_alternative<std::vector<std::string>>(a) ? std::optional(a) : std::nullopt;
   }
   return std::nullopt;
@@ -155,18 +168,23 @@ std::optional<Attribute> coerce(Context& context, AttributeKind kind, const Attr
 
 std::string op_label(const Op& op) { return "op `" + op.name + "`"; }
 
-Result<std::monostate> bind_operands(Context& context, const Op& op, std::span<const TypeId> operands, Env& env, Span span) {
+Result<std::monostate> bind_operands(Context& context, const Op& op,
+                                     std::span<const TypeId> operands, Env& env, Span span) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const OperandDecl& decl = op.operands[std::min(i, op.operands.size() - 1)];
     if (!operands[i].valid()) {
-      if (!decl.optional) return fail(span, "PW0305", op_label(op) + ": operand `" + decl.name + "` may not be none");
+      if (!decl.optional)
+        return fail(span, "PW0305", op_label(op) + ": operand `" + decl.name + "` may not be none");
       continue;
     }
     if (!decl.type) continue;
     std::string why;
     Env trial = decl.variadic ? env : Env{};  // elements of a list need not agree in their dims
     if (!unify(context, *decl.type, operands[i], decl.variadic ? trial : env, &why))
-      return fail(span, "PW0306", fmt::format("{}: operand `{}` is {}, not {}{}", op_label(op), decl.name, context.types.print(operands[i]), print(*decl.type), why.empty() ? "" : " (" + why + ")"));
+      return fail(span, "PW0306",
+                  fmt::format("{}: operand `{}` is {}, not {}{}", op_label(op), decl.name,
+                              context.types.print(operands[i]), print(*decl.type),
+                              why.empty() ? "" : " (" + why + ")"));
     if (decl.variadic && i + 1 == op.operands.size())  // the first element names the variables
       for (auto& [name, binding] : trial) env.emplace(name, binding);
   }
@@ -174,10 +192,13 @@ Result<std::monostate> bind_operands(Context& context, const Op& op, std::span<c
 }
 
 /// A signature may say less than the body: that the patch of a slice_scatter fits its gap, say.
-Result<std::monostate> agree_with_body(Context& context, OpId op, std::span<const TypeId> operands, AttributesId attributes, const std::vector<TypeId>& declared, Span span) {
+Result<std::monostate> agree_with_body(Context& context, OpId op, std::span<const TypeId> operands,
+                                       AttributesId attributes, const std::vector<TypeId>& declared,
+                                       Span span) {
   std::tuple key(op, std::vector<TypeId>(operands.begin(), operands.end()), attributes);
   if (context.agreed_bodies.contains(key)) return std::monostate{};
-  context.agreed_bodies.insert(key);  // before the body is built, so that a body that calls itself ends here
+  context.agreed_bodies.insert(
+      key);  // before the body is built, so that a body that calls itself ends here
   Result<std::vector<TypeId>> body = body_types(context, op, operands, attributes);
   std::string name = context.ops[op].name;
   if (body && *body == declared) return std::monostate{};
@@ -193,20 +214,27 @@ Result<std::monostate> agree_with_body(Context& context, OpId op, std::span<cons
   }
   for (std::size_t i = 0; i < declared.size(); ++i)
     if (i >= body->size() || (*body)[i] != declared[i])
-      return fail(span, "PW0332", fmt::format("op `{}` declares a result {}, but at these operands its body gives {}", name, context.types.print(declared[i]), i < body->size() ? context.types.print((*body)[i]) : "none"));
+      return fail(
+          span, "PW0332",
+          fmt::format("op `{}` declares a result {}, but at these operands its body gives {}", name,
+                      context.types.print(declared[i]),
+                      i < body->size() ? context.types.print((*body)[i]) : "none"));
   return std::monostate{};
 }
 
 }  // namespace
 
-Result<TypeId> instantiate_type(Context& context, const TypeExpr& expr, const Env& env, std::span<const TypeId> operands, int result_index) {
+Result<TypeId> instantiate_type(Context& context, const TypeExpr& expr, const Env& env,
+                                std::span<const TypeId> operands, int result_index) {
   Result<std::optional<TypeId>> type = try_instantiate(context, expr, env, operands, result_index);
   if (!type) return forward(type);
-  if (!*type) return fail(expr.span, "PW0304", "the op has no result number " + std::to_string(result_index));
+  if (!*type)
+    return fail(expr.span, "PW0304", "the op has no result number " + std::to_string(result_index));
   return **type;
 }
 
-Result<AttributesId> complete_attributes(Context& context, const Op& op, AttributeList given, std::span<const TypeId> operands, Span span) {
+Result<AttributesId> complete_attributes(Context& context, const Op& op, AttributeList given,
+                                         std::span<const TypeId> operands, Span span) {
   if (op.imported) return context.attributes.intern(std::move(given));
   AttributeList out;
   Diagnostics errors;
@@ -216,11 +244,14 @@ Result<AttributesId> complete_attributes(Context& context, const Op& op, Attribu
     std::vector<std::string> known;
     for (const AttributeDecl& decl : op.attributes) known.push_back(decl.name);
     std::string near = nearest(name, known);
-    errors.push_back(error_at(span, "PW0307", fmt::format("{} has no attribute `{}`", op_label(op), name), near.empty() ? "" : "did you mean `" + near + "`?"));
+    errors.push_back(error_at(span, "PW0307",
+                              fmt::format("{} has no attribute `{}`", op_label(op), name),
+                              near.empty() ? "" : "did you mean `" + near + "`?"));
   }
   for (const AttributeDecl& decl : op.attributes) {
     NameId key = context.strings.intern(decl.name);
-    auto it = std::find_if(given.begin(), given.end(), [&](const auto& a) { return a.first == key; });
+    auto it =
+        std::find_if(given.begin(), given.end(), [&](const auto& a) { return a.first == key; });
     std::optional<Attribute> value;
     if (it != given.end())
       value = it->second;
@@ -229,19 +260,29 @@ Result<AttributesId> complete_attributes(Context& context, const Op& op, Attribu
     else if (decl.nullable)
       value = None{};
     if (!value) {
-      errors.push_back(error_at(span, "PW0308", fmt::format("{} needs the attribute `{}: {}`", op_label(op), decl.name, name(decl.kind))));
+      errors.push_back(error_at(span, "PW0308",
+                                fmt::format("{} needs the attribute `{}: {}`", op_label(op),
+                                            decl.name, name(decl.kind))));
       continue;
     }
-    std::optional<Attribute> coerced = std::holds_alternative<None>(*value) && decl.nullable ? value : coerce(context, decl.kind, *value);
+    std::optional<Attribute> coerced = std::holds_alternative<None>(*value) && decl.nullable
+                                           ? value
+                                           : coerce(context, decl.kind, *value);
     if (!coerced) {
-      errors.push_back(error_at(span, "PW0309", fmt::format("{}: `{} = {}` is not of kind {}", op_label(op), decl.name, context.attributes.print(*value), name(decl.kind))));
+      errors.push_back(
+          error_at(span, "PW0309",
+                   fmt::format("{}: `{} = {}` is not of kind {}", op_label(op), decl.name,
+                               context.attributes.print(*value), name(decl.kind))));
       continue;
     }
     auto axis = std::get_if<std::int64_t>(&*coerced);
-    if (decl.kind == AttributeKind::axis && axis && !operands.empty() && operands[0] != Types::unknown()) {
+    if (decl.kind == AttributeKind::axis && axis && !operands.empty() &&
+        operands[0] != Types::unknown()) {
       auto rank = static_cast<std::int64_t>(context.types[operands[0]].shape.size());
       if (*axis < -rank || *axis >= rank) {
-        errors.push_back(error_at(span, "PW0309", fmt::format("{}: axis {} is outside an operand of rank {}", op_label(op), *axis, rank)));
+        errors.push_back(error_at(span, "PW0309",
+                                  fmt::format("{}: axis {} is outside an operand of rank {}",
+                                              op_label(op), *axis, rank)));
         continue;
       }
       if (*axis < 0) coerced = Attribute(*axis + rank);
@@ -252,22 +293,31 @@ Result<AttributesId> complete_attributes(Context& context, const Op& op, Attribu
   return context.attributes.intern(std::move(out));
 }
 
-Result<std::vector<TypeId>> infer_types(Context& context, OpId op_id, std::span<const TypeId> operands, AttributesId attributes, int result_count, Span span) {
+Result<std::vector<TypeId>> infer_types(Context& context, OpId op_id,
+                                        std::span<const TypeId> operands, AttributesId attributes,
+                                        int result_count, Span span) {
   Op op = context.ops[op_id];  // copied: instantiating a body may declare ops
-  if (op.imported) return std::vector<TypeId>(static_cast<std::size_t>(std::max(result_count, 0)), Types::unknown());
+  if (op.imported)
+    return std::vector<TypeId>(static_cast<std::size_t>(std::max(result_count, 0)),
+                               Types::unknown());
   bool variadic = !op.operands.empty() && op.operands.back().variadic;
   std::size_t least = op.operands.size() - (variadic ? 1 : 0);
   if (variadic ? operands.size() < least : operands.size() != least)
-    return fail(span, "PW0312", fmt::format("{} takes {}{} operand{}, not {}", op_label(op), variadic ? "at least " : "", least, least == 1 ? "" : "s", operands.size()),
-                "it is declared as " + print_signature(op, context.attributes));
+    return fail(
+        span, "PW0312",
+        fmt::format("{} takes {}{} operand{}, not {}", op_label(op), variadic ? "at least " : "",
+                    least, least == 1 ? "" : "s", operands.size()),
+        "it is declared as " + print_signature(op, context.attributes));
   Env env;
   bool unknown = std::find(operands.begin(), operands.end(), Types::unknown()) != operands.end();
-  for (const auto& [name, value] : context.attributes[attributes]) env.emplace(std::string(context.strings.text(name)), value);
-  if (auto bound = bind_operands(context, op, operands, env, span); !bound && !unknown) return forward(bound);
+  for (const auto& [name, value] : context.attributes[attributes])
+    env.emplace(std::string(context.strings.text(name)), value);
+  if (auto bound = bind_operands(context, op, operands, env, span); !bound && !unknown)
+    return forward(bound);
   std::vector<TypeId> out;
   std::vector<TypeId> from_body;
   for (const ResultDecl& decl : op.results) {
-    for (int i = 0; ; ++i) {
+    for (int i = 0;; ++i) {
       Result<std::optional<TypeId>> type = std::optional<TypeId>();
       if (decl.type && !decl.type->any_shape) {
         type = try_instantiate(context, *decl.type, env, operands, i);
@@ -279,13 +329,16 @@ Result<std::vector<TypeId>> infer_types(Context& context, OpId op_id, std::span<
         }
         type = std::optional(from_body[out.size()]);
       } else {
-        return fail(span, "PW0313", op_label(op) + ": its result type can be inferred from neither signature nor body");
+        return fail(
+            span, "PW0313",
+            op_label(op) + ": its result type can be inferred from neither signature nor body");
       }
       if (!type && unknown) type = std::optional(Types::unknown());
       if (!type) {
         Diagnostics errors = std::move(type.error());
         for (Diagnostic& d : errors) {
-          if (d.span.valid() && span.valid() && d.span != span) d.secondary.push_back({d.span, "in this signature"});
+          if (d.span.valid() && span.valid() && d.span != span)
+            d.secondary.push_back({d.span, "in this signature"});
           if (span.valid()) d.span = span;
           d.message = op_label(op) + ": " + d.message;
         }
@@ -297,7 +350,8 @@ Result<std::vector<TypeId>> infer_types(Context& context, OpId op_id, std::span<
     }
   }
   if (op.has_body() && !unknown)
-    if (auto agreed = agree_with_body(context, op_id, operands, attributes, out, span); !agreed) return forward(agreed);
+    if (auto agreed = agree_with_body(context, op_id, operands, attributes, out, span); !agreed)
+      return forward(agreed);
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Exports instantiate_body, body_types, inline_node and inline_bodies: an op's meaning as a graph, put in the op's place.
+// Exports instantiate_body, body_types, inline_node and inline_bodies: an op's meaning as a graph,
+// put in the op's place.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -24,19 +25,23 @@ Result<ValueId> body_result(const Op& op, std::size_t index, const Env& env) {
   }
   auto it = env.find(name);
   auto value = it == env.end() ? nullptr : std::get_if<ValueId>(&it->second);
-  if (!value) return fail(decl.span.valid() ? decl.span : op.span, "PW0331", fmt::format("the body of op `{}` does not bind its result `{}`", op.name, name));
+  if (!value)
+    return fail(decl.span.valid() ? decl.span : op.span, "PW0331",
+                fmt::format("the body of op `{}` does not bind its result `{}`", op.name, name));
   return *value;
 }
 
 }  // namespace
 
-Result<Meaning> instantiate_body(Context& context, OpId op_id, std::span<const TypeId> operands, AttributesId attributes, const Facts& facts) {
+Result<Meaning> instantiate_body(Context& context, OpId op_id, std::span<const TypeId> operands,
+                                 AttributesId attributes, const Facts& facts) {
   const Op op = context.ops[op_id];
   PW_ASSERT(op.has_body(), "op `" + op.name + "` has no body");
   Meaning meaning{Graph(borrow(context), op.name), {}};
   meaning.graph.facts = facts;
   Env env;
-  for (const auto& [name, value] : context.attributes[attributes]) env.emplace(std::string(context.strings.text(name)), value);
+  for (const auto& [name, value] : context.attributes[attributes])
+    env.emplace(std::string(context.strings.text(name)), value);
   std::vector<ValueId> list;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const OperandDecl& decl = op.operands[std::min(i, op.operands.size() - 1)];
@@ -47,15 +52,20 @@ Result<Meaning> instantiate_body(Context& context, OpId op_id, std::span<const T
     std::string why;
     Env trial;
     if (decl.type && !unify(context, *decl.type, operands[i], decl.variadic ? trial : env, &why))
-      return fail(decl.span, "PW0306", fmt::format("op `{}`: operand `{}` is {}, not {}", op.name, decl.name, context.types.print(operands[i]), print(*decl.type)));
-    ValueId v = meaning.graph.add_input(decl.variadic ? decl.name + "_" + std::to_string(list.size()) : decl.name, operands[i], InputKind::input);
+      return fail(decl.span, "PW0306",
+                  fmt::format("op `{}`: operand `{}` is {}, not {}", op.name, decl.name,
+                              context.types.print(operands[i]), print(*decl.type)));
+    ValueId v = meaning.graph.add_input(
+        decl.variadic ? decl.name + "_" + std::to_string(list.size()) : decl.name, operands[i],
+        InputKind::input);
     meaning.operand_of_input.push_back(static_cast<int>(i));
     if (decl.variadic)
       list.push_back(v);
     else
       env.insert_or_assign(decl.name, v);
   }
-  if (!op.operands.empty() && op.operands.back().variadic) env.insert_or_assign(op.operands.back().name, list);
+  if (!op.operands.empty() && op.operands.back().variadic)
+    env.insert_or_assign(op.operands.back().name, list);
   if (auto built = build_statements(meaning.graph, op.body, env); !built) return forward(built);
   for (std::size_t i = 0; i < op.results.size(); ++i) {
     Result<ValueId> result = body_result(op, i, env);
@@ -66,7 +76,8 @@ Result<Meaning> instantiate_body(Context& context, OpId op_id, std::span<const T
   return meaning;
 }
 
-Result<std::vector<TypeId>> body_types(Context& context, OpId op, std::span<const TypeId> operands, AttributesId attributes) {
+Result<std::vector<TypeId>> body_types(Context& context, OpId op, std::span<const TypeId> operands,
+                                       AttributesId attributes) {
   Result<Meaning> meaning = instantiate_body(context, op, operands, attributes, {});
   if (!meaning) return forward(meaning);
   std::vector<TypeId> types;
@@ -77,12 +88,14 @@ Result<std::vector<TypeId>> body_types(Context& context, OpId op, std::span<cons
 Result<std::vector<NodeId>> inline_node(Graph& graph, NodeId node) {
   std::vector<TypeId> types;
   for (ValueId v : graph.operands(node)) types.push_back(v.valid() ? graph.type(v) : TypeId());
-  Result<Meaning> meaning = instantiate_body(graph.context(), graph.op(node), types, graph.attributes(node), graph.facts);
+  Result<Meaning> meaning =
+      instantiate_body(graph.context(), graph.op(node), types, graph.attributes(node), graph.facts);
   if (!meaning) return forward(meaning);
   const Graph& body = meaning->graph;
   std::vector<ValueId> map(body.value_bound());
   for (std::size_t i = 0; i < body.inputs().size(); ++i)
-    map[body.inputs()[i].index] = graph.operand(node, static_cast<std::size_t>(meaning->operand_of_input[i]));
+    map[body.inputs()[i].index] =
+        graph.operand(node, static_cast<std::size_t>(meaning->operand_of_input[i]));
   NodeId saved = graph.insertion_point();
   graph.insert_before(node);
   std::vector<NodeId> made;
@@ -93,18 +106,26 @@ Result<std::vector<NodeId>> inline_node(Graph& graph, NodeId node) {
     spec.attributes = body.attributes(n);
     spec.group = graph.group(node);
     spec.source = graph.source(node);
-    for (ValueId v : body.operands(n)) spec.operands.push_back(v.valid() ? map[v.index] : ValueId());
-    for (std::size_t i = 0; i < body.result_count(n); ++i) spec.results.push_back({body.type(body.result(n, i)), prefix + std::string(body.value_name(body.result(n, i)))});
+    for (ValueId v : body.operands(n))
+      spec.operands.push_back(v.valid() ? map[v.index] : ValueId());
+    for (std::size_t i = 0; i < body.result_count(n); ++i)
+      spec.results.push_back(
+          {body.type(body.result(n, i)), prefix + std::string(body.value_name(body.result(n, i)))});
     NodeId copy = graph.add_node(spec);
-    for (std::size_t i = 0; i < body.result_count(n); ++i) map[body.result(n, i).index] = graph.result(copy, i);
+    for (std::size_t i = 0; i < body.result_count(n); ++i)
+      map[body.result(n, i).index] = graph.result(copy, i);
     made.push_back(copy);
   }
   std::vector<std::pair<ValueId, std::string>> renames;
   for (std::size_t i = 0; i < graph.result_count(node); ++i) {
     ValueId old = graph.result(node, i), replacement = map[body.outputs()[i].index];
     if (graph.type(replacement) != graph.type(old) && graph.type(old) != Types::unknown())
-      return fail(graph.op_of(node).span, "PW0332", fmt::format("op `{}` declares a result {}, but its body gives {}", graph.op_of(node).name, graph.context().types.print(graph.type(old)), graph.context().types.print(graph.type(replacement))));
-    bool fresh = !graph.is_input(replacement) && std::find(made.begin(), made.end(), graph.producer(replacement)) != made.end();
+      return fail(graph.op_of(node).span, "PW0332",
+                  fmt::format("op `{}` declares a result {}, but its body gives {}",
+                              graph.op_of(node).name, graph.context().types.print(graph.type(old)),
+                              graph.context().types.print(graph.type(replacement))));
+    bool fresh = !graph.is_input(replacement) &&
+                 std::find(made.begin(), made.end(), graph.producer(replacement)) != made.end();
     if (fresh) renames.emplace_back(replacement, graph.value_name(old));
     graph.replace_uses(old, replacement);
   }
@@ -115,14 +136,18 @@ Result<std::vector<NodeId>> inline_node(Graph& graph, NodeId node) {
 }
 
 Result<std::monostate> inline_bodies(Graph& graph) {
-  std::vector<std::pair<NodeId, int>> work;  // a stack, so that the first node of the order is on top
+  std::vector<std::pair<NodeId, int>>
+      work;  // a stack, so that the first node of the order is on top
   std::vector<NodeId> order = graph.order();
   for (auto it = order.rbegin(); it != order.rend(); ++it) work.emplace_back(*it, 0);
   while (!work.empty()) {
     auto [node, depth] = work.back();
     work.pop_back();
     if (!graph.op_of(node).has_body()) continue;
-    if (depth > kMaxBodyDepth) return fail(graph.op_of(node).span, "PW0333", "the body of op `" + graph.op_of(node).name + "` calls itself, directly or through others");
+    if (depth > kMaxBodyDepth)
+      return fail(graph.op_of(node).span, "PW0333",
+                  "the body of op `" + graph.op_of(node).name +
+                      "` calls itself, directly or through others");
     Result<std::vector<NodeId>> made = inline_node(graph, node);
     if (!made) return forward(made);
     for (auto it = made->rbegin(); it != made->rend(); ++it) work.emplace_back(*it, depth + 1);

@@ -5,11 +5,15 @@ namespace pw {
 namespace {
 
 bool same_signature(const Op& a, const Op& b) {
-  if (a.operands.size() != b.operands.size() || a.attributes.size() != b.attributes.size() || a.results.size() != b.results.size()) return false;
+  if (a.operands.size() != b.operands.size() || a.attributes.size() != b.attributes.size() ||
+      a.results.size() != b.results.size())
+    return false;
   for (std::size_t i = 0; i < a.operands.size(); ++i)
     if (a.operands[i].name != b.operands[i].name) return false;
   for (std::size_t i = 0; i < a.attributes.size(); ++i)
-    if (a.attributes[i].name != b.attributes[i].name || a.attributes[i].kind != b.attributes[i].kind) return false;
+    if (a.attributes[i].name != b.attributes[i].name ||
+        a.attributes[i].kind != b.attributes[i].kind)
+      return false;
   return a.has_body() == b.has_body();
 }
 
@@ -32,7 +36,8 @@ const AttributeDecl* Op::attribute(std::string_view attribute_name) const {
 Result<OpId> OpTable::declare(Op op) {
   if (OpId known = find(op.name); known.valid()) {
     if (same_signature(ops_[known], op)) return known;
-    Diagnostic d = error_at(op.span, "PW0203", "op `" + op.name + "` is already declared with another signature",
+    Diagnostic d = error_at(op.span, "PW0203",
+                            "op `" + op.name + "` is already declared with another signature",
                             "ops are declared once; give one of them another name");
     if (ops_[known].span.valid()) d.secondary.push_back({ops_[known].span, "first declared here"});
     return fail(std::move(d));

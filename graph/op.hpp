@@ -1,5 +1,6 @@
-// The op table. An op is its signature (arity, defaults, types, aliasing), its traits, and for ops that have one, the body:
-// the single source of shape inference, the reference result, and generated code.
+// The op table. An op is its signature (arity, defaults, types, aliasing), its traits, and for ops
+// that have one, the body: the single source of shape inference, the reference result, and
+// generated code.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,8 @@ struct ResultDecl {
   std::string name;  ///< may be empty
   Span span;
   bool variadic = false;
-  std::optional<TypeExpr> type;     ///< absent: inferred from the body
-  std::optional<int> from;          ///< aliases this operand
+  std::optional<TypeExpr> type;  ///< absent: inferred from the body
+  std::optional<int> from;       ///< aliases this operand
 };
 
 struct Traits {
@@ -60,11 +61,12 @@ struct Op {
   std::vector<ResultDecl> results;
   Traits traits;
   std::vector<Statement> body;  ///< empty: opaque
-  bool imported = false;        ///< met in a dump, unknown to the library: any arity and attributes, stated types
-  bool local = false;           ///< declared by a graph's own text, which therefore prints it again
+  bool imported =
+      false;  ///< met in a dump, unknown to the library: any arity and attributes, stated types
+  bool local = false;  ///< declared by a graph's own text, which therefore prints it again
   [[nodiscard]] bool has_body() const { return !body.empty(); }
-  [[nodiscard]] int operand_index(std::string_view operand) const;      ///< -1 when there is none
-  [[nodiscard]] int result_index(std::string_view result) const;        ///< -1 when there is none
+  [[nodiscard]] int operand_index(std::string_view operand) const;  ///< -1 when there is none
+  [[nodiscard]] int result_index(std::string_view result) const;    ///< -1 when there is none
   [[nodiscard]] const AttributeDecl* attribute(std::string_view name) const;
 };
 

@@ -1,5 +1,5 @@
-// Exports graph_from_json: the reader. The text is streamed into short records; then names are resolved, order and cycles
-// are checked, and nodes are built as by any other front end.
+// Exports graph_from_json: the reader. The text is streamed into short records; then names are
+// resolved, order and cycles are checked, and nodes are built as by any other front end.
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -27,8 +27,8 @@ struct InputRecord {
 };
 struct NodeRecord {
   NameId name, op, group, source;
-  std::vector<NameId> operands;                       // invalid: null
-  std::vector<std::pair<NameId, NameId>> results;     // name, type text; an invalid type is not stated
+  std::vector<NameId> operands;                    // invalid: null
+  std::vector<std::pair<NameId, NameId>> results;  // name, type text; an invalid type is not stated
   AttributeList attributes;
 };
 
@@ -40,12 +40,19 @@ class Reader {
   Result<Graph> read(std::string_view text) {
     json::Sink sink;
     sink.streamed = {"inputs", "nodes", "ops"};
-    sink.element = [&](const std::string& key, std::size_t i, Tree&& tree) { element(key, i, tree); };
+    sink.element = [&](const std::string& key, std::size_t i, Tree&& tree) {
+      element(key, i, tree);
+    };
     sink.member = [&](const std::string& key, Tree&& tree) { member(key, tree); };
     auto scanned = json::scan(text, file_, sink);
-    if (!scanned) std::move(scanned.error().begin(), scanned.error().end(), std::back_inserter(errors_));
-    if (scanned && !has_format_) error("/", "PW1005", "the member `format` is missing", fmt::format("write \"format\": \"{}\"", kFormat));
-    if (scanned && has_format_ && !has_outputs_) error("/outputs", "PW1005", "the member `outputs` is missing", "a graph without outputs computes nothing; is the file cut off?");
+    if (!scanned)
+      std::move(scanned.error().begin(), scanned.error().end(), std::back_inserter(errors_));
+    if (scanned && !has_format_)
+      error("/", "PW1005", "the member `format` is missing",
+            fmt::format("write \"format\": \"{}\"", kFormat));
+    if (scanned && has_format_ && !has_outputs_)
+      error("/outputs", "PW1005", "the member `outputs` is missing",
+            "a graph without outputs computes nothing; is the file cut off?");
     if (errors_.empty()) declare_symbols();
     if (errors_.empty()) build();
     if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
@@ -53,8 +60,11 @@ class Reader {
   }
 
  private:
-  bool error(const std::string& pointer, std::string_view code, std::string message, std::string help = {}) {
-    if (errors_.size() < kMaxErrors) errors_.push_back(error_in(file_ + " at " + pointer, code, std::move(message), std::move(help)));
+  bool error(const std::string& pointer, std::string_view code, std::string message,
+             std::string help = {}) {
+    if (errors_.size() < kMaxErrors)
+      errors_.push_back(
+          error_in(file_ + " at " + pointer, code, std::move(message), std::move(help)));
     return false;
   }
   bool full() const { return errors_.size() >= kMaxErrors; }
@@ -63,25 +73,32 @@ class Reader {
 
   bool expect(const Tree& tree, Kind kind, const std::string& pointer) {
     if (tree.kind == kind) return true;
-    return error(pointer, "PW1005", fmt::format("expected {}, found {}", json::name(kind), json::name(tree.kind)));
+    return error(pointer, "PW1005",
+                 fmt::format("expected {}, found {}", json::name(kind), json::name(tree.kind)));
   }
-  bool known_keys(const Tree& tree, const std::vector<std::string>& known, const std::string& pointer) {
+  bool known_keys(const Tree& tree, const std::vector<std::string>& known,
+                  const std::string& pointer) {
     bool ok = true;
     for (const std::string& key : tree.keys) {
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
       std::string near = nearest(key, known), all;
       for (const std::string& k : known) all += (all.empty() ? "" : ", ") + k;
-      ok = error(pointer + json::step(key), "PW1006", "unknown member `" + key.substr(0, 80) + "`", near.empty() ? "known are " + all : "did you mean `" + near + "`?");
+      ok = error(pointer + json::step(key), "PW1006", "unknown member `" + key.substr(0, 80) + "`",
+                 near.empty() ? "known are " + all : "did you mean `" + near + "`?");
     }
     return ok;
   }
   // A member that is a string and not empty; an invalid id when it is absent and may be.
-  bool string_member(const Tree& tree, std::string_view key, bool required, const std::string& pointer, NameId& out) {
+  bool string_member(const Tree& tree, std::string_view key, bool required,
+                     const std::string& pointer, NameId& out) {
     const Tree* value = tree.find(key);
-    if (!value) return required ? error(pointer, "PW1005", fmt::format("the member `{}` is missing", key)) : true;
+    if (!value)
+      return required ? error(pointer, "PW1005", fmt::format("the member `{}` is missing", key))
+                      : true;
     std::string at = pointer + json::step(key);
     if (!expect(*value, Kind::string, at)) return false;
-    if (value->text.empty()) return required ? error(at, "PW1005", fmt::format("`{}` is empty", key)) : true;
+    if (value->text.empty())
+      return required ? error(at, "PW1005", fmt::format("`{}` is empty", key)) : true;
     out = intern(value->text);
     return true;
   }
@@ -92,7 +109,9 @@ class Reader {
     std::string pointer = json::step(key);
     if (key == "format") {
       has_format_ = true;
-      if (expect(tree, Kind::string, pointer) && tree.text != kFormat) error(pointer, "PW1005", "unknown format `" + tree.text.substr(0, 80) + "`", fmt::format("this program reads {}", kFormat));
+      if (expect(tree, Kind::string, pointer) && tree.text != kFormat)
+        error(pointer, "PW1005", "unknown format `" + tree.text.substr(0, 80) + "`",
+              fmt::format("this program reads {}", kFormat));
     } else if (key == "name") {
       if (expect(tree, Kind::string, pointer)) graph_.name = tree.text;
     } else if (key == "symbols") {
@@ -101,7 +120,8 @@ class Reader {
       has_outputs_ = true;
       if (!expect(tree, Kind::array, pointer)) return;
       for (std::size_t i = 0; i < tree.items.size(); ++i)
-        if (expect(tree.items[i], Kind::string, fmt::format("{}/{}", pointer, i))) outputs_.push_back(intern(tree.items[i].text));
+        if (expect(tree.items[i], Kind::string, fmt::format("{}/{}", pointer, i)))
+          outputs_.push_back(intern(tree.items[i].text));
     } else if (key == "inputs" || key == "nodes" || key == "ops") {
       expect(tree, Kind::array, pointer);
     } else {
@@ -126,7 +146,9 @@ class Reader {
     Result<Op> op = Op();
     if (tree.kind == Kind::object) {
       NameId name;
-      if (!known_keys(tree, {"imported", "effect"}, pointer) || !string_member(tree, "imported", true, pointer, name)) return;
+      if (!known_keys(tree, {"imported", "effect"}, pointer) ||
+          !string_member(tree, "imported", true, pointer, name))
+        return;
       op->name = text(name);
       op->imported = true;
       if (const Tree* effect = tree.find("effect")) {
@@ -135,10 +157,13 @@ class Reader {
       }
     } else {
       if (!expect(tree, Kind::string, pointer)) return;
-      op = parse_op_ ? parse_op_(context_, tree.text) : Result<Op>(fail(error_in("", "PW1005", "op declarations cannot be read here")));
+      op = parse_op_
+               ? parse_op_(context_, tree.text)
+               : Result<Op>(fail(error_in("", "PW1005", "op declarations cannot be read here")));
       if (op) op->local = true;
     }
-    Result<OpId> id = op ? context_.ops.declare(std::move(*op)) : Result<OpId>(tl::unexpected<Diagnostics>(op.error()));
+    Result<OpId> id = op ? context_.ops.declare(std::move(*op))
+                         : Result<OpId>(tl::unexpected<Diagnostics>(op.error()));
     if (id) return;
     for (Diagnostic& d : id.error()) add_at(std::move(d), pointer);
   }
@@ -151,26 +176,34 @@ class Reader {
     InputRecord record;
     NameId kind;
     bool ok = known_keys(tree, {"name", "type", "kind"}, pointer);
-    ok = string_member(tree, "name", true, pointer, record.name) && string_member(tree, "type", true, pointer, record.type) && ok;
+    ok = string_member(tree, "name", true, pointer, record.name) &&
+         string_member(tree, "type", true, pointer, record.type) && ok;
     ok = string_member(tree, "kind", false, pointer, kind) && ok;
     if (kind.valid()) {
       bool found = false;
       for (InputKind k : {InputKind::input, InputKind::weight, InputKind::buffer})
         if (text(kind) == name(k)) record.kind = k, found = true;
-      if (!found) ok = error(pointer + "/kind", "PW1005", "a kind is input, weight or buffer, not `" + std::string(text(kind)).substr(0, 40) + "`");
+      if (!found)
+        ok = error(pointer + "/kind", "PW1005",
+                   "a kind is input, weight or buffer, not `" +
+                       std::string(text(kind)).substr(0, 40) + "`");
     }
     if (ok) inputs_.push_back(record);
   }
   void node(const Tree& tree, const std::string& pointer) {
     NodeRecord record;
-    bool ok = known_keys(tree, {"name", "op", "operands", "attributes", "results", "group", "source"}, pointer);
-    ok = string_member(tree, "name", true, pointer, record.name) && string_member(tree, "op", true, pointer, record.op) && ok;
-    ok = string_member(tree, "group", false, pointer, record.group) && string_member(tree, "source", false, pointer, record.source) && ok;
+    bool ok = known_keys(
+        tree, {"name", "op", "operands", "attributes", "results", "group", "source"}, pointer);
+    ok = string_member(tree, "name", true, pointer, record.name) &&
+         string_member(tree, "op", true, pointer, record.op) && ok;
+    ok = string_member(tree, "group", false, pointer, record.group) &&
+         string_member(tree, "source", false, pointer, record.source) && ok;
     ok = operands(tree, pointer, record) && results(tree, pointer, record) && ok;
     if (const Tree* attributes = tree.find("attributes")) {
       std::string at = pointer + "/attributes";
       ok = expect(*attributes, Kind::object, at) && ok;
-      for (std::size_t i = 0; attributes->kind == Kind::object && i < attributes->keys.size(); ++i) {
+      for (std::size_t i = 0; attributes->kind == Kind::object && i < attributes->keys.size();
+           ++i) {
         Attribute value;
         ok = attribute(attributes->items[i], at + json::step(attributes->keys[i]), value) && ok;
         record.attributes.emplace_back(intern(attributes->keys[i]), std::move(value));
@@ -182,10 +215,14 @@ class Reader {
     const Tree* list = tree.find("operands");
     if (!list) return true;
     if (!expect(*list, Kind::array, pointer + "/operands")) return false;
-    if (list->items.size() > kMaxOperands) return error(pointer + "/operands", "PW1002", fmt::format("more than {} operands", kMaxOperands));
+    if (list->items.size() > kMaxOperands)
+      return error(pointer + "/operands", "PW1002",
+                   fmt::format("more than {} operands", kMaxOperands));
     for (std::size_t i = 0; i < list->items.size(); ++i) {
       const Tree& item = list->items[i];
-      if (item.kind != Kind::null && !expect(item, Kind::string, fmt::format("{}/operands/{}", pointer, i))) return false;
+      if (item.kind != Kind::null &&
+          !expect(item, Kind::string, fmt::format("{}/operands/{}", pointer, i)))
+        return false;
       record.operands.push_back(item.kind == Kind::null ? NameId() : intern(item.text));
     }
     return true;
@@ -197,12 +234,18 @@ class Reader {
       return true;
     }
     if (!expect(*list, Kind::array, pointer + "/results")) return false;
-    if (list->items.size() > kMaxOperands) return error(pointer + "/results", "PW1002", fmt::format("more than {} results", kMaxOperands));
+    if (list->items.size() > kMaxOperands)
+      return error(pointer + "/results", "PW1002",
+                   fmt::format("more than {} results", kMaxOperands));
     for (std::size_t i = 0; i < list->items.size(); ++i) {
       std::string at = fmt::format("{}/results/{}", pointer, i);
       NameId result, type;
-      if (!expect(list->items[i], Kind::object, at) || !known_keys(list->items[i], {"name", "type"}, at)) return false;
-      if (!string_member(list->items[i], "name", true, at, result) || !string_member(list->items[i], "type", false, at, type)) return false;
+      if (!expect(list->items[i], Kind::object, at) ||
+          !known_keys(list->items[i], {"name", "type"}, at))
+        return false;
+      if (!string_member(list->items[i], "name", true, at, result) ||
+          !string_member(list->items[i], "type", false, at, type))
+        return false;
       record.results.emplace_back(result, type);
     }
     return true;
@@ -218,9 +261,11 @@ class Reader {
     if (!dim) return error(pointer, "PW1005", "the member `dim` is missing");
     if (!expect(*dim, Kind::string, pointer + "/dim")) return false;
     TextResult<DimId> parsed = parse_dim(context_.dims, dim->text);
-    if (!parsed) return error(pointer + "/dim", "PW1007", parsed.error().message, parsed.error().help);
+    if (!parsed)
+      return error(pointer + "/dim", "PW1007", parsed.error().message, parsed.error().help);
     out = *parsed;
-    for (const std::string& symbol : context_.dims.symbols(out)) used_symbols_.try_emplace(symbol, pointer + "/dim");
+    for (const std::string& symbol : context_.dims.symbols(out))
+      used_symbols_.try_emplace(symbol, pointer + "/dim");
     return true;
   }
   bool real_attribute(const Tree& tree, const std::string& pointer, double& out) {
@@ -229,16 +274,23 @@ class Reader {
     } else if (tree.kind == Kind::integer) {
       out = static_cast<double>(tree.integer);
     } else {
-      if (!expect(tree, Kind::object, pointer) || !known_keys(tree, {"float"}, pointer)) return false;
+      if (!expect(tree, Kind::object, pointer) || !known_keys(tree, {"float"}, pointer))
+        return false;
       const Tree* word = tree.find("float");
       std::string value = word && word->kind == Kind::string ? word->text : "";
-      if (value != "inf" && value != "-inf" && value != "nan") return error(pointer, "PW1005", "{\"float\": …} is \"inf\", \"-inf\" or \"nan\"");
-      out = value == "nan" ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity() * (value == "inf" ? 1 : -1);
+      if (value != "inf" && value != "-inf" && value != "nan")
+        return error(pointer, "PW1005", "{\"float\": …} is \"inf\", \"-inf\" or \"nan\"");
+      out = value == "nan" ? std::numeric_limits<double>::quiet_NaN()
+                           : std::numeric_limits<double>::infinity() * (value == "inf" ? 1 : -1);
     }
     return true;
   }
   bool list_attribute(const Tree& tree, const std::string& pointer, Attribute& out) {
-    auto is = [&](Kind kind) { return std::any_of(tree.items.begin(), tree.items.end(), [&](const Tree& t) { return t.kind == kind || (kind == Kind::real && t.find("float")); }); };
+    auto is = [&](Kind kind) {
+      return std::any_of(tree.items.begin(), tree.items.end(), [&](const Tree& t) {
+        return t.kind == kind || (kind == Kind::real && t.find("float"));
+      });
+    };
     std::vector<DimId> dims;
     std::vector<double> reals;
     std::vector<std::string> texts;
@@ -247,7 +299,10 @@ class Reader {
       std::string at = fmt::format("{}/{}", pointer, i);
       DimId dim;
       double x = 0;
-      if (strings ? !expect(tree.items[i], Kind::string, at) : floats ? !real_attribute(tree.items[i], at, x) : !dim_attribute(tree.items[i], at, dim)) return false;
+      if (strings  ? !expect(tree.items[i], Kind::string, at)
+          : floats ? !real_attribute(tree.items[i], at, x)
+                   : !dim_attribute(tree.items[i], at, dim))
+        return false;
       if (strings) texts.push_back(tree.items[i].text);
       if (floats) reals.push_back(x);
       if (!strings && !floats) dims.push_back(dim);
@@ -274,7 +329,9 @@ class Reader {
   }
   bool object_attribute(const Tree& tree, const std::string& pointer, Attribute& out) {
     if (!known_keys(tree, {"dim", "dtype", "float", "floats", "strs"}, pointer)) return false;
-    if (tree.keys.size() != 1) return error(pointer, "PW1005", "an attribute object has one member: dim, dtype, float, floats or strs");
+    if (tree.keys.size() != 1)
+      return error(pointer, "PW1005",
+                   "an attribute object has one member: dim, dtype, float, floats or strs");
     const Tree& value = tree.items[0];
     if (tree.keys[0] == "dim") {
       DimId dim;
@@ -286,7 +343,9 @@ class Reader {
     } else if (tree.keys[0] == "dtype") {
       if (!expect(value, Kind::string, pointer + "/dtype")) return false;
       std::optional<DType> dtype = dtype_named(value.text);
-      if (!dtype) return error(pointer + "/dtype", "PW1007", "unknown dtype `" + value.text.substr(0, 40) + "`");
+      if (!dtype)
+        return error(pointer + "/dtype", "PW1007",
+                     "unknown dtype `" + value.text.substr(0, 40) + "`");
       out = *dtype;
     } else if (tree.keys[0] == "float") {
       double x = 0;
@@ -294,7 +353,8 @@ class Reader {
       out = x;
     } else {
       if (!expect(value, Kind::array, pointer + json::step(tree.keys[0]))) return false;
-      if (!value.items.empty()) return list_attribute(value, pointer + json::step(tree.keys[0]), out);
+      if (!value.items.empty())
+        return list_attribute(value, pointer + json::step(tree.keys[0]), out);
       if (tree.keys[0] == "floats")
         out = std::vector<double>();
       else
@@ -304,12 +364,15 @@ class Reader {
   }
 
   // ---- symbols
-  bool fact_member(const Tree& fact, std::string_view key, std::int64_t least, const std::string& pointer, std::int64_t& out) {
+  bool fact_member(const Tree& fact, std::string_view key, std::int64_t least,
+                   const std::string& pointer, std::int64_t& out) {
     const Tree* value = fact.find(key);
     if (!value) return true;
     std::string at = pointer + json::step(key);
     if (!expect(*value, Kind::integer, at)) return false;
-    if (value->integer < least || value->integer > kMaxDim) return error(at, "PW1003", fmt::format("`{}` is from {} to 2^40, not {}", key, least, value->integer));
+    if (value->integer < least || value->integer > kMaxDim)
+      return error(at, "PW1003",
+                   fmt::format("`{}` is from {} to 2^40, not {}", key, least, value->integer));
     out = value->integer;
     return true;
   }
@@ -318,20 +381,36 @@ class Reader {
       const std::string& symbol = symbols_.keys[i];
       const Tree& tree = symbols_.items[i];
       std::string pointer = "/symbols" + json::step(symbol);
-      auto word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
-      if (symbol.empty() || (symbol[0] >= '0' && symbol[0] <= '9') || !std::all_of(symbol.begin(), symbol.end(), word) || dtype_named(symbol)) {
-        error(pointer, "PW1008", "this cannot name a symbol", "a symbol is a word, such as n, and no dtype");
+      auto word = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_';
+      };
+      if (symbol.empty() || (symbol[0] >= '0' && symbol[0] <= '9') ||
+          !std::all_of(symbol.begin(), symbol.end(), word) || dtype_named(symbol)) {
+        error(pointer, "PW1008", "this cannot name a symbol",
+              "a symbol is a word, such as n, and no dtype");
         continue;
       }
       SymbolFact fact;
-      if (!expect(tree, Kind::object, pointer) || !known_keys(tree, {"min", "max", "multiple", "role"}, pointer)) continue;
-      if (!fact_member(tree, "min", 0, pointer, fact.min) || !fact_member(tree, "max", 0, pointer, fact.max) || !fact_member(tree, "multiple", 1, pointer, fact.multiple)) continue;
-      if (fact.min > fact.max) error(pointer, "PW1008", fmt::format("the least value {} is above the greatest {}", fact.min, fact.max));
+      if (!expect(tree, Kind::object, pointer) ||
+          !known_keys(tree, {"min", "max", "multiple", "role"}, pointer))
+        continue;
+      if (!fact_member(tree, "min", 0, pointer, fact.min) ||
+          !fact_member(tree, "max", 0, pointer, fact.max) ||
+          !fact_member(tree, "multiple", 1, pointer, fact.multiple))
+        continue;
+      if (fact.min > fact.max)
+        error(pointer, "PW1008",
+              fmt::format("the least value {} is above the greatest {}", fact.min, fact.max));
       if (const Tree* role = tree.find("role")) {
         if (!expect(*role, Kind::string, pointer + "/role")) continue;
-        if (!role->text.empty() && role->text != "tokens") error(pointer + "/role", "PW1008", "the only role is `tokens`");
+        if (!role->text.empty() && role->text != "tokens")
+          error(pointer + "/role", "PW1008", "the only role is `tokens`");
         if (role->text == "tokens" && !graph_.facts.tokens().empty())
-          error(pointer + "/role", "PW1008", fmt::format("a second symbol with the role `tokens`; the first is `{}`", graph_.facts.tokens()), "one symbol sizes steps");
+          error(pointer + "/role", "PW1008",
+                fmt::format("a second symbol with the role `tokens`; the first is `{}`",
+                            graph_.facts.tokens()),
+                "one symbol sizes steps");
         fact.role = role->text;
       }
       graph_.facts.symbols[symbol] = fact;
@@ -343,13 +422,19 @@ class Reader {
     std::vector<std::string> known;
     for (const auto& [name, fact] : graph_.facts.symbols) known.push_back(name);
     std::string near = nearest(symbol, known);
-    error(pointer, "PW1008", "the symbol `" + symbol + "` is not declared", near.empty() ? "declare it in \"symbols\"" : "did you mean `" + near + "`?");
+    error(pointer, "PW1008", "the symbol `" + symbol + "` is not declared",
+          near.empty() ? "declare it in \"symbols\"" : "did you mean `" + near + "`?");
   }
   std::optional<TypeId> type(NameId text_id, const std::string& pointer) {
     if (auto it = types_.find(text_id.index); it != types_.end()) return it->second;
-    TextResult<TypeId> parsed = parse_type(context_, text(text_id), [&](std::string_view s) { return graph_.facts.find(s) != nullptr; });
+    TextResult<TypeId> parsed = parse_type(context_, text(text_id), [&](std::string_view s) {
+      return graph_.facts.find(s) != nullptr;
+    });
     if (!parsed) {
-      error(pointer, "PW1007", fmt::format("{} (at byte {} of the type)", parsed.error().message, parsed.error().offset), parsed.error().help);
+      error(
+          pointer, "PW1007",
+          fmt::format("{} (at byte {} of the type)", parsed.error().message, parsed.error().offset),
+          parsed.error().help);
       return std::nullopt;
     }
     types_.emplace(text_id.index, *parsed);
@@ -360,36 +445,42 @@ class Reader {
   struct Definition {
     std::int64_t node = -1;  // an input
     std::size_t result = 0;
-    ValueId value;           // once built
+    ValueId value;  // once built
   };
   void define(NameId name, Definition definition, const std::string& pointer) {
     auto [it, fresh] = definitions_.try_emplace(name.index, definition);
     if (fresh) return;
     const Definition& old = it->second;
     std::string first = old.node < 0 ? "an input" : fmt::format("/nodes/{}", old.node);
-    error(pointer, "PW1009", fmt::format("the name `{}` is already taken by {}", text(name), first), "names of inputs and results are unique");
+    error(pointer, "PW1009", fmt::format("the name `{}` is already taken by {}", text(name), first),
+          "names of inputs and results are unique");
   }
 
   void build() {
     for (std::size_t i = 0; i < inputs_.size() && !full(); ++i) {
       std::optional<TypeId> t = type(inputs_[i].type, fmt::format("/inputs/{}/type", i));
       define(inputs_[i].name, {}, fmt::format("/inputs/{}/name", i));
-      if (t && errors_.empty()) definitions_[inputs_[i].name.index].value = graph_.add_input(text(inputs_[i].name), *t, inputs_[i].kind);
+      if (t && errors_.empty())
+        definitions_[inputs_[i].name.index].value =
+            graph_.add_input(text(inputs_[i].name), *t, inputs_[i].kind);
     }
     for (std::size_t n = 0; n < nodes_.size() && !full(); ++n)
       for (std::size_t r = 0; r < nodes_[n].results.size(); ++r)
-        define(nodes_[n].results[r].first, {static_cast<std::int64_t>(n), r, {}}, fmt::format("/nodes/{}/results/{}/name", n, r));
+        define(nodes_[n].results[r].first, {static_cast<std::int64_t>(n), r, {}},
+               fmt::format("/nodes/{}/results/{}/name", n, r));
     if (!errors_.empty()) return;
     check_order();
     for (std::size_t i = 0; i < outputs_.size() && !full(); ++i)
-      if (!definitions_.contains(outputs_[i].index)) unknown_value(outputs_[i], fmt::format("/outputs/{}", i), "PW1013", "dangling output: ");
+      if (!definitions_.contains(outputs_[i].index))
+        unknown_value(outputs_[i], fmt::format("/outputs/{}", i), "PW1013", "dangling output: ");
     if (!errors_.empty()) return;
     for (std::size_t n = 0; n < nodes_.size() && !full(); ++n) build_one(n);
     if (!errors_.empty()) return;
     for (NameId output : outputs_) graph_.add_output(definitions_[output.index].value);
   }
 
-  void unknown_value(NameId name, const std::string& pointer, std::string_view code, const std::string& prefix) {
+  void unknown_value(NameId name, const std::string& pointer, std::string_view code,
+                     const std::string& prefix) {
     std::vector<std::string> known;
     constexpr std::size_t kEnough = 10000;  // a hint is not worth a long search
     for (const InputRecord& input : inputs_)
@@ -398,10 +489,13 @@ class Reader {
       for (const auto& result : node.results)
         if (known.size() < kEnough) known.emplace_back(text(result.first));
     std::string near = nearest(text(name), known);
-    error(pointer, code, prefix + "there is no value `" + std::string(text(name)).substr(0, 80) + "`", near.empty() ? "" : "did you mean `" + near + "`?");
+    error(pointer, code,
+          prefix + "there is no value `" + std::string(text(name)).substr(0, 80) + "`",
+          near.empty() ? "" : "did you mean `" + near + "`?");
   }
 
-  // A value read above its definition is an error; if it is on a cycle, the cycle is what is reported, once.
+  // A value read above its definition is an error; if it is on a cycle, the cycle is what is
+  // reported, once.
   void check_order() {
     std::vector<std::pair<std::size_t, std::size_t>> early;  // node, operand
     for (std::size_t n = 0; n < nodes_.size() && !full(); ++n) {
@@ -417,7 +511,12 @@ class Reader {
     }
     if (early.empty() || report_cycle()) return;
     for (const auto& [n, k] : early)
-      if (!full()) error(fmt::format("/nodes/{}/operands/{}", n, k), "PW1011", fmt::format("`{}` is used before its definition at /nodes/{}", text(nodes_[n].operands[k]), definitions_[nodes_[n].operands[k].index].node), "nodes stand in topological order");
+      if (!full())
+        error(fmt::format("/nodes/{}/operands/{}", n, k), "PW1011",
+              fmt::format("`{}` is used before its definition at /nodes/{}",
+                          text(nodes_[n].operands[k]),
+                          definitions_[nodes_[n].operands[k].index].node),
+              "nodes stand in topological order");
   }
   // Depth first over "reads", without recursion; the first cycle found is named.
   bool report_cycle() {
@@ -448,18 +547,23 @@ class Reader {
     }
     return false;
   }
-  bool name_cycle(const std::vector<std::pair<std::size_t, std::size_t>>& stack, std::size_t start) {
-    auto from = std::find_if(stack.begin(), stack.end(), [&](const auto& entry) { return entry.first == start; });
+  bool name_cycle(const std::vector<std::pair<std::size_t, std::size_t>>& stack,
+                  std::size_t start) {
+    auto from = std::find_if(stack.begin(), stack.end(),
+                             [&](const auto& entry) { return entry.first == start; });
     std::string path(text(nodes_[start].name));
     constexpr std::ptrdiff_t kShown = 12;
     if (stack.end() - from > kShown) path += " ← …";
-    for (auto it = std::max(from + 1, stack.end() - kShown); it < stack.end(); ++it) path += " ← " + std::string(text(nodes_[it->first].name));
+    for (auto it = std::max(from + 1, stack.end() - kShown); it < stack.end(); ++it)
+      path += " ← " + std::string(text(nodes_[it->first].name));
     if (from + 1 <= stack.end()) path += " ← " + std::string(text(nodes_[start].name));
-    error(fmt::format("/nodes/{}", start), "PW1012", "a cycle: " + path, "each node reads the one after the arrow");
+    error(fmt::format("/nodes/{}", start), "PW1012", "a cycle: " + path,
+          "each node reads the one after the arrow");
     return true;
   }
 
-  /// What a node of this op, these attributes and operand types was: regular graphs infer each type once.
+  /// What a node of this op, these attributes and operand types was: regular graphs infer each type
+  /// once.
   struct Key {
     OpId op;
     AttributesId attributes;
@@ -478,7 +582,9 @@ class Reader {
     OpId op = context_.ops.find(text(record.op));
     if (!op.valid()) {
       std::string near = nearest(text(record.op), context_.ops.names());
-      error(pointer + "/op", "PW1014", "unknown op `" + std::string(text(record.op)).substr(0, 80) + "`", near.empty() ? "declare it in \"ops\"" : "did you mean `" + near + "`?");
+      error(pointer + "/op", "PW1014",
+            "unknown op `" + std::string(text(record.op)).substr(0, 80) + "`",
+            near.empty() ? "declare it in \"ops\"" : "did you mean `" + near + "`?");
       poison(record);
       return;
     }
@@ -512,19 +618,25 @@ class Reader {
     for (const auto& result : record.results) definitions_[result.first.index].value = ValueId();
   }
   static std::string part_of(const std::string& code) {
-    if (code == "PW0307" || code == "PW0308" || code == "PW0309" || code == "PW0310") return "/attributes";
+    if (code == "PW0307" || code == "PW0308" || code == "PW0309" || code == "PW0310")
+      return "/attributes";
     if (code == "PW0305" || code == "PW0306" || code == "PW0312") return "/operands";
     return "";
   }
-  NodeId add_known(const NodeRecord& record, OpId op, std::vector<ValueId> operands, const Known& known) {
-    NodeSpec spec{op, std::move(operands), known.attributes, {}, std::string(text(record.name)), {}, {}};
+  NodeId add_known(const NodeRecord& record, OpId op, std::vector<ValueId> operands,
+                   const Known& known) {
+    NodeSpec spec{op, std::move(operands), known.attributes, {}, std::string(text(record.name)), {},
+                  {}};
     for (std::size_t i = 0; i < known.types.size(); ++i)
-      spec.results.push_back({known.types[i], i < record.results.size() ? std::string(text(record.results[i].first)) : ""});
+      spec.results.push_back({known.types[i], i < record.results.size()
+                                                  ? std::string(text(record.results[i].first))
+                                                  : ""});
     if (record.group.valid()) spec.group = text(record.group);
     if (record.source.valid()) spec.source = text(record.source);
     return graph_.add_node(spec);
   }
-  Result<NodeId> add_new(const NodeRecord& record, OpId op, std::vector<ValueId> operands, const std::string& pointer) {
+  Result<NodeId> add_new(const NodeRecord& record, OpId op, std::vector<ValueId> operands,
+                         const std::string& pointer) {
     NodeRequest request;
     request.op = op;
     request.operands = std::move(operands);
@@ -533,7 +645,8 @@ class Reader {
     for (std::size_t i = 0; i < record.results.size(); ++i) {
       request.result_names.emplace_back(text(record.results[i].first));
       if (!context_.ops[op].imported || !record.results[i].second.valid()) continue;
-      std::optional<TypeId> stated = type(record.results[i].second, fmt::format("{}/results/{}/type", pointer, i));
+      std::optional<TypeId> stated =
+          type(record.results[i].second, fmt::format("{}/results/{}/type", pointer, i));
       request.stated.resize(i, Types::unknown());
       request.stated.push_back(stated.value_or(Types::unknown()));
     }
@@ -543,13 +656,16 @@ class Reader {
   }
   void remember(Key key, NodeId node) {
     Known known{graph_.attributes(node), {}};
-    for (std::size_t i = 0; i < graph_.result_count(node); ++i) known.types.push_back(graph_.type(graph_.result(node, i)));
+    for (std::size_t i = 0; i < graph_.result_count(node); ++i)
+      known.types.push_back(graph_.type(graph_.result(node, i)));
     known_.emplace(std::move(key), std::move(known));
   }
   void check_results(const NodeRecord& record, NodeId node, std::size_t n) {
     std::size_t count = graph_.result_count(node);
     if (count != record.results.size()) {
-      error(fmt::format("/nodes/{}/results", n), "PW1015", fmt::format("`{}` has {} result{}, not {}", text(record.op), count, count == 1 ? "" : "s", record.results.size()),
+      error(fmt::format("/nodes/{}/results", n), "PW1015",
+            fmt::format("`{}` has {} result{}, not {}", text(record.op), count,
+                        count == 1 ? "" : "s", record.results.size()),
             "name each of them in \"results\"");
       return poison(record);
     }
@@ -563,7 +679,10 @@ class Reader {
       if (graph_.type(v) == Types::unknown())
         graph_.set_type(v, *stated);
       else
-        error(pointer, "PW1016", fmt::format("`{}` is stated as {}, but `{}` gives {}", text(record.results[i].first), context_.types.print(*stated), text(record.op), context_.types.print(graph_.type(v))));
+        error(pointer, "PW1016",
+              fmt::format("`{}` is stated as {}, but `{}` gives {}", text(record.results[i].first),
+                          context_.types.print(*stated), text(record.op),
+                          context_.types.print(graph_.type(v))));
     }
   }
 
@@ -579,13 +698,14 @@ class Reader {
   std::vector<NodeRecord> nodes_;
   std::vector<NameId> outputs_;
   std::unordered_map<std::uint32_t, Definition> definitions_;  // by NameId; looked up only
-  std::unordered_map<std::uint32_t, TypeId> types_;            // by NameId of the text; looked up only
+  std::unordered_map<std::uint32_t, TypeId> types_;  // by NameId of the text; looked up only
   std::map<Key, Known> known_;
 };
 
 }  // namespace
 
-Result<Graph> graph_from_json(const ContextPtr& context, std::string_view text, const std::string& file, const OpParser& parse_op) {
+Result<Graph> graph_from_json(const ContextPtr& context, std::string_view text,
+                              const std::string& file, const OpParser& parse_op) {
   return Reader(context, file, parse_op).read(text);
 }
 

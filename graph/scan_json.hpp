@@ -1,5 +1,6 @@
-// Private to graph.json: reads JSON text as a stream of the top object's members and of the elements of its large lists, so
-// that a file is never held as one tree. Everything is bounded; every error has a place.
+// Private to graph.json: reads JSON text as a stream of the top object's members and of the
+// elements of its large lists, so that a file is never held as one tree. Everything is bounded;
+// every error has a place.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,23 @@
 namespace pw::json {
 
 inline constexpr std::size_t kMaxNesting = 64;
-inline constexpr std::size_t kMaxText = std::size_t{2} << 30;      ///< bytes of a file
-inline constexpr std::size_t kMaxString = std::size_t{1} << 20;    ///< bytes of one string
-inline constexpr std::size_t kMaxMembers = 1024;                   ///< of one object
-inline constexpr std::size_t kMaxItems = std::size_t{1} << 20;     ///< of one array that is not streamed
+inline constexpr std::size_t kMaxText = std::size_t{2} << 30;    ///< bytes of a file
+inline constexpr std::size_t kMaxString = std::size_t{1} << 20;  ///< bytes of one string
+inline constexpr std::size_t kMaxMembers = 1024;                 ///< of one object
+inline constexpr std::size_t kMaxItems = std::size_t{1}
+                                         << 20;  ///< of one array that is not streamed
 inline constexpr std::size_t kMaxElements = std::size_t{1} << 26;  ///< of one streamed list
 
 struct Tree {
-  enum class Kind : std::uint8_t { null, boolean, integer, real, string, array, object } kind = Kind::null;
+  enum class Kind : std::uint8_t {
+    null,
+    boolean,
+    integer,
+    real,
+    string,
+    array,
+    object
+  } kind = Kind::null;
   bool boolean = false;
   std::int64_t integer = 0;
   double real = 0;
@@ -33,9 +43,10 @@ struct Tree {
 [[nodiscard]] std::string_view name(Tree::Kind kind);
 
 struct Sink {
-  std::vector<std::string> streamed;                                                  ///< keys whose lists come by element
+  std::vector<std::string> streamed;  ///< keys whose lists come by element
   std::function<void(const std::string& key, std::size_t index, Tree&& value)> element;
-  std::function<void(const std::string& key, Tree&& value)> member;                   ///< all others; and streamed keys that are no list
+  std::function<void(const std::string& key, Tree&& value)>
+      member;  ///< all others; and streamed keys that are no list
 };
 
 /// The text must be one object. `file` names it in places: "graph.json:3:14 at /nodes/7".

@@ -11,9 +11,12 @@ namespace pw {
 namespace {
 
 using Out = Result<std::optional<Shape>>;
-const Facts kNoFacts;  // extents are at least 1, nothing more; so a signature means the same in every graph
+const Facts
+    kNoFacts;  // extents are at least 1, nothing more; so a signature means the same in every graph
 
-tl::unexpected<Diagnostics> bad(const ShapeCall& call, std::string message) { return fail(call.span, "PW0310", std::move(message)); }
+tl::unexpected<Diagnostics> bad(const ShapeCall& call, std::string message) {
+  return fail(call.span, "PW0310", std::move(message));
+}
 
 Result<Shape> shape_at(const ShapeCall& call, std::size_t i) {
   if (i < call.arguments.size())
@@ -31,7 +34,8 @@ Result<std::int64_t> int_at(const ShapeCall& call, std::size_t i) {
 
 Result<DimId> dim_at(const ShapeCall& call, std::size_t i) {
   if (i < call.arguments.size()) {
-    if (auto v = std::get_if<std::int64_t>(&call.arguments[i])) return call.context.dims.constant(*v);
+    if (auto v = std::get_if<std::int64_t>(&call.arguments[i]))
+      return call.context.dims.constant(*v);
     if (auto d = std::get_if<DimId>(&call.arguments[i])) return *d;
   }
   return bad(call, fmt::format("shape function: argument {} is not a dim", i + 1));
@@ -41,7 +45,8 @@ Result<std::size_t> axis_at(const ShapeCall& call, std::size_t i, std::size_t ra
   Result<std::int64_t> axis = int_at(call, i);
   if (!axis) return forward(axis);
   auto r = static_cast<std::int64_t>(rank);
-  if (*axis < -r || *axis >= r) return bad(call, fmt::format("axis {} is outside a tensor of rank {}", *axis, rank));
+  if (*axis < -r || *axis >= r)
+    return bad(call, fmt::format("axis {} is outside a tensor of rank {}", *axis, rank));
   return static_cast<std::size_t>(*axis < 0 ? *axis + r : *axis);
 }
 
@@ -67,7 +72,9 @@ Out broadcast(const ShapeCall& call) {
       if (out[i] == d || dims.value(d) == 1) continue;
       if (dims.value(out[i]) != 1) {
         std::reverse(out.begin(), out.end());
-        return bad(call, fmt::format("shapes {} and {} do not broadcast: {} is not {}", types.print(out), types.print(*s), dims.print(out[out.size() - 1 - i]), dims.print(d)));
+        return bad(
+            call, fmt::format("shapes {} and {} do not broadcast: {} is not {}", types.print(out),
+                              types.print(*s), dims.print(out[out.size() - 1 - i]), dims.print(d)));
       }
       out[i] = d;
     }
@@ -109,10 +116,14 @@ Out reshaped(const ShapeCall& call) {  // (*s, shape): one extent may be -1
   if (hole) {
     DimId q = dims.value(known) == 0 ? DimId() : dims.div(total, known);
     if (!q.valid() || dims.mul(q, known) != total)
-      return bad(call, fmt::format("cannot view {} as {}: {} is not a multiple of {}", call.context.types.print(*s), call.context.types.print(*t), dims.print(total), dims.print(known)));
+      return bad(call, fmt::format("cannot view {} as {}: {} is not a multiple of {}",
+                                   call.context.types.print(*s), call.context.types.print(*t),
+                                   dims.print(total), dims.print(known)));
     (*t)[*hole] = q;
   } else if (known != total || !known.valid()) {
-    return bad(call, fmt::format("cannot view {} as {}: {} elements are not {}", call.context.types.print(*s), call.context.types.print(*t), dims.print(total), dims.print(known)));
+    return bad(call, fmt::format("cannot view {} as {}: {} elements are not {}",
+                                 call.context.types.print(*s), call.context.types.print(*t),
+                                 dims.print(total), dims.print(known)));
   }
   return std::optional(*t);
 }
@@ -132,9 +143,11 @@ Result<DimId> slice_bound(const ShapeCall& call, DimId index, DimId size) {
   Dims& dims = call.context.dims;
   if (auto v = dims.value(index); v && *v < 0) {
     index = dims.add(size, index);
-    if (dims.prove(Compare::lt, index, dims.constant(0), kNoFacts) == Truth::yes) index = dims.constant(0);
+    if (dims.prove(Compare::lt, index, dims.constant(0), kNoFacts) == Truth::yes)
+      index = dims.constant(0);
   }
-  if (auto v = dims.value(index); v && *v >= (std::int64_t{1} << 40)) return size;  // "to the end" in dumps is 2^63 - 1
+  if (auto v = dims.value(index); v && *v >= (std::int64_t{1} << 40))
+    return size;  // "to the end" in dumps is 2^63 - 1
   if (index == size || dims.prove(Compare::ge, index, size, kNoFacts) == Truth::yes) return size;
   if (auto v = dims.value(index); v == 0) return index;
   if (dims.prove(Compare::le, index, size, kNoFacts) == Truth::yes) return index;
@@ -158,7 +171,8 @@ Out sliced(const ShapeCall& call) {  // (*s, dim, start, end, step)
   start = slice_bound(call, *start, size);
   end = slice_bound(call, *end, size);
   if (!start || !end) return bad(call, "slice bounds are out of range");
-  DimId length = dims.div(dims.add(dims.sub(*end, *start), dims.constant(*step - 1)), dims.constant(*step));
+  DimId length =
+      dims.div(dims.add(dims.sub(*end, *start), dims.constant(*step - 1)), dims.constant(*step));
   if (!length.valid()) return bad(call, "slice bounds are out of range");
   if (auto v = dims.value(length); v && *v < 0) length = dims.constant(0);
   (*s)[*axis] = length;
@@ -175,7 +189,9 @@ Out split_part(const ShapeCall& call) {  // (*s, dim, sizes), a result each
   DimId sum = dims.constant(0);
   for (DimId d : *sizes) sum = dims.add(sum, d);
   if (sum != (*s)[*axis])
-    return bad(call, fmt::format("the sizes {} of a split add up to {}, not to {}", call.context.types.print(*sizes), dims.print(sum), dims.print((*s)[*axis])));
+    return bad(call, fmt::format("the sizes {} of a split add up to {}, not to {}",
+                                 call.context.types.print(*sizes), dims.print(sum),
+                                 dims.print((*s)[*axis])));
   auto i = static_cast<std::size_t>(call.result_index);
   if (i >= sizes->size()) return std::optional<Shape>();
   (*s)[*axis] = (*sizes)[i];
@@ -199,7 +215,10 @@ Out concatenated(const ShapeCall& call) {  // (dim), over all operands
     }
     bool fits = s.size() == out->size();
     for (std::size_t i = 0; fits && i < s.size(); ++i) fits = i == axis || s[i] == (*out)[i];
-    if (!fits) return bad(call, fmt::format("cannot concatenate {} and {} along axis {}", call.context.types.print(*out), call.context.types.print(s), axis));
+    if (!fits)
+      return bad(call,
+                 fmt::format("cannot concatenate {} and {} along axis {}",
+                             call.context.types.print(*out), call.context.types.print(s), axis));
     (*out)[axis] = dims.add((*out)[axis], s[axis]);
     if (!(*out)[axis].valid()) return bad(call, "the concatenated extent is out of range");
   }
@@ -218,7 +237,9 @@ Out expanded(const ShapeCall& call) {  // (*s, shape): 1 → d; -1 keeps
     if (dims.value(to) == -1) to = from;
     fits = to == from || dims.value(from) == 1;
   }
-  if (!fits) return bad(call, fmt::format("cannot expand {} to {}", call.context.types.print(*s), call.context.types.print(*t)));
+  if (!fits)
+    return bad(call, fmt::format("cannot expand {} to {}", call.context.types.print(*s),
+                                 call.context.types.print(*t)));
   return std::optional(*t);
 }
 
@@ -231,7 +252,8 @@ Out scattered(const ShapeCall& call) {  // (*s, dim, world): one rank's part
   Result<DimId> world = dim_at(call, 2);
   if (!world) return forward(world);
   if (dims.divides(*world, (*s)[*axis], kNoFacts) == Truth::no)
-    return bad(call, fmt::format("{} does not divide into {} parts", dims.print((*s)[*axis]), dims.print(*world)));
+    return bad(call, fmt::format("{} does not divide into {} parts", dims.print((*s)[*axis]),
+                                 dims.print(*world)));
   (*s)[*axis] = dims.div((*s)[*axis], *world);
   return std::optional(*s);
 }
@@ -252,8 +274,16 @@ struct Row {
   std::string_view name;
   ShapeFunction function;
 };
-constexpr std::array<Row, 10> kTable{{{"broadcast", broadcast}, {"reduced", reduced}, {"reshaped", reshaped}, {"transposed", transposed},
-                                     {"sliced", sliced}, {"split_part", split_part}, {"concatenated", concatenated}, {"expanded", expanded}, {"scattered", scattered}, {"gathered", gathered}}};
+constexpr std::array<Row, 10> kTable{{{"broadcast", broadcast},
+                                      {"reduced", reduced},
+                                      {"reshaped", reshaped},
+                                      {"transposed", transposed},
+                                      {"sliced", sliced},
+                                      {"split_part", split_part},
+                                      {"concatenated", concatenated},
+                                      {"expanded", expanded},
+                                      {"scattered", scattered},
+                                      {"gathered", gathered}}};
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Native functions that result types of signatures may call to compute a shape. An explicit table; nothing registers itself.
+// Native functions that result types of signatures may call to compute a shape. An explicit table;
+// nothing registers itself.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// The statement form: `results = op(operands){attributes}`. Graphs, patterns, replacements and op bodies are all lists of
-// Statement, as parsed, with the places they came from. Plain data.
+// The statement form: `results = op(operands){attributes}`. Graphs, patterns, replacements and op
+// bodies are all lists of Statement, as parsed, with the places they came from. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ struct TypeExpr;
 
 struct Expr {
   enum class Kind : std::uint8_t {
-    integer,    ///< integer
-    real,       ///< real
-    string,     ///< text (unescaped)
-    boolean,    ///< integer 0 or 1
+    integer,  ///< integer
+    real,     ///< real
+    string,   ///< text (unescaped)
+    boolean,  ///< integer 0 or 1
     none,
-    path,       ///< text: "x", "k.quant", "f.shape"; optional: `x?`
-    list,       ///< args; elements may be `star` or `spread`
-    call,       ///< text: callee path; args, attributes; optional: `cast?(x)`
-    negate,     ///< -args[0]
-    not_,       ///< not args[0]
-    binary,     ///< text: one of + - * / % // == != <= >= < > and or; args[0], args[1]
-    in_set,     ///< args[0] in {args[1..]}
-    in_range,   ///< args[0] in args[1]..args[2]; with two args: in a named table or list
-    index,      ///< args[0][args[1]]
-    spread,     ///< args[0]...
-    star,       ///< *text, inside [] only; text may be empty
-    fuse,       ///< the word `fuse` alone on a right side
+    path,      ///< text: "x", "k.quant", "f.shape"; optional: `x?`
+    list,      ///< args; elements may be `star` or `spread`
+    call,      ///< text: callee path; args, attributes; optional: `cast?(x)`
+    negate,    ///< -args[0]
+    not_,      ///< not args[0]
+    binary,    ///< text: one of + - * / % // == != <= >= < > and or; args[0], args[1]
+    in_set,    ///< args[0] in {args[1..]}
+    in_range,  ///< args[0] in args[1]..args[2]; with two args: in a named table or list
+    index,     ///< args[0][args[1]]
+    spread,    ///< args[0]...
+    star,      ///< *text, inside [] only; text may be empty
+    fuse,      ///< the word `fuse` alone on a right side
   };
   Kind kind = Kind::none;
   Span span;
@@ -41,9 +41,9 @@ struct Expr {
   std::string text;
   std::vector<Expr> args;
   std::vector<AttributeArg> attributes;
-  bool braces = false;    ///< a call that has an attribute list, even an empty one
-  bool open = false;      ///< the attribute list has `..`
-  bool optional = false;  ///< `?`
+  bool braces = false;         ///< a call that has an attribute list, even an empty one
+  bool open = false;           ///< the attribute list has `..`
+  bool optional = false;       ///< `?`
   std::vector<TypeExpr> type;  ///< none or one: the annotation of an operand, `x: T[*b, d]`
 };
 
@@ -59,7 +59,8 @@ struct TypeExpr {
   Span span;
   std::vector<Expr> dtype;  ///< none or one: a path (a dtype or a variable) or a call
   bool any_shape = true;    ///< no brackets
-  std::vector<Expr> dims;   ///< `star` elements are sequences; a call to a shape function gives a whole shape
+  std::vector<Expr>
+      dims;  ///< `star` elements are sequences; a call to a shape function gives a whole shape
 };
 
 struct Binder {

@@ -1,5 +1,5 @@
-// Exports the text forms of expressions, types, statements, op declarations, nodes and graphs. Parentheses stand only where
-// reading back would otherwise give another tree.
+// Exports the text forms of expressions, types, statements, op declarations, nodes and graphs.
+// Parentheses stand only where reading back would otherwise give another tree.
 #include "graph/text.hpp"
 
 #include <algorithm>
@@ -10,8 +10,9 @@ namespace pw {
 namespace {
 
 // What the grammar reserves, and the two words that are numbers.
-constexpr std::array<std::string_view, 15> kReserved = {"where", "assume", "given", "unless", "many", "and", "or", "not",
-                                                        "in",    "out",    "true",  "false",  "none", "inf", "nan"};
+constexpr std::array<std::string_view, 15> kReserved = {
+    "where", "assume", "given", "unless", "many", "and", "or", "not",
+    "in",    "out",    "true",  "false",  "none", "inf", "nan"};
 
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_word(std::string_view text) {
@@ -25,9 +26,12 @@ std::string backquoted(std::string_view text) {
   std::string out = quote(text);
   out.front() = out.back() = '`';
   for (std::size_t i = 1; i + 1 < out.size(); ++i) {
-    if (out[i] == '\\' && out[i + 1] == '"') out.erase(i, 1);
-    else if (out[i] == '\\') ++i;
-    else if (out[i] == '`') out.insert(i++, 1, '\\');
+    if (out[i] == '\\' && out[i + 1] == '"')
+      out.erase(i, 1);
+    else if (out[i] == '\\')
+      ++i;
+    else if (out[i] == '`')
+      out.insert(i++, 1, '\\');
   }
   return out;
 }
@@ -45,7 +49,8 @@ std::string joined(const List& list, Print&& print_one) {
 }
 
 // Levels of binding, as the grammar nests them.
-constexpr int kOr = 1, kAnd = 2, kNot = 3, kCompare = 4, kSum = 5, kTerm = 6, kUnary = 7, kSpread = 8, kIndex = 9, kPrimary = 10;
+constexpr int kOr = 1, kAnd = 2, kNot = 3, kCompare = 4, kSum = 5, kTerm = 6, kUnary = 7,
+              kSpread = 8, kIndex = 9, kPrimary = 10;
 
 int level_of(std::string_view op) {
   if (op == "or") return kOr;
@@ -92,15 +97,19 @@ class Printer {
   }
   [[nodiscard]] std::string statement(const Statement& s) const {
     if (s.binders.empty()) return expression(s.value);
-    return (s.many ? "many " : "") + joined(s.binders, [&](const Binder& b) { return binder(b); }) + " = " + expression(s.value);
+    return (s.many ? "many " : "") + joined(s.binders, [&](const Binder& b) { return binder(b); }) +
+           " = " + expression(s.value);
   }
 
  private:
   [[nodiscard]] std::string arguments(const std::vector<Expr>& list) const {
-    return joined(list, [&](const Expr& e) { return e.type.empty() ? expression(e) : expression(e) + ": " + type(e.type[0]); });
+    return joined(list, [&](const Expr& e) {
+      return e.type.empty() ? expression(e) : expression(e) + ": " + type(e.type[0]);
+    });
   }
   [[nodiscard]] std::string binder(const Binder& b) const {
-    return print_name(b.name) + (b.spread ? "..." : "") + (b.type.empty() ? "" : ": " + type(b.type[0]));
+    return print_name(b.name) + (b.spread ? "..." : "") +
+           (b.type.empty() ? "" : ": " + type(b.type[0]));
   }
 
   [[nodiscard]] std::string settings(const Expr& e) const {
@@ -120,19 +129,25 @@ class Printer {
   }
   [[nodiscard]] std::string membership(const Expr& e) const {
     const std::string left = at_level(e.args.at(0), kSum) + " in ";
-    if (e.kind == Expr::Kind::in_set) return left + "{" + arguments({e.args.begin() + 1, e.args.end()}) + "}";
-    return left + at_level(e.args.at(1), kSum) + (e.args.size() > 2 ? ".." + at_level(e.args[2], kSum) : "");
+    if (e.kind == Expr::Kind::in_set)
+      return left + "{" + arguments({e.args.begin() + 1, e.args.end()}) + "}";
+    return left + at_level(e.args.at(1), kSum) +
+           (e.args.size() > 2 ? ".." + at_level(e.args[2], kSum) : "");
   }
 
   [[nodiscard]] std::string real(const Expr& e) const {
-    const std::string_view written = sources_ && e.span.valid() ? sources_->text(e.span) : std::string_view();
+    const std::string_view written =
+        sources_ && e.span.valid() ? sources_->text(e.span) : std::string_view();
     double value = 0;
-    const auto [end, code] = std::from_chars(written.data(), written.data() + written.size(), value);
-    const bool faithful = code == std::errc() && end == written.data() + written.size() && value == e.real && is_real(written);
+    const auto [end, code] =
+        std::from_chars(written.data(), written.data() + written.size(), value);
+    const bool faithful = code == std::errc() && end == written.data() + written.size() &&
+                          value == e.real && is_real(written);
     return faithful ? std::string(written) : print_real(e.real);
   }
   static bool is_real(std::string_view text) {
-    return text.find_first_not_of("-+.eE0123456789") == std::string_view::npos && text.find_first_of(".eE") != std::string_view::npos;
+    return text.find_first_not_of("-+.eE0123456789") == std::string_view::npos &&
+           text.find_first_of(".eE") != std::string_view::npos;
   }
 
   [[nodiscard]] std::string bare(const Expr& e) const {
@@ -144,13 +159,16 @@ class Printer {
       case Expr::Kind::none: return "none";
       case Expr::Kind::path: return print_path(e.text) + (e.optional ? "?" : "");
       case Expr::Kind::list: return "[" + arguments(e.args) + "]";
-      case Expr::Kind::call: return print_path(e.text) + (e.optional ? "?(" : "(") + arguments(e.args) + ")" + settings(e);
+      case Expr::Kind::call:
+        return print_path(e.text) + (e.optional ? "?(" : "(") + arguments(e.args) + ")" +
+               settings(e);
       case Expr::Kind::negate: return "-" + at_level(e.args.at(0), kUnary);
       case Expr::Kind::not_: return "not " + at_level(e.args.at(0), kNot);
       case Expr::Kind::binary: return binary(e);
       case Expr::Kind::in_set:
       case Expr::Kind::in_range: return membership(e);
-      case Expr::Kind::index: return at_level(e.args.at(0), kIndex) + "[" + expression(e.args.at(1)) + "]";
+      case Expr::Kind::index:
+        return at_level(e.args.at(0), kIndex) + "[" + expression(e.args.at(1)) + "]";
       case Expr::Kind::spread: return at_level(e.args.at(0), kIndex) + "...";
       case Expr::Kind::star: return "*" + (e.text.empty() ? "" : print_name(e.text));
       case Expr::Kind::fuse: return "fuse";
@@ -192,36 +210,53 @@ std::string print_traits(const Traits& t) {
 
 }  // namespace
 
-std::string print_word(std::string_view name) { return is_word(name) ? std::string(name) : backquoted(name); }
-std::string print_name(std::string_view name) { return is_plain_name(name) ? std::string(name) : backquoted(name); }
+std::string print_word(std::string_view name) {
+  return is_word(name) ? std::string(name) : backquoted(name);
+}
+std::string print_name(std::string_view name) {
+  return is_plain_name(name) ? std::string(name) : backquoted(name);
+}
 
 std::string print_path(std::string_view path) {
   std::size_t begin = 0;
   for (std::size_t dot; (dot = path.find('.', begin)) != std::string_view::npos; begin = dot + 1) {
     const std::string_view part = path.substr(begin, dot - begin);
-    if (!(begin == 0 ? is_plain_name(part) || part == "out" : is_word(part))) return backquoted(path);
+    if (!(begin == 0 ? is_plain_name(part) || part == "out" : is_word(part)))
+      return backquoted(path);
   }
   if (begin == 0 && path == "out") return "out";
   const bool plain = begin == 0 ? is_plain_name(path) : is_word(path.substr(begin));
   return plain ? std::string(path) : backquoted(path);
 }
 
-std::string print(const Expr& expr, const SourceMap* sources) { return Printer(sources).expression(expr); }
-std::string print(const TypeExpr& type, const SourceMap* sources) { return Printer(sources).type(type); }
-std::string print(const Statement& statement, const SourceMap* sources) { return Printer(sources).statement(statement); }
+std::string print(const Expr& expr, const SourceMap* sources) {
+  return Printer(sources).expression(expr);
+}
+std::string print(const TypeExpr& type, const SourceMap* sources) {
+  return Printer(sources).type(type);
+}
+std::string print(const Statement& statement, const SourceMap* sources) {
+  return Printer(sources).statement(statement);
+}
 
 std::string print_signature(const Op& op, const Attributes& attributes) {
   const std::string head = "op " + print_path(op.name);
   if (op.imported) return head + "(...)";
   std::string out = head + "(" + joined(op.operands, print_operand) + ")";
   if (!op.attributes.empty()) {
-    out += " {" + joined(op.attributes, [&](const AttributeDecl& a) {
-      const std::string text = print_word(a.name) + ": " + std::string(name(a.kind)) + (a.nullable ? "?" : "");
-      return a.default_value ? text + " = " + attributes.print(*a.default_value) : text;
-    }) + "}";
+    out +=
+        " {" +
+        joined(op.attributes,
+               [&](const AttributeDecl& a) {
+                 const std::string text = print_word(a.name) + ": " + std::string(name(a.kind)) +
+                                          (a.nullable ? "?" : "");
+                 return a.default_value ? text + " = " + attributes.print(*a.default_value) : text;
+               }) +
+        "}";
   }
   const bool plain = op.results.size() == 1 && !op.results[0].from;
-  const std::string results = joined(op.results, [&](const ResultDecl& r) { return print_result(r, op); });
+  const std::string results =
+      joined(op.results, [&](const ResultDecl& r) { return print_result(r, op); });
   if (!op.results.empty()) out += " -> " + (plain ? results : "(" + results + ")");
   return out + print_traits(op.traits);
 }

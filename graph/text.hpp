@@ -1,4 +1,5 @@
-// Text forms: the statement form of graphs (.pwg), of op declarations, and of single expressions. Reading .pwg is dsl's.
+// Text forms: the statement form of graphs (.pwg), of op declarations, and of single expressions.
+// Reading .pwg is dsl's.
 #pragma once
 
 #include <string>
@@ -8,7 +9,8 @@
 
 namespace pw {
 
-/// `graph name { in … statements … out … }`; reads back to the same graph, and prints the same bytes then.
+/// `graph name { in … statements … out … }`; reads back to the same graph, and prints the same
+/// bytes then.
 std::string print_pwg(const Graph& graph);
 /// `y, r = fused(x, w){eps = 1e-06}` of one node.
 std::string print_node(const Graph& graph, NodeId node);
@@ -19,12 +21,16 @@ std::string print(const Statement& statement, const SourceMap* sources = nullptr
 /// `op name(x: T[*b, d]) {eps: float = 1e-06} -> y: T[*b, d] traits`, without the body.
 std::string print_signature(const Op& op, const Attributes& attributes);
 
-/// A name as the language reads it back: bare, or in backquotes when it is a reserved word or no plain word.
+/// A name as the language reads it back: bare, or in backquotes when it is a reserved word or no
+/// plain word.
 std::string print_name(std::string_view name);
-std::string print_word(std::string_view name);  ///< the same where reserved words may stand: attribute names
-std::string print_path(std::string_view path);  ///< `aten.add.Tensor`; wholly quoted if a part is no word
+std::string print_word(
+    std::string_view name);  ///< the same where reserved words may stand: attribute names
+std::string print_path(
+    std::string_view path);  ///< `aten.add.Tensor`; wholly quoted if a part is no word
 
-/// A hash of structure (ops, attributes, types, wiring), not of names; equal for graphs equal up to names.
+/// A hash of structure (ops, attributes, types, wiring), not of names; equal for graphs equal up to
+/// names.
 std::uint64_t structural_hash(const Graph& graph);
 
 }  // namespace pw

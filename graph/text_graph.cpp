@@ -12,7 +12,8 @@ namespace {
 std::string print_attributes(const Context& context, AttributesId id) {
   std::string out;
   for (const auto& [key, value] : context.attributes[id])
-    out += (out.empty() ? "{" : ", ") + print_word(context.strings.text(key)) + " = " + context.attributes.print(value);
+    out += (out.empty() ? "{" : ", ") + print_word(context.strings.text(key)) + " = " +
+           context.attributes.print(value);
   return out.empty() ? out : out + "}";
 }
 
@@ -26,7 +27,8 @@ std::string print_call(const Graph& graph, NodeId node) {
   return out + ")" + print_attributes(graph.context(), graph.attributes(node));
 }
 
-/// Types are printed where the op's signature does not say them. Layers repeat, so the answers are kept.
+/// Types are printed where the op's signature does not say them. Layers repeat, so the answers are
+/// kept.
 class Inference {
  public:
   explicit Inference(const Graph& graph) : graph_(graph) {}
@@ -64,13 +66,15 @@ std::string print_node(const Graph& graph, NodeId node, Inference* inference) {
   for (std::size_t i = 0; i < graph.result_count(node); ++i) {
     const ValueId v = graph.result(node, i);
     out += (i > 0 ? ", " : "") + print_name(graph.value_name(v));
-    if (inference && inference->stated(node, i)) out += ": " + graph.context().types.print(graph.type(v));
+    if (inference && inference->stated(node, i))
+      out += ": " + graph.context().types.print(graph.type(v));
   }
   return out + (out.empty() ? "" : " = ") + print_call(graph, node);
 }
 
 std::string print_symbol(const std::string& name, const SymbolFact& fact) {
-  std::string out = "symbol " + print_name(name) + " in " + std::to_string(fact.min) + ".." + std::to_string(fact.max);
+  std::string out = "symbol " + print_name(name) + " in " + std::to_string(fact.min) + ".." +
+                    std::to_string(fact.max);
   if (fact.multiple != 1) out += " by " + std::to_string(fact.multiple);
   if (fact.role == "tokens") return out + " tokens";
   return fact.role.empty() ? out : out + " role " + quote(fact.role);
@@ -106,13 +110,15 @@ std::string print_node(const Graph& graph, NodeId node) { return print_node(grap
 std::string print_pwg(const Graph& graph) {
   const Context& context = graph.context();
   std::string out = "graph " + print_name(graph.name) + " {\n";
-  for (const auto& [name, fact] : graph.facts.symbols) out += "  " + print_symbol(name, fact) + "\n";
+  for (const auto& [name, fact] : graph.facts.symbols)
+    out += "  " + print_symbol(name, fact) + "\n";
   for (const auto& [name, id] : own_ops(graph))
-    out += "  " + print_signature(context.ops[id], context.attributes) + print_body(context.ops[id]) + "\n";
+    out += "  " + print_signature(context.ops[id], context.attributes) +
+           print_body(context.ops[id]) + "\n";
   for (ValueId v : graph.inputs()) {
     const InputKind kind = graph.input_kind(v);
-    out += "  in " + (kind == InputKind::input ? "" : std::string(name(kind)) + " ") + print_name(graph.value_name(v)) + ": " +
-           context.types.print(graph.type(v)) + "\n";
+    out += "  in " + (kind == InputKind::input ? "" : std::string(name(kind)) + " ") +
+           print_name(graph.value_name(v)) + ": " + context.types.print(graph.type(v)) + "\n";
   }
   Inference inference(graph);
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
@@ -141,12 +147,14 @@ std::uint64_t structural_hash(const Graph& graph) {
   std::uint64_t total = mix(graph.inputs().size());
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const ValueId v = graph.inputs()[i];
-    values[v.index] = combine(combine(hash_of_type(graph.type(v)), i), static_cast<std::uint64_t>(graph.input_kind(v)));
+    values[v.index] = combine(combine(hash_of_type(graph.type(v)), i),
+                              static_cast<std::uint64_t>(graph.input_kind(v)));
     total = combine(total, values[v.index]);
   }
   std::uint64_t nodes = 0;  // a sum, so that another topological order gives the same
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
-    std::uint64_t h = combine(hash_text(graph.op_of(n).name), hash_of_attributes(graph.attributes(n)));
+    std::uint64_t h =
+        combine(hash_text(graph.op_of(n).name), hash_of_attributes(graph.attributes(n)));
     for (std::size_t i = 0; i < graph.operand_count(n); ++i) {
       const ValueId v = graph.operand(n, i);
       h = combine(h, v.valid() ? values[v.index] : 0);

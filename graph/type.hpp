@@ -1,4 +1,5 @@
-// Tensor types: an element type and a shape of symbolic dims. Interned, so that equality is an integer compare.
+// Tensor types: an element type and a shape of symbolic dims. Interned, so that equality is an
+// integer compare.
 #pragma once
 
 #include <map>
@@ -27,7 +28,7 @@ class Types {
   [[nodiscard]] static TypeId unknown() { return TypeId(0); }
   /// Undefined for unknown(); ask first.
   [[nodiscard]] const Type& operator[](TypeId id) const { return types_[id]; }
-  [[nodiscard]] std::string print(TypeId id) const;  ///< "bf16[n, 4096]", "f32[]", "?"
+  [[nodiscard]] std::string print(TypeId id) const;           ///< "bf16[n, 4096]", "f32[]", "?"
   [[nodiscard]] std::string print(const Shape& shape) const;  ///< "[n, 4096]"
 
  private:

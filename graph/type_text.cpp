@@ -22,7 +22,8 @@ tl::unexpected<TextError> wrong(std::size_t offset, std::string message, std::st
 // Precedence climbing over one dim; depth counts parentheses, signs and calls.
 class DimReader {
  public:
-  DimReader(Dims& dims, std::string_view text, const KnownSymbol& known) : dims_(dims), text_(text), known_(known) {}
+  DimReader(Dims& dims, std::string_view text, const KnownSymbol& known)
+      : dims_(dims), text_(text), known_(known) {}
 
   TextResult<DimId> read() {
     TextResult<DimId> dim = sum(0);
@@ -69,7 +70,9 @@ class DimReader {
       if (op == '\0') break;
       TextResult<DimId> right = power(depth);
       if (!right) return right;
-      DimId result = op == '*' ? dims_.mul(*left, *right) : op == '/' ? dims_.div(*left, *right) : dims_.mod(*left, *right);
+      DimId result = op == '*'   ? dims_.mul(*left, *right)
+                     : op == '/' ? dims_.div(*left, *right)
+                                 : dims_.mod(*left, *right);
       left = checked(result, offset);
     }
     return left;
@@ -83,14 +86,16 @@ class DimReader {
     TextResult<DimId> exponent = atom(depth);
     if (!exponent) return exponent;
     std::optional<std::int64_t> times = dims_.value(*exponent);
-    if (!times || *times < 0 || *times > 8) return wrong(offset, "an exponent is a number from 0 to 8");
+    if (!times || *times < 0 || *times > 8)
+      return wrong(offset, "an exponent is a number from 0 to 8");
     DimId result = dims_.constant(1);
     for (std::int64_t i = 0; i < *times && result.valid(); ++i) result = dims_.mul(result, *base);
     return checked(result, offset);
   }
 
   TextResult<DimId> atom(int depth) {
-    if (depth > kMaxDimNesting) return wrong(at_, "the dim is nested deeper than " + std::to_string(kMaxDimNesting));
+    if (depth > kMaxDimNesting)
+      return wrong(at_, "the dim is nested deeper than " + std::to_string(kMaxDimNesting));
     std::size_t offset = (skip(), at_);
     if (at_ >= text_.size()) return wrong(at_, "expected a number or a symbol");
     if (take("-")) {
@@ -115,7 +120,10 @@ class DimReader {
     std::int64_t value = 0;
     auto [end, error] = std::from_chars(text_.data() + begin, text_.data() + at_, value);
     if (error != std::errc() || value > kMaxDim)
-      return wrong(begin, "the number " + std::string(text_.substr(begin, std::min<std::size_t>(at_ - begin, 24))) + " is out of range",
+      return wrong(begin,
+                   "the number " +
+                       std::string(text_.substr(begin, std::min<std::size_t>(at_ - begin, 24))) +
+                       " is out of range",
                    "a dim is at most 2^40");
     return dims_.constant(value);
   }
@@ -169,7 +177,8 @@ std::size_t after_bracket(std::string_view text, std::size_t open) {
 }
 
 // "n, 4096" → dims; commas inside parentheses belong to a dim.
-TextResult<Shape> parse_shape(Context& context, std::string_view text, std::size_t base, const KnownSymbol& known) {
+TextResult<Shape> parse_shape(Context& context, std::string_view text, std::size_t base,
+                              const KnownSymbol& known) {
   Shape shape;
   if (text.find_first_not_of(" \t") == std::string_view::npos) return shape;
   std::size_t begin = 0;
@@ -178,29 +187,35 @@ TextResult<Shape> parse_shape(Context& context, std::string_view text, std::size
     if (i < text.size() && text[i] == '(') ++depth;
     if (i < text.size() && text[i] == ')') --depth;
     if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
-    if (shape.size() == kMaxRank) return wrong(base + begin, "more than " + std::to_string(kMaxRank) + " dims");
+    if (shape.size() == kMaxRank)
+      return wrong(base + begin, "more than " + std::to_string(kMaxRank) + " dims");
     TextResult<DimId> dim = parse_dim(context.dims, text.substr(begin, i - begin), known);
-    if (!dim) return wrong(base + begin + dim.error().offset, dim.error().message, dim.error().help);
+    if (!dim)
+      return wrong(base + begin + dim.error().offset, dim.error().message, dim.error().help);
     std::optional<std::int64_t> value = context.dims.value(*dim);
-    if (value && (*value < 0 || *value > kMaxDim)) return wrong(base + begin, "a dim is from 0 to 2^40, not " + std::to_string(*value));
+    if (value && (*value < 0 || *value > kMaxDim))
+      return wrong(base + begin, "a dim is from 0 to 2^40, not " + std::to_string(*value));
     shape.push_back(*dim);
     begin = i + 1;
   }
   return shape;
 }
 
-TextResult<std::monostate> check_count(const Context& context, const Shape& shape, std::size_t offset) {
+TextResult<std::monostate> check_count(const Context& context, const Shape& shape,
+                                       std::size_t offset) {
   __int128 count = 1;
   for (DimId dim : shape) {
     std::optional<std::int64_t> value = context.dims.value(dim);
     if (value && *value == 0) return std::monostate();
     if (value) count *= *value;
-    if (count > (static_cast<__int128>(1) << 60)) return wrong(offset, "the shape has more than 2^60 elements");
+    if (count > (static_cast<__int128>(1) << 60))
+      return wrong(offset, "the shape has more than 2^60 elements");
   }
   return std::monostate();
 }
 
-TextResult<TypeId> parse(Context& context, std::string_view text, const KnownSymbol& known, bool fx) {
+TextResult<TypeId> parse(Context& context, std::string_view text, const KnownSymbol& known,
+                         bool fx) {
   std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
   std::size_t open = text.find('[', begin);
   std::string_view word = text.substr(begin, open == std::string_view::npos ? open : open - begin);
@@ -209,14 +224,21 @@ TextResult<TypeId> parse(Context& context, std::string_view text, const KnownSym
   std::optional<DType> dtype = dtype_word(word);
   if (!dtype) {
     std::string near = nearest(word, dtype_words());
-    return wrong(begin, word.empty() ? "expected a type such as bf16[n, 4096]" : "unknown dtype `" + std::string(word.substr(0, 40)) + "`",
-                 near.empty() ? "the dtypes are b8 i8 i32 i64 u8 f8e4m3 f8e5m2 f16 bf16 f32 f64" : "did you mean `" + near + "`?");
+    return wrong(begin,
+                 word.empty() ? "expected a type such as bf16[n, 4096]"
+                              : "unknown dtype `" + std::string(word.substr(0, 40)) + "`",
+                 near.empty() ? "the dtypes are b8 i8 i32 i64 u8 f8e4m3 f8e5m2 f16 bf16 f32 f64"
+                              : "did you mean `" + near + "`?");
   }
-  if (open == std::string_view::npos) return wrong(text.size(), "expected `[` and the dims", "rank 0 is written " + std::string(word) + "[]");
+  if (open == std::string_view::npos)
+    return wrong(text.size(), "expected `[` and the dims",
+                 "rank 0 is written " + std::string(word) + "[]");
   std::size_t end = after_bracket(text, open);
   if (end == std::string_view::npos) return wrong(text.size(), "expected `]`");
-  if (!fx && text.find_first_not_of(" \t", end) != std::string_view::npos) return wrong(end, "expected the end of the type");
-  TextResult<Shape> shape = parse_shape(context, text.substr(open + 1, end - open - 2), open + 1, known);
+  if (!fx && text.find_first_not_of(" \t", end) != std::string_view::npos)
+    return wrong(end, "expected the end of the type");
+  TextResult<Shape> shape =
+      parse_shape(context, text.substr(open + 1, end - open - 2), open + 1, known);
   if (!shape) return tl::unexpected<TextError>(shape.error());
   TextResult<std::monostate> counted = check_count(context, *shape, open);
   if (!counted) return tl::unexpected<TextError>(counted.error());
@@ -226,11 +248,16 @@ TextResult<TypeId> parse(Context& context, std::string_view text, const KnownSym
 }  // namespace
 
 TextResult<DimId> parse_dim(Dims& dims, std::string_view text, const KnownSymbol& known) {
-  if (text.size() > kMaxDimText) return wrong(0, "the dim is longer than " + std::to_string(kMaxDimText) + " bytes");
+  if (text.size() > kMaxDimText)
+    return wrong(0, "the dim is longer than " + std::to_string(kMaxDimText) + " bytes");
   return DimReader(dims, text, known).read();
 }
 
-TextResult<TypeId> parse_type(Context& context, std::string_view text, const KnownSymbol& known) { return parse(context, text, known, false); }
-TextResult<TypeId> parse_fx_type(Context& context, std::string_view text) { return parse(context, text, {}, true); }
+TextResult<TypeId> parse_type(Context& context, std::string_view text, const KnownSymbol& known) {
+  return parse(context, text, known, false);
+}
+TextResult<TypeId> parse_fx_type(Context& context, std::string_view text) {
+  return parse(context, text, {}, true);
+}
 
 }  // namespace pw

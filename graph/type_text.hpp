@@ -1,5 +1,5 @@
-// Reads the text of types and dims: "bf16[n, 4096]", "2*n + 1", "?". The printer's other half; used by graph.json and by FX.
-// Never throws; bounded in length, nesting and size of numbers.
+// Reads the text of types and dims: "bf16[n, 4096]", "2*n + 1", "?". The printer's other half; used
+// by graph.json and by FX. Never throws; bounded in length, nesting and size of numbers.
 #pragma once
 
 #include <functional>
@@ -26,13 +26,15 @@ struct TextError {
 template <class T>
 using TextResult = tl::expected<T, TextError>;
 
-/// Sums, differences, products, `//`, `%` and powers of symbols and integers, in parentheses if need be.
-/// `known` (may be empty) says whether a symbol may be used.
+/// Sums, differences, products, `//`, `%` and powers of symbols and integers, in parentheses if
+/// need be. `known` (may be empty) says whether a symbol may be used.
 using KnownSymbol = std::function<bool(std::string_view)>;
 TextResult<DimId> parse_dim(Dims& dims, std::string_view text, const KnownSymbol& known = {});
 
-/// "bf16[n, 4096]", "f32[]", or "?" for unknown. Dtype names are the language's, and PyTorch's "f8e4m3fn".
-TextResult<TypeId> parse_type(Context& context, std::string_view text, const KnownSymbol& known = {});
+/// "bf16[n, 4096]", "f32[]", or "?" for unknown. Dtype names are the language's, and PyTorch's
+/// "f8e4m3fn".
+TextResult<TypeId> parse_type(Context& context, std::string_view text,
+                              const KnownSymbol& known = {});
 
 /// The same for FX: stride and device after the shape are read over ("f32[s0, 64][64, 1]cuda:0").
 TextResult<TypeId> parse_fx_type(Context& context, std::string_view text);

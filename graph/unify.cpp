@@ -12,8 +12,11 @@ class Unifier {
   Unifier(Context& context, Env& env, std::string* why) : context_(context), env_(env), why_(why) {}
 
   bool dtype(const Expr& e, const Type& type) {
-    if (e.kind != Expr::Kind::path) return say("`" + print(e) + "` cannot be matched against a dtype");
-    if (auto literal = dtype_named(e.text); literal && !env_.contains(e.text)) return *literal == type.dtype || say(fmt::format("dtype {} is not {}", name(type.dtype), e.text));
+    if (e.kind != Expr::Kind::path)
+      return say("`" + print(e) + "` cannot be matched against a dtype");
+    if (auto literal = dtype_named(e.text); literal && !env_.contains(e.text))
+      return *literal == type.dtype ||
+             say(fmt::format("dtype {} is not {}", name(type.dtype), e.text));
     DTypeBinding found{type.dtype, type.shape.empty()};
     auto it = env_.find(e.text);
     if (it == env_.end()) {
@@ -21,9 +24,11 @@ class Unifier {
       return true;
     }
     if (auto known = std::get_if<DTypeBinding>(&it->second))
-      return known->dtype == type.dtype || say(fmt::format("with {} = {}", e.text, name(known->dtype)));
+      return known->dtype == type.dtype ||
+             say(fmt::format("with {} = {}", e.text, name(known->dtype)));
     if (auto a = std::get_if<Attribute>(&it->second))
-      if (auto d = std::get_if<DType>(a)) return *d == type.dtype || say(fmt::format("with {} = {}", e.text, name(*d)));
+      if (auto d = std::get_if<DType>(a))
+        return *d == type.dtype || say(fmt::format("with {} = {}", e.text, name(*d)));
     return say("`" + e.text + "` is not a dtype here");
   }
 
@@ -41,17 +46,21 @@ class Unifier {
         open = &e;
       }
     }
-    if (open ? shape.size() < fixed : shape.size() != fixed) return say(fmt::format("rank {} does not fit", shape.size()));
+    if (open ? shape.size() < fixed : shape.size() != fixed)
+      return say(fmt::format("rank {} does not fit", shape.size()));
     std::size_t at = 0;
     for (const Expr& e : pattern) {
       if (e.kind == Expr::Kind::star) {
         std::size_t n = shape.size() - fixed;
         if (const Shape* known = sequence(e)) {
           for (DimId d : *known)
-            if (d != shape[at++]) return say(fmt::format("with *{} = {}", e.text, context_.types.print(*known)));
+            if (d != shape[at++])
+              return say(fmt::format("with *{} = {}", e.text, context_.types.print(*known)));
           continue;
         }
-        if (!e.text.empty()) env_.insert_or_assign(e.text, Shape(shape.begin() + static_cast<std::ptrdiff_t>(at), shape.begin() + static_cast<std::ptrdiff_t>(at + n)));
+        if (!e.text.empty())
+          env_.insert_or_assign(e.text, Shape(shape.begin() + static_cast<std::ptrdiff_t>(at),
+                                              shape.begin() + static_cast<std::ptrdiff_t>(at + n)));
         at += n;
         continue;
       }
@@ -72,7 +81,9 @@ class Unifier {
   }
 
   void free_names(const Expr& e, std::vector<std::string>& out) const {
-    if (e.kind == Expr::Kind::path && !env_.contains(e.text) && std::find(out.begin(), out.end(), e.text) == out.end()) out.push_back(e.text);
+    if (e.kind == Expr::Kind::path && !env_.contains(e.text) &&
+        std::find(out.begin(), out.end(), e.text) == out.end())
+      out.push_back(e.text);
     for (const Expr& arg : e.args) free_names(arg, out);
   }
 
@@ -93,10 +104,12 @@ class Unifier {
     if (auto d = std::get_if<DimId>(&*value)) wanted = *d;
     if (wanted == found && wanted.valid()) return true;
     bool literal = e.kind == Expr::Kind::integer;
-    return say(literal ? fmt::format("{} is not {}", context_.dims.print(found), e.integer) : fmt::format("with {} = {}", print(e), context_.attributes.print(*value)));
+    return say(literal ? fmt::format("{} is not {}", context_.dims.print(found), e.integer)
+                       : fmt::format("with {} = {}", print(e), context_.attributes.print(*value)));
   }
 
-  /// `2*d` against a dim: with d a fresh symbol s, the expression is a·s + b, and d = (dim − b) / a.
+  /// `2*d` against a dim: with d a fresh symbol s, the expression is a·s + b, and d = (dim − b) /
+  /// a.
   bool solve(const Expr& e, const std::string& variable, DimId found) {
     Dims& dims = context_.dims;
     auto at = [&](DimId value) -> DimId {
@@ -111,10 +124,12 @@ class Unifier {
     DimId fresh = dims.symbol("?");
     DimId b = at(dims.constant(0)), one = at(dims.constant(1)), general = at(fresh);
     DimId a = dims.sub(one, b);
-    if (!general.valid() || dims.add(dims.mul(a, fresh), b) != general) return say("`" + print(e) + "` is not linear in " + variable);
+    if (!general.valid() || dims.add(dims.mul(a, fresh), b) != general)
+      return say("`" + print(e) + "` is not linear in " + variable);
     DimId rest = dims.sub(found, b);
     DimId q = rest.valid() && dims.value(a) != 0 ? dims.div(rest, a) : DimId();
-    if (!q.valid() || dims.mul(q, a) != rest) return say(fmt::format("{} is not of the form {}", dims.print(found), print(e)));
+    if (!q.valid() || dims.mul(q, a) != rest)
+      return say(fmt::format("{} is not of the form {}", dims.print(found), print(e)));
     env_.emplace(variable, q);
     return true;
   }
@@ -128,7 +143,8 @@ class Unifier {
 
 bool unify(Context& context, const TypeExpr& pattern, TypeId type, Env& env, std::string* why) {
   if (type == Types::unknown()) {
-    if (pattern.any_shape && (pattern.dtype.empty() || !dtype_named(pattern.dtype[0].text))) return true;
+    if (pattern.any_shape && (pattern.dtype.empty() || !dtype_named(pattern.dtype[0].text)))
+      return true;
     if (why) *why = "its type is not known";
     return false;
   }

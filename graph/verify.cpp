@@ -37,9 +37,13 @@ class Verifier {
 
  private:
   void report(std::string_view code, std::string place, std::string message) {
-    if (found_.size() < kMaxFindings) found_.push_back(error_in("graph " + graph_.name + " at " + std::move(place), code, std::move(message)));
+    if (found_.size() < kMaxFindings)
+      found_.push_back(
+          error_in("graph " + graph_.name + " at " + std::move(place), code, std::move(message)));
   }
-  std::string place(NodeId n) const { return fmt::format("node `{}` ({})", graph_.node_name(n), graph_.op_of(n).name); }
+  std::string place(NodeId n) const {
+    return fmt::format("node `{}` ({})", graph_.node_name(n), graph_.op_of(n).name);
+  }
 
   // The order list: each node once, linked both ways, labels rising, all alive.
   bool check_list() {
@@ -51,19 +55,25 @@ class Verifier {
         return false;
       }
       if (!graph_.alive(n)) report("PW0601", place(n), "a dead node is in the order list");
-      if (graph_.previous(n) != previous) report("PW0601", place(n), "the order list is not linked both ways");
-      if (previous.valid() && graph_.label(previous) >= graph_.label(n)) report("PW0601", place(n), "the labels of the order list do not rise");
+      if (graph_.previous(n) != previous)
+        report("PW0601", place(n), "the order list is not linked both ways");
+      if (previous.valid() && graph_.label(previous) >= graph_.label(n))
+        report("PW0601", place(n), "the labels of the order list do not rise");
       previous = n;
     }
-    if (previous != graph_.last()) report("PW0601", "the order list", "its last node is not the one recorded");
-    if (count != graph_.node_count()) report("PW0601", "the order list", fmt::format("it has {} nodes, the graph {}", count, graph_.node_count()));
+    if (previous != graph_.last())
+      report("PW0601", "the order list", "its last node is not the one recorded");
+    if (count != graph_.node_count())
+      report("PW0601", "the order list",
+             fmt::format("it has {} nodes, the graph {}", count, graph_.node_count()));
     return found_.empty();
   }
 
   void collect_values() {
     for (ValueId v : graph_.inputs()) values_.push_back(v);
     for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n))
-      for (std::size_t i = 0; i < graph_.result_count(n); ++i) values_.push_back(graph_.result(n, i));
+      for (std::size_t i = 0; i < graph_.result_count(n); ++i)
+        values_.push_back(graph_.result(n, i));
   }
   bool live(ValueId v) const {
     if (!v.valid() || v.index >= graph_.value_bound()) return false;
@@ -75,7 +85,8 @@ class Verifier {
     for (ValueId v : values_) {
       std::string name(graph_.value_name(v));
       if (name.empty()) report("PW0606", "a value", "it has no name");
-      if (!names.emplace(graph_.value_name(v), v).second) report("PW0606", "value `" + name + "`", "another value has this name");
+      if (!names.emplace(graph_.value_name(v), v).second)
+        report("PW0606", "value `" + name + "`", "another value has this name");
     }
   }
 
@@ -88,7 +99,9 @@ class Verifier {
         report("PW0602", place(n), fmt::format("operand {} is no value of the graph", i));
         ok = false;
       } else if (!graph_.is_input(v) && graph_.label(graph_.producer(v)) >= graph_.label(n)) {
-        report("PW0602", place(n), fmt::format("operand {}, `{}`, is defined at or after its use", i, graph_.value_name(v)));
+        report("PW0602", place(n),
+               fmt::format("operand {}, `{}`, is defined at or after its use", i,
+                           graph_.value_name(v)));
       }
     }
     return ok;
@@ -96,7 +109,8 @@ class Verifier {
   void check_uses_of(NodeId n) {
     for (std::size_t i = 0; i < graph_.result_count(n); ++i) {
       ValueId v = graph_.result(n, i);
-      if (graph_.producer(v) != n || graph_.result_index(v) != i) report("PW0603", place(n), fmt::format("result {} does not know its producer", i));
+      if (graph_.producer(v) != n || graph_.result_index(v) != i)
+        report("PW0603", place(n), fmt::format("result {} does not know its producer", i));
       check_use_list(v);
     }
   }
@@ -108,9 +122,12 @@ class Verifier {
       if (!graph_.alive(graph_.user(u)))
         report("PW0603", where, "a dead node is among its users");
       else if (graph_.operand(graph_.user(u), graph_.use_operand(u)) != v)
-        report("PW0603", where, fmt::format("`{}` is listed as a user, but reads something else", graph_.node_name(graph_.user(u))));
+        report("PW0603", where,
+               fmt::format("`{}` is listed as a user, but reads something else",
+                           graph_.node_name(graph_.user(u))));
     }
-    if (count != graph_.use_count(v)) report("PW0603", where, "its users are not as many as recorded");
+    if (count != graph_.use_count(v))
+      report("PW0603", where, "its users are not as many as recorded");
   }
 
   bool check_arity(NodeId n) {
@@ -119,7 +136,9 @@ class Verifier {
     bool variadic = !op.operands.empty() && op.operands.back().variadic;
     std::size_t least = op.operands.size() - (variadic ? 1 : 0), count = graph_.operand_count(n);
     if (count < least || (!variadic && count > least)) {
-      report("PW0604", place(n), fmt::format("it has {} operands, not {}{}", count, variadic ? "at least " : "", least));
+      report(
+          "PW0604", place(n),
+          fmt::format("it has {} operands, not {}{}", count, variadic ? "at least " : "", least));
       return false;
     }
     bool ok = true;
@@ -129,9 +148,11 @@ class Verifier {
       report("PW0604", place(n), fmt::format("operand `{}` is absent", decl.name));
       ok = false;
     }
-    bool many = std::any_of(op.results.begin(), op.results.end(), [](const ResultDecl& r) { return r.variadic; });
+    bool many = std::any_of(op.results.begin(), op.results.end(),
+                            [](const ResultDecl& r) { return r.variadic; });
     if (!many && graph_.result_count(n) != op.results.size()) {
-      report("PW0604", place(n), fmt::format("it has {} results, not {}", graph_.result_count(n), op.results.size()));
+      report("PW0604", place(n),
+             fmt::format("it has {} results, not {}", graph_.result_count(n), op.results.size()));
       ok = false;
     }
     return ok;
@@ -148,29 +169,40 @@ class Verifier {
     const Op& op = graph_.op_of(n);
     if (op.imported) return true;
     std::vector<TypeId> types = operand_types(n);
-    Result<AttributesId> completed = complete_attributes(context_, op, context_.attributes[graph_.attributes(n)], types);
+    Result<AttributesId> completed =
+        complete_attributes(context_, op, context_.attributes[graph_.attributes(n)], types);
     if (!completed) {
       for (const Diagnostic& d : completed.error()) report("PW0605", place(n), d.message);
       return false;
     }
     if (*completed == graph_.attributes(n)) return true;
-    report("PW0605", place(n), "its attributes are not complete: " + context_.attributes.print(graph_.attributes(n)) + " should be " + context_.attributes.print(*completed));
+    report("PW0605", place(n),
+           "its attributes are not complete: " + context_.attributes.print(graph_.attributes(n)) +
+               " should be " + context_.attributes.print(*completed));
     return false;
   }
 
   void check_types(NodeId n) {
     if (graph_.op_of(n).imported) return;
     std::vector<TypeId> types = operand_types(n);
-    Result<std::vector<TypeId>> inferred = infer_types(context_, graph_.op(n), types, graph_.attributes(n), static_cast<int>(graph_.result_count(n)));
+    Result<std::vector<TypeId>> inferred =
+        infer_types(context_, graph_.op(n), types, graph_.attributes(n),
+                    static_cast<int>(graph_.result_count(n)));
     if (!inferred) {
       for (const Diagnostic& d : inferred.error()) report("PW0607", place(n), d.message);
       return;
     }
-    if (inferred->size() != graph_.result_count(n)) return report("PW0604", place(n), fmt::format("it has {} results, not {}", graph_.result_count(n), inferred->size()));
+    if (inferred->size() != graph_.result_count(n))
+      return report(
+          "PW0604", place(n),
+          fmt::format("it has {} results, not {}", graph_.result_count(n), inferred->size()));
     for (std::size_t i = 0; i < inferred->size(); ++i) {
       TypeId type = graph_.type(graph_.result(n, i)), wanted = (*inferred)[i];
       if (type != wanted && wanted != Types::unknown())
-        report("PW0607", place(n), fmt::format("result `{}` has type {}, but its op gives {}", graph_.value_name(graph_.result(n, i)), context_.types.print(type), context_.types.print(wanted)));
+        report("PW0607", place(n),
+               fmt::format("result `{}` has type {}, but its op gives {}",
+                           graph_.value_name(graph_.result(n, i)), context_.types.print(type),
+                           context_.types.print(wanted)));
     }
   }
 
@@ -181,7 +213,8 @@ class Verifier {
       if (!live(v))
         report("PW0608", "the outputs", "one of them is no value of the graph");
       else if (count != graph_.output_count(v))
-        report("PW0608", fmt::format("output `{}`", graph_.value_name(v)), "it is not an output as often as recorded");
+        report("PW0608", fmt::format("output `{}`", graph_.value_name(v)),
+               "it is not an output as often as recorded");
     }
   }
 

@@ -1,4 +1,5 @@
-// The graph's invariants: order, links, arity, attributes, types as inferred. Run after import and, on request, each pass.
+// The graph's invariants: order, links, arity, attributes, types as inferred. Run after import and,
+// on request, each pass.
 #pragma once
 
 #include "graph/graph.hpp"

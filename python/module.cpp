@@ -1,4 +1,5 @@
-// The extension module _piecewise: graphs, rules, pipelines, pictures. Thin: every function is one call of the library.
+// The extension module _piecewise: graphs, rules, pipelines, pictures. Thin: every function is one
+// call of the library.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -45,11 +46,14 @@ struct PyRun {
   RewriteReport report;
 };
 
-PyGraph load_text(const ContextPtr& context, const std::string& text, const std::string& name, const std::map<std::string, std::vector<std::pair<std::string, int>>>& symbols) {
+PyGraph load_text(const ContextPtr& context, const std::string& text, const std::string& name,
+                  const std::map<std::string, std::vector<std::pair<std::string, int>>>& symbols) {
   need(context, load_op_library(context));
   std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin != std::string::npos && text[begin] == '{') return {context, need(context, graph_from_json(context, text, name, parse_op))};
-  if (text.find("def forward(") == std::string::npos) return {context, need(context, parse_graph(context, text, name))};
+  if (begin != std::string::npos && text[begin] == '{')
+    return {context, need(context, graph_from_json(context, text, name, parse_op))};
+  if (text.find("def forward(") == std::string::npos)
+    return {context, need(context, parse_graph(context, text, name))};
   FxOptions options;
   options.file = name;
   for (const auto& [symbol, dims] : symbols) options.symbols.emplace_back(symbol, dims);
@@ -66,13 +70,17 @@ py::dict pass_row(const PassStats& pass) {
   return row;
 }
 
-PyRun run(const PyGraph& input, const PyRules& rules, const std::string& pipeline, const std::map<std::string, std::string>& params) {
-  if (input.context != rules.context) throw PiecewiseError("the graph and the rules are of different sessions");
+PyRun run(const PyGraph& input, const PyRules& rules, const std::string& pipeline,
+          const std::map<std::string, std::string>& params) {
+  if (input.context != rules.context)
+    throw PiecewiseError("the graph and the rules are of different sessions");
   Env env = need(rules.context, bind_params(*rules.set, {params.begin(), params.end()}));
   PyRun out{rules.context, rules.set, {}, {}};
   Graph graph = input.graph;
   RewriteOptions options;
-  options.after_pass = [&](const std::string& pass, const Graph& g) { out.versions.push_back({pass, g}); };
+  options.after_pass = [&](const std::string& pass, const Graph& g) {
+    out.versions.push_back({pass, g});
+  };
   out.report = need(rules.context, run_pipeline(graph, *rules.set, pipeline, env, options));
   return out;
 }
@@ -85,7 +93,8 @@ VizInput viz_input(const PyRun& run) {
   return input;
 }
 
-std::string draw(const ContextPtr& context, VizInput input, const std::string& format, const std::string& collapse, bool split_too) {
+std::string draw(const ContextPtr& context, VizInput input, const std::string& format,
+                 const std::string& collapse, bool split_too) {
   std::optional<Collapse> how = collapse_named(collapse);
   if (!how) throw PiecewiseError("collapse is auto, none, pieces or layers");
   VizOptions options;
@@ -110,72 +119,123 @@ PYBIND11_MODULE(_piecewise, m) {
   py::class_<PyGraph>(m, "Graph")
       .def_property_readonly("name", [](const PyGraph& g) { return g.graph.name; })
       .def("__len__", [](const PyGraph& g) { return g.graph.node_count(); })
-      .def("text", [](const PyGraph& g) { return print_pwg(g.graph); }, "the graph as .pwg")
-      .def("json", [](const PyGraph& g) { return graph_to_json(g.graph); }, "the graph as graph.json")
-      .def("ops", [](const PyGraph& g) {
-        std::map<std::string, int> counts;
-        for (NodeId n = g.graph.first(); n.valid(); n = g.graph.next(n)) ++counts[g.graph.op_of(n).name];
-        return counts;
-      }, "how often each op occurs")
-      .def("draw", [](const PyGraph& g, const std::string& format, const std::string& collapse, bool split_too) {
-        VizInput input;
-        input.versions.push_back({"input", g.graph});
-        py::bytes out(draw(g.context, std::move(input), format, collapse, split_too));
-        return out;
-      }, py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true, "a picture: svg, png, pdf, dot, html or txt");
+      .def(
+          "text", [](const PyGraph& g) { return print_pwg(g.graph); }, "the graph as .pwg")
+      .def(
+          "json", [](const PyGraph& g) { return graph_to_json(g.graph); },
+          "the graph as graph.json")
+      .def(
+          "ops",
+          [](const PyGraph& g) {
+            std::map<std::string, int> counts;
+            for (NodeId n = g.graph.first(); n.valid(); n = g.graph.next(n))
+              ++counts[g.graph.op_of(n).name];
+            return counts;
+          },
+          "how often each op occurs")
+      .def(
+          "draw",
+          [](const PyGraph& g, const std::string& format, const std::string& collapse,
+             bool split_too) {
+            VizInput input;
+            input.versions.push_back({"input", g.graph});
+            py::bytes out(draw(g.context, std::move(input), format, collapse, split_too));
+            return out;
+          },
+          py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true,
+          "a picture: svg, png, pdf, dot, html or txt");
 
   py::class_<PyRules>(m, "Rules")
-      .def_property_readonly("names", [](const PyRules& r) {
-        std::vector<std::string> names;
-        for (const Rule& rule : r.set->rules) names.push_back(rule.name);
-        return names;
-      })
-      .def_property_readonly("pipelines", [](const PyRules& r) {
-        std::vector<std::string> names;
-        for (const auto& [name, strategy] : r.set->pipelines) names.push_back(name);
-        return names;
-      })
-      .def_property_readonly("warnings", [](const PyRules& r) { return render(r.set->warnings, r.context->sources); });
+      .def_property_readonly("names",
+                             [](const PyRules& r) {
+                               std::vector<std::string> names;
+                               for (const Rule& rule : r.set->rules) names.push_back(rule.name);
+                               return names;
+                             })
+      .def_property_readonly("pipelines",
+                             [](const PyRules& r) {
+                               std::vector<std::string> names;
+                               for (const auto& [name, strategy] : r.set->pipelines)
+                                 names.push_back(name);
+                               return names;
+                             })
+      .def_property_readonly(
+          "warnings", [](const PyRules& r) { return render(r.set->warnings, r.context->sources); });
 
   py::class_<PyRun>(m, "Run")
-      .def_property_readonly("graph", [](const PyRun& r) { return PyGraph{r.context, r.versions.back().graph}; }, "the rewritten graph")
-      .def_property_readonly("passes", [](const PyRun& r) {
-        py::list rows;
-        for (const PassStats& pass : r.report.passes) rows.append(pass_row(pass));
-        return rows;
-      })
-      .def("count", [](const PyRun& r, const std::string& rule) { return r.report.journal.count(*r.rules, rule); }, py::arg("rule"), "rewrites by a rule, family or group")
+      .def_property_readonly(
+          "graph", [](const PyRun& r) { return PyGraph{r.context, r.versions.back().graph}; },
+          "the rewritten graph")
+      .def_property_readonly("passes",
+                             [](const PyRun& r) {
+                               py::list rows;
+                               for (const PassStats& pass : r.report.passes)
+                                 rows.append(pass_row(pass));
+                               return rows;
+                             })
+      .def(
+          "count",
+          [](const PyRun& r, const std::string& rule) {
+            return r.report.journal.count(*r.rules, rule);
+          },
+          py::arg("rule"), "rewrites by a rule, family or group")
       .def("before", [](const PyRun& r) { return PyGraph{r.context, r.versions.front().graph}; })
-      .def("after", [](const PyRun& r, const std::string& pass) {
-        for (const Version& v : r.versions)
-          if (v.pass == pass) return PyGraph{r.context, v.graph};
-        throw PiecewiseError("there was no pass `" + pass + "`");
-      }, py::arg("pass"))
-      .def("draw", [](const PyRun& r, const std::string& format, const std::string& collapse, bool split_too) {
-        return py::bytes(draw(r.context, viz_input(r), format, collapse, split_too));
-      }, py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true);
+      .def(
+          "after",
+          [](const PyRun& r, const std::string& pass) {
+            for (const Version& v : r.versions)
+              if (v.pass == pass) return PyGraph{r.context, v.graph};
+            throw PiecewiseError("there was no pass `" + pass + "`");
+          },
+          py::arg("pass"))
+      .def(
+          "draw",
+          [](const PyRun& r, const std::string& format, const std::string& collapse,
+             bool split_too) {
+            return py::bytes(draw(r.context, viz_input(r), format, collapse, split_too));
+          },
+          py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true);
 
   py::class_<Context, ContextPtr>(m, "Session")
       .def(py::init([] { return std::make_shared<Context>(); }))
-      .def("graph_text", &load_text, py::arg("text"), py::arg("name") = "text", py::arg("symbols") = std::map<std::string, std::vector<std::pair<std::string, int>>>{})
-      .def("rules", [](const ContextPtr& c, const std::vector<std::string>& files) {
-        return PyRules{c, std::make_shared<RuleSet>(need(c, load_rules(c, files)))};
-      }, py::arg("files"))
-      .def("rules_text", [](const ContextPtr& c, const std::string& text, const std::string& name) {
-        return PyRules{c, std::make_shared<RuleSet>(need(c, load_rule_texts(c, {{name, text}})))};
-      }, py::arg("text"), py::arg("name") = "notebook.pwr")
-      .def("run", [](const ContextPtr&, const PyGraph& g, const PyRules& rules, const std::string& pipeline, const std::map<std::string, std::string>& params) {
-        return run(g, rules, pipeline, params);
-      }, py::arg("graph"), py::arg("rules"), py::arg("pipeline"), py::arg("params") = std::map<std::string, std::string>{})
-      .def("explain", [](const ContextPtr& c, const PyGraph& g, const PyRules& rules, const std::string& rule) {
-        Env params = need(c, bind_params(*rules.set, {}));
-        std::vector<RuleId> ids = rules.set->resolve(rule);
-        if (ids.empty()) throw PiecewiseError("there is no rule `" + rule + "`");
-        std::string out;
-        for (RuleId id : ids) {
-          std::optional<Rejection> why = explain(g.graph, *rules.set, id, params);
-          out += rules.set->rules[id].name + ": " + (why ? why->code + " " + why->message : "it matches, or no node has an op of its pattern") + "\n";
-        }
-        return out;
-      }, py::arg("graph"), py::arg("rules"), py::arg("rule"));
+      .def("graph_text", &load_text, py::arg("text"), py::arg("name") = "text",
+           py::arg("symbols") = std::map<std::string, std::vector<std::pair<std::string, int>>>{})
+      .def(
+          "rules",
+          [](const ContextPtr& c, const std::vector<std::string>& files) {
+            return PyRules{c, std::make_shared<RuleSet>(need(c, load_rules(c, files)))};
+          },
+          py::arg("files"))
+      .def(
+          "rules_text",
+          [](const ContextPtr& c, const std::string& text, const std::string& name) {
+            return PyRules{c,
+                           std::make_shared<RuleSet>(need(c, load_rule_texts(c, {{name, text}})))};
+          },
+          py::arg("text"), py::arg("name") = "notebook.pwr")
+      .def(
+          "run",
+          [](const ContextPtr&, const PyGraph& g, const PyRules& rules, const std::string& pipeline,
+             const std::map<std::string, std::string>& params) {
+            return run(g, rules, pipeline, params);
+          },
+          py::arg("graph"), py::arg("rules"), py::arg("pipeline"),
+          py::arg("params") = std::map<std::string, std::string>{})
+      .def(
+          "explain",
+          [](const ContextPtr& c, const PyGraph& g, const PyRules& rules, const std::string& rule) {
+            Env params = need(c, bind_params(*rules.set, {}));
+            std::vector<RuleId> ids = rules.set->resolve(rule);
+            if (ids.empty()) throw PiecewiseError("there is no rule `" + rule + "`");
+            std::string out;
+            for (RuleId id : ids) {
+              std::optional<Rejection> why = explain(g.graph, *rules.set, id, params);
+              out += rules.set->rules[id].name + ": " +
+                     (why ? why->code + " " + why->message
+                          : "it matches, or no node has an op of its pattern") +
+                     "\n";
+            }
+            return out;
+          },
+          py::arg("graph"), py::arg("rules"), py::arg("rule"));
 }

@@ -1,4 +1,5 @@
-// The plan: token ranges, capture sizes, padding, and one arena of memory slots. Data only; plan.json is its text form.
+// The plan: token ranges, capture sizes, padding, and one arena of memory slots. Data only;
+// plan.json is its text form.
 #pragma once
 
 #include <cstdint>
@@ -15,70 +16,81 @@ struct Range {  ///< inclusive
 };
 
 struct CaptureSizes {
-  std::vector<std::int64_t> sizes;    ///< ascending
-  std::vector<std::int64_t> padding;  ///< [tokens] → captured size; 0: no tokens; -1: none; up to the largest size
+  std::vector<std::int64_t> sizes;  ///< ascending
+  std::vector<std::int64_t>
+      padding;  ///< [tokens] → captured size; 0: no tokens; -1: none; up to the largest size
   /// The captured size for a token count, or -1: runs at its own size, or eagerly.
   [[nodiscard]] std::int64_t pad(std::int64_t tokens) const;
 };
 
-/// One value's place in the arena. A value that crosses pieces is alive in whole pieces, so that a captured piece may run its
-/// nodes as one kernel; a value inside a piece is alive from its node to its last reader.
+/// One value's place in the arena. A value that crosses pieces is alive in whole pieces, so that a
+/// captured piece may run its nodes as one kernel; a value inside a piece is alive from its node to
+/// its last reader.
 struct Slot {
-  ValueId value;                    ///< of the source graph
+  ValueId value;  ///< of the source graph
   std::string name;
-  ValueId storage;                  ///< itself, or the value whose place it shares: a view or an in-place result
+  ValueId storage;  ///< itself, or the value whose place it shares: a view or an in-place result
   bool crossing = false;            ///< read or returned outside the piece that makes it
   std::size_t first = 0, last = 0;  ///< step (piece) indices in which it is alive, inclusive
-  std::size_t begin = 0, end = 0;   ///< positions in the node schedule (pieces in order), inclusive; shared by its storage
-  std::int64_t bytes = 0;           ///< at the range's maximum
+  std::size_t begin = 0, end = 0;  ///< positions in the node schedule (pieces in order), inclusive;
+                                   ///< shared by its storage
+  std::int64_t bytes = 0;          ///< at the range's maximum
   std::int64_t offset = 0;
 };
 
 struct MemoryPlan {
-  std::vector<Slot> slots;         ///< by value order
-  std::int64_t arena_bytes = 0;    ///< aligned to 256
-  std::int64_t live_bytes = 0;     ///< maximum over the schedule of live (aligned) bytes: a lower bound of the arena
-  std::int64_t crossing_bytes = 0; ///< the same of crossing values only
+  std::vector<Slot> slots;       ///< by value order
+  std::int64_t arena_bytes = 0;  ///< aligned to 256
+  std::int64_t live_bytes =
+      0;  ///< maximum over the schedule of live (aligned) bytes: a lower bound of the arena
+  std::int64_t crossing_bytes = 0;  ///< the same of crossing values only
   std::int64_t input_bytes = 0, weight_bytes = 0, buffer_bytes = 0;  ///< outside the arena
 };
 
 struct PlanOptions {
   std::int64_t max_tokens = 8192;
-  std::vector<std::int64_t> range_ends = {};      ///< from the user
-  std::vector<std::int64_t> capture_sizes = {};   ///< empty: defaults
-  std::int64_t max_requests = 256;           ///< for the default sizes
+  std::vector<std::int64_t> range_ends = {};     ///< from the user
+  std::vector<std::int64_t> capture_sizes = {};  ///< empty: defaults
+  std::int64_t max_requests = 256;               ///< for the default sizes
   std::int64_t size_cap = 512;
-  std::string mode = "piecewise";            ///< none, piecewise; full, full_decode_only, full_and_piecewise are lowered
+  std::string mode =
+      "piecewise";  ///< none, piecewise; full, full_decode_only, full_and_piecewise are lowered
 };
 
 struct Plan {
   std::string graph;
-  std::string tokens;              ///< name of the token symbol; empty: the graph is static
-  std::int64_t max_tokens = 0;     ///< 0: static
+  std::string tokens;           ///< name of the token symbol; empty: the graph is static
+  std::int64_t max_tokens = 0;  ///< 0: static
   std::map<std::string, std::int64_t> bound;  ///< other dynamic dims, each planned at its maximum
   std::vector<Range> ranges;
   CaptureSizes capture;
-  std::string mode;                ///< none, piecewise
-  std::string mode_reason;         ///< why it is not the one that was asked for, or empty
+  std::string mode;         ///< none, piecewise
+  std::string mode_reason;  ///< why it is not the one that was asked for, or empty
   struct Step {
     PieceId piece;
     PieceClassId piece_class;
     bool captured = false;
-    std::string reason;            ///< why it is not captured, or empty
+    std::string reason;  ///< why it is not captured, or empty
   };
   std::vector<Step> steps;
   MemoryPlan memory;
 };
 
-/// `1, 2, 4`, 8..<256 by 8, 256..M by 16, with M = min(requests * 2, cap, max_tokens), plus max_tokens where ≤ M.
-std::vector<std::int64_t> default_capture_sizes(std::int64_t max_requests, std::int64_t cap, std::int64_t max_tokens);
+/// `1, 2, 4`, 8..<256 by 8, 256..M by 16, with M = min(requests * 2, cap, max_tokens), plus
+/// max_tokens where ≤ M.
+std::vector<std::int64_t> default_capture_sizes(std::int64_t max_requests, std::int64_t cap,
+                                                std::int64_t max_tokens);
 CaptureSizes make_capture_sizes(std::vector<std::int64_t> sizes);
 std::vector<Range> make_ranges(std::vector<std::int64_t> ends, std::int64_t max_tokens);
-/// Slots at the largest size: the tokens symbol at `max_tokens`, any other at its maximum. Literals have no slot.
-Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source, std::int64_t max_tokens);
-/// Fails without exactly one tokens symbol in a graph that has symbols, for other symbols without a bound, and for sizes or
-/// range ends outside 1..max_tokens (the smaller of the option and the symbol's own maximum).
-Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source, const PlanOptions& options);
+/// Slots at the largest size: the tokens symbol at `max_tokens`, any other at its maximum. Literals
+/// have no slot.
+Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
+                               std::int64_t max_tokens);
+/// Fails without exactly one tokens symbol in a graph that has symbols, for other symbols without a
+/// bound, and for sizes or range ends outside 1..max_tokens (the smaller of the option and the
+/// symbol's own maximum).
+Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source,
+                       const PlanOptions& options);
 std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces);
 
 }  // namespace pw

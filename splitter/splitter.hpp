@@ -1,12 +1,13 @@
-// Cuts a graph at splitting ops into pieces, and folds structurally equal pieces into classes. Pure: no device code.
+// Cuts a graph at splitting ops into pieces, and folds structurally equal pieces into classes.
+// Pure: no device code.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "graph/graph.hpp"
 #include "dsl/ruleset.hpp"
+#include "graph/graph.hpp"
 
 namespace pw {
 
@@ -14,37 +15,42 @@ using PieceId = Id<struct PieceTag>;
 using PieceClassId = Id<struct PieceClassTag>;
 
 struct Piece {
-  std::string name;               ///< "piece_0"
-  bool splitting = false;         ///< holds splitting ops: runs eagerly, is never captured
-  std::vector<NodeId> nodes;      ///< of the source graph, in order
-  std::vector<ValueId> inputs;    ///< source-graph values read from outside, in first-use order
-  std::vector<ValueId> outputs;   ///< source-graph values used outside or returned, in definition order
+  std::string name;             ///< "piece_0"
+  bool splitting = false;       ///< holds splitting ops: runs eagerly, is never captured
+  std::vector<NodeId> nodes;    ///< of the source graph, in order
+  std::vector<ValueId> inputs;  ///< source-graph values read from outside, in first-use order
+  std::vector<ValueId>
+      outputs;  ///< source-graph values used outside or returned, in definition order
   PieceClassId piece_class;
-  Graph graph;                    ///< the piece as a graph of its own; inputs and outputs in the orders above
+  Graph graph;  ///< the piece as a graph of its own; inputs and outputs in the orders above
 };
 
 struct PieceClass {
-  std::string name;               ///< "class_0"
-  std::uint64_t hash = 0;         ///< canonical: layer names, weights and value names abstracted
+  std::string name;        ///< "class_0"
+  std::uint64_t hash = 0;  ///< canonical: layer names, weights and value names abstracted
   bool splitting = false;
-  std::vector<PieceId> members;   ///< in order; the first stands for all
+  std::vector<PieceId> members;  ///< in order; the first stands for all
 };
 
 struct StitchedGraph {
-  Graph stitch;                   ///< calls piece_0, piece_1, … as opaque ops in order
+  Graph stitch;  ///< calls piece_0, piece_1, … as opaque ops in order
   IdVec<PieceId, Piece> pieces;
   IdVec<PieceClassId, PieceClass> classes;
-  [[nodiscard]] std::size_t capturable() const;          ///< pieces that are not splitting
+  [[nodiscard]] std::size_t capturable() const;  ///< pieces that are not splitting
   [[nodiscard]] std::size_t capturable_classes() const;
 };
 
 struct SplitOptions {
-  std::vector<std::string> at;  ///< op names in addition to the ops with trait `splitting` and the rules' `split`
-  bool fold = true;             ///< --fold none: every piece its own class
+  std::vector<std::string>
+      at;  ///< op names in addition to the ops with trait `splitting` and the rules' `split`
+  bool fold = true;  ///< --fold none: every piece its own class
 };
 
-/// Names of splitting ops: `splitting` traits, the rule set's `split` items whose `when` holds, and options.at.
-Result<std::vector<OpId>> splitting_ops(const ContextPtr& context, const RuleSet* rules, const Env& params, const SplitOptions& options);
-Result<StitchedGraph> split(const Graph& graph, const std::vector<OpId>& splitting, const SplitOptions& options = {});
+/// Names of splitting ops: `splitting` traits, the rule set's `split` items whose `when` holds, and
+/// options.at.
+Result<std::vector<OpId>> splitting_ops(const ContextPtr& context, const RuleSet* rules,
+                                        const Env& params, const SplitOptions& options);
+Result<StitchedGraph> split(const Graph& graph, const std::vector<OpId>& splitting,
+                            const SplitOptions& options = {});
 
 }  // namespace pw

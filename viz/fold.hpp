@@ -1,4 +1,5 @@
-// Which nodes stand together, and which groups of nodes are equal, so that each unique shape is drawn once.
+// Which nodes stand together, and which groups of nodes are equal, so that each unique shape is
+// drawn once.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +16,17 @@ struct Group {  ///< a piece, a layer, or a run between splitting ops
   std::string name;
   GroupKind kind = GroupKind::layer;
   std::vector<std::uint32_t> nodes;  ///< positions in the union, in order
-  std::uint32_t same_as = kNobody;   ///< the first group equal to it, up to layer names, weights and value names
-  std::vector<std::uint32_t> copies; ///< of a first group: all equal to it, itself included
+  std::uint32_t same_as =
+      kNobody;  ///< the first group equal to it, up to layer names, weights and value names
+  std::vector<std::uint32_t> copies;  ///< of a first group: all equal to it, itself included
 };
 
 struct Folding {
   std::vector<Group> groups;
   std::vector<std::uint32_t> group_of;  ///< by union position, or kNobody
-  std::vector<std::uint32_t> drawn_as;  ///< by union position: the node that is drawn for it, itself if it is drawn
-  std::string reason;                   ///< what was folded by, in words; empty when nothing is grouped
+  std::vector<std::uint32_t>
+      drawn_as;        ///< by union position: the node that is drawn for it, itself if it is drawn
+  std::string reason;  ///< what was folded by, in words; empty when nothing is grouped
 };
 
 Folding fold(const UnionGraph& graph, const VizInput& input, Collapse collapse);

@@ -104,8 +104,8 @@ Result<std::string> lay_out(const std::string& dot, const std::string& format, i
   }
   if (child == 0) {
     ::close(ends[0]);
-    // Graphviz orders some things by address, so the picture would depend on how the heap was used before. A new thread
-    // has a heap of its own, which starts empty.
+    // Graphviz orders some things by address, so the picture would depend on how the heap was used
+    // before. A new thread has a heap of its own, which starts empty.
     int status = kRender;
     std::thread([&] { status = render(dot, format, ends[1]); }).join();
     ::_exit(status);

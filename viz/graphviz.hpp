@@ -7,8 +7,9 @@
 
 namespace pw::viz {
 
-/// `format`: svg, png or pdf. The layout runs in a child process, which is ended at the deadline: Graphviz cannot be
-/// interrupted, takes minutes on large graphs, and ends the program on some errors.
+/// `format`: svg, png or pdf. The layout runs in a child process, which is ended at the deadline:
+/// Graphviz cannot be interrupted, takes minutes on large graphs, and ends the program on some
+/// errors.
 Result<std::string> lay_out(const std::string& dot, const std::string& format, int deadline_ms);
 
 }  // namespace pw::viz

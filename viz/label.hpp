@@ -9,7 +9,8 @@
 
 namespace pw::viz {
 
-inline constexpr std::size_t kLineWidth = 40;  ///< characters; Graphviz also refuses texts over 16 384 bytes
+inline constexpr std::size_t kLineWidth =
+    40;  ///< characters; Graphviz also refuses texts over 16 384 bytes
 
 /// At most `width` characters (not bytes), the middle replaced by … where it is longer.
 std::string shorten(std::string_view text, std::size_t width = kLineWidth);
@@ -18,7 +19,8 @@ std::size_t width_of(std::string_view text);
 /// Valid UTF-8 without control characters except line feeds; what is not is replaced by '?'.
 std::string clean(std::string_view text);
 
-/// Op with its attributes, results with types, and the operands that are not drawn as boxes (weights, literals).
+/// Op with its attributes, results with types, and the operands that are not drawn as boxes
+/// (weights, literals).
 std::vector<std::string> node_lines(const Graph& graph, NodeId n);
 /// `q, k = op(a, w){…}` with types, users, group and source, one fact a line.
 std::string node_tooltip(const Graph& graph, NodeId n);

@@ -1,4 +1,5 @@
-// Exports kPageScript. It sets text only by textContent, so that no name in the data can become markup.
+// Exports kPageScript. It sets text only by textContent, so that no name in the data can become
+// markup.
 #include "viz/page.hpp"
 
 namespace pw::viz {

@@ -1,4 +1,5 @@
-// Exports kPageStyle: light and dark, in the colours of Okabe and Ito, each with a dash or a glyph beside it.
+// Exports kPageStyle: light and dark, in the colours of Okabe and Ito, each with a dash or a glyph
+// beside it.
 #include "viz/page.hpp"
 
 namespace pw::viz {

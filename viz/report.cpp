@@ -23,11 +23,13 @@ std::string escaped(std::string_view text) {
 }
 
 bool numeric(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("0123456789.,-+e%× ") == std::string::npos && text.find_first_of("0123456789") != std::string::npos;
+  return !text.empty() && text.find_first_not_of("0123456789.,-+e%× ") == std::string::npos &&
+         text.find_first_of("0123456789") != std::string::npos;
 }
 
 std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 constexpr std::string_view kStyle = R"(
@@ -47,7 +49,9 @@ figure { margin: .8rem 0; } figure .canvas { overflow: auto; max-height: 48rem; 
 struct Html {
   std::string out;
 
-  void operator()(const ReportLink& link) { out += fmt::format("<p><a href=\"{}\">{}</a></p>\n", escaped(link.file), escaped(link.text)); }
+  void operator()(const ReportLink& link) {
+    out += fmt::format("<p><a href=\"{}\">{}</a></p>\n", escaped(link.file), escaped(link.text));
+  }
 
   void operator()(const ReportText& text) {
     if (text.preformatted) {
@@ -62,30 +66,39 @@ struct Html {
   void operator()(const ReportTable& table) {
     std::vector<bool> right(table.columns.size(), !table.rows.empty());
     for (const auto& row : table.rows)
-      for (std::size_t c = 0; c < row.size(); ++c) right[c] = right[c] && (row[c].empty() || numeric(row[c]));
+      for (std::size_t c = 0; c < row.size(); ++c)
+        right[c] = right[c] && (row[c].empty() || numeric(row[c]));
     out += table.rows.size() > 24 ? "<div class=\"scroll\"><table>" : "<div><table>";
     if (!table.caption.empty()) out += "<caption>" + escaped(table.caption) + "</caption>";
     out += "<thead><tr>";
-    for (std::size_t c = 0; c < table.columns.size(); ++c) out += fmt::format("<th{}>{}</th>", right[c] ? " class=\"n\"" : "", escaped(table.columns[c]));
+    for (std::size_t c = 0; c < table.columns.size(); ++c)
+      out +=
+          fmt::format("<th{}>{}</th>", right[c] ? " class=\"n\"" : "", escaped(table.columns[c]));
     out += "</tr></thead><tbody>\n";
     for (const auto& row : table.rows) {
       out += "<tr>";
-      for (std::size_t c = 0; c < row.size(); ++c) out += fmt::format("<td{}>{}</td>", right[c] ? " class=\"n\"" : "", escaped(row[c]));
+      for (std::size_t c = 0; c < row.size(); ++c)
+        out += fmt::format("<td{}>{}</td>", right[c] ? " class=\"n\"" : "", escaped(row[c]));
       out += "</tr>\n";
     }
     out += "</tbody></table></div>\n";
   }
 
   void operator()(const ReportPicture& picture) {
-    out += "<figure><div class=\"canvas\">" + picture.svg + "</div><figcaption>" + escaped(picture.caption) + "</figcaption></figure>\n";
+    out += "<figure><div class=\"canvas\">" + picture.svg + "</div><figcaption>" +
+           escaped(picture.caption) + "</figcaption></figure>\n";
   }
 
   void operator()(const ReportBars& bars) {
     double most = 0;
     for (const auto& [label, value] : bars.bars) most = std::max(most, value);
-    out += "<div class=\"scroll\"><table class=\"bars\"><caption>" + escaped(bars.caption) + "</caption>\n";
+    out += "<div class=\"scroll\"><table class=\"bars\"><caption>" + escaped(bars.caption) +
+           "</caption>\n";
     for (const auto& [label, value] : bars.bars)
-      out += fmt::format("<tr><td>{}</td><td><span class=\"bar\" style=\"width:{:.1f}rem\"></span> {:.4g} {}</td></tr>\n", escaped(label), most > 0 ? 30 * value / most : 0, value, escaped(bars.unit));
+      out += fmt::format(
+          "<tr><td>{}</td><td><span class=\"bar\" style=\"width:{:.1f}rem\"></span> {:.4g} "
+          "{}</td></tr>\n",
+          escaped(label), most > 0 ? 30 * value / most : 0, value, escaped(bars.unit));
     out += "</table></div>\n";
   }
 };
@@ -118,11 +131,14 @@ struct Text {
     for (const auto& row : table.rows) line(row);
   }
 
-  void operator()(const ReportPicture& picture) { out += picture.caption + "\n" + picture.outline + "\n"; }
+  void operator()(const ReportPicture& picture) {
+    out += picture.caption + "\n" + picture.outline + "\n";
+  }
 
   void operator()(const ReportBars& bars) {
     out += bars.caption + "\n";
-    for (const auto& [label, value] : bars.bars) out += fmt::format("  {:<24} {:.4g} {}\n", label, value, bars.unit);
+    for (const auto& [label, value] : bars.bars)
+      out += fmt::format("  {:<24} {:.4g} {}\n", label, value, bars.unit);
   }
 };
 
@@ -130,9 +146,14 @@ struct Text {
 
 std::string report_html(const Report& report) {
   Html html;
-  html.out = fmt::format("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{}</title><style>{}</style></head>\n<body>\n<h1>{}</h1>\n<p class=\"verdict {}\">{} {}</p>\n<nav>",
-                         escaped(report.title), kStyle, escaped(report.title), report.good ? "good" : "bad", report.good ? "✓" : "✗", escaped(report.verdict));
-  for (std::size_t i = 0; i < report.sections.size(); ++i) html.out += fmt::format("<a href=\"#s{}\">{}</a>", i, escaped(report.sections[i].title));
+  html.out = fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width\"><title>{}</title><style>{}</style></head>\n<body>\n<h1>{}</"
+      "h1>\n<p class=\"verdict {}\">{} {}</p>\n<nav>",
+      escaped(report.title), kStyle, escaped(report.title), report.good ? "good" : "bad",
+      report.good ? "✓" : "✗", escaped(report.verdict));
+  for (std::size_t i = 0; i < report.sections.size(); ++i)
+    html.out += fmt::format("<a href=\"#s{}\">{}</a>", i, escaped(report.sections[i].title));
   html.out += "</nav>\n";
   for (std::size_t i = 0; i < report.sections.size(); ++i) {
     html.out += fmt::format("<h2 id=\"s{}\">{}</h2>\n", i, escaped(report.sections[i].title));
@@ -143,7 +164,8 @@ std::string report_html(const Report& report) {
 
 std::string report_text(const Report& report) {
   Text text;
-  text.out = fmt::format("{}\n{} {}\n", report.title, report.good ? "ok:" : "FAILED:", report.verdict);
+  text.out =
+      fmt::format("{}\n{} {}\n", report.title, report.good ? "ok:" : "FAILED:", report.verdict);
   for (const ReportSection& section : report.sections) {
     text.out += "\n" + section.title + "\n" + std::string(width(section.title), '-') + "\n";
     for (const ReportItem& item : section.items) std::visit(text, item);

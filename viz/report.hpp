@@ -1,4 +1,5 @@
-// A report of a run: sections of prose, tables and pictures, as one self-contained HTML file and as plain text.
+// A report of a run: sections of prose, tables and pictures, as one self-contained HTML file and as
+// plain text.
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@ struct ReportTable {
   std::string caption;
 };
 struct ReportPicture {
-  std::string svg;      ///< an <svg> element; ours, so not escaped
+  std::string svg;  ///< an <svg> element; ours, so not escaped
   std::string caption;
   std::string outline;  ///< what the plain-text twin shows in its place
 };
@@ -38,7 +39,7 @@ struct ReportSection {
 };
 struct Report {
   std::string title;
-  std::string verdict;      ///< one line on top: "all outputs agree"
+  std::string verdict;  ///< one line on top: "all outputs agree"
   bool good = true;
   std::vector<ReportSection> sections;
 };

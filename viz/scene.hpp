@@ -1,4 +1,5 @@
-// What a picture holds: boxes, edges and clusters, with marks and words, but no places and no colours.
+// What a picture holds: boxes, edges and clusters, with marks and words, but no places and no
+// colours.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +18,20 @@ enum class BoxKind : std::uint8_t { node, product, splitting, input, output, who
 struct Box {
   BoxKind kind = BoxKind::node;
   Mark mark = Mark::plain;
-  std::vector<std::string> lines;      ///< at most 40 characters each; the first stands out
+  std::vector<std::string> lines;  ///< at most 40 characters each; the first stands out
   std::string tooltip;
   std::uint32_t cluster = kNobody;
-  std::uint32_t node = kNobody;        ///< union position; a whole group: its first node
-  std::uint32_t first = 0, last = 0;   ///< versions in which it is there
-  std::size_t stands_for = 1;          ///< nodes of the graph
+  std::uint32_t node = kNobody;       ///< union position; a whole group: its first node
+  std::uint32_t first = 0, last = 0;  ///< versions in which it is there
+  std::size_t stands_for = 1;         ///< nodes of the graph
 };
 
 struct Edge {
-  std::uint32_t from = 0, to = 0;      ///< boxes
+  std::uint32_t from = 0, to = 0;  ///< boxes
   Mark mark = Mark::plain;
-  bool back = false;                   ///< to the next repetition of a folded group
+  bool back = false;  ///< to the next repetition of a folded group
   std::string tooltip;
-  std::vector<std::uint32_t> versions; ///< in which it is there, ascending
+  std::vector<std::uint32_t> versions;  ///< in which it is there, ascending
 };
 
 struct Cluster {
@@ -50,7 +51,8 @@ struct Scene {
 };
 
 /// `marks`: boxes that only the first or only the last of the versions has are marked.
-Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes, bool marks);
+Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
+                 bool marks);
 
 /// "20 009".
 std::string grouped_digits(std::size_t number);

@@ -1,4 +1,5 @@
-// What the page knows beside the picture: the versions with their counts, and where each drawn node came from.
+// What the page knows beside the picture: the versions with their counts, and where each drawn node
+// came from.
 #pragma once
 
 #include <optional>
@@ -9,17 +10,18 @@
 
 namespace pw::viz {
 
-struct Step {                   ///< one version
+struct Step {  ///< one version
   std::string pass;
   std::size_t nodes = 0, added = 0, removed = 0, changed = 0;
   std::optional<std::size_t> matches;  ///< absent: no journal
-  double seconds = -1;          ///< negative: not known
-  std::string rules;            ///< "add_rms ×24, norm_quant ×12"
-  bool hidden = false;          ///< nothing happened
+  double seconds = -1;                 ///< negative: not known
+  std::string rules;                   ///< "add_rms ×24, norm_quant ×12"
+  bool hidden = false;                 ///< nothing happened
 };
 
-struct Origin {                 ///< of one box
-  std::string made, gone;       ///< "rule add_rms (rules/norm.pwr:12) in pass fuse"; empty: not by a rule
+struct Origin {  ///< of one box
+  std::string made,
+      gone;  ///< "rule add_rms (rules/norm.pwr:12) in pass fuse"; empty: not by a rule
   std::vector<std::uint32_t> matched;  ///< versions whose pass matched it
 };
 

@@ -1,5 +1,5 @@
-// All versions of a graph as one: each node once, with the versions in which it is alive. Laid out once, so that stepping
-// through the passes changes colours, not places.
+// All versions of a graph as one: each node once, with the versions in which it is alive. Laid out
+// once, so that stepping through the passes changes colours, not places.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,17 @@ namespace pw::viz {
 inline constexpr std::uint32_t kNobody = 0xffffffffu;
 
 struct UnionNode {
-  NodeId id;                           ///< in the graphs of the versions that have it (the last of them, if unrelated)
-  std::uint32_t first = 0, last = 0;   ///< versions in which it is alive, inclusive
-  std::vector<std::uint32_t> changed;  ///< versions that gave it another op, attributes, types or operands of its own
+  NodeId id;  ///< in the graphs of the versions that have it (the last of them, if unrelated)
+  std::uint32_t first = 0, last = 0;  ///< versions in which it is alive, inclusive
+  std::vector<std::uint32_t>
+      changed;  ///< versions that gave it another op, attributes, types or operands of its own
 };
 
 struct UnionGraph {
   std::vector<const Version*> versions;
-  std::vector<UnionNode> nodes;                   ///< in an order close to that of every version
-  std::vector<std::vector<std::uint32_t>> index;  ///< [version][node id] → position in nodes, or kNobody
+  std::vector<UnionNode> nodes;  ///< in an order close to that of every version
+  std::vector<std::vector<std::uint32_t>>
+      index;  ///< [version][node id] → position in nodes, or kNobody
 
   /// The graph that describes a node: the last version that has it.
   [[nodiscard]] const Graph& graph_of(const UnionNode& node) const {
@@ -31,7 +33,8 @@ struct UnionGraph {
   }
 };
 
-/// `versions` are pointers into the caller's input, at least one. Literals (`constant`) are left out unless returned.
+/// `versions` are pointers into the caller's input, at least one. Literals (`constant`) are left
+/// out unless returned.
 UnionGraph unite(std::vector<const Version*> versions, bool related);
 
 /// A literal is drawn inside its readers.

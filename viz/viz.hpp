@@ -1,5 +1,6 @@
-// Pictures of graphs: DOT, SVG, PNG, PDF, one self-contained HTML page, and a text outline. Reads the data of a run; every
-// picture says how much of the graph it shows. The same input gives the same bytes.
+// Pictures of graphs: DOT, SVG, PNG, PDF, one self-contained HTML page, and a text outline. Reads
+// the data of a run; every picture says how much of the graph it shows. The same input gives the
+// same bytes.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +20,14 @@ struct Version {
 };
 
 struct VizInput {
-  std::vector<Version> versions = {};     ///< at least one; copies of one graph as it was rewritten, so that ids agree
+  std::vector<Version> versions =
+      {};  ///< at least one; copies of one graph as it was rewritten, so that ids agree
   const StitchedGraph* pieces = nullptr;  ///< of the last version
   const Plan* plan = nullptr;
   const Journal* journal = nullptr;
-  const RuleSet* rules = nullptr;         ///< with the journal: where the rules are
-  bool related = true;                    ///< false: graphs read from files (in one context), whose nodes are matched by name
+  const RuleSet* rules = nullptr;  ///< with the journal: where the rules are
+  bool related =
+      true;  ///< false: graphs read from files (in one context), whose nodes are matched by name
 };
 
 enum class Collapse : std::uint8_t {
@@ -33,15 +36,16 @@ enum class Collapse : std::uint8_t {
   pieces,
   layers,
 };
-[[nodiscard]] std::optional<Collapse> collapse_named(std::string_view name);  ///< "auto" and the names above
+[[nodiscard]] std::optional<Collapse> collapse_named(
+    std::string_view name);  ///< "auto" and the names above
 
 struct VizOptions {
   Collapse collapse = Collapse::automatic;
   std::optional<std::size_t> version = {};  ///< which one; absent: the last
   std::optional<std::size_t> against = {};  ///< marks what differs from this earlier version
-  std::size_t most_boxes = 600;        ///< above it, whole pieces or layers become one box
-  int deadline_ms = 60'000;            ///< for the layout
-  bool color = false;                  ///< of the outline
+  std::size_t most_boxes = 600;             ///< above it, whole pieces or layers become one box
+  int deadline_ms = 60'000;                 ///< for the layout
+  bool color = false;                       ///< of the outline
 };
 
 Result<std::string> render_dot(const VizInput& input, const VizOptions& options = {});
@@ -51,7 +55,9 @@ Result<std::string> render_pdf(const VizInput& input, const VizOptions& options 
 Result<std::string> render_outline(const VizInput& input, const VizOptions& options = {});
 /// All versions in one page with a timeline; `version` and `against` are not read.
 Result<std::string> render_html(const VizInput& input, const VizOptions& options = {});
-/// By extension: .dot .gv .svg .png .pdf .html .htm .txt; anything else is an error that lists these.
-Result<std::string> render_as(const std::string& path, const VizInput& input, const VizOptions& options = {});
+/// By extension: .dot .gv .svg .png .pdf .html .htm .txt; anything else is an error that lists
+/// these.
+Result<std::string> render_as(const std::string& path, const VizInput& input,
+                              const VizOptions& options = {});
 
 }  // namespace pw

@@ -11,7 +11,8 @@ namespace pw {
 
 struct FxOptions {
   std::string file;  ///< for messages
-  /// symbol name → input dims that become it, as (input name, axis): from `--symbol n=arg0_1.0,arg6_1.0`.
+  /// symbol name → input dims that become it, as (input name, axis): from `--symbol
+  /// n=arg0_1.0,arg6_1.0`.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, int>>>> symbols;
   std::int64_t symbol_min = 1, symbol_max = 32768;
 };
@@ -27,6 +28,7 @@ struct FxImport {
   FxReport report;
 };
 
-Result<FxImport> import_fx(const ContextPtr& context, std::string_view text, const FxOptions& options);
+Result<FxImport> import_fx(const ContextPtr& context, std::string_view text,
+                           const FxOptions& options);
 
 }  // namespace pw

@@ -1,4 +1,5 @@
-// The tree of an FX text: one function, its parameters and its statements. Mirrors the text, nothing resolved. Plain data.
+// The tree of an FX text: one function, its parameters and its statements. Mirrors the text,
+// nothing resolved. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace pw::fx {
 
-inline constexpr std::size_t kMaxText = std::size_t{64} << 20;   ///< bytes of a dump
-inline constexpr int kMaxNesting = 64;                           ///< brackets inside brackets
+inline constexpr std::size_t kMaxText = std::size_t{64} << 20;  ///< bytes of a dump
+inline constexpr int kMaxNesting = 64;                          ///< brackets inside brackets
 inline constexpr std::size_t kMaxDiagnostics = 20;
 
 struct Expr {
@@ -68,13 +69,16 @@ struct Line {
   std::string source;                ///< of the last `# File: path:line in …` comment
 };
 
-/// Cuts the text into logical lines. Diagnoses brackets that do not match, open strings, nesting, size.
+/// Cuts the text into logical lines. Diagnoses brackets that do not match, open strings, nesting,
+/// size.
 Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source);
 
-/// `a: "type" = f(x);  x = None` → statements; those that only release names are left out. In fx_grammar.cpp.
+/// `a: "type" = f(x);  x = None` → statements; those that only release names are left out. In
+/// fx_grammar.cpp.
 Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source, const Line& line);
 /// `def forward(self, a: "type", b):`
-Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source, const Line& line);
+Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source,
+                                            const Line& line);
 
 /// The whole text. Collects the errors of all lines, at most kMaxDiagnostics.
 Result<Function> parse(std::string_view text, SourceId source);

@@ -15,17 +15,28 @@ namespace {
 constexpr std::int64_t kMaxItem = 4096;  // of a tuple
 
 const std::map<std::string_view, DType> kTorchDTypes = {
-    {"torch.bfloat16", DType::bf16},      {"torch.float16", DType::f16},      {"torch.half", DType::f16},
-    {"torch.float32", DType::f32},        {"torch.float", DType::f32},        {"torch.float64", DType::f64},
-    {"torch.double", DType::f64},         {"torch.int8", DType::i8},          {"torch.uint8", DType::u8},
-    {"torch.int32", DType::i32},          {"torch.int", DType::i32},          {"torch.int64", DType::i64},
-    {"torch.long", DType::i64},           {"torch.bool", DType::b8},          {"torch.float8_e4m3fn", DType::f8e4m3},
+    {"torch.bfloat16", DType::bf16},
+    {"torch.float16", DType::f16},
+    {"torch.half", DType::f16},
+    {"torch.float32", DType::f32},
+    {"torch.float", DType::f32},
+    {"torch.float64", DType::f64},
+    {"torch.double", DType::f64},
+    {"torch.int8", DType::i8},
+    {"torch.uint8", DType::u8},
+    {"torch.int32", DType::i32},
+    {"torch.int", DType::i32},
+    {"torch.int64", DType::i64},
+    {"torch.long", DType::i64},
+    {"torch.bool", DType::b8},
+    {"torch.float8_e4m3fn", DType::f8e4m3},
     {"torch.float8_e5m2", DType::f8e5m2},
 };
 
 bool is_word(std::string_view text) {
   auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) && std::all_of(text.begin(), text.end(), word);
+  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
+         std::all_of(text.begin(), text.end(), word);
 }
 
 // "dumps/qwen2-1.5b.fx.txt" → "qwen2_1_5b"
@@ -43,7 +54,12 @@ std::string_view head(std::string_view path) { return path.substr(0, path.find('
 }  // namespace
 
 Converter::Converter(const ContextPtr& context, const FxOptions& options, const Function& function)
-    : context_ptr_(context), context_(*context), options_(options), function_(function), graph_(context, graph_name(options.file)), symbols_(*context) {}
+    : context_ptr_(context),
+      context_(*context),
+      options_(options),
+      function_(function),
+      graph_(context, graph_name(options.file)),
+      symbols_(*context) {}
 
 Result<FxImport> Converter::convert() {
   find_getitems();
@@ -53,10 +69,12 @@ Result<FxImport> Converter::convert() {
     if (done) continue;
     std::move(done.error().begin(), done.error().end(), std::back_inserter(errors_));
     if (errors_.size() >= kMaxDiagnostics) break;
-    for (const Expr& target : s.targets) env_.emplace(target.text, Value());  // one mistake, one message
+    for (const Expr& target : s.targets)
+      env_.emplace(target.text, Value());  // one mistake, one message
   }
   if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
-  if (graph_.outputs().empty()) return fail(function_.span, "PW0513", "the function returns no value");
+  if (graph_.outputs().empty())
+    return fail(function_.span, "PW0513", "the function returns no value");
   erase_buffers();
   classify_inputs();
   report_.nodes = graph_.node_count();
@@ -66,7 +84,8 @@ Result<FxImport> Converter::convert() {
 Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
   TextResult<TypeId> type = parse_fx_type(context_, text);
   if (type) return *type;
-  auto at = static_cast<std::uint32_t>(std::min<std::size_t>(span.begin + type.error().offset, span.end > 0 ? span.end - 1 : 0));
+  auto at = static_cast<std::uint32_t>(
+      std::min<std::size_t>(span.begin + type.error().offset, span.end > 0 ? span.end - 1 : 0));
   return fail(Span{span.source, at, at + 1}, "PW0505", type.error().message, type.error().help);
 }
 
@@ -75,29 +94,45 @@ Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
 Result<std::monostate> Converter::read_symbols() {
   for (const auto& [name, places] : options_.symbols) {
     std::string place = "--symbol " + name;
-    if (!is_word(name) || dtype_named(name)) return fail(error_in(place, "PW0506", "`" + name + "` cannot name a symbol", "a symbol is a word, such as n"));
-    if (symbols_.counts().contains(name)) return fail(error_in(place, "PW0506", "the symbol `" + name + "` is given twice"));
+    if (!is_word(name) || dtype_named(name))
+      return fail(error_in(place, "PW0506", "`" + name + "` cannot name a symbol",
+                           "a symbol is a word, such as n"));
+    if (symbols_.counts().contains(name))
+      return fail(error_in(place, "PW0506", "the symbol `" + name + "` is given twice"));
     std::optional<std::int64_t> count;
     for (const auto& [input, axis] : places) {
-      auto parameter = std::find_if(function_.parameters.begin(), function_.parameters.end(), [&, wanted = input](const Parameter& p) { return p.name == wanted; });
+      auto parameter =
+          std::find_if(function_.parameters.begin(), function_.parameters.end(),
+                       [&, wanted = input](const Parameter& p) { return p.name == wanted; });
       if (parameter == function_.parameters.end()) {
         std::vector<std::string> names;
         for (const Parameter& p : function_.parameters) names.push_back(p.name);
         std::string near = nearest(input, names);
-        return fail(error_in(place, "PW0506", "there is no input `" + input + "`", near.empty() ? "" : "did you mean `" + near + "`?"));
+        return fail(error_in(place, "PW0506", "there is no input `" + input + "`",
+                             near.empty() ? "" : "did you mean `" + near + "`?"));
       }
       Result<TypeId> type = stated_type(parameter->type, parameter->type_span);
       if (!type) return forward(type);
       std::size_t rank = *type == Types::unknown() ? 0 : context_.types[*type].shape.size();
       if (axis < 0 || static_cast<std::size_t>(axis) >= rank)
-        return fail(error_in(place, "PW0506", fmt::format("`{}` has type {}, which has no dim {}", input, context_.types.print(*type), axis)));
-      std::optional<std::int64_t> value = context_.dims.value(context_.types[*type].shape[static_cast<std::size_t>(axis)]);
-      if (!value || *value < 1) return fail(error_in(place, "PW0506", fmt::format("dim {} of `{}` is not a positive count", axis, input)));
+        return fail(error_in(place, "PW0506",
+                             fmt::format("`{}` has type {}, which has no dim {}", input,
+                                         context_.types.print(*type), axis)));
+      std::optional<std::int64_t> value =
+          context_.dims.value(context_.types[*type].shape[static_cast<std::size_t>(axis)]);
+      if (!value || *value < 1)
+        return fail(error_in(place, "PW0506",
+                             fmt::format("dim {} of `{}` is not a positive count", axis, input)));
       if (count && count != value)
-        return fail(error_in(place, "PW0506", fmt::format("dim {} of `{}` is {}, but another is {}", axis, input, *value, *count), "all dims of one symbol have one count"));
+        return fail(error_in(
+            place, "PW0506",
+            fmt::format("dim {} of `{}` is {}, but another is {}", axis, input, *value, *count),
+            "all dims of one symbol have one count"));
       count = value;
     }
-    if (!count) return fail(error_in(place, "PW0506", "the symbol `" + name + "` stands for no dim", "write n=arg0_1.0,arg6_1.0"));
+    if (!count)
+      return fail(error_in(place, "PW0506", "the symbol `" + name + "` stands for no dim",
+                           "write n=arg0_1.0,arg6_1.0"));
     symbols_.add(name, *count);
     SymbolFact fact;
     fact.min = std::min(options_.symbol_min, *count);
@@ -110,12 +145,15 @@ Result<std::monostate> Converter::read_symbols() {
 
 Result<std::monostate> Converter::read_inputs() {
   if (auto ok = read_symbols(); !ok) return ok;
-  std::string guess;  // of the tokens symbol: the leading dim of the first list of integers that has a symbolic one
+  std::string guess;  // of the tokens symbol: the leading dim of the first list of integers that
+                      // has a symbolic one
   for (const Parameter& p : function_.parameters) {
     if (env_.contains(p.name)) return fail(p.span, "PW0507", "a second input `" + p.name + "`");
     constexpr std::string_view kSym = "Sym(";
     if (p.type.starts_with(kSym) && p.type.ends_with(")")) {
-      TextResult<DimId> dim = parse_dim(context_.dims, std::string_view(p.type).substr(kSym.size(), p.type.size() - kSym.size() - 1));
+      TextResult<DimId> dim =
+          parse_dim(context_.dims,
+                    std::string_view(p.type).substr(kSym.size(), p.type.size() - kSym.size() - 1));
       if (!dim) return fail(p.type_span, "PW0505", dim.error().message, dim.error().help);
       Value value = integer(0);
       value.dim = *dim;
@@ -132,17 +170,22 @@ Result<std::monostate> Converter::read_inputs() {
       Type changed = context_.types[type];
       for (const auto& [symbol, places] : options_.symbols)
         for (const auto& [input, axis] : places)
-          if (input == p.name) changed.shape[static_cast<std::size_t>(axis)] = context_.dims.symbol(symbol);
+          if (input == p.name)
+            changed.shape[static_cast<std::size_t>(axis)] = context_.dims.symbol(symbol);
       type = context_.types.get(changed.dtype, changed.shape);
       for (DimId dim : changed.shape)
         for (const std::string& s : context_.dims.symbols(dim))
-          if (!graph_.facts.find(s)) graph_.facts.symbols[s] = SymbolFact{options_.symbol_min, options_.symbol_max, 1, ""};
-      if (guess.empty() && changed.shape.size() == 1 && is_integer(changed.dtype) && context_.dims.is_symbol(changed.shape[0])) guess = context_.dims.print(changed.shape[0]);
+          if (!graph_.facts.find(s))
+            graph_.facts.symbols[s] = SymbolFact{options_.symbol_min, options_.symbol_max, 1, ""};
+      if (guess.empty() && changed.shape.size() == 1 && is_integer(changed.dtype) &&
+          context_.dims.is_symbol(changed.shape[0]))
+        guess = context_.dims.print(changed.shape[0]);
     }
     env_[p.name] = tensor(graph_.add_input(p.name, type, InputKind::input));
   }
   if (graph_.facts.tokens().empty() && !graph_.facts.symbols.empty()) {
-    if (guess.empty() && graph_.facts.symbols.size() == 1) guess = graph_.facts.symbols.begin()->first;
+    if (guess.empty() && graph_.facts.symbols.size() == 1)
+      guess = graph_.facts.symbols.begin()->first;
     if (!guess.empty()) graph_.facts.symbols[guess].role = "tokens";
   }
   return std::monostate();
@@ -158,12 +201,14 @@ ValueId Converter::attribute_input(const std::string& name) {
 }
 
 // What the dump does not say: which inputs are weights. In this order:
-// read as a rotary table: buffer · symbolic dims, or not floating: input · the leading dims of a batch, which is an integer
-// input of rank 2 or more: input · returned and otherwise unread: buffer · else: weight.
+// read as a rotary table: buffer · symbolic dims, or not floating: input · the leading dims of a
+// batch, which is an integer input of rank 2 or more: input · returned and otherwise unread: buffer
+// · else: weight.
 void Converter::classify_inputs() {
   std::vector<Shape> batches;
   for (ValueId v : graph_.inputs())
-    if (const Type* t = type_of(v); t && !is_float(t->dtype) && t->shape.size() >= 2) batches.push_back(t->shape);
+    if (const Type* t = type_of(v); t && !is_float(t->dtype) && t->shape.size() >= 2)
+      batches.push_back(t->shape);
   for (ValueId v : graph_.inputs()) {
     const Type* t = type_of(v);
     InputKind kind = InputKind::weight;
@@ -173,8 +218,11 @@ void Converter::classify_inputs() {
       kind = graph_.input_kind(v);
     } else {
       auto symbolic = [&](DimId d) { return !context_.dims.value(d); };
-      auto leads = [&](const Shape& s) { return t->shape.size() >= s.size() && std::equal(s.begin(), s.end(), t->shape.begin()); };
-      if (!is_float(t->dtype) || std::any_of(t->shape.begin(), t->shape.end(), symbolic) || std::any_of(batches.begin(), batches.end(), leads))
+      auto leads = [&](const Shape& s) {
+        return t->shape.size() >= s.size() && std::equal(s.begin(), s.end(), t->shape.begin());
+      };
+      if (!is_float(t->dtype) || std::any_of(t->shape.begin(), t->shape.end(), symbolic) ||
+          std::any_of(batches.begin(), batches.end(), leads))
         kind = InputKind::input;
       else if (graph_.output_count(v) > 0 && graph_.use_count(v) == 0)
         kind = InputKind::buffer;
@@ -191,8 +239,10 @@ void Converter::erase_buffers() {
     work.pop_back();
     NodeId n = graph_.producer(v);
     if (!n.valid() || !graph_.alive(n)) continue;
-    bool unused = graph_.op_of(n).traits.view || makers_.contains(v);  // what computes stays, read or not
-    for (std::size_t i = 0; i < graph_.result_count(n); ++i) unused = unused && graph_.unused(graph_.result(n, i));
+    bool unused =
+        graph_.op_of(n).traits.view || makers_.contains(v);  // what computes stays, read or not
+    for (std::size_t i = 0; i < graph_.result_count(n); ++i)
+      unused = unused && graph_.unused(graph_.result(n, i));
     if (!unused) continue;
     for (ValueId operand : graph_.operands(n))
       if (operand.valid()) work.push_back(operand);
@@ -205,7 +255,8 @@ void Converter::erase_buffers() {
 
 // ---- statements
 
-// Parts of tuples are named by statements of their own, `a = t[0]`; their names and types belong to the results.
+// Parts of tuples are named by statements of their own, `a = t[0]`; their names and types belong to
+// the results.
 void Converter::find_getitems() {
   for (const Parameter& p : function_.parameters) names_.insert(p.name);
   for (const Statement& s : function_.statements) {
@@ -214,8 +265,11 @@ void Converter::find_getitems() {
     const Expr& v = s.value;
     const Expr *tuple = nullptr, *index = nullptr;
     if (v.kind == Expr::Kind::index && v.args.size() == 2) tuple = &v.args[0], index = &v.args[1];
-    if (v.kind == Expr::Kind::call && v.text == "operator.getitem" && v.args.size() == 2) tuple = &v.args[0], index = &v.args[1];
-    if (!tuple || tuple->kind != Expr::Kind::name || index->kind != Expr::Kind::integer || index->integer < 0 || index->integer > kMaxItem) continue;
+    if (v.kind == Expr::Kind::call && v.text == "operator.getitem" && v.args.size() == 2)
+      tuple = &v.args[0], index = &v.args[1];
+    if (!tuple || tuple->kind != Expr::Kind::name || index->kind != Expr::Kind::integer ||
+        index->integer < 0 || index->integer > kMaxItem)
+      continue;
     Wanted wanted{s.targets[0].text, Types::unknown(), s.type_span};
     if (!s.type.empty())
       if (TextResult<TypeId> type = parse_fx_type(context_, s.type)) wanted.type = *type;
@@ -229,7 +283,8 @@ Result<std::monostate> Converter::statement(const Statement& s) {
   if (s.kind == Statement::Kind::assign) {
     for (const Expr& target : s.targets)
       if (target.kind != Expr::Kind::name || !is_word(target.text))
-        return fail(target.span, "PW0508", "only a name can be assigned to here", "item assignment belongs to Dynamo's level; dump the graph after AOT autograd");
+        return fail(target.span, "PW0508", "only a name can be assigned to here",
+                    "item assignment belongs to Dynamo's level; dump the graph after AOT autograd");
     site.result = {s.targets.front().text, Types::unknown(), s.type_span};
     if (auto it = getitems_.find(site.result.name); it != getitems_.end()) site.items = it->second;
   }
@@ -242,10 +297,12 @@ Result<std::monostate> Converter::statement(const Statement& s) {
   Result<Value> value = evaluate(s.value, site);
   if (!value) return forward(value);
   if (value->kind == Value::Kind::tensor && site.result.type != Types::unknown()) {
-    // An attribute of the module has no type; a plain copy of it, or the name it is given here, may.
+    // An attribute of the module has no type; a plain copy of it, or the name it is given here,
+    // may.
     ValueId v = value->tensor;
     NodeId producer = graph_.producer(v);
-    if (producer.valid() && graph_.op_of(producer).name == "detach") v = graph_.operand(producer, 0);
+    if (producer.valid() && graph_.op_of(producer).name == "detach")
+      v = graph_.operand(producer, 0);
     if (graph_.is_input(v) && !type_of(v)) graph_.set_type(v, site.result.type);
   }
   for (const Expr& target : s.targets) env_[target.text] = *value;
@@ -276,7 +333,8 @@ Result<Value> Converter::evaluate_name(const Expr& e) {
   }
   if (e.text == "inf" || e.text == "math.inf" || e.text == "nan" || e.text == "math.nan") {
     out.kind = Value::Kind::real;
-    out.real = e.text.ends_with("inf") ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    out.real = e.text.ends_with("inf") ? std::numeric_limits<double>::infinity()
+                                       : std::numeric_limits<double>::quiet_NaN();
     return out;
   }
   if (e.text.starts_with("self.")) return tensor(attribute_input(e.text));
@@ -288,7 +346,8 @@ Result<Value> Converter::evaluate_name(const Expr& e) {
   std::vector<std::string> known;
   for (const auto& [name, value] : env_) known.push_back(name);
   std::string near = nearest(e.text, known);
-  return fail(e.span, "PW0509", "unknown name `" + e.text + "`", near.empty() ? "names are defined above their use" : "did you mean `" + near + "`?");
+  return fail(e.span, "PW0509", "unknown name `" + e.text + "`",
+              near.empty() ? "names are defined above their use" : "did you mean `" + near + "`?");
 }
 
 Result<Value> Converter::evaluate(const Expr& e, const Site& site) {
@@ -333,7 +392,9 @@ Result<Value> Converter::element(const Value& tuple, const Value& at, const Site
   std::optional<std::int64_t> index = as_int(at);
   if (tuple.kind == Value::Kind::list && index) {
     auto count = static_cast<std::int64_t>(tuple.items.size());
-    if (*index < -count || *index >= count) return fail(site.span, "PW0512", fmt::format("there is no item {}: the op has {}", *index, count));
+    if (*index < -count || *index >= count)
+      return fail(site.span, "PW0512",
+                  fmt::format("there is no item {}: the op has {}", *index, count));
     return tuple.items[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
   }
   if (tuple.kind == Value::Kind::tensor) {
@@ -371,9 +432,13 @@ Result<Value> Converter::evaluate_binary(const Expr& e, const Site& site) {
     return out;
   }
   static const std::map<std::string_view, std::string_view> kTargets = {
-      {"+", "aten.add.Tensor"}, {"-", "aten.sub.Tensor"}, {"*", "aten.mul.Tensor"}, {"/", "aten.div.Tensor"}, {"**", "aten.pow.Tensor_Scalar"},
-      {"==", "aten.eq.Tensor"}, {"!=", "aten.ne.Tensor"}, {"<", "aten.lt.Tensor"},  {"<=", "aten.le.Tensor"}, {">", "aten.gt.Tensor"},
-      {">=", "aten.ge.Tensor"}, {"&", "aten.bitwise_and.Tensor"}, {"|", "aten.bitwise_or.Tensor"}};
+      {"+", "aten.add.Tensor"},         {"-", "aten.sub.Tensor"},
+      {"*", "aten.mul.Tensor"},         {"/", "aten.div.Tensor"},
+      {"**", "aten.pow.Tensor_Scalar"}, {"==", "aten.eq.Tensor"},
+      {"!=", "aten.ne.Tensor"},         {"<", "aten.lt.Tensor"},
+      {"<=", "aten.le.Tensor"},         {">", "aten.gt.Tensor"},
+      {">=", "aten.ge.Tensor"},         {"&", "aten.bitwise_and.Tensor"},
+      {"|", "aten.bitwise_or.Tensor"}};
   auto it = kTargets.find(e.text);
   if (it == kTargets.end() || (a->kind != Value::Kind::tensor && b->kind != Value::Kind::tensor))
     return fail(e.span, "PW0512", "`" + e.text + "` cannot be applied here");
@@ -391,7 +456,8 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
     else
       arguments.keywords.emplace_back(e.keywords[i - e.positional()], std::move(*v));
   }
-  if (e.text == "operator.getitem" && arguments.positional.size() == 2) return element(arguments.positional[0], arguments.positional[1], site);
+  if (e.text == "operator.getitem" && arguments.positional.size() == 2)
+    return element(arguments.positional[0], arguments.positional[1], site);
   if (e.text == "torch.Size" && arguments.positional.size() == 1) return arguments.positional[0];
   if (e.text == "device" || e.text == "slice" || e.text == "torch.device") {
     Value out;
@@ -400,7 +466,8 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
     return out;
   }
   if (auto it = env_.find(head(e.text)); it != env_.end() && head(e.text) != e.text)
-    return fail(e.span, "PW0508", "a method call belongs to Dynamo's level", "dump the graph after AOT autograd");
+    return fail(e.span, "PW0508", "a method call belongs to Dynamo's level",
+                "dump the graph after AOT autograd");
   return call(e.text, arguments, site);
 }
 
@@ -408,8 +475,10 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
 
 namespace pw {
 
-Result<FxImport> import_fx(const ContextPtr& context, std::string_view text, const FxOptions& options) {
-  SourceId source = context->sources.add(options.file.empty() ? "<fx>" : options.file, std::string(text.substr(0, fx::kMaxText + 1)));
+Result<FxImport> import_fx(const ContextPtr& context, std::string_view text,
+                           const FxOptions& options) {
+  SourceId source = context->sources.add(options.file.empty() ? "<fx>" : options.file,
+                                         std::string(text.substr(0, fx::kMaxText + 1)));
   Result<fx::Function> function = fx::parse(context->sources.text(source), source);
   if (!function) return forward(function);
   return fx::Converter(context, options, *function).convert();

@@ -17,7 +17,17 @@ namespace pw::fx {
 
 /// What an expression of the dump is.
 struct Value {
-  enum class Kind : std::uint8_t { none, tensor, boolean, integer, real, string, dtype, list, other } kind = Kind::none;
+  enum class Kind : std::uint8_t {
+    none,
+    tensor,
+    boolean,
+    integer,
+    real,
+    string,
+    dtype,
+    list,
+    other
+  } kind = Kind::none;
   ValueId tensor;
   bool boolean = false;
   DimId dim;  ///< integer: a constant or symbolic
@@ -43,9 +53,9 @@ struct Wanted {
 struct Site {
   Span span;
   std::string source;
-  bool bound = true;              ///< something is assigned
-  Wanted result;                  ///< the assigned name; of a tuple, the tuple's
-  std::map<int, Wanted> items;    ///< what `getitem` statements further down call the parts
+  bool bound = true;            ///< something is assigned
+  Wanted result;                ///< the assigned name; of a tuple, the tuple's
+  std::map<int, Wanted> items;  ///< what `getitem` statements further down call the parts
 };
 
 /// The arguments of a call by parameter of a mapping.
@@ -86,7 +96,8 @@ class Converter {
   Result<Value> call(std::string_view target, const Arguments& arguments, const Site& site);
   Result<Value> functionalised(const Arguments& arguments, const Site& site);
   Result<Value> functionalised_v2(const Arguments& arguments, const Site& site);
-  Result<Value> functionalised_mapping(std::string_view target, const Arguments& arguments, const Site& site, bool& applied);
+  Result<Value> functionalised_mapping(std::string_view target, const Arguments& arguments,
+                                       const Site& site, bool& applied);
   Result<bool> call_in_place(const Bound& bound, const Site& site);
   [[nodiscard]] bool owned(ValueId value) const;
   void rebind(ValueId from, ValueId to);
@@ -94,7 +105,8 @@ class Converter {
   [[nodiscard]] std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments) const;
   Applied apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied apply_direct(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  std::optional<std::vector<ValueId>> operands_of(const Bound& bound, const Op& op, const Site& site);
+  std::optional<std::vector<ValueId>> operands_of(const Bound& bound, const Op& op,
+                                                  const Site& site);
   std::optional<AttributeList> attributes_of(const Bound& bound, const Op& op);
   void drop_buffers(const Bound& bound, const Results& results);
   std::vector<Wanted> wanted_of(const Bound& bound, const Site& site, bool functionalised) const;
@@ -116,11 +128,14 @@ class Converter {
   Applied linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_emit.cpp: nodes
-  /// Adds a node; checks stated types at the old counts; lets makers' literals become symbols where nothing else fits.
-  Result<Results> emit(std::string_view op, const std::vector<ValueId>& operands, AttributeList attributes,
-                       const std::vector<Wanted>& wanted, const Site& site);
-  Result<Results> try_emit(OpId op, const std::vector<ValueId>& operands, const AttributeList& attributes,
-                           const std::vector<Wanted>& wanted, const Site& site);
+  /// Adds a node; checks stated types at the old counts; lets makers' literals become symbols where
+  /// nothing else fits.
+  Result<Results> emit(std::string_view op, const std::vector<ValueId>& operands,
+                       AttributeList attributes, const std::vector<Wanted>& wanted,
+                       const Site& site);
+  Result<Results> try_emit(OpId op, const std::vector<ValueId>& operands,
+                           const AttributeList& attributes, const std::vector<Wanted>& wanted,
+                           const Site& site);
   bool symbolise_maker(ValueId value, std::size_t choice);
   Result<std::monostate> check_stated(ValueId value, const Wanted& wanted, std::string_view op);
   std::optional<ValueId> as_operand(const Value& value, const Site& site);
@@ -144,9 +159,9 @@ class Converter {
   FxReport report_;
   Symbols symbols_;
   std::map<std::string, Value, std::less<>> env_;
-  std::set<std::string, std::less<>> names_;                ///< every name of the dump, and those made up
-  std::map<std::string, int, std::less<>> counters_;        ///< of made-up names, by their base
-  std::map<std::string, std::map<int, Wanted>> getitems_;   ///< by the name of the tuple
+  std::set<std::string, std::less<>> names_;          ///< every name of the dump, and those made up
+  std::map<std::string, int, std::less<>> counters_;  ///< of made-up names, by their base
+  std::map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
   std::set<ValueId> makers_, dropped_, rope_caches_;
   Diagnostics errors_;
 };

@@ -111,11 +111,13 @@ std::optional<Attribute> Converter::as_attribute(const Value& value, AttributeKi
     std::optional<Shape> shape = as_shape(value);
     return shape ? std::optional<Attribute>(*shape) : std::nullopt;
   }
-  if (kind == AttributeKind::float_ && value.kind == Value::Kind::boolean) return value.boolean ? 1.0 : 0.0;
+  if (kind == AttributeKind::float_ && value.kind == Value::Kind::boolean)
+    return value.boolean ? 1.0 : 0.0;
   return as_any_attribute(value);
 }
 
-Result<std::monostate> Converter::check_stated(ValueId value, const Wanted& wanted, std::string_view op) {
+Result<std::monostate> Converter::check_stated(ValueId value, const Wanted& wanted,
+                                               std::string_view op) {
   if (wanted.type == Types::unknown()) return std::monostate();
   TypeId type = graph_.type(value);
   if (type == Types::unknown()) {
@@ -124,12 +126,15 @@ Result<std::monostate> Converter::check_stated(ValueId value, const Wanted& want
   }
   if (type == wanted.type || symbols_.to_old(type) == wanted.type) return std::monostate();
   std::string given = context_.types.print(type);
-  if (symbols_.to_old(type) != type) given += fmt::format(" ({} before symbols)", context_.types.print(symbols_.to_old(type)));
+  if (symbols_.to_old(type) != type)
+    given += fmt::format(" ({} before symbols)", context_.types.print(symbols_.to_old(type)));
   return fail(wanted.span, "PW0511",
-              fmt::format("`{}` is stated as {}, but `{}` gives {}", wanted.name, context_.types.print(wanted.type), op, given));
+              fmt::format("`{}` is stated as {}, but `{}` gives {}", wanted.name,
+                          context_.types.print(wanted.type), op, given));
 }
 
-Result<Results> Converter::try_emit(OpId op, const std::vector<ValueId>& operands, const AttributeList& attributes,
+Result<Results> Converter::try_emit(OpId op, const std::vector<ValueId>& operands,
+                                    const AttributeList& attributes,
                                     const std::vector<Wanted>& wanted, const Site& site) {
   NodeRequest request;
   request.op = op;
@@ -141,16 +146,20 @@ Result<Results> Converter::try_emit(OpId op, const std::vector<ValueId>& operand
   bool imported = declared.imported;
   std::size_t count = imported ? wanted.size() : std::max(wanted.size(), declared.results.size());
   for (const auto& [name, value] : attributes)
-    if (auto parts = std::get_if<std::vector<DimId>>(&value); parts && context_.strings.text(name) == "sizes") count = std::max(count, parts->size());
+    if (auto parts = std::get_if<std::vector<DimId>>(&value);
+        parts && context_.strings.text(name) == "sizes")
+      count = std::max(count, parts->size());
   for (std::size_t i = 0; i < count; ++i) {
     bool named = i < wanted.size() && !wanted[i].name.empty();
-    request.result_names.push_back(named ? wanted[i].name : fresh(site.result.name.empty() ? "v" : site.result.name));
+    request.result_names.push_back(
+        named ? wanted[i].name : fresh(site.result.name.empty() ? "v" : site.result.name));
     if (imported) request.stated.push_back(wanted[i].type);
   }
   Result<NodeId> node = build_node(graph_, request);
   if (!node) return forward(node);
   Results results;
-  for (std::size_t i = 0; i < graph_.result_count(*node); ++i) results.push_back(graph_.result(*node, i));
+  for (std::size_t i = 0; i < graph_.result_count(*node); ++i)
+    results.push_back(graph_.result(*node, i));
   for (std::size_t i = 0; i < results.size() && i < wanted.size() && !imported; ++i) {
     Result<std::monostate> checked = check_stated(results[i], wanted[i], context_.ops[op].name);
     if (checked) continue;
@@ -160,7 +169,8 @@ Result<Results> Converter::try_emit(OpId op, const std::vector<ValueId>& operand
   return results;
 }
 
-// Choice k makes a symbol of the k-th literal of a maker that could be one; false when there are not so many.
+// Choice k makes a symbol of the k-th literal of a maker that could be one; false when there are
+// not so many.
 bool Converter::symbolise_maker(ValueId value, std::size_t choice) {
   if (!value.valid() || !makers_.contains(value)) return false;
   NodeId node = graph_.producer(value);
@@ -175,8 +185,8 @@ bool Converter::symbolise_maker(ValueId value, std::size_t choice) {
         dim = symbol;
         Type type = context_.types[graph_.type(value)];
         type.shape = *shape;
-        note(fmt::format("{}: {} {} became {}, as its reader needs it", graph_.value_name(value), graph_.op_of(node).name, before,
-                         context_.types.print(*shape)));
+        note(fmt::format("{}: {} {} became {}, as its reader needs it", graph_.value_name(value),
+                         graph_.op_of(node).name, before, context_.types.print(*shape)));
         graph_.set_attributes(node, context_.attributes.intern(attributes));
         graph_.set_type(value, context_.types.get(type.dtype, type.shape));
         return true;
@@ -186,10 +196,13 @@ bool Converter::symbolise_maker(ValueId value, std::size_t choice) {
   return false;
 }
 
-Result<Results> Converter::emit(std::string_view op_name, const std::vector<ValueId>& operands, AttributeList attributes,
-                                const std::vector<Wanted>& wanted, const Site& site) {
+Result<Results> Converter::emit(std::string_view op_name, const std::vector<ValueId>& operands,
+                                AttributeList attributes, const std::vector<Wanted>& wanted,
+                                const Site& site) {
   OpId op = context_.ops.find(op_name);
-  if (!op.valid()) return fail(site.span, "PW0510", fmt::format("the op library has no op `{}`", op_name), "load the op library first");
+  if (!op.valid())
+    return fail(site.span, "PW0510", fmt::format("the op library has no op `{}`", op_name),
+                "load the op library first");
   Result<Results> first = try_emit(op, operands, attributes, wanted, site);
   if (first || symbols_.empty()) return first;
   for (ValueId operand : operands) {

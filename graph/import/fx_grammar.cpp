@@ -1,5 +1,5 @@
-// Exports parse_line and parse_header: the grammar of one logical line of FX text. The only file of the importer that sees
-// Spirit. Nesting is bounded by cut_lines before a line gets here.
+// Exports parse_line and parse_header: the grammar of one logical line of FX text. The only file of
+// the importer that sees Spirit. Nesting is bounded by cut_lines before a line gets here.
 #include <charconv>
 #include <limits>
 #include <variant>
@@ -13,7 +13,9 @@ namespace boost::spirit::x3 {
 template <class Subject, class Action>
 struct get_info<action<Subject, Action>> {
   using result_type = std::string;
-  std::string operator()(const action<Subject, Action>& parser) const { return what(parser.subject); }
+  std::string operator()(const action<Subject, Action>& parser) const {
+    return what(parser.subject);
+  }
 };
 }  // namespace boost::spirit::x3
 
@@ -33,7 +35,6 @@ struct Place {
   const char* begin;
   SourceId source;
 };
-
 
 /// A statement before it is told apart: `a = b = c` has three parts.
 struct Raw {
@@ -61,12 +62,15 @@ bool read_number(std::string_view text, Expr& out) {
   const char* end = text.data() + text.size();
   bool real = text.find_first_of(".eE") != std::string_view::npos;
   out.kind = real ? Expr::Kind::real : Expr::Kind::integer;
-  auto [stop, error] = real ? std::from_chars(text.data(), end, out.real) : std::from_chars(text.data(), end, out.integer);
+  auto [stop, error] = real ? std::from_chars(text.data(), end, out.real)
+                            : std::from_chars(text.data(), end, out.integer);
   return error == std::errc() && stop == end;
 }
 
 template <class Range>
-std::string_view view_of(const Range& range) { return {range.begin(), static_cast<std::size_t>(range.end() - range.begin())}; }
+std::string_view view_of(const Range& range) {
+  return {range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
+}
 
 // ---- rules; what can be expected has a name that reads well after "expected"
 const x3::rule<struct WordId, std::string> word = "a name";
@@ -99,7 +103,8 @@ const x3::rule<struct HeaderEndId> header_end = "`:` at the end of the header";
 const auto begin_here = [](auto& c) {
   const Place& place = x3::get<PlaceTag>(c);
   const char* at = x3::_where(c).begin();
-  while (at != x3::_where(c).end() && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r')) ++at;
+  while (at != x3::_where(c).end() && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+    ++at;
   auto offset = static_cast<std::uint32_t>(at - place.begin);
   _val(c).span = {place.source, offset, offset};
 };
@@ -118,7 +123,8 @@ const auto set = [](auto& c) {
 const auto set_text = [](auto& c) { _val(c) = std::string(view_of(_attr(c))); };
 const auto set_unescaped = [](auto& c) { _val(c) = unescape(view_of(_attr(c))); };
 const auto set_number = [](auto& c) {
-  if (!read_number(view_of(_attr(c)), _val(c))) throw x3::expectation_failure<const char*>(_attr(c).begin(), "a number that fits 64 bits");
+  if (!read_number(view_of(_attr(c)), _val(c)))
+    throw x3::expectation_failure<const char*>(_attr(c).begin(), "a number that fits 64 bits");
 };
 const auto set_minus_infinity = [](auto& c) {
   _val(c).kind = Expr::Kind::real;
@@ -131,7 +137,9 @@ const auto set_string = [](auto& c) {
 const auto set_name = [](auto& c) {
   Expr& e = _val(c);
   e.text = _attr(c);
-  e.kind = e.text == "None" ? Expr::Kind::none : e.text == "True" || e.text == "False" ? Expr::Kind::boolean : Expr::Kind::name;
+  e.kind = e.text == "None"                        ? Expr::Kind::none
+           : e.text == "True" || e.text == "False" ? Expr::Kind::boolean
+                                                   : Expr::Kind::name;
   e.integer = e.text == "True" ? 1 : 0;
 };
 const auto make_call = [](auto& c) { _val(c).kind = Expr::Kind::call; };
@@ -140,7 +148,8 @@ const auto make_slice = [](auto& c) { _val(c).kind = Expr::Kind::slice; };
 const auto make_tuple = [](auto& c) { _val(c).kind = Expr::Kind::tuple; };
 const auto push = [](auto& c) { _val(c).args.push_back(std::move(_attr(c))); };
 const auto push_none = [](auto& c) { _val(c).args.emplace_back(); };
-// An argument travels as an Expr whose text is the keyword, if any, and whose one argument is the value.
+// An argument travels as an Expr whose text is the keyword, if any, and whose one argument is the
+// value.
 const auto keyword_argument = [](auto& c) { _val(c).text = _attr(c); };
 const auto plain_argument = [](auto& c) {
   _val(c).text.clear();
@@ -210,62 +219,81 @@ const auto word_char = char_("A-Za-z0-9_");
 const auto word_head = char_("A-Za-z_");
 const auto digits = +char_("0-9");
 const auto word_def = raw[lexeme[word_head >> *word_char]][set_text];
-const auto path_def = raw[lexeme[word_head >> *word_char >> *(lit('.') >> word_head >> *word_char)]][set_text];
-const auto string_literal_def = lexeme[lit('"') >> raw[*((lit('\\') >> char_) | (char_ - '"'))][set_unescaped] >> lit('"')] |
-                                lexeme[lit('\'') >> raw[*((lit('\\') >> char_) | (char_ - '\''))][set_unescaped] >> lit('\'')];
+const auto path_def =
+    raw[lexeme[word_head >> *word_char >> *(lit('.') >> word_head >> *word_char)]][set_text];
+const auto string_literal_def =
+    lexeme[lit('"') >> raw[*((lit('\\') >> char_) | (char_ - '"'))][set_unescaped] >> lit('"')] |
+    lexeme[lit('\'') >> raw[*((lit('\\') >> char_) | (char_ - '\''))][set_unescaped] >> lit('\'')];
 const auto number_def =
     lexeme[lit("-inf") >> !word_char][set_minus_infinity] |
-    raw[lexeme[-lit('-') >> digits >> -(lit('.') >> *char_("0-9")) >> -(char_("eE") >> -char_("+-") >> digits) >> !word_char]][set_number];
+    raw[lexeme[-lit('-') >> digits >> -(lit('.') >> *char_("0-9")) >>
+               -(char_("eE") >> -char_("+-") >> digits) >> !word_char]][set_number];
 const auto close_paren_def = lit(')');
 const auto close_bracket_def = lit(']');
 const auto equals_def = lit('=') >> !lit('=');
-const auto infix_def = raw[lexeme[lit("//") | lit("**") | lit("==") | lit("!=") | lit("<=") | lit(">=") | char_("-+*/%<>&|")]][set_text];
+const auto infix_def = raw[lexeme[lit("//") | lit("**") | lit("==") | lit("!=") | lit("<=") |
+                                  lit(">=") | char_("-+*/%<>&|")]][set_text];
 
 // ---- expressions
 const auto argument_def = (word[keyword_argument] >> equals > expr[push]) | expr[plain_argument];
 const auto arguments_tail = -(argument[push_argument] % ',') > -lit(',') > close_paren;
 const auto name_or_call_def = path[set_name] >> -(lit('(')[make_call] > arguments_tail);
 const auto list_def = lit('[')[make_list] > -(expr[push] % ',') > -lit(',') > close_bracket;
-const auto tuple_def = lit('(') > -(expr[push] >> *(lit(',')[make_tuple] >> -expr[push])) > close_paren[close_tuple];
-const auto primary_def = here >> (string_literal[set_string] | number[set] | list[set] | tuple[set] | name_or_call[set]) >> done;
+const auto tuple_def = lit('(') > -(expr[push] >> *(lit(',')[make_tuple] >>
+                                                    -expr[push])) > close_paren[close_tuple];
+const auto primary_def =
+    here >>
+    (string_literal[set_string] | number[set] | list[set] | tuple[set] | name_or_call[set]) >> done;
 const auto bound = expr[push] | x3::eps[push_none];
 const auto slice_rest = lit(':')[make_slice] >> bound >> ((lit(':') >> bound) | x3::eps[push_none]);
-const auto subscript_item_def = (expr[push] >> (slice_rest | x3::eps[close_tuple])) | (x3::eps[push_none] >> slice_rest);
-const auto subscript_def = subscript_item[push] >> *(lit(',')[make_tuple] >> -subscript_item[push]) >> x3::eps[close_tuple];
-const auto postfix_def = primary[set] >> *(lit('[') > subscript[push_subscript] > close_bracket) >> done;
+const auto subscript_item_def =
+    (expr[push] >> (slice_rest | x3::eps[close_tuple])) | (x3::eps[push_none] >> slice_rest);
+const auto subscript_def = subscript_item[push] >>
+                           *(lit(',')[make_tuple] >> -subscript_item[push]) >> x3::eps[close_tuple];
+const auto postfix_def = primary[set] >>
+                         *(lit('[') > subscript[push_subscript] > close_bracket) >> done;
 const auto expr_def = postfix[set] >> -(infix[make_binary] > postfix[push]) >> done;
 
 // ---- lines
 const auto stated_type_def = raw[string_literal][set_type_text] | raw[path][set_type_text];
-const auto parameter_def =
-    here >> word[set_parameter_name] >> -(lit(':') > stated_type[take_type]) >> -(lit('=') > x3::omit[expr]) >> done;
+const auto parameter_def = here >> word[set_parameter_name] >>
+                           -(lit(':') > stated_type[take_type]) >>
+                           -(lit('=') > x3::omit[expr]) >> done;
 const auto parameters_open_def = lit('(');
 const auto header_end_def = -(lit("->") >> x3::omit[expr]) >> lit(':');
-const auto header_def = lexeme[lit("def") >> !word_char] > x3::omit[word] > parameters_open > -(parameter[push_item] % ',') > -lit(',') >
-                        close_paren > header_end;
-const auto statement_def = here >> ((lexeme[lit("return") >> !word_char][returns] > -(expr[push_part] % ',') > -lit(',')) |
-                           (expr[push_part] >> -(lit(':') > stated_type[take_type]) >> *(equals > expr[push_part]))) >> done;
+const auto header_def = lexeme[lit("def") >> !word_char] > x3::omit[word] > parameters_open >
+                        -(parameter[push_item] % ',') > -lit(',') > close_paren > header_end;
+const auto statement_def = here >> ((lexeme[lit("return") >> !word_char][returns] >
+                                     -(expr[push_part] % ',') > -lit(',')) |
+                                    (expr[push_part] >> -(lit(':') > stated_type[take_type]) >>
+                                     *(equals > expr[push_part]))) >>
+                           done;
 const auto statements_def = statement[push_item] % lit(';') >> -lit(';');
 
 BOOST_SPIRIT_DEFINE(word, path, string_literal, number, close_paren, close_bracket, equals, infix)
-BOOST_SPIRIT_DEFINE(expr, postfix, primary, name_or_call, list, tuple, subscript_item, subscript, argument)
-BOOST_SPIRIT_DEFINE(parameter, stated_type, header, statement, statements, parameters_open, header_end)
+BOOST_SPIRIT_DEFINE(expr, postfix, primary, name_or_call, list, tuple, subscript_item, subscript,
+                    argument)
+BOOST_SPIRIT_DEFINE(parameter, stated_type, header, statement, statements, parameters_open,
+                    header_end)
 
 // Comments may stand inside a statement that goes over several lines.
 const auto blank = char_(" \t\r\n") | (lit('#') >> *(char_ - '\n'));
 
 template <class Rule, class Out>
-Result<std::monostate> run(const Rule& rule, std::string_view text, SourceId source, const Line& line, Out& out) {
+Result<std::monostate> run(const Rule& rule, std::string_view text, SourceId source,
+                           const Line& line, Out& out) {
   const char* at = text.data() + line.begin;
   const char* end = text.data() + line.end;
   auto fail_at = [&](const char* where, const std::string& expected) {
     while (where != end && (*where == ' ' || *where == '\t')) ++where;
     auto begin = static_cast<std::uint32_t>(where - text.data());
     std::string found = where == end ? "the end of the line" : "`" + std::string(1, *where) + "`";
-    return fail(Span{source, begin, begin + 1}, "PW0501", "expected " + expected + ", found " + found);
+    return fail(Span{source, begin, begin + 1}, "PW0501",
+                "expected " + expected + ", found " + found);
   };
   try {
-    bool ok = x3::phrase_parse(at, end, x3::with<PlaceTag>(Place{text.data(), source})[rule], blank, out);
+    bool ok =
+        x3::phrase_parse(at, end, x3::with<PlaceTag>(Place{text.data(), source})[rule], blank, out);
     if (!ok) return fail_at(at, "a statement");
   } catch (const x3::expectation_failure<const char*>& failure) {
     return fail_at(failure.where(), failure.which());
@@ -303,7 +331,8 @@ bool only_releases(const Statement& s) {
 
 }  // namespace
 
-Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source, const Line& line) {
+Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source,
+                                          const Line& line) {
   std::vector<Raw> raws;
   if (auto ok = run(statements, text, source, line, raws); !ok) return forward(ok);
   std::vector<Statement> out;
@@ -314,7 +343,8 @@ Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source
   return out;
 }
 
-Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source, const Line& line) {
+Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source,
+                                            const Line& line) {
   std::vector<Parameter> out;
   if (auto ok = run(header, text, source, line, out); !ok) return forward(ok);
   if (!out.empty() && out.front().name == "self") out.erase(out.begin());

@@ -9,10 +9,12 @@ namespace pw::fx {
 namespace {
 
 Span at(SourceId source, std::size_t begin, std::size_t end) {
-  return {source, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(std::max(begin + 1, end))};
+  return {source, static_cast<std::uint32_t>(begin),
+          static_cast<std::uint32_t>(std::max(begin + 1, end))};
 }
 
-// "# File: model.py:88 in forward, code: …" → "model.py:88"; another comment of FX's own ends it; others say nothing.
+// "# File: model.py:88 in forward, code: …" → "model.py:88"; another comment of FX's own ends it;
+// others say nothing.
 std::optional<std::string> source_of(std::string_view comment) {
   comment.remove_prefix(std::min(comment.find_first_not_of("# \t"), comment.size()));
   if (comment.starts_with("No stacktrace")) return std::string();
@@ -33,7 +35,9 @@ class Cutter {
     while (at_ < text_.size()) {
       if (auto step = next(); !step) return forward(step);
     }
-    if (!open_.empty()) return fail(at(source_, open_.back(), 0), "PW0502", std::string("`") + text_[open_.back()] + "` is never closed");
+    if (!open_.empty())
+      return fail(at(source_, open_.back(), 0), "PW0502",
+                  std::string("`") + text_[open_.back()] + "` is never closed");
     finish(text_.size());
     return std::move(lines_);
   }
@@ -51,7 +55,9 @@ class Cutter {
       return string(c);
     } else if (c == '(' || c == '[' || c == '{') {
       start();
-      if (open_.size() == kMaxNesting) return fail(at(source_, at_, 0), "PW0503", "brackets are nested deeper than " + std::to_string(kMaxNesting));
+      if (open_.size() == kMaxNesting)
+        return fail(at(source_, at_, 0), "PW0503",
+                    "brackets are nested deeper than " + std::to_string(kMaxNesting));
       open_.push_back(at_++);
     } else if (c == ')' || c == ']' || c == '}') {
       return close(c);
@@ -67,8 +73,11 @@ class Cutter {
   }
   void finish(std::size_t end) {
     if (!begin_) return;
-    while (end > *begin_ && (text_[end - 1] == ' ' || text_[end - 1] == '\t' || text_[end - 1] == '\r')) --end;
-    lines_.push_back({static_cast<std::uint32_t>(*begin_), static_cast<std::uint32_t>(end), place_});
+    while (end > *begin_ &&
+           (text_[end - 1] == ' ' || text_[end - 1] == '\t' || text_[end - 1] == '\r'))
+      --end;
+    lines_.push_back(
+        {static_cast<std::uint32_t>(*begin_), static_cast<std::uint32_t>(end), place_});
     begin_.reset();
   }
   void comment() {
@@ -84,15 +93,19 @@ class Cutter {
       if (text_[at_] == '\n') break;
       at_ += text_[at_] == '\\' ? 2 : 1;
     }
-    if (at_ >= text_.size() || text_[at_] != quote) return fail(at(source_, begin, 0), "PW0502", "this string is never closed");
+    if (at_ >= text_.size() || text_[at_] != quote)
+      return fail(at(source_, begin, 0), "PW0502", "this string is never closed");
     ++at_;
     return std::monostate();
   }
   Result<std::monostate> close(char c) {
     char opening = c == ')' ? '(' : c == ']' ? '[' : '{';
-    if (open_.empty()) return fail(at(source_, at_, 0), "PW0502", std::string("`") + c + "` closes nothing");
+    if (open_.empty())
+      return fail(at(source_, at_, 0), "PW0502", std::string("`") + c + "` closes nothing");
     if (text_[open_.back()] != opening) {
-      Diagnostic d = error_at(at(source_, at_, 0), "PW0502", std::string("`") + c + "` does not close `" + text_[open_.back()] + "`");
+      Diagnostic d =
+          error_at(at(source_, at_, 0), "PW0502",
+                   std::string("`") + c + "` does not close `" + text_[open_.back()] + "`");
       d.secondary.push_back({at(source_, open_.back(), 0), "opened here"});
       return fail(std::move(d));
     }
@@ -110,7 +123,9 @@ class Cutter {
   std::vector<Line> lines_;
 };
 
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 std::string_view first_word(std::string_view line) {
   std::size_t n = 0;
@@ -125,7 +140,8 @@ bool is_preamble(std::string_view line) {
   std::string_view rest = line.substr(word.size());
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
   if (word.empty() || !rest.starts_with(":")) return false;
-  return std::all_of(rest.begin() + 1, rest.end(), [](char c) { return is_word(c) || c == ' ' || c == '.'; });
+  return std::all_of(rest.begin() + 1, rest.end(),
+                     [](char c) { return is_word(c) || c == ' ' || c == '.'; });
 }
 
 class Reader {
@@ -138,7 +154,9 @@ class Reader {
       take(line);
     }
     if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
-    if (!inside_) return fail(at(source_, 0, 0), "PW0501", "there is no `def forward(…)`", "an FX dump is what print_readable() writes");
+    if (!inside_)
+      return fail(at(source_, 0, 0), "PW0501", "there is no `def forward(…)`",
+                  "an FX dump is what print_readable() writes");
     return std::move(function_);
   }
 
@@ -148,7 +166,9 @@ class Reader {
     std::string_view word = first_word(text);
     if (word == "def") return header(line);
     if (word == "class") {
-      if (inside_) error(line, "PW0504", "a second class: a dump of several modules is not read", "give the text of one module");
+      if (inside_)
+        error(line, "PW0504", "a second class: a dump of several modules is not read",
+              "give the text of one module");
       finished_ = inside_;
       return;
     }
@@ -161,7 +181,8 @@ class Reader {
   }
   void header(const Line& line) {
     if (inside_) {
-      error(line, "PW0504", "a second function: a dump of several modules is not read", "give the text of one module");
+      error(line, "PW0504", "a second function: a dump of several modules is not read",
+            "give the text of one module");
       finished_ = true;
       return;
     }
@@ -184,9 +205,12 @@ class Reader {
       function_.statements.push_back(std::move(s));
     }
   }
-  void add(Diagnostics diagnostics) { std::move(diagnostics.begin(), diagnostics.end(), std::back_inserter(errors_)); }
+  void add(Diagnostics diagnostics) {
+    std::move(diagnostics.begin(), diagnostics.end(), std::back_inserter(errors_));
+  }
   void error(const Line& line, std::string_view code, std::string message, std::string help = {}) {
-    errors_.push_back(error_at(at(source_, line.begin, line.end), code, std::move(message), std::move(help)));
+    errors_.push_back(
+        error_at(at(source_, line.begin, line.end), code, std::move(message), std::move(help)));
   }
 
   std::string_view text_;
@@ -199,7 +223,8 @@ class Reader {
 }  // namespace
 
 Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source) {
-  if (text.size() > kMaxText) return fail(at(source, 0, 0), "PW0503", "the dump is larger than 64 MiB");
+  if (text.size() > kMaxText)
+    return fail(at(source, 0, 0), "PW0503", "the dump is larger than 64 MiB");
   return Cutter(text, source).cut();
 }
 

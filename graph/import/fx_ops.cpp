@@ -31,8 +31,10 @@ constexpr Row kRows[] = {
     {"aten.t", "transpose", "self:x", Special::t},
     {"aten.transpose.int", "transpose", "self:x dim0:{dim0} dim1:{dim1}"},
     {"aten.permute", "transpose", "self:x dims:-", Special::permute},
-    {"aten.slice.Tensor", "slice", "self:x dim:{dim}=0 start:{start}=None end:{end}=None step:{step}=1", Special::slice},
-    {"aten.slice_scatter", "slice_scatter", "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:none=1", Special::slice},
+    {"aten.slice.Tensor", "slice",
+     "self:x dim:{dim}=0 start:{start}=None end:{end}=None step:{step}=1", Special::slice},
+    {"aten.slice_scatter", "slice_scatter",
+     "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:none=1", Special::slice},
     {"aten.select.int", "slice", "self:x dim:- index:-", Special::select},
     {"aten.split_with_sizes", "split", "self:x split_sizes:{sizes} dim:{dim}=0"},
     {"aten.split.sizes", "split", "self:x split_size:{sizes} dim:{dim}=0"},
@@ -40,7 +42,8 @@ constexpr Row kRows[] = {
     {"aten.chunk", "split", "self:x chunks:- dim:{dim}=0", Special::chunk},
     {"aten.cat", "cat", "tensors:xs dim:{dim}=0"},
     {"aten.expand", "expand", "self:x size:{shape} implicit:-=False", Special::expand},
-    {"aten.embedding", "embedding", "weight:table indices:ids padding_idx:-=-1 scale_grad_by_freq:-=False sparse:-=False"},
+    {"aten.embedding", "embedding",
+     "weight:table indices:ids padding_idx:-=-1 scale_grad_by_freq:-=False sparse:-=False"},
     {"aten.detach", "detach", "self:x"},
     {"aten.alias", "detach", "self:x"},
     {"aten.lift_fresh_copy", "detach", "self:x"},
@@ -49,14 +52,37 @@ constexpr Row kRows[] = {
     {"aten.copy", "detach", "self:- src:x non_blocking:-=False", Special::copy},
     {"aten.sym_size.int", "", "self:x dim:-", Special::size},
     // tensors from nothing
-    {"aten.empty.memory_format", "empty", "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None", Special::make},
-    {"aten.zeros", "full", "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None fill_value:{value}=0.0", Special::make},
-    {"aten.ones", "full", "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None fill_value:{value}=1.0", Special::make},
-    {"aten.full", "full", "size:{shape} fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None", Special::make},
-    {"aten.empty_like", "empty", "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None", Special::make_like},
-    {"aten.zeros_like", "full", "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None fill_value:{value}=0.0", Special::make_like},
-    {"aten.ones_like", "full", "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None fill_value:{value}=1.0", Special::make_like},
-    {"aten.full_like", "full", "self:x fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None", Special::make_like},
+    {"aten.empty.memory_format", "empty",
+     "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
+     "memory_format:-=None",
+     Special::make},
+    {"aten.zeros", "full",
+     "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
+     "fill_value:{value}=0.0",
+     Special::make},
+    {"aten.ones", "full",
+     "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
+     "fill_value:{value}=1.0",
+     Special::make},
+    {"aten.full", "full",
+     "size:{shape} fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None "
+     "pin_memory:-=None",
+     Special::make},
+    {"aten.empty_like", "empty",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None",
+     Special::make_like},
+    {"aten.zeros_like", "full",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None "
+     "fill_value:{value}=0.0",
+     Special::make_like},
+    {"aten.ones_like", "full",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None "
+     "fill_value:{value}=1.0",
+     Special::make_like},
+    {"aten.full_like", "full",
+     "self:x fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
+     "memory_format:-=None",
+     Special::make_like},
     // arithmetic
     {"aten.add.Tensor", "add", "self:x other:y alpha:-=1", Special::scaled},
     {"aten.add.Scalar", "add", "self:x other:y alpha:-=1", Special::scaled},
@@ -98,11 +124,17 @@ constexpr Row kRows[] = {
     {"aten.tanh", "tanh", "self:x"},
     {"aten.sin", "sin", "self:x"},
     {"aten.cos", "cos", "self:x"},
-    {"aten._to_copy", "cast", "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False memory_format:-=None", Special::to_copy},
-    {"aten.to.dtype", "cast", "self:x dtype:{dtype} non_blocking:-=False copy:-=False memory_format:-=None", Special::to_copy},
+    {"aten._to_copy", "cast",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
+     "memory_format:-=None",
+     Special::to_copy},
+    {"aten.to.dtype", "cast",
+     "self:x dtype:{dtype} non_blocking:-=False copy:-=False memory_format:-=None",
+     Special::to_copy},
     {"prims.convert_element_type", "cast", "a:x dtype:{dtype}", Special::to_copy},
     {"aten.mean.dim", "mean", "self:x dim:- keepdim:{keepdim}=False dtype:-=None", Special::reduce},
-    {"aten.sum.dim_IntList", "sum", "self:x dim:- keepdim:{keepdim}=False dtype:-=None", Special::reduce},
+    {"aten.sum.dim_IntList", "sum", "self:x dim:- keepdim:{keepdim}=False dtype:-=None",
+     Special::reduce},
     {"aten.amax", "amax", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
     {"aten.amin", "amin", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
     {"aten.sum", "sum", "self:x dtype:-=None", Special::reduce_all},
@@ -121,26 +153,40 @@ constexpr Row kRows[] = {
     {"aten.linear", "mm", "input:a weight:- bias:-=None", Special::linear},
     // vLLM's kernels
     {"_C.rms_norm", "rms_norm", "result|out!0 input:x weight:w epsilon:{eps}"},
-    {"_C.fused_add_rms_norm", "fused_add_rms_norm", "input:x!0 residual:res!1 weight:w epsilon:{eps}"},
-    {"_C.rotary_embedding", "rotary_embedding", "positions:positions query:q!0 key:k!1 head_size:{head} cos_sin_cache:cos_sin is_neox:{neox}"},
+    {"_C.fused_add_rms_norm", "fused_add_rms_norm",
+     "input:x!0 residual:res!1 weight:w epsilon:{eps}"},
+    {"_C.rotary_embedding", "rotary_embedding",
+     "positions:positions query:q!0 key:k!1 head_size:{head} cos_sin_cache:cos_sin is_neox:{neox}"},
     {"_C.silu_and_mul", "silu_and_mul", "out|result!0 input:gu"},
     {"_C.silu_and_mul_quant", "silu_and_mul_quant", "result|out!0 input:gu scale:s"},
     {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant", "result|out!0 input:x scale:s"},
-    {"_C.dynamic_per_token_scaled_fp8_quant", "dynamic_per_token_fp8_quant", "result|out!0 input:x scale|scales!1 scale_ub:none=None"},
-    {"_C.rms_norm_static_fp8_quant", "rms_norm_static_fp8_quant", "result|out!0 input:x weight:w scale:s epsilon:{eps}"},
-    {"_C.fused_add_rms_norm_static_fp8_quant", "fused_add_rms_norm_static_fp8_quant", "result|out!0 input:x residual:res!1 weight:w scale:s epsilon:{eps}"},
-    {"_C.rms_norm_dynamic_per_token_quant", "rms_norm_dynamic_per_token_quant", "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:none=None"},
-    {"_C.rms_norm_dynamic_per_token_quant", "fused_add_rms_norm_dynamic_per_token_quant", "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:res!2"},
-    {"_C.cutlass_scaled_mm", "scaled_mm", "out!0{out} a:a b:b a_scales:sa b_scales:sb bias:none=None"},
-    {"vllm.unified_attention_with_output", "unified_attention", "query:q key:k value:v output!0 layer_name:{layer} output_scale:none=None output_block_scale:none=None"},
+    {"_C.dynamic_per_token_scaled_fp8_quant", "dynamic_per_token_fp8_quant",
+     "result|out!0 input:x scale|scales!1 scale_ub:none=None"},
+    {"_C.rms_norm_static_fp8_quant", "rms_norm_static_fp8_quant",
+     "result|out!0 input:x weight:w scale:s epsilon:{eps}"},
+    {"_C.fused_add_rms_norm_static_fp8_quant", "fused_add_rms_norm_static_fp8_quant",
+     "result|out!0 input:x residual:res!1 weight:w scale:s epsilon:{eps}"},
+    {"_C.rms_norm_dynamic_per_token_quant", "rms_norm_dynamic_per_token_quant",
+     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:none=None"},
+    {"_C.rms_norm_dynamic_per_token_quant", "fused_add_rms_norm_dynamic_per_token_quant",
+     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:res!2"},
+    {"_C.cutlass_scaled_mm", "scaled_mm",
+     "out!0{out} a:a b:b a_scales:sa b_scales:sb bias:none=None"},
+    {"vllm.unified_attention_with_output", "unified_attention",
+     "query:q key:k value:v output!0 layer_name:{layer} output_scale:none=None "
+     "output_block_scale:none=None"},
     {"vllm.unified_attention", "unified_attention", "query:q key:k value:v layer_name:{layer}"},
     // collectives
     {"vllm.all_reduce", "all_reduce", "tensor:x group_name:{group}"},
-    {"vllm.reduce_scatter", "reduce_scatter", "tensor:x dim:{dim} world_size:{world} group_name:{group}"},
+    {"vllm.reduce_scatter", "reduce_scatter",
+     "tensor:x dim:{dim} world_size:{world} group_name:{group}"},
     {"vllm.all_gather", "all_gather", "tensor:x dim:{dim} world_size:{world} group_name:{group}"},
-    {"_c10d_functional.all_reduce", "all_reduce", "self|input:x reduce_op:none='sum' group_name:{group}"},
-    {"_c10d_functional.all_gather_into_tensor", "all_gather", "self|input:x group_size:{world} group_name:{group}"},
-    {"_c10d_functional.reduce_scatter_tensor", "reduce_scatter", "self|input:x reduce_op:none='sum' group_size:{world} group_name:{group}"},
+    {"_c10d_functional.all_reduce", "all_reduce",
+     "self|input:x reduce_op:none='sum' group_name:{group}"},
+    {"_c10d_functional.all_gather_into_tensor", "all_gather",
+     "self|input:x group_size:{world} group_name:{group}"},
+    {"_c10d_functional.reduce_scatter_tensor", "reduce_scatter",
+     "self|input:x reduce_op:none='sum' group_size:{world} group_name:{group}"},
     {"_c10d_functional.wait_tensor", "detach", "self|tensor:x"},
 };
 
@@ -163,7 +209,8 @@ Slot read_slot(std::string_view text) {
   if (std::size_t bang = text.find('!'); bang != std::string_view::npos) {
     p.use = Slot::Use::buffer;
     p.result = text[bang + 1] - '0';
-    if (text.substr(bang + 2).starts_with("{")) p.to = text.substr(bang + 3, text.size() - bang - 4);
+    if (text.substr(bang + 2).starts_with("{"))
+      p.to = text.substr(bang + 3, text.size() - bang - 4);
     text = text.substr(0, bang);
   }
   std::size_t colon = std::min(text.find(':'), text.size());
@@ -192,7 +239,8 @@ Slot read_slot(std::string_view text) {
 Table::Table() {
   for (const Row& row : kRows) {
     Mapping m{row.target, row.op, {}, row.special};
-    for (std::string_view text : split(row.parameters, ' ')) m.parameters.push_back(read_slot(text));
+    for (std::string_view text : split(row.parameters, ' '))
+      m.parameters.push_back(read_slot(text));
     mappings_[row.target].push_back(std::move(m));
   }
 }

@@ -1,4 +1,5 @@
-// The table from FX targets to ops of the library: data, and the reader of its one-line parameter lists.
+// The table from FX targets to ops of the library: data, and the reader of its one-line parameter
+// lists.
 #pragma once
 
 #include <map>
@@ -11,34 +12,34 @@ namespace pw::fx {
 /// What a target needs beyond renaming its arguments. Each is a function in fx_special.cpp.
 enum class Special : std::uint8_t {
   none,
-  view,         ///< literals may become symbols
+  view,  ///< literals may become symbols
   flatten,
   unsqueeze,
   squeeze,
   t,
   permute,
-  slice,        ///< bounds may be left out
+  slice,  ///< bounds may be left out
   select,
-  split,        ///< a size, not sizes
+  split,  ///< a size, not sizes
   chunk,
   expand,
-  make,         ///< full and empty: the type is stated by arguments
+  make,  ///< full and empty: the type is stated by arguments
   make_like,
-  to_copy,      ///< a cast, or nothing
-  copy,         ///< the source, in the type of the destination
-  scaled,       ///< add and sub with alpha
-  reduce,       ///< over a list of axes
+  to_copy,  ///< a cast, or nothing
+  copy,     ///< the source, in the type of the destination
+  scaled,   ///< add and sub with alpha
+  reduce,   ///< over a list of axes
   reduce_all,
   reciprocal,
   linear,
-  size,         ///< a dim, not a value
+  size,  ///< a dim, not a value
 };
 
 struct Slot {
   enum class Use : std::uint8_t { operand, attribute, buffer, none, ignored } use = Use::ignored;
   std::vector<std::string_view> names;  ///< as PyTorch versions have called it
   std::string_view to;                  ///< the library's name for it
-  int result = -1;                      ///< the library's result that is its new contents, where it is written
+  int result = -1;  ///< the library's result that is its new contents, where it is written
   std::optional<std::string_view> default_text;
 };
 
@@ -54,7 +55,9 @@ class Table {
   Table();
   /// Those of a target, in order of preference; the first whose conditions hold is used.
   [[nodiscard]] const std::vector<Mapping>* find(std::string_view target) const;
-  [[nodiscard]] const std::map<std::string_view, std::vector<Mapping>>& all() const { return mappings_; }
+  [[nodiscard]] const std::map<std::string_view, std::vector<Mapping>>& all() const {
+    return mappings_;
+  }
 
  private:
   std::map<std::string_view, std::vector<Mapping>> mappings_;

@@ -29,7 +29,8 @@ Applied some(Result<Results> results) {
 
 }  // namespace
 
-Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& wanted,
+                                 const Site& site) {
   switch (bound.mapping->special) {
     case Special::view:
     case Special::flatten:
@@ -45,11 +46,14 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
     case Special::make:
     case Special::make_like: return make(bound, wanted, site);
     case Special::to_copy: {
-      std::optional<ValueId> x = tensor_of(bound.find("self") ? bound.find("self") : bound.find("a"));
+      std::optional<ValueId> x =
+          tensor_of(bound.find("self") ? bound.find("self") : bound.find("a"));
       const Value* dtype = bound.find("dtype");
       const Type* type = x ? type_of(*x) : nullptr;
-      if (!x || !dtype || (dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none)) return kNotThis;
-      if (dtype->kind == Value::Kind::none || (type && type->dtype == dtype->dtype)) return some(emit("detach", {*x}, {}, wanted, site));
+      if (!x || !dtype || (dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none))
+        return kNotThis;
+      if (dtype->kind == Value::Kind::none || (type && type->dtype == dtype->dtype))
+        return some(emit("detach", {*x}, {}, wanted, site));
       return some(emit("cast", {*x}, {{key("dtype"), dtype->dtype}}, wanted, site));
     }
     case Special::copy: return copy(bound, wanted, site);
@@ -71,7 +75,8 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
   return kNotThis;
 }
 
-Applied Converter::reshape_to(ValueId x, Shape shape, const std::vector<Wanted>& wanted, const Site& site) {
+Applied Converter::reshape_to(ValueId x, Shape shape, const std::vector<Wanted>& wanted,
+                              const Site& site) {
   return some(emit("reshape", {x}, {{key("shape"), std::move(shape)}}, wanted, site));
 }
 
@@ -88,14 +93,16 @@ Applied Converter::view(const Bound& bound, const std::vector<Wanted>& wanted, c
     Shape from = type->shape;
     std::optional<Shape> shape = symbols_.fit_view(from, *literal);
     if (shape && *shape != *literal)
-      note(fmt::format("{}: reshape to {} became {}, since {} is viewed", site.result.name, context_.types.print(*literal),
-                       context_.types.print(*shape), context_.types.print(from)));
+      note(fmt::format("{}: reshape to {} became {}, since {} is viewed", site.result.name,
+                       context_.types.print(*literal), context_.types.print(*shape),
+                       context_.types.print(from)));
     return reshape_to(*x, shape ? *shape : *literal, wanted, site);
   }
   if (!type) return kNotThis;
   Shape shape = type->shape;
   if (special == Special::flatten) {
-    std::optional<std::size_t> first = axis_of(as_int(*bound.find("start_dim")), shape.size()), last = axis_of(as_int(*bound.find("end_dim")), shape.size());
+    std::optional<std::size_t> first = axis_of(as_int(*bound.find("start_dim")), shape.size()),
+                               last = axis_of(as_int(*bound.find("end_dim")), shape.size());
     if (!first || !last || *last < *first) return kNotThis;
     for (std::size_t i = *first; i < *last; ++i) {
       shape[*first] = context_.dims.mul(shape[*first], shape[*first + 1]);
@@ -124,8 +131,10 @@ Applied Converter::view(const Bound& bound, const std::vector<Wanted>& wanted, c
   return reshape_to(*x, out, wanted, site);
 }
 
-// A permutation is a chain of exchanges; the last one carries the name. `t` of a vector is the vector.
-Applied Converter::permute(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+// A permutation is a chain of exchanges; the last one carries the name. `t` of a vector is the
+// vector.
+Applied Converter::permute(const Bound& bound, const std::vector<Wanted>& wanted,
+                           const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
   if (!type) return kNotThis;
@@ -157,20 +166,24 @@ Applied Converter::permute(const Bound& bound, const std::vector<Wanted>& wanted
   }
   if (swaps.empty()) return some(emit("detach", {*x}, {}, wanted, site));
   for (std::size_t k = 0; k < swaps.size(); ++k) {
-    AttributeList attributes = {{key("dim0"), static_cast<std::int64_t>(swaps[k].first)}, {key("dim1"), static_cast<std::int64_t>(swaps[k].second)}};
+    AttributeList attributes = {{key("dim0"), static_cast<std::int64_t>(swaps[k].first)},
+                                {key("dim1"), static_cast<std::int64_t>(swaps[k].second)}};
     bool final = k + 1 == swaps.size();
-    Result<Results> results = emit("transpose", {*x}, std::move(attributes), final ? wanted : std::vector<Wanted>(1), site);
+    Result<Results> results = emit("transpose", {*x}, std::move(attributes),
+                                   final ? wanted : std::vector<Wanted>(1), site);
     if (!results || final) return some(std::move(results));
     x = results->front();
   }
   return kNotThis;
 }
 
-// Bounds left out, negative, or beyond the end become plain ones; the old count as an end is the symbol.
+// Bounds left out, negative, or beyond the end become plain ones; the old count as an end is the
+// symbol.
 Applied Converter::slice(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
-  std::optional<std::size_t> axis = type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
+  std::optional<std::size_t> axis =
+      type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
   if (!axis) return kNotThis;
   Dims& dims = context_.dims;
   DimId size = type->shape[*axis];
@@ -183,18 +196,22 @@ Applied Converter::slice(const Bound& bound, const std::vector<Wanted>& wanted, 
     if (*i < 0) return count && *i + *count < 0 ? dims.constant(0) : dims.add(size, v.dim);
     if (*i >= kMaxDim || (count && *i >= *count)) return size;
     if (!count && *i == old) {
-      note(fmt::format("{}: slice bound {} became {}, the extent it cuts", site.result.name, *i, dims.print(size)));
+      note(fmt::format("{}: slice bound {} became {}, the extent it cuts", site.result.name, *i,
+                       dims.print(size)));
       return size;
     }
     return v.dim;
   };
-  std::optional<DimId> start = bound_at(*bound.find("start"), dims.constant(0)), end = bound_at(*bound.find("end"), size);
+  std::optional<DimId> start = bound_at(*bound.find("start"), dims.constant(0)),
+                       end = bound_at(*bound.find("end"), size);
   if (!start || !end || !start->valid() || !end->valid()) return kNotThis;
   auto attribute = [&](DimId d) -> Attribute {
     if (std::optional<std::int64_t> v = dims.value(d)) return *v;
     return d;
   };
-  AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(*axis)}, {key("start"), attribute(*start)}, {key("end"), attribute(*end)}};
+  AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(*axis)},
+                              {key("start"), attribute(*start)},
+                              {key("end"), attribute(*end)}};
   if (bound.mapping->op == "slice_scatter") {
     std::optional<ValueId> src = tensor_of(bound.find("src"));
     if (!src) return kNotThis;
@@ -209,7 +226,8 @@ Applied Converter::slice(const Bound& bound, const std::vector<Wanted>& wanted, 
 Applied Converter::select(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
-  std::optional<std::size_t> axis = type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
+  std::optional<std::size_t> axis =
+      type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
   std::optional<std::int64_t> index = as_int(*bound.find("index"));
   if (!axis || !index) return kNotThis;
   Shape shape = type->shape;
@@ -217,7 +235,8 @@ Applied Converter::select(const Bound& bound, const std::vector<Wanted>& wanted,
   if (*index < 0 && !count) return kNotThis;
   std::int64_t at = *index < 0 ? *index + *count : *index;
   if (at < 0 || (count && at >= *count)) return kNotThis;
-  AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(*axis)}, {key("start"), at}, {key("end"), at + 1}};
+  AttributeList attributes = {
+      {key("dim"), static_cast<std::int64_t>(*axis)}, {key("start"), at}, {key("end"), at + 1}};
   Result<Results> part = emit("slice", {*x}, std::move(attributes), std::vector<Wanted>(1), site);
   if (!part) return forward(part);
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*axis));
@@ -227,7 +246,8 @@ Applied Converter::select(const Bound& bound, const std::vector<Wanted>& wanted,
 Applied Converter::split(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
-  std::optional<std::size_t> axis = type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
+  std::optional<std::size_t> axis =
+      type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
   std::optional<std::int64_t> count = axis ? context_.dims.value(type->shape[*axis]) : std::nullopt;
   bool chunk = bound.mapping->special == Special::chunk;
   std::optional<std::int64_t> given = as_int(*bound.find(chunk ? "chunks" : "split_size"));
@@ -236,8 +256,12 @@ Applied Converter::split(const Bound& bound, const std::vector<Wanted>& wanted, 
   constexpr std::int64_t kMaxParts = 4096;
   if (size < 1 || *count / size > kMaxParts) return kNotThis;
   Shape sizes;
-  for (std::int64_t left = *count; left > 0; left -= size) sizes.push_back(context_.dims.constant(std::min(size, left)));
-  return some(emit("split", {*x}, {{key("dim"), static_cast<std::int64_t>(*axis)}, {key("sizes"), std::move(sizes)}}, wanted, site));
+  for (std::int64_t left = *count; left > 0; left -= size)
+    sizes.push_back(context_.dims.constant(std::min(size, left)));
+  return some(
+      emit("split", {*x},
+           {{key("dim"), static_cast<std::int64_t>(*axis)}, {key("sizes"), std::move(sizes)}},
+           wanted, site));
 }
 
 Applied Converter::expand(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
@@ -253,10 +277,12 @@ Applied Converter::expand(const Bound& bound, const std::vector<Wanted>& wanted,
       if (symbols_.in(from) && symbols_.to_old(from) == to) to = from;
     }
     if (*shape != before)
-      note(fmt::format("{}: expand to {} became {}", site.result.name, context_.types.print(before), context_.types.print(*shape)));
+      note(fmt::format("{}: expand to {} became {}", site.result.name, context_.types.print(before),
+                       context_.types.print(*shape)));
   }
   Applied out = some(emit("expand", {*x}, {{key("shape"), *shape}}, wanted, site));
-  if (out && *out && !symbols_.empty()) makers_.insert((*out)->front());  // its leading literals may be counts, too
+  if (out && *out && !symbols_.empty())
+    makers_.insert((*out)->front());  // its leading literals may be counts, too
   return out;
 }
 
@@ -275,7 +301,9 @@ Applied Converter::make(const Bound& bound, const std::vector<Wanted>& wanted, c
   const Value& given = *bound.find("dtype");
   if (given.kind == Value::Kind::dtype) dtype = given.dtype;
   if (!dtype && given.kind == Value::Kind::none)
-    dtype = !wanted.empty() && wanted[0].type != Types::unknown() ? context_.types[wanted[0].type].dtype : DType::f32;
+    dtype = !wanted.empty() && wanted[0].type != Types::unknown()
+                ? context_.types[wanted[0].type].dtype
+                : DType::f32;
   if (!shape || !dtype) return kNotThis;
   AttributeList attributes = {{key("shape"), *shape}, {key("dtype"), *dtype}};
   if (bound.mapping->op == "full") {
@@ -288,7 +316,8 @@ Applied Converter::make(const Bound& bound, const std::vector<Wanted>& wanted, c
   return some(std::move(made));
 }
 
-Applied Converter::cast(ValueId x, DType dtype, const std::vector<Wanted>& wanted, const Site& site) {
+Applied Converter::cast(ValueId x, DType dtype, const std::vector<Wanted>& wanted,
+                        const Site& site) {
   return some(emit("cast", {x}, {{key("dtype"), dtype}}, wanted, site));
 }
 
@@ -298,7 +327,8 @@ Applied Converter::copy(const Bound& bound, const std::vector<Wanted>& wanted, c
   const Type* wanted_type = to ? type_of(*to) : nullptr;
   const Type* given = from ? type_of(*from) : nullptr;
   if (!wanted_type || !given) return kNotThis;
-  bool same_shape = given->shape == wanted_type->shape || (makers_.contains(*to) && symbols_.in(given->shape));
+  bool same_shape =
+      given->shape == wanted_type->shape || (makers_.contains(*to) && symbols_.in(given->shape));
   Shape shape = wanted_type->shape;
   DType dtype = wanted_type->dtype;
   bool same_dtype = given->dtype == dtype;
@@ -315,16 +345,20 @@ Applied Converter::copy(const Bound& bound, const std::vector<Wanted>& wanted, c
 
 Applied Converter::scaled(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   const Value& alpha = *bound.find("alpha");
-  bool one = (alpha.kind == Value::Kind::integer && as_int(alpha) == 1) || (alpha.kind == Value::Kind::real && alpha.real == 1);
+  bool one = (alpha.kind == Value::Kind::integer && as_int(alpha) == 1) ||
+             (alpha.kind == Value::Kind::real && alpha.real == 1);
   if (one) return apply_direct(bound, wanted, site);
-  std::optional<ValueId> x = as_operand(*bound.find("self"), site), y = as_operand(*bound.find("other"), site), factor = as_operand(alpha, site);
+  std::optional<ValueId> x = as_operand(*bound.find("self"), site),
+                         y = as_operand(*bound.find("other"), site),
+                         factor = as_operand(alpha, site);
   if (!x || !y || !factor || !x->valid() || !y->valid() || !factor->valid()) return kNotThis;
   Result<Results> product = emit("mul", {*y, *factor}, {}, std::vector<Wanted>(1), site);
   if (!product) return forward(product);
   return some(emit(bound.mapping->op, {*x, product->front()}, {}, wanted, site));
 }
 
-// Over several axes: one after the other, the last axis first, so that the others keep their numbers.
+// Over several axes: one after the other, the last axis first, so that the others keep their
+// numbers.
 Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
@@ -354,8 +388,10 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
   if (axes.empty()) return some(emit("detach", {*x}, {}, wanted, site));  // rank 0
   for (std::size_t k = 0; k < axes.size(); ++k) {
     bool final = k + 1 == axes.size();
-    AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(axes[k])}, {key("keepdim"), keepdim}};
-    Result<Results> results = emit(bound.mapping->op, {*x}, std::move(attributes), final ? wanted : std::vector<Wanted>(1), site);
+    AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(axes[k])},
+                                {key("keepdim"), keepdim}};
+    Result<Results> results = emit(bound.mapping->op, {*x}, std::move(attributes),
+                                   final ? wanted : std::vector<Wanted>(1), site);
     if (!results || final) return some(std::move(results));
     x = results->front();
   }
@@ -363,11 +399,14 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
 }
 
 Applied Converter::linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight")), bias = tensor_of(bound.find("bias"));
+  std::optional<ValueId> x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight")),
+                         bias = tensor_of(bound.find("bias"));
   const Type* type = x ? type_of(*x) : nullptr;
   const Type* weight = w ? type_of(*w) : nullptr;
   if (!type || !weight || type->shape.size() != 2 || weight->shape.size() != 2) return kNotThis;
-  Result<Results> turned = emit("transpose", {*w}, {{key("dim0"), std::int64_t{0}}, {key("dim1"), std::int64_t{1}}}, std::vector<Wanted>(1), site);
+  Result<Results> turned =
+      emit("transpose", {*w}, {{key("dim0"), std::int64_t{0}}, {key("dim1"), std::int64_t{1}}},
+           std::vector<Wanted>(1), site);
   if (!turned) return forward(turned);
   if (bias) return some(emit("addmm", {*bias, *x, turned->front()}, {}, wanted, site));
   return some(emit("mm", {*x, turned->front()}, {}, wanted, site));

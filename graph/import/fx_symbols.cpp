@@ -10,7 +10,9 @@ void Symbols::add(const std::string& name, std::int64_t count) {
   constants_[name] = context_.dims.constant(count);
 }
 
-DimId Symbols::to_old(DimId dim) { return old_.empty() ? dim : context_.dims.substitute(dim, constants_); }
+DimId Symbols::to_old(DimId dim) {
+  return old_.empty() ? dim : context_.dims.substitute(dim, constants_);
+}
 
 TypeId Symbols::to_old(TypeId type) {
   if (old_.empty() || type == Types::unknown()) return type;
@@ -22,7 +24,8 @@ TypeId Symbols::to_old(TypeId type) {
 bool Symbols::in(DimId dim) const {
   if (old_.empty() || context_.dims.value(dim)) return false;
   std::vector<std::string> symbols = context_.dims.symbols(dim);
-  return std::any_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return old_.contains(s); });
+  return std::any_of(symbols.begin(), symbols.end(),
+                     [&](const std::string& s) { return old_.contains(s); });
 }
 
 bool Symbols::in(const Shape& shape) const {
@@ -46,7 +49,8 @@ DimId Symbols::product(const Shape& shape, std::size_t except) {
 
 bool Symbols::views(DimId total, const Shape& shape) {
   Dims& dims = context_.dims;
-  auto hole = std::find_if(shape.begin(), shape.end(), [&](DimId d) { return dims.value(d) == -1; });
+  auto hole =
+      std::find_if(shape.begin(), shape.end(), [&](DimId d) { return dims.value(d) == -1; });
   if (hole == shape.end()) return product(shape) == total;
   DimId rest = product(shape, static_cast<std::size_t>(hole - shape.begin()));
   if (!rest.valid() || dims.value(rest) == 0) return false;
@@ -62,7 +66,8 @@ std::optional<Shape> Symbols::solve_one(DimId total, const Shape& literal) {
     DimId rest = product(literal, i);
     if (!rest.valid() || dims.value(rest) == 0) continue;
     DimId quotient = dims.div(total, rest);
-    if (!quotient.valid() || dims.mul(quotient, rest) != total || to_old(quotient) != literal[i]) continue;
+    if (!quotient.valid() || dims.mul(quotient, rest) != total || to_old(quotient) != literal[i])
+      continue;
     Shape out = literal;
     out[i] = quotient;
     return out;
@@ -70,8 +75,8 @@ std::optional<Shape> Symbols::solve_one(DimId total, const Shape& literal) {
   return std::nullopt;
 }
 
-// Literals equal to an old count become symbols: the fewest that fit, among those the choice that keeps most dims of `from`
-// at their places, and of those the first.
+// Literals equal to an old count become symbols: the fewest that fit, among those the choice that
+// keeps most dims of `from` at their places, and of those the first.
 std::optional<Shape> Symbols::replace_equal(const Shape& from, DimId total, const Shape& literal) {
   std::vector<std::pair<std::size_t, DimId>> choices;
   for (std::size_t i = 0; i < literal.size(); ++i)
@@ -85,7 +90,8 @@ std::optional<Shape> Symbols::replace_equal(const Shape& from, DimId total, cons
     for (std::size_t c = 0; c < choices.size(); ++c)
       if (pick & (1u << c)) out[choices[c].first] = choices[c].second;
     int kept = 0;
-    for (std::size_t i = 0; i < out.size() && i < from.size(); ++i) kept += out[i] == from[i] ? 1 : 0;
+    for (std::size_t i = 0; i < out.size() && i < from.size(); ++i)
+      kept += out[i] == from[i] ? 1 : 0;
     std::pair<int, int> cost{__builtin_popcount(pick), -kept};
     if (cost < least && views(total, out)) {
       best = std::move(out);
@@ -101,7 +107,8 @@ std::optional<Shape> Symbols::fit_view(const Shape& from, const Shape& literal) 
   if (views(total, literal)) return literal;
   if (old_.empty()) return std::nullopt;
   if (std::optional<Shape> out = replace_equal(from, total, literal)) return out;
-  bool hole = std::any_of(literal.begin(), literal.end(), [&](DimId d) { return context_.dims.value(d) == -1; });
+  bool hole = std::any_of(literal.begin(), literal.end(),
+                          [&](DimId d) { return context_.dims.value(d) == -1; });
   return hole ? std::nullopt : solve_one(total, literal);
 }
 

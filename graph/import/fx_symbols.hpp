@@ -15,7 +15,9 @@ class Symbols {
   explicit Symbols(Context& context) : context_(context) {}
   void add(const std::string& name, std::int64_t count);
   [[nodiscard]] bool empty() const { return old_.empty(); }
-  [[nodiscard]] const std::map<std::string, std::int64_t, std::less<>>& counts() const { return old_; }
+  [[nodiscard]] const std::map<std::string, std::int64_t, std::less<>>& counts() const {
+    return old_;
+  }
 
   /// The dim or type as it was before symbols came in.
   DimId to_old(DimId dim);
@@ -25,7 +27,8 @@ class Symbols {
   [[nodiscard]] bool in(const Shape& shape) const;
   /// Symbols whose old count is this literal.
   [[nodiscard]] std::vector<DimId> standing_for(DimId literal) const;
-  /// The same shape with literals made symbols so that it has the elements of `from`; nothing if none fits. May hold a -1.
+  /// The same shape with literals made symbols so that it has the elements of `from`; nothing if
+  /// none fits. May hold a -1.
   std::optional<Shape> fit_view(const Shape& from, const Shape& literal);
 
  private:

@@ -20,7 +20,8 @@ TEST_CASE("diagnostic: underlines the span and gives line and column", "[base]")
 TEST_CASE("diagnostic: comes in source order, and counts what is over the limit", "[base]") {
   SourceMap sources;
   SourceId id = sources.add("a", "one\ntwo\nthree\n");
-  Diagnostics list{error_at({id, 8, 13}, "C", "third"), error_at({id, 0, 3}, "A", "first"), error_at({id, 4, 7}, "B", "second")};
+  Diagnostics list{error_at({id, 8, 13}, "C", "third"), error_at({id, 0, 3}, "A", "first"),
+                   error_at({id, 4, 7}, "B", "second")};
   std::string text = render(list, sources, {false, 2});
   CHECK(text.find("first") < text.find("second"));
   CHECK(text.find("third") == std::string::npos);
@@ -38,7 +39,8 @@ TEST_CASE("diagnostic: control bytes of a stranger's text are escaped", "[base]"
 TEST_CASE("diagnostic: a place beyond the end of the text is still rendered", "[base]") {
   SourceMap sources;
   SourceId id = sources.add("a", "");
-  CHECK(render({error_at({id, 7, 9}, "A", "unexpected end")}, sources).find("a:1:1") != std::string::npos);
+  CHECK(render({error_at({id, 7, 9}, "A", "unexpected end")}, sources).find("a:1:1") !=
+        std::string::npos);
 }
 
 TEST_CASE("nearest: a typing mistake is found, an unrelated word is not", "[base]") {

@@ -34,14 +34,16 @@ std::vector<std::string> rule_files() {
   std::vector<std::string> out;
   for (const char* root : {"rules", "tests", "examples"})
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
-      if (entry.path().extension() == ".pwr" || entry.path().extension() == ".pwg") out.push_back(entry.path().string());
+      if (entry.path().extension() == ".pwr" || entry.path().extension() == ".pwg")
+        out.push_back(entry.path().string());
   std::sort(out.begin(), out.end());
   return out;
 }
 
 }  // namespace
 
-TEST_CASE("format: every rule file of the project keeps its tree, and the second time its text", "[dsl]") {
+TEST_CASE("format: every rule file of the project keeps its tree, and the second time its text",
+          "[dsl]") {
   std::size_t read = 0;
   for (const std::string& path : rule_files()) {
     auto text = read_file(path);
@@ -57,13 +59,16 @@ TEST_CASE("format: a block that stood on one line stays there if it fits", "[dsl
   CHECK(formatted("rule r{y=f(x,w){a,b=1}=>y=x}") == "rule r { y = f(x, w){a, b = 1} => y = x }\n");
   CHECK(formatted("rule r{y=f(x)\n=>y=x}") == "rule r {\n  y = f(x)\n  =>\n  y = x\n}\n");
   const std::string wide(80, 'w');
-  CHECK(formatted("rule r { y = f(" + wide + ") => y = x }") == "rule r {\n  y = f(" + wide + ")\n  =>\n  y = x\n}\n");
+  CHECK(formatted("rule r { y = f(" + wide + ") => y = x }") ==
+        "rule r {\n  y = f(" + wide + ")\n  =>\n  y = x\n}\n");
 }
 
 TEST_CASE("format: a long line is filled", "[dsl]") {
   const std::string name(30, 'n');
-  const std::string text = formatted("rule r { y = f(" + name + ", " + name + ", " + name + ", " + name + ") => y = x }");
-  CHECK(text == "rule r {\n  y = f(" + name + ", " + name + ",\n    " + name + ", " + name + ")\n  =>\n  y = x\n}\n");
+  const std::string text = formatted("rule r { y = f(" + name + ", " + name + ", " + name + ", " +
+                                     name + ") => y = x }");
+  CHECK(text == "rule r {\n  y = f(" + name + ", " + name + ",\n    " + name + ", " + name +
+                    ")\n  =>\n  y = x\n}\n");
   check_round_trip(text);
 }
 
@@ -101,8 +106,11 @@ TEST_CASE("format: numbers keep their spelling", "[dsl]") {
 }
 
 TEST_CASE("format: parts of strategies that would read otherwise are set apart", "[dsl]") {
-  for (const char* text : {"pipeline p {\n  a when f ; (b ; c) when g\n}", "pass p = repeat (greedy { a } fuel 2) fuel 3",
-                           "pass p = a ; (b fuel 2)", "pass p = (a ; b) fuel 3", "pass p = best of { (a ; b) when c | d ; e } by time",
-                           "pipeline p { (a ; b) fuel 3 }", "pipeline p { for n in ranges(2, 4) { a ; b } }", "pass p = ((a))"})
+  for (const char* text :
+       {"pipeline p {\n  a when f ; (b ; c) when g\n}",
+        "pass p = repeat (greedy { a } fuel 2) fuel 3", "pass p = a ; (b fuel 2)",
+        "pass p = (a ; b) fuel 3", "pass p = best of { (a ; b) when c | d ; e } by time",
+        "pipeline p { (a ; b) fuel 3 }", "pipeline p { for n in ranges(2, 4) { a ; b } }",
+        "pass p = ((a))"})
     check_round_trip(text);
 }

@@ -74,7 +74,9 @@ TEST_CASE("graph text: the formatter leaves a printed graph's lines alone", "[ds
 
 TEST_CASE("graph text: the hash sees structure, not names or order", "[dsl]") {
   const auto context = context_with_ops();
-  const auto hash = [&](const std::string& body) { return structural_hash(graph_of(context, "graph g { in x: f32[4], w: f32[4] " + body + " }")); };
+  const auto hash = [&](const std::string& body) {
+    return structural_hash(graph_of(context, "graph g { in x: f32[4], w: f32[4] " + body + " }"));
+  };
   const std::uint64_t base = hash("a = neg(x) b = exp(w) c = add(a, b) out c");
   CHECK(hash("b1 = exp(w) a1 = neg(x) z = add(a1, b1) out z") == base);
   CHECK(hash("a = neg(x) b = exp(w) c = add(b, a) out c") != base);
@@ -101,10 +103,13 @@ TEST_CASE("graph text: names that are no words are quoted", "[dsl]") {
 
 TEST_CASE("graph text: signatures read back", "[dsl]") {
   auto context = std::make_shared<Context>();
-  for (const char* text : {"op f(mut x: T[n, d], out y: i32[], ids: i64[n]?) {eps: float = 1e-06, k: int?, sizes: dims = [1, 2]} -> (z: T[n, d] from x) effect",
-                           "op g(x: T, xs...: T) {dim: axis = 0} -> y: T[concatenated(dim)] commutative associative view",
-                           "op aten.sort.stable(...)", "op h(a: T[*a], b: U[*b]) -> promote(T, U)[broadcast(*a, *b)]",
-                           "op s(x: T[*s]) {dim: axis = -1, sizes: dims} -> y...: T[split_part(*s, dim, sizes)]"}) {
+  for (const char* text :
+       {"op f(mut x: T[n, d], out y: i32[], ids: i64[n]?) {eps: float = 1e-06, k: int?, sizes: "
+        "dims = [1, 2]} -> (z: T[n, d] from x) effect",
+        "op g(x: T, xs...: T) {dim: axis = 0} -> y: T[concatenated(dim)] commutative associative "
+        "view",
+        "op aten.sort.stable(...)", "op h(a: T[*a], b: U[*b]) -> promote(T, U)[broadcast(*a, *b)]",
+        "op s(x: T[*s]) {dim: axis = -1, sizes: dims} -> y...: T[split_part(*s, dim, sizes)]"}) {
     auto op = parse_op(*context, text);
     INFO((op ? std::string() : render(op.error(), context->sources)) << text);
     REQUIRE(op);

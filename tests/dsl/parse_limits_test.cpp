@@ -13,24 +13,31 @@ std::string repeated(const std::string& part, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) out += part;
   return out;
 }
-std::string rule_with(const std::string& expression) { return "rule r { y = " + expression + " => y = x }"; }
+std::string rule_with(const std::string& expression) {
+  return "rule r { y = " + expression + " => y = x }";
+}
 
 }  // namespace
 
 TEST_CASE("parse limits: brackets nest 64 deep and no deeper", "[dsl]") {
-  const auto nested = [](std::size_t n) { return rule_with(repeated("(", n) + "x" + repeated(")", n)); };
+  const auto nested = [](std::size_t n) {
+    return rule_with(repeated("(", n) + "x" + repeated(")", n));
+  };
   CHECK(Parsed(nested(63)).file);  // the rule's own brace is one more
   CHECK(Parsed(nested(64)).first_code() == "PW0106");
   CHECK(Parsed(nested(1000000)).first_code() == "PW0106");
   CHECK(Parsed(rule_with(repeated("f(", 1000000))).first_code() == "PW0106");
   CHECK(Parsed(repeated("graph {", 1000)).first_code() == "PW0106");
-  CHECK(Parsed("// " + repeated("(", 100) + "\n" + rule_with("f(\"" + repeated("(", 100) + "\")")).file);
+  CHECK(Parsed("// " + repeated("(", 100) + "\n" + rule_with("f(\"" + repeated("(", 100) + "\")"))
+            .file);
 }
 
 TEST_CASE("parse limits: chains of operators", "[dsl]") {
   CHECK(Parsed(rule_with("a" + repeated(" + a", 200))).file);
-  for (const char* part : {" + a", " * a", " and a", " or a", " - -a"}) CHECK(Parsed(rule_with("a" + repeated(part, 1000000))).first_code() == "PW0107");
-  for (const char* part : {"-", "not ", "- -"}) CHECK(Parsed(rule_with(repeated(part, 1000000) + "a")).first_code() == "PW0107");
+  for (const char* part : {" + a", " * a", " and a", " or a", " - -a"})
+    CHECK(Parsed(rule_with("a" + repeated(part, 1000000))).first_code() == "PW0107");
+  for (const char* part : {"-", "not ", "- -"})
+    CHECK(Parsed(rule_with(repeated(part, 1000000) + "a")).first_code() == "PW0107");
   CHECK(Parsed(rule_with("a" + repeated("[0]", 1000000))).first_code() == "PW0107");
   CHECK(Parsed("pass p = " + repeated("atomic ", 1000000) + "a").first_code() == "PW0107");
   CHECK(Parsed("pass p = " + repeated("repeat ", 100) + "a").file);
@@ -85,9 +92,42 @@ TEST_CASE("parse limits: every prefix of a file is parsed or refused", "[dsl]") 
 TEST_CASE("parse limits: mutated files give diagnostics or a tree that prints", "[dsl]") {
   auto text = read_file("tests/dsl/fixtures/language.pwr");
   REQUIRE(text);
-  static const std::vector<std::string> kPieces = {"(", ")", "[", "]", "{", "}", "=", "=>", "<=>", "..", "...", ",", "\"", "`", "//", "\n",
-                                                   "-", "not ", "in", "out", "many ", "1e999", "99999999999999999999", "\xff", "\0", "where ",
-                                                   "op ", "rule x {", "=", "@", "fuse", "*", "|", "inf", " ", "x"};
+  static const std::vector<std::string> kPieces = {"(",
+                                                   ")",
+                                                   "[",
+                                                   "]",
+                                                   "{",
+                                                   "}",
+                                                   "=",
+                                                   "=>",
+                                                   "<=>",
+                                                   "..",
+                                                   "...",
+                                                   ",",
+                                                   "\"",
+                                                   "`",
+                                                   "//",
+                                                   "\n",
+                                                   "-",
+                                                   "not ",
+                                                   "in",
+                                                   "out",
+                                                   "many ",
+                                                   "1e999",
+                                                   "99999999999999999999",
+                                                   "\xff",
+                                                   "\0",
+                                                   "where ",
+                                                   "op ",
+                                                   "rule x {",
+                                                   "=",
+                                                   "@",
+                                                   "fuse",
+                                                   "*",
+                                                   "|",
+                                                   "inf",
+                                                   " ",
+                                                   "x"};
   constexpr std::uint64_t kSeed = 20240611;
   INFO("seed " << kSeed);
   Random random(kSeed);
@@ -102,13 +142,16 @@ TEST_CASE("parse limits: mutated files give diagnostics or a tree that prints", 
         case 0: mutant.insert(at, kPieces[random.below(kPieces.size())]); break;
         case 1: mutant.erase(at, 1 + random.below(20)); break;
         case 2: mutant[at] = static_cast<char>(random.below(256)); break;
-        default: mutant.insert(at, mutant.substr(random.below(mutant.size()), random.below(60))); break;
+        default:
+          mutant.insert(at, mutant.substr(random.below(mutant.size()), random.below(60)));
+          break;
       }
     }
     Parsed parsed(mutant);
     if (!parsed.file) {
       ++refused;
-      for (const Diagnostic& d : parsed.file.error()) REQUIRE((d.span.valid() && !d.message.empty() && d.code.starts_with("PW01")));
+      for (const Diagnostic& d : parsed.file.error())
+        REQUIRE((d.span.valid() && !d.message.empty() && d.code.starts_with("PW01")));
       if (round % 16 == 0) REQUIRE(!parsed.errors().empty());
       continue;
     }

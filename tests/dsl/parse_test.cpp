@@ -19,7 +19,8 @@ std::string grouped(const Expr& e) {
   if (e.kind == Kind::not_) return "(not " + inner(0) + ")";
   if (e.kind == Kind::index) return "(" + inner(0) + "[" + inner(1) + "])";
   if (e.kind == Kind::spread) return "(" + inner(0) + "...)";
-  if (e.kind == Kind::in_range) return "(" + inner(0) + " in " + inner(1) + (e.args.size() > 2 ? ".." + inner(2) : "") + ")";
+  if (e.kind == Kind::in_range)
+    return "(" + inner(0) + " in " + inner(1) + (e.args.size() > 2 ? ".." + inner(2) : "") + ")";
   return print(e);
 }
 std::string grouped(const std::string& text) { return grouped(Parsed::expression(text)); }
@@ -58,8 +59,10 @@ TEST_CASE("parse: literals", "[dsl]") {
   CHECK(Parsed::expression("-3").integer == -3);
   CHECK(Parsed::expression("-3").kind == Kind::integer);
   CHECK(Parsed::expression("- 2.5e-3").real == -2.5e-3);
-  CHECK(Parsed::expression("-9223372036854775808").integer == std::numeric_limits<std::int64_t>::min());
-  CHECK(Parsed::expression("9223372036854775807").integer == std::numeric_limits<std::int64_t>::max());
+  CHECK(Parsed::expression("-9223372036854775808").integer ==
+        std::numeric_limits<std::int64_t>::min());
+  CHECK(Parsed::expression("9223372036854775807").integer ==
+        std::numeric_limits<std::int64_t>::max());
   CHECK(Parsed::expression("-inf").real == -std::numeric_limits<double>::infinity());
   CHECK(Parsed::expression("1e3").kind == Kind::real);
   CHECK(Parsed::expression(R"("a\"b\\\n\t\x41\0")").text == std::string("a\"b\\\n\tA\0", 8));
@@ -74,7 +77,8 @@ TEST_CASE("parse: literals", "[dsl]") {
 }
 
 TEST_CASE("parse: calls, attributes and annotations", "[dsl]") {
-  const Expr e = Parsed::expression("k.quant?(x: T[*b, d], xs..., none, y?){eps, in = 1, out, list = [*, *s, 2], ..}");
+  const Expr e = Parsed::expression(
+      "k.quant?(x: T[*b, d], xs..., none, y?){eps, in = 1, out, list = [*, *s, 2], ..}");
   CHECK(e.kind == Kind::call);
   CHECK(e.text == "k.quant");
   CHECK((e.optional && e.braces && e.open));
@@ -122,7 +126,9 @@ TEST_CASE("parse: a statement ends by itself", "[dsl]") {
 }
 
 TEST_CASE("parse: words of the language are names elsewhere", "[dsl]") {
-  Parsed parsed("rule rule over table, op.* { group = test(pass){split, weight = use} graph = at(of) => fuel = graph }");
+  Parsed parsed(
+      "rule rule over table, op.* { group = test(pass){split, weight = use} graph = at(of) => fuel "
+      "= graph }");
   const auto& rule = parsed.item<ast::Rule>();
   CHECK(rule.name == "rule");
   CHECK(rule.over.at(1).first == "op.*");
@@ -132,11 +138,17 @@ TEST_CASE("parse: words of the language are names elsewhere", "[dsl]") {
 TEST_CASE("parse: arrows and comparisons are told apart", "[dsl]") {
   CHECK(Parsed("rule r { y = a where b <= c => y = a }").item<ast::Rule>().equivalence == false);
   CHECK(Parsed("rule r { y = a where b <= c <=> y = a }").item<ast::Rule>().equivalence);
-  CHECK(Parsed("rule r { y = a where b>=c=>y = a }").item<ast::Rule>().body.clauses.at(0).guards.at(0).text == ">=");
+  CHECK(Parsed("rule r { y = a where b>=c=>y = a }")
+            .item<ast::Rule>()
+            .body.clauses.at(0)
+            .guards.at(0)
+            .text == ">=");
 }
 
 TEST_CASE("parse: the result of an op may be a type or a name", "[dsl]") {
-  Parsed parsed("op f(x: T) -> T op g(x) -> y { y = x } op h(x) -> T { y = x } op i(x) -> (y: T from x, z...: U)");
+  Parsed parsed(
+      "op f(x: T) -> T op g(x) -> y { y = x } op h(x) -> T { y = x } op i(x) -> (y: T from x, "
+      "z...: U)");
   CHECK(parsed.item<ast::OpItem>(0).results.at(0).name.empty());
   CHECK(parsed.item<ast::OpItem>(1).results.at(0).name == "y");
   CHECK_FALSE(parsed.item<ast::OpItem>(1).results.at(0).type);
@@ -146,7 +158,9 @@ TEST_CASE("parse: the result of an op may be a type or a name", "[dsl]") {
 }
 
 TEST_CASE("parse: options of a strategy belong to the outermost prefix", "[dsl]") {
-  Parsed parsed("pass p = atomic (greedy { a } ; b) ensures count(x) == 0 pass q = repeat greedy { a } fuel 3 when tp > 1");
+  Parsed parsed(
+      "pass p = atomic (greedy { a } ; b) ensures count(x) == 0 pass q = repeat greedy { a } fuel "
+      "3 when tp > 1");
   const ast::Strategy& p = parsed.item<ast::Pass>(0).strategy;
   CHECK(p.kind == ast::Strategy::Kind::atomic);
   CHECK(p.ensures.size() == 1);
@@ -158,7 +172,9 @@ TEST_CASE("parse: options of a strategy belong to the outermost prefix", "[dsl]"
 }
 
 TEST_CASE("parse: a pass ends where the next item begins", "[dsl]") {
-  Parsed parsed("pass p = a b ; c\npass q = a\nrule r { y = x => y = x }\ncapture { sizes 1 }\npass s = rule");
+  Parsed parsed(
+      "pass p = a b ; c\npass q = a\nrule r { y = x => y = x }\ncapture { sizes 1 }\npass s = "
+      "rule");
   REQUIRE(parsed.file);
   CHECK(parsed.file->items.size() == 5);
   CHECK(parsed.item<ast::Pass>(0).strategy.parts.size() == 3);
@@ -204,7 +220,8 @@ TEST_CASE("parse: expectations", "[dsl]") {
   CHECK(test.expectations[1].because_code == "N05");
   CHECK(test.expectations[3].within == 1e-3);
   CHECK(test.expectations[5].graph.size() == 1);
-  CHECK(Parsed("test t { expect a == 1 }").item<ast::Test>().expectations.at(0).kind == ast::Expectation::Kind::count);
+  CHECK(Parsed("test t { expect a == 1 }").item<ast::Test>().expectations.at(0).kind ==
+        ast::Expectation::Kind::count);
 }
 
 TEST_CASE("parse: spans cover what they name", "[dsl]") {
@@ -221,10 +238,29 @@ TEST_CASE("parse: spans cover what they name", "[dsl]") {
 }
 
 TEST_CASE("parse: print(expr) reads back as the same tree", "[dsl]") {
-  for (const char* text : {"(a + b) * -(c - d) / (e / f)", "not (a and b) or c == d", "(a == b) == c", "(a or b) in {1, (c or d)}",
-                           "-(-x)", "(-x)[0]", "-x[0]", "(-3)[0]", "x[a + 1]...", "(-x)...", "f((x...)[0])", "a - (b - c)", "(n in 1..2) in 3..4",
-                           "`in`(`a b`, `layers.0`, `x\\`y`){`k k` = -1.5e-7, in = [*, *s]}", "not -x == 1", "-(not x)", "f(){}", "f(){..}",
-                           "aten.add.Tensor(x, \"a\\\"\\x01\")", "(a.b)[*]", "- (3)", "-(2.5)", "nan"}) {
+  for (const char* text : {"(a + b) * -(c - d) / (e / f)",
+                           "not (a and b) or c == d",
+                           "(a == b) == c",
+                           "(a or b) in {1, (c or d)}",
+                           "-(-x)",
+                           "(-x)[0]",
+                           "-x[0]",
+                           "(-3)[0]",
+                           "x[a + 1]...",
+                           "(-x)...",
+                           "f((x...)[0])",
+                           "a - (b - c)",
+                           "(n in 1..2) in 3..4",
+                           "`in`(`a b`, `layers.0`, `x\\`y`){`k k` = -1.5e-7, in = [*, *s]}",
+                           "not -x == 1",
+                           "-(not x)",
+                           "f(){}",
+                           "f(){..}",
+                           "aten.add.Tensor(x, \"a\\\"\\x01\")",
+                           "(a.b)[*]",
+                           "- (3)",
+                           "-(2.5)",
+                           "nan"}) {
     const Expr e = Parsed::expression(text);
     INFO(text << " -> " << print(e));
     CHECK(dump(Parsed::expression(print(e))) == dump(e));

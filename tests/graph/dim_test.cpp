@@ -81,7 +81,12 @@ TEST_CASE_METHOD(Fixture, "prove: agrees with brute force over the range", "[gra
       for (std::int64_t j = 2; j <= 5; ++j) {
         auto x = dims.evaluate(a, {{"n", i}, {"d", j}}), y = dims.evaluate(b, {{"n", i}, {"d", j}});
         REQUIRE((x && y));
-        bool holds = op == Compare::eq ? *x == *y : op == Compare::ne ? *x != *y : op == Compare::lt ? *x < *y : op == Compare::le ? *x <= *y : op == Compare::gt ? *x > *y : *x >= *y;
+        bool holds = op == Compare::eq   ? *x == *y
+                     : op == Compare::ne ? *x != *y
+                     : op == Compare::lt ? *x < *y
+                     : op == Compare::le ? *x <= *y
+                     : op == Compare::gt ? *x > *y
+                                         : *x >= *y;
         always = always && holds;
         never = never && !holds;
       }

@@ -49,12 +49,16 @@ void check_lines(const Graph& graph, const std::vector<std::string>& lines) {
 
 std::string kinds(const Graph& graph) {
   std::string out;
-  for (ValueId v : graph.inputs()) out += (out.empty() ? "" : " ") + std::string(graph.value_name(v)) + ":" + std::string(name(graph.input_kind(v)));
+  for (ValueId v : graph.inputs())
+    out += (out.empty() ? "" : " ") + std::string(graph.value_name(v)) + ":" +
+           std::string(name(graph.input_kind(v)));
   return out;
 }
 
-std::string in_function(const std::string& body, const std::string& parameters = "x: \"f32[4, 8]\", k: \"i64[4]\"") {
-  return "class <lambda>(torch.nn.Module):\n    def forward(self, " + parameters + "):\n        " + body + "\n";
+std::string in_function(const std::string& body,
+                        const std::string& parameters = "x: \"f32[4, 8]\", k: \"i64[4]\"") {
+  return "class <lambda>(torch.nn.Module):\n    def forward(self, " + parameters + "):\n        " +
+         body + "\n";
 }
 
 void round_trip(const Graph& graph) {
@@ -70,23 +74,26 @@ void round_trip(const Graph& graph) {
 TEST_CASE("fx: the functionalised form becomes ops of the library", "[graph][fx]") {
   ContextPtr context = library();
   FxImport fx = import_fixture(context, "aot.fx.txt");
-  check_lines(fx.graph, {
-      "emb: bf16[96, 64] = embedding(table, ids)",
-      "filled: bf16[96, 64] = masked_fill(emb, mask){value = -inf}",
-      "normed: bf16[96, 64] = rms_norm(emb, w){eps = 1e-05}",
-      "flat: bf16[96, 64] = reshape(normed){shape = [96, 64]}",
-      "t: bf16[64, 128] = transpose(up){dim0 = 0, dim1 = 1}",
-      "mm: bf16[96, 128] = addmm(bias, flat, t)",
-      "gate: bf16[96, 64], value: bf16[96, 64] = split(mm){dim = 1, sizes = [64, 64]}",
-      "scaled__0: bf16[96, 64] = mul(filled, c__0)",
-      "scaled: bf16[96, 64] = add(prod, scaled__0)",
-      "wide: f32[96, 64] = cast(scaled){dtype = f32}",
-      "mean: f32[96, 1] = mean(sq){dim = 1, keepdim = true}",
-      "strange: f32[96] = mylib.fold.default(rs){arg1 = [1, 2], arg2 = \"abc\", mode = 3}",
-      "halves__0: ?, second: f32[48, 1] = mylib.halves.default(rs, wide)",
-  });
+  check_lines(
+      fx.graph,
+      {
+          "emb: bf16[96, 64] = embedding(table, ids)",
+          "filled: bf16[96, 64] = masked_fill(emb, mask){value = -inf}",
+          "normed: bf16[96, 64] = rms_norm(emb, w){eps = 1e-05}",
+          "flat: bf16[96, 64] = reshape(normed){shape = [96, 64]}",
+          "t: bf16[64, 128] = transpose(up){dim0 = 0, dim1 = 1}",
+          "mm: bf16[96, 128] = addmm(bias, flat, t)",
+          "gate: bf16[96, 64], value: bf16[96, 64] = split(mm){dim = 1, sizes = [64, 64]}",
+          "scaled__0: bf16[96, 64] = mul(filled, c__0)",
+          "scaled: bf16[96, 64] = add(prod, scaled__0)",
+          "wide: f32[96, 64] = cast(scaled){dtype = f32}",
+          "mean: f32[96, 1] = mean(sq){dim = 1, keepdim = true}",
+          "strange: f32[96] = mylib.fold.default(rs){arg1 = [1, 2], arg2 = \"abc\", mode = 3}",
+          "halves__0: ?, second: f32[48, 1] = mylib.halves.default(rs, wide)",
+      });
   CHECK(line_of(fx.graph, "out") == "");  // the buffer is gone
-  CHECK(fx.report.opaque == std::map<std::string, int>{{"mylib.fold.default", 1}, {"mylib.halves.default", 1}});
+  CHECK(fx.report.opaque ==
+        std::map<std::string, int>{{"mylib.fold.default", 1}, {"mylib.halves.default", 1}});
   CHECK(fx.graph.source(fx.graph.producer(fx.graph.find_value("emb"))) == "block.py:10");
   CHECK(fx.graph.source(fx.graph.producer(fx.graph.find_value("normed"))) == "block.py:20");
   CHECK(fx.graph.source(fx.graph.producer(fx.graph.find_value("flat"))) == "");
@@ -99,32 +106,34 @@ TEST_CASE("fx: the functionalised form becomes ops of the library", "[graph][fx]
 TEST_CASE("fx: layout, constructors and pointwise targets", "[graph][fx]") {
   ContextPtr context = library();
   FxImport fx = import_fixture(context, "layout.fx.txt");
-  check_lines(fx.graph, {
-      "u: f32[4, 1, 6, 8] = reshape(x){shape = [4, 1, 6, 8]}",
-      "s2: f32[4, 6, 8] = reshape(u){shape = [4, 6, 8]}",
-      "fl: f32[4, 48] = reshape(x){shape = [4, 48]}",
-      "perm__0: f32[8, 6, 4] = transpose(x){dim0 = 0, dim1 = 2}",
-      "perm: f32[8, 4, 6] = transpose(perm__0){dim0 = 1, dim1 = 2}",
-      "same: f32[4, 6, 8] = detach(x)",
-      "sl: f32[4, 6, 3] = slice(x){dim = 2, end = 8, start = 5, step = 1}",
-      "sl2: f32[4, 6, 8] = slice(x){dim = 1, end = 6, start = 0, step = 1}",
-      "sc: f32[4, 6, 8] = slice_scatter(x, sl){dim = 2, end = 3, start = 0}",
-      "pick: f32[4, 8] = reshape(pick__0){shape = [4, 8]}",
-      "sws__0: f32[4, 2, 8], p1: f32[4, 4, 8] = split(x){dim = 1, sizes = [2, 4]}",
-      "ch__0: f32[4, 6, 3], ch__1: f32[4, 6, 3], c2: f32[4, 6, 2] = split(x){dim = 2, sizes = [3, 3, 2]}",
-      "ct: f32[4, 6, 16] = cat(x, y){dim = 2}",
-      "ex: f32[4, 6, 8] = expand(pm){shape = [4, 6, 8]}",
-      "cp: f32[4, 6, 8] = expand(pm){shape = [4, 6, 8]}",
-      "lo: bf16[4, 6, 8] = cast(x){dtype = bf16}",
-      "hi: f32[4, 6, 8] = detach(x)",
-      "f7: i64[2] = full(){dtype = i64, shape = [2], value = 7.0}",
-      "tot: f32[] = sum(tot__1){dim = 0, keepdim = false}",
-      "two: f32[6] = sum(two__0){dim = 0, keepdim = false}",
-      "wh: f32[4, 6, 8] = select(v__0, x, y)",
-      "gt: f32[4, 6, 8] = gelu_tanh(x)",
-      "ge: f32[4, 6, 8] = gelu(x)",
-      "in2: f32[4, 6, 8] = mul(c__3, in1)",
-  });
+  check_lines(fx.graph,
+              {
+                  "u: f32[4, 1, 6, 8] = reshape(x){shape = [4, 1, 6, 8]}",
+                  "s2: f32[4, 6, 8] = reshape(u){shape = [4, 6, 8]}",
+                  "fl: f32[4, 48] = reshape(x){shape = [4, 48]}",
+                  "perm__0: f32[8, 6, 4] = transpose(x){dim0 = 0, dim1 = 2}",
+                  "perm: f32[8, 4, 6] = transpose(perm__0){dim0 = 1, dim1 = 2}",
+                  "same: f32[4, 6, 8] = detach(x)",
+                  "sl: f32[4, 6, 3] = slice(x){dim = 2, end = 8, start = 5, step = 1}",
+                  "sl2: f32[4, 6, 8] = slice(x){dim = 1, end = 6, start = 0, step = 1}",
+                  "sc: f32[4, 6, 8] = slice_scatter(x, sl){dim = 2, end = 3, start = 0}",
+                  "pick: f32[4, 8] = reshape(pick__0){shape = [4, 8]}",
+                  "sws__0: f32[4, 2, 8], p1: f32[4, 4, 8] = split(x){dim = 1, sizes = [2, 4]}",
+                  "ch__0: f32[4, 6, 3], ch__1: f32[4, 6, 3], c2: f32[4, 6, 2] = split(x){dim = 2, "
+                  "sizes = [3, 3, 2]}",
+                  "ct: f32[4, 6, 16] = cat(x, y){dim = 2}",
+                  "ex: f32[4, 6, 8] = expand(pm){shape = [4, 6, 8]}",
+                  "cp: f32[4, 6, 8] = expand(pm){shape = [4, 6, 8]}",
+                  "lo: bf16[4, 6, 8] = cast(x){dtype = bf16}",
+                  "hi: f32[4, 6, 8] = detach(x)",
+                  "f7: i64[2] = full(){dtype = i64, shape = [2], value = 7.0}",
+                  "tot: f32[] = sum(tot__1){dim = 0, keepdim = false}",
+                  "two: f32[6] = sum(two__0){dim = 0, keepdim = false}",
+                  "wh: f32[4, 6, 8] = select(v__0, x, y)",
+                  "gt: f32[4, 6, 8] = gelu_tanh(x)",
+                  "ge: f32[4, 6, 8] = gelu(x)",
+                  "in2: f32[4, 6, 8] = mul(c__3, in1)",
+              });
   CHECK(fx.report.opaque.empty());
   round_trip(fx.graph);
 }
@@ -132,20 +141,23 @@ TEST_CASE("fx: layout, constructors and pointwise targets", "[graph][fx]") {
 TEST_CASE("fx: auto_functionalized_v2 names written arguments by their bases", "[graph][fx]") {
   ContextPtr context = library();
   FxImport fx = import_fixture(context, "v2.fx.txt");
-  check_lines(fx.graph, {
-      "y: bf16[32, 64], r2: bf16[32, 64] = fused_add_rms_norm(x, r, w){eps = 1e-06}",
-      "q: f8e4m3[32, 64], sc: f32[32, 1] = dynamic_per_token_fp8_quant(y)",
-      "scattered: bf16[32, 96] = slice_scatter(qkv, part__0){dim = 1, end = 64, start = 0}",
-      "o: bf16[32, 4, 16] = unified_attention(q3, q3, q3, none){layer = \"a\", out = none}",
-      "other__0: ?, new_base: bf16[32, 64] = mine.op.default(x, r2)",
-  });
+  check_lines(
+      fx.graph,
+      {
+          "y: bf16[32, 64], r2: bf16[32, 64] = fused_add_rms_norm(x, r, w){eps = 1e-06}",
+          "q: f8e4m3[32, 64], sc: f32[32, 1] = dynamic_per_token_fp8_quant(y)",
+          "scattered: bf16[32, 96] = slice_scatter(qkv, part__0){dim = 1, end = 64, start = 0}",
+          "o: bf16[32, 4, 16] = unified_attention(q3, q3, q3, none){layer = \"a\", out = none}",
+          "other__0: ?, new_base: bf16[32, 64] = mine.op.default(x, r2)",
+      });
   CHECK(fx.graph.node_count() == 6);
   round_trip(fx.graph);
 }
 
 TEST_CASE("fx: a write into memory that no other name reaches becomes a value", "[graph][fx]") {
   ContextPtr context = library();
-  const std::string body = R"(out = torch.ops.aten.empty.memory_format([4, 8], dtype = torch.float32, device = device(type='cpu'))
+  const std::string body =
+      R"(out = torch.ops.aten.empty.memory_format([4, 8], dtype = torch.float32, device = device(type='cpu'))
         view = torch.ops.aten.view.default(out, [2, 2, 8])
         shape = torch.ops.aten.view.default(x, [2, 2, 8])
         rms_norm = torch.ops._C.rms_norm.default(view, shape, w, 1e-06)
@@ -153,18 +165,22 @@ TEST_CASE("fx: a write into memory that no other name reaches becomes a value", 
         return y)";
   const std::string parameters = "x: \"f32[4, 8]\", w: \"f32[8]\"";
   FxImport fx = import_text(context, in_function(body, parameters));
-  check_lines(fx.graph, {"view__0: f32[2, 2, 8] = rms_norm(shape, w){eps = 1e-06}", "y: f32[2, 2, 8] = relu(view__0)"});
+  check_lines(fx.graph, {"view__0: f32[2, 2, 8] = rms_norm(shape, w){eps = 1e-06}",
+                         "y: f32[2, 2, 8] = relu(view__0)"});
   CHECK(fx.graph.node_count() == 3);
   CHECK(fx.report.opaque.empty());
 
   std::string base = body;
   base.replace(base.find("relu.default(view)"), 18, "relu.default(out)");
   FxImport below = import_text(context, in_function(base, parameters));
-  check_lines(below.graph, {"out__0: f32[4, 8] = reshape(view__0){shape = [4, 8]}", "y: f32[4, 8] = relu(out__0)"});
+  check_lines(below.graph, {"out__0: f32[4, 8] = reshape(view__0){shape = [4, 8]}",
+                            "y: f32[4, 8] = relu(out__0)"});
 
-  // `other` is another name of the same memory: the call stays what it is, an op with an effect that nobody knows.
+  // `other` is another name of the same memory: the call stays what it is, an op with an effect
+  // that nobody knows.
   std::string shared = body;
-  shared.insert(shared.find("rms_norm ="), "other = torch.ops.aten.view.default(view, [4, 8])\n        ");
+  shared.insert(shared.find("rms_norm ="),
+                "other = torch.ops.aten.view.default(view, [4, 8])\n        ");
   FxImport kept = import_text(context, in_function(shared, parameters));
   CHECK(kept.report.opaque == std::map<std::string, int>{{"_C.rms_norm.default", 1}});
 }
@@ -172,40 +188,48 @@ TEST_CASE("fx: a write into memory that no other name reaches becomes a value", 
 TEST_CASE("fx: functional collectives", "[graph][fx]") {
   ContextPtr context = library();
   FxImport fx = import_fixture(context, "collectives.fx.txt");
-  check_lines(fx.graph, {
-      "reduced: f32[16, 64] = all_reduce(primals_1){group = \"12\"}",
-      "waited: f32[16, 64] = detach(reduced)",
-      "most: f32[16, 64] = _c10d_functional.all_reduce.default(waited){arg1 = \"max\", arg2 = \"12\"}",
-      "gathered: f32[32, 64] = all_gather(most){dim = 0, group = \"12\", world = 2}",
-      "scattered: f32[8, 64] = reduce_scatter(mm){dim = 0, group = \"12\", world = 4}",
-      "kept: f32[8, 64], which: b8[8, 64] = aten.native_dropout.default(w2){arg1 = 0.1, arg2 = true}",
-      "all_reduce_1: f32[8, 64] = all_reduce(moved){group = \"tp:0\"}",
-      "copy_: f32[16, 64] = aten.copy_.default(primals_1, waited)",
-  });
+  check_lines(fx.graph,
+              {
+                  "reduced: f32[16, 64] = all_reduce(primals_1){group = \"12\"}",
+                  "waited: f32[16, 64] = detach(reduced)",
+                  "most: f32[16, 64] = _c10d_functional.all_reduce.default(waited){arg1 = \"max\", "
+                  "arg2 = \"12\"}",
+                  "gathered: f32[32, 64] = all_gather(most){dim = 0, group = \"12\", world = 2}",
+                  "scattered: f32[8, 64] = reduce_scatter(mm){dim = 0, group = \"12\", world = 4}",
+                  "kept: f32[8, 64], which: b8[8, 64] = aten.native_dropout.default(w2){arg1 = "
+                  "0.1, arg2 = true}",
+                  "all_reduce_1: f32[8, 64] = all_reduce(moved){group = \"tp:0\"}",
+                  "copy_: f32[16, 64] = aten.copy_.default(primals_1, waited)",
+              });
   CHECK(context->types.print(fx.graph.type(fx.graph.find_value("_tensor_constant0"))) == "f32[]");
   CHECK(fx.graph.op_of(fx.graph.producer(fx.graph.find_value("copy_"))).traits.effect);
-  CHECK(kinds(fx.graph) == "primals_1:weight primals_2:weight primals_3:input primals_4:input _tensor_constant0:weight");
+  CHECK(
+      kinds(fx.graph) ==
+      "primals_1:weight primals_2:weight primals_3:input primals_4:input _tensor_constant0:weight");
   round_trip(fx.graph);
 }
 
 TEST_CASE("fx: --symbol goes through inference, not by equality of numbers", "[graph][fx]") {
   ContextPtr context = library();
   FxImport fx = import_fixture(context, "symbols.fx.txt", {{"ids", 0}, {"pos", 0}});
-  check_lines(fx.graph, {
-      "x: bf16[n, 64] = embedding(table, ids)",
-      "heads: bf16[n, 4, 16] = reshape(x){shape = [n, 4, 16]}",
-      "pairs: bf16[2*n, 32] = reshape(x){shape = [2*n, 32]}",
-      "mm: bf16[n, 512] = mm(x, wide)",
-      "tall: bf16[n, 512] = reshape(mm){shape = [n, 512]}",
-      "head: bf16[n, 512] = slice(mm){dim = 0, end = n, start = 0, step = 1}",
-      "cut: bf16[n, 512] = slice(mm){dim = 1, end = 512, start = 0, step = 1}",
-      "zero: bf16[n, 64] = full(){dtype = bf16, shape = [n, 64], value = 0.0}",
-      "square: bf16[n, 512] = full(){dtype = bf16, shape = [n, 512], value = 1.0}",
-      "rows: bf16[n, 64] = expand(row){shape = [n, 64]}",
-      "y: bf16[n, 64] = rms_norm(sum3, w){eps = 1e-06}",
-      "mine: bf16[n, 8] = mine.project.default(y)",
-  });
-  auto type = [&](const char* value) { return context->types.print(fx.graph.type(fx.graph.find_value(value))); };
+  check_lines(fx.graph,
+              {
+                  "x: bf16[n, 64] = embedding(table, ids)",
+                  "heads: bf16[n, 4, 16] = reshape(x){shape = [n, 4, 16]}",
+                  "pairs: bf16[2*n, 32] = reshape(x){shape = [2*n, 32]}",
+                  "mm: bf16[n, 512] = mm(x, wide)",
+                  "tall: bf16[n, 512] = reshape(mm){shape = [n, 512]}",
+                  "head: bf16[n, 512] = slice(mm){dim = 0, end = n, start = 0, step = 1}",
+                  "cut: bf16[n, 512] = slice(mm){dim = 1, end = 512, start = 0, step = 1}",
+                  "zero: bf16[n, 64] = full(){dtype = bf16, shape = [n, 64], value = 0.0}",
+                  "square: bf16[n, 512] = full(){dtype = bf16, shape = [n, 512], value = 1.0}",
+                  "rows: bf16[n, 64] = expand(row){shape = [n, 64]}",
+                  "y: bf16[n, 64] = rms_norm(sum3, w){eps = 1e-06}",
+                  "mine: bf16[n, 8] = mine.project.default(y)",
+              });
+  auto type = [&](const char* value) {
+    return context->types.print(fx.graph.type(fx.graph.find_value(value)));
+  };
   CHECK(type("ids") == "i64[n]");
   CHECK(type("table") == "bf16[512, 64]");
   CHECK(type("rope") == "bf16[512, 16]");
@@ -213,16 +237,18 @@ TEST_CASE("fx: --symbol goes through inference, not by equality of numbers", "[g
   CHECK(fx.graph.facts.find("n")->max == 512);
   CHECK(fx.graph.facts.tokens() == "n");
   CHECK(kinds(fx.graph) == "ids:input pos:input table:weight rope:buffer wide:weight w:weight");
-  CHECK(fx.report.substitutions == std::vector<std::string>{
-      "heads: reshape to [512, 4, 16] became [n, 4, 16], since [n, 64] is viewed",
-      "pairs: reshape to [1024, 32] became [2*n, 32], since [n, 64] is viewed",
-      "tall: reshape to [512, 512] became [n, 512], since [n, 512] is viewed",
-      "head: slice bound 512 became n, the extent it cuts",
-      "zero: full [512, 64] became [n, 64], as its reader needs it",
-      "square: full [512, 512] became [n, 512], as its reader needs it",
-      "rows: expand [512, 64] became [n, 64], as its reader needs it",
-      "out: empty [512, 64] became [n, 64], which `rms_norm` gives",
-      "mine: bf16[512, 8] became bf16[n, 8], as `mine.project.default` reads the symbol and has no signature"});
+  CHECK(fx.report.substitutions ==
+        std::vector<std::string>{
+            "heads: reshape to [512, 4, 16] became [n, 4, 16], since [n, 64] is viewed",
+            "pairs: reshape to [1024, 32] became [2*n, 32], since [n, 64] is viewed",
+            "tall: reshape to [512, 512] became [n, 512], since [n, 512] is viewed",
+            "head: slice bound 512 became n, the extent it cuts",
+            "zero: full [512, 64] became [n, 64], as its reader needs it",
+            "square: full [512, 512] became [n, 512], as its reader needs it",
+            "rows: expand [512, 64] became [n, 64], as its reader needs it",
+            "out: empty [512, 64] became [n, 64], which `rms_norm` gives",
+            "mine: bf16[512, 8] became bf16[n, 8], as `mine.project.default` reads the symbol and "
+            "has no signature"});
   round_trip(fx.graph);
 }
 
@@ -230,7 +256,10 @@ TEST_CASE("fx: two symbols stay apart, and the first is the tokens", "[graph][fx
   ContextPtr context = library();
   FxOptions options;
   options.symbols = {{"b", {{"x", 0}}}, {"s", {{"x", 1}}}};
-  std::string text = in_function("y: \"f32[24, 32]\" = torch.ops.aten.view.default(x, [24, 32]);  z: \"f32[4, 6, 32]\" = torch.ops.aten.view.default(y, [4, 6, 32])\n        return (y, z)", "x: \"f32[4, 6, 32]\"");
+  std::string text = in_function(
+      "y: \"f32[24, 32]\" = torch.ops.aten.view.default(x, [24, 32]);  z: \"f32[4, 6, 32]\" = "
+      "torch.ops.aten.view.default(y, [4, 6, 32])\n        return (y, z)",
+      "x: \"f32[4, 6, 32]\"");
   Result<FxImport> fx = import_fx(context, text, options);
   if (!fx) FAIL(messages(fx.error(), *context));
   CHECK(line_of(fx->graph, "y") == "y: f32[b*s, 32] = reshape(x){shape = [b*s, 32]}");
@@ -240,7 +269,12 @@ TEST_CASE("fx: two symbols stay apart, and the first is the tokens", "[graph][fx
 
 TEST_CASE("fx: a symbol keeps its place among equal literals", "[graph][fx]") {
   ContextPtr context = library();
-  FxImport fx = import_text(context, in_function("t: \"f32[8, 8]\" = torch.ops.aten.t.default(x);  y: \"f32[8, 8]\" = torch.ops.aten.view.default(t, [8, 8])\n        return y", "x: \"f32[8, 8]\""), {{"x", 0}});
+  FxImport fx =
+      import_text(context,
+                  in_function("t: \"f32[8, 8]\" = torch.ops.aten.t.default(x);  y: \"f32[8, 8]\" = "
+                              "torch.ops.aten.view.default(t, [8, 8])\n        return y",
+                              "x: \"f32[8, 8]\""),
+                  {{"x", 0}});
   CHECK(line_of(fx.graph, "y") == "y: f32[8, n] = reshape(t){shape = [8, n]}");
 }
 
@@ -249,14 +283,17 @@ TEST_CASE("fx: symbols of the dump's own", "[graph][fx]") {
   FxImport fx = import_fixture(context, "dynamic.fx.txt");
   CHECK(fx.graph.facts.tokens() == "s0");
   CHECK(fx.graph.inputs().size() == 4);  // s0 is a dim, not a value
-  check_lines(fx.graph, {"made: f32[2*s0 + 1, 4] = full(){dtype = f32, shape = [2*s0 + 1, 4], value = 0.5}", "w: f32[4] = mul(weight, c__0)"});
+  check_lines(fx.graph,
+              {"made: f32[2*s0 + 1, 4] = full(){dtype = f32, shape = [2*s0 + 1, 4], value = 0.5}",
+               "w: f32[4] = mul(weight, c__0)"});
   CHECK(context->types.print(fx.graph.type(fx.graph.find_value("weight"))) == "?");
   round_trip(fx.graph);
 }
 
 TEST_CASE("fx: a stated type that inference contradicts is an error", "[graph][fx]") {
   ContextPtr context = library();
-  Result<FxImport> fx = import_fx(context, in_function("y: \"f32[4, 9]\" = torch.ops.aten.relu.default(x);  return y"), {});
+  Result<FxImport> fx = import_fx(
+      context, in_function("y: \"f32[4, 9]\" = torch.ops.aten.relu.default(x);  return y"), {});
   REQUIRE_FALSE(fx);
   CHECK(fx.error()[0].code == "PW0511");
   CHECK(fx.error()[0].message == "`y` is stated as f32[4, 9], but `relu` gives f32[4, 8]");
@@ -272,14 +309,18 @@ TEST_CASE("fx: malformed texts say line, column and what was expected", "[graph]
       {"hello world\n", "1:1", "expected `class …:` or `def forward(…):`"},
       {"graph():\n  %x : [num_users=1] = placeholder[target=x]\n", "1:1", "expected `class"},
       {"def forward(self, x: \"f32[4]\"\n  return x\n", "1:12", "`(` is never closed"},
-      {"def forward(self, x: \"f32[4]\")\n  return x\n", "1:31", "expected `:` at the end of the header, found the end of the line"},
-      {"def forward(self, x: \"f32[4]\" y):\n  return x\n", "1:31", "expected `,` or `)`, found `y`"},
+      {"def forward(self, x: \"f32[4]\")\n  return x\n", "1:31",
+       "expected `:` at the end of the header, found the end of the line"},
+      {"def forward(self, x: \"f32[4]\" y):\n  return x\n", "1:31",
+       "expected `,` or `)`, found `y`"},
       {"def forward(self, x: \"f99[4]\"):\n  return x\n", "1:23", "unknown dtype `f99`"},
       {"def forward(self, x: \"f32[4\"):\n  return x\n", "1:27", "expected `]`"},
       {"def forward(self, x: \"f32[4]\", x):\n  return x\n", "1:32", "a second input `x`"},
       {in_function("y = torch.ops.aten.relu.default(x"), "3:40", "`(` is never closed"},
-      {in_function("y = torch.ops.aten.relu.default x"), "3:41", "expected `;` or the end of the line, found `x`"},
-      {in_function("y = torch.ops.aten.relu.default(x y)"), "3:43", "expected `,` or `)`, found `y`"},
+      {in_function("y = torch.ops.aten.relu.default x"), "3:41",
+       "expected `;` or the end of the line, found `x`"},
+      {in_function("y = torch.ops.aten.relu.default(x y)"), "3:43",
+       "expected `,` or `)`, found `y`"},
       {in_function("y = [x, )"), "3:17", "`)` does not close `[`"},
       {in_function("y = f(x))"), "3:17", "`)` closes nothing"},
       {in_function("y = 'abc"), "3:13", "this string is never closed"},
@@ -287,18 +328,28 @@ TEST_CASE("fx: malformed texts say line, column and what was expected", "[graph]
       {in_function("y: 3 = x"), "3:12", "expected a type, found `3`"},
       {in_function("y = f(a = 1, 2)"), "3:22", "expected `,` or `)`, found `2`"},
       {in_function("y = f(99999999999999999999)"), "3:15", "a number that fits 64 bits"},
-      {in_function("y = torch.ops.aten.relu.default(xx)\n        return y"), "3:41", "unknown name `xx`"},
+      {in_function("y = torch.ops.aten.relu.default(xx)\n        return y"), "3:41",
+       "unknown name `xx`"},
       {in_function("x[0] = k"), "3:9", "only a name can be assigned to here"},
       {in_function("y = x.view(-1)"), "3:13", "a method call belongs to Dynamo's level"},
-      {in_function("t = torch.ops.aten.split.Tensor(x, 4, 1);  y = t[5]\n        return y"), "3:52", "there is no item 5"},
-      {in_function("t = torch.ops.higher_order.auto_functionalized_v2(torch.ops._C.rms_norm.default, _result_base_index = 3, _all_bases = [x])"), "3:9", "is not an index of `_all_bases`"},
+      {in_function("t = torch.ops.aten.split.Tensor(x, 4, 1);  y = t[5]\n        return y"), "3:52",
+       "there is no item 5"},
+      {in_function(
+           "t = torch.ops.higher_order.auto_functionalized_v2(torch.ops._C.rms_norm.default, "
+           "_result_base_index = 3, _all_bases = [x])"),
+       "3:9", "is not an index of `_all_bases`"},
       {in_function("y = torch.ops.aten.mm.default(x, x)\n        return y"), "3:9", "op `mm`"},
-      {in_function("y: \"f32[3*]\" = torch.ops.aten.relu.default(x)"), "3:19", "expected a number or a symbol"},
+      {in_function("y: \"f32[3*]\" = torch.ops.aten.relu.default(x)"), "3:19",
+       "expected a number or a symbol"},
       {in_function("return x\n        y = x"), "4:9", "a statement after `return`"},
       {in_function("y = torch.ops.aten.relu.default(x)"), "2:5", "the function returns no value"},
-      {in_function("return x") + "class submod(torch.nn.Module):\n    def forward(self, y):\n        return y\n", "4:1", "a second class"},
-      {in_function("y = " + std::string(100, '(') + std::string(100, ')')), "3:77", "nested deeper than 64"},
-      {in_function("y: \"f32[99999999999999]\" = torch.ops.aten.relu.default(x)"), "3:17", "out of range"},
+      {in_function("return x") +
+           "class submod(torch.nn.Module):\n    def forward(self, y):\n        return y\n",
+       "4:1", "a second class"},
+      {in_function("y = " + std::string(100, '(') + std::string(100, ')')), "3:77",
+       "nested deeper than 64"},
+      {in_function("y: \"f32[99999999999999]\" = torch.ops.aten.relu.default(x)"), "3:17",
+       "out of range"},
   };
   for (const Bad& bad : cases) {
     CAPTURE(bad.text);
@@ -308,8 +359,12 @@ TEST_CASE("fx: malformed texts say line, column and what was expected", "[graph]
     Result<FxImport> fx = import_fx(context, bad.text, options);
     REQUIRE_FALSE(fx);
     bool found = false;
-    for (const Diagnostic& d : fx.error()) found = found || (context->sources.describe(d.span) == "d:" + bad.place && d.message.find(bad.message) != std::string::npos);
-    if (!found) FAIL("expected " << bad.place << " " << bad.message << " in\n" << messages(fx.error(), *context));
+    for (const Diagnostic& d : fx.error())
+      found = found || (context->sources.describe(d.span) == "d:" + bad.place &&
+                        d.message.find(bad.message) != std::string::npos);
+    if (!found)
+      FAIL("expected " << bad.place << " " << bad.message << " in\n"
+                       << messages(fx.error(), *context));
   }
 }
 
@@ -321,8 +376,12 @@ TEST_CASE("fx: symbols that make no sense are refused", "[graph][fx]") {
     std::string message;
   };
   const Bad cases[] = {
-      {"n", {{"xx", 0}}, "there is no input `xx`"},       {"n", {{"x", 2}}, "has no dim 2"}, {"n", {{"x", -1}}, "has no dim -1"},
-      {"n", {{"x", 0}, {"x", 1}}, "is 8, but another is 4"}, {"n", {}, "stands for no dim"},    {"f32", {{"x", 0}}, "cannot name a symbol"},
+      {"n", {{"xx", 0}}, "there is no input `xx`"},
+      {"n", {{"x", 2}}, "has no dim 2"},
+      {"n", {{"x", -1}}, "has no dim -1"},
+      {"n", {{"x", 0}, {"x", 1}}, "is 8, but another is 4"},
+      {"n", {}, "stands for no dim"},
+      {"f32", {{"x", 0}}, "cannot name a symbol"},
       {"a b", {{"x", 0}}, "cannot name a symbol"},
   };
   for (const Bad& bad : cases) {
@@ -337,7 +396,12 @@ TEST_CASE("fx: symbols that make no sense are refused", "[graph][fx]") {
 
 TEST_CASE("fx: several mistakes are told at once", "[graph][fx]") {
   ContextPtr context = library();
-  Result<FxImport> fx = import_fx(context, in_function("a = torch.ops.aten.relu.default(u)\n        b = torch.ops.aten.relu.default(v)\n        c = torch.ops.aten.mul.Tensor(a, b)\n        return c"), {});
+  Result<FxImport> fx = import_fx(
+      context,
+      in_function(
+          "a = torch.ops.aten.relu.default(u)\n        b = torch.ops.aten.relu.default(v)\n        "
+          "c = torch.ops.aten.mul.Tensor(a, b)\n        return c"),
+      {});
   REQUIRE_FALSE(fx);
   CHECK(fx.error().size() == 2);
 }
@@ -353,7 +417,8 @@ TEST_CASE("fx: the table speaks of ops, operands and attributes that exist", "[g
       REQUIRE(id.valid());
       const Op& op = context->ops[id];
       for (const fx::Slot& slot : m.parameters) {
-        if (slot.use == fx::Slot::Use::operand && m.special == fx::Special::none) CHECK(op.operand_index(slot.to) >= 0);
+        if (slot.use == fx::Slot::Use::operand && m.special == fx::Special::none)
+          CHECK(op.operand_index(slot.to) >= 0);
         if (slot.use == fx::Slot::Use::attribute) CHECK(op.attribute(slot.to) != nullptr);
         if (slot.result >= 0) CHECK(slot.result < static_cast<int>(op.results.size()));
       }
@@ -365,9 +430,14 @@ TEST_CASE("fx: mutated dumps give a graph or a diagnostic with a place", "[graph
   const std::uint64_t seed = 77;
   INFO("seed " << seed);
   Random random(seed);
-  const std::string bases[] = {text_of("tests/graph/fixtures/aot.fx.txt"), text_of("tests/graph/fixtures/layout.fx.txt"), text_of("tests/graph/fixtures/v2.fx.txt"),
-                               text_of("tests/graph/fixtures/symbols.fx.txt"), text_of("tests/graph/fixtures/dynamic.fx.txt")};
-  const std::string pieces[] = {"(", ")", "[", "]", "\"", "'", ",", ":", "=", ";", ".", "-", "None", "[0]", "99999999999", "s0", "//", "#", "\n", "torch.ops.aten.", "-1", "\\", "\xc3"};
+  const std::string bases[] = {
+      text_of("tests/graph/fixtures/aot.fx.txt"), text_of("tests/graph/fixtures/layout.fx.txt"),
+      text_of("tests/graph/fixtures/v2.fx.txt"), text_of("tests/graph/fixtures/symbols.fx.txt"),
+      text_of("tests/graph/fixtures/dynamic.fx.txt")};
+  const std::string pieces[] = {
+      "(",  ")",  "[",    "]",   "\"",          "'",  ",",  ":", "=",  ";",
+      ".",  "-",  "None", "[0]", "99999999999", "s0", "//", "#", "\n", "torch.ops.aten.",
+      "-1", "\\", "\xc3"};
   int good = 0;
   for (int round = 0; round < 5000; ++round) {
     ContextPtr context;
@@ -417,7 +487,8 @@ TEST_CASE("fx: subscripts inside subscripts parse in linear time", "[graph][fx]"
 
 TEST_CASE("fx: the example decoder imports whole", "[graph][fx]") {
   ContextPtr context = library();
-  FxImport fx = import_text(context, text_of("examples/tiny-decoder.fx.txt"), {{"arg0_1", 0}, {"arg1_1", 0}});
+  FxImport fx =
+      import_text(context, text_of("examples/tiny-decoder.fx.txt"), {{"arg0_1", 0}, {"arg1_1", 0}});
   CHECK(fx.report.opaque.empty());
   CHECK(fx.graph.facts.tokens() == "n");
   CHECK(fx.graph.input_kind(fx.graph.find_value("arg3_1")) == InputKind::buffer);
@@ -449,9 +520,15 @@ TEST_CASE("fx: a real model's layer, with and without the token symbol", "[graph
     CHECK(fx.report.opaque.empty());
     CHECK(fx.report.nodes == (tp2 ? 55 : 31));
     CHECK(fx.report.substitutions.size() == 2);
-    CHECK(fx.report.substitutions[0] == (tp2 ? "view_7: reshape to [32768, 768] became [n, 768], since [n, 6, 128] is viewed" : "view_7: reshape to [32768, 1536] became [n, 1536], since [n, 12, 128] is viewed"));
+    CHECK(
+        fx.report.substitutions[0] ==
+        (tp2 ? "view_7: reshape to [32768, 768] became [n, 768], since [n, 6, 128] is viewed"
+             : "view_7: reshape to [32768, 1536] became [n, 1536], since [n, 12, 128] is viewed"));
     CHECK(context->types.print(fx.graph.type(fx.graph.find_value("arg5_1"))) == "bf16[32768, 128]");
-    CHECK(line_of(fx.graph, "getitem_29") == std::string("getitem_29: bf16[n, 1536], getitem_30: bf16[n, 1536] = fused_add_rms_norm(") + (tp2 ? "all_reduce_1, all_reduce" : "mm, embedding") + ", detach_1){eps = 1e-06}");
+    CHECK(
+        line_of(fx.graph, "getitem_29") ==
+        std::string("getitem_29: bf16[n, 1536], getitem_30: bf16[n, 1536] = fused_add_rms_norm(") +
+            (tp2 ? "all_reduce_1, all_reduce" : "mm, embedding") + ", detach_1){eps = 1e-06}");
     for (NodeId n : fx.graph.order())  // no static token count is left
       CHECK(describe(fx.graph, n).find("32768") == std::string::npos);
     round_trip(fx.graph);
@@ -463,10 +540,20 @@ TEST_CASE("fx: a real training graph keeps what it does not know as opaque ops",
   if (path.empty()) return;
   ContextPtr context = library();
   FxImport fx = import_text(context, text_of(path));
-  CHECK(fx.report.opaque == std::map<std::string, int>{{"_c10d_functional.all_reduce.default", 1}, {"apex.fused_layer_norm_affine_fwd.default", 3}, {"aten._softmax.default", 1},
-                                                       {"aten.arange.start", 1}, {"aten.baddbmm.default", 1}, {"aten.bmm.default", 1}, {"aten.index.Tensor", 2},
-                                                       {"aten.index_put.default", 4}, {"aten.max.dim", 1}, {"aten.native_dropout.default", 4}});
+  CHECK(fx.report.opaque ==
+        std::map<std::string, int>{{"_c10d_functional.all_reduce.default", 1},
+                                   {"apex.fused_layer_norm_affine_fwd.default", 3},
+                                   {"aten._softmax.default", 1},
+                                   {"aten.arange.start", 1},
+                                   {"aten.baddbmm.default", 1},
+                                   {"aten.bmm.default", 1},
+                                   {"aten.index.Tensor", 2},
+                                   {"aten.index_put.default", 4},
+                                   {"aten.max.dim", 1},
+                                   {"aten.native_dropout.default", 4}});
   CHECK(fx.graph.outputs().size() == 45);
-  CHECK(line_of(fx.graph, "all_gather_into_tensor") == "all_gather_into_tensor: f32[1536, 8, 768] = all_gather(getitem_2){dim = 0, group = \"12\", world = 2}");
+  CHECK(line_of(fx.graph, "all_gather_into_tensor") ==
+        "all_gather_into_tensor: f32[1536, 8, 768] = all_gather(getitem_2){dim = 0, group = "
+        "\"12\", world = 2}");
   round_trip(fx.graph);
 }

@@ -51,7 +51,8 @@ std::string snapshot(const Graph& g) {
         REQUIRE(g.operand(g.user(u), g.use_operand(u)) == v);
       }
       REQUIRE(uses == g.use_count(v));
-      out += " " + std::string(g.value_name(v)) + ":" + std::to_string(uses) + "/" + std::to_string(g.output_count(v));
+      out += " " + std::string(g.value_name(v)) + ":" + std::to_string(uses) + "/" +
+             std::to_string(g.output_count(v));
     }
     out += "\n";
   }
@@ -95,7 +96,8 @@ TEST_CASE_METHOD(Fixture, "graph: ten thousand insertions at one place keep the 
   CHECK(order.size() == 10002);
   CHECK(order.front() == first);
   CHECK(order.back() == last);
-  CHECK(std::is_sorted(order.begin(), order.end(), [&](NodeId a, NodeId b) { return graph.label(a) < graph.label(b); }));
+  CHECK(std::is_sorted(order.begin(), order.end(),
+                       [&](NodeId a, NodeId b) { return graph.label(a) < graph.label(b); }));
 }
 
 TEST_CASE_METHOD(Fixture, "graph: rollback restores everything, whatever was done", "[graph]") {
@@ -104,7 +106,8 @@ TEST_CASE_METHOD(Fixture, "graph: rollback restores everything, whatever was don
   Random random(seed);
   for (int round = 0; round < 60; ++round) {
     Graph g(context, "g");
-    std::vector<ValueId> values{g.add_input("x", type, InputKind::input), g.add_input("y", type, InputKind::input)};
+    std::vector<ValueId> values{g.add_input("x", type, InputKind::input),
+                                g.add_input("y", type, InputKind::input)};
     auto add = [&] {
       NodeSpec spec;
       spec.op = op;
@@ -125,13 +128,19 @@ TEST_CASE_METHOD(Fixture, "graph: rollback restores everything, whatever was don
       std::vector<NodeId> order = g.order();
       switch (random.below(5)) {
         case 0: add(); break;
-        case 1: g.erase_dead(); std::erase_if(values, [&](ValueId v) { return !g.is_input(v) && !g.alive(g.producer(v)); }); break;
+        case 1:
+          g.erase_dead();
+          std::erase_if(values,
+                        [&](ValueId v) { return !g.is_input(v) && !g.alive(g.producer(v)); });
+          break;
         case 2: {
           NodeId n = order[random.below(order.size())];
           g.set_operand(n, random.below(2), values[random.below(2)]);
           break;
         }
-        case 3: g.rename(values[random.below(values.size())], "r" + std::to_string(random.below(5))); break;
+        case 3:
+          g.rename(values[random.below(values.size())], "r" + std::to_string(random.below(5)));
+          break;
         case 4: {
           NodeId n = order[random.below(order.size())];
           if (g.result_count(n)) g.replace_uses(g.result(n, 0), values[0]);
@@ -166,7 +175,8 @@ TEST_CASE_METHOD(Fixture, "make_room: moves early users behind the inputs", "[gr
   CHECK(graph.node_count() == 3);
 }
 
-TEST_CASE_METHOD(Fixture, "make_room: refuses when a path leads from an output to an input", "[graph]") {
+TEST_CASE_METHOD(Fixture, "make_room: refuses when a path leads from an output to an input",
+                 "[graph]") {
   ValueId x = graph.add_input("x", type, InputKind::input);
   NodeId m1 = node({x}, "m1");
   NodeId u = node({graph.result(m1)}, "u");

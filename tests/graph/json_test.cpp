@@ -1,6 +1,5 @@
-#include "graph/graph_json.hpp"
-
 #include "base/hash.hpp"
+#include "graph/graph_json.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "tests/graph/library.hpp"
@@ -37,10 +36,15 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 std::string small() {  // the attention node is only for the tests of absent operands
-  return replaced(kSmall, ",\n    {\"name\": \"q\", \"op\": \"unified_attention\", \"operands\": [\"h\", \"h\", \"h\", null], \"attributes\": {\"layer\": \"l\"}}", "");
+  return replaced(kSmall,
+                  ",\n    {\"name\": \"q\", \"op\": \"unified_attention\", \"operands\": [\"h\", "
+                  "\"h\", \"h\", null], \"attributes\": {\"layer\": \"l\"}}",
+                  "");
 }
 
-Result<Graph> read(const ContextPtr& context, const std::string& text) { return graph_from_json(context, text, "g.json", parse_op); }
+Result<Graph> read(const ContextPtr& context, const std::string& text) {
+  return graph_from_json(context, text, "g.json", parse_op);
+}
 
 struct Bad {
   std::string from, to, code, place, message;
@@ -48,13 +52,15 @@ struct Bad {
 
 }  // namespace
 
-TEST_CASE("json: a graph reads, infers what is not stated, and prints the same bytes ever after", "[graph][json]") {
+TEST_CASE("json: a graph reads, infers what is not stated, and prints the same bytes ever after",
+          "[graph][json]") {
   ContextPtr context = library();
   Result<Graph> graph = read(context, small());
   if (!graph) FAIL(messages(graph.error(), *context));
   CHECK(graph->name == "small");
   CHECK(line_of(*graph, "y") == "y: bf16[n, 64] = rms_norm(x, w){eps = 1e-05}");
-  CHECK(line_of(*graph, "b") == "a: bf16[n, 16], b: bf16[n, 48] = split(y){dim = 1, sizes = [16, 48]}");
+  CHECK(line_of(*graph, "b") ==
+        "a: bf16[n, 16], b: bf16[n, 48] = split(y){dim = 1, sizes = [16, 48]}");
   CHECK(line_of(*graph, "c") == "c: bf16[3*n, 16] = reshape(b){shape = [3*n, 16]}");
   CHECK(graph->node_name(graph->producer(graph->find_value("a"))) == "parts");
   CHECK(graph->group(graph->first()) == "layers.0");
@@ -87,8 +93,10 @@ TEST_CASE("json: every kind of attribute comes back as it was", "[graph][json]")
   Result<Graph> graph = read(context, text);
   if (!graph) FAIL(messages(graph.error(), *context));
   CHECK(line_of(*graph, "z") ==
-        "z: f32[n, 2] = probe(x, none){a = 3, b = -2.5, c = true, d = \"q\\\"\\\\\\n\u00e9\", e = f8e4m3, f = [1, n], g = [0.5, -inf], h = [], i = none, j = 1}");
-  CHECK(line_of(*graph, "u") == "u: i64[n], v: ? = aten.strange.default(z){p = [], r = [], s = [], t = nan}");
+        "z: f32[n, 2] = probe(x, none){a = 3, b = -2.5, c = true, d = \"q\\\"\\\\\\n\u00e9\", e = "
+        "f8e4m3, f = [1, n], g = [0.5, -inf], h = [], i = none, j = 1}");
+  CHECK(line_of(*graph, "u") ==
+        "u: i64[n], v: ? = aten.strange.default(z){p = [], r = [], s = [], t = nan}");
   std::string once = graph_to_json(*graph);
   CHECK(once.find("\"p\": {\"floats\": []}") != std::string::npos);
   ContextPtr other = library();
@@ -100,44 +108,66 @@ TEST_CASE("json: every kind of attribute comes back as it was", "[graph][json]")
 
 TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
   const Bad cases[] = {
-      {"\"op\": \"rms_norm\"", "\"op\": \"rms_nrom\"", "PW1014", "/nodes/0/op", "did you mean `rms_norm`"},
+      {"\"op\": \"rms_norm\"", "\"op\": \"rms_nrom\"", "PW1014", "/nodes/0/op",
+       "did you mean `rms_norm`"},
       {"[\"x\", \"w\"]", "[\"x\"]", "PW0312", "/nodes/0/operands", "takes 2 operands, not 1"},
       {"[\"x\", \"w\"]", "[\"x\", null]", "PW0305", "/nodes/0/operands", "may not be none"},
       {"[\"x\", \"w\"]", "[\"x\", \"ww\"]", "PW1010", "/nodes/0/operands/1", "did you mean `w`"},
       {"[\"x\", \"w\"]", "[\"x\", \"x\"]", "PW0306", "/nodes/0/operands", "operand `w`"},
       {"[\"x\", \"w\"]", "[\"x\", 3]", "PW1005", "/nodes/0/operands/1", "expected a string"},
-      {"\"b\", \"type\": \"bf16[n, 48]\"", "\"b\", \"type\": \"bf16[n, 49]\"", "PW1016", "/nodes/1/results/1/type", "gives bf16[n, 48]"},
-      {"\"b\", \"type\": \"bf16[n, 48]\"", "\"b\", \"type\": \"bf16[m, 48]\"", "PW1007", "/nodes/1/results/1/type", "unknown symbol `m`"},
-      {"{\"name\": \"a\"}, ", "{\"name\": \"a\"}, {\"name\": \"more\"}, ", "PW1015", "/nodes/1/results", "has 2 results, not 3"},
-      {"{\"name\": \"a\"}", "{\"name\": \"y\"}", "PW1009", "/nodes/1/results/0/name", "already taken by /nodes/0"},
-      {"{\"name\": \"w\", \"type\"", "{\"name\": \"x\", \"type\"", "PW1009", "/inputs/1/name", "already taken by an input"},
+      {"\"b\", \"type\": \"bf16[n, 48]\"", "\"b\", \"type\": \"bf16[n, 49]\"", "PW1016",
+       "/nodes/1/results/1/type", "gives bf16[n, 48]"},
+      {"\"b\", \"type\": \"bf16[n, 48]\"", "\"b\", \"type\": \"bf16[m, 48]\"", "PW1007",
+       "/nodes/1/results/1/type", "unknown symbol `m`"},
+      {"{\"name\": \"a\"}, ", "{\"name\": \"a\"}, {\"name\": \"more\"}, ", "PW1015",
+       "/nodes/1/results", "has 2 results, not 3"},
+      {"{\"name\": \"a\"}", "{\"name\": \"y\"}", "PW1009", "/nodes/1/results/0/name",
+       "already taken by /nodes/0"},
+      {"{\"name\": \"w\", \"type\"", "{\"name\": \"x\", \"type\"", "PW1009", "/inputs/1/name",
+       "already taken by an input"},
       {"\"operands\": [\"y\"]", "\"operands\": [\"c\"]", "PW1012", "/nodes/1", "parts ← c ← parts"},
-      {"\"operands\": [\"x\", \"w\"]", "\"operands\": [\"x\", \"y\"]", "PW1012", "/nodes/0", "y ← y"},
+      {"\"operands\": [\"x\", \"w\"]", "\"operands\": [\"x\", \"y\"]", "PW1012", "/nodes/0",
+       "y ← y"},
       {"[\"a\", \"c\", \"x\"]", "[\"a\", \"cc\"]", "PW1013", "/outputs/1", "did you mean `c`"},
-      {"\"eps\": 1e-05", "\"epsilon\": 1e-05", "PW0307", "/nodes/0/attributes", "no attribute `epsilon`"},
-      {"\"eps\": 1e-05", "\"eps\": \"small\"", "PW0309", "/nodes/0/attributes", "not of kind float"},
+      {"\"eps\": 1e-05", "\"epsilon\": 1e-05", "PW0307", "/nodes/0/attributes",
+       "no attribute `epsilon`"},
+      {"\"eps\": 1e-05", "\"eps\": \"small\"", "PW0309", "/nodes/0/attributes",
+       "not of kind float"},
       {"\"eps\": 1e-05", "\"eps\": 1e999", "PW1003", "/nodes/0/attributes/eps", "out of range"},
-      {"\"eps\": 1e-05", "\"eps\": 99999999999999999999", "PW1003", "/nodes/0/attributes/eps", "out of range"},
-      {"\"eps\": 1e-05", "\"eps\": 18446744073709551615", "PW1003", "/nodes/0/attributes/eps", "out of range"},
-      {"\"eps\": 1e-05", "\"eps\": 1e-05, \"eps\": 1", "PW1004", "/nodes/0/attributes/eps", "there twice"},
-      {"\"sizes\": [16, 48]", "\"sizes\": [16, 47]", "PW0310", "/nodes/1/attributes", "add up to 63"},
-      {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*\"}", "PW1007", "/nodes/2/attributes/shape/0/dim", "expected a number or a symbol"},
-      {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*m\"}", "PW1008", "/nodes/2/attributes/shape/0/dim", "not declared"},
-      {"{\"dim\": \"3*n\"}", "{\"dimension\": \"n\"}", "PW1006", "/nodes/2/attributes/shape/0/dimension", "known are dim"},
+      {"\"eps\": 1e-05", "\"eps\": 99999999999999999999", "PW1003", "/nodes/0/attributes/eps",
+       "out of range"},
+      {"\"eps\": 1e-05", "\"eps\": 18446744073709551615", "PW1003", "/nodes/0/attributes/eps",
+       "out of range"},
+      {"\"eps\": 1e-05", "\"eps\": 1e-05, \"eps\": 1", "PW1004", "/nodes/0/attributes/eps",
+       "there twice"},
+      {"\"sizes\": [16, 48]", "\"sizes\": [16, 47]", "PW0310", "/nodes/1/attributes",
+       "add up to 63"},
+      {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*\"}", "PW1007", "/nodes/2/attributes/shape/0/dim",
+       "expected a number or a symbol"},
+      {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*m\"}", "PW1008", "/nodes/2/attributes/shape/0/dim",
+       "not declared"},
+      {"{\"dim\": \"3*n\"}", "{\"dimension\": \"n\"}", "PW1006",
+       "/nodes/2/attributes/shape/0/dimension", "known are dim"},
       {"bf16[n, 64]", "bf17[n, 64]", "PW1007", "/inputs/0/type", "did you mean `bf16`"},
       {"bf16[n, 64]", "bf16[n, 64", "PW1007", "/inputs/0/type", "expected `]`"},
       {"bf16[n, 64]", "bf16[n, 99999999999999]", "PW1007", "/inputs/0/type", "out of range"},
-      {"bf16[n, 64]", "bf16[1099511627776, 1099511627776]", "PW1007", "/inputs/0/type", "more than 2^60 elements"},
-      {"bf16[n, 64]", "bf16[n * n * n * n * 1099511627776 * 1099511627776, 1]", "PW1007", "/inputs/0/type", "does not fit 64 bits"},
+      {"bf16[n, 64]", "bf16[1099511627776, 1099511627776]", "PW1007", "/inputs/0/type",
+       "more than 2^60 elements"},
+      {"bf16[n, 64]", "bf16[n * n * n * n * 1099511627776 * 1099511627776, 1]", "PW1007",
+       "/inputs/0/type", "does not fit 64 bits"},
       {"bf16[n, 64]", "bf16[n // 0, 64]", "PW1007", "/inputs/0/type", "divides by zero"},
-      {"\"kind\": \"buffer\"", "\"kind\": \"puffer\"", "PW1005", "/inputs/2/kind", "input, weight or buffer"},
-      {"\"min\": 8, \"max\": 64", "\"min\": 80, \"max\": 64", "PW1008", "/symbols/k", "above the greatest"},
+      {"\"kind\": \"buffer\"", "\"kind\": \"puffer\"", "PW1005", "/inputs/2/kind",
+       "input, weight or buffer"},
+      {"\"min\": 8, \"max\": 64", "\"min\": 80, \"max\": 64", "PW1008", "/symbols/k",
+       "above the greatest"},
       {"\"min\": 8", "\"min\": -8", "PW1003", "/symbols/k/min", "from 0 to 2^40"},
       {"\"min\": 8", "\"min\": \"8\"", "PW1005", "/symbols/k/min", "expected an integer"},
       {"\"multiple\": 8", "\"multiple\": 0", "PW1003", "/symbols/k/multiple", "from 1"},
-      {"\"multiple\": 8", "\"role\": \"tokens\"", "PW1008", "/symbols/", "second symbol with the role"},
+      {"\"multiple\": 8", "\"role\": \"tokens\"", "PW1008", "/symbols/",
+       "second symbol with the role"},
       {"\"multiple\": 8", "\"role\": \"token\"", "PW1008", "/symbols/k/role", "the only role"},
-      {"\"multiple\": 8", "\"multipel\": 8", "PW1006", "/symbols/k/multipel", "did you mean `multiple`"},
+      {"\"multiple\": 8", "\"multipel\": 8", "PW1006", "/symbols/k/multipel",
+       "did you mean `multiple`"},
       {"\"k\": {\"min\"", "\"f32\": {\"min\"", "PW1008", "/symbols/f32", "cannot name a symbol"},
       {"\"group\":", "\"groop\":", "PW1006", "/nodes/0/groop", "did you mean `group`"},
       {"\"outputs\"", "\"output\"", "PW1006", "/output", "did you mean `outputs`"},
@@ -146,7 +176,8 @@ TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
       {"\"nodes\": [", "\"nodes\": 3, \"inputs\": [", "PW1005", "/nodes", "expected a list"},
       {"\"name\": \"y\", ", "", "PW1005", "/nodes/0", "`name` is missing"},
       {"\"name\": \"small\"", "\"ops\": [\"op (x\"], \"name\": \"small\"", "PW", "/ops/0", ""},
-      {"\"name\": \"small\"", "\"ops\": [\"op mm(a: T[n]) -> y: T[n]\"], \"name\": \"small\"", "PW0203", "/ops/0", "already declared"},
+      {"\"name\": \"small\"", "\"ops\": [\"op mm(a: T[n]) -> y: T[n]\"], \"name\": \"small\"",
+       "PW0203", "/ops/0", "already declared"},
       {"\"outputs\": [", "\"outputs\": [[", "PW1001", "g.json:", "not JSON"},
   };
   for (const Bad& bad : cases) {
@@ -156,7 +187,9 @@ TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
     REQUIRE_FALSE(graph);
     bool found = false;
     for (const Diagnostic& d : graph.error())
-      found = found || (d.code.starts_with(bad.code) && d.place.find(bad.place) != std::string::npos && (d.message + " " + d.help).find(bad.message) != std::string::npos);
+      found =
+          found || (d.code.starts_with(bad.code) && d.place.find(bad.place) != std::string::npos &&
+                    (d.message + " " + d.help).find(bad.message) != std::string::npos);
     if (!found) FAIL(messages(graph.error(), *context));
     SUCCEED();
   }
@@ -181,7 +214,8 @@ TEST_CASE("json: texts that end early, and deep ones, have a place", "[graph][js
     REQUIRE_FALSE(graph);
     CHECK(graph.error()[0].place.starts_with("g.json"));
   }
-  for (const std::string& open : {std::string(200000, '['), "{\"nodes\": [{\"attributes\": " + std::string(200000, '[')}) {
+  for (const std::string& open :
+       {std::string(200000, '['), "{\"nodes\": [{\"attributes\": " + std::string(200000, '[')}) {
     Result<Graph> graph = read(context, open);
     REQUIRE_FALSE(graph);
     CHECK((graph.error()[0].code == "PW1002" || graph.error()[0].code == "PW1005"));
@@ -199,7 +233,9 @@ TEST_CASE("json: mutated texts give a graph or a diagnostic, never more", "[grap
   Random random(seed);
   ContextPtr context = library();
   const std::string base = small();
-  const std::string pieces[] = {"[", "]", "{", "}", "\"", ",", ":", "null", "-1", "1e308", "\\u0000", "\xff", "n", "*", "//", "(", "dim", "true", "9999999999999"};
+  const std::string pieces[] = {"[",    "]",  "{",     "}",       "\"",           ",", ":",
+                                "null", "-1", "1e308", "\\u0000", "\xff",         "n", "*",
+                                "//",   "(",  "dim",   "true",    "9999999999999"};
   int good = 0;
   for (int round = 0; round < 4000; ++round) {
     std::string text = base;
@@ -227,10 +263,13 @@ TEST_CASE("json: mutated texts give a graph or a diagnostic, never more", "[grap
 
 TEST_CASE("json: a regular graph of many nodes reads in a moment", "[graph][json]") {
   ContextPtr context = library();
-  std::string text = R"({"format": "piecewise.graph/1", "symbols": {"n": {"role": "tokens"}}, "inputs": [{"name": "v0", "type": "bf16[n, 64]"}], "nodes": [)";
+  std::string text =
+      R"({"format": "piecewise.graph/1", "symbols": {"n": {"role": "tokens"}}, "inputs": [{"name": "v0", "type": "bf16[n, 64]"}], "nodes": [)";
   constexpr int kNodes = 50000;
   for (int i = 1; i <= kNodes; ++i)
-    text += (i > 1 ? ",\n" : "\n") + std::string("{\"name\": \"v") + std::to_string(i) + "\", \"op\": \"" + (i % 2 ? "relu" : "silu") + "\", \"operands\": [\"v" + std::to_string(i - 1) + "\"]}";
+    text += (i > 1 ? ",\n" : "\n") + std::string("{\"name\": \"v") + std::to_string(i) +
+            "\", \"op\": \"" + (i % 2 ? "relu" : "silu") + "\", \"operands\": [\"v" +
+            std::to_string(i - 1) + "\"]}";
   text += "], \"outputs\": [\"v" + std::to_string(kNodes) + "\"]}";
   Result<Graph> graph = read(context, text);
   if (!graph) FAIL(messages(graph.error(), *context));

@@ -1,4 +1,5 @@
-// For tests of the graph folder: a context with the op library, and short forms of graphs to compare with.
+// For tests of the graph folder: a context with the op library, and short forms of graphs to
+// compare with.
 #pragma once
 
 #include <string>
@@ -17,13 +18,15 @@ inline ContextPtr library() {
   return context;
 }
 
-/// "y: bf16[n, 64] = relu(x)", "a: …, b: … = split(x){dim = 1, sizes = [32, 32]}"; an absent operand is none.
+/// "y: bf16[n, 64] = relu(x)", "a: …, b: … = split(x){dim = 1, sizes = [32, 32]}"; an absent
+/// operand is none.
 inline std::string describe(const Graph& graph, NodeId n) {
   const Context& context = graph.context();
   std::string out;
   for (std::size_t i = 0; i < graph.result_count(n); ++i) {
     ValueId v = graph.result(n, i);
-    out += (i ? ", " : "") + std::string(graph.value_name(v)) + ": " + context.types.print(graph.type(v));
+    out += (i ? ", " : "") + std::string(graph.value_name(v)) + ": " +
+           context.types.print(graph.type(v));
   }
   out += " = " + graph.op_of(n).name + "(";
   for (std::size_t i = 0; i < graph.operand_count(n); ++i) {
@@ -45,6 +48,8 @@ inline std::string line_of(const Graph& graph, std::string_view name) {
   return v.valid() && !graph.is_input(v) ? describe(graph, graph.producer(v)) : "";
 }
 
-inline std::string messages(const Diagnostics& diagnostics, const Context& context) { return render(diagnostics, context.sources); }
+inline std::string messages(const Diagnostics& diagnostics, const Context& context) {
+  return render(diagnostics, context.sources);
+}
 
 }  // namespace pw::test

@@ -8,8 +8,16 @@ using namespace pw;
 TEST_CASE("types: texts of dims are normal forms", "[graph][types]") {
   Context context;
   const std::pair<const char*, const char*> cases[] = {
-      {"7", "7"},           {"n", "n"},         {"2*n + 1", "2*n + 1"}, {"1 + n*2", "2*n + 1"}, {"(n + 1)*(n - 1)", "n*n - 1"},
-      {"n - n", "0"},       {"-(n - 3)", "-n + 3"}, {"2**3*n", "8*n"},   {"4*n // 2", "2*n"},    {"4*n / 2", "2*n"},
+      {"7", "7"},
+      {"n", "n"},
+      {"2*n + 1", "2*n + 1"},
+      {"1 + n*2", "2*n + 1"},
+      {"(n + 1)*(n - 1)", "n*n - 1"},
+      {"n - n", "0"},
+      {"-(n - 3)", "-n + 3"},
+      {"2**3*n", "8*n"},
+      {"4*n // 2", "2*n"},
+      {"4*n / 2", "2*n"},
       {"FloorDiv(4*n, 2)", "2*n"},
   };
   for (const auto& [text, same_as] : cases) {
@@ -27,7 +35,8 @@ TEST_CASE("types: what the printer writes is read as the same dim", "[graph][typ
   Random random(seed);
   Context context;
   Dims& dims = context.dims;
-  std::vector<DimId> made = {dims.constant(1), dims.constant(3), dims.constant(8), dims.symbol("n"), dims.symbol("k")};
+  std::vector<DimId> made = {dims.constant(1), dims.constant(3), dims.constant(8), dims.symbol("n"),
+                             dims.symbol("k")};
   for (int i = 0; i < 400; ++i) {
     DimId a = made[random.below(made.size())], b = made[random.below(made.size())], d;
     switch (random.below(5)) {
@@ -38,7 +47,8 @@ TEST_CASE("types: what the printer writes is read as the same dim", "[graph][typ
       default: d = dims.mod(a, b); break;
     }
     if (!d.valid() || dims.print(d).size() > 100) continue;
-    if (std::optional<std::int64_t> v = dims.value(d); v && (*v > kMaxDim || *v < -kMaxDim)) continue;
+    if (std::optional<std::int64_t> v = dims.value(d); v && (*v > kMaxDim || *v < -kMaxDim))
+      continue;
     made.push_back(d);
     CAPTURE(dims.print(d));
     TextResult<DimId> back = parse_dim(dims, dims.print(d));
@@ -54,8 +64,10 @@ TEST_CASE("types: texts of types", "[graph][types]") {
     REQUIRE(type);
     CHECK(context.types.print(*type) == text);
   }
-  CHECK(context.types.print(*parse_fx_type(context, "f8e4m3fn[s0, 64][64, 1]cuda:0")) == "f8e4m3[s0, 64]");
-  CHECK(context.types.print(*parse_fx_type(context, "f32[Mod(s0, 8), 2][2, 1]cpu")) == context.types.print(*parse_type(context, "f32[s0 % 8, 2]")));
+  CHECK(context.types.print(*parse_fx_type(context, "f8e4m3fn[s0, 64][64, 1]cuda:0")) ==
+        "f8e4m3[s0, 64]");
+  CHECK(context.types.print(*parse_fx_type(context, "f32[Mod(s0, 8), 2][2, 1]cpu")) ==
+        context.types.print(*parse_type(context, "f32[s0 % 8, 2]")));
 }
 
 TEST_CASE("types: mistakes have an offset", "[graph][types]") {
@@ -78,7 +90,8 @@ TEST_CASE("types: mistakes have an offset", "[graph][types]") {
       {"bf16[123456789012345678901234567890]", 5, "out of range"},
       {"bf16[n // 0]", 7, "divides by zero"},
       {"bf16[2**9]", 6, "an exponent is a number from 0 to 8"},
-      {"bf16[" + std::string(40, '(') + "1" + std::string(40, ')') + "]", 38, "nested deeper than 32"},
+      {"bf16[" + std::string(40, '(') + "1" + std::string(40, ')') + "]", 38,
+       "nested deeper than 32"},
       {"bf16[" + std::string(600, '1') + "]", 5, "longer than 512 bytes"},
       {"bf16[" + std::string(40, '-') + "1]", 38, "nested deeper than 32"},
       {"bf16[1099511627776, 1099511627776]", 4, "more than 2^60 elements"},

@@ -16,14 +16,19 @@ struct Small {
   Small() {
     Dims& dims = context->dims;
     DimId n = dims.symbol("n");
-    ValueId x = graph.add_input("x", context->types.get(DType::bf16, {n, dims.constant(64)}), InputKind::input);
-    ValueId w = graph.add_input("w", context->types.get(DType::bf16, {dims.constant(64)}), InputKind::weight);
+    ValueId x = graph.add_input("x", context->types.get(DType::bf16, {n, dims.constant(64)}),
+                                InputKind::input);
+    ValueId w = graph.add_input("w", context->types.get(DType::bf16, {dims.constant(64)}),
+                                InputKind::weight);
     norm = add("rms_norm", {x, w}, {}, {"y"});
-    parts = add("split", {graph.result(norm)}, {{context->strings.intern("sizes"), Shape{dims.constant(32), dims.constant(32)}}}, {"a", "b"});
+    parts = add("split", {graph.result(norm)},
+                {{context->strings.intern("sizes"), Shape{dims.constant(32), dims.constant(32)}}},
+                {"a", "b"});
     sum = add("add", {graph.result(parts, 0), graph.result(parts, 1)}, {}, {"c"});
     graph.add_output(graph.result(sum));
   }
-  NodeId add(std::string_view op, std::vector<ValueId> operands, AttributeList attributes, std::vector<std::string> names) {
+  NodeId add(std::string_view op, std::vector<ValueId> operands, AttributeList attributes,
+             std::vector<std::string> names) {
     NodeRequest request;
     request.op = context->ops.find(op);
     request.operands = std::move(operands);
@@ -36,7 +41,8 @@ struct Small {
   void expect(std::string_view code, std::string_view text) {
     Diagnostics found = verify(graph);
     bool there = false;
-    for (const Diagnostic& d : found) there = there || (d.code == code && (d.message + d.place).find(text) != std::string::npos);
+    for (const Diagnostic& d : found)
+      there = there || (d.code == code && (d.message + d.place).find(text) != std::string::npos);
     if (!there) FAIL("expected " << code << " " << text << " in:\n" << messages(found, *context));
     SUCCEED();
   }
@@ -99,6 +105,7 @@ TEST_CASE("verify: at most twenty violations are listed", "[graph][verify]") {
   ValueId v = small.graph.result(small.sum);
   std::vector<NodeId> nodes;
   for (int i = 0; i < 30; ++i) nodes.push_back(small.add("relu", {v}, {}, {""}));
-  for (NodeId n : nodes) small.graph.set_type(small.graph.result(n), small.context->types.get(DType::f32, {}));
+  for (NodeId n : nodes)
+    small.graph.set_type(small.graph.result(n), small.context->types.get(DType::f32, {}));
   CHECK(verify(small.graph).size() == 20);
 }

@@ -29,11 +29,14 @@ Tensor read_tensor(const Json& json) {
   Tensor tensor(*dtype, json.at("shape").get<Extents>());
   const auto& text = json.at("bits").get_ref<const std::string&>();
   const auto size = static_cast<std::size_t>(size_of(*dtype));
-  if (text.size() != 2 * tensor.view().bytes()) throw std::runtime_error("the bits do not fill the shape");
+  if (text.size() != 2 * tensor.view().bytes())
+    throw std::runtime_error("the bits do not fill the shape");
   for (std::size_t i = 0; i < text.size() / 2; ++i) {
     const std::size_t element = i / size;
-    const std::size_t byte = size - 1 - i % size;  // most significant first in the text, last in memory
-    tensor.data()[element * size + byte] = static_cast<std::byte>(digit(text[2 * i]) * 16 + digit(text[2 * i + 1]));
+    const std::size_t byte =
+        size - 1 - i % size;  // most significant first in the text, last in memory
+    tensor.data()[element * size + byte] =
+        static_cast<std::byte>(digit(text[2 * i]) * 16 + digit(text[2 * i + 1]));
   }
   return tensor;
 }
@@ -49,14 +52,17 @@ Attribute read_attribute(const Json& json) {
 Case read_case(const Json& json) {
   Case result;
   result.name = json.at("name").get<std::string>();
-  for (const auto& [name, value] : json.at("attributes").items()) result.attributes.emplace_back(name, read_attribute(value));
+  for (const auto& [name, value] : json.at("attributes").items())
+    result.attributes.emplace_back(name, read_attribute(value));
   for (const Json& input : json.at("inputs")) result.inputs.push_back(read_tensor(input));
   for (const Json& output : json.at("outputs"))
-    result.outputs.push_back({read_tensor(output), output.value("ulps", 0.0), output.value("floor", 0.0), output.value("equal", 0.0)});
+    result.outputs.push_back({read_tensor(output), output.value("ulps", 0.0),
+                              output.value("floor", 0.0), output.value("equal", 0.0)});
   return result;
 }
 
-/// The error in steps of the dtype; infinite where only one side is a NaN or where infinities differ.
+/// The error in steps of the dtype; infinite where only one side is a NaN or where infinities
+/// differ.
 double error_in_ulps(const Expected& expected, double want, double have) {
   if (std::isnan(want) && std::isnan(have)) return 0;
   if (want == have) return 0;
@@ -97,11 +103,13 @@ std::string mismatch(const Expected& expected, const TensorView& actual) {
       worst = i;
     }
   }
-  const double share = want.count() == 0 ? 1 : static_cast<double>(equal) / static_cast<double>(want.count());
+  const double share =
+      want.count() == 0 ? 1 : static_cast<double>(equal) / static_cast<double>(want.count());
   if (error <= expected.ulps && share >= expected.equal) return {};
-  out << "element " << worst << " is " << load(actual.dtype, actual.data, worst) << ", not " << load(want.dtype, want.data, worst)
-      << ": " << error << " ulps of " << name(want.dtype) << " off, " << expected.ulps << " allowed; a share of " << share
-      << " is equal, " << expected.equal << " wanted";
+  out << "element " << worst << " is " << load(actual.dtype, actual.data, worst) << ", not "
+      << load(want.dtype, want.data, worst) << ": " << error << " ulps of " << name(want.dtype)
+      << " off, " << expected.ulps << " allowed; a share of " << share << " is equal, "
+      << expected.equal << " wanted";
   return out.str();
 }
 

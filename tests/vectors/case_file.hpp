@@ -1,4 +1,5 @@
-// Reads the vector files: what an op must give for stated inputs. README.md beside this file states the format.
+// Reads the vector files: what an op must give for stated inputs. README.md beside this file states
+// the format.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace pw::vectors {
 
 struct Expected {
   Tensor tensor;
-  double ulps = 0;   ///< largest error in steps of the dtype at max(|expected|, floor)
+  double ulps = 0;  ///< largest error in steps of the dtype at max(|expected|, floor)
   double floor = 0;
   double equal = 0;  ///< least share of elements equal after rounding
 };
@@ -29,7 +30,8 @@ struct CaseFile {
   std::vector<Case> cases;
 };
 
-/// Throws std::runtime_error on a file that is not as README.md says; a test's own data, so a failure is a bug.
+/// Throws std::runtime_error on a file that is not as README.md says; a test's own data, so a
+/// failure is a bug.
 CaseFile read_case_file(const std::string& path);
 
 /// Why `actual` is not what is expected, with the worst element; empty when it is near enough.

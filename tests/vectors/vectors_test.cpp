@@ -1,4 +1,5 @@
-// Every op of the library with a body against the vectors beside this file: the interpreter in both precisions, and eager.
+// Every op of the library with a body against the vectors beside this file: the interpreter in both
+// precisions, and eager.
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -47,11 +48,14 @@ Graph graph_of(const ContextPtr& context, const std::string& op, const Case& one
   request.op = context->ops.find(op);
   REQUIRE(request.op.valid());
   for (std::size_t i = 0; i < one.inputs.size(); ++i)
-    request.operands.push_back(graph.add_input("x" + std::to_string(i), type_of(*context, one.inputs[i]), InputKind::input));
-  for (const auto& [name, value] : one.attributes) request.attributes.emplace_back(context->strings.intern(name), value);
+    request.operands.push_back(graph.add_input("x" + std::to_string(i),
+                                               type_of(*context, one.inputs[i]), InputKind::input));
+  for (const auto& [name, value] : one.attributes)
+    request.attributes.emplace_back(context->strings.intern(name), value);
   auto node = build_node(graph, request);
   if (!node) FAIL(render(node.error(), context->sources));
-  for (std::size_t i = 0; i < graph.result_count(*node); ++i) graph.add_output(graph.result(*node, i));
+  for (std::size_t i = 0; i < graph.result_count(*node); ++i)
+    graph.add_output(graph.result(*node, i));
   return graph;
 }
 
@@ -61,7 +65,8 @@ struct Runner {
   std::function<Outputs(const Graph&, const std::vector<TensorView>&)> run;
 };
 
-Outputs run_on(Backend& backend, const Graph& graph, const std::vector<TensorView>& inputs, const Case& one) {
+Outputs run_on(Backend& backend, const Graph& graph, const std::vector<TensorView>& inputs,
+               const Case& one) {
   auto executable = backend.compile(graph);
   if (!executable) return forward(executable);
   std::vector<Tensor> outputs;
@@ -81,7 +86,8 @@ void check_types(const Graph& graph, const Case& one) {
           graph.context().types.print(type_of(graph.context(), one.outputs[i].tensor)));
 }
 
-void check_outputs(const Graph& graph, const Case& one, const std::string& runner, Outputs outputs) {
+void check_outputs(const Graph& graph, const Case& one, const std::string& runner,
+                   Outputs outputs) {
   INFO(runner);
   if (!outputs) FAIL(render(outputs.error(), graph.context().sources));
   REQUIRE(outputs->size() == one.outputs.size());
@@ -97,10 +103,13 @@ void check_case(const ContextPtr& context, const std::string& op, const Case& on
   check_types(graph, one);
   std::vector<TensorView> inputs;
   for (const Tensor& input : one.inputs) inputs.push_back(input.view());
-  check_outputs(graph, one, "interpreter, exact", interpret(graph, inputs, RunContext{}, Precision::exact));
-  check_outputs(graph, one, "interpreter, single", interpret(graph, inputs, RunContext{}, Precision::single));
+  check_outputs(graph, one, "interpreter, exact",
+                interpret(graph, inputs, RunContext{}, Precision::exact));
+  check_outputs(graph, one, "interpreter, single",
+                interpret(graph, inputs, RunContext{}, Precision::single));
   for (const auto& backend : all_backends())
-    if (backend->name() == "eager") check_outputs(graph, one, "eager", run_on(*backend, graph, inputs, one));
+    if (backend->name() == "eager")
+      check_outputs(graph, one, "eager", run_on(*backend, graph, inputs, one));
 }
 
 }  // namespace
@@ -135,7 +144,8 @@ TEST_CASE("vectors: a result that is off is told apart", "[vectors]") {
   REQUIRE(expected.tensor.dtype() == DType::bf16);
   Tensor result(DType::f64, expected.tensor.extents());
   const auto put = [&](std::int64_t i, double x) { store(DType::f64, result.data(), i, x); };
-  for (std::int64_t i = 0; i < result.view().count(); ++i) put(i, load(DType::bf16, expected.tensor.data(), i));
+  for (std::int64_t i = 0; i < result.view().count(); ++i)
+    put(i, load(DType::bf16, expected.tensor.data(), i));
   CHECK(vectors::mismatch(expected, result.view()) == "");
 
   const std::int64_t last = result.view().count() - 1;
