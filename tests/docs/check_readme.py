@@ -1,0 +1,40 @@
+#!/usr/bin/python3
+"""The README's rule is the example file, and its sample outputs are what the programs print."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+ROOT = Path.cwd()
+
+
+def sessions(readme):
+    """(command, expected output) of each indented block that begins with `$`."""
+    for block in re.findall(r"(?:^    .*\n)+", readme, flags=re.M):
+        lines = [line[4:] for line in block.splitlines()]
+        if lines[0].startswith("$ "):
+            yield lines[0][2:].split(), "\n".join(lines[1:])
+
+
+def main():
+    readme = Path("README.md").read_text(encoding="utf-8")
+    rule = Path("examples/first_rule.pwr").read_text(encoding="utf-8")
+    assert f"```\n{rule}```" in readme, "the README's rule is not examples/first_rule.pwr"
+    ran = 0
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "examples").symlink_to(ROOT / "examples")
+        Path(folder, "oops.pwr").write_text(rule.replace("rms_norm(r, w){eps}", "rms_nrom(r, w){eps}", 1), encoding="utf-8")
+        for command, expected in sessions(readme):
+            done = subprocess.run([BIN / command[0], *command[1:]], cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"})
+            printed = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).strip().splitlines())
+            assert printed == expected, f"{' '.join(command)} prints\n{printed}\nnot\n{expected}"
+            ran += 1
+    assert ran >= 3, f"only {ran} sample sessions were found"
+    print(f"readme: {ran} sample sessions are what the programs print")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
