@@ -26,7 +26,7 @@ struct ImportArgs {
 void run_import(const Options& options, const ImportArgs& args) {
   Session session(options);
   check_output_type(session, args.output);
-  Graph graph = load(session, args.graph);
+  Graph graph = load(session, args.graph, true);
   if (Diagnostics errors = verify(graph); !errors.empty()) session.die(errors);
   save(session, graph, args.output);
   session.say(fmt::format("{}: {} nodes, {} inputs, {} outputs{}", args.graph.path,

@@ -37,6 +37,7 @@ bool Session::color() const {
 
 void Session::say(const std::string& line) const {
   if (options.quiet) return;
+  std::fflush(stdout);  // in the order in which things were said, also when both go to one pipe
   if (progress_shown_) std::fputs("\r\x1b[K", stderr);
   progress_shown_ = false;
   fmt::print(stderr, "{}\n", line);
@@ -105,7 +106,7 @@ Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_s
   return out;
 }
 
-Graph load(const Session& session, const GraphOptions& options) {
+Graph load(const Session& session, const GraphOptions& options, bool list_substitutions) {
   session.need(load_op_library(session.context));
   std::string text = session.need(read_file(options.path));
   if (!looks_like_fx(text)) {
@@ -125,7 +126,13 @@ Graph load(const Session& session, const GraphOptions& options) {
     session.say(
         fmt::format("opaque: {} × {}: not in the op library; kept with the types the dump states",
                     target, count));
-  for (const std::string& line : import.report.substitutions) session.say("symbol: " + line);
+  const std::vector<std::string>& substitutions = import.report.substitutions;
+  if (list_substitutions)
+    for (const std::string& line : substitutions) session.say("symbol: " + line);
+  else if (!substitutions.empty())
+    session.say(fmt::format(
+        "symbol: {} shape literals of the dump became symbolic; `pwr import` lists them",
+        substitutions.size()));
   return std::move(import.graph);
 }
 

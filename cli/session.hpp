@@ -74,7 +74,7 @@ struct GraphOptions {
 };
 /// .json, .pwg, or an FX dump, told apart by their content. Reports opaque ops and substitutions of
 /// a dump.
-Graph load(const Session& session, const GraphOptions& options);
+Graph load(const Session& session, const GraphOptions& options, bool list_substitutions = false);
 /// `n=arg0_1.0,arg6_1.0` → (n, [(arg0_1, 0), (arg6_1, 0)]).
 Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(
     const std::string& text);
