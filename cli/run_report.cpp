@@ -6,6 +6,7 @@
 #include "base/file.hpp"
 #include "cli/running.hpp"
 #include "viz/report.hpp"
+#include "viz/svg.hpp"
 
 namespace pw::cli {
 namespace {
@@ -132,8 +133,9 @@ ReportSection pictures(const Session& session, const RunRecord& record, const Vi
     options.against = against;
     VizInput one = input;
     if (version + 1 != record.versions.size()) one.pieces = nullptr;
-    section.items.push_back(ReportPicture{session.need(render_svg(one, options)), caption,
-                                          session.need(render_outline(one, options))});
+    section.items.push_back(
+        ReportPicture{viz::svg_element(session.need(render_svg(one, options)), true), caption,
+                      session.need(render_outline(one, options))});
   };
   std::size_t last = record.versions.size() - 1;
   if (last > 0) picture(0, std::nullopt, "before: the graph as it was read");

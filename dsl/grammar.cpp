@@ -129,14 +129,15 @@ bool peek_strategy(const Token* p) { return !starts_item(p); }
 #define PW_RULE(n) const x3::rule<struct n##_id> n{#n};
 PW_RULE(path)
 PW_RULE(expr)
-PW_RULE(and_expr) PW_RULE(not_expr) PW_RULE(comparison) PW_RULE(sum) PW_RULE(term) PW_RULE(unary)
-    PW_RULE(primary) PW_RULE(call) PW_RULE(element) PW_RULE(arg) PW_RULE(setting) PW_RULE(attrs)
-        PW_RULE(type) PW_RULE(dims) PW_RULE(binder) PW_RULE(binding) PW_RULE(stmt) PW_RULE(stmts)
-            PW_RULE(body) PW_RULE(reference) PW_RULE(operand) PW_RULE(attr_decl) PW_RULE(result)
-                PW_RULE(op_decl) PW_RULE(rule_item) PW_RULE(pattern_item) PW_RULE(table_item)
-                    PW_RULE(small_item) PW_RULE(seq) PW_RULE(strat) PW_RULE(core) PW_RULE(option)
-                        PW_RULE(strategy_item) PW_RULE(deploy_item) PW_RULE(graph_block)
-                            PW_RULE(test_clause) PW_RULE(test_item) PW_RULE(item)
+PW_RULE(and_expr)
+PW_RULE(not_expr) PW_RULE(comparison) PW_RULE(sum) PW_RULE(term) PW_RULE(unary) PW_RULE(primary)
+    PW_RULE(call) PW_RULE(element) PW_RULE(arg) PW_RULE(setting) PW_RULE(attrs) PW_RULE(type)
+        PW_RULE(dims) PW_RULE(binder) PW_RULE(binding) PW_RULE(stmt) PW_RULE(stmts) PW_RULE(body)
+            PW_RULE(reference) PW_RULE(operand) PW_RULE(attr_decl) PW_RULE(result) PW_RULE(op_decl)
+                PW_RULE(rule_item) PW_RULE(pattern_item) PW_RULE(table_item) PW_RULE(small_item)
+                    PW_RULE(seq) PW_RULE(strat) PW_RULE(core) PW_RULE(option) PW_RULE(strategy_item)
+                        PW_RULE(deploy_item) PW_RULE(graph_block) PW_RULE(test_clause)
+                            PW_RULE(test_item) PW_RULE(item)
 #undef PW_RULE
 
     // ---- expressions

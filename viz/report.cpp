@@ -42,7 +42,7 @@ nav a { margin-right: 1rem; } a { color: var(--bar); }
 table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; } caption { text-align: left; padding: .2rem 0; color: var(--ink); opacity: .8; }
 th, td { padding: .18rem .7rem; border-bottom: 1px solid var(--line); text-align: left; } th { background: var(--soft); } td.n, th.n { text-align: right; }
 .scroll { overflow: auto; max-height: 34rem; border: 1px solid var(--line); } pre { background: var(--soft); padding: .7rem; overflow: auto; }
-figure { margin: .8rem 0; } figure .canvas { overflow: auto; max-height: 48rem; border: 1px solid var(--line); background: #fff; } figcaption { opacity: .8; }
+figure { margin: .8rem 0; } figure .canvas { overflow: auto; border: 1px solid var(--line); background: #fff; } figcaption { opacity: .8; } figure svg { display: block; width: 100%; max-width: 60rem; margin: 0 auto; }
 .bars td { border: 0; padding: .05rem .5rem; } .bar { display: inline-block; height: .8rem; background: var(--bar); }
 )";
 
