@@ -1,5 +1,4 @@
 // The program pwr.
-#include <csignal>
 
 #include <CLI/CLI.hpp>
 
@@ -49,6 +48,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_DFL);
-  return pw::cli::guarded([&] { return run(argc, argv); });
+  return pw::cli::guarded(argc, argv, [&] { return run(argc, argv); });
 }

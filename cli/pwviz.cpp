@@ -1,6 +1,5 @@
 // The program pwviz: pictures of graphs, of what a pipeline did to them, and of their splits.
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 
 #include <CLI/CLI.hpp>
@@ -157,6 +156,5 @@ int run(int argc, char** argv) {
 }  // namespace pw::cli
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_DFL);
-  return pw::cli::guarded([&] { return pw::cli::run(argc, argv); });
+  return pw::cli::guarded(argc, argv, [&] { return pw::cli::run(argc, argv); });
 }

@@ -2,9 +2,12 @@
 """The programs from outside: help, exit codes, formats, and the main job on small and on real input."""
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -48,6 +51,21 @@ class Help(unittest.TestCase):
 
     def test_missing_capability(self):
         self.assertEqual(pwr("run", *DEMO, "--backend", "cuda").returncode, 5)
+
+    def test_interrupt(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder, "out.json")
+            process = subprocess.Popen([BIN / "pwr", "import", "-", "-o", str(out)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:  # until the program has its handler
+                caught = re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{process.pid}/status").read_text(encoding="ascii"))
+                if int(caught[1], 16) >> (signal.SIGINT - 1) & 1:
+                    break
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=60), 130)
+            process.stdin.close()
+            self.assertFalse(out.exists())
 
     def test_missing_file(self):
         done = pwr("import", "no/such/file.json")
