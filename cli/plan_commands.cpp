@@ -18,12 +18,23 @@ struct SplitArgs {
   std::string output;
 };
 
-void run_split(const Options& options, const SplitArgs& args) {
-  Session session(options);
+/// What every command here starts from: the graph, rewritten if a pipeline is named, and cut.
+struct Prepared {
+  LoadedRules rules;
+  Graph graph;
+  StitchedGraph pieces;
+};
+Prepared prepared(const Session& session, const SplitArgs& args) {
   LoadedRules rules = load(session, args.rules);
   Graph graph = load(session, args.graph);
   if (!args.rules.pipeline.empty()) rewritten(session, graph, rules, args.rules.pipeline, {});
   StitchedGraph pieces = cut(session, graph, rules, args.plan);
+  return {std::move(rules), std::move(graph), std::move(pieces)};
+}
+
+void run_split(const Options& options, const SplitArgs& args) {
+  Session session(options);
+  const auto [rules, graph, pieces] = prepared(session, args);
   if (!args.output.empty()) {
     make_folder(session, args.output);
     save(session, pieces.stitch, args.output + "/stitch.pwg");
@@ -36,10 +47,7 @@ void run_split(const Options& options, const SplitArgs& args) {
 
 void run_plan(const Options& options, const SplitArgs& args) {
   Session session(options);
-  LoadedRules rules = load(session, args.rules);
-  Graph graph = load(session, args.graph);
-  if (!args.rules.pipeline.empty()) rewritten(session, graph, rules, args.rules.pipeline, {});
-  StitchedGraph pieces = cut(session, graph, rules, args.plan);
+  const auto [rules, graph, pieces] = prepared(session, args);
   Plan plan = planned(session, pieces, graph, rules, args.plan);
   session.need(write_file(args.output.empty() ? "-" : args.output, plan_to_json(plan, pieces)));
   session.say(split_summary(pieces));
@@ -53,10 +61,7 @@ struct CompileArgs : SplitArgs {
 
 void run_compile(const Options& options, const CompileArgs& args) {
   Session session(options);
-  LoadedRules rules = load(session, args.rules);
-  Graph graph = load(session, args.graph);
-  if (!args.rules.pipeline.empty()) rewritten(session, graph, rules, args.rules.pipeline, {});
-  StitchedGraph pieces = cut(session, graph, rules, args.plan);
+  const auto [rules, graph, pieces] = prepared(session, args);
   Plan plan = planned(session, pieces, graph, rules, args.plan);
   cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   if (!nvrtc.present() && !args.sources_only)

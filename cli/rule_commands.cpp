@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "verify/rule_check.hpp"
 #include "verify/test_runner.hpp"
+#include "viz/svg.hpp"
 
 namespace pw::cli {
 namespace {
@@ -88,17 +89,11 @@ std::vector<std::string> rule_files(const Session& session, const std::vector<st
   return out;
 }
 
+/// JUnit readers refuse control bytes, escaped or not.
 std::string xml(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\n' ? ' ' : c;
-    }
-  }
+  std::string out = viz::xml_escaped(text);
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\n') c = ' ';
   return out;
 }
 

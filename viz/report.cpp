@@ -5,22 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "viz/svg.hpp"
+
 namespace pw {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
 
 bool numeric(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.,-+e%× ") == std::string::npos &&
@@ -50,17 +38,18 @@ struct Html {
   std::string out;
 
   void operator()(const ReportLink& link) {
-    out += fmt::format("<p><a href=\"{}\">{}</a></p>\n", escaped(link.file), escaped(link.text));
+    out += fmt::format("<p><a href=\"{}\">{}</a></p>\n", viz::xml_escaped(link.file),
+                       viz::xml_escaped(link.text));
   }
 
   void operator()(const ReportText& text) {
     if (text.preformatted) {
       out += "<pre>";
-      for (const std::string& line : text.lines) out += escaped(line) + "\n";
+      for (const std::string& line : text.lines) out += viz::xml_escaped(line) + "\n";
       out += "</pre>\n";
       return;
     }
-    for (const std::string& line : text.lines) out += "<p>" + escaped(line) + "</p>\n";
+    for (const std::string& line : text.lines) out += "<p>" + viz::xml_escaped(line) + "</p>\n";
   }
 
   void operator()(const ReportTable& table) {
@@ -69,16 +58,17 @@ struct Html {
       for (std::size_t c = 0; c < row.size(); ++c)
         right[c] = right[c] && (row[c].empty() || numeric(row[c]));
     out += table.rows.size() > 24 ? "<div class=\"scroll\"><table>" : "<div><table>";
-    if (!table.caption.empty()) out += "<caption>" + escaped(table.caption) + "</caption>";
+    if (!table.caption.empty()) out += "<caption>" + viz::xml_escaped(table.caption) + "</caption>";
     out += "<thead><tr>";
     for (std::size_t c = 0; c < table.columns.size(); ++c)
-      out +=
-          fmt::format("<th{}>{}</th>", right[c] ? " class=\"n\"" : "", escaped(table.columns[c]));
+      out += fmt::format("<th{}>{}</th>", right[c] ? " class=\"n\"" : "",
+                         viz::xml_escaped(table.columns[c]));
     out += "</tr></thead><tbody>\n";
     for (const auto& row : table.rows) {
       out += "<tr>";
       for (std::size_t c = 0; c < row.size(); ++c)
-        out += fmt::format("<td{}>{}</td>", right[c] ? " class=\"n\"" : "", escaped(row[c]));
+        out +=
+            fmt::format("<td{}>{}</td>", right[c] ? " class=\"n\"" : "", viz::xml_escaped(row[c]));
       out += "</tr>\n";
     }
     out += "</tbody></table></div>\n";
@@ -86,19 +76,20 @@ struct Html {
 
   void operator()(const ReportPicture& picture) {
     out += "<figure><div class=\"canvas\">" + picture.svg + "</div><figcaption>" +
-           escaped(picture.caption) + "</figcaption></figure>\n";
+           viz::xml_escaped(picture.caption) + "</figcaption></figure>\n";
   }
 
   void operator()(const ReportBars& bars) {
     double most = 0;
     for (const auto& [label, value] : bars.bars) most = std::max(most, value);
-    out += "<div class=\"scroll\"><table class=\"bars\"><caption>" + escaped(bars.caption) +
-           "</caption>\n";
+    out += "<div class=\"scroll\"><table class=\"bars\"><caption>" +
+           viz::xml_escaped(bars.caption) + "</caption>\n";
     for (const auto& [label, value] : bars.bars)
       out += fmt::format(
           "<tr><td>{}</td><td><span class=\"bar\" style=\"width:{:.1f}rem\"></span> {:.4g} "
           "{}</td></tr>\n",
-          escaped(label), most > 0 ? 30 * value / most : 0, value, escaped(bars.unit));
+          viz::xml_escaped(label), most > 0 ? 30 * value / most : 0, value,
+          viz::xml_escaped(bars.unit));
     out += "</table></div>\n";
   }
 };
@@ -150,13 +141,15 @@ std::string report_html(const Report& report) {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width\"><title>{}</title><style>{}</style></head>\n<body>\n<h1>{}</"
       "h1>\n<p class=\"verdict {}\">{} {}</p>\n<nav>",
-      escaped(report.title), kStyle, escaped(report.title), report.good ? "good" : "bad",
-      report.good ? "✓" : "✗", escaped(report.verdict));
+      viz::xml_escaped(report.title), kStyle, viz::xml_escaped(report.title),
+      report.good ? "good" : "bad", report.good ? "✓" : "✗", viz::xml_escaped(report.verdict));
   for (std::size_t i = 0; i < report.sections.size(); ++i)
-    html.out += fmt::format("<a href=\"#s{}\">{}</a>", i, escaped(report.sections[i].title));
+    html.out +=
+        fmt::format("<a href=\"#s{}\">{}</a>", i, viz::xml_escaped(report.sections[i].title));
   html.out += "</nav>\n";
   for (std::size_t i = 0; i < report.sections.size(); ++i) {
-    html.out += fmt::format("<h2 id=\"s{}\">{}</h2>\n", i, escaped(report.sections[i].title));
+    html.out +=
+        fmt::format("<h2 id=\"s{}\">{}</h2>\n", i, viz::xml_escaped(report.sections[i].title));
     for (const ReportItem& item : report.sections[i].items) std::visit(html, item);
   }
   return html.out + "</body></html>\n";
