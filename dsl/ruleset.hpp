@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@ namespace pw {
 using RuleId = Id<struct RuleTag>;
 using PatternNodeId = Id<struct PatternNodeTag>;
 using PatternValueId = Id<struct PatternValueTag>;
+using MembersId = Id<struct MembersTag>;
 
 /// A value of a pattern: a free input of it, a result of one of its nodes, or a constant.
 struct PatternValue {
@@ -30,7 +32,8 @@ struct PatternValue {
   bool literal_none = false;  ///< `none` as an operand
   bool attribute_variable = false;  ///< free in operand place and used as an attribute elsewhere:
                                     ///< binds a constant's value
-  std::vector<TypeExpr> types;      ///< all annotations, in text order
+  bool list = false;  ///< an element a member, or the rest of a variadic op's operands or results
+  std::vector<TypeExpr> types;  ///< all annotations, in text order
 };
 
 struct PatternAttribute {
@@ -47,6 +50,27 @@ struct PatternNode {
   std::vector<PatternAttribute> attributes;
   bool open = false;   ///< `..`
   bool given = false;  ///< context: survives, may have other users, is never consumed
+  MembersId members;   ///< matched once for each member of these; invalid: matched once
+  int negation = -1;   ///< index in Rule::unless; -1: part of the match
+  /// Whether the rule replaces what the node matches.
+  [[nodiscard]] bool own() const { return !given && negation < 0; }
+};
+
+/// A part of the pattern that is matched several times: `many y = mm(x, w)`, once for each user
+/// that fits, or `cat(relu(x)...)`, once for each operand. Names in Rule::lists get an element a
+/// member, in order; all others are equal over the members.
+struct Members {
+  enum class Kind : std::uint8_t { many, operands } kind = Kind::many;
+  Span span;
+  PatternNodeId root;                ///< the node that is found first in each member
+  std::vector<PatternNodeId> nodes;  ///< of one member, in text order, root included
+  PatternNodeId reader;              ///< operands: the node that reads the roots' results
+};
+
+/// `unless { … }`: there is no match where these nodes can be found as well.
+struct Negation {
+  Span span;
+  std::vector<PatternNodeId> nodes;
 };
 
 struct Rule {
@@ -59,7 +83,11 @@ struct Rule {
   IdVec<PatternNodeId, PatternNode>
       nodes;  ///< in text order, operands before users; sub-expressions flattened
   IdVec<PatternValueId, PatternValue> values;
-  std::vector<Expr> where;
+  IdVec<MembersId, Members> members;
+  std::vector<Negation> unless;
+  std::set<std::string, std::less<>> lists;  ///< names that stand for a list
+  std::vector<Expr> where;                   ///< must be provable
+  std::vector<Expr> assume;  ///< holds unless refuted; then a condition of the token range
   std::vector<Statement> replacement;
   /// Names bound on both sides: users of the matched value are redirected to the new definition.
   std::vector<std::string> outputs;
@@ -67,6 +95,9 @@ struct Rule {
   std::vector<PatternValueId> consumed;
   std::vector<RuleId> over;  ///< transitively closed
   Env constants;  ///< table cells of the variant, as `k.group`; params are added at match time
+  /// A use of a recursive pattern is still closed in it: where the rest matches, the variants one
+  /// level deeper are asked. Never applied itself.
+  bool frontier = false;
   [[nodiscard]] PatternValueId value_named(std::string_view name) const;
 };
 
@@ -79,7 +110,12 @@ struct Strategy {
   std::string builtin;        ///< a reference to a built-in pass: dce, cse
   std::vector<Strategy> parts;
   std::optional<std::int64_t> fuel;
-  std::vector<Expr> when;  ///< none or one
+  std::vector<Expr> when;                     ///< none or one
+  std::vector<Expr> ensures;                  ///< of atomic: none or one
+  std::string by;                             ///< of best: the cost that decides
+  std::optional<std::int64_t> nodes, rounds;  ///< limits of saturate
+  std::string cost;                           ///< of saturate: what extraction makes small
+  std::vector<std::int64_t> ranges;  ///< of a pipeline: the last number of tokens of each range
 };
 
 struct Param {

@@ -2,8 +2,12 @@
 // while something interns.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <set>
+#include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -15,6 +19,10 @@
 
 namespace pw {
 
+/// What an `extern` of the language is bound to: a pure function of its arguments. A predicate
+/// returns a bool, or none where it cannot tell.
+using Native = std::function<Result<Attribute>(std::span<const Attribute> arguments)>;
+
 struct Context {
   Strings strings;
   Dims dims{strings};
@@ -25,6 +33,7 @@ struct Context {
   /// Calls whose declared result types were found to agree with the op's body: op, operand types,
   /// attributes.
   std::set<std::tuple<OpId, std::vector<TypeId>, AttributesId>> agreed_bodies;
+  std::map<std::string, Native, std::less<>> natives;  ///< by the name of the extern
 
   Context() = default;
   Context(const Context&) = delete;

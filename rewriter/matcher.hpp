@@ -12,8 +12,10 @@ namespace pw {
 
 struct Match {
   RuleId rule;
-  std::vector<NodeId> nodes;  ///< by PatternNodeId
-  Env env;                    ///< everything bound, params and table cells included
+  std::vector<NodeId> nodes;  ///< by PatternNodeId; invalid for those of members and `unless`
+  /// By MembersId, then by member: the nodes in the order of Members::nodes.
+  std::vector<std::vector<std::vector<NodeId>>> members;
+  Env env;  ///< everything bound, params and table cells included
 };
 
 /// Why a candidate failed: the first gate that rejected the attempt that came furthest.
