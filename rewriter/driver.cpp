@@ -89,14 +89,14 @@ class Driver {
 
   Result<std::monostate> measure(const Strategy& pass, PassStats& stats) {
     auto start = std::chrono::steady_clock::now();
-    run_.report.journal.events.emplace_back(
+    run_.report.journal.add(
         PassBegin{pass.label, structural_hash(graph_), graph_.node_count()});
     Done done = run(pass, stats, true);
     if (!done) return forward(done);
     stats.stop = *done;
     stats.nodes_after = graph_.node_count();
     stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    run_.report.journal.events.emplace_back(
+    run_.report.journal.add(
         PassEnd{pass.label, structural_hash(graph_), graph_.node_count(), stats.seconds});
     if (*done == StopReason::limit)
       run_.report.warnings.push_back(warning_at(
@@ -171,7 +171,7 @@ class Driver {
                   fmt::format("there is no built-in pass `{}`", strategy.builtin),
                   "there are dce and cse");
     }
-    run_.report.journal.events.emplace_back(std::move(event));
+    run_.report.journal.add(std::move(event));
     return StopReason::fixpoint;
   }
 

@@ -2,7 +2,9 @@
 // ids that are never reused. The viewer's timeline and all counts are read from it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -35,11 +37,62 @@ struct BuiltinEvent {  ///< dce, cse
 };
 using JournalEvent = std::variant<PassBegin, PassEnd, MatchEvent, BuiltinEvent>;
 
-struct Journal {
-  std::vector<JournalEvent> events;
+/// Events in order, packed: a rewrite takes some forty bytes. Reading unpacks one at a time.
+class Journal {
+ public:
+  /// A list of names that many matches bind: registered once, referred to by number.
+  using NamesId = Id<struct BindingNamesTag>;
+  NamesId register_names(std::vector<std::string> names);
+
+  void add(const PassBegin& event);
+  void add(const PassEnd& event);
+  void add(const MatchEvent& event);
+  void add(const BuiltinEvent& event);
+  /// The same as a MatchEvent, without making one. `values`: one for each of the names.
+  void add_match(RuleId rule, NamesId names, std::span<const NodeId> matched,
+                 std::span<const ValueId> values, std::span<const NodeId> created,
+                 std::span<const NodeId> erased);
+
+  class Iterator {
+   public:
+    using value_type = JournalEvent;
+    using difference_type = std::ptrdiff_t;
+    Iterator(const Journal* journal, std::size_t at) : journal_(journal), at_(at) {}
+    JournalEvent operator*() const {
+      std::size_t at = at_;
+      return journal_->unpack(at);
+    }
+    Iterator& operator++() {
+      journal_->unpack(at_);
+      return *this;
+    }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
+
+   private:
+    const Journal* journal_;
+    std::size_t at_;
+  };
+  [[nodiscard]] Iterator begin() const { return {this, 0}; }
+  [[nodiscard]] Iterator end() const { return {this, bytes_.size()}; }
+
+  /// A place to come back to: what is added after it can be taken back.
+  using Mark = std::size_t;
+  [[nodiscard]] Mark mark() const { return bytes_.size(); }
+  void rollback(Mark to) { bytes_.resize(to); }
+
   /// Rewrites by full rule name, in the final history.
   [[nodiscard]] std::size_t count(const RuleSet& rules, std::string_view reference) const;
   [[nodiscard]] std::size_t total() const;
+  [[nodiscard]] std::size_t bytes() const { return bytes_.capacity(); }
+
+ private:
+  JournalEvent unpack(std::size_t& at) const;
+  void put(std::uint64_t number);
+  void put(std::string_view text);
+  void put(std::span<const NodeId> nodes);
+
+  std::vector<std::uint8_t> bytes_;
+  std::vector<std::vector<std::string>> names_;
 };
 
 /// JSON Lines; times left out unless asked for, so that the same input gives the same bytes.

@@ -57,7 +57,7 @@ std::string journal_to_json_lines(const Journal& journal, const Graph& graph, co
                                   bool times) {
   std::string out;
   Writer writer(graph, rules, times);
-  for (const JournalEvent& event : journal.events)
+  for (const JournalEvent& event : journal)
     out += std::visit(writer, event).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   return out;
 }

@@ -213,7 +213,7 @@ std::optional<StopReason> Worklist::replace(std::uint32_t id, const Match& match
   for (NodeId n : applied->event.created)
     run_.barriers = run_.barriers || is_barrier(graph_.op_of(n));
   std::vector<RuleId> cycle = guard_.after(graph_, applied->event);
-  run_.report.journal.events.emplace_back(std::move(applied->event));
+  run_.report.journal.add(std::move(applied->event));
   if (cycle.empty()) return std::nullopt;
   Diagnostic warning = error_at(strategy_.span, "PW1103",
                                 fmt::format("the rules {} rewrite each other's results for ever",

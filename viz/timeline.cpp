@@ -38,7 +38,7 @@ class Reader {
   void read_journal() {
     std::uint32_t version = 0;
     bool known = false;
-    for (const JournalEvent& event : input_.journal->events) {
+    for (const JournalEvent& event : *input_.journal) {
       if (const auto* begin = std::get_if<PassBegin>(&event)) {
         known =
             version + 1 < out_.steps.size() && clean(begin->pass) == out_.steps[version + 1].pass;

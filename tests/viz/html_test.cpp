@@ -36,17 +36,17 @@ TEST_CASE("html: one page with every version, its counts and the origin of each 
   rule.name_span = {d.context->sources.add("norm.pwr", "\n\nrule add_rms"), 7, 14};
   rules.rules.push_back(rule);
   Journal journal;
-  journal.events.emplace_back(PassBegin{"fuse", 0, before.node_count()});
+  journal.add(PassBegin{"fuse", 0, before.node_count()});
   std::size_t k = 0;
   for (NodeId n = d.graph.first(); n.valid(); n = d.graph.next(n)) {
     if (d.graph.op_of(n).name != "fused_add_rms_norm") continue;
-    journal.events.emplace_back(
+    journal.add(
         MatchEvent{RuleId(0), {d.sums[k], d.norms[k + 1]}, {}, {n}, {d.sums[k], d.norms[k + 1]}});
     ++k;
   }
-  journal.events.emplace_back(PassEnd{"fuse", 0, d.graph.node_count(), 0.25});
-  journal.events.emplace_back(PassBegin{"idle", 0, 0});
-  journal.events.emplace_back(PassEnd{"idle", 0, 0, 0});
+  journal.add(PassEnd{"fuse", 0, d.graph.node_count(), 0.25});
+  journal.add(PassBegin{"idle", 0, 0});
+  journal.add(PassEnd{"idle", 0, 0, 0});
   const StitchedGraph pieces = d.cut({"attention"});
   const auto plan = make_plan(pieces, d.graph, {});
   REQUIRE(plan.has_value());
