@@ -1,4 +1,4 @@
-// Exports lay_out, starting_env, anchor_of.
+// Exports lay_out, starting_env, anchor_of, nodes_back.
 #include "rewriter/layout.hpp"
 
 #include <algorithm>
@@ -200,6 +200,34 @@ Env starting_env(const Rule& rule, const Env& params) {
   Env env = params;
   for (const auto& [name, value] : rule.constants) env.insert_or_assign(name, value);
   return env;
+}
+
+std::vector<NodeId> nodes_back(const Graph& graph, const Rule& rule, const std::vector<Hop>& way,
+                               NodeId node) {
+  std::vector<NodeId> here{node};
+  for (const Hop& hop : way) {
+    OpId wanted = rule.nodes[hop.to].op;
+    std::vector<NodeId> there;
+    auto arrive = [&](NodeId n) {
+      if (n.valid() && graph.op(n) == wanted) there.push_back(n);
+    };
+    auto leave = [&](NodeId n, std::size_t slot) {
+      bool down = hop.kind == Hop::Kind::user_of_result;
+      if (slot >= (down ? graph.result_count(n) : graph.operand_count(n))) return;
+      ValueId v = down ? graph.result(n, slot) : graph.operand(n, slot);
+      if (!v.valid()) return;
+      if (hop.kind == Hop::Kind::producer) return arrive(graph.producer(v));
+      for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u)) arrive(graph.user(u));
+    };
+    for (NodeId n : here) {
+      leave(n, static_cast<std::size_t>(hop.slot));
+      if (hop.either) leave(n, static_cast<std::size_t>(1 - hop.slot));
+    }
+    std::sort(there.begin(), there.end());
+    there.erase(std::unique(there.begin(), there.end()), there.end());
+    here = std::move(there);
+  }
+  return here;
 }
 
 RuleLayout lay_out(const RuleSet& rules, RuleId id) {

@@ -47,12 +47,19 @@ struct RuleLayout {
   std::map<std::string, VariableKind, std::less<>> kinds;  ///< variables that stand in types
   IdVec<PatternNodeId, std::vector<Hop>> way_back;  ///< to the anchor; empty for the anchor itself
   [[nodiscard]] bool connected() const { return steps.size() == rule->nodes.size(); }
+  /// Every pattern node is matched once and replaces or survives: no lists, no `unless`.
+  [[nodiscard]] bool plain() const {
+    return rule->members.empty() && rule->unless.empty() && rule->lists.empty();
+  }
 };
 
 RuleLayout lay_out(const RuleSet& rules, RuleId id);
 
 /// The environment a rule starts from: params, then the table cells of its variant.
 Env starting_env(const Rule& rule, const Env& params);
+/// The nodes at the end of a way back that starts at `node`, sorted by id.
+std::vector<NodeId> nodes_back(const Graph& graph, const Rule& rule, const std::vector<Hop>& way,
+                               NodeId node);
 /// Whether a value can connect nodes: not a number, not `none`, not a captured constant.
 bool connects(const PatternValue& value);
 

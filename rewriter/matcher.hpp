@@ -10,12 +10,23 @@
 
 namespace pw {
 
+/// What an `assume` rests on where it is neither proved nor refuted: it holds for the steps that
+/// meet all of these.
+struct Condition {
+  Compare op = Compare::eq;
+  DimId a, b;            ///< a op b; both invalid where the guard does not compare dims
+  bool divides = false;  ///< instead: a is a multiple of b
+  Span span;             ///< of the guard
+  std::string text;      ///< as written, for people
+};
+
 struct Match {
   RuleId rule;
   std::vector<NodeId> nodes;  ///< by PatternNodeId; invalid for those of members and `unless`
   /// By MembersId, then by member: the nodes in the order of Members::nodes.
   std::vector<std::vector<std::vector<NodeId>>> members;
-  Env env;  ///< everything bound, params and table cells included
+  Env env;                            ///< everything bound, params and table cells included
+  std::vector<Condition> conditions;  ///< of `assume`
 };
 
 /// Why a candidate failed: the first gate that rejected the attempt that came furthest.

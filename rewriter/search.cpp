@@ -14,6 +14,39 @@ void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) 
   failure_ = {};
   seen_.clear();
   found_ = &found;
+  start(anchor);
+}
+
+void Search::run_fixed(std::span<const NodeId> nodes,
+                       const std::function<bool(const Match&)>& found) {
+  failure_ = {};
+  seen_.clear();
+  bool more = true;
+  std::function<bool(const Match&)> until = [&](const Match& match) { return more = found(match); };
+  found_ = &until;
+  fixed_ = nodes;
+  for (NodeId anchor : anchors_of(nodes)) {
+    if (!more) break;
+    start(anchor);
+  }
+  fixed_ = {};
+}
+
+/// The anchor that is given; else those on the way back from a node that is given; else all nodes.
+std::vector<NodeId> Search::anchors_of(std::span<const NodeId> nodes) const {
+  PatternNodeId anchor = anchor_of(rule_);
+  if (!anchor.valid()) return {};
+  if (nodes[anchor.index].valid()) return {nodes[anchor.index]};
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].valid())
+      return nodes_back(graph_, rule_, layout_.way_back[PatternNodeId(i)], nodes[i]);
+  std::vector<NodeId> out;
+  for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n))
+    if (graph_.op(n) == rule_.nodes[anchor].op) out.push_back(n);
+  return out;
+}
+
+void Search::start(NodeId anchor) {
   State state;
   if (!layout_.connected() || layout_.steps.empty()) {
     reject(state, "N01", rule_.name_span, anchor,
@@ -32,6 +65,7 @@ void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) 
 bool Search::extend(std::size_t index, State& state) {
   if (index == layout_.steps.size()) return finish(state);
   const Step& step = layout_.steps[index];
+  if (NodeId node = fixed(step.node); node.valid()) return try_node(index, node, state);
   if (step.from == Step::From::producer) {
     ValueId value = state.values[step.via];
     NodeId node = value.valid() ? graph_.producer(value) : NodeId();

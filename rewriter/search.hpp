@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ class Search {
   /// Calls `found` for each match with its set of nodes new, in the written order of choices, until
   /// it returns false.
   void run(NodeId anchor, const std::function<bool(const Match&)>& found);
+  /// The same, where each pattern node that is matched once must be the node given at its
+  /// PatternNodeId; an invalid one is free to search. Swaps, lists and `unless` are searched.
+  void run_fixed(std::span<const NodeId> nodes, const std::function<bool(const Match&)>& found);
   [[nodiscard]] const Failure& furthest() const { return failure_; }
 
  private:
@@ -54,6 +58,11 @@ class Search {
   using Text = std::function<std::string()>;
 
   // Walking (search.cpp).
+  void start(NodeId anchor);
+  [[nodiscard]] std::vector<NodeId> anchors_of(std::span<const NodeId> nodes) const;
+  [[nodiscard]] NodeId fixed(PatternNodeId id) const {
+    return fixed_.empty() ? NodeId() : fixed_[id.index];
+  }
   bool extend(std::size_t step, State& state);
   bool try_node(std::size_t step, NodeId node, const State& state);
   bool finish(State& state);
@@ -100,6 +109,7 @@ class Search {
   bool explain_;
   Failure failure_;
   std::set<std::vector<NodeId>> seen_;
+  std::span<const NodeId> fixed_;  ///< empty: all are free
   const std::function<bool(const Match&)>* found_ = nullptr;
 };
 
