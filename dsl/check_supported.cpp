@@ -64,15 +64,6 @@ void refuse_in_strategy(const ast::Strategy& s, Diagnostics& out) {
   using Kind = ast::Strategy::Kind;
   if (s.kind == Kind::saturate)
     out.push_back(refuse(s.span, "PW0361", "`saturate`", "orient the rules and use `greedy`"));
-  if (s.kind == Kind::atomic)
-    out.push_back(
-        refuse(s.span, "PW0362", "`atomic`", "leave it out; each rewrite is right on its own"));
-  if (s.kind == Kind::repeat)
-    out.push_back(refuse(s.span, "PW0363", "`repeat`", "`greedy` already runs to a fixpoint"));
-  if (s.kind == Kind::best)
-    out.push_back(refuse(s.span, "PW0364", "`best of`", "choose one of the alternatives"));
-  if (!s.ensures.empty() && s.kind != Kind::atomic)
-    out.push_back(refuse(s.span, "PW0362", "`ensures`", "state it as an `expect` of a test"));
   for (const ast::Strategy& part : s.parts) refuse_in_strategy(part, out);
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/assert.hpp"
+#include "dsl/strategy_options.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
 
@@ -12,21 +13,6 @@ namespace pw {
 namespace {
 
 using Kind = ast::Strategy::Kind;
-
-std::string_view word(Kind kind) {
-  switch (kind) {
-    case Kind::greedy: return "greedy";
-    case Kind::once: return "once";
-    case Kind::walk: return "walk";
-    case Kind::saturate: return "saturate";
-    case Kind::atomic: return "atomic";
-    case Kind::repeat: return "repeat";
-    case Kind::best: return "best of";
-    case Kind::sequence: return "sequence";
-    case Kind::reference: return "reference";
-  }
-  return "strategy";
-}
 
 std::string joined(const std::vector<std::pair<std::string, Span>>& references) {
   std::string text;
@@ -92,27 +78,43 @@ class Builder {
     s.span = tree.span;
     s.fuel = tree.fuel;
     s.when = tree.when;
-    for (const Expr& when : tree.when) check_when(when);
-    if (s.fuel && *s.fuel < 1)
-      out_.push_back(error_at(tree.span, "PW0413", "`fuel` is at least 1"));
+    s.ensures = tree.ensures;
+    s.by = tree.by;
+    s.nodes = tree.nodes;
+    s.rounds = tree.rounds;
+    s.cost = tree.cost;
+    check_strategy_options(program_, set_, tree, out_);
     if (tree.kind == Kind::reference) return reference(tree, std::move(s));
-    if (tree.kind == Kind::sequence) {
-      for (const ast::Strategy& part : tree.parts) s.parts.push_back(build(part));
-      s.label = labels(s.parts);
-      return s;
-    }
+    for (const ast::Strategy& part : tree.parts) s.parts.push_back(build(part));
     for (const auto& [name, span] : tree.references) add_rules(s, name, span);
-    if (tree.references.empty() && tree.parts.empty())
-      out_.push_back(error_at(tree.span, "PW0414", in_ticks(word(tree.kind)) + " of nothing",
-                              "name the rules it applies"));
     sort_by_rank(set_, s.rules);
-    s.label = std::string(word(tree.kind)) + " { " + joined(tree.references) + " }";
+    s.label = label(tree, s);
     return s;
   }
 
-  static std::string labels(const std::vector<Strategy>& parts) {
+  static std::string label(const ast::Strategy& tree, const Strategy& s) {
+    const std::string start(word(tree.kind));
+    switch (tree.kind) {
+      case Kind::sequence: return labels(s.parts, " ; ");
+      case Kind::best: return start + " { " + labels(s.parts, " | ") + " }";
+      case Kind::atomic:
+      case Kind::repeat:
+        return start + (tree.parts.front().kind == Kind::sequence
+                            ? " (" + labels(s.parts, " ; ") + ")"
+                            : " " + labels(s.parts, " ; "));
+      case Kind::greedy:
+      case Kind::once:
+      case Kind::walk:
+      case Kind::saturate:
+      case Kind::reference: break;
+    }
+    return start + " { " + joined(tree.references) + " }";
+  }
+
+  static std::string labels(const std::vector<Strategy>& parts, std::string_view between) {
     std::string text;
-    for (const Strategy& part : parts) text += (text.empty() ? "" : " ; ") + part.label;
+    for (const Strategy& part : parts)
+      text += (text.empty() ? "" : std::string(between)) + part.label;
     return text;
   }
 
@@ -132,14 +134,17 @@ class Builder {
     return s;
   }
 
-  /// The referred strategy; options of the reference go onto a sequence around it, unless it has
-  /// none of its own.
+  /// The referred strategy; options of the reference go onto a sequence around it, unless they mean
+  /// the same on it and it has none of its own.
   static Strategy with_options(const Strategy& target, Strategy reference) {
     Strategy copy = target;
-    if (reference.when.empty() && !reference.fuel) return copy;
-    if (copy.when.empty() && !copy.fuel) {
+    if (reference.when.empty() && !reference.fuel && reference.ensures.empty()) return copy;
+    const bool plain = copy.when.empty() && !copy.fuel && copy.ensures.empty();
+    const bool means_more = copy.kind == Kind::repeat || copy.kind == Kind::atomic;
+    if (plain && !means_more) {
       copy.when = std::move(reference.when);
       copy.fuel = reference.fuel;
+      copy.ensures = std::move(reference.ensures);
       return copy;
     }
     reference.kind = Kind::sequence;
@@ -178,19 +183,6 @@ class Builder {
     std::vector<std::string> names = program_.strategy_names();
     for (const Rule& rule : set_.rules) names.push_back(rule.name);
     return names;
-  }
-
-  void check_when(const Expr& when) {
-    visit_scalar(when, Place::guard, [&](const Occurrence& o) {
-      if (o.place == Place::function || program_.params.contains(o.name) || dtype_named(o.name))
-        return;
-      std::vector<std::string> names;
-      for (const auto& [name, param] : program_.params) names.push_back(name);
-      out_.push_back(error_at(
-          o.span, "PW0415", "no param is called " + in_ticks(o.name),
-          did_you_mean(o.name, names,
-                       "`when` reads params only: `param " + std::string(o.name) + ": int = 1`")));
-    });
   }
 
   void add_implicit() {

@@ -1,4 +1,4 @@
-// Exports run_pipeline: a strategy tree walked top down, a pass at a time.
+// Exports run_pipeline: the passes of a strategy in order, each measured, checked and reported.
 #include <algorithm>
 #include <chrono>
 
@@ -6,15 +6,13 @@
 
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
+#include "rewriter/interpreter.hpp"
 #include "rewriter/legality.hpp"
-#include "rewriter/rewriter.hpp"
-#include "rewriter/run_state.hpp"
 
 namespace pw {
 namespace {
 
 using Kind = ast::Strategy::Kind;
-using Done = Result<StopReason>;
 
 Diagnostic warning_at(Span span, std::string_view code, std::string message,
                       std::string help = {}) {
@@ -25,59 +23,26 @@ Diagnostic warning_at(Span span, std::string_view code, std::string message,
 
 class Driver {
  public:
-  explicit Driver(RunState& run) : run_(run), graph_(run.graph) {}
+  explicit Driver(RunState& run) : run_(run), graph_(run.graph), interpreter_(run) {}
 
   Result<std::monostate> run_all(const Strategy& strategy) {
     if (run_.options.after_pass) run_.options.after_pass("input", graph_);
-    Result<bool> wanted = holds(strategy);
+    if (strategy.kind != Kind::sequence || strategy.parts.empty()) return run_pass(strategy, true);
+    Result<bool> wanted = interpreter_.holds(strategy);
     if (!wanted) return forward(wanted);
-    bool parts = strategy.kind == Kind::sequence && !strategy.parts.empty();
-    FuelScope fuel(run_, parts ? strategy.fuel : std::nullopt);
-    const Strategy* one = &strategy;
-    std::span<const Strategy> passes =
-        parts ? std::span<const Strategy>(strategy.parts) : std::span<const Strategy>(one, 1);
-    for (const Strategy& pass : passes)
-      if (Result<std::monostate> done = run_pass(pass, *wanted); !done) return forward(done);
-    return std::monostate();
+    FuelScope fuel(run_, strategy.fuel);
+    for (const Strategy& pass : strategy.parts)
+      if (Result<std::monostate> done = run_pass(pass, *wanted); !done) return done;
+    return *wanted ? interpreter_.check_ensures_of(strategy) : std::monostate();
   }
 
  private:
-  struct FuelScope {
-    FuelScope(RunState& state, std::optional<std::int64_t> amount)
-        : run(state), used(amount.has_value()) {
-      if (used) run.fuel.push_back(*amount);
-    }
-    ~FuelScope() {
-      if (used) run.fuel.pop_back();
-    }
-    FuelScope(const FuelScope&) = delete;
-    FuelScope& operator=(const FuelScope&) = delete;
-    RunState& run;
-    bool used;
-  };
-
-  Result<bool> holds(const Strategy& strategy) {
-    for (const Expr& condition : strategy.when) {
-      std::string why;
-      Result<Truth> truth =
-          evaluate_guard(graph_.context(), &graph_, condition, run_.params, graph_.facts, &why);
-      if (!truth) return forward(truth);
-      if (*truth == Truth::unknown)
-        run_.report.warnings.push_back(warning_at(
-            condition.span, "PW1102",
-            fmt::format("`when {}` cannot be decided, so `{}` is left out{}", print(condition),
-                        strategy.label, why.empty() ? "" : ": " + why)));
-      if (*truth != Truth::yes) return false;
-    }
-    return true;
-  }
-
   Result<std::monostate> run_pass(const Strategy& pass, bool pipeline_wanted) {
     PassStats stats;
     stats.pass = pass.label;
     run_.pass_spans.emplace(pass.label, pass.span);
     stats.nodes_before = stats.nodes_after = graph_.node_count();
-    Result<bool> wanted = pipeline_wanted ? holds(pass) : Result<bool>(false);
+    Result<bool> wanted = pipeline_wanted ? interpreter_.holds(pass) : Result<bool>(false);
     if (!wanted) return forward(wanted);
     stats.skipped = !*wanted;
     if (*wanted)
@@ -89,9 +54,8 @@ class Driver {
 
   Result<std::monostate> measure(const Strategy& pass, PassStats& stats) {
     auto start = std::chrono::steady_clock::now();
-    run_.report.journal.add(
-        PassBegin{pass.label, structural_hash(graph_), graph_.node_count()});
-    Done done = run(pass, stats, true);
+    run_.report.journal.add(PassBegin{pass.label, structural_hash(graph_), graph_.node_count()});
+    Result<StopReason> done = interpreter_.run(pass, stats, true);
     if (!done) return forward(done);
     stats.stop = *done;
     stats.nodes_after = graph_.node_count();
@@ -110,73 +74,9 @@ class Driver {
     return tl::unexpected<Diagnostics>(std::move(broken));
   }
 
-  /// `decided`: the caller has looked at `when` already.
-  Done run(const Strategy& strategy, PassStats& stats, bool decided = false) {
-    if (!decided) {
-      Result<bool> wanted = holds(strategy);
-      if (!wanted) return forward(wanted);
-      if (!*wanted) return StopReason::fixpoint;
-    }
-    FuelScope fuel(run_, strategy.fuel);
-    switch (strategy.kind) {
-      case Kind::greedy:
-      case Kind::once:
-      case Kind::walk: return run_rules(run_, strategy, stats);
-      case Kind::reference:
-        if (!strategy.builtin.empty()) return run_builtin(strategy, stats);
-        return run_parts(strategy, stats);
-      case Kind::sequence: return run_parts(strategy, stats);
-      case Kind::repeat: return run_repeat(strategy, stats);
-      case Kind::saturate:
-      case Kind::atomic:
-      case Kind::best: break;
-    }
-    return fail(strategy.span, "PW1106", "this strategy cannot be run yet",
-                "there are greedy, walk, once, repeat, `;` and `when`");
-  }
-
-  Done run_parts(const Strategy& strategy, PassStats& stats) {
-    StopReason stop = StopReason::fixpoint;
-    for (const Strategy& part : strategy.parts) {
-      Done done = run(part, stats);
-      if (!done) return done;
-      if (*done != StopReason::fixpoint) stop = *done;
-    }
-    return stop;
-  }
-
-  /// Until a round changes nothing, or brings back a graph that was there before.
-  Done run_repeat(const Strategy& strategy, PassStats& stats) {
-    std::uint64_t before = structural_hash(graph_);
-    std::set<std::uint64_t> seen{before};
-    while (true) {
-      Done done = run_parts(strategy, stats);
-      if (!done || *done != StopReason::fixpoint) return done;
-      std::uint64_t after = structural_hash(graph_);
-      if (after == before) return StopReason::fixpoint;
-      if (!seen.insert(after).second) return StopReason::cycle;
-      if (run_.rewrites >= run_.options.limits.rewrites) return StopReason::limit;
-      before = after;
-    }
-  }
-
-  Done run_builtin(const Strategy& strategy, PassStats& stats) {
-    BuiltinEvent event{strategy.builtin, {}};
-    if (strategy.builtin == "dce") {
-      stats.rewrites += eliminate_dead(graph_, &event.erased);
-    } else if (strategy.builtin == "cse") {
-      stats.rewrites += eliminate_common(graph_, &event.erased);
-    } else {
-      return fail(strategy.span, "PW1101",
-                  fmt::format("there is no built-in pass `{}`", strategy.builtin),
-                  "there are dce and cse");
-    }
-    run_.report.journal.add(std::move(event));
-    return StopReason::fixpoint;
-  }
-
   RunState& run_;
   Graph& graph_;
+  Interpreter interpreter_;
 };
 
 /// What a rule is reported under when nothing of it fired: the group or the family it is a member
@@ -199,7 +99,7 @@ void warn_of_idle(RunState& run) {
   std::map<std::string, const Rule*> rules;
   for (const Rule& rule : run.rules.rules) rules.emplace(rule.name, &rule);
   for (const PassStats& pass : run.report.passes) {
-    if (pass.skipped) continue;
+    if (pass.skipped || pass.stop == StopReason::undone) continue;
     rewrites[pass.pass] += pass.rewrites;
     for (const auto& [name, stats] : pass.rules) {
       auto rule = rules.find(name);
@@ -236,6 +136,7 @@ std::string_view name(StopReason reason) {
     case StopReason::limit: return "limit";
     case StopReason::cycle: return "cycle";
     case StopReason::interrupted: return "interrupted";
+    case StopReason::undone: return "undone: ensures failed";
   }
   return "?";
 }

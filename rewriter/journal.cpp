@@ -183,4 +183,13 @@ std::size_t Journal::total() const {
   return out;
 }
 
+std::vector<RuleId> Journal::rules_since(Mark mark) const {
+  std::vector<RuleId> rules;
+  for (Iterator at{this, mark}; !(at == end()); ++at) {
+    const JournalEvent event = *at;
+    if (const auto* match = std::get_if<MatchEvent>(&event)) rules.push_back(match->rule);
+  }
+  return rules;
+}
+
 }  // namespace pw

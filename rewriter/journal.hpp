@@ -83,6 +83,8 @@ class Journal {
   /// Rewrites by full rule name, in the final history.
   [[nodiscard]] std::size_t count(const RuleSet& rules, std::string_view reference) const;
   [[nodiscard]] std::size_t total() const;
+  /// The rules of the rewrites behind the mark, in order.
+  [[nodiscard]] std::vector<RuleId> rules_since(Mark mark) const;
   [[nodiscard]] std::size_t bytes() const { return bytes_.capacity(); }
 
  private:

@@ -16,7 +16,7 @@ struct Limits {
   std::size_t rewrites = 10'000'000;  ///< a whole run
   std::size_t per_node = 64;  ///< one pass: so many for each node it starts with, and 10 000
 };
-enum class StopReason : std::uint8_t { fixpoint, fuel, limit, cycle, interrupted };
+enum class StopReason : std::uint8_t { fixpoint, fuel, limit, cycle, interrupted, undone };
 [[nodiscard]] std::string_view name(StopReason reason);
 
 struct RuleStats {
@@ -32,10 +32,18 @@ struct PassStats {
   StopReason stop = StopReason::fixpoint;
   std::map<std::string, RuleStats> rules;  ///< by full rule name
 };
+/// What a `best of` decided.
+struct Choice {
+  std::string strategy;
+  std::string by;                   ///< the cost that was compared
+  std::vector<std::int64_t> costs;  ///< of each alternative, in text order
+  std::size_t chosen = 0;
+};
 struct RewriteReport {
   Journal journal;
   std::vector<PassStats> passes;
-  Diagnostics warnings;  ///< rules that never fired, passes that did nothing
+  std::vector<Choice> choices;  ///< in the order they were made
+  Diagnostics warnings;         ///< rules that never fired, passes that did nothing
 };
 
 struct RewriteOptions {

@@ -1,0 +1,20 @@
+// What stands behind a strategy: `fuel`, `when`, `ensures`, and the words only some of them take.
+#pragma once
+
+#include <array>
+
+#include "dsl/program.hpp"
+
+namespace pw {
+
+/// What `best of … by` and `saturate … cost` may name; the rewriter counts them.
+inline constexpr std::array<std::string_view, 3> kCostNames{"nodes", "ops", "bytes"};
+
+/// The word a strategy begins with: "greedy", "best of".
+[[nodiscard]] std::string_view word(ast::Strategy::Kind kind);
+/// Of one strategy, not of its parts: each option has a place, its numbers and names are sound, and
+/// what must be there is.
+void check_strategy_options(const Program& program, const RuleSet& set, const ast::Strategy& tree,
+                            Diagnostics& out);
+
+}  // namespace pw

@@ -1,0 +1,70 @@
+// Exports check_ensures: numbers of the graph are put in, then it is a guard over params.
+#include "rewriter/ensures.hpp"
+
+#include <fmt/format.h>
+
+#include "graph/text.hpp"
+
+namespace pw {
+namespace {
+
+std::int64_t nodes_with(const Graph& graph, std::string_view op) {
+  std::int64_t count = 0;
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) count += graph.op_of(n).name == op;
+  return count;
+}
+
+class Numbers {
+ public:
+  Numbers(const Graph& graph, const Env& params) : graph_(graph), params_(params) {}
+
+  Expr put_into(const Expr& expr) {
+    const bool call = expr.kind == Expr::Kind::call && expr.text == "count" && !expr.args.empty();
+    if (call) return number(expr, nodes_with(graph_, expr.args.front().text));
+    if (expr.kind == Expr::Kind::path && expr.text == "nodes")
+      return number(expr, static_cast<std::int64_t>(graph_.node_count()));
+    if (expr.kind == Expr::Kind::path) note_param(expr);
+    Expr out = expr;
+    for (Expr& arg : out.args) arg = put_into(arg);
+    return out;
+  }
+
+  std::string values;
+
+ private:
+  Expr number(const Expr& expr, std::int64_t value) {
+    note(print(expr), std::to_string(value));
+    Expr out;
+    out.kind = Expr::Kind::integer;
+    out.span = expr.span;
+    out.integer = value;
+    return out;
+  }
+
+  void note_param(const Expr& expr) {
+    const auto found = params_.find(expr.text);
+    if (found == params_.end()) return;
+    if (const auto* value = std::get_if<Attribute>(&found->second))
+      note(expr.text, graph_.context().attributes.print(*value));
+  }
+
+  void note(const std::string& name, const std::string& value) {
+    const std::string text = fmt::format("{} is {}", name, value);
+    if (values.find(text) == std::string::npos) values += (values.empty() ? "" : ", ") + text;
+  }
+
+  const Graph& graph_;
+  const Env& params_;
+};
+
+}  // namespace
+
+Result<Ensured> check_ensures(const Graph& graph, const Expr& statement, const Env& params) {
+  Numbers numbers(graph, params);
+  const Expr guard = numbers.put_into(statement);
+  Result<Truth> truth = evaluate_guard(graph.context(), &graph, guard, params, graph.facts);
+  if (!truth) return forward(truth);
+  return Ensured{*truth, std::move(numbers.values)};
+}
+
+}  // namespace pw

@@ -1,0 +1,17 @@
+// What `ensures` states of a graph: `nodes` and `count(op)` are numbers of it, all else are params.
+#pragma once
+
+#include <string>
+
+#include "graph/build.hpp"
+
+namespace pw {
+
+struct Ensured {
+  Truth truth = Truth::unknown;
+  std::string values;  ///< "count(all_reduce) is 2, nodes is 17": what the statement reads
+};
+
+Result<Ensured> check_ensures(const Graph& graph, const Expr& statement, const Env& params);
+
+}  // namespace pw

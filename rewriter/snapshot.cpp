@@ -1,0 +1,31 @@
+// Exports take_snapshot and restore.
+#include "rewriter/snapshot.hpp"
+
+namespace pw {
+
+Snapshot take_snapshot(RunState& run, const PassStats& stats) {
+  run.graph.start_undo();
+  Snapshot out;
+  out.graph = run.graph.checkpoint();
+  out.events = run.report.journal.mark();
+  out.warnings = run.report.warnings.size();
+  out.choices = run.report.choices.size();
+  out.rewrites = run.rewrites;
+  out.barriers = run.barriers;
+  out.fuel = run.fuel;
+  out.stats = stats;
+  return out;
+}
+
+void restore(RunState& run, PassStats& stats, const Snapshot& snapshot) {
+  run.graph.rollback(snapshot.graph);
+  run.report.journal.rollback(snapshot.events);
+  run.report.warnings.resize(snapshot.warnings);
+  run.report.choices.resize(snapshot.choices);
+  run.rewrites = snapshot.rewrites;
+  run.barriers = snapshot.barriers;
+  run.fuel = snapshot.fuel;
+  stats = snapshot.stats;
+}
+
+}  // namespace pw

@@ -1,0 +1,23 @@
+// A moment of a run that can be gone back to: the graph through its undo journal, and everything
+// that is counted. What was undone leaves no trace in the history.
+#pragma once
+
+#include "rewriter/run_state.hpp"
+
+namespace pw {
+
+struct Snapshot {
+  Graph::Checkpoint graph = 0;
+  Journal::Mark events = 0;
+  std::size_t warnings = 0, choices = 0, rewrites = 0;
+  bool barriers = false;
+  std::vector<std::int64_t> fuel;
+  PassStats stats;
+};
+
+/// The graph records from here on; nothing may call forget_undo until the snapshot is done with.
+Snapshot take_snapshot(RunState& run, const PassStats& stats);
+/// May be called several times for one snapshot.
+void restore(RunState& run, PassStats& stats, const Snapshot& snapshot);
+
+}  // namespace pw
