@@ -87,13 +87,8 @@ void check_supported(const Program& program, Diagnostics& out) {
     out.push_back(
         refuse(item->span, "PW0359", "`extern`", "write the condition in `where`, over params"));
   for (const ast::Pass* pass : program.passes) refuse_in_strategy(pass->strategy, out);
-  for (const ast::Pipeline* pipeline : program.pipelines) {
+  for (const ast::Pipeline* pipeline : program.pipelines)
     refuse_in_strategy(pipeline->strategy, out);
-    if (!pipeline->ranges.empty())
-      out.push_back(refuse(pipeline->name_span, "PW0365",
-                           "a pipeline of its own for each token range",
-                           "write the passes directly in the pipeline"));
-  }
 }
 
 }  // namespace pw

@@ -46,12 +46,12 @@ class Builder {
   const Strategy* named(const std::string& name, Span use) {
     if (const Strategy* known = find(name)) return known;
     const ast::Strategy* tree = nullptr;
-    bool pipeline = false;
+    const ast::Pipeline* pipeline = nullptr;
     for (const ast::Pass* p : program_.passes) {
       if (p->name == name) tree = &p->strategy;
     }
     for (const ast::Pipeline* p : program_.pipelines) {
-      if (p->name == name) tree = &p->strategy, pipeline = true;
+      if (p->name == name) tree = &p->strategy, pipeline = p;
     }
     if (tree == nullptr) return nullptr;
     if (!entered_.insert(name).second) {
@@ -61,7 +61,12 @@ class Builder {
     }
     Strategy built = build(*tree);
     built.label = name;
-    auto& table = pipeline ? set_.pipelines : set_.passes;
+    built.ranges.clear();
+    if (pipeline != nullptr) {
+      built.ranges = pipeline->ranges;
+      check_ranges(*pipeline, out_);
+    }
+    auto& table = pipeline != nullptr ? set_.pipelines : set_.passes;
     return &table.emplace(name, std::move(built)).first->second;
   }
 
@@ -126,7 +131,14 @@ class Builder {
       s.builtin = name;
       return s;
     }
-    if (const Strategy* target = named(name, span)) return with_options(*target, std::move(s));
+    if (const Strategy* target = named(name, span)) {
+      if (!target->ranges.empty())
+        out_.push_back(error_at(span, "PW0434",
+                                in_ticks(name) + " makes a graph for each range of tokens, and is "
+                                                 "no step of anything",
+                                "make a pass of what both do"));
+      return with_options(*target, std::move(s));
+    }
     if (entered_.contains(name)) return s;  // a circle, which has been said
     s.kind = Kind::greedy;
     add_rules(s, name, span);

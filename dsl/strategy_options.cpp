@@ -1,4 +1,4 @@
-// Exports word, check_strategy_options.
+// Exports word, check_strategy_options, check_ranges.
 #include "dsl/strategy_options.hpp"
 
 #include <algorithm>
@@ -130,6 +130,23 @@ std::string_view word(Kind kind) {
 void check_strategy_options(const Program& program, const RuleSet& set, const ast::Strategy& tree,
                             Diagnostics& out) {
   OptionCheck(program, set, tree, out).run();
+}
+
+void check_ranges(const ast::Pipeline& pipeline, Diagnostics& out) {
+  if (pipeline.ranges.empty()) return;
+  if (pipeline.ranges_symbol != "tokens")
+    out.push_back(error_at(pipeline.name_span, "PW0435",
+                           "ranges are of tokens, not of " + in_ticks(pipeline.ranges_symbol),
+                           "write `for tokens in ranges(…)`; a graph says which symbol that is"));
+  std::int64_t last = 0;
+  for (std::int64_t end : pipeline.ranges) {
+    if (end <= last)
+      return out.push_back(error_at(
+          pipeline.name_span, "PW0436",
+          "ranges rise: " + std::to_string(end) + " does not come after " + std::to_string(last),
+          "each number is the last number of tokens of its range"));
+    last = end;
+  }
 }
 
 }  // namespace pw

@@ -16,5 +16,7 @@ inline constexpr std::array<std::string_view, 3> kCostNames{"nodes", "ops", "byt
 /// what must be there is.
 void check_strategy_options(const Program& program, const RuleSet& set, const ast::Strategy& tree,
                             Diagnostics& out);
+/// `for tokens in ranges(256, 2048)`: of tokens, and rising.
+void check_ranges(const ast::Pipeline& pipeline, Diagnostics& out);
 
 }  // namespace pw

@@ -1,4 +1,7 @@
-// Exports run_pipeline: the passes of a strategy in order, each measured, checked and reported.
+// Exports run_pipeline, run_strategy: the passes of a strategy in order, each measured, checked and
+// reported.
+#include "rewriter/driver.hpp"
+
 #include <algorithm>
 #include <chrono>
 
@@ -141,18 +144,31 @@ std::string_view name(StopReason reason) {
   return "?";
 }
 
-Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline,
+Result<const Strategy*> find_strategy(const RuleSet& rules, std::string_view name) {
+  if (const Strategy* strategy = rules.strategy(name)) return strategy;
+  std::string near = nearest(name, strategy_names(rules));
+  return fail({}, "PW1101", fmt::format("there is no pipeline or pass `{}`", name),
+              near.empty() ? "" : fmt::format("did you mean `{}`?", near));
+}
+
+Result<RewriteReport> run_strategy(Graph& graph, const RuleSet& rules, const Strategy& strategy,
                                    const Env& params, const RewriteOptions& options) {
-  const Strategy* strategy = rules.strategy(pipeline);
-  if (strategy == nullptr) {
-    std::string near = nearest(pipeline, strategy_names(rules));
-    return fail({}, "PW1101", fmt::format("there is no pipeline or pass `{}`", pipeline),
-                near.empty() ? "" : fmt::format("did you mean `{}`?", near));
-  }
   RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}};
-  if (Result<std::monostate> done = Driver(run).run_all(*strategy); !done) return forward(done);
+  if (Result<std::monostate> done = Driver(run).run_all(strategy); !done) return forward(done);
   warn_of_idle(run);
   return std::move(run.report);
+}
+
+Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline,
+                                   const Env& params, const RewriteOptions& options) {
+  Result<const Strategy*> strategy = find_strategy(rules, pipeline);
+  if (!strategy) return forward(strategy);
+  if (!(*strategy)->ranges.empty())
+    return fail(
+        (*strategy)->span, "PW1109",
+        fmt::format("`{}` makes a graph for each range of tokens, and one is asked for", pipeline),
+        "`pwr opt` writes one file a range; run_ranges returns them all");
+  return run_strategy(graph, rules, **strategy, params, options);
 }
 
 }  // namespace pw

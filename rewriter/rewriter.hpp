@@ -43,7 +43,10 @@ struct RewriteReport {
   Journal journal;
   std::vector<PassStats> passes;
   std::vector<Choice> choices;  ///< in the order they were made
-  Diagnostics warnings;         ///< rules that never fired, passes that did nothing
+  /// What the `assume` of applied rules rests on, each once: the graph is right for steps that meet
+  /// all of these.
+  std::vector<Condition> conditions;
+  Diagnostics warnings;  ///< rules that never fired, passes that did nothing
 };
 
 struct RewriteOptions {
@@ -54,7 +57,8 @@ struct RewriteOptions {
   std::function<void(const std::string& pass, const Graph& graph)> after_pass;
 };
 
-/// Runs a pipeline, pass or built-in by name on the graph, in place.
+/// Runs a pipeline, pass or built-in by name on the graph, in place. One that states ranges of
+/// tokens is run_ranges' (PW1109).
 Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline,
                                    const Env& params, const RewriteOptions& options = {});
 /// Applies one match. Fails with N08, N13 (escape, cycle) if it is not legal; the graph is

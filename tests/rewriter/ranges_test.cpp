@@ -1,0 +1,119 @@
+// A graph for each range of tokens, and the choice among them.
+#include "rewriter/ranges.hpp"
+
+#include "tests/rewriter/fixture.hpp"
+
+using namespace pw;
+using namespace pw::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+constexpr const char* kRules = R"(
+rule few  { y = relu(x: T[n, d])  where n <= 16  => y = sin(x) }
+rule some { y = relu(x: T[n, d])  where n > 16, n <= 256  => y = cos(x) }
+rule even { y = neg(x: T[n, d])  where n % 2 == 0  => y = abs(x) }
+pipeline plain { greedy { few, some, even } }
+pipeline ranged { for tokens in ranges(16, 256) { greedy { few, some, even } } }
+)";
+
+std::vector<RangedResult> ranged(const World& world, const Graph& g, std::string_view pipeline) {
+  Result<std::vector<RangedResult>> out = run_ranges(g, world.rules, pipeline, world.params);
+  if (!out) FAIL(render(out.error(), world.context->sources));
+  return std::move(*out);
+}
+
+std::vector<TokenRange> ranges(const World& world, const std::string& symbol) {
+  Graph g = world.graph(symbol + " in x: f32[n, 8]  y = relu(x)  out y");
+  std::vector<TokenRange> out;
+  for (const RangedResult& r : ranged(world, g, "ranged")) out.push_back(r.range);
+  return out;
+}
+
+using Ranges = std::vector<TokenRange>;
+
+}  // namespace
+
+TEST_CASE("ranges: each is rewritten on its own copy, under its own facts", "[rewriter]") {
+  World world(kRules);
+  Graph g = world.graph("symbol n in 1..8192 tokens in x: f32[n, 8]  y = relu(x)  out y");
+  const std::string before = print_pwg(g);
+  std::vector<RangedResult> out = ranged(world, g, "ranged");
+  REQUIRE(out.size() == 3);
+  CHECK(count(out[0].graph, "sin") == 1);
+  CHECK(count(out[1].graph, "cos") == 1);
+  CHECK(count(out[2].graph, "relu") == 1);
+  CHECK(out[0].report.journal.count(world.rules, "few") == 1);
+  CHECK(out[1].report.journal.count(world.rules, "few") == 0);
+  CHECK(out[1].range == TokenRange{17, 256});
+  CHECK(out[1].graph.facts.find("n")->min == 17);
+  CHECK(out[1].graph.facts.find("n")->role == "tokens");
+  CHECK(print_pwg(g) == before);
+}
+
+TEST_CASE("ranges: what the facts rule out is left out", "[rewriter]") {
+  World world(kRules);
+  CHECK(ranges(world, "symbol n in 1..8192 tokens") == Ranges{{1, 16}, {17, 256}, {257, 8192}});
+  CHECK(ranges(world, "symbol n in 20..8192 tokens") == Ranges{{20, 256}, {257, 8192}});
+  CHECK(ranges(world, "symbol n in 1..100 tokens") == Ranges{{1, 16}, {17, 100}});
+  CHECK(ranges(world, "symbol n in 1..16 tokens") == Ranges{{1, 16}});
+  CHECK(ranges(world, "symbol n in 1..8192 by 32 tokens") == Ranges{{17, 256}, {257, 8192}});
+}
+
+TEST_CASE("ranges: a pipeline without any has one, of all the facts allow", "[rewriter]") {
+  World world(kRules);
+  Graph g = world.graph("symbol n in 2..64 by 2 tokens in x: f32[n, 8]  y = neg(x)  out y");
+  std::vector<RangedResult> out = ranged(world, g, "plain");
+  REQUIRE(out.size() == 1);
+  CHECK(out[0].range == TokenRange{2, 64});
+  CHECK(count(out[0].graph, "abs") == 1);
+  CHECK(out[0].conditions.empty());
+}
+
+TEST_CASE("ranges: the tokens symbol is the declared one, else the only one", "[rewriter]") {
+  World world(kRules);
+  Graph two = world.graph("in x: f32[n, m]  y = relu(x)  out y");
+  Result<std::vector<RangedResult>> none = run_ranges(two, world.rules, "ranged", world.params);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().front().code == "PW1109");
+  Graph one = world.graph("in x: f32[m, 8]  y = relu(x)  out y");
+  CHECK(ranged(world, one, "ranged").size() == 3);
+  Graph named = world.graph("symbol m in 1..64 tokens in x: f32[n, m]  y = relu(x)  out y");
+  CHECK(ranged(world, named, "ranged").size() == 2);
+  Result<RewriteReport> single = world.try_run(one, "ranged");
+  REQUIRE_FALSE(single);
+  CHECK(single.error().front().code == "PW1109");
+}
+
+TEST_CASE("ranges: a step takes the graph whose range and conditions it meets", "[rewriter]") {
+  World world(kRules);
+  Graph g = world.graph("symbol n in 1..8192 tokens in x: f32[n, 8]  y = neg(x)  out y");
+  std::vector<RangedResult> out = ranged(world, g, "ranged");
+  REQUIRE(out.size() == 3);
+  Dims& dims = world.context->dims;
+  Condition even;
+  even.a = dims.symbol("n");
+  even.b = dims.constant(2);
+  even.divides = true;
+  Condition large = even;
+  large.divides = false;
+  large.op = Compare::ge;
+  large.b = dims.constant(100);
+  RangedResult otherwise = out[1];
+  otherwise.otherwise = true;
+  out[1].conditions = {even, large};
+  out.insert(out.begin() + 2, otherwise);
+  const auto chosen = [&](std::int64_t tokens) {
+    const RangedResult* variant = variant_for(out, {{"n", tokens}}, tokens);
+    return variant == nullptr ? -1 : static_cast<int>(variant - out.data());
+  };
+  CHECK(chosen(16) == 0);
+  CHECK(chosen(100) == 1);
+  CHECK(chosen(101) == 2);
+  CHECK(chosen(98) == 2);
+  CHECK(chosen(257) == 3);
+  CHECK(chosen(9000) == -1);
+  Condition other;  // of something that is not known when a step begins
+  out[0].conditions = {other};
+  CHECK(chosen(16) == -1);
+}
