@@ -9,8 +9,9 @@ void add_graph_commands(CLI::App& app,
                         const Options& options);                ///< import, export, stats, generate
 void add_rule_commands(CLI::App& app, const Options& options);  ///< check, fmt, test, verify
 void add_rewrite_commands(CLI::App& app, const Options& options);  ///< opt, explain
-void add_plan_commands(CLI::App& app, const Options& options);     ///< split, plan, compile
-void add_run_commands(CLI::App& app, const Options& options);      ///< run
+void add_opt_command(CLI::App& app, const Options& options);
+void add_plan_commands(CLI::App& app, const Options& options);  ///< split, plan, compile
+void add_run_commands(CLI::App& app, const Options& options);   ///< run
 void add_doctor_command(CLI::App& app, const Options& options);
 
 /// Writes a graph by the extension of the path: .json, or .pwg (also for "-").

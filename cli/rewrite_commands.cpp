@@ -1,4 +1,4 @@
-// Exports the commands that rewrite and explain: opt, explain.
+// Exports the command explain, and adds opt, which is in opt_command.cpp.
 #include <array>
 
 #include <CLI/CLI.hpp>
@@ -11,37 +11,6 @@
 
 namespace pw::cli {
 namespace {
-
-struct OptArgs {
-  GraphOptions graph;
-  RuleOptions rules;
-  std::string output;
-  std::string trace;
-  bool stats = false;
-  bool verify_each = false;
-  std::size_t limit = Limits{}.rewrites;
-};
-
-void run_opt(const Options& options, const OptArgs& args) {
-  Session session(options);
-  check_output_type(session, args.output);
-  LoadedRules rules = load(session, args.rules);
-  Graph graph = load(session, args.graph);
-  RewriteOptions rewrite;
-  rewrite.limits.rewrites = args.limit;
-  rewrite.verify_each = args.verify_each;
-  Trace trace(session, args.trace);
-  if (!args.trace.empty())
-    rewrite.after_pass = [&](const std::string& pass, const Graph& g) { trace.add(pass, g); };
-  RewriteReport report = rewritten(session, graph, rules, args.rules.pipeline, rewrite);
-  if (args.stats) session.report(report.warnings);
-  if (!args.trace.empty()) trace.finish(report, graph, rules.set);
-  if (!args.output.empty()) save(session, graph, args.output);
-  if (args.stats || args.output.empty()) {
-    std::fputs(pass_table(report).print(options.format).c_str(), stdout);
-    if (args.stats) std::fputs(("\n" + rule_table(report).print(options.format)).c_str(), stdout);
-  }
-}
 
 struct ExplainArgs {
   std::string rule;
@@ -127,93 +96,11 @@ void run_explain(const Options& options, const ExplainArgs& args) {
 
 }  // namespace
 
-RewriteReport rewritten(const Session& session, Graph& graph, const LoadedRules& rules,
-                        const std::string& pipeline, const RewriteOptions& options) {
-  if (pipeline.empty())
-    session.die("no pipeline is named",
-                "for example -p o2; `pwr check` lists the pipelines of a rule file", kUsage);
-  if (!rules.set.strategy(pipeline)) {
-    std::vector<std::string> names;
-    for (const auto& [name, strategy] : rules.set.pipelines) names.push_back(name);
-    for (const auto& [name, strategy] : rules.set.passes) names.push_back(name);
-    std::string near = nearest(pipeline, names);
-    session.die("there is no pipeline, pass or rule `" + pipeline + "`",
-                near.empty() ? "load the file that has it with -r" : "did you mean `" + near + "`?",
-                kUsage);
-  }
-  RewriteReport report =
-      session.need(run_pipeline(graph, rules.set, pipeline, rules.params, options));
-  return report;
-}
-
-Table pass_table(const RewriteReport& report, bool times) {
-  std::vector<std::string> columns{"pass", "rewrites", "nodes before", "nodes after", "stopped by"};
-  if (times) columns.push_back("time");
-  Table table(columns);
-  for (const PassStats& pass : report.passes) {
-    std::vector<std::string> row{
-        pass.pass, std::to_string(pass.rewrites), std::to_string(pass.nodes_before),
-        std::to_string(pass.nodes_after),
-        pass.skipped ? "skipped: when is false" : std::string(name(pass.stop))};
-    if (times) row.push_back(seconds(pass.seconds));
-    table.add(std::move(row));
-  }
-  return table;
-}
-
-Table rule_table(const RewriteReport& report) {
-  Table table({"pass", "rule", "matches", "attempts", "rejected by", "time"});
-  for (const PassStats& pass : report.passes) {
-    for (const auto& [rule, stats] : pass.rules) {
-      std::string rejections;
-      for (const auto& [code, count] : stats.rejections)
-        rejections += fmt::format("{}{} × {}", rejections.empty() ? "" : ", ", code, count);
-      table.add({pass.pass, rule, std::to_string(stats.matches), std::to_string(stats.attempts),
-                 rejections, seconds(stats.seconds)});
-    }
-  }
-  return table;
-}
-
-Trace::Trace(const Session& session, std::string folder)
-    : session_(session), folder_(std::move(folder)) {
-  if (!folder_.empty()) make_folder(session_, folder_);
-}
-
-void Trace::add(const std::string& pass, const Graph& graph) {
-  std::string name;
-  for (char c : pass)
-    name += std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' ? c : '_';
-  save(session_, graph, fmt::format("{}/{:02}-{}.pwg", folder_, count_++, name.substr(0, 60)));
-}
-
-void Trace::finish(const RewriteReport& report, const Graph& graph, const RuleSet& rules) {
-  session_.need(
-      write_file(folder_ + "/journal.jsonl", journal_to_json_lines(report.journal, graph, rules)));
-  session_.say(fmt::format("{} graphs and the journal are in {}", count_, folder_));
-}
-
 void add_rewrite_commands(CLI::App& app, const Options& options) {
-  auto opt = std::make_shared<OptArgs>();
-  auto* sub = app.add_subcommand("opt", "Rewrite a graph with a pipeline of rules");
-  opt->graph.add_to(*sub);
-  opt->rules.add_to(*sub);
-  sub->add_option("-o,--output", opt->output, "the rewritten graph, .json or .pwg");
-  sub->add_option("--trace", opt->trace,
-                  "write the graph after each pass and the journal into this folder")
-      ->type_name("DIR");
-  sub->add_flag("--stats", opt->stats,
-                "print passes and rules: rewrites, attempts, rejections by code, time; warn of "
-                "rules that never fired");
-  sub->add_option("--limit", opt->limit, "stop after this many rewrites");
-  sub->add_flag("--verify-each", opt->verify_each, "check the graph's invariants after each pass");
-  sub->footer(
-      "Examples:\n  pwr opt model.json -r llm -p o2 --stats\n  pwr opt model.json -r my_rules.pwr "
-      "-p mine -D tp=2 -o out.json --trace trace/");
-  sub->callback([opt, &options] { run_opt(options, *opt); });
+  add_opt_command(app, options);
 
   auto explain_args = std::make_shared<ExplainArgs>();
-  sub = app.add_subcommand("explain", "Say why a rule did not match, or what a code means");
+  auto* sub = app.add_subcommand("explain", "Say why a rule did not match, or what a code means");
   sub->add_option("rule", explain_args->rule, "a rule's name, or a code N01 … N16")->required();
   explain_args->graph.add_to(*sub, false);
   explain_args->rules.add_to(*sub);

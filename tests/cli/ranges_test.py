@@ -1,0 +1,62 @@
+#!/usr/bin/python3
+"""A pipeline with ranges of tokens, from outside: a graph, a table and a trace for each range."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+RULES = """
+rule few  { y = relu(x: T[n, d])  where n <= 16  => y = maximum(x, 0) }
+rule rest { y = relu(x: T[n, d])  where n > 16  => y = x + maximum(neg(x), 0) }
+pipeline ranged { for tokens in ranges(16) { greedy { few, rest } } }
+"""
+GRAPH = "graph g { symbol n in 1..64 tokens in x: f32[n, 8]  y = relu(x)  out y }"
+
+
+class Ranges(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name)
+        self.addCleanup(self.folder.cleanup)
+        (self.path / "rules.pwr").write_text(RULES, encoding="utf-8")
+        (self.path / "graph.pwg").write_text(GRAPH, encoding="utf-8")
+
+    def pwr(self, command, *args):
+        return subprocess.run([BIN / "pwr", command, "graph.pwg", "-r", "rules.pwr", "-p", "ranged", *args],
+                              cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
+
+    def test_a_file_a_range(self):
+        done = self.pwr("opt", "-o", "out.pwg", "--trace", "trace")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("maximum", (self.path / "out.1-16.pwg").read_text(encoding="utf-8"))
+        self.assertIn("neg", (self.path / "out.17-64.pwg").read_text(encoding="utf-8"))
+        self.assertFalse((self.path / "out.pwg").exists())
+        for name in ("1-16", "17-64"):
+            self.assertIn(f"out.{name}.pwg", done.stderr)
+            self.assertTrue((self.path / "trace" / name / "journal.jsonl").exists())
+
+    def test_counts_of_each_range(self):
+        done = self.pwr("opt", "--stats", "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        passes, end = json.JSONDecoder().raw_decode(done.stdout)
+        rules = json.loads(done.stdout[end:])
+        self.assertEqual([(p["tokens"], p["rewrites"]) for p in passes], [("1-16", 1), ("17-64", 1)])
+        fired = {(r["tokens"], r["rule"]): r["matches"] for r in rules}
+        self.assertEqual(fired, {("1-16", "few"): 1, ("1-16", "rest"): 0, ("17-64", "few"): 0, ("17-64", "rest"): 1})
+
+    def test_one_output_cannot_hold_several(self):
+        done = self.pwr("opt", "-o", "-")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+
+    def test_commands_that_take_one_graph_say_so(self):
+        for command in ("split", "compile"):
+            done = self.pwr(command, "-o", "out")
+            self.assertEqual(done.returncode, 2, command)
+            self.assertIn("range of tokens", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
