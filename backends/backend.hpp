@@ -33,6 +33,11 @@ struct RunContext {
   std::int64_t valid = 0;  ///< rows that hold real tokens
 };
 
+/// The tensors of one rank.
+struct RankTensors {
+  std::vector<TensorView> inputs, outputs;
+};
+
 class Executable {
  public:
   virtual ~Executable() = default;
@@ -40,6 +45,10 @@ class Executable {
   virtual Result<std::monostate> run(std::span<const TensorView> inputs,
                                      std::span<const TensorView> outputs,
                                      const RunContext& context) = 0;
+  /// The same on several ranks in step, with their collectives between them. PW1201 where an
+  /// executable cannot; one rank is always possible.
+  virtual Result<std::monostate> run_ranks(std::span<const RankTensors> ranks,
+                                           const RunContext& context);
 };
 
 class Backend {

@@ -18,6 +18,11 @@ Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const Tensor
                                       const RunContext& context,
                                       Precision precision = Precision::exact);
 
+/// The same on several ranks in step: inputs by rank, outputs by rank.
+Result<std::vector<std::vector<Tensor>>> interpret_ranks(
+    const Graph& graph, std::span<const std::vector<TensorView>> inputs, const RunContext& context,
+    Precision precision = Precision::exact);
+
 [[nodiscard]] std::unique_ptr<Backend> make_interpreter(Precision precision = Precision::exact);
 
 }  // namespace pw

@@ -50,8 +50,7 @@ struct KernelEntry {
 };
 using KernelTable = std::span<const KernelEntry>;
 
-/// reshape, transpose, slice, split, expand (views), cat, constant, full, empty, and the
-/// collectives on one rank.
+/// reshape, transpose, slice, split, expand (views), cat, constant, full, empty.
 [[nodiscard]] KernelTable layout_kernels();
 /// Null when the table has no such op.
 [[nodiscard]] Kernel find_kernel(KernelTable table, std::string_view op);

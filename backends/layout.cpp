@@ -1,8 +1,6 @@
 // Exports the kernels of ops that move or make data and compute nothing; common to all engines.
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "backends/kernel.hpp"
 #include "backends/numerics.hpp"
 #include "base/assert.hpp"
@@ -106,24 +104,10 @@ Done empty(Call& call) {
   return Done{};
 }
 
-/// A collective on one rank: the operand itself, as long as the group has only this rank.
-Done alone(Call& call) {
-  const std::int64_t world = call.integer("world", 1);
-  if (world != 1) {
-    return fail_call(call, "PW1201",
-                     fmt::format("a collective over {} ranks cannot run on one", world),
-                     "run it with one rank a process");
-  }
-  call.results[0] = call.operand(0);
-  return Done{};
-}
-
 constexpr KernelEntry kTable[] = {
-    {"reshape", reshape},   {"transpose", transpose},  {"slice", slice},
-    {"split", split},       {"expand", expand},        {"cat", cat},
-    {"constant", constant}, {"full", constant},        {"empty", empty},
-    {"all_reduce", alone},  {"reduce_scatter", alone}, {"all_gather", alone},
-    {"shard", alone},
+    {"reshape", reshape},   {"transpose", transpose}, {"slice", slice},
+    {"split", split},       {"expand", expand},       {"cat", cat},
+    {"constant", constant}, {"full", constant},       {"empty", empty},
 };
 
 }  // namespace

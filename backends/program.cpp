@@ -46,10 +46,16 @@ Result<OpProgram> OpProgram::make(const Graph& graph, const Engine& engine) {
 }
 
 Result<std::monostate> OpProgram::choose_kernels() {
+  auto sizes = group_sizes(graph_);
+  if (!sizes) return forward(sizes);
   Diagnostics missing;
   std::set<std::string> named;
   for (NodeId node : graph_.order()) {
     const std::string& op = graph_.op_of(node).name;
+    if (const Collective collective = find_collective(op); collective != nullptr) {
+      instructions_.push_back({node, nullptr, collective, group_size(graph_, node, *sizes), {}});
+      continue;
+    }
     Kernel kernel = find_kernel(engine_.kernels, op);
     if (kernel == nullptr) kernel = find_kernel(layout_kernels(), op);
     if (kernel == nullptr && named.insert(op).second) {
@@ -59,7 +65,7 @@ Result<std::monostate> OpProgram::choose_kernels() {
                       op),
           "give the op a body, or rewrite it to ops that have one"));
     }
-    instructions_.push_back({node, kernel, {}});
+    instructions_.push_back({node, kernel, nullptr, 0, {}});
   }
   if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
   return std::monostate{};
@@ -82,8 +88,7 @@ void OpProgram::find_last_uses() {
 }
 
 Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs,
-                                              const RunContext& context,
-                                              std::vector<Array>& values) const {
+                                              const RunContext& context, Values& values) const {
   PW_ASSERT(inputs.size() == graph_.inputs().size(), "as many tensors as the graph has inputs");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId value = graph_.inputs()[i];
@@ -102,8 +107,8 @@ Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs
   return std::monostate{};
 }
 
-Result<std::monostate> OpProgram::step(const Instruction& instruction, std::vector<Array>& values,
-                                       const RunContext& context) const {
+Result<Call> OpProgram::call_of(const Instruction& instruction, const Values& values,
+                                const RunContext& context) const {
   Call call{graph_, instruction.node, context, {}, {}, {}, engine_.storage};
   for (ValueId operand : graph_.operands(instruction.node)) {
     call.operands.push_back(operand.valid() ? &values[operand.index] : nullptr);
@@ -114,28 +119,63 @@ Result<std::monostate> OpProgram::step(const Instruction& instruction, std::vect
     call.extents.push_back(std::move(*extents));
   }
   call.results.resize(call.extents.size());
-  if (auto done = instruction.kernel(call); !done) return forward(done);
+  return call;
+}
+
+void OpProgram::keep_results(const Instruction& instruction, Call& call, Values& values) const {
   for (std::size_t r = 0; r < call.results.size(); ++r) {
     PW_ASSERT(call.results[r].extents == call.extents[r],
               "the result of a kernel has its declared extents");
     values[graph_.result(instruction.node, r).index] = std::move(call.results[r]);
   }
   for (ValueId dead : instruction.dies) values[dead.index] = Array{};
+}
+
+Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span<Values> ranks,
+                                       const RunContext& context) const {
+  std::vector<Call> calls;
+  for (const Values& values : ranks) {
+    auto call = call_of(instruction, values, context);
+    if (!call) return forward(call);
+    calls.push_back(std::move(*call));
+  }
+  if (instruction.collective != nullptr) {
+    if (auto done = run_collective(instruction.collective, calls, instruction.group); !done)
+      return done;
+  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (instruction.kernel != nullptr) {
+      if (auto done = instruction.kernel(calls[rank]); !done) return done;
+    }
+    keep_results(instruction, calls[rank], ranks[rank]);
+  }
+  return std::monostate{};
+}
+
+Result<std::monostate> OpProgram::run_ranks(std::span<const RankTensors> ranks,
+                                            const RunContext& context) const {
+  std::vector<Values> values(ranks.size(), Values(graph_.value_bound()));
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (auto bound = bind_inputs(ranks[rank].inputs, context, values[rank]); !bound) return bound;
+  }
+  for (const Instruction& instruction : instructions_) {
+    if (auto done = step(instruction, values, context); !done) return done;
+  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const std::vector<TensorView>& outputs = ranks[rank].outputs;
+    PW_ASSERT(outputs.size() == graph_.outputs().size(),
+              "as many tensors as the graph has outputs");
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      copy(values[rank][graph_.outputs()[i].index], array_of(outputs[i]));
+  }
   return std::monostate{};
 }
 
 Result<std::monostate> OpProgram::run(std::span<const TensorView> inputs,
                                       std::span<const TensorView> outputs,
                                       const RunContext& context) const {
-  PW_ASSERT(outputs.size() == graph_.outputs().size(), "as many tensors as the graph has outputs");
-  std::vector<Array> values(graph_.value_bound());
-  if (auto bound = bind_inputs(inputs, context, values); !bound) return bound;
-  for (const Instruction& instruction : instructions_) {
-    if (auto done = step(instruction, values, context); !done) return done;
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    copy(values[graph_.outputs()[i].index], array_of(outputs[i]));
-  return std::monostate{};
+  const RankTensors alone[] = {{{inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}}};
+  return run_ranks(alone, context);
 }
 
 namespace {
@@ -146,6 +186,10 @@ class ProgramExecutable final : public Executable {
                              std::span<const TensorView> outputs,
                              const RunContext& context) override {
     return program_.run(inputs, outputs, context);
+  }
+  Result<std::monostate> run_ranks(std::span<const RankTensors> ranks,
+                                   const RunContext& context) override {
+    return program_.run_ranks(ranks, context);
   }
 
  private:

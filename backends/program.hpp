@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/collectives.hpp"
 #include "backends/kernel.hpp"
 
 namespace pw {
@@ -23,21 +24,30 @@ class OpProgram {
   /// does.
   Result<std::monostate> run(std::span<const TensorView> inputs,
                              std::span<const TensorView> outputs, const RunContext& context) const;
+  /// Several ranks in step: each node runs on all of them before the next one does.
+  Result<std::monostate> run_ranks(std::span<const RankTensors> ranks,
+                                   const RunContext& context) const;
   [[nodiscard]] const Graph& graph() const { return graph_; }
 
  private:
   struct Instruction {
     NodeId node;
-    Kernel kernel;
+    Kernel kernel;              ///< null for a collective
+    Collective collective;      ///< null for any other op
+    std::int64_t group;         ///< the ranks that a collective spans; 0: all
     std::vector<ValueId> dies;  ///< values not needed after it
   };
+  using Values = std::vector<Array>;  ///< of one rank, by value
   OpProgram(Graph graph, const Engine& engine) : graph_(std::move(graph)), engine_(engine) {}
   Result<std::monostate> choose_kernels();
   void find_last_uses();
   Result<std::monostate> bind_inputs(std::span<const TensorView> inputs, const RunContext& context,
-                                     std::vector<Array>& values) const;
-  Result<std::monostate> step(const Instruction& instruction, std::vector<Array>& values,
+                                     Values& values) const;
+  Result<Call> call_of(const Instruction& instruction, const Values& values,
+                       const RunContext& context) const;
+  Result<std::monostate> step(const Instruction& instruction, std::span<Values> ranks,
                               const RunContext& context) const;
+  void keep_results(const Instruction& instruction, Call& call, Values& values) const;
 
   Graph graph_;
   Engine engine_;

@@ -19,6 +19,23 @@ std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) {
   return views;
 }
 
+Result<std::vector<std::vector<Tensor>>> inputs_of_ranks(const Graph& graph,
+                                                         std::span<Weights> ranks,
+                                                         const Symbols& symbols, const Step& step) {
+  std::vector<std::vector<Tensor>> inputs;
+  for (Weights& weights : ranks) {
+    auto tensors = input_tensors(graph, weights, symbols, step);
+    if (!tensors) return forward(tensors);
+    inputs.push_back(std::move(*tensors));
+  }
+  return inputs;
+}
+
+Result<std::vector<Tensor>> only_rank(Result<RankOutputs> outputs) {
+  if (!outputs) return forward(outputs);
+  return std::move(outputs->front());
+}
+
 }  // namespace
 
 Step one_sequence(std::int64_t tokens) { return {{{0, tokens, 0}}}; }
@@ -34,30 +51,46 @@ Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights,
   return tensors;
 }
 
-Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weights& weights,
-                                      const Step& step, const Symbols& symbols) {
+Result<RankOutputs> run_whole(const Graph& graph, Backend& backend, std::span<Weights> ranks,
+                              const Step& step, const Symbols& symbols) {
   const RunContext context{symbols_for(graph, step, symbols), &step, step.tokens()};
-  auto inputs = input_tensors(graph, weights, context.symbols, step);
+  auto inputs = inputs_of_ranks(graph, ranks, context.symbols, step);
   if (!inputs) return forward(inputs);
   auto executable = backend.compile(graph);
   if (!executable) return forward(executable);
-  std::vector<Tensor> outputs;
-  for (ValueId output : graph.outputs()) {
-    auto extents = extents_of(graph, output, context.symbols);
-    if (!extents) return forward(extents);
-    outputs.emplace_back(graph.context().types[graph.type(output)].dtype, std::move(*extents));
+  RankOutputs outputs(ranks.size());
+  std::vector<RankTensors> tensors;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    for (ValueId output : graph.outputs()) {
+      auto extents = extents_of(graph, output, context.symbols);
+      if (!extents) return forward(extents);
+      const DType dtype = graph.context().types[graph.type(output)].dtype;
+      outputs[rank].emplace_back(dtype, std::move(*extents));
+    }
+    tensors.push_back({views_of((*inputs)[rank]), views_of(outputs[rank])});
   }
-  if (auto done = (*executable)->run(views_of(*inputs), views_of(outputs), context); !done)
-    return forward(done);
+  if (auto done = (*executable)->run_ranks(tensors, context); !done) return forward(done);
   return outputs;
+}
+
+Result<RankOutputs> run_reference(const Graph& graph, std::span<Weights> ranks, const Step& step,
+                                  const Symbols& symbols) {
+  const RunContext context{symbols_for(graph, step, symbols), &step, step.tokens()};
+  auto inputs = inputs_of_ranks(graph, ranks, context.symbols, step);
+  if (!inputs) return forward(inputs);
+  std::vector<std::vector<TensorView>> views;
+  for (const std::vector<Tensor>& tensors : *inputs) views.push_back(views_of(tensors));
+  return interpret_ranks(graph, views, context);
+}
+
+Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weights& weights,
+                                      const Step& step, const Symbols& symbols) {
+  return only_rank(run_whole(graph, backend, std::span(&weights, 1), step, symbols));
 }
 
 Result<std::vector<Tensor>> run_reference(const Graph& graph, Weights& weights, const Step& step,
                                           const Symbols& symbols) {
-  const RunContext context{symbols_for(graph, step, symbols), &step, step.tokens()};
-  auto inputs = input_tensors(graph, weights, context.symbols, step);
-  if (!inputs) return forward(inputs);
-  return interpret(graph, views_of(*inputs), context);
+  return only_rank(run_reference(graph, std::span(&weights, 1), step, symbols));
 }
 
 }  // namespace pw

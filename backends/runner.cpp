@@ -15,6 +15,7 @@ namespace pw {
 struct Runner::Live {
   const RunOptions& options;
   const Step& step;
+  std::byte* arena;
   Symbols valid, padded;
   std::vector<TensorView> values;  ///< by source value
   std::vector<Tensor> owned;       ///< inputs, and values outside the arena
@@ -45,9 +46,14 @@ Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, 
     if (!executable) return forward(executable);
     runner.executables_.push_back(std::move(*executable));
   }
-  // Not initialised: pages that no step reaches are never touched.
-  runner.arena_ = make_array(DType::u8, {plan.memory.arena_bytes}).owner;
   return runner;
+}
+
+std::byte* Runner::arena(std::size_t rank) {
+  // Not initialised: pages that no step reaches are never touched.
+  while (arenas_.size() <= rank)
+    arenas_.push_back(make_array(DType::u8, {plan_->memory.arena_bytes}).owner);
+  return static_cast<std::byte*>(arenas_[rank].get());
 }
 
 StepReport Runner::dispatch(std::int64_t tokens, const RunOptions& options) const {
@@ -101,7 +107,6 @@ Result<std::monostate> Runner::bind_inputs(Live& live, Weights& weights) const {
 /// Places for all values that cross pieces: the plan's slots, and memory of their own for those
 /// without one (literals, and views of inputs).
 Result<std::monostate> Runner::bind_values(Live& live) const {
-  auto* arena = static_cast<std::byte*>(arena_.get());
   std::vector<const Slot*> slots(source_->value_bound(), nullptr);
   for (const Slot& slot : plan_->memory.slots) slots[slot.value.index] = &slot;
   for (const Piece& piece : stitched_->pieces) {
@@ -115,7 +120,7 @@ Result<std::monostate> Runner::bind_values(Live& live) const {
         live.values[value.index] = live.owned.back().view();
         continue;
       }
-      const TensorView view{dtype, *extents, arena + slot->offset};
+      const TensorView view{dtype, *extents, live.arena + slot->offset};
       if (static_cast<std::int64_t>(view.bytes()) > slot->bytes) {
         return fail(
             error_in(fmt::format("value {}", slot->name), "PW1206",
@@ -129,14 +134,18 @@ Result<std::monostate> Runner::bind_values(Live& live) const {
   return std::monostate{};
 }
 
-Result<std::monostate> Runner::run_pieces(Live& live) {
-  const RunContext context{live.padded, &live.step, live.step.tokens()};
+Result<std::monostate> Runner::run_pieces(std::span<Live> ranks) {
+  const Live& first = ranks.front();
+  const RunContext context{first.padded, &first.step, first.step.tokens()};
   for (const Plan::Step& planned : plan_->steps) {
     const Piece& piece = stitched_->pieces[planned.piece];
-    std::vector<TensorView> inputs, outputs;
-    for (ValueId value : piece.inputs) inputs.push_back(live.values[value.index]);
-    for (ValueId value : piece.outputs) outputs.push_back(live.values[value.index]);
-    if (auto done = executables_[planned.piece.index]->run(inputs, outputs, context); !done)
+    std::vector<RankTensors> tensors;
+    for (const Live& live : ranks) {
+      RankTensors& own = tensors.emplace_back();
+      for (ValueId value : piece.inputs) own.inputs.push_back(live.values[value.index]);
+      for (ValueId value : piece.outputs) own.outputs.push_back(live.values[value.index]);
+    }
+    if (auto done = executables_[planned.piece.index]->run_ranks(tensors, context); !done)
       return done;
   }
   return std::monostate{};
@@ -154,30 +163,43 @@ Result<std::vector<Tensor>> Runner::cut_outputs(const Live& live) const {
   return outputs;
 }
 
-Result<StepResult> Runner::run(const Step& step, Weights& weights, const RunOptions& options) {
+Result<RankStepResult> Runner::run(const Step& step, std::span<Weights> ranks,
+                                   const RunOptions& options) {
   const std::int64_t tokens = step.tokens();
   if (!plan_->tokens.empty() && (tokens < 1 || tokens > plan_->max_tokens)) {
     return fail(error_in(
         "step", "PW1207",
         fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, plan_->max_tokens)));
   }
-  StepResult result{{}, dispatch(tokens, options)};
-  Live live{options,
-            step,
-            symbols_at(tokens, options),
-            symbols_at(result.report.padded, options),
-            std::vector<TensorView>(source_->value_bound()),
-            {}};
-  if (auto done = bind_inputs(live, weights); !done) return forward(done);
-  if (auto done = bind_values(live); !done) return forward(done);
+  RankStepResult result{{}, dispatch(tokens, options)};
+  std::vector<Live> lives;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    Live& live = lives.emplace_back(Live{options,
+                                         step,
+                                         arena(rank),
+                                         symbols_at(tokens, options),
+                                         symbols_at(result.report.padded, options),
+                                         std::vector<TensorView>(source_->value_bound()),
+                                         {}});
+    if (auto done = bind_inputs(live, ranks[rank]); !done) return forward(done);
+    if (auto done = bind_values(live); !done) return forward(done);
+  }
   const auto start = std::chrono::steady_clock::now();
-  if (auto done = run_pieces(live); !done) return forward(done);
+  if (auto done = run_pieces(lives); !done) return forward(done);
   result.report.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  auto outputs = cut_outputs(live);
-  if (!outputs) return forward(outputs);
-  result.outputs = std::move(*outputs);
+  for (const Live& live : lives) {
+    auto outputs = cut_outputs(live);
+    if (!outputs) return forward(outputs);
+    result.outputs.push_back(std::move(*outputs));
+  }
   return result;
+}
+
+Result<StepResult> Runner::run(const Step& step, Weights& weights, const RunOptions& options) {
+  auto result = run(step, std::span(&weights, 1), options);
+  if (!result) return forward(result);
+  return StepResult{std::move(result->outputs.front()), std::move(result->report)};
 }
 
 }  // namespace pw

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ struct StepResult {
   std::vector<Tensor> outputs;  ///< in the graph's order, valid rows only
   StepReport report;
 };
+/// By rank, then in the graph's order.
+using RankOutputs = std::vector<std::vector<Tensor>>;
+struct RankStepResult {
+  RankOutputs outputs;
+  StepReport report;
+};
 
 class Runner {
  public:
@@ -34,23 +41,27 @@ class Runner {
   static Result<Runner> make(const StitchedGraph& stitched, const Graph& source, const Plan& plan,
                              Backend& backend);
   Result<StepResult> run(const Step& step, Weights& weights, const RunOptions& options = {});
+  /// The same step on several ranks of this process, each with its own contents and arena.
+  Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
+                             const RunOptions& options = {});
 
  private:
-  struct Live;
+  struct Live;  ///< one rank's step
   Runner(const StitchedGraph& stitched, const Graph& source, const Plan& plan)
       : stitched_(&stitched), source_(&source), plan_(&plan) {}
   [[nodiscard]] StepReport dispatch(std::int64_t tokens, const RunOptions& options) const;
   [[nodiscard]] Symbols symbols_at(std::int64_t tokens, const RunOptions& options) const;
   Result<std::monostate> bind_inputs(Live& live, Weights& weights) const;
   Result<std::monostate> bind_values(Live& live) const;
-  Result<std::monostate> run_pieces(Live& live);
+  Result<std::monostate> run_pieces(std::span<Live> ranks);
+  std::byte* arena(std::size_t rank);
   Result<std::vector<Tensor>> cut_outputs(const Live& live) const;
 
   const StitchedGraph* stitched_;
   const Graph* source_;
   const Plan* plan_;
   std::vector<std::unique_ptr<Executable>> executables_;
-  std::shared_ptr<void> arena_;
+  std::vector<std::shared_ptr<void>> arenas_;  ///< one a rank
 };
 
 /// One sequence of `tokens` new tokens.
@@ -64,5 +75,10 @@ Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weig
 /// The same on the double-precision interpreter; f64 tensors.
 Result<std::vector<Tensor>> run_reference(const Graph& graph, Weights& weights, const Step& step,
                                           const Symbols& symbols = {});
+/// Both on several ranks of this process, with their collectives.
+Result<RankOutputs> run_whole(const Graph& graph, Backend& backend, std::span<Weights> ranks,
+                              const Step& step, const Symbols& symbols = {});
+Result<RankOutputs> run_reference(const Graph& graph, std::span<Weights> ranks, const Step& step,
+                                  const Symbols& symbols = {});
 
 }  // namespace pw

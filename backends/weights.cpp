@@ -168,10 +168,24 @@ std::optional<Found> role_by_use(const Graph& graph, ValueId value, int depth) {
 
 }  // namespace
 
-Weights::Weights(const Graph& source, std::uint64_t seed)
-    : context_(source.context_ptr()), seed_(seed) {
-  for (ValueId input : source.inputs())
-    uses_.emplace(std::string(source.value_name(input)), use_of(source, input));
+Weights::Weights(const Graph& source, std::uint64_t seed, std::int64_t rank,
+                 const Replication& replication)
+    : context_(source.context_ptr()) {
+  for (ValueId input : source.inputs()) {
+    const std::string input_name(source.value_name(input));
+    Use use = use_of(source, input);
+    const bool same = rank == 0 || replication.holds(input_name);
+    use.seed = same ? seed : combine(seed, static_cast<std::uint64_t>(rank));
+    uses_.emplace(input_name, use);
+  }
+}
+
+std::vector<Weights> weights_of_ranks(const Graph& source, std::uint64_t seed, std::int64_t ranks,
+                                      const Replication& replication) {
+  std::vector<Weights> weights;
+  for (std::int64_t rank = 0; rank < ranks; ++rank)
+    weights.emplace_back(source, seed, rank, replication);
+  return weights;
 }
 
 Weights::Use Weights::use_of(const Graph& graph, ValueId input) const {
@@ -198,7 +212,7 @@ Weights::Use Weights::use_of(const Graph& graph, ValueId input) const {
 
 Tensor Weights::fill(const Use& use, std::string_view input, Extents extents, std::int64_t size,
                      const Step& step) const {
-  const std::uint64_t key = combine(seed_, hash_text(input));
+  const std::uint64_t key = combine(use.seed, hash_text(input));
   const Tensor tensor(context_->types[use.type].dtype, std::move(extents));
   const bool fp8 = tensor.dtype() == DType::f8e4m3 || tensor.dtype() == DType::f8e5m2;
   const double fan_in = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(size, 1)));

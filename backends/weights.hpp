@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "backends/backend.hpp"
 #include "backends/kernel.hpp"
@@ -25,10 +28,19 @@ enum class InputRole : std::uint8_t {
   mask,          ///< true or false
 };
 
+/// The inputs that hold the same on every rank; any other differs from rank to rank, but for
+/// positions and rotary tables, which a seed does not change.
+struct Replication {
+  bool all = false;
+  std::set<std::string, std::less<>> names;
+  [[nodiscard]] bool holds(std::string_view input) const { return all || names.count(input) != 0; }
+};
+
 class Weights {
  public:
   /// Reads the roles from `source`, which should be the graph before rewriting.
-  Weights(const Graph& source, std::uint64_t seed);
+  Weights(const Graph& source, std::uint64_t seed, std::int64_t rank = 0,
+          const Replication& replication = {});
   /// A tensor for the input of that name. Tensors whose extents do not depend on symbols are made
   /// once and shared.
   Result<Tensor> tensor(std::string_view input, const Symbols& symbols, const Step& step);
@@ -41,16 +53,21 @@ class Weights {
     InputRole role = InputRole::activation;
     DimId size;  ///< matrix: fan in; indices, positions: rows of the table; invalid: not known
     TypeId type;
-    bool fixed = false;  ///< no symbol in its type
+    bool fixed = false;      ///< no symbol in its type
+    std::uint64_t seed = 0;  ///< of this input on this rank
   };
   Use use_of(const Graph& graph, ValueId input) const;
   Tensor fill(const Use& use, std::string_view input, Extents extents, std::int64_t size,
               const Step& step) const;
 
   ContextPtr context_;
-  std::uint64_t seed_;
   std::map<std::string, Use, std::less<>> uses_;
   std::map<std::string, Tensor, std::less<>> made_;
 };
+
+/// Contents for each rank of a run.
+[[nodiscard]] std::vector<Weights> weights_of_ranks(const Graph& source, std::uint64_t seed,
+                                                    std::int64_t ranks,
+                                                    const Replication& replication = {});
 
 }  // namespace pw

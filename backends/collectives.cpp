@@ -1,0 +1,194 @@
+// Exports the collectives of several ranks in one process.
+#include "backends/collectives.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "backends/interpreter_kernels.hpp"
+
+namespace pw {
+namespace {
+
+using Done = Result<std::monostate>;
+constexpr std::int64_t kRun = 512;
+
+/// Part i of n equal ones along an axis; a view.
+Array part_of(const Array& whole, std::size_t axis, std::int64_t i, std::int64_t n) {
+  Array part = whole;
+  part.extents[axis] /= n;
+  part.data = whole.at(i * part.extents[axis] * whole.strides[axis]);
+  return part;
+}
+
+template <class T>
+void add_up(std::span<const Call> group, DType declared, const Array& sum) {
+  std::vector<Extents> strides;
+  for (const Call& call : group) strides.push_back(call.operand(0).strides);
+  strides.push_back(sum.strides);
+  T total[kRun], next[kRun];
+  for_each_run(sum.extents, strides, kRun, [&](const Run& run) {
+    std::fill(total, total + run.length, T(0));
+    for (std::size_t r = 0; r < group.size(); ++r) {
+      const Array& x = group[r].operand(0);
+      load_run(x.dtype, x.at(run.offsets[r]), run.steps[r], run.length, next);
+      for (std::int64_t i = 0; i < run.length; ++i) total[i] += next[i];
+    }
+    store_declared(declared, sum, run.offsets.back(), run.steps.back(), run.length, total);
+  });
+}
+
+Array sum_of(std::span<const Call> group) {
+  const Call& first = group.front();
+  if (group.size() == 1) return first.operand(0);
+  const DType declared = first.operand_dtype(0);
+  Array sum = make_array(first.storage(declared), first.operand(0).extents);
+  if (is_float(declared)) {
+    add_up<double>(group, declared, sum);
+  } else {
+    add_up<std::int64_t>(group, declared, sum);
+  }
+  return sum;
+}
+
+/// Nothing if the axis of `whole` has as many elements as `ranks` times that of a part.
+Done check_parts(const Call& call, const Extents& whole, const Extents& part, std::size_t axis,
+                 std::size_t ranks) {
+  Extents expected = part;
+  expected[axis] *= static_cast<std::int64_t>(ranks);
+  if (expected == whole) return Done{};
+  return fail_call(call, "PW1203",
+                   fmt::format("{} elements along axis {} are not {} parts of {}", whole[axis],
+                               axis, ranks, part[axis]),
+                   "run a number of tokens that the ranks divide");
+}
+
+Done all_reduce(std::span<Call> group) {
+  const Array sum = sum_of(group);
+  for (Call& call : group) call.results[0] = sum;
+  return Done{};
+}
+
+/// Leaves on each rank its part of `whole(rank)`.
+template <class F>
+Done scatter(std::span<Call> group, F whole) {
+  const auto n = static_cast<std::int64_t>(group.size());
+  for (std::int64_t i = 0; i < n; ++i) {
+    Call& call = group[static_cast<std::size_t>(i)];
+    const Array& x = whole(call);
+    const std::size_t axis = call.axis("dim", 0, x.rank());
+    if (auto fits = check_parts(call, x.extents, call.extents[0], axis, group.size()); !fits)
+      return fits;
+    call.results[0] = part_of(x, axis, i, n);
+  }
+  return Done{};
+}
+
+Done reduce_scatter(std::span<Call> group) {
+  const Array sum = sum_of(group);
+  return scatter(group, [&](const Call&) -> const Array& { return sum; });
+}
+
+Done shard(std::span<Call> group) {
+  return scatter(group, [](const Call& call) -> const Array& { return call.operand(0); });
+}
+
+Done all_gather(std::span<Call> group) {
+  Call& first = group.front();
+  const std::size_t axis = first.axis("dim", 0, first.operand(0).rank());
+  const auto n = static_cast<std::int64_t>(group.size());
+  if (auto fits =
+          check_parts(first, first.extents[0], first.operand(0).extents, axis, group.size());
+      !fits)
+    return fits;
+  Array whole = first.operand(0);
+  if (n > 1) {
+    whole = first.result();
+    for (std::int64_t i = 0; i < n; ++i)
+      copy(group[static_cast<std::size_t>(i)].operand(0), part_of(whole, axis, i, n));
+  }
+  for (Call& call : group) call.results[0] = whole;
+  return Done{};
+}
+
+constexpr std::pair<std::string_view, Collective> kCollectives[] = {
+    {"all_reduce", all_reduce},
+    {"reduce_scatter", reduce_scatter},
+    {"all_gather", all_gather},
+    {"shard", shard},
+};
+
+const std::string* group_name(const Graph& graph, NodeId node) {
+  const Attribute* group = graph.attribute(node, "group");
+  return group == nullptr ? nullptr : std::get_if<std::string>(group);
+}
+
+/// 0 where the op does not say.
+std::int64_t world_of(const Graph& graph, NodeId node) {
+  const Attribute* world = graph.attribute(node, "world");
+  if (world == nullptr) return 0;
+  if (const auto* dim = std::get_if<DimId>(world))
+    return graph.context().dims.value(*dim).value_or(0);
+  const auto* number = std::get_if<std::int64_t>(world);
+  return number == nullptr ? 0 : *number;
+}
+
+}  // namespace
+
+Collective find_collective(std::string_view op) {
+  for (const auto& [name, collective] : kCollectives) {
+    if (name == op) return collective;
+  }
+  return nullptr;
+}
+
+Result<std::map<std::string, std::int64_t>> group_sizes(const Graph& graph) {
+  std::map<std::string, std::int64_t> sizes;
+  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
+    if (find_collective(graph.op_of(node).name) == nullptr) continue;
+    const std::string* name = group_name(graph, node);
+    const std::int64_t world = world_of(graph, node);
+    if (name == nullptr || world == 0) continue;
+    const auto [known, added] = sizes.emplace(*name, world);
+    if (added || known->second == world) continue;
+    return fail(
+        error_in(fmt::format("graph {} at node {}", graph.name, graph.node_name(node)), "PW1208",
+                 fmt::format("says that group `{}` has {} ranks; elsewhere in the graph it has {}",
+                             *name, world, known->second)));
+  }
+  return sizes;
+}
+
+std::int64_t group_size(const Graph& graph, NodeId node,
+                        const std::map<std::string, std::int64_t>& sizes) {
+  if (const std::int64_t world = world_of(graph, node); world != 0) return world;
+  const std::string* name = group_name(graph, node);
+  const auto known = name == nullptr ? sizes.end() : sizes.find(*name);
+  return known == sizes.end() ? 0 : known->second;
+}
+
+Result<std::monostate> run_collective(Collective collective, std::span<Call> ranks,
+                                      std::int64_t size) {
+  const auto all = static_cast<std::int64_t>(ranks.size());
+  if (size == 0) size = all;
+  if (all == 1 && size != 1) {
+    return fail_call(ranks[0], "PW1201",
+                     fmt::format("a collective over {} ranks cannot run on one", size),
+                     fmt::format("run it on so many ranks: --ranks {}", size));
+  }
+  if (size < 1 || all % size != 0) {
+    return fail_call(ranks[0], "PW1208",
+                     fmt::format("a group of {} ranks is no part of {}", size, all),
+                     "the ranks of a run must be a multiple of every group's");
+  }
+  for (std::int64_t first = 0; first < all; first += size) {
+    const auto group =
+        ranks.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size));
+    if (auto done = collective(group); !done) return done;
+  }
+  return std::monostate{};
+}
+
+}  // namespace pw
