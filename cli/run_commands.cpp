@@ -1,5 +1,6 @@
 // Exports the command run: the main job, from a model's graph to numbers.
 #include <algorithm>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,7 +20,9 @@ struct RunArgs {
   RuleOptions rules;
   PlanArgs plan;
   std::string backend = "eager", tokens = "1,7,16,300", report;
+  std::string replicated;  ///< input names, or `all`
   std::uint64_t seed = 1;
+  std::int64_t ranks = 1;
   bool check = false, no_pad = false;
 };
 
@@ -55,6 +58,8 @@ std::string command_line(const RunArgs& args) {
   for (const std::string& file : args.rules.rules) out += " -r " + file;
   if (!args.rules.pipeline.empty()) out += " -p " + args.rules.pipeline;
   for (const std::string& definition : args.rules.definitions) out += " -D " + definition;
+  if (args.ranks > 1) out += fmt::format(" --ranks {}", args.ranks);
+  if (!args.replicated.empty()) out += " --replicated " + args.replicated;
   return out + fmt::format(" --backend {} --tokens {} --seed {}{}", args.backend, args.tokens,
                            args.seed, args.check ? " --check" : "");
 }
@@ -71,20 +76,35 @@ void print_results(const Session& session, const RunRecord& record, const RunArg
   if (args.check) print(number_table(record));
 }
 
-void run_run(const Options& options, const RunArgs& args) {
-  Session session(options);
-  std::vector<std::int64_t> tokens =
-      session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
-  std::unique_ptr<Backend> backend = backend_named(session, args.backend);
-  LoadedRules rules = load(session, args.rules);
-  Graph original = load(session, args.graph);
-  RunRecord record;
-  record.command = command_line(args);
-  record.graph_path = args.graph.path;
-  record.backend = args.backend;
-  record.seed = args.seed;
-  record.one_rank = has_collectives(original);
-  if (record.one_rank) session.say("one rank: collectives run as the identity, up to their shape");
+/// `all`, or names of inputs of the graph.
+Replication replication_of(const Session& session, const RunArgs& args, const Graph& graph) {
+  Replication replication;
+  replication.all = args.replicated == "all";
+  if (replication.all) return replication;
+  std::set<std::string, std::less<>> inputs;
+  for (ValueId input : graph.inputs()) inputs.emplace(graph.value_name(input));
+  for (const std::string& name : CLI::detail::split(args.replicated, ',')) {
+    if (name.empty()) continue;
+    if (inputs.count(name) == 0)
+      session.die("the graph has no input `" + name + "`", "--replicated takes input names, or all",
+                  kUsage);
+    replication.names.insert(name);
+  }
+  return replication;
+}
+
+void check_sizes(const Session& session, const RunRecord& record,
+                 const std::vector<std::int64_t>& tokens) {
+  for (std::int64_t t : tokens)
+    if (record.plan.max_tokens > 0 && t > record.plan.max_tokens)
+      session.die(
+          fmt::format("a step of {} tokens is more than the plan's {}", t, record.plan.max_tokens),
+          "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
+}
+
+/// Rewrites, splits and plans; the graph that runs is the last version.
+Graph prepare(const Session& session, const RunArgs& args, const LoadedRules& rules,
+              const Graph& original, RunRecord& record) {
   Graph graph = original;
   record.versions.push_back({"input", original});
   if (!args.rules.pipeline.empty()) {
@@ -97,30 +117,53 @@ void run_run(const Options& options, const RunArgs& args) {
   }
   record.pieces = cut(session, graph, rules, args.plan);
   record.plan = planned(session, *record.pieces, graph, rules, args.plan);
-  if (record.plan.max_tokens > 0)
-    for (std::int64_t t : tokens)
-      if (t > record.plan.max_tokens)
-        session.die(fmt::format("a step of {} tokens is more than the plan's {}", t,
-                                record.plan.max_tokens),
-                    "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
-  Runner runner = need_run(session, Runner::make(*record.pieces, graph, record.plan, *backend));
-  Weights weights(original, args.seed);
+  return graph;
+}
+
+void run_steps(const Session& session, const RunArgs& args, const Graph& original,
+               const Graph& graph, Backend& backend, const std::vector<std::int64_t>& tokens,
+               RunRecord& record) {
+  Runner runner = need_run(session, Runner::make(*record.pieces, graph, record.plan, backend));
+  std::vector<Weights> weights =
+      weights_of_ranks(original, args.seed, args.ranks, replication_of(session, args, original));
   RunOptions run_options;
   run_options.pad = !args.no_pad;
   run_options.poison = args.check;
   for (std::int64_t t : tokens) {
     session.progress(fmt::format("running {} tokens", t));
     Step step = one_sequence(t);
-    StepResult result = need_run(session, runner.run(step, weights, run_options));
+    RankStepResult result =
+        need_run(session, runner.run(step, std::span<Weights>(weights), run_options));
     StepRun run{result.report, {}};
     if (args.check) {
       session.progress(
           fmt::format("checking {} tokens against the double-precision interpreter", t));
-      run.numbers =
-          need_run(session, check_against(original, *backend, weights, step, result.outputs));
+      run.numbers = need_run(session, check_against(original, backend, std::span<Weights>(weights),
+                                                    step, result.outputs));
     }
     record.steps.push_back(std::move(run));
   }
+}
+
+void run_run(const Options& options, const RunArgs& args) {
+  Session session(options);
+  std::vector<std::int64_t> tokens =
+      session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
+  std::unique_ptr<Backend> backend = backend_named(session, args.backend);
+  LoadedRules rules = load(session, args.rules);
+  Graph original = load(session, args.graph);
+  RunRecord record;
+  record.command = command_line(args);
+  record.graph_path = args.graph.path;
+  record.backend = args.backend;
+  record.seed = args.seed;
+  record.ranks = args.ranks;
+  record.collectives = has_collectives(original);
+  if (record.collectives && args.ranks == 1)
+    session.say("one rank: collectives run as the identity, up to their shape");
+  Graph graph = prepare(session, args, rules, original, record);
+  check_sizes(session, record, tokens);
+  run_steps(session, args, original, graph, *backend, tokens, record);
   print_results(session, record, args);
   if (!args.report.empty())
     session.say("report: " + write_report(session, record, rules.set, args.report));
@@ -143,23 +186,38 @@ Table step_table(const RunRecord& record) {
 }
 
 Table number_table(const RunRecord& record) {
-  Table table({"tokens", "output", "dtype", "elements", "rms", "error before", "error after",
-               "may be", "result"});
+  std::vector<std::string> columns = {"tokens",       "output",      "dtype",  "elements", "rms",
+                                      "error before", "error after", "may be", "result"};
+  if (record.ranks > 1) columns.insert(columns.begin() + 1, "rank");
+  Table table(columns);
   for (const StepRun& step : record.steps) {
-    if (!step.numbers) continue;
-    for (const OutputCheck& o : step.numbers->outputs)
-      table.add({std::to_string(step.report.tokens), o.name, std::string(name(o.dtype)),
-                 std::to_string(o.count), fmt::format("{:.4g}", o.reference_rms),
-                 fmt::format("{:.3g}", o.before_error), fmt::format("{:.3g}", o.after_error),
-                 fmt::format("{:.3g}", o.bound), o.passed ? "ok" : "FAILED: " + o.reason});
+    for (std::size_t rank = 0; rank < step.numbers.size(); ++rank) {
+      for (const OutputCheck& o : step.numbers[rank].outputs) {
+        std::vector<std::string> row = {std::to_string(step.report.tokens),
+                                        o.name,
+                                        std::string(name(o.dtype)),
+                                        std::to_string(o.count),
+                                        fmt::format("{:.4g}", o.reference_rms),
+                                        fmt::format("{:.3g}", o.before_error),
+                                        fmt::format("{:.3g}", o.after_error),
+                                        fmt::format("{:.3g}", o.bound),
+                                        o.passed ? "ok" : "FAILED: " + o.reason};
+        if (record.ranks > 1) row.insert(row.begin() + 1, std::to_string(rank));
+        table.add(std::move(row));
+      }
+    }
   }
   return table;
 }
 
+bool StepRun::failed() const {
+  return std::any_of(numbers.begin(), numbers.end(),
+                     [](const NumericReport& one) { return !one.passed(); });
+}
+
 std::size_t failed_steps(const RunRecord& record) {
-  std::size_t failed = 0;
-  for (const StepRun& step : record.steps) failed += step.numbers && !step.numbers->passed();
-  return failed;
+  return static_cast<std::size_t>(std::count_if(record.steps.begin(), record.steps.end(),
+                                                [](const StepRun& step) { return step.failed(); }));
 }
 
 void add_run_commands(CLI::App& app, const Options& options) {
@@ -174,6 +232,13 @@ void add_run_commands(CLI::App& app, const Options& options) {
       ->type_name("LIST")
       ->capture_default_str();
   sub->add_option("--seed", args->seed, "of weights and inputs")->capture_default_str();
+  sub->add_option("--ranks", args->ranks,
+                  "ranks in this process, in step, with exact collectives between them")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{64}))
+      ->capture_default_str();
+  sub->add_option("--replicated", args->replicated,
+                  "inputs that hold the same on every rank, or `all`; others differ")
+      ->type_name("NAMES");
   sub->add_flag("--check", args->check,
                 "compare with the unrewritten graph, both against the double-precision "
                 "interpreter; exit 4 if worse");
@@ -186,7 +251,8 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "Examples:\n"
       "  pwr run model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -r llm -p o2 --tokens 1,7,16,300 "
       "--check\n"
-      "  pwr run model.json -r my_rules.pwr -p mine -D tp=2 --check --report out/");
+      "  pwr run model.json -r my_rules.pwr -p mine -D tp=2 --check --report out/\n"
+      "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check");
   sub->callback([args, &options] { run_run(options, *args); });
 }
 

@@ -110,7 +110,7 @@ ReportSection memory(const RunRecord& record) {
 
 ReportSection numbers(const RunRecord& record) {
   ReportSection section{"Numbers", {}};
-  if (record.steps.empty() || !record.steps.front().numbers) {
+  if (record.steps.empty() || record.steps.front().numbers.empty()) {
     section.items.push_back(ReportText{{"Not compared: run with --check."}});
     return section;
   }
@@ -144,6 +144,13 @@ ReportSection pictures(const Session& session, const RunRecord& record, const Vi
   return section;
 }
 
+std::string ranks_sentence(const RunRecord& record) {
+  if (record.ranks > 1)
+    return fmt::format("{} ranks in one process, in step, with their collectives.", record.ranks);
+  return record.collectives ? "One rank: collectives ran as the identity, up to their shape."
+                            : "One rank.";
+}
+
 }  // namespace
 
 std::string write_report(const Session& session, const RunRecord& record, const RuleSet& rules,
@@ -160,7 +167,7 @@ std::string write_report(const Session& session, const RunRecord& record, const 
   report.title = "Piecewise: " + record.versions.front().graph.name;
   std::size_t failed = failed_steps(record);
   report.good = failed == 0;
-  bool checked = !record.steps.empty() && record.steps.front().numbers.has_value();
+  bool checked = !record.steps.empty() && !record.steps.front().numbers.empty();
   report.verdict =
       !checked ? fmt::format("{} steps ran; the numbers were not compared", record.steps.size())
       : failed ? fmt::format("{} of {} steps differ from the reference by more than they may",
@@ -173,9 +180,7 @@ std::string write_report(const Session& session, const RunRecord& record, const 
        {ReportText{
            {fmt::format("{}: {} nodes before, {} after, {} rewrites", record.graph_path,
                         before.node_count(), after.node_count(), record.rewrite.journal.total()),
-            split_summary(*record.pieces), plan_summary(record.plan),
-            record.one_rank ? "One rank: collectives ran as the identity, up to their shape."
-                            : "One rank."}}}});
+            split_summary(*record.pieces), plan_summary(record.plan), ranks_sentence(record)}}}});
   report.sections.push_back(rewriting(record));
   report.sections.push_back(splitting(record));
   report.sections.push_back(sizes(record));

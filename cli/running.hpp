@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "cli/planning.hpp"
 #include "cli/rewriting.hpp"
@@ -12,13 +13,15 @@ namespace pw::cli {
 
 struct StepRun {
   StepReport report;
-  std::optional<NumericReport> numbers;  ///< with --check
+  std::vector<NumericReport> numbers;  ///< with --check: one a rank
+  [[nodiscard]] bool failed() const;
 };
 
 struct RunRecord {
   std::string command, graph_path, backend;
   std::uint64_t seed = 0;
-  bool one_rank = false;  ///< collectives ran as the identity
+  std::int64_t ranks = 1;
+  bool collectives = false;  ///< on one rank they run as the identity
   std::vector<Version> versions;
   RewriteReport rewrite;
   std::optional<StitchedGraph> pieces;

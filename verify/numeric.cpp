@@ -133,14 +133,29 @@ NumericReport check_outputs(const Graph& original, std::span<const Tensor> refer
   return report;
 }
 
+Result<std::vector<NumericReport>> check_against(const Graph& original, Backend& backend,
+                                                 std::span<Weights> ranks, const Step& step,
+                                                 const RankOutputs& after, const Symbols& symbols,
+                                                 const NumericLimits& limits) {
+  auto before = run_whole(original, backend, ranks, step, symbols);
+  if (!before) return forward(before);
+  auto reference = run_reference(original, ranks, step, symbols);
+  if (!reference) return forward(reference);
+  std::vector<NumericReport> reports;
+  for (std::size_t rank = 0; rank < after.size(); ++rank)
+    reports.push_back(
+        check_outputs(original, (*reference)[rank], (*before)[rank], after[rank], limits));
+  return reports;
+}
+
 Result<NumericReport> check_against(const Graph& original, Backend& backend, Weights& weights,
                                     const Step& step, std::span<const Tensor> after,
                                     const Symbols& symbols, const NumericLimits& limits) {
-  auto before = run_whole(original, backend, weights, step, symbols);
-  if (!before) return forward(before);
-  auto reference = run_reference(original, weights, step, symbols);
-  if (!reference) return forward(reference);
-  return check_outputs(original, *reference, *before, after, limits);
+  const RankOutputs alone = {{after.begin(), after.end()}};
+  auto reports =
+      check_against(original, backend, std::span(&weights, 1), step, alone, symbols, limits);
+  if (!reports) return forward(reports);
+  return std::move(reports->front());
 }
 
 }  // namespace pw

@@ -52,5 +52,11 @@ NumericReport check_outputs(const Graph& original, std::span<const Tensor> refer
 Result<NumericReport> check_against(const Graph& original, Backend& backend, Weights& weights,
                                     const Step& step, std::span<const Tensor> after,
                                     const Symbols& symbols = {}, const NumericLimits& limits = {});
+/// The same on several ranks: a report a rank.
+Result<std::vector<NumericReport>> check_against(const Graph& original, Backend& backend,
+                                                 std::span<Weights> ranks, const Step& step,
+                                                 const RankOutputs& after,
+                                                 const Symbols& symbols = {},
+                                                 const NumericLimits& limits = {});
 
 }  // namespace pw
