@@ -153,7 +153,7 @@ Result<const Strategy*> find_strategy(const RuleSet& rules, std::string_view nam
 
 Result<RewriteReport> run_strategy(Graph& graph, const RuleSet& rules, const Strategy& strategy,
                                    const Env& params, const RewriteOptions& options) {
-  RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}};
+  RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}};
   if (Result<std::monostate> done = Driver(run).run_all(strategy); !done) return forward(done);
   warn_of_idle(run);
   return std::move(run.report);

@@ -7,20 +7,22 @@
 
 namespace pw {
 
-std::vector<RuleId> LoopGuard::after(const Graph& graph, const MatchEvent& event) {
+std::vector<RuleId> LoopGuard::after(const Graph& graph, RuleId rule,
+                                     std::span<const NodeId> matched,
+                                     std::span<const NodeId> created) {
   generation_.resize(graph.node_bound(), 0);
   std::uint32_t oldest = 0;
-  for (NodeId n : event.matched) oldest = std::max(oldest, generation_[n.index]);
-  for (NodeId n : event.created) generation_[n.index] = oldest + 1;
+  for (NodeId n : matched) oldest = std::max(oldest, generation_[n.index]);
+  for (NodeId n : created) generation_[n.index] = oldest + 1;
   if (!watching_) {
-    if (event.created.empty() || oldest < suspicion_) return {};
+    if (created.empty() || oldest < suspicion_) return {};
     watching_ = true;
     seen_.clear();
     window_.clear();
     seen_.emplace(structural_hash(graph), 0);
     return {};
   }
-  window_.push_back(event.rule);
+  window_.push_back(rule);
   auto [it, fresh] = seen_.emplace(structural_hash(graph), window_.size());
   if (!fresh) return {window_.begin() + static_cast<std::ptrdiff_t>(it->second), window_.end()};
   if (window_.size() < kWindow) return {};

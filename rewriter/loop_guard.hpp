@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "rewriter/journal.hpp"
@@ -14,7 +15,8 @@ class LoopGuard {
  public:
   /// Call after each rewrite. The rules of the cycle, once the graph is seen a second time; empty
   /// otherwise.
-  std::vector<RuleId> after(const Graph& graph, const MatchEvent& event);
+  std::vector<RuleId> after(const Graph& graph, RuleId rule, std::span<const NodeId> matched,
+                            std::span<const NodeId> created);
 
  private:
   static constexpr std::uint32_t kFirstSuspicion = 64;

@@ -3,7 +3,7 @@
 #include "rewriter/matcher.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "rewriter/legality.hpp"
 #include "rewriter/search.hpp"
@@ -45,14 +45,18 @@ std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId
   Search search(graph, layout, base, false);
   PatternNodeId anchor = anchor_of(rules.rules[rule]);
   std::vector<std::pair<std::vector<std::uint64_t>, Match>> found;
-  std::set<std::vector<NodeId>> seen;
+  std::map<std::vector<NodeId>, std::size_t> seen;  // a set of nodes, once: as what comes first
   for (NodeId n = graph.first(); anchor.valid() && n.valid(); n = graph.next(n)) {
     if (graph.op(n) != rules.rules[rule].nodes[anchor].op) continue;
     search.run(n, [&](const Match& match) {
       std::vector<NodeId> key = match.nodes;
       std::sort(key.begin(), key.end());
-      if (seen.insert(std::move(key)).second)
-        found.emplace_back(position_of(graph, layout, match), match);
+      auto position = position_of(graph, layout, match);
+      const auto [known, fresh] = seen.try_emplace(std::move(key), found.size());
+      if (fresh)
+        found.emplace_back(std::move(position), match);
+      else if (position < found[known->second].first)
+        found[known->second] = {std::move(position), match};
       return true;
     });
   }

@@ -49,8 +49,13 @@ struct RewriteReport {
   Diagnostics warnings;  ///< rules that never fired, passes that did nothing
 };
 
+/// Which matcher runs greedy, walk and once. The naive one is the oracle of the other.
+enum class EngineKind : std::uint8_t { compiled, naive };
+
 struct RewriteOptions {
   Limits limits;
+  EngineKind engine = EngineKind::compiled;
+  bool stats = false;  ///< count what each instruction of the matcher says: attempts, rejections
   bool verify_each = false;
   /// Called with the graph before the first pass ("input") and after each top-level pass; for
   /// pictures and dumps.

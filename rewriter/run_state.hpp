@@ -2,8 +2,10 @@
 // journal.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "rewriter/layout.hpp"
@@ -27,6 +29,7 @@ struct RunState {
   std::vector<std::int64_t> fuel;  ///< what is left, one for each enclosing `fuel`
   std::map<RuleId, std::unique_ptr<PreparedRule>> prepared;
   std::map<std::string, Span> pass_spans;  ///< by label
+  std::set<std::string> refused;           ///< rules that were warned of
 
   const PreparedRule& prepare(RuleId id) {
     std::unique_ptr<PreparedRule>& slot = prepared[id];
@@ -39,6 +42,23 @@ struct RunState {
     for (std::int64_t left : fuel)
       if (left <= 0) return true;
     return false;
+  }
+  void note_condition(const Condition& condition) {
+    const auto known = [&](const Condition& c) {
+      return c.op == condition.op && c.a == condition.a && c.b == condition.b &&
+             c.divides == condition.divides && c.text == condition.text;
+    };
+    if (std::none_of(report.conditions.begin(), report.conditions.end(), known))
+      report.conditions.push_back(condition);
+  }
+  /// A right side that cannot be built is the rule's mistake, and said once.
+  void warn_refused(const Rule& rule, const Graph& g, NodeId at, const Diagnostics& why) {
+    if (!refused.insert(rule.name).second) return;
+    Diagnostic warning = why.front();
+    warning.severity = Severity::warning;
+    warning.notes.push_back("so `" + rule.name + "` was not applied at %" +
+                            std::string(g.node_name(at)));
+    report.warnings.push_back(std::move(warning));
   }
   void count_rewrite() {
     ++rewrites;

@@ -12,7 +12,6 @@ Search::Search(const Graph& graph, const RuleLayout& layout, const Env& base, bo
 
 void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) {
   failure_ = {};
-  seen_.clear();
   found_ = &found;
   start(anchor);
 }
@@ -20,7 +19,6 @@ void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) 
 void Search::run_fixed(std::span<const NodeId> nodes,
                        const std::function<bool(const Match&)>& found) {
   failure_ = {};
-  seen_.clear();
   bool more = true;
   std::function<bool(const Match&)> until = [&](const Match& match) { return more = found(match); };
   found_ = &until;
@@ -232,9 +230,6 @@ bool Search::check_arity(PatternNodeId id, NodeId node, State& state) {
 bool Search::finish(State& state) {
   if (!run_deferred(state) || !check_closed(state) || !check_where(state) || !check_convex(state))
     return true;
-  std::vector<NodeId> key = state.nodes.raw();
-  std::sort(key.begin(), key.end());
-  if (!seen_.insert(std::move(key)).second) return true;
   Match match;
   match.rule = layout_.id;
   match.nodes = state.nodes.raw();

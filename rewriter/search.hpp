@@ -29,8 +29,7 @@ class Search {
   /// `base` is starting_env(); `explain` asks for messages.
   Search(const Graph& graph, const RuleLayout& layout, const Env& base, bool explain);
 
-  /// Calls `found` for each match with its set of nodes new, in the written order of choices, until
-  /// it returns false.
+  /// Calls `found` for each way to match, in the written order of choices, until it returns false.
   void run(NodeId anchor, const std::function<bool(const Match&)>& found);
   /// The same, where each pattern node that is matched once must be the node given at its
   /// PatternNodeId; an invalid one is free to search. Swaps, lists and `unless` are searched.
@@ -108,7 +107,6 @@ class Search {
   const Env& base_;
   bool explain_;
   Failure failure_;
-  std::set<std::vector<NodeId>> seen_;
   std::span<const NodeId> fixed_;  ///< empty: all are free
   const std::function<bool(const Match&)>* found_ = nullptr;
 };

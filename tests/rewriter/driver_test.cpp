@@ -244,6 +244,7 @@ pipeline p { work  idle }
   Graph g = world.graph("in x: f32[n]  a = relu(x)  b = relu(a)  c = silu(b)  out c");
   std::vector<std::string> calls;
   RewriteOptions options;
+  options.stats = true;
   options.after_pass = [&](const std::string& pass, const Graph& graph) {
     calls.push_back(pass + " " + std::to_string(graph.node_count()));
   };

@@ -1,0 +1,31 @@
+// Where a rule starts, and in which order its nodes are found.
+#pragma once
+
+#include <vector>
+
+#include "rewriter/layout.hpp"
+#include "rewriter/statistics.hpp"
+
+namespace pw {
+
+/// The nodes that are matched once, in the order in which they cost least: producers follow from
+/// what reads them; other users of a value are as many as the graph has on average.
+struct SearchPlan {
+  PatternNodeId anchor;
+  std::vector<Step> steps;
+  double cost = 0;  ///< nodes looked at over the whole graph
+};
+/// The cheapest over all anchors; the first in text order among equals. Empty when the pattern is
+/// not connected.
+SearchPlan plan_search(const RuleSet& rules, const Rule& rule, const GraphStatistics& statistics);
+
+/// Whether the compiled program finds the node: it is in no list and in no `unless`.
+inline bool matched_once(const PatternNode& node) {
+  return !node.members.valid() && node.negation < 0;
+}
+
+/// By pattern node: the cheapest way from it to the anchor.
+IdVec<PatternNodeId, std::vector<Hop>> find_ways_back(const RuleSet& rules, const Rule& rule,
+                                                      PatternNodeId anchor);
+
+}  // namespace pw

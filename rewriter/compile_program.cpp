@@ -1,0 +1,331 @@
+// Exports compile_program: rules to lines of questions, lines to a tree, the tree to instructions.
+#include <algorithm>
+
+#include "rewriter/anchor.hpp"
+#include "rewriter/match_program.hpp"
+
+namespace pw {
+namespace {
+
+struct Question {
+  Instruction ask;
+  Origin origin;
+};
+
+/// The questions of one rule, in order. Registers are numbered in the order of their first use, so
+/// that rules which begin alike use the same ones.
+class LineWriter {
+ public:
+  LineWriter(const RuleSet& rules, const RuleLayout& layout, const SearchPlan& plan)
+      : context_(*rules.context), rule_(*layout.rule), plan_(plan) {
+    out_.layout = &layout;
+    out_.anchor = plan.anchor;
+    out_.nodes.assign(rule_.nodes.size(), ProgramRule::kNone);
+    out_.values.assign(rule_.values.size(), ProgramRule::kNone);
+    out_.constants.assign(rule_.values.size(), ProgramRule::kNone);
+    out_.swaps.assign(rule_.nodes.size(), ProgramRule::kNone);
+  }
+
+  std::vector<Question> run(std::uint32_t index, ProgramRule& rule) {
+    for (const Step& step : plan_.steps) write(step);
+    Instruction done;
+    done.code = Code::accept;
+    done.number = index;
+    ask(done, "", rule_.name_span);
+    rule = std::move(out_);
+    return std::move(line_);
+  }
+
+  [[nodiscard]] std::size_t nodes() const { return nodes_; }
+  [[nodiscard]] std::size_t values() const { return values_; }
+  [[nodiscard]] std::size_t swaps() const { return swaps_; }
+
+ private:
+  void ask(const Instruction& in, const char* reason, Span span) {
+    line_.push_back({in, {reason, span}});
+  }
+
+  Instruction make(Code code, PatternNodeId node) const {
+    Instruction in;
+    in.code = code;
+    in.node = out_.nodes[node.index];
+    return in;
+  }
+
+  void write(const Step& step) {
+    const PatternNode& node = rule_.nodes[step.node];
+    find(step, node);
+    write_distinct(step.node, node);
+    write_arity(step.node, node);
+    write_swap(step.node, node);
+    for (std::size_t slot = 0; slot < node.operands.size(); ++slot)
+      write_operand(step.node, node, slot);
+    for (std::size_t i = 0; i < node.results.size(); ++i) write_result(step.node, node, i);
+  }
+
+  void find(const Step& step, const PatternNode& node) {
+    const auto reg = static_cast<std::uint16_t>(nodes_++);
+    out_.nodes[step.node.index] = reg;
+    if (step.from == Step::From::anchor) return;
+    Instruction in =
+        make(step.from == Step::From::producer ? Code::producer : Code::users, step.node);
+    in.number = node.op.index;
+    const PatternValueId via =
+        step.from == Step::From::producer
+            ? step.via
+            : node.operands[static_cast<std::size_t>(step.connectors.front())];
+    in.value = out_.values[via.index];
+    ask(in, "N01", node.span);
+  }
+
+  void write_distinct(PatternNodeId id, const PatternNode& node) {
+    for (const Step& other : plan_.steps) {
+      if (other.node == id) return;
+      if (rule_.nodes[other.node].op != node.op) continue;
+      Instruction in = make(Code::distinct, id);
+      in.second = out_.nodes[other.node.index];
+      ask(in, "N07", node.span);
+    }
+  }
+
+  [[nodiscard]] bool has_list(const PatternNode& node) const {
+    const auto is_list = [&](PatternValueId v) { return rule_.values[v].list; };
+    return std::any_of(node.operands.begin(), node.operands.end(), is_list) ||
+           std::any_of(node.results.begin(), node.results.end(), is_list);
+  }
+
+  void write_arity(PatternNodeId id, const PatternNode& node) {
+    if (has_list(node)) return;
+    Instruction in = make(Code::arity, id);
+    in.slot = static_cast<std::uint16_t>(node.results.size());
+    in.number = static_cast<std::uint32_t>(node.operands.size());
+    std::size_t required = node.operands.size();
+    while (required > 0) {
+      const PatternValue& v = rule_.values[node.operands[required - 1]];
+      if (!v.literal_none && !v.optional) break;
+      --required;
+    }
+    in.value = static_cast<std::uint16_t>(required);
+    ask(in, "N02", node.span);
+  }
+
+  void write_swap(PatternNodeId id, const PatternNode& node) {
+    if (!context_.ops[node.op].traits.commutative || node.operands.size() < 2 ||
+        node.operands[0] == node.operands[1] || swaps_ >= Instruction::kNoSwap)
+      return;
+    const auto reg = static_cast<std::uint16_t>(swaps_++);
+    out_.swaps[id.index] = reg;
+    Instruction in = make(Code::swap, id);
+    in.swap = static_cast<std::uint8_t>(reg);
+    ask(in, "N03", node.span);
+  }
+
+  void write_operand(PatternNodeId id, const PatternNode& node, std::size_t slot) {
+    const PatternValueId v = node.operands[slot];
+    const PatternValue& value = rule_.values[v];
+    if (value.list) return;
+    Instruction in = make(Code::operand, id);
+    in.slot = static_cast<std::uint16_t>(slot);
+    if (slot < 2 && out_.swaps[id.index] != ProgramRule::kNone)
+      in.swap = static_cast<std::uint8_t>(out_.swaps[id.index]);
+    const Span span = value.span.valid() ? value.span : node.span;
+    if (value.literal_none) {
+      in.code = Code::none;
+      return ask(in, "N02", span);
+    }
+    std::uint16_t& reg = out_.values[v.index];
+    if (reg != ProgramRule::kNone) {
+      in.code = Code::same;
+      in.value = reg;
+      return ask(in, "N07", span);
+    }
+    if (value.literal || value.attribute_variable) {
+      in.code = Code::constant;
+      out_.constants[v.index] = static_cast<std::uint16_t>(nodes_++);
+      in.second = out_.constants[v.index];
+      return ask(in, "N01", span);
+    }
+    if (value.optional) in.code = Code::operand_or_none;
+    reg = static_cast<std::uint16_t>(values_++);
+    in.value = reg;
+    ask(in, "N02", span);
+  }
+
+  void write_result(PatternNodeId id, const PatternNode& node, std::size_t i) {
+    if (rule_.values[node.results[i]].list) return;
+    std::uint16_t& reg = out_.values[node.results[i].index];
+    Instruction in = make(Code::bind_result, id);
+    in.slot = static_cast<std::uint16_t>(i);
+    if (reg != ProgramRule::kNone) {
+      in.code = Code::result;
+      in.value = reg;
+      return ask(in, "N07", node.span);
+    }
+    reg = static_cast<std::uint16_t>(values_++);
+    in.value = reg;
+    ask(in, "", node.span);
+  }
+
+  const Context& context_;
+  const Rule& rule_;
+  const SearchPlan& plan_;
+  ProgramRule out_;
+  std::vector<Question> line_;
+  std::size_t nodes_ = 0, values_ = 0, swaps_ = 0;
+};
+
+class ProgramWriter {
+ public:
+  ProgramWriter(const RuleSet& rules, const GraphStatistics& statistics)
+      : rules_(rules), statistics_(statistics) {}
+
+  MatchProgram run(const std::vector<const RuleLayout*>& layouts) {
+    program_.rules.resize(layouts.size());
+    program_.entry.assign(rules_.context->ops.size(), Instruction::kNowhere);
+    program_.ways.resize(rules_.context->ops.size());
+    for (std::size_t i = 0; i < layouts.size(); ++i)
+      add(*layouts[i], static_cast<std::uint32_t>(i));
+    for (std::size_t op = 0; op < roots_.size(); ++op) {
+      if (roots_[op].empty()) continue;
+      program_.entry[op] = static_cast<std::uint32_t>(program_.code.size());
+      write_all(roots_[op], Instruction::kNowhere);
+    }
+    return std::move(program_);
+  }
+
+ private:
+  struct Branch {
+    Question question;
+    std::vector<std::uint32_t> children;
+    std::vector<std::uint32_t> rules;  ///< that ask it
+  };
+
+  void add(const RuleLayout& layout, std::uint32_t index) {
+    const Rule& rule = *layout.rule;
+    SearchPlan plan = plan_search(rules_, rule, statistics_);
+    if (plan.steps.empty()) plan = plan_from_list(rule);
+    program_.rules[index].layout = &layout;
+    if (!plan.anchor.valid()) return;
+    LineWriter writer(rules_, layout, plan);
+    std::vector<Question> line = writer.run(index, program_.rules[index]);
+    program_.nodes = std::max(program_.nodes, writer.nodes());
+    program_.values = std::max(program_.values, writer.values());
+    program_.swaps = std::max(program_.swaps, writer.swaps());
+    insert(rule.nodes[plan.anchor].op, line, index);
+    add_ways(rule, plan.anchor);
+  }
+
+  /// A rule whose nodes all stand in lists starts at the first member: only its op is asked for.
+  static SearchPlan plan_from_list(const Rule& rule) {
+    SearchPlan plan;
+    for (std::size_t i = 0; i < rule.nodes.size() && !plan.anchor.valid(); ++i)
+      if (rule.nodes[PatternNodeId(i)].own() && rule.nodes[PatternNodeId(i)].members.valid())
+        plan.anchor = rule.members[rule.nodes[PatternNodeId(i)].members].root;
+    return plan;
+  }
+
+  void insert(OpId op, const std::vector<Question>& line, std::uint32_t rule) {
+    if (roots_.size() <= op.index) roots_.resize(op.index + 1);
+    std::uint32_t at = Instruction::kNowhere;
+    for (const Question& question : line) {
+      std::vector<std::uint32_t>& siblings =
+          at == Instruction::kNowhere ? roots_[op.index] : branches_[at].children;
+      const auto known = std::find_if(siblings.begin(), siblings.end(), [&](std::uint32_t b) {
+        return same_question(branches_[b].question.ask, question.ask);
+      });
+      std::uint32_t next = 0;
+      if (known != siblings.end()) {
+        next = *known;
+      } else {
+        next = static_cast<std::uint32_t>(branches_.size());
+        siblings.push_back(next);
+        branches_.push_back({question, {}, {}});  // `siblings` is not used any more
+      }
+      branches_[next].rules.push_back(rule);
+      at = next;
+    }
+  }
+
+  void write_all(const std::vector<std::uint32_t>& siblings, std::uint32_t after) {
+    for (std::size_t i = 0; i < siblings.size(); ++i) {
+      std::vector<std::uint32_t> open;  // instructions whose failure goes to the next sibling
+      write(siblings[i], i + 1 == siblings.size(), after, open);
+      if (i + 1 == siblings.size()) continue;
+      for (std::uint32_t pc : open)
+        program_.code[pc].fail = static_cast<std::uint32_t>(program_.code.size());
+    }
+  }
+
+  /// Lays out a branch and what is below it. Failures that leave the branch go to `after` if it is
+  /// the last of its siblings, else they are left in `open`.
+  void write(std::uint32_t branch, bool last, std::uint32_t after,
+             std::vector<std::uint32_t>& open) {
+    const Question question = branches_[branch].question;
+    const std::uint32_t pc = emit(branch, question.ask, question.origin);
+    leave(pc, last, after, open);
+    const Code code = question.ask.code;
+    if (code == Code::users || code == Code::swap) {
+      Instruction next = question.ask;
+      next.code = code == Code::users ? Code::next_user : Code::next_swap;
+      const std::uint32_t again = emit(branch, next, question.origin);
+      leave(again, last, after, open);
+      write_all(branches_[branch].children, again);
+      return;
+    }
+    const std::vector<std::uint32_t>& children = branches_[branch].children;
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      std::vector<std::uint32_t> below;
+      const bool last_child = i + 1 == children.size();
+      write(children[i], last_child && last, after, last_child ? open : below);
+      if (!last_child)
+        for (std::uint32_t p : below)
+          program_.code[p].fail = static_cast<std::uint32_t>(program_.code.size());
+    }
+  }
+
+  void leave(std::uint32_t pc, bool last, std::uint32_t after, std::vector<std::uint32_t>& open) {
+    if (last)
+      program_.code[pc].fail = after;
+    else
+      open.push_back(pc);
+  }
+
+  std::uint32_t emit(std::uint32_t branch, const Instruction& in, const Origin& origin) {
+    const auto pc = static_cast<std::uint32_t>(program_.code.size());
+    program_.code.push_back(in);
+    program_.origins.push_back(origin);
+    for (std::uint32_t rule : branches_[branch].rules) program_.rules[rule].path.push_back(pc);
+    return pc;
+  }
+
+  void add_ways(const Rule& rule, PatternNodeId anchor) {
+    const IdVec<PatternNodeId, std::vector<Hop>> ways = find_ways_back(rules_, rule, anchor);
+    for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
+      const PatternNodeId id(i);
+      if (ways[id].empty() && id != anchor) continue;
+      WayBack way;
+      for (const Hop& hop : ways[id])
+        way.steps.push_back({hop.kind, hop.slot, hop.either, rule.nodes[hop.to].op});
+      std::vector<WayBack>& known = program_.ways[rule.nodes[id].op.index];
+      const bool fresh = std::none_of(known.begin(), known.end(), [&](const WayBack& other) {
+        return other.steps == way.steps;
+      });
+      if (fresh) known.push_back(std::move(way));
+    }
+  }
+
+  const RuleSet& rules_;
+  const GraphStatistics& statistics_;
+  MatchProgram program_;
+  std::vector<Branch> branches_;
+  std::vector<std::vector<std::uint32_t>> roots_;  ///< by op of the anchor
+};
+
+}  // namespace
+
+MatchProgram compile_program(const RuleSet& rules, const std::vector<const RuleLayout*>& layouts,
+                             const GraphStatistics& statistics) {
+  return ProgramWriter(rules, statistics).run(layouts);
+}
+
+}  // namespace pw

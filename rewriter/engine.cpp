@@ -1,0 +1,348 @@
+// Exports run_rules, and Engine's seeding and taking. Legality, replacing, requeueing and rules
+// with lists are in engine_*.cpp.
+#include "rewriter/engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "rewriter/anchor.hpp"
+#include "rewriter/legality.hpp"
+#include "rewriter/naive_driver.hpp"
+
+namespace pw {
+namespace {
+
+/// Whether an expression asks about more than types and attributes.
+bool looks_around(const Expr& expr) {
+  if (expr.kind == Expr::Kind::call && expr.text == "replicated") return true;
+  return std::any_of(expr.args.begin(), expr.args.end(), looks_around);
+}
+
+std::map<std::uint32_t, std::size_t> own_ops(const Rule& rule) {
+  std::map<std::uint32_t, std::size_t> out;
+  for (const PatternNode& node : rule.nodes)
+    if (node.own()) ++out[node.op.index];
+  return out;
+}
+
+/// Whether a match of `a` may hold all nodes of a match of `b`, and more.
+bool may_nest(const Rule& a, const Rule& b) {
+  const bool lists = !a.members.empty() || !b.members.empty();
+  const auto outer = own_ops(a), inner = own_ops(b);
+  std::size_t more = 0;
+  for (const auto& [op, count] : outer) more += count;
+  for (const auto& [op, count] : inner) {
+    const auto there = outer.find(op);
+    if (there == outer.end() || (!lists && there->second < count)) return false;
+    more -= std::min(more, count);
+  }
+  return more > 0 || lists;
+}
+
+}  // namespace
+
+Engine::Engine(RunState& run, const Strategy& strategy, PassStats& stats)
+    : run_(run),
+      graph_(run.graph),
+      strategy_(strategy),
+      stats_(stats),
+      constant_(run.graph.context().ops.find("constant")) {
+  once_ = strategy.kind == ast::Strategy::Kind::once;
+  walk_ = strategy.kind == ast::Strategy::Kind::walk;
+  limit_ = 10'000 + run.options.limits.per_node * graph_.node_count();
+  prepare();
+  compile();
+}
+
+void Engine::prepare() {
+  std::vector<RuleId> ids = strategy_.rules;
+  std::stable_sort(ids.begin(), ids.end(), [&](RuleId a, RuleId b) {
+    return run_.rules.rules[a].rank < run_.rules.rules[b].rank;
+  });
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  for (RuleId id : ids) {
+    Prepared out;
+    out.rule = &run_.prepare(id);
+    const RuleLayout& layout = out.layout();
+    const Rule& rule = out.ast();
+    out.verdicts = std::make_unique<Verdicts>(graph_, layout, out.rule->base);
+    out.stats = &stats_.rules[rule.name];
+    out.memo = std::none_of(rule.where.begin(), rule.where.end(), looks_around) &&
+               std::none_of(rule.assume.begin(), rule.assume.end(), looks_around);
+    out.lists = !layout.plain();
+    follow_erased_ = follow_erased_ || out.lists;
+    std::set<OpId> ops;
+    for (const PatternNode& node : rule.nodes)
+      out.ambiguous = out.ambiguous || !ops.insert(node.op).second ||
+                      graph_.context().ops[node.op].traits.commutative;
+    for (PatternValueId v : layout.consumed) {
+      std::uint32_t uses = 0;
+      for (PatternNodeId n : layout.own)
+        for (PatternValueId operand : rule.nodes[n].operands) uses += operand == v ? 1 : 0;
+      out.uses_inside.push_back(uses);
+    }
+    for (const std::string& name : layout.reads) out.reads.push_back(rule.value_named(name));
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < rule.values.size(); ++i) {
+      const PatternValue& value = rule.values[PatternValueId(i)];
+      if (value.name.empty() || value.name == "_" || value.list || value.literal_none ||
+          value.literal || value.attribute_variable)
+        continue;
+      names.push_back(value.name);
+      out.named.push_back(PatternValueId(i));
+    }
+    out.names = run_.report.journal.register_names(std::move(names));
+    rules_.push_back(std::move(out));
+  }
+  find_rules_above();
+}
+
+void Engine::find_rules_above() {
+  for (std::uint32_t b = 0; b < rules_.size(); ++b)
+    for (std::uint32_t a = 0; a < rules_.size(); ++a) {
+      if (a == b) continue;
+      const std::vector<RuleId>& over = rules_[a].ast().over;
+      const std::vector<RuleId>& under = rules_[b].ast().over;
+      const bool declared =
+          std::find(over.begin(), over.end(), rules_[b].layout().id) != over.end();
+      const bool against =
+          std::find(under.begin(), under.end(), rules_[a].layout().id) != under.end();
+      if (declared || (!against && may_nest(rules_[a].ast(), rules_[b].ast())))
+        rules_[b].above.push_back(a);
+    }
+}
+
+void Engine::compile() {
+  std::vector<const RuleLayout*> layouts;
+  for (const Prepared& rule : rules_) layouts.push_back(&rule.layout());
+  program_ = compile_program(run_.rules, layouts, gather_statistics(graph_));
+  registers_ = std::make_unique<Registers>(program_);
+  if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
+}
+
+StopReason Engine::run() {
+  seed();
+  std::optional<StopReason> stop;
+  while (!stop) {
+    stop = step();
+    if (stop || !heap_.empty()) continue;
+    if (!release_parked() && !ask_refused_again()) stop = StopReason::fixpoint;
+  }
+  finish_stats();
+  return *stop;
+}
+
+void Engine::seed() {
+  version_ = graph_.renumberings();
+  for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) attempt(n);
+}
+
+void Engine::attempt(NodeId anchor) {
+  if (program_.entry_of(graph_.op(anchor)) == Instruction::kNowhere) return;
+  choices_.clear();
+  const auto accepted = [&](std::uint32_t rule) { accept(rule, anchor); };
+  if (trace_) {
+    execute(program_, graph_, anchor, constant_, *registers_, *trace_, accepted);
+  } else {
+    NoTrace none;
+    execute(program_, graph_, anchor, constant_, *registers_, none, accepted);
+  }
+  for (const Choice& choice : choices_)
+    if (legal(choice.rule, anchor, choice.best)) push(choice.rule, anchor, choice.best);
+}
+
+void Engine::accept(std::uint32_t index, NodeId anchor) {
+  Prepared& rule = rules_[index];
+  read_candidate(program_.rules[index], *registers_, found_);
+  if (rule.lists) return accept_listed(index, anchor, found_);
+  if (rule.ambiguous) return choose(index, anchor, found_);
+  if (legal(index, anchor, found_)) push(index, anchor, found_);
+}
+
+/// One match per set of nodes: the smallest labels in pattern order, then the operands as written.
+void Engine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) {
+  if (!fits(index, anchor, c)) return;  // a way that is forbidden leaves the set to the others
+  std::vector<NodeId> set = c.nodes;
+  std::sort(set.begin(), set.end());
+  for (Choice& known : choices_) {
+    if (known.rule != index || known.set != set) continue;
+    if (comes_first(c, known.best)) known.best = c;
+    return;
+  }
+  choices_.push_back({index, c, std::move(set)});
+}
+
+bool Engine::comes_first(const Candidate& a, const Candidate& b) const {
+  for (std::size_t i = 0; i < a.nodes.size(); ++i)
+    if (a.nodes[i] != b.nodes[i]) return graph_.label(a.nodes[i]) < graph_.label(b.nodes[i]);
+  return a.swaps < b.swaps;
+}
+
+void Engine::push(std::uint32_t index, NodeId anchor, const Candidate& c) {
+  Entry entry;
+  entry.position = position_of(rules_[index], c);
+  if (walk_ && entry.position < cursor_) return;
+  entry.rule = index;
+  entry.at = static_cast<std::uint32_t>(pool_.size());
+  std::uint32_t swaps = 0;
+  for (std::size_t i = 0; i < c.nodes.size(); ++i) {
+    pool_.push_back(c.nodes[i].index);
+    if (c.swaps[i] != 0 && i < 32) swaps |= 1u << i;
+  }
+  pool_.push_back(swaps);
+  pool_.push_back(anchor.index);
+  heap_.push_back(entry);
+  std::push_heap(heap_.begin(), heap_.end(), Later{this});
+}
+
+/// The total order: position, rank, the labels of the nodes in pattern order, then as written.
+bool Engine::goes_later(const Entry& a, const Entry& b) const {
+  if (a.position != b.position) return a.position > b.position;
+  if (a.rule != b.rule) return a.rule > b.rule;
+  if (rules_[a.rule].lists) return a.at > b.at;
+  const std::size_t count = rules_[a.rule].ast().nodes.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const NodeId x{std::size_t{pool_[a.at + i]}}, y{std::size_t{pool_[b.at + i]}};
+    if (x == y || !x.valid() || !y.valid()) continue;
+    return graph_.label(x) > graph_.label(y);
+  }
+  return pool_[a.at + count] > pool_[b.at + count];
+}
+
+/// All labels changed, and not their order; positions are labels, so all are read anew.
+void Engine::rekey() {
+  version_ = graph_.renumberings();
+  std::vector<Entry> kept;
+  for (Entry& entry : heap_) {
+    if (rules_[entry.rule].lists) {
+      kept.push_back(entry);  // found out when it is taken
+      continue;
+    }
+    if (!rebind(entry.rule, entry, taken_)) continue;
+    entry.position = position_of(rules_[entry.rule], taken_);
+    kept.push_back(entry);
+  }
+  heap_ = std::move(kept);
+  std::make_heap(heap_.begin(), heap_.end(), Later{this});
+}
+
+std::optional<StopReason> Engine::step() {
+  if (version_ != graph_.renumberings()) rekey();
+  if (heap_.empty()) return std::nullopt;
+  std::pop_heap(heap_.begin(), heap_.end(), Later{this});
+  const Entry entry = heap_.back();
+  heap_.pop_back();
+  return rules_[entry.rule].lists ? take_listed(entry) : take(entry);
+}
+
+std::optional<StopReason> Engine::take(const Entry& entry) {
+  if (walk_ && entry.position < cursor_) return std::nullopt;
+  if (!rebind(entry.rule, entry, taken_)) return std::nullopt;
+  Prepared& rule = rules_[entry.rule];
+  // Moving nodes only makes labels larger, so a stale position is too small and is seen here.
+  if (const std::uint64_t now = position_of(rule, taken_); now != entry.position) {
+    heap_.push_back(entry);
+    heap_.back().position = now;
+    std::push_heap(heap_.begin(), heap_.end(), Later{this});
+    return std::nullopt;
+  }
+  const NodeId anchor{std::size_t{pool_[entry.at + taken_.nodes.size() + 1]}};
+  if (!legal(entry.rule, anchor, taken_)) return std::nullopt;
+  if (!force_ && !rule.above.empty()) {
+    own_.clear();
+    for (PatternNodeId id : rule.layout().own) own_.push_back(taken_.nodes[id.index]);
+    if (blocked(entry)) return std::nullopt;
+  }
+  if (run_.out_of_fuel()) return StopReason::fuel;
+  if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
+    return StopReason::limit;
+  NodeId front = taken_.nodes[rule.layout().own.front().index];
+  for (PatternNodeId id : rule.layout().own)
+    if (graph_.label(taken_.nodes[id.index]) < graph_.label(front)) front = taken_.nodes[id.index];
+  const NodeId before = graph_.previous(front);
+  const std::uint64_t position = entry.position, version = graph_.renumberings();
+  const Verdict& verdict = verdict_of(rule, taken_);
+  for (const Condition& condition : verdict.conditions) run_.note_condition(condition);
+  replace(entry.rule, taken_, verdict.recipe);
+  return after_rewrite(entry.rule, before, position, version);
+}
+
+/// What follows a rewrite, whoever made it: counts, the journal's reader, the loop guard, the
+/// queue.
+std::optional<StopReason> Engine::after_rewrite(std::uint32_t index, NodeId before,
+                                                std::uint64_t position, std::uint64_t version) {
+  Prepared& rule = rules_[index];
+  force_ = false;
+  ++rewrites_;
+  ++stats_.rewrites;
+  ++rule.stats->matches;
+  run_.count_rewrite();
+  if (walk_) {
+    if (version == graph_.renumberings())
+      cursor_ = position;
+    else
+      cursor_ = before.valid() && graph_.alive(before) ? graph_.label(before) + 1 : 0;
+  }
+  if (!once_) requeue();
+  const std::vector<RuleId> cycle = guard_.after(graph_, rule.layout().id, own_, created_);
+  if (cycle.empty()) return std::nullopt;
+  Diagnostic warning = error_at(strategy_.span, "PW1103",
+                                fmt::format("the rules {} rewrite each other's results for ever",
+                                            describe_cycle(run_.rules, cycle)),
+                                "make one of them stricter, or leave one out of the pass");
+  warning.severity = Severity::warning;
+  for (RuleId r : cycle)
+    warning.secondary.push_back({run_.rules.rules[r].name_span, "part of the cycle"});
+  run_.report.warnings.push_back(std::move(warning));
+  return StopReason::cycle;
+}
+
+/// Nothing else is left: matches that waited are asked again, since what they waited for may be
+/// gone without a trace. If they wait for each other in a ring, the first of them goes.
+bool Engine::release_parked() {
+  if (parked_.empty()) return false;
+  force_ = rewrites_ == rewrites_at_release_;
+  rewrites_at_release_ = rewrites_;
+  heap_.insert(heap_.end(), parked_.begin(), parked_.end());
+  parked_.clear();
+  version_ = graph_.renumberings() - 1;  // their positions may be old
+  rekey();
+  return !heap_.empty();
+}
+
+/// A path or a barrier that forbade a match may be gone since, though no node of the match was
+/// touched.
+bool Engine::ask_refused_again() {
+  if (once_ || walk_ || refused_.empty() || rewrites_ == rewrites_at_retry_) return false;
+  rewrites_at_retry_ = rewrites_;
+  std::vector<NodeId> again = std::move(refused_);
+  refused_.clear();
+  std::sort(again.begin(), again.end());
+  again.erase(std::unique(again.begin(), again.end()), again.end());
+  for (NodeId n : again)
+    if (graph_.alive(n)) attempt(n);
+  return !heap_.empty();
+}
+
+void Engine::finish_stats() {
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    Prepared& rule = rules_[i];
+    for (std::size_t code = 1; code < std::size(rule.rejections); ++code)
+      if (rule.rejections[code] > 0)
+        rule.stats->rejections[fmt::format("N{:02}", code)] += rule.rejections[code];
+    if (!trace_ || program_.rules[i].path.empty()) continue;
+    rule.stats->attempts += trace_->asks[program_.rules[i].path.front()];
+    for (std::uint32_t pc : program_.rules[i].path)
+      if (trace_->fails[pc] > 0 && *program_.origins[pc].reason != '\0')
+        rule.stats->rejections[program_.origins[pc].reason] += trace_->fails[pc];
+  }
+}
+
+StopReason run_rules(RunState& run, const Strategy& strategy, PassStats& stats) {
+  if (run.options.engine == EngineKind::naive) return run_rules_naive(run, strategy, stats);
+  return Engine(run, strategy, stats).run();
+}
+
+}  // namespace pw

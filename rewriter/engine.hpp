@@ -1,0 +1,177 @@
+// The main path of greedy, walk and once: one match program for the rules of the pass, a heap of
+// known matches in the total order (position, rank, labels in pattern order), and after each
+// rewrite exactly those anchors asked again whose match may have changed.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "rewriter/loop_guard.hpp"
+#include "rewriter/machine.hpp"
+#include "rewriter/run_state.hpp"
+#include "rewriter/verdicts.hpp"
+
+namespace pw {
+
+class Engine {
+ public:
+  Engine(RunState& run, const Strategy& strategy, PassStats& stats);
+  StopReason run();
+
+ private:
+  /// One rule of the pass, with what is worked out once.
+  struct Prepared {
+    const PreparedRule* rule = nullptr;
+    std::unique_ptr<Verdicts> verdicts;
+    RuleStats* stats = nullptr;
+    bool memo = true;        ///< a verdict depends on nothing but types and attributes
+    bool lists = false;      ///< members or `unless`: finished by the naive search
+    bool ambiguous = false;  ///< one set of nodes may match in several ways
+    std::vector<std::uint32_t> uses_inside;  ///< of each consumed value, by the pattern
+    std::vector<PatternValueId> reads;
+    std::vector<PatternValueId> named;
+    Journal::NamesId names;
+    std::vector<std::uint32_t> above;  ///< rules whose matches may make one of this one wait
+    std::uint64_t rejections[17] = {};
+    [[nodiscard]] const RuleLayout& layout() const { return rule->layout; }
+    [[nodiscard]] const Rule& ast() const { return *rule->layout.rule; }
+  };
+  /// A match that is known and not yet applied. Its nodes stand in the pool.
+  struct Entry {
+    std::uint64_t position = 0;
+    std::uint32_t rule = 0;
+    std::uint32_t at = 0;  ///< in pool_: the nodes by PatternNodeId, a mask of swaps, the anchor
+  };
+  struct Later {
+    const Engine* engine;
+    bool operator()(const Entry& a, const Entry& b) const { return engine->goes_later(a, b); }
+  };
+  /// A node that stands in the way of a match, and the anchor to ask again when it changes.
+  using Waiters = std::unordered_map<std::uint32_t, std::vector<NodeId>>;
+
+  // Seeding and taking (engine.cpp).
+  void prepare();
+  void compile();
+  void find_rules_above();
+  void seed();
+  void attempt(NodeId anchor);
+  void accept(std::uint32_t rule, NodeId anchor);
+  void choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
+  [[nodiscard]] bool comes_first(const Candidate& a, const Candidate& b) const;
+  void push(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
+  [[nodiscard]] bool goes_later(const Entry& a, const Entry& b) const;
+  void rekey();
+  std::optional<StopReason> step();
+  std::optional<StopReason> take(const Entry& entry);
+  std::optional<StopReason> after_rewrite(std::uint32_t rule, NodeId before, std::uint64_t position,
+                                          std::uint64_t version);
+  bool release_parked();
+  bool ask_refused_again();
+  void finish_stats();
+
+  // Legality (engine_legality.cpp).
+  void read_candidate(const ProgramRule& compiled, const Registers& registers,
+                      Candidate& out) const;
+  bool rebind(std::uint32_t rule, const Entry& entry, Candidate& out) const;
+  [[nodiscard]] std::uint64_t position_of(const Prepared& rule, const Candidate& c) const;
+  static const Verdict& verdict_of(const Prepared& rule, const Candidate& c);
+  bool fits(std::uint32_t rule, NodeId anchor, const Candidate& c);
+  bool legal(std::uint32_t rule, NodeId anchor, const Candidate& c);
+  bool closed(const Prepared& rule, const Candidate& c) const;
+  bool convex(const Prepared& rule, NodeId anchor, const Candidate& c);
+  bool clear_of_barriers(const Prepared& rule, NodeId anchor, const Candidate& c);
+  bool changes_nothing(const Recipe& recipe, const Prepared& rule, const Candidate& c) const;
+  bool same_as(const Recipe& recipe, Recipe::Source source, ValueId value,
+               const Candidate& c) const;
+  bool reject(Prepared& rule, const char* reason);
+  [[nodiscard]] static bool is_own(const Prepared& rule, const Candidate& c, NodeId node);
+  bool blocked(const Entry& entry);
+  /// Calls `found` with the nodes that each legal match replaces, for a structural one.
+  template <class Found>
+  void for_each_match(std::uint32_t rule, NodeId anchor, const Candidate& c, Found&& found) {
+    if (rules_[rule].lists) {
+      for (const Match& match : matches_of(rule, c)) found(own_nodes_of(rule, match));
+      return;
+    }
+    if (!legal(rule, anchor, c)) return;
+    std::vector<NodeId> own;
+    for (PatternNodeId id : rules_[rule].layout().own) own.push_back(c.nodes[id.index]);
+    found(own);
+  }
+  [[nodiscard]] NodeId anchor_of_entry(const Entry& entry) const;
+
+  // Lists and `unless` (engine_lists.cpp).
+  std::optional<StopReason> take_listed(const Entry& entry);
+  void accept_listed(std::uint32_t rule, NodeId anchor, const Candidate& c);
+  std::vector<Match> matches_of(std::uint32_t rule, const Candidate& c) const;
+  std::vector<NodeId> own_nodes_of(std::uint32_t rule, const Match& match) const;
+
+  // Replacing (engine_replace.cpp).
+  void replace(std::uint32_t rule, const Candidate& c, const Recipe& recipe);
+  void redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe);
+  void erase_matched(const Prepared& rule, const Candidate& c);
+  void note_touched();
+  [[nodiscard]] ValueId resolve(const Recipe& recipe, Recipe::Source source,
+                                const Candidate& c) const;
+  void touch(NodeId node) { touched_.push_back(node); }
+  void touch_producer(ValueId v) {
+    if (v.valid() && !graph_.is_input(v)) touch(graph_.producer(v));
+  }
+
+  // Requeueing (engine_requeue.cpp).
+  void requeue();
+  void follow(const WayBack& way, NodeId node, std::vector<NodeId>& out);
+  void wake(NodeId node);
+  void wait_for(NodeId node, NodeId anchor) { waiters_[node.index].push_back(anchor); }
+
+  RunState& run_;
+  Graph& graph_;
+  const Strategy& strategy_;
+  PassStats& stats_;
+  OpId constant_;
+  std::vector<Prepared> rules_;  // by rank
+  MatchProgram program_;
+  std::unique_ptr<Registers> registers_;
+  std::unique_ptr<CountingTrace> trace_;
+  std::vector<std::uint32_t> pool_;
+  std::vector<Entry> heap_, parked_;
+  Waiters waiters_;
+  std::vector<NodeId> refused_;  ///< anchors with a match that something stood in the way of
+  Candidate found_, taken_, other_;
+
+  /// One set of nodes of an ambiguous rule at the anchor at hand, in the way that comes first.
+  struct Choice {
+    std::uint32_t rule;
+    Candidate best;
+    std::vector<NodeId> set;  ///< sorted
+  };
+  std::vector<Choice> choices_;
+  struct Listed {
+    Match match;
+    NodeId anchor;
+  };
+  std::vector<Listed> listed_;  ///< matches of rules with lists; an entry's `at` counts these
+
+  // Of the rewrite at hand.
+  NodeId first_new_;
+  std::vector<NodeId> created_, erased_, touched_;
+  std::vector<ValueId> new_results_, operands_, reads_, writes_, named_values_;
+  std::vector<NodeId> own_;
+  std::vector<char> were_outputs_, taken_over_;
+
+  std::vector<std::uint32_t> stamp_;  ///< by node: the round in which it was asked again
+  std::uint32_t round_ = 0;
+  std::vector<NodeId> anchors_, here_, there_;
+
+  std::uint64_t version_ = 0;  ///< of the labels in the heap
+  std::uint64_t cursor_ = 0;   ///< walk: nothing before this label
+  std::size_t rewrites_ = 0, limit_ = 0, rewrites_at_release_ = 0, rewrites_at_retry_ = 0;
+  bool force_ = false;  ///< take the next match although it should wait: all that is left waits
+  bool once_ = false, walk_ = false;
+  bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
+  LoopGuard guard_;
+};
+
+}  // namespace pw

@@ -1,0 +1,239 @@
+// Exports Engine's questions about a structural match: is it still there, is it closed, convex,
+// clear of barriers, does it change anything, and must it wait.
+#include <algorithm>
+
+#include "rewriter/engine.hpp"
+#include "rewriter/legality.hpp"
+
+namespace pw {
+
+void Engine::read_candidate(const ProgramRule& compiled, const Registers& r, Candidate& out) const {
+  out.nodes.resize(compiled.nodes.size());
+  out.swaps.resize(compiled.nodes.size());
+  out.values.resize(compiled.values.size());
+  for (std::size_t i = 0; i < out.nodes.size(); ++i) {
+    const std::uint16_t reg = compiled.nodes[i], swap = compiled.swaps[i];
+    out.nodes[i] = reg == ProgramRule::kNone ? NodeId() : r.nodes[reg];
+    out.swaps[i] = swap == ProgramRule::kNone ? 0 : r.swaps[swap];
+  }
+  for (std::size_t i = 0; i < out.values.size(); ++i) {
+    const std::uint16_t reg = compiled.values[i], constant = compiled.constants[i];
+    out.values[i] = reg != ProgramRule::kNone        ? r.values[reg]
+                    : constant != ProgramRule::kNone ? graph_.result(r.nodes[constant])
+                                                     : ValueId();
+  }
+}
+
+/// Binds a known match anew, from its nodes alone. False: it is not there any more.
+bool Engine::rebind(std::uint32_t index, const Entry& entry, Candidate& out) const {
+  const Rule& rule = rules_[index].ast();
+  const std::size_t count = rule.nodes.size();
+  const std::uint32_t swaps = pool_[entry.at + count];
+  out.nodes.resize(count);
+  out.swaps.assign(count, 0);
+  out.values.assign(rule.values.size(), ValueId());
+  for (std::size_t i = 0; i < count; ++i) {
+    const NodeId node{std::size_t{pool_[entry.at + i]}};
+    if (!node.valid() || !graph_.alive(node)) return false;
+    out.nodes[i] = node;
+    if (i < 32) out.swaps[i] = static_cast<std::uint8_t>((swaps >> i) & 1u);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const PatternNode& pattern = rule.nodes[PatternNodeId(i)];
+    if (graph_.op(out.nodes[i]) != pattern.op) return false;
+    for (std::size_t k = 0; k < pattern.results.size(); ++k)
+      out.values[pattern.results[k].index] = graph_.result(out.nodes[i], k);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const PatternNode& pattern = rule.nodes[PatternNodeId(i)];
+    for (std::size_t k = 0; k < pattern.operands.size(); ++k) {
+      const PatternValueId id = pattern.operands[k];
+      const PatternValue& wanted = rule.values[id];
+      const ValueId value = operand_at(graph_, out.nodes[i], k, out.swaps[i] != 0);
+      if (wanted.literal_none) {
+        if (value.valid()) return false;
+        continue;
+      }
+      if (!value.valid() && !wanted.optional) return false;
+      const bool bound = wanted.producer.valid() || out.values[id.index].valid();
+      if (bound && !wanted.literal && !wanted.attribute_variable && out.values[id.index] != value)
+        return false;
+      out.values[id.index] = value;
+    }
+  }
+  return true;
+}
+
+std::uint64_t Engine::position_of(const Prepared& rule, const Candidate& c) const {
+  std::uint64_t out = ~std::uint64_t{0};
+  for (PatternNodeId id : rule.layout().own) out = std::min(out, graph_.label(c.nodes[id.index]));
+  return out;
+}
+
+bool Engine::is_own(const Prepared& rule, const Candidate& c, NodeId node) {
+  for (PatternNodeId id : rule.layout().own)
+    if (c.nodes[id.index] == node) return true;
+  return false;
+}
+
+bool Engine::reject(Prepared& rule, const char* reason) {
+  const int code = (reason[1] - '0') * 10 + (reason[2] - '0');
+  if (code > 0 && code < 17) ++rule.rejections[code];
+  return false;
+}
+
+const Verdict& Engine::verdict_of(const Prepared& rule, const Candidate& c) {
+  return rule.memo ? rule.verdicts->ask(c) : rule.verdicts->ask_anew(c);
+}
+
+/// The order matters: what a verdict remembers must not hang on where the match stands.
+bool Engine::fits(std::uint32_t index, NodeId anchor, const Candidate& c) {
+  Prepared& rule = rules_[index];
+  if (!closed(rule, c)) return reject(rule, "N08");
+  if (!convex(rule, anchor, c)) return reject(rule, "N13");
+  const Verdict& verdict = verdict_of(rule, c);
+  if (verdict.yes()) return true;
+  if (!verdict.refused.empty()) run_.warn_refused(rule.ast(), graph_, anchor, verdict.refused);
+  return reject(rule, verdict.reason);
+}
+
+bool Engine::legal(std::uint32_t index, NodeId anchor, const Candidate& c) {
+  if (!fits(index, anchor, c)) return false;
+  Prepared& rule = rules_[index];
+  const Recipe& recipe = verdict_of(rule, c).recipe;
+  if (recipe.may_change_nothing && changes_nothing(recipe, rule, c)) return false;
+  return clear_of_barriers(rule, anchor, c) || reject(rule, "N14");
+}
+
+/// Nothing that goes is needed outside, and the right side reads nothing that goes.
+bool Engine::closed(const Prepared& rule, const Candidate& c) const {
+  const RuleLayout& layout = rule.layout();
+  for (std::size_t i = 0; i < layout.consumed.size(); ++i) {
+    const ValueId value = c.values[layout.consumed[i].index];
+    if (graph_.output_count(value) > 0) return false;
+    if (graph_.use_count(value) == rule.uses_inside[i]) continue;
+    std::size_t inside = 0;  // distinct names may stand for one value
+    for (PatternNodeId id : layout.own)
+      for (std::size_t k = 0; k < graph_.operand_count(c.nodes[id.index]); ++k)
+        inside += graph_.operand(c.nodes[id.index], k) == value ? 1 : 0;
+    if (graph_.use_count(value) != inside) return false;
+  }
+  for (PatternValueId id : rule.reads) {
+    const ValueId value = c.values[id.index];
+    if (value.valid() && graph_.producer(value).valid() && is_own(rule, c, graph_.producer(value)))
+      return false;
+  }
+  return true;
+}
+
+/// Only a user of an output that stands before the last producer of what is read can lie on a path
+/// that leads back into the match.
+bool Engine::convex(const Prepared& rule, NodeId anchor, const Candidate& c) {
+  std::uint64_t last = 0;
+  for (PatternValueId id : rule.reads) {
+    const ValueId value = c.values[id.index];
+    const NodeId producer = value.valid() ? graph_.producer(value) : NodeId();
+    if (producer.valid()) last = std::max(last, graph_.label(producer));
+  }
+  bool suspicious = false;
+  for (PatternValueId id : rule.layout().outputs) {
+    const ValueId value = c.values[id.index];
+    if (graph_.label(graph_.producer(value)) >= last) continue;
+    for (UseId u = graph_.first_use(value); u.valid() && !suspicious; u = graph_.next_use(u)) {
+      const NodeId user = graph_.user(u);
+      suspicious = graph_.label(user) <= last && !is_own(rule, c, user);
+    }
+  }
+  if (!suspicious) return true;
+  Boundary boundary;
+  for (PatternValueId id : rule.reads)
+    if (c.values[id.index].valid()) boundary.reads.push_back(c.values[id.index]);
+  for (PatternValueId id : rule.layout().outputs) boundary.writes.push_back(c.values[id.index]);
+  const std::vector<NodeId> path = find_bad_path(graph_, rule.layout(), c.nodes, boundary);
+  if (path.empty()) return true;
+  for (NodeId n : path) wait_for(n, anchor);
+  refused_.push_back(anchor);
+  return false;
+}
+
+bool Engine::clear_of_barriers(const Prepared& rule, NodeId anchor, const Candidate& c) {
+  if (!run_.barriers) return true;
+  Boundary boundary;
+  for (PatternValueId id : rule.reads)
+    if (c.values[id.index].valid()) boundary.reads.push_back(c.values[id.index]);
+  for (PatternValueId id : rule.layout().outputs) boundary.writes.push_back(c.values[id.index]);
+  const std::optional<NodeId> barrier = find_barrier(graph_, rule.layout(), c.nodes, boundary);
+  if (!barrier) return true;
+  wait_for(*barrier, anchor);
+  refused_.push_back(anchor);
+  return false;
+}
+
+bool Engine::changes_nothing(const Recipe& recipe, const Prepared& rule, const Candidate& c) const {
+  for (std::size_t i = 0; i < recipe.outputs.size(); ++i)
+    if (!same_as(recipe, recipe.outputs[i], c.values[rule.layout().outputs[i].index], c))
+      return false;
+  return true;
+}
+
+/// Whether the recipe would make a value that is computed as this one is.
+bool Engine::same_as(const Recipe& recipe, Recipe::Source source, ValueId value,
+                     const Candidate& c) const {
+  if (source.absent() || !value.valid()) return source.absent() && !value.valid();
+  if (!source.fresh()) return c.values[source.index()] == value;
+  if (graph_.is_input(value)) return false;
+  const auto node = std::find_if(
+      recipe.nodes.begin(), recipe.nodes.end(),
+      [&](const Recipe::NewNode& n) { return source.index() < n.first_result + n.result_count; });
+  const NodeId there = graph_.producer(value);
+  if (graph_.op(there) != node->op || graph_.attributes(there) != node->attributes ||
+      graph_.operand_count(there) != node->operand_count ||
+      graph_.result_index(value) != source.index() - node->first_result)
+    return false;
+  for (std::size_t k = 0; k < node->operand_count; ++k)
+    if (!same_as(recipe, recipe.operands[node->first_operand + k], graph_.operand(there, k), c))
+      return false;
+  return true;
+}
+
+/// A match waits while an overlapping one exists of a rule declared above, or one that holds all of
+/// its nodes and more. `own_` holds the nodes it replaces.
+bool Engine::blocked(const Entry& entry) {
+  const Prepared& rule = rules_[entry.rule];
+  const std::vector<NodeId> own = own_;
+  ++round_;
+  stamp_.resize(graph_.node_bound(), 0);
+  std::vector<NodeId> anchors;
+  for (NodeId n : own)
+    for (const WayBack& way : program_.ways[graph_.op(n).index]) follow(way, n, anchors);
+  std::sort(anchors.begin(), anchors.end());
+  std::vector<NodeId> blocker;
+  const auto overlaps = [&](std::uint32_t index, const std::vector<NodeId>& others) {
+    const std::vector<RuleId>& over = rules_[index].ast().over;
+    std::size_t shared = 0;
+    for (NodeId n : others) shared += std::find(own.begin(), own.end(), n) != own.end() ? 1 : 0;
+    if (shared == 0) return false;
+    if (std::find(over.begin(), over.end(), rule.layout().id) != over.end()) return true;
+    return shared == own.size() && others.size() > own.size();
+  };
+  for (NodeId anchor : anchors) {
+    NoTrace none;
+    execute(program_, graph_, anchor, constant_, *registers_, none, [&](std::uint32_t index) {
+      if (!blocker.empty() ||
+          std::find(rule.above.begin(), rule.above.end(), index) == rule.above.end())
+        return;
+      read_candidate(program_.rules[index], *registers_, other_);
+      for_each_match(index, anchor, other_, [&](const std::vector<NodeId>& others) {
+        if (blocker.empty() && overlaps(index, others)) blocker = others;
+      });
+    });
+    if (!blocker.empty()) break;
+  }
+  if (blocker.empty()) return false;
+  const NodeId anchor = anchor_of_entry(entry);
+  for (NodeId n : blocker) wait_for(n, anchor);
+  parked_.push_back(entry);
+  return true;
+}
+
+}  // namespace pw

@@ -1,0 +1,124 @@
+// Exports Engine's replacing of one match: new nodes by recipe, outputs redirected, what is
+// consumed erased, all without making a string or an environment.
+#include <algorithm>
+
+#include "rewriter/apply.hpp"
+#include "rewriter/engine.hpp"
+#include "rewriter/legality.hpp"
+
+namespace pw {
+
+ValueId Engine::resolve(const Recipe&, Recipe::Source source, const Candidate& c) const {
+  if (source.absent()) return {};
+  return source.fresh() ? new_results_[source.index()] : c.values[source.index()];
+}
+
+void Engine::replace(std::uint32_t index, const Candidate& c, const Recipe& recipe) {
+  const Prepared& rule = rules_[index];
+  created_.clear();
+  erased_.clear();
+  touched_.clear();
+  own_.clear();
+  for (PatternNodeId id : rule.layout().own) own_.push_back(c.nodes[id.index]);
+  std::sort(own_.begin(), own_.end(),
+            [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); });
+  reads_.clear();
+  writes_.clear();
+  for (PatternValueId id : rule.reads)
+    if (c.values[id.index].valid()) reads_.push_back(c.values[id.index]);
+  for (PatternValueId id : rule.layout().outputs) writes_.push_back(c.values[id.index]);
+  named_values_.clear();
+  for (PatternValueId id : rule.named) named_values_.push_back(c.values[id.index]);
+
+  graph_.make_room(reads_, writes_, own_);  // legal() has seen that it can
+  const NodeId like = writes_.empty() ? own_.back() : graph_.producer(writes_.front());
+  first_new_ = NodeId(graph_.node_bound());
+  new_results_.clear();
+  for (const Recipe::NewNode& made : recipe.nodes) {
+    operands_.clear();
+    for (std::size_t k = 0; k < made.operand_count; ++k)
+      operands_.push_back(resolve(recipe, recipe.operands[made.first_operand + k], c));
+    NodeSpec spec;  // SHIM
+    spec.op = made.op;
+    spec.operands = operands_;
+    spec.attributes = made.attributes;
+    for (std::size_t k = 0; k < made.result_count; ++k)
+      spec.results.push_back({recipe.types[made.first_result + k], ""});
+    spec.group = graph_.group(like);
+    spec.source = graph_.source(like);
+    const NodeId node = graph_.add_node(spec);
+    for (std::size_t k = 0; k < made.result_count; ++k)
+      new_results_.push_back(graph_.result(node, k));
+  }
+  graph_.insert_before({});
+  run_.barriers = run_.barriers || recipe.barriers;
+  redirect(rule, c, recipe);
+  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
+    if (graph_.alive(NodeId(i))) created_.push_back(NodeId(i));
+  note_touched();
+  run_.report.journal.add_match(rule.layout().id, rule.names, c.nodes, named_values_, created_,
+                                erased_);
+}
+
+void Engine::redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe) {
+  were_outputs_.clear();
+  taken_over_.clear();
+  for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
+    const ValueId from = writes_[i], to = resolve(recipe, recipe.outputs[i], c);
+    were_outputs_.push_back(graph_.output_count(from) > 0);
+    for (UseId u = graph_.first_use(from); u.valid(); u = graph_.next_use(u)) touch(graph_.user(u));
+    touch_producer(to);
+    taken_over_.push_back(graph_.output_count(to) > 0);
+    graph_.replace_uses(from, to);
+  }
+  erase_matched(rule, c);
+  // A new value takes the name of the old one; an older value only where a graph output would lose
+  // its name otherwise.
+  for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
+    const ValueId to = resolve(recipe, recipe.outputs[i], c);
+    if (graph_.is_input(to)) continue;
+    bool again = false;
+    for (std::size_t j = 0; j < i; ++j)
+      again = again || resolve(recipe, recipe.outputs[j], c) == to;
+    if (again) continue;
+    if (recipe.outputs[i].fresh() || (were_outputs_[i] && !taken_over_[i]))
+      graph_.rename(to, std::string(graph_.value_name(writes_[i])));  // SHIM
+  }
+}
+
+void Engine::erase_matched(const Prepared& rule, const Candidate& c) {
+  anchors_.clear();  // here: what may have become unneeded
+  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i) {
+    const NodeId node(i);
+    anchors_.push_back(node);
+    for (std::size_t k = 0; k < graph_.operand_count(node); ++k)
+      touch_producer(graph_.operand(node, k));
+  }
+  for (NodeId n : c.nodes)
+    if (n.valid() && !is_own(rule, c, n)) anchors_.push_back(n);
+  for (auto n = own_.rbegin(); n != own_.rend(); ++n) {
+    for (std::size_t k = 0; k < graph_.operand_count(*n); ++k) {
+      const ValueId v = graph_.operand(*n, k);
+      if (v.valid() && !graph_.is_input(v)) anchors_.push_back(graph_.producer(v));
+    }
+    graph_.erase(*n);
+    erased_.push_back(*n);
+  }
+  const bool none = std::none_of(anchors_.begin(), anchors_.end(),
+                                 [&](NodeId n) { return is_unneeded(graph_, n); });
+  if (!none) {
+    const std::vector<NodeId> gone = erase_unneeded(graph_, anchors_);
+    erased_.insert(erased_.end(), gone.begin(), gone.end());
+  }
+  for (NodeId n : erased_)
+    for (std::size_t k = 0; k < graph_.operand_count(n); ++k) touch_producer(graph_.operand(n, k));
+}
+
+void Engine::note_touched() {
+  for (NodeId n : created_) touch(n);
+  std::sort(touched_.begin(), touched_.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+  std::erase_if(touched_, [&](NodeId n) { return !graph_.alive(n); });
+}
+
+}  // namespace pw

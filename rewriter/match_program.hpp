@@ -1,0 +1,100 @@
+// The rules of one pass as one program. Every rule becomes a straight line of questions from its
+// anchor on; lines that begin alike share their beginning (a predicate tree); the tree is laid out
+// as instructions whose failure continues at the next branch. Registers hold graph ids.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rewriter/layout.hpp"
+#include "rewriter/statistics.hpp"
+
+namespace pw {
+
+enum class Code : std::uint8_t {
+  producer,         ///< node := producer of value; it has op `number`
+  result,           ///< value is result `slot` of node
+  users,            ///< node := a user of value with op `number`; the next one on failure
+  next_user,        ///< where `users` goes on
+  swap,             ///< the first two operands of node as written, exchanged on failure
+  next_swap,        ///< where `swap` goes on
+  arity,            ///< node has `number` operands (a tail of absent ones aside), `slot` results
+  operand,          ///< value := operand `slot` of node; it is present
+  operand_or_none,  ///< value := operand `slot` of node
+  same,             ///< operand `slot` of node is value
+  none,             ///< operand `slot` of node is absent
+  constant,         ///< `second` := the constant node that operand `slot` of node comes from
+  bind_result,      ///< value := result `slot` of node
+  distinct,         ///< node is not `second`
+  accept,           ///< rule `number` has matched
+};
+
+struct Instruction {
+  static constexpr std::uint8_t kNoSwap = 0xff;
+  Code code = Code::accept;
+  std::uint8_t swap = kNoSwap;  ///< register that tells whether slots 0 and 1 are exchanged
+  std::uint16_t slot = 0;
+  std::uint16_t node = 0, second = 0, value = 0;  ///< registers
+  std::uint32_t number = 0;
+  std::uint32_t fail = 0;  ///< where a no continues; kNowhere: this anchor is done
+
+  static constexpr std::uint32_t kNowhere = 0xffffffff;
+  /// Ask the same, whatever comes after.
+  friend bool same_question(const Instruction& a, const Instruction& b) {
+    return a.code == b.code && a.swap == b.swap && a.slot == b.slot && a.node == b.node &&
+           a.second == b.second && a.value == b.value && a.number == b.number;
+  }
+};
+
+/// What a no means, and where the question stands in a rule.
+struct Origin {
+  const char* reason = "";  ///< N01 …; empty: never fails
+  Span span;
+};
+
+/// One rule of the program: where its parts are found when it is accepted.
+struct ProgramRule {
+  static constexpr std::uint16_t kNone = 0xffff;
+  const RuleLayout* layout = nullptr;
+  PatternNodeId anchor;
+  std::vector<std::uint16_t> nodes;      ///< register, by PatternNodeId; kNone: not matched here
+  std::vector<std::uint16_t> values;     ///< register, by PatternValueId
+  std::vector<std::uint16_t> constants;  ///< node register of a number's node, by PatternValueId
+  std::vector<std::uint16_t> swaps;      ///< register, by PatternNodeId
+  std::vector<std::uint32_t> path;       ///< its instructions, in order
+};
+
+/// A way from a node of a pattern to the anchor, through the graph.
+struct WayBack {
+  struct Step {
+    Hop::Kind kind = Hop::Kind::producer;
+    int slot = 0;
+    bool either = false;
+    OpId to;
+    friend bool operator==(const Step&, const Step&) = default;
+  };
+  std::vector<Step> steps;
+};
+
+struct MatchProgram {
+  std::vector<Instruction> code;
+  std::vector<Origin> origins;       ///< by instruction
+  std::vector<std::uint32_t> entry;  ///< by op of the anchor; kNowhere: no rule starts there
+  std::vector<ProgramRule> rules;    ///< as given to compile
+  std::size_t nodes = 0, values = 0, swaps = 0;  ///< registers
+  /// By op: the ways from a node with it to anchors whose matches may hold it.
+  std::vector<std::vector<WayBack>> ways;
+
+  [[nodiscard]] std::uint32_t entry_of(OpId op) const {
+    return op.index < entry.size() ? entry[op.index] : Instruction::kNowhere;
+  }
+};
+
+/// `rules` in order of rank. Recursion's frontiers may be among them.
+MatchProgram compile_program(const RuleSet& rules, const std::vector<const RuleLayout*>& layouts,
+                             const GraphStatistics& statistics);
+/// The instructions as text, one a line: `pwr opt --emit matcher`.
+std::string print(const MatchProgram& program, const RuleSet& rules);
+
+}  // namespace pw

@@ -1,0 +1,162 @@
+// Exports run_rules_naive.
+#include "rewriter/naive_driver.hpp"
+
+#include <algorithm>
+
+#include "rewriter/apply.hpp"
+#include "rewriter/legality.hpp"
+#include "rewriter/loop_guard.hpp"
+
+namespace pw {
+namespace {
+
+struct Known {
+  std::uint32_t rule = 0;
+  Match match;
+  std::vector<NodeId> own;         ///< sorted by id
+  std::vector<std::uint64_t> key;  ///< position, rank, labels in pattern order
+};
+
+class NaiveDriver {
+ public:
+  NaiveDriver(RunState& run, const Strategy& strategy, PassStats& stats)
+      : run_(run), graph_(run.graph), strategy_(strategy), stats_(stats) {
+    ids_ = strategy.rules;
+    std::stable_sort(ids_.begin(), ids_.end(), [&](RuleId a, RuleId b) {
+      return run.rules.rules[a].rank < run.rules.rules[b].rank;
+    });
+    ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
+    for (RuleId id : ids_) stats_.rules[run.rules.rules[id].name];
+    limit_ = 10'000 + run.options.limits.per_node * graph_.node_count();
+  }
+
+  StopReason run() {
+    const bool once = strategy_.kind == ast::Strategy::Kind::once;
+    if (once) first_ = identities(find());
+    while (true) {
+      std::vector<Known> known = find();
+      if (once) std::erase_if(known, [&](const Known& k) { return !first_.contains(identity(k)); });
+      const Known* next = first_free(known);
+      if (next == nullptr) return StopReason::fixpoint;
+      if (run_.out_of_fuel()) return StopReason::fuel;
+      if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
+        return StopReason::limit;
+      if (std::optional<StopReason> stop = replace(*next)) return *stop;
+    }
+  }
+
+ private:
+  using Identity = std::vector<std::uint32_t>;
+
+  static Identity identity(const Known& known) {
+    Identity out{known.rule};
+    for (NodeId n : known.match.nodes) out.push_back(n.index);
+    for (const auto& members : known.match.members)
+      for (const auto& member : members)
+        for (NodeId n : member) out.push_back(n.index);
+    return out;
+  }
+  static std::set<Identity> identities(const std::vector<Known>& known) {
+    std::set<Identity> out;
+    for (const Known& k : known) out.insert(identity(k));
+    return out;
+  }
+
+  std::vector<Known> find() {
+    std::vector<Known> out;
+    for (std::uint32_t i = 0; i < ids_.size(); ++i) {
+      const PreparedRule& rule = run_.prepare(ids_[i]);
+      for (Match& match : find_matches(graph_, run_.rules, ids_[i], run_.params)) {
+        Known known;
+        known.rule = i;
+        known.own = own_nodes(graph_, rule.layout, match.nodes);
+        known.key = {graph_.label(known.own.front()), i};
+        for (NodeId n : match.nodes) known.key.push_back(n.valid() ? graph_.label(n) : 0);
+        std::sort(known.own.begin(), known.own.end());
+        if (known.key.front() < cursor_ || !applies(rule, match)) continue;
+        known.match = std::move(match);
+        out.push_back(std::move(known));
+      }
+    }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Known& a, const Known& b) { return a.key < b.key; });
+    return out;
+  }
+
+  /// Whether replacing works and changes something: tried, and taken back.
+  bool applies(const PreparedRule& rule, const Match& match) {
+    Graph copy = graph_;
+    copy.forget_undo();
+    Result<Applied> applied = apply(copy, rule.layout, match, run_.barriers);
+    return applied && applied->changed;
+  }
+
+  [[nodiscard]] bool goes_before(const Known& a, const Known& b) const {
+    const auto& over_a = run_.rules.rules[ids_[a.rule]].over;
+    const auto& over_b = run_.rules.rules[ids_[b.rule]].over;
+    std::vector<NodeId> shared;
+    std::set_intersection(a.own.begin(), a.own.end(), b.own.begin(), b.own.end(),
+                          std::back_inserter(shared));
+    if (shared.empty()) return false;
+    if (std::find(over_a.begin(), over_a.end(), ids_[b.rule]) != over_a.end()) return true;
+    if (std::find(over_b.begin(), over_b.end(), ids_[a.rule]) != over_b.end()) return false;
+    return shared.size() == b.own.size() && a.own.size() > b.own.size();
+  }
+
+  const Known* first_free(const std::vector<Known>& known) const {
+    for (const Known& k : known) {
+      const bool waits = std::any_of(known.begin(), known.end(), [&](const Known& other) {
+        return &other != &k && goes_before(other, k);
+      });
+      if (!waits) return &k;
+    }
+    return known.empty() ? nullptr : &known.front();
+  }
+
+  std::optional<StopReason> replace(const Known& known) {
+    const PreparedRule& rule = run_.prepare(ids_[known.rule]);
+    NodeId front = known.own.front();
+    for (NodeId n : known.own)
+      if (graph_.label(n) < graph_.label(front)) front = n;
+    const NodeId before = graph_.previous(front);
+    const std::uint64_t version = graph_.renumberings();
+    Result<Applied> applied = apply(graph_, rule.layout, known.match, run_.barriers);
+    if (!applied) return StopReason::interrupted;  // it was tried a moment ago
+    for (const Condition& c : known.match.conditions) run_.note_condition(c);
+    ++rewrites_;
+    ++stats_.rewrites;
+    ++stats_.rules[rule.layout.rule->name].matches;
+    run_.count_rewrite();
+    if (strategy_.kind == ast::Strategy::Kind::walk) {
+      if (version == graph_.renumberings())
+        cursor_ = known.key.front();
+      else
+        cursor_ = before.valid() && graph_.alive(before) ? graph_.label(before) + 1 : 0;
+    }
+    for (NodeId n : applied->event.created)
+      run_.barriers = run_.barriers || is_barrier(graph_.op_of(n));
+    const std::vector<RuleId> cycle =
+        guard_.after(graph_, applied->event.rule, known.own, applied->event.created);
+    run_.report.journal.add(applied->event);
+    if (cycle.empty()) return std::nullopt;
+    return StopReason::cycle;
+  }
+
+  RunState& run_;
+  Graph& graph_;
+  const Strategy& strategy_;
+  PassStats& stats_;
+  std::vector<RuleId> ids_;
+  std::set<Identity> first_;
+  std::size_t rewrites_ = 0, limit_ = 0;
+  std::uint64_t cursor_ = 0;
+  LoopGuard guard_;
+};
+
+}  // namespace
+
+StopReason run_rules_naive(RunState& run, const Strategy& strategy, PassStats& stats) {
+  return NaiveDriver(run, strategy, stats).run();
+}
+
+}  // namespace pw

@@ -1,0 +1,12 @@
+// The definition of greedy, walk and once, written as it is worded: before each rewrite all matches
+// of all rules are found anew, and the first that need not wait is replaced. Quadratic, and kept
+// for ever as the oracle of the engine.
+#pragma once
+
+#include "rewriter/run_state.hpp"
+
+namespace pw {
+
+StopReason run_rules_naive(RunState& run, const Strategy& strategy, PassStats& stats);
+
+}  // namespace pw

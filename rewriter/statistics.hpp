@@ -1,0 +1,26 @@
+// What the compiler of a pass wants to know of the graph: how often each op occurs, and how many
+// users a result of it has on average. It decides where a rule starts; never what it matches.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace pw {
+
+struct GraphStatistics {
+  std::vector<double> nodes;  ///< by op: how many there are
+  std::vector<double> users;  ///< by op: users of one result, on average
+  double input_users = 1;     ///< of an input of the graph
+  [[nodiscard]] double nodes_of(OpId op) const {
+    return op.index < nodes.size() ? nodes[op.index] : 0;
+  }
+  [[nodiscard]] double users_of(OpId op) const {
+    return op.index < users.size() ? users[op.index] : 1;
+  }
+};
+
+/// Looks at some hundred thousand nodes at most, evenly spread over the ids.
+GraphStatistics gather_statistics(const Graph& graph);
+
+}  // namespace pw

@@ -1,0 +1,125 @@
+// Exports Verdicts, bind_candidate.
+#include "rewriter/verdicts.hpp"
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+
+namespace pw {
+namespace {
+
+constexpr std::uint32_t kEmpty = 0xffffffff;
+
+/// Whether the match reads the operands of each commutative node in the candidate's order.
+bool same_order(const Graph& graph, const Rule& rule, const Match& match,
+                const Candidate& candidate) {
+  for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
+    const PatternNode& node = rule.nodes[PatternNodeId(i)];
+    if (!graph.context().ops[node.op].traits.commutative || node.operands.size() < 2 ||
+        !candidate.nodes[i].valid())
+      continue;
+    for (std::size_t slot = 0; slot < 2; ++slot) {
+      const PatternValue& value = rule.values[node.operands[slot]];
+      const auto bound = match.env.find(value.name);
+      if (value.name.empty() || value.name == "_" || bound == match.env.end()) continue;
+      const auto* held = std::get_if<ValueId>(&bound->second);
+      if (held != nullptr && *held != candidate.values[node.operands[slot].index]) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Match> bind_candidate(const Graph& graph, const RuleLayout& layout, const Env& base,
+                                    const Candidate& candidate, Failure* why) {
+  Search search(graph, layout, base, false);
+  std::optional<Match> out;
+  search.run_fixed(candidate.nodes, [&](const Match& match) {
+    if (!same_order(graph, *layout.rule, match, candidate)) return true;
+    out = match;
+    return false;
+  });
+  if (!out && why != nullptr) *why = search.furthest();
+  return out;
+}
+
+void Verdicts::read_key(const Candidate& candidate) {
+  key_.clear();
+  for (ValueId value : candidate.values)
+    key_.push_back(value.valid() ? graph_.type(value).index : kEmpty);
+  for (NodeId node : candidate.nodes)
+    key_.push_back(node.valid() ? graph_.attributes(node).index : kEmpty);
+  const Rule& rule = *layout_.rule;
+  for (std::size_t i = 0; i < candidate.values.size(); ++i) {
+    const PatternValue& value = rule.values[PatternValueId(i)];
+    if (!value.literal && !value.attribute_variable) continue;
+    const ValueId number = candidate.values[i];
+    key_.push_back(number.valid() && graph_.producer(number).valid()
+                       ? graph_.attributes(graph_.producer(number)).index
+                       : kEmpty);
+  }
+}
+
+std::uint64_t Verdicts::hash_key() const {
+  std::uint64_t h = key_.size();
+  for (std::uint32_t k : key_) h = (h ^ k) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
+  return h;
+}
+
+const Verdict& Verdicts::ask(const Candidate& candidate) {
+  read_key(candidate);
+  const std::size_t width = key_.size();
+  const auto equal = [&](std::uint32_t v) {
+    return std::equal(key_.begin(), key_.end(),
+                      keys_.begin() + static_cast<std::ptrdiff_t>(v * width));
+  };
+  if (!verdicts_.empty() && equal(last_)) return *verdicts_[last_];
+  if ((verdicts_.size() + 1) * 2 > table_.size()) grow();
+  std::size_t at = hash_key() & (table_.size() - 1);
+  for (; table_[at] != kEmpty; at = (at + 1) & (table_.size() - 1))
+    if (equal(table_[at])) return *verdicts_[last_ = table_[at]];
+  std::unique_ptr<Verdict> verdict = judge(candidate);
+  last_ = static_cast<std::uint32_t>(verdicts_.size());
+  table_[at] = last_;
+  keys_.insert(keys_.end(), key_.begin(), key_.end());
+  verdicts_.push_back(std::move(verdict));
+  return *verdicts_.back();
+}
+
+void Verdicts::grow() {
+  const std::size_t width = key_.size();
+  const std::vector<std::uint32_t> asked = key_;
+  table_.assign(std::max<std::size_t>(16, table_.size() * 2), kEmpty);
+  for (std::uint32_t v = 0; v < verdicts_.size(); ++v) {
+    const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(v * width);
+    key_.assign(begin, begin + static_cast<std::ptrdiff_t>(width));
+    std::size_t at = hash_key() & (table_.size() - 1);
+    while (table_[at] != kEmpty) at = (at + 1) & (table_.size() - 1);
+    table_[at] = v;
+  }
+  key_ = asked;
+}
+
+std::unique_ptr<Verdict> Verdicts::judge(const Candidate& candidate) {
+  auto out = std::make_unique<Verdict>();
+  Failure why;
+  std::optional<Match> match = bind_candidate(graph_, layout_, base_, candidate, &why);
+  if (!match) {
+    out->reason = why.any() ? why.code : "N07";
+    out->span = why.span;
+    return out;
+  }
+  out->conditions = match->conditions;
+  if (Result<Recipe> recipe = make_recipe(graph_, layout_, *match, candidate)) {
+    out->recipe = std::move(*recipe);
+  } else {
+    const std::string& code = recipe.error().front().code;
+    out->reason = code == "N05" ? "N05" : code == "N06" ? "N06" : "N07";
+    out->span = recipe.error().front().span;
+    if (code.starts_with("PW")) out->refused = std::move(recipe.error());
+  }
+  return out;
+}
+
+}  // namespace pw

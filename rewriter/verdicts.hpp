@@ -1,0 +1,96 @@
+// What types, attributes and guards say of a structural match, remembered. They depend on nothing
+// but the type ids of its values and the attribute ids of its nodes, and a model repeats its
+// layers: almost every question has been asked before. The same key gives the new nodes of the
+// right side, complete with attributes and types.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "rewriter/matcher.hpp"
+#include "rewriter/search.hpp"
+
+namespace pw {
+
+/// The right side for one key: nodes to add, and what the outputs become.
+struct Recipe {
+  /// A value of the pattern, a result of a new node, or nothing.
+  struct Source {
+    static constexpr std::uint32_t kNew = 0x80000000u, kAbsent = 0xffffffffu;
+    std::uint32_t code = kAbsent;
+    [[nodiscard]] bool absent() const { return code == kAbsent; }
+    [[nodiscard]] bool fresh() const { return !absent() && (code & kNew) != 0; }
+    [[nodiscard]] std::uint32_t index() const { return code & ~kNew; }
+  };
+  struct NewNode {
+    OpId op;
+    AttributesId attributes;
+    std::uint32_t first_operand = 0, operand_count = 0;  ///< in operands
+    std::uint32_t first_result = 0, result_count = 0;    ///< in types; numbers new results
+  };
+  std::vector<NewNode> nodes;
+  std::vector<Source> operands;
+  std::vector<TypeId> types;
+  std::vector<Source> outputs;  ///< in the order of Rule::outputs
+  /// The node that makes an output may be equal to what is there already.
+  bool may_change_nothing = false;
+  bool barriers = false;  ///< it makes a node with an effect
+};
+
+struct Verdict {
+  const char* reason = "";  ///< empty: the rule applies
+  Span span;
+  Recipe recipe;
+  std::vector<Condition> conditions;
+  Diagnostics refused;  ///< the right side cannot be built: the rule's mistake
+  [[nodiscard]] bool yes() const { return *reason == '\0'; }
+};
+
+/// A structural match of one rule, in the rule's own numbering.
+struct Candidate {
+  std::vector<NodeId> nodes;        ///< by PatternNodeId
+  std::vector<ValueId> values;      ///< by PatternValueId; numbers: the constant's value
+  std::vector<std::uint8_t> swaps;  ///< by PatternNodeId
+};
+
+class Verdicts {
+ public:
+  Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base)
+      : graph_(graph), layout_(layout), base_(base) {}
+  /// The candidate must have passed the closed-world and convexity checks: they look at more than
+  /// the key. The reference holds until the next call.
+  const Verdict& ask(const Candidate& candidate);
+  /// The same, not remembered: for guards that look at more than the key.
+  const Verdict& ask_anew(const Candidate& candidate) {
+    anew_ = judge(candidate);
+    return *anew_;
+  }
+  [[nodiscard]] std::size_t size() const { return verdicts_.size(); }
+
+ private:
+  void read_key(const Candidate& candidate);
+  [[nodiscard]] std::uint64_t hash_key() const;
+  std::unique_ptr<Verdict> judge(const Candidate& candidate);
+  void grow();
+
+  const Graph& graph_;
+  const RuleLayout& layout_;
+  const Env& base_;
+  std::vector<std::uint32_t> key_;    // of the question
+  std::vector<std::uint32_t> keys_;   // of all verdicts, one after the other
+  std::vector<std::uint32_t> table_;  // open addressing: verdict, or kEmpty
+  std::vector<std::unique_ptr<Verdict>> verdicts_;
+  std::unique_ptr<Verdict> anew_;
+  std::uint32_t last_ = 0;
+};
+
+/// The match with exactly these nodes and exchanged operands, with everything bound; nothing, and
+/// the reason in `why`, if there is none.
+std::optional<Match> bind_candidate(const Graph& graph, const RuleLayout& layout, const Env& base,
+                                    const Candidate& candidate, Failure* why = nullptr);
+/// Builds the right side on the side, for the types of this match. Fails as building it in place
+/// would.
+Result<Recipe> make_recipe(const Graph& graph, const RuleLayout& layout, const Match& match,
+                           const Candidate& candidate);
+
+}  // namespace pw
