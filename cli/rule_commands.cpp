@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/file.hpp"
 #include "cli/commands.hpp"
@@ -157,7 +158,17 @@ void run_test(const Options& options, const TestArgs& args) {
 struct VerifyArgs {
   RuleOptions rules;
   std::vector<std::string> only;
+  std::string ranks = "2,4";
 };
+
+/// How many boundary values of its guards a rule was seen to hold and to refuse at.
+std::string guards_text(const RuleCheck& check) {
+  if (check.held + check.refused + check.unreached.size() == 0) return "";
+  std::string text = fmt::format("holds at {}, refuses {}", check.held, check.refused);
+  for (std::size_t i = 0; i < check.unreached.size(); ++i)
+    text += (i == 0 ? "; no graph at " : ", ") + check.unreached[i];
+  return text;
+}
 
 void run_verify(const Options& options, const VerifyArgs& args) {
   Session session(options);
@@ -171,15 +182,19 @@ void run_verify(const Options& options, const VerifyArgs& args) {
     ids.insert(ids.end(), some.begin(), some.end());
   }
   if (args.only.empty())
-    for (std::size_t i = 0; i < rules.set.rules.size(); ++i) ids.push_back(RuleId(i));
-  Table table({"rule", "graphs", "runs", "result"});
+    for (std::size_t i = 0; i < rules.set.rules.size(); ++i)
+      if (!rules.set.rules[RuleId(i)].frontier) ids.push_back(RuleId(i));
+  RuleCheckOptions check_options;
+  check_options.ranks = session.need(parse_numbers(args.ranks, 1, 64), kUsage);
+  Table table({"rule", "graphs", "ranks", "runs", "guards", "result"});
   std::size_t failed = 0;
   for (RuleId id : ids) {
     session.progress("verifying " + rules.set.rules[id].name);
-    RuleCheck check = check_rule(rules.set, id, rules.params);
+    RuleCheck check = check_rule(rules.set, id, rules.params, check_options);
     failed += !check.passed();
-    table.add({check.rule, std::to_string(check.instances), std::to_string(check.runs),
-               check.passed() ? "before ≡ after" : check.failures.front()});
+    table.add({check.rule, std::to_string(check.instances),
+               fmt::format("{}", fmt::join(check.ranks, ",")), std::to_string(check.runs),
+               guards_text(check), check.passed() ? "before ≡ after" : check.failures.front()});
   }
   std::fputs(table.print(options.format).c_str(), stdout);
   session.say(fmt::format("{} rules verified, {} failed", ids.size() - failed, failed));
@@ -224,7 +239,13 @@ void add_rule_commands(CLI::App& app, const Options& options) {
                            "Check that rules keep the numbers, on graphs made from their patterns");
   verify->rules.add_to(*sub, false);
   sub->add_option("only", verify->only, "rules, families or groups; all when left out");
-  sub->footer("Examples:\n  pwr verify -r llm\n  pwr verify -r my_rules.pwr add_norm");
+  sub->add_option("--ranks", verify->ranks,
+                  "rules with collectives are checked on each of these numbers of ranks")
+      ->type_name("LIST")
+      ->capture_default_str();
+  sub->footer(
+      "Examples:\n  pwr verify -r llm\n  pwr verify -r my_rules.pwr add_norm\n  pwr verify -r "
+      "my_rules.pwr --ranks 2,4,8");
   sub->callback([verify, &options] { run_verify(options, *verify); });
 }
 

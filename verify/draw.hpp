@@ -12,7 +12,9 @@ namespace pw {
 
 class Draw {
  public:
-  Draw(Context& context, std::uint64_t seed) : context_(context), random_(seed) {}
+  /// `ranks`: what every `world` is.
+  Draw(Context& context, std::uint64_t seed, std::int64_t ranks = 1)
+      : context_(context), random_(seed), ranks_(ranks) {}
 
   /// True once in `n`.
   bool once_in(std::uint64_t n) { return random_.below(n) == 0; }
@@ -38,6 +40,7 @@ class Draw {
 
   Context& context_;
   Random random_;
+  std::int64_t ranks_;
   std::vector<DimId> drawn_;
 };
 

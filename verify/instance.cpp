@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "dsl/walk.hpp"
 #include "graph/text.hpp"
+#include "verify/boundaries.hpp"
 #include "verify/draw.hpp"
 
 namespace pw {
@@ -24,15 +26,17 @@ void collect_paths(const Expr& expr, std::vector<std::string>& names) {
 /// One attempt at a graph for one rule.
 class Attempt {
  public:
-  Attempt(const RuleSet& rules, const Rule& rule, const Env& params, std::uint64_t seed)
+  Attempt(const RuleSet& rules, const Rule& rule, const Env& params, std::uint64_t seed,
+          const InstanceOptions& options)
       : rules_(rules),
         rule_(rule),
-        draw_(*rules.context, seed),
+        draw_(*rules.context, seed, options.ranks),
         graph_(rules.context, "instance"),
         values_(rule.values.size()) {
     graph_.facts.symbols["n"] = {1, 8192, 1, "tokens"};
     env_ = params;
     for (const auto& [name, binding] : rule.constants) env_.insert_or_assign(name, binding);
+    if (options.fixed) fix(options.fixed->first, options.fixed->second);
   }
 
   Result<Graph> build() {
@@ -51,6 +55,14 @@ class Attempt {
 
  private:
   using Done = Result<std::monostate>;
+
+  void fix(const std::string& name, std::int64_t value) {
+    if (is_dim_variable(rule_, name)) {
+      env_.insert_or_assign(name, draw_.remember(rules_.context->dims.constant(value)));
+    } else {
+      env_.insert_or_assign(name, Attribute(value));
+    }
+  }
 
   /// The dims that lists of the pattern name, `[da, dc, dv]`, come first: shapes drawn later often
   /// fit them or their sum.
@@ -177,6 +189,7 @@ class Attempt {
     Context& context = *rules_.context;
     std::optional<DType> dtype;
     for (const TypeExpr& type : pattern.types) {
+      bind_rows(type);
       draw_.bind_variables(type, env_, true);
       if (!type.dtype.empty()) dtype = dtype_of(type, env_);
       if (type.any_shape) continue;
@@ -199,6 +212,12 @@ class Attempt {
                                like.valid() ? context.types[like].shape : draw_.shape());
     }
     return context.types.get(dtype.value_or(draw_.dtype()), draw_.shape());
+  }
+
+  /// The first dim of a matrix is often the number of tokens.
+  void bind_rows(const TypeExpr& type) {
+    if (type.dims.size() < 2 || type.dims[0].kind != Expr::Kind::path || draw_.once_in(2)) return;
+    env_.emplace(type.dims[0].text, rules_.context->dims.symbol("n"));
   }
 
   /// The op's dtype variable of a free operand: as annotated; an integer for indices; mostly as the
@@ -293,10 +312,35 @@ class Attempt {
   IdVec<PatternValueId, ValueId> values_;
 };
 
-/// Integer parameters are mostly as given; sometimes larger, so that `where tp > 1` can hold.
-Env vary(const Env& params, Draw& draw) {
+/// The params that the rule writes as the `world` of an op, on either side.
+std::set<std::string> world_params(const Rule& rule, const Env& params) {
+  std::vector<std::string> names;
+  for (const PatternNode& node : rule.nodes) {
+    for (const PatternAttribute& attribute : node.attributes)
+      if (attribute.name == "world") collect_paths(attribute.value, names);
+  }
+  const auto of_call = [&](const Expr& call) {
+    for (const AttributeArg& attribute : call.attributes) {
+      if (attribute.name != "world") continue;
+      if (attribute.value.empty()) names.push_back(attribute.name);
+      for (const Expr& value : attribute.value) collect_paths(value, names);
+    }
+  };
+  for (const Statement& statement : rule.replacement) visit_calls(statement, of_call);
+  std::set<std::string> found;
+  for (const std::string& name : names)
+    if (params.count(name) != 0) found.insert(name);
+  return found;
+}
+
+/// Integer parameters are mostly as given; sometimes larger, so that `where tp > 1` can hold. Those
+/// that count ranks are the ranks.
+Env vary(const Env& params, Draw& draw, const std::set<std::string>& worlds, std::int64_t ranks) {
   Env varied = params;
+  for (const std::string& name : worlds)
+    if (ranks > 1) varied.insert_or_assign(name, Attribute(ranks));
   for (auto& [name, binding] : varied) {
+    if (ranks > 1 && worlds.count(name) != 0) continue;
     auto* attribute = std::get_if<Attribute>(&binding);
     if (attribute != nullptr && std::holds_alternative<std::int64_t>(*attribute) && draw.once_in(4))
       *attribute = std::int64_t{2};
@@ -311,13 +355,14 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
   Instances instances;
   std::set<std::uint64_t> seen;
   const Rule& rule = rules.rules[id];
+  const std::set<std::string> worlds = world_params(rule, params);
   for (; instances.attempts < options.attempts && instances.found.size() < options.wanted;
        ++instances.attempts) {
     const std::uint64_t seed =
         combine(options.seed, combine(hash_text(rule.name), instances.attempts));
     Draw draw(*rules.context, seed);
-    const Env varied = vary(params, draw);
-    auto graph = Attempt(rules, rule, varied, seed).build();
+    const Env varied = vary(params, draw, worlds, options.ranks);
+    auto graph = Attempt(rules, rule, varied, seed, options).build();
     if (graph) {
       Graph meaning = graph->compact();  // a graph whose bodies do not type is none
       if (auto inlined = inline_bodies(meaning); !inlined) graph = forward(inlined);

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/hash.hpp"
@@ -21,6 +22,9 @@ struct InstanceOptions {
   std::size_t wanted = 6;  ///< instances that differ in structure or types
   std::size_t attempts = 20000;
   std::uint64_t seed = 1;
+  std::int64_t ranks = 1;  ///< what every `world` is, and every param that a `world` is written as
+  /// A variable of the pattern, and the value it has.
+  std::optional<std::pair<std::string, std::int64_t>> fixed;
 };
 
 struct Instances {

@@ -3,13 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "backends/collectives.hpp"
 #include "backends/eager/eager.hpp"
 #include "backends/numerics.hpp"
+#include "dsl/walk.hpp"
 #include "graph/text.hpp"
 #include "rewriter/rewriter.hpp"
+#include "verify/boundaries.hpp"
 #include "verify/sample.hpp"
 
 namespace pw {
@@ -38,13 +43,15 @@ Difference difference_of(const Tensor& a, const Tensor& b) {
   return difference;
 }
 
+/// What the rule makes of an instance, on `ranks` ranks.
 class InstanceCheck {
  public:
   InstanceCheck(const RuleSet& rules, const Instance& instance, const RuleCheckOptions& options,
-                RuleCheck& report)
+                std::int64_t ranks, RuleCheck& report)
       : rules_(rules),
         instance_(instance),
         options_(options),
+        ranks_(ranks),
         report_(report),
         after_(instance.graph.compact()) {}
 
@@ -54,14 +61,21 @@ class InstanceCheck {
     if (matches.empty()) return fail("a copy of the graph is not matched");
     if (auto applied = apply_match(after_, rules_, matches.front()); !applied)
       return fail("the match cannot be applied: " + first_message(applied.error()));
-    for (std::int64_t tokens : options_.tokens) {
-      for (std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{2}}) compare(tokens, seed);
+    Graph before = instance_.graph.compact(), after = after_.compact();
+    if (!inline_bodies(before) || !inline_bodies(after))
+      return fail("the bodies of its ops cannot be put in their place");
+    const Graph* graphs[] = {&before, &after};
+    for (std::int64_t least : options_.tokens) {
+      const auto tokens = fitting_tokens(graphs, matches.front().conditions, least * ranks_);
+      if (!tokens) return fail("no number of tokens meets its conditions");
+      for (std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{2}}) compare(*tokens, seed);
     }
   }
 
  private:
   void fail(const std::string& message) {
-    report_.failures.push_back(fmt::format("{}\n{}", message, print_pwg(instance_.graph)));
+    const std::string where = ranks_ > 1 ? fmt::format("on {} ranks: ", ranks_) : "";
+    report_.failures.push_back(fmt::format("{}{}\n{}", where, message, print_pwg(instance_.graph)));
   }
 
   void compare(std::int64_t tokens, std::uint64_t seed) {
@@ -69,45 +83,173 @@ class InstanceCheck {
     const Graph& before = instance_.graph;
     const Symbols symbols = sample_symbols(before, tokens);
     const Step step = sample_step(before, symbols);
-    Weights weights(before, seed);
-    auto a = run_reference(before, weights, step, symbols),
-         b = run_reference(after_, weights, step, symbols);
+    std::vector<Weights> weights = weights_of_ranks(before, seed, ranks_);
+    const std::span<Weights> ranks(weights);
+    auto a = run_reference(before, ranks, step, symbols),
+         b = run_reference(after_, ranks, step, symbols);
     if (!a || !b)
       return fail("the reference cannot run it: " + first_message(a ? b.error() : a.error()));
     const auto backend = make_eager();
-    auto x = run_whole(before, *backend, weights, step, symbols),
-         y = run_whole(after_, *backend, weights, step, symbols);
+    auto x = run_whole(before, *backend, ranks, step, symbols),
+         y = run_whole(after_, *backend, ranks, step, symbols);
     if (!x || !y) return fail("eager cannot run it: " + first_message(x ? y.error() : x.error()));
     ++report_.runs;
-    for (std::size_t i = 0; i < a->size(); ++i) compare_reference(i, (*a)[i], (*b)[i]);
-    const NumericReport numeric = check_outputs(before, *a, *x, *y);
-    for (const OutputCheck& output : numeric.outputs) {
-      if (!output.passed)
-        fail(fmt::format("output {} of the run in its dtype: {}", output.name, output.reason));
+    for (std::size_t r = 0; r < a->size() && report_.passed(); ++r) {
+      for (std::size_t i = 0; i < (*a)[r].size(); ++i)
+        compare_reference(r, i, (*a)[r][i], (*b)[r][i]);
+      const NumericReport numeric = check_outputs(before, (*a)[r], (*x)[r], (*y)[r]);
+      for (const OutputCheck& output : numeric.outputs) {
+        if (!output.passed)
+          fail(fmt::format("{} of the run in its dtype: {}", place(r, output.name), output.reason));
+      }
     }
+  }
+
+  [[nodiscard]] std::string place(std::size_t rank, std::string_view output) const {
+    return ranks_ == 1 ? fmt::format("output {}", output)
+                       : fmt::format("output {} of rank {}", output, rank);
   }
 
   /// In the reference only fp8 rounds, so that a differing order of operations may move few
   /// elements across a boundary.
-  void compare_reference(std::size_t i, const Tensor& a, const Tensor& b) {
+  void compare_reference(std::size_t rank, std::size_t i, const Tensor& a, const Tensor& b) {
     const ValueId output = instance_.graph.outputs()[i];
-    if (a.extents() != b.extents())
-      return fail(fmt::format("output {} changes its shape", instance_.graph.value_name(output)));
+    const std::string at = place(rank, instance_.graph.value_name(output));
+    if (a.extents() != b.extents()) return fail(at + " changes its shape");
     const DType dtype = instance_.graph.context().types[instance_.graph.type(output)].dtype;
     const Difference difference = difference_of(a, b);
     const bool fp8 = dtype == DType::f8e4m3 || dtype == DType::f8e5m2;
     const bool few = fp8 && difference.count * 100 <= difference.total &&
                      difference.largest <= ulp(dtype, difference.magnitude);
     if (difference.largest <= options_.exact * difference.magnitude || few) return;
-    fail(fmt::format("output {} differs in the reference by {:.4g} at magnitude {:.4g}",
-                     instance_.graph.value_name(output), difference.largest, difference.magnitude));
+    fail(fmt::format("{} differs in the reference by {:.4g} at magnitude {:.4g}", at,
+                     difference.largest, difference.magnitude));
   }
 
   const RuleSet& rules_;
   const Instance& instance_;
   const RuleCheckOptions& options_;
+  std::int64_t ranks_;
   RuleCheck& report_;
   Graph after_;
+};
+
+bool op_uses_collectives(const Context& context, OpId id, std::set<OpId>& seen);
+
+bool calls_collectives(const Context& context, const std::vector<Statement>& statements,
+                       std::set<OpId>& seen) {
+  bool found = false;
+  for (const Statement& statement : statements) {
+    visit_calls(statement, [&](const Expr& call) {
+      const OpId op = context.ops.find(call.text);
+      found = found || (op.valid() && op_uses_collectives(context, op, seen));
+    });
+  }
+  return found;
+}
+
+bool op_uses_collectives(const Context& context, OpId id, std::set<OpId>& seen) {
+  const Op& op = context.ops[id];
+  if (op.traits.collective || find_collective(op.name) != nullptr) return true;
+  return seen.insert(id).second && calls_collectives(context, op.body, seen);
+}
+
+/// On either side, or in the body of an op there.
+bool uses_collectives(const RuleSet& rules, const Rule& rule) {
+  std::set<OpId> seen;
+  for (const PatternNode& node : rule.nodes)
+    if (op_uses_collectives(*rules.context, node.op, seen)) return true;
+  return calls_collectives(*rules.context, rule.replacement, seen);
+}
+
+class Check {
+ public:
+  Check(const RuleSet& rules, RuleId id, const Env& params, const RuleCheckOptions& options,
+        std::int64_t ranks, RuleCheck& report)
+      : rules_(rules),
+        id_(id),
+        params_(params),
+        options_(options),
+        ranks_(ranks),
+        report_(report) {}
+
+  void run() {
+    InstanceOptions options = options_.instances;
+    options.ranks = ranks_;
+    const Instances instances = make_instances(rules_, id_, params_, options);
+    if (instances.found.empty()) {
+      report_.failures.push_back(
+          fmt::format("no graph could be made that it matches{}, in {} attempts of which {} were "
+                      "well typed; {}",
+                      ranks_ > 1 ? fmt::format(" on {} ranks", ranks_) : "", instances.attempts,
+                      instances.built, instances.why));
+    }
+    for (const Instance& instance : instances.found) check(instance);
+    for (const Boundary& boundary : boundaries_of(rules_, rules_.rules[id_], known()))
+      if (report_.passed()) at(boundary);
+  }
+
+ private:
+  void check(const Instance& instance) {
+    if (!report_.passed()) return;
+    ++report_.instances;
+    InstanceCheck(rules_, instance, options_, ranks_, report_).run();
+  }
+
+  [[nodiscard]] Env known() const {
+    Env env = params_;
+    for (const auto& [name, binding] : rules_.rules[id_].constants)
+      env.insert_or_assign(name, binding);
+    return env;
+  }
+
+  [[nodiscard]] std::optional<Instance> instance_at(const RuleSet& rules,
+                                                    const Boundary& boundary) const {
+    constexpr std::size_t kAttempts = 2000;
+    InstanceOptions options = options_.instances;
+    options.ranks = ranks_;
+    options.wanted = 1;
+    options.attempts = kAttempts;
+    options.fixed = {boundary.variable, boundary.value};
+    Instances instances = make_instances(rules, id_, params_, options);
+    if (instances.found.empty()) return std::nullopt;
+    return std::move(instances.found.front());
+  }
+
+  void at(const Boundary& boundary) {
+    const std::optional<Instance> instance =
+        instance_at(boundary.allowed ? rules_ : unguarded(), boundary);
+    const std::string text = fmt::format("{} = {}", boundary.variable, boundary.value);
+    if (!instance) {
+      report_.unreached.push_back(text);
+    } else if (boundary.allowed) {
+      ++report_.held;
+      check(*instance);
+    } else {
+      ++report_.refused;
+      if (!find_matches(instance->graph, rules_, id_, instance->params).empty())
+        report_.failures.push_back(fmt::format("it matches at {}, where its guards do not hold\n{}",
+                                               text, print_pwg(instance->graph)));
+    }
+  }
+
+  /// The rules, this one without its guards: what it matches beyond them.
+  const RuleSet& unguarded() {
+    if (!unguarded_) {
+      unguarded_ = rules_;
+      unguarded_->rules[id_].where.clear();
+      unguarded_->rules[id_].assume.clear();
+    }
+    return *unguarded_;
+  }
+
+  const RuleSet& rules_;
+  RuleId id_;
+  const Env& params_;
+  const RuleCheckOptions& options_;
+  std::int64_t ranks_;
+  RuleCheck& report_;
+  std::optional<RuleSet> unguarded_;
 };
 
 }  // namespace
@@ -116,25 +258,20 @@ RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,
                      const RuleCheckOptions& options) {
   RuleCheck report;
   report.rule = rules.rules[rule].name;
-  const Instances instances = make_instances(rules, rule, params, options.instances);
-  if (instances.found.empty()) {
-    report.failures.push_back(fmt::format(
-        "no graph could be made that it matches, in {} attempts of which {} were well typed; {}",
-        instances.attempts, instances.built, instances.why));
-  }
-  for (const Instance& instance : instances.found) {
-    ++report.instances;
-    InstanceCheck(rules, instance, options, report).run();
-    if (!report.passed()) break;
-  }
+  report.ranks = {1};
+  if (uses_collectives(rules, rules.rules[rule])) report.ranks = options.ranks;
+  for (std::int64_t ranks : report.ranks)
+    if (report.passed()) Check(rules, rule, params, options, ranks, report).run();
   return report;
 }
 
 std::vector<RuleCheck> check_rules(const RuleSet& rules, const Env& params,
                                    const RuleCheckOptions& options) {
   std::vector<RuleCheck> reports;
-  for (std::size_t i = 0; i < rules.rules.size(); ++i)
+  for (std::size_t i = 0; i < rules.rules.size(); ++i) {
+    if (rules.rules[RuleId(i)].frontier) continue;  // never applied
     reports.push_back(check_rule(rules, RuleId(i), params, options));
+  }
   return reports;
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "backends/program.hpp"
 #include "backends/runner.hpp"
+#include "rewriter/ranges.hpp"
 
 namespace pw {
 namespace {
@@ -22,6 +24,21 @@ std::set<std::string> symbols_of(const Graph& graph) {
     for (std::size_t r = 0; r < graph.result_count(node); ++r) add(graph.result(node, r));
   }
   return names;
+}
+
+/// Whether every scatter gives its ranks equal parts.
+bool divides_evenly(const Graph& graph, const Symbols& symbols) {
+  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
+    const std::string& op = graph.op_of(node).name;
+    if (op != "reduce_scatter" && op != "shard") continue;
+    const auto whole = extents_of(graph, graph.operand(node, 0), symbols),
+               part = extents_of(graph, graph.result(node), symbols);
+    const Attribute* world = graph.attribute(node, "world");
+    const auto* ranks = world == nullptr ? nullptr : std::get_if<std::int64_t>(world);
+    if (!whole || !part || ranks == nullptr) return false;
+    if (element_count(*whole) != *ranks * element_count(*part)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -46,6 +63,19 @@ Symbols sample_symbols(const Graph& graph, std::int64_t tokens) {
     symbols[name] = value;
   }
   return symbols;
+}
+
+std::optional<std::int64_t> fitting_tokens(std::span<const Graph* const> graphs,
+                                           std::span<const Condition> conditions,
+                                           std::int64_t least, std::int64_t most) {
+  for (std::int64_t tokens = least; tokens <= most; ++tokens) {
+    const Symbols symbols = sample_symbols(*graphs.front(), tokens);
+    const bool fits = std::all_of(graphs.begin(), graphs.end(), [&](const Graph* graph) {
+      return meets(graph->context(), conditions, symbols) && divides_evenly(*graph, symbols);
+    });
+    if (fits) return tokens;
+  }
+  return std::nullopt;
 }
 
 Step sample_step(const Graph& graph, const Symbols& symbols) {

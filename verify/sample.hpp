@@ -1,7 +1,11 @@
 // Concrete sizes for a graph that is to be run only to compare.
 #pragma once
 
+#include <optional>
+#include <span>
+
 #include "backends/kernel.hpp"
+#include "rewriter/matcher.hpp"
 
 namespace pw {
 
@@ -10,6 +14,12 @@ namespace pw {
 [[nodiscard]] Symbols sample_symbols(const Graph& graph, std::int64_t tokens);
 /// The name of the symbol that a step of this graph sizes; empty when it has none.
 [[nodiscard]] std::string sized_symbol(const Graph& graph);
+/// The least number of tokens from `least` on that meets the conditions, and that every scatter of
+/// the graphs (without bodies) divides; nothing below `most`.
+[[nodiscard]] std::optional<std::int64_t> fitting_tokens(std::span<const Graph* const> graphs,
+                                                         std::span<const Condition> conditions,
+                                                         std::int64_t least,
+                                                         std::int64_t most = 4096);
 /// Two sequences of together as many tokens as the symbols say, so that row mixing across sequences
 /// is seen.
 [[nodiscard]] Step sample_step(const Graph& graph, const Symbols& symbols);

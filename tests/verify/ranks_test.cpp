@@ -6,6 +6,7 @@
 #include "rewriter/rewriter.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/numeric.hpp"
+#include "verify/rule_check.hpp"
 
 namespace {
 
@@ -84,4 +85,85 @@ TEST_CASE("ranks: a layer that forgets its sum over ranks is seen", "[verify]") 
   const auto eager = make_eager();
   CHECK(!passes(before, after, *eager, 2));
   CHECK(passes(before, before, *eager, 2));
+}
+
+TEST_CASE("ranks: rules over collectives are checked on two and four ranks", "[verify]") {
+  const RuleSet rules = rules_of(R"(
+    rule gemm_reduce_scatter {
+      y = reduce_scatter(mm(a: bf16[n, k], b: bf16[k, m])){dim = 0, world, group}
+      where n % world == 0
+      => y = fused_matmul_reduce_scatter(a, b){scatter_dim = 0, world, group}
+    }
+    rule all_gather_gemm {
+      h = all_gather(x){dim = 0, world, group}
+      y = mm(h, w)
+      => h, y = fused_all_gather_matmul(x, w){gather_dim = 0, world, group}
+    }
+    rule split_sum {
+      h = all_reduce(x: T[n, d]){group}
+      where n % tp == 0
+      =>
+      h = all_gather(reduce_scatter(x){dim = 0, world = tp, group}){dim = 0, world = tp, group}
+    }
+    rule norm_of_parts {
+      y = rms_norm(all_gather(x){dim = 0, world, group}, w){eps}
+      => y = all_gather(rms_norm(x, w){eps}){dim = 0, world, group}
+    }
+    rule relu_twice { y = relu(relu(x)) => y = relu(x) }
+    param tp: int = 1
+    pass all = greedy { gemm_reduce_scatter, all_gather_gemm, split_sum, relu_twice } fuel 10
+  )");
+  const Env params = bind_params(rules, {}).value();
+  const auto check = [&](const std::string& name) {
+    return check_rule(rules, rules.resolve(name).at(0), params);
+  };
+  for (const char* name : {"gemm_reduce_scatter", "all_gather_gemm", "split_sum"}) {
+    const RuleCheck report = check(name);
+    INFO(name << ": " << (report.passed() ? "" : report.failures[0]));
+    CHECK(report.passed());
+    CHECK(report.ranks == std::vector<std::int64_t>{2, 4});
+    CHECK(report.instances >= 4);
+  }
+  CHECK(check("relu_twice").ranks == std::vector<std::int64_t>{1});
+  // The weight may differ from rank to rank: a gathered row is then normalised with another's.
+  CHECK(!check("norm_of_parts").passed());
+}
+
+TEST_CASE("ranks: a wrong rule over collectives is seen", "[verify]") {
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"the part of one rank for the sum",
+       "y = reduce_scatter(x: T[n, d]){dim = 0, world, group} => y = shard(x){dim = 0, world, "
+       "group}"},
+      {"another axis",
+       "y = transpose(reduce_scatter(x: T[d, d]){dim = 0, world, group}){dim0 = 0, dim1 = 1}\n"
+       "=> y = reduce_scatter(x){dim = 1, world, group}"},
+      {"a gather left out",
+       "y = relu(all_gather(x: T[n, d]){dim = 0, world, group}) where world == 2\n"
+       "=> y = cat(relu(x), relu(x)){dim = 0}  _ = group"},
+      {"a sum moved over a relu",
+       "y = relu(all_reduce(x){group}) => y = all_reduce(relu(x)){group}"},
+      {"a sum counted twice",
+       "y = all_reduce(x){group} => y = all_reduce(all_reduce(x){group}){group}"},
+      {"a residual added on every rank",
+       "y = add(all_reduce(x: T[n, d]){group}, r: T[n, d]) => y = all_reduce(add(x, r)){group}"},
+      {"a residual that is taken for replicated",
+       "h = all_reduce(m: T[n, d]){group}  y, r = fused_add_rms_norm(h, res, w){eps}\n"
+       "where n % tp == 0 =>\n"
+       "hs = reduce_scatter(m){dim = 0, world = tp, group}\n"
+       "ys, rs = fused_add_rms_norm(hs, shard(res){dim = 0, world = tp, group}, w){eps}\n"
+       "y = all_gather(ys){dim = 0, world = tp, group}\n"
+       "r = all_gather(rs){dim = 0, world = tp, group}"},
+  };
+  for (const auto& [what, text] : kWrong) {
+    const RuleSet rules = rules_of("param tp: int = 1  rule wrong { " + std::string(text) +
+                                   " }  pass all = greedy { wrong } fuel 1");
+    const RuleCheck report =
+        check_rule(rules, rules.resolve("wrong").at(0), bind_params(rules, {}).value());
+    INFO(what);
+    REQUIRE(!report.passed());
+    INFO(report.failures[0]);
+    CHECK(report.instances >= 1);
+    CHECK(report.failures[0].find("of rank ") != std::string::npos);
+    CHECK(report.failures[0].find("differs in the reference") != std::string::npos);
+  }
 }

@@ -1,0 +1,27 @@
+// Where a rule's guards begin and cease to hold: `d % 8 == 0` holds at 8 and not at 7 or 9,
+// `n in 1..256` at 1 and at 256 and not at 257.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsl/ruleset.hpp"
+
+namespace pw {
+
+struct Boundary {
+  std::string variable;
+  std::int64_t value = 0;
+  bool allowed = false;  ///< every guard on the variable alone holds
+};
+
+/// Whether a variable of the pattern stands for a dim, and not for a whole-number attribute.
+[[nodiscard]] bool is_dim_variable(const Rule& rule, std::string_view name);
+
+/// For each variable that a guard constrains alone: the least and the greatest allowed value that
+/// has a refused neighbour, and their refused neighbours. `known` holds params and table cells.
+/// Values above `most` are left out.
+std::vector<Boundary> boundaries_of(const RuleSet& rules, const Rule& rule, const Env& known,
+                                    std::int64_t most = 8192);
+
+}  // namespace pw
