@@ -1,6 +1,5 @@
 // Exports graph_difference. Both graphs are written in a canonical form, in which a value is
-// numbered by the expression that computes it; equal texts mean equal graphs, and the difference of
-// the texts is the diff.
+// numbered by the expression that computes it; equal texts mean equal graphs.
 #include "verify/isomorphism.hpp"
 
 #include <algorithm>
@@ -9,6 +8,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "verify/graph_diff.hpp"
 
 namespace pw {
 namespace {
@@ -100,33 +101,18 @@ bool same_lines(Lines a, Lines b) {
   return a.text == b.text;
 }
 
-std::string diff(const Lines& expected, const Lines& actual) {
-  std::map<std::string, int> surplus;
-  for (const std::string& line : actual.text) ++surplus[line];
-  for (const std::string& line : expected.text) --surplus[line];
-  std::map<std::string, int> missing = surplus;
-  std::string text;
-  for (const std::string& line : expected.text) {
-    int& count = missing[line];
-    text += fmt::format("{} {}\n", count < 0 ? "-" : " ", line);
-    if (count < 0) ++count;
-  }
-  for (const std::string& line : actual.text) {
-    int& count = surplus[line];
-    if (count > 0) {
-      text += fmt::format("+ {}\n", line);
-      --count;
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string graph_difference(const Graph& expected, const Graph& actual) {
   Numbering numbering;
   const Lines a = Canonical(expected, numbering).lines(), b = Canonical(actual, numbering).lines();
-  return same_lines(a, b) ? "" : diff(a, b);
+  if (same_lines(a, b)) return "";
+  Graph x = expected.compact(), y = actual.compact();
+  x.erase_dead();
+  y.erase_dead();
+  const std::string text = graph_diff(x, y);
+  return text.empty() ? "  the same nodes, but one graph computes twice what the other shares\n"
+                      : text;
 }
 
 }  // namespace pw

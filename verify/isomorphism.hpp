@@ -9,8 +9,7 @@
 namespace pw {
 
 /// Empty when equal. Inputs are paired by name, outputs by position, commutative operands in either
-/// order; dead nodes do not count. Otherwise lines of both graphs under common names: "  same", "-
-/// only in expected", "+ only in actual".
+/// order; dead nodes do not count. Otherwise the nodes that differ, as graph_diff lists them.
 [[nodiscard]] std::string graph_difference(const Graph& expected, const Graph& actual);
 
 }  // namespace pw
