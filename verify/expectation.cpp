@@ -19,7 +19,18 @@ namespace {
 
 using Verdict = std::optional<TestFailure>;
 
-std::int64_t rewrites(const TestRun& run, std::string_view reference) {
+/// A test's run as one range saw it.
+struct RangeRun {
+  const TestRun& test;
+  const TestVariant& variant;
+  const RuleSet& rules = test.rules;
+  const Env& params = test.params;
+  const Graph& before = test.before;
+  const Graph& after = variant.after;
+  const std::vector<RewriteReport>& reports = variant.reports;
+};
+
+std::int64_t rewrites(const RangeRun& run, std::string_view reference) {
   std::size_t count = 0;
   for (const RewriteReport& report : run.reports)
     count += report.journal.count(run.rules, reference);
@@ -41,7 +52,7 @@ std::string reference_of(const Expr& expr) {
 }
 
 /// The number an expression of counts stands for; nothing when it names no rule and is no number.
-std::optional<std::int64_t> number(const TestRun& run, const Expr& expr) {
+std::optional<std::int64_t> number(const RangeRun& run, const Expr& expr) {
   if (expr.kind == Expr::Kind::integer) return expr.integer;
   if (expr.kind == Expr::Kind::call && expr.text == "count" && expr.args.size() == 1)
     return nodes_of(run.after, expr.args[0].text);
@@ -71,11 +82,11 @@ std::optional<bool> compare(const std::string& op, std::int64_t a, std::int64_t 
 }
 
 Verdict failed(const ast::Expectation& expectation, std::string message, std::string detail = {}) {
-  return TestFailure{expectation.span, std::move(message), std::move(detail)};
+  return TestFailure{expectation.span, std::move(message), std::move(detail), {}};
 }
 
 /// The rules that an expectation with `because` is about.
-std::vector<RuleId> rules_of(const TestRun& run, const Expr& expr) {
+std::vector<RuleId> rules_of(const RangeRun& run, const Expr& expr) {
   if (const std::string reference = reference_of(expr); !reference.empty())
     return run.rules.resolve(reference);
   std::vector<RuleId> rules;
@@ -90,7 +101,7 @@ bool is_reason(const Rejection& rejection, const ast::Expectation& expectation) 
   return code && rejection.message.find(expectation.because_text) != std::string::npos;
 }
 
-Verdict judge_because(const TestRun& run, const ast::Expectation& expectation) {
+Verdict judge_because(const RangeRun& run, const ast::Expectation& expectation) {
   if (expectation.because_code.empty() && expectation.because_text.empty()) return std::nullopt;
   std::string met;
   for (const Expr& guard : expectation.guard) {
@@ -109,7 +120,7 @@ Verdict judge_because(const TestRun& run, const ast::Expectation& expectation) {
                 met.empty() ? "no node of the graph came near the rule\n" : met);
 }
 
-Verdict judge_count(const TestRun& run, const ast::Expectation& expectation, const Expr& guard) {
+Verdict judge_count(const RangeRun& run, const ast::Expectation& expectation, const Expr& guard) {
   if (guard.kind != Expr::Kind::binary || guard.args.size() != 2)
     return failed(expectation, fmt::format("`{}` is no comparison of counts", print(guard)));
   const auto a = number(run, guard.args[0]), b = number(run, guard.args[1]);
@@ -120,19 +131,23 @@ Verdict judge_count(const TestRun& run, const ast::Expectation& expectation, con
   const auto holds = compare(guard.text, *a, *b);
   if (!holds) return failed(expectation, fmt::format("`{}` compares nothing", print(guard)));
   if (*holds) return std::nullopt;
-  return failed(expectation,
-                fmt::format("expected {}, got {} {} {}", print(guard), *a, guard.text, *b),
-                print_pwg(run.after));
+  Verdict verdict = failed(
+      expectation, fmt::format("expected {}, got {} {} {}", print(guard), *a, guard.text, *b),
+      print_pwg(run.after));
+  const bool reason = !expectation.because_code.empty() || !expectation.because_text.empty();
+  if (guard.text == "==" && guard.args[1].kind == Expr::Kind::integer && !reason)
+    verdict->fix = CountFix{guard.args[1].span, *a};
+  return verdict;
 }
 
-Verdict judge_counts(const TestRun& run, const ast::Expectation& expectation) {
+Verdict judge_counts(const RangeRun& run, const ast::Expectation& expectation) {
   for (const Expr& guard : expectation.guard) {
     if (Verdict verdict = judge_count(run, expectation, guard)) return verdict;
   }
   return judge_because(run, expectation);
 }
 
-Verdict judge_none(const TestRun& run, const ast::Expectation& expectation) {
+Verdict judge_none(const RangeRun& run, const ast::Expectation& expectation) {
   std::size_t total = 0;
   for (const RewriteReport& report : run.reports) total += report.journal.total();
   if (total == 0) return judge_because(run, expectation);
@@ -140,7 +155,7 @@ Verdict judge_none(const TestRun& run, const ast::Expectation& expectation) {
                 print_pwg(run.after));
 }
 
-Verdict judge_graph(const TestRun& run, const ast::Expectation& expectation) {
+Verdict judge_graph(const RangeRun& run, const ast::Expectation& expectation) {
   auto expected = build_graph(run.rules.context, expectation.graph.front());
   if (!expected)
     return failed(expectation, "the expected graph is not well formed",
@@ -173,12 +188,35 @@ Verdict judge_values(const ast::Expectation& expectation, std::string_view name,
                             difference, expectation.within, magnitude));
 }
 
-Verdict judge_numeric(const TestRun& run, const ast::Expectation& expectation) {
+/// Two token counts the graph is for: of its range, and meeting its conditions.
+std::vector<std::int64_t> sample_tokens(const RangeRun& run) {
+  constexpr std::size_t kWanted = 2;
+  constexpr std::int64_t kTried = 4096;
+  std::vector<std::int64_t> out;
+  const auto consider = [&](std::int64_t tokens) {
+    const TokenRange range = run.variant.range;
+    if (out.size() >= kWanted || tokens < range.min || tokens > range.max) return;
+    const Symbols symbols = sample_symbols(run.before, tokens);
+    if (std::find(out.begin(), out.end(), tokens) != out.end()) return;
+    if (meets(*run.rules.context, run.variant.conditions, {symbols.begin(), symbols.end()}))
+      out.push_back(tokens);
+  };
+  consider(1);
+  consider(5);
+  for (std::int64_t i = 0; out.size() < kWanted && i < kTried; ++i)
+    consider(run.variant.range.min + i);
+  return out;
+}
+
+Verdict judge_numeric(const RangeRun& run, const ast::Expectation& expectation) {
   const auto backend = make_eager();
-  for (std::int64_t tokens : {1, 5}) {
+  const std::vector<std::int64_t> sizes = sample_tokens(run);
+  if (sizes.empty())
+    return failed(expectation, "no number of tokens meets the conditions of this range");
+  for (std::int64_t tokens : sizes) {
     const Symbols symbols = sample_symbols(run.before, tokens);
     const Step step = sample_step(run.before, symbols);
-    Weights weights(run.before, run.seed);
+    Weights weights(run.before, run.test.seed);
     auto a = run_whole(run.before, *backend, weights, step, symbols);
     auto b = run_whole(run.after, *backend, weights, step, symbols);
     if (!a || !b)
@@ -193,9 +231,7 @@ Verdict judge_numeric(const TestRun& run, const ast::Expectation& expectation) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<TestFailure> judge(const TestRun& run, const ast::Expectation& expectation) {
+Verdict judge_in(const RangeRun& run, const ast::Expectation& expectation) {
   using Kind = ast::Expectation::Kind;
   switch (expectation.kind) {
     case Kind::guard:
@@ -206,6 +242,68 @@ std::optional<TestFailure> judge(const TestRun& run, const ast::Expectation& exp
     case Kind::error:
       return failed(expectation, fmt::format("expected the error \"{}\", and there was none",
                                              expectation.error));
+  }
+  return std::nullopt;
+}
+
+bool names_range(const Expr& guard) {
+  return guard.kind == Expr::Kind::in_range && guard.args.size() == 3 &&
+         guard.args[0].kind == Expr::Kind::binary;
+}
+
+/// The variant whose range holds all of the one that is named, as `in 1..256`.
+const TestVariant* named_variant(const TestRun& run, const Expr& guard) {
+  const auto bound = [&](const Expr& expr) -> std::int64_t {
+    auto value = evaluate(*run.rules.context, nullptr, expr, run.params);
+    const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+    return number == nullptr ? -1 : *number;
+  };
+  const std::int64_t from = bound(guard.args[1]), to = bound(guard.args[2]);
+  for (const TestVariant& variant : run.variants)
+    if (variant.range.min <= from && from <= to && to <= variant.range.max) return &variant;
+  return nullptr;
+}
+
+std::string range_list(const TestRun& run) {
+  std::string out;
+  for (const TestVariant& variant : run.variants)
+    out += fmt::format("{}{}..{}", out.empty() ? "" : ", ", variant.range.min, variant.range.max);
+  return out;
+}
+
+Verdict in_variant(const TestRun& run, const TestVariant& variant,
+                   const ast::Expectation& expectation) {
+  Verdict verdict = judge_in({run, variant}, expectation);
+  if (verdict && !variant.name.empty())
+    verdict->message = "tokens " + variant.name + ": " + verdict->message;
+  return verdict;
+}
+
+}  // namespace
+
+std::optional<TestFailure> judge(const TestRun& run, const ast::Expectation& expectation) {
+  ast::Expectation everywhere = expectation;
+  everywhere.guard.clear();
+  for (const Expr& guard : expectation.guard) {
+    if (!names_range(guard)) {
+      everywhere.guard.push_back(guard);
+      continue;
+    }
+    const TestVariant* variant = named_variant(run, guard);
+    if (variant == nullptr)
+      return failed(expectation, fmt::format("`{}` names no range of this test", print(guard)),
+                    fmt::format("there are {}\n", range_list(run)));
+    ast::Expectation one = expectation;
+    one.guard = {guard.args[0]};
+    if (Verdict verdict = in_variant(run, *variant, one)) return verdict;
+  }
+  if (everywhere.guard.empty() && !expectation.guard.empty()) return std::nullopt;
+  if (run.variants.empty())
+    return failed(expectation, "the graph's facts leave no range of the pipeline over");
+  for (const TestVariant& variant : run.variants) {
+    Verdict verdict = in_variant(run, variant, everywhere);
+    if (verdict && run.variants.size() > 1) verdict->fix.reset();  // another range has another
+    if (verdict) return verdict;
   }
   return std::nullopt;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -41,21 +43,46 @@ class TestCase {
     auto params = params_of(rules_, test_, options_);
     if (!params) return stopped("the parameters are not valid", params.error());
     const Graph before = graph->compact();
-    std::vector<RewriteReport> reports;
+    std::vector<TestVariant> variants;
+    variants.push_back({{1, SymbolFact().max}, "", {}, std::move(*graph), {}});
     for (const auto& [pass, span] : test_.apply) {
-      auto report = run_pipeline(*graph, rules_, pass, *params);
-      if (!report) return stopped(fmt::format("`{}` did not run", pass), report.error());
-      reports.push_back(std::move(*report));
+      auto after = applied(std::move(variants), pass, *params);
+      if (!after) return stopped(fmt::format("`{}` did not run", pass), after.error());
+      variants = std::move(*after);
     }
-    if (const Diagnostics broken = verify(*graph); !broken.empty())
-      return stopped("the rewritten graph is not well formed", broken);
+    for (const TestVariant& variant : variants)
+      if (const Diagnostics broken = verify(variant.after); !broken.empty())
+        return stopped("the rewritten graph is not well formed", broken);
     for (const ast::Expectation& expectation : test_.expectations) {
-      auto failure = judge({rules_, *params, before, *graph, reports, options_.seed}, expectation);
+      auto failure = judge({rules_, *params, before, variants, options_.seed}, expectation);
       if (failure) result_.failures.push_back(std::move(*failure));
     }
   }
 
  private:
+  /// Each variant after one more pass, which may make several of it.
+  Result<std::vector<TestVariant>> applied(std::vector<TestVariant> variants,
+                                           const std::string& pass, const Env& params) const {
+    const Strategy* strategy = rules_.strategy(pass);
+    const bool ranged = strategy != nullptr && !strategy->ranges.empty();
+    std::vector<TestVariant> out;
+    for (TestVariant& variant : variants) {
+      auto results = run_ranges(variant.after, rules_, pass, params);
+      if (!results) return forward(results);
+      for (RangedResult& result : *results) {
+        if (result.otherwise) continue;
+        TestVariant next{result.range, variant.name, variant.conditions, std::move(result.graph),
+                         variant.reports};
+        if (ranged) next.name = fmt::format("{}..{}", result.range.min, result.range.max);
+        next.conditions.insert(next.conditions.end(), result.conditions.begin(),
+                               result.conditions.end());
+        next.reports.push_back(std::move(result.report));
+        out.push_back(std::move(next));
+      }
+    }
+    return out;
+  }
+
   /// A test that stops with diagnostics passes if these are the error it expects.
   void stopped(const std::string& message, const Diagnostics& diagnostics) {
     const std::string text = render(diagnostics, rules_.context->sources);
@@ -64,11 +91,13 @@ class TestCase {
       if (text.find(expectation.error) == std::string::npos) {
         result_.failures.push_back(
             {expectation.span,
-             fmt::format("expected the error \"{}\", got another", expectation.error), text});
+             fmt::format("expected the error \"{}\", got another", expectation.error),
+             text,
+             {}});
       }
       return;
     }
-    result_.failures.push_back({test_.span, message, text});
+    result_.failures.push_back({test_.span, message, text, {}});
   }
 
   const RuleSet& rules_;
@@ -121,6 +150,27 @@ TestReport run_tests(const RuleSet& rules, const std::vector<SourceId>& sources,
     }
   }
   return report;
+}
+
+std::optional<std::string> updated_counts(const TestReport& report, const SourceMap& sources,
+                                          SourceId source) {
+  std::map<std::uint32_t, CountFix, std::greater<>> fixes;  // from the end on, so that places hold
+  for (const TestResult& test : report.tests)
+    for (const TestFailure& failure : test.failures)
+      if (failure.fix && failure.fix->span.source == source)
+        fixes.emplace(failure.fix->span.begin, *failure.fix);
+  if (fixes.empty()) return std::nullopt;
+  const std::string before(sources.text(source));
+  std::string text = before;
+  for (const auto& [begin, fix] : fixes)
+    text.replace(begin, fix.span.end - begin, std::to_string(fix.value));
+  const auto formatted = [](const std::string& original) -> std::optional<std::string> {
+    SourceMap own;
+    auto file = parse_file(own, own.add("counts", original));
+    if (!file) return std::nullopt;
+    return format_file(*file, own);
+  };
+  return formatted(before) == before ? formatted(text) : text;
 }
 
 std::string test_report_text(const TestReport& report, const SourceMap& sources) {

@@ -2,6 +2,7 @@
 // expectation.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,16 @@
 
 namespace pw {
 
+/// The number of `expect R == 3` as it would have to be.
+struct CountFix {
+  Span span;  ///< of the literal
+  std::int64_t value = 0;
+};
 struct TestFailure {
-  Span span;            ///< the expectation, or the test where it could not run
-  std::string message;  ///< one sentence
-  std::string detail;   ///< a diff or rendered diagnostics; may be empty
+  Span span;                         ///< the expectation, or the test where it could not run
+  std::string message;               ///< one sentence
+  std::string detail;                ///< a diff or rendered diagnostics; may be empty
+  std::optional<CountFix> fix = {};  ///< of a count that is written as one number
 };
 struct TestResult {
   std::string name;
@@ -41,6 +48,11 @@ struct TestOptions {
 /// All tests of the rule set's files whose source is one of `sources`; of all files when empty.
 TestReport run_tests(const RuleSet& rules, const std::vector<SourceId>& sources = {},
                      const TestOptions& options = {});
+
+/// The text with the numbers of failed counts replaced, in the canonical layout if it was in it;
+/// nothing if no failure of this source can be repaired so. Reasons (`because`) are never touched.
+std::optional<std::string> updated_counts(const TestReport& report, const SourceMap& sources,
+                                          SourceId source);
 
 /// A line a test, failures below it, a summary last.
 std::string test_report_text(const TestReport& report, const SourceMap& sources);

@@ -86,3 +86,73 @@ TEST_CASE("test runner: only the tests asked for run", "[verify]") {
   REQUIRE(report.tests.size() == 1);
   CHECK(report.tests[0].name == "second");
 }
+
+namespace {
+
+const char kRanged[] = R"(
+rule few  { y = relu(x: T[n, d])  where n <= 16  => y = maximum(x, 0) }
+rule rest { y = relu(x: T[n, d])  where n > 16  => y = x + maximum(neg(x), 0) }
+rule wrong { y = relu(x: T[n, d])  where n > 16  => y = neg(x) }
+pipeline ranged { for tokens in ranges(16, 256) { greedy { few, rest } } }
+pipeline broken { for tokens in ranges(16) { greedy { few, wrong } } }
+)";
+
+TestResult run_ranged(const std::string& expectations, const std::string& pass = "ranged") {
+  const RuleSet rules = rules_of(kRanged + ("test t { graph { symbol n in 1..8192 tokens in x: "
+                                            "f32[n, 4]  y = relu(x)  out y }  apply " +
+                                            pass + "  " + expectations + " }"));
+  TestReport report = run_tests(rules);
+  REQUIRE(report.tests.size() == 1);
+  return report.tests[0];
+}
+
+}  // namespace
+
+TEST_CASE("test runner: a count names its range, or holds in every one", "[verify]") {
+  CHECK(
+      run_ranged("expect few == 1 in 1..16, few == 0 in 17..256, rest == 1 in 257..8192").passed());
+  CHECK(run_ranged("expect count(relu) == 0, few + rest == 1").passed());
+  CHECK(run_ranged("expect count(neg) == 1 in 20..30, few == 1 in 4..4").passed());
+  const TestResult somewhere = run_ranged("expect few == 1");
+  REQUIRE(somewhere.failures.size() == 1);
+  CHECK(somewhere.failures[0].message.find("tokens 17..256: expected") == 0);
+  CHECK_FALSE(somewhere.failures[0].fix);
+  const TestResult named = run_ranged("expect few == 3 in 17..256");
+  REQUIRE(named.failures.size() == 1);
+  REQUIRE(named.failures[0].fix);
+  CHECK(named.failures[0].fix->value == 0);
+  const TestResult across = run_ranged("expect few == 1 in 1..256");
+  REQUIRE(across.failures.size() == 1);
+  CHECK(across.failures[0].detail == "there are 1..16, 17..256, 257..8192\n");
+}
+
+TEST_CASE("test runner: numbers are compared in every range", "[verify]") {
+  CHECK(run_ranged("expect numeric within 0.0").passed());
+  const TestResult wrong = run_ranged("expect numeric within 1e-3", "broken");
+  REQUIRE(wrong.failures.size() == 1);
+  CHECK(wrong.failures[0].message.find("tokens 17..8192: output y differs") == 0);
+}
+
+TEST_CASE("test runner: a failed count can be put right in the text", "[verify]") {
+  const std::string text =
+      "rule negated { y = neg(neg(x)) => y = x }\n"
+      "pass p = greedy { negated }\n"
+      "test t {\n"
+      "  graph { in x: f32[n, 4]  y = neg(neg(x))  z = relu(y)  out z }\n"
+      "  apply p\n"
+      "  expect negated == 10, count(neg) == 2, 1 == negated, negated == 2*3\n"
+      "  expect negated == 0 because N01  // not a count to put right\n"
+      "}\n";
+  const RuleSet rules = rules_of(text);
+  const TestReport report = run_tests(rules);
+  REQUIRE(report.failed() == 1);
+  const SourceMap& sources = rules.context->sources;
+  const SourceId source = rules.files.back().source;
+  std::string wanted = text;
+  wanted.replace(wanted.find("== 10"), 5, "== 1");
+  wanted.replace(wanted.find("(neg) == 2"), 10, "(neg) == 0");
+  CHECK(updated_counts(report, sources, source) == wanted);
+  CHECK(run_one("test t { " + kTwice + "expect negated == 1 }").passed());
+  const RuleSet right = rules_of(kNegated + ("test t { " + kTwice + "expect negated == 1 }"));
+  CHECK_FALSE(updated_counts(run_tests(right), right.context->sources, right.files.back().source));
+}
