@@ -1,6 +1,5 @@
-// Exports the commands about rules themselves: check, fmt, test, verify.
+// Exports the commands about rules themselves: check, fmt, verify; test is in test_command.cpp.
 #include <algorithm>
-#include <filesystem>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -9,8 +8,6 @@
 #include "base/file.hpp"
 #include "cli/commands.hpp"
 #include "verify/rule_check.hpp"
-#include "verify/test_runner.hpp"
-#include "viz/svg.hpp"
 
 namespace pw::cli {
 namespace {
@@ -63,96 +60,6 @@ void run_format(const Options& options, const FormatArgs& args) {
     }
   }
   if (args.check && changed) throw Exit{kNegative};
-}
-
-struct TestArgs {
-  std::vector<std::string> paths;
-  std::vector<std::string> definitions;
-  std::string only, junit;
-  std::uint64_t seed = 1;
-};
-
-/// The .pwr files below a folder, in order of their names; a file is itself.
-std::vector<std::string> rule_files(const Session& session, const std::vector<std::string>& paths) {
-  std::vector<std::string> out;
-  for (const std::string& path : paths) {
-    if (!std::filesystem::is_directory(path)) {
-      out.push_back(path);
-      continue;
-    }
-    std::size_t before = out.size();
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
-      if (entry.path().extension() == ".pwr")
-        out.push_back(entry.path().lexically_normal().string());
-    std::sort(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
-    if (out.size() == before) session.die("there is no .pwr file below `" + path + "`", "", kUsage);
-  }
-  return out;
-}
-
-/// JUnit readers refuse control bytes, escaped or not.
-std::string xml(const std::string& text) {
-  std::string out = viz::xml_escaped(text);
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 && c != '\n') c = ' ';
-  return out;
-}
-
-std::string junit(const TestReport& report) {
-  std::string out = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"pwr test\" tests=\"{}\" "
-      "failures=\"{}\">\n",
-      report.tests.size(), report.failed());
-  for (const TestResult& test : report.tests) {
-    out += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"", xml(test.file),
-                       xml(test.name), test.seconds);
-    if (test.passed()) {
-      out += "/>\n";
-      continue;
-    }
-    out += ">\n";
-    for (const TestFailure& f : test.failures)
-      out +=
-          fmt::format("    <failure message=\"{}\">{}</failure>\n", xml(f.message), xml(f.detail));
-    out += "  </testcase>\n";
-  }
-  return out + "</testsuite>\n";
-}
-
-std::vector<std::pair<std::string, std::string>> definitions_of(
-    const Session& session, const std::vector<std::string>& texts) {
-  std::vector<std::pair<std::string, std::string>> out;
-  for (const std::string& text : texts) out.push_back(session.need(parse_definition(text), kUsage));
-  return out;
-}
-
-void run_test(const Options& options, const TestArgs& args) {
-  Session session(options);
-  std::vector<std::string> files = rule_files(session, args.paths);
-  RuleSet set = session.need(load_rules(session.context, files));
-  std::vector<SourceId> sources;  // tests of what the files use are not theirs
-  for (const ast::File& file : set.files)
-    for (const std::string& path : files)
-      if (std::filesystem::path(session.context->sources.name(file.source)).lexically_normal() ==
-          std::filesystem::path(path).lexically_normal())
-        sources.push_back(file.source);
-  TestOptions test_options;
-  test_options.only = args.only;
-  test_options.seed = args.seed;
-  test_options.definitions = definitions_of(session, args.definitions);
-  TestReport report = run_tests(set, sources, test_options);
-  if (options.format == "table") {
-    std::fputs(test_report_text(report, session.context->sources).c_str(), stdout);
-  } else {
-    Table table({"file", "test", "expectations", "negative", "result"});
-    for (const TestResult& test : report.tests)
-      table.add({test.file, test.name, std::to_string(test.expectations),
-                 test.negative ? "yes" : "no",
-                 test.passed() ? "ok" : test.failures.front().message});
-    std::fputs(table.print(options.format).c_str(), stdout);
-  }
-  if (!args.junit.empty()) session.need(write_file(args.junit, junit(report)));
-  if (report.failed() > 0) throw Exit{kNegative};
 }
 
 struct VerifyArgs {
@@ -222,17 +129,7 @@ void add_rule_commands(CLI::App& app, const Options& options) {
   sub->footer("Examples:\n  pwr fmt rules/*.pwr\n  pwr fmt --check rules/*.pwr");
   sub->callback([format, &options] { run_format(options, *format); });
 
-  auto test = std::make_shared<TestArgs>();
-  sub = app.add_subcommand("test", "Run the tests in rule files");
-  sub->add_option("paths", test->paths, "rule files, or folders of them")->required();
-  sub->add_option("--only", test->only, "tests whose name holds this text")->type_name("TEXT");
-  sub->add_option("-D,--define", test->definitions, "set a param, unless a test sets it: -D tp=2")
-      ->type_name("NAME=VALUE");
-  sub->add_option("--junit", test->junit, "write the results as JUnit XML too")->type_name("FILE");
-  sub->add_option("--seed", test->seed, "of the numbers for `expect numeric`")
-      ->capture_default_str();
-  sub->footer("Examples:\n  pwr test rules/\n  pwr test my_rules.pwr --only residual");
-  sub->callback([test, &options] { run_test(options, *test); });
+  add_test_command(app, options);
 
   auto verify = std::make_shared<VerifyArgs>();
   sub = app.add_subcommand("verify",

@@ -173,7 +173,7 @@ std::optional<std::string> updated_counts(const TestReport& report, const Source
   return formatted(before) == before ? formatted(text) : text;
 }
 
-std::string test_report_text(const TestReport& report, const SourceMap& sources) {
+std::string test_lines(const TestReport& report, const SourceMap& sources) {
   std::string text;
   for (const TestResult& test : report.tests) {
     text += fmt::format("{} {}  {}\n", test.passed() ? "ok  " : "FAIL", test.file, test.name);
@@ -182,9 +182,17 @@ std::string test_report_text(const TestReport& report, const SourceMap& sources)
       if (!failure.detail.empty()) text += failure.detail;
     }
   }
-  return text + fmt::format("{} tests, {} failed, {} with a reason, {} expectations\n",
-                            report.tests.size(), report.failed(), report.negative(),
-                            report.expectations());
+  return text;
+}
+
+std::string test_summary(const TestReport& report) {
+  return fmt::format("{} tests, {} failed, {} with a reason, {} expectations\n",
+                     report.tests.size(), report.failed(), report.negative(),
+                     report.expectations());
+}
+
+std::string test_report_text(const TestReport& report, const SourceMap& sources) {
+  return test_lines(report, sources) + test_summary(report);
 }
 
 }  // namespace pw

@@ -54,7 +54,10 @@ TestReport run_tests(const RuleSet& rules, const std::vector<SourceId>& sources 
 std::optional<std::string> updated_counts(const TestReport& report, const SourceMap& sources,
                                           SourceId source);
 
-/// A line a test, failures below it, a summary last.
+/// A line a test, failures below it.
+std::string test_lines(const TestReport& report, const SourceMap& sources);
+std::string test_summary(const TestReport& report);
+/// Both.
 std::string test_report_text(const TestReport& report, const SourceMap& sources);
 
 }  // namespace pw

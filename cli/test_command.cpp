@@ -1,0 +1,153 @@
+// Exports the command test: the tests of rule files, each file on its own.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/file.hpp"
+#include "cli/commands.hpp"
+#include "cli/junit.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct TestArgs {
+  std::vector<std::string> paths;
+  std::vector<std::string> definitions;
+  std::string only, junit;
+  std::uint64_t seed = 1;
+  bool update = false;
+};
+
+/// The .pwr files below a folder, in order of their names; a file is itself.
+std::vector<std::string> rule_files(const Session& session, const std::vector<std::string>& paths) {
+  std::vector<std::string> out;
+  for (const std::string& path : paths) {
+    if (!std::filesystem::is_directory(path)) {
+      out.push_back(path);
+      continue;
+    }
+    std::size_t before = out.size();
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
+      if (entry.path().extension() == ".pwr")
+        out.push_back(entry.path().lexically_normal().string());
+    std::sort(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
+    if (out.size() == before) session.die("there is no .pwr file below `" + path + "`", "", kUsage);
+  }
+  return out;
+}
+
+/// What the files' tests came to, and what is printed of them.
+struct Outcome {
+  TestReport report;
+  std::string text;
+  bool broken = false;           ///< a file could not be loaded
+  std::set<std::string> params;  ///< of all files
+};
+
+SourceId source_of(const Context& context, const RuleSet& set, const std::string& path) {
+  for (const ast::File& file : set.files)
+    if (std::filesystem::path(context.sources.name(file.source)).lexically_normal() ==
+        std::filesystem::path(path).lexically_normal())
+      return file.source;
+  return {};
+}
+
+void update_file(const Session& session, const TestReport& report, const SourceMap& sources,
+                 SourceId source) {
+  const auto text = updated_counts(report, sources, source);
+  if (!text) return;
+  session.need(write_file(sources.name(source), *text));
+  for (const TestResult& test : report.tests)
+    for (const TestFailure& failure : test.failures)
+      if (failure.fix)
+        session.say(fmt::format("{}: {} is now {}", sources.describe(failure.fix->span),
+                                sources.text(failure.fix->span), failure.fix->value));
+}
+
+/// Failures that --update has put right.
+void drop_repaired(TestReport& report) {
+  for (TestResult& test : report.tests)
+    std::erase_if(test.failures, [](const TestFailure& f) { return f.fix.has_value(); });
+}
+
+/// A file has a context of its own, so that two may use one name.
+void run_file(const TestArgs& args, const TestOptions& options, const Options& shared,
+              const std::string& path, Outcome& outcome) {
+  Session session(shared);
+  auto set = load_rules(session.context, {path});
+  if (!set) {
+    session.report(set.error());
+    outcome.broken = true;
+    return;
+  }
+  const SourceId source = source_of(*session.context, *set, path);
+  for (const auto& [name, param] : set->params) outcome.params.insert(name);
+  TestOptions known = options;
+  std::erase_if(known.definitions, [&](const auto& d) { return !set->params.contains(d.first); });
+  TestReport report = run_tests(*set, {source}, known);
+  if (args.update) {
+    update_file(session, report, session.context->sources, source);
+    drop_repaired(report);
+  }
+  outcome.text += test_lines(report, session.context->sources);
+  std::move(report.tests.begin(), report.tests.end(), std::back_inserter(outcome.report.tests));
+}
+
+void print_outcome(const Options& options, const Outcome& outcome) {
+  if (options.format == "table") {
+    std::fputs((outcome.text + test_summary(outcome.report)).c_str(), stdout);
+    return;
+  }
+  Table table({"file", "test", "expectations", "negative", "result"});
+  for (const TestResult& test : outcome.report.tests)
+    table.add({test.file, test.name, std::to_string(test.expectations),
+               test.negative ? "yes" : "no", test.passed() ? "ok" : test.failures.front().message});
+  std::fputs(table.print(options.format).c_str(), stdout);
+}
+
+void run_test(const Options& options, const TestArgs& args) {
+  Session session(options);
+  TestOptions test_options;
+  test_options.only = args.only;
+  test_options.seed = args.seed;
+  for (const std::string& text : args.definitions)
+    test_options.definitions.push_back(session.need(parse_definition(text), kUsage));
+  Outcome outcome;
+  for (const std::string& path : rule_files(session, args.paths))
+    run_file(args, test_options, options, path, outcome);
+  for (const auto& [name, value] : test_options.definitions)
+    if (!outcome.broken && !outcome.params.contains(name))
+      session.die("no file has a param `" + name + "`", "", kUsage);
+  print_outcome(options, outcome);
+  if (!args.junit.empty()) session.need(write_file(args.junit, junit(outcome.report.tests)));
+  if (outcome.broken) throw Exit{kInvalidInput};
+  if (outcome.report.failed() > 0) throw Exit{kNegative};
+}
+
+}  // namespace
+
+void add_test_command(CLI::App& app, const Options& options) {
+  auto test = std::make_shared<TestArgs>();
+  auto* sub = app.add_subcommand("test", "Run the tests in rule files");
+  sub->add_option("paths", test->paths, "rule files, or folders of them")->required();
+  sub->add_option("--only", test->only, "tests whose name holds this text")->type_name("TEXT");
+  sub->add_option("-D,--define", test->definitions, "set a param, unless a test sets it: -D tp=2")
+      ->type_name("NAME=VALUE");
+  sub->add_flag("--update", test->update,
+                "put the counts of failed `expect R == 3` right in the files; other failures stay");
+  sub->add_option("--junit", test->junit, "write the results as JUnit XML too")->type_name("FILE");
+  sub->add_option("--seed", test->seed, "of the numbers for `expect numeric`")
+      ->capture_default_str();
+  sub->footer(
+      "Examples:\n"
+      "  pwr test rules/\n"
+      "  pwr test my_rules.pwr --only residual\n"
+      "  pwr test rules/ --update && git diff       look at what the counts became\n"
+      "  pwr test rules/ --junit results.xml");
+  sub->callback([test, &options] { run_test(options, *test); });
+}
+
+}  // namespace pw::cli
