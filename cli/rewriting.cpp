@@ -26,10 +26,6 @@ const Strategy& strategy_named(const Session& session, const LoadedRules& rules,
               kUsage);
 }
 
-bool is_idle(const Diagnostic& warning) {
-  return warning.code == "PW1110" || warning.code == "PW1111";
-}
-
 }  // namespace
 
 RewriteReport rewritten(const Session& session, Graph& graph, const LoadedRules& rules,
@@ -86,7 +82,7 @@ void say_conditions(const Session& session, const RangedResult& variant,
 void report_warnings(const Session& session, const RewriteReport& report, bool idle) {
   Diagnostics shown;
   for (const Diagnostic& warning : report.warnings)
-    if (idle || !is_idle(warning)) shown.push_back(warning);
+    if (idle || !is_idle_warning(warning)) shown.push_back(warning);
   session.report(shown);
 }
 

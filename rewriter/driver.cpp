@@ -9,6 +9,7 @@
 
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
+#include "rewriter/idle.hpp"
 #include "rewriter/interpreter.hpp"
 #include "rewriter/legality.hpp"
 
@@ -81,47 +82,6 @@ class Driver {
   Graph& graph_;
   Interpreter interpreter_;
 };
-
-/// What a rule is reported under when nothing of it fired: the group or the family it is a member
-/// of, else itself.
-std::string reported_name(const Rule& rule) {
-  if (!rule.group.empty()) return rule.group + ".*";
-  return rule.base_name.empty() ? rule.name : rule.base_name;
-}
-
-/// One warning for a pass that changed nothing wherever it stands, and one for each family, group
-/// or rule that never fired where others did.
-void warn_of_idle(RunState& run) {
-  struct Idle {
-    Span span;
-    std::size_t fired = 0;
-    bool in_working_pass = false;
-  };
-  std::map<std::string, Idle> idle;
-  std::map<std::string, std::size_t> rewrites;
-  std::map<std::string, const Rule*> rules;
-  for (const Rule& rule : run.rules.rules) rules.emplace(rule.name, &rule);
-  for (const PassStats& pass : run.report.passes) {
-    if (pass.skipped || pass.stop == StopReason::undone) continue;
-    rewrites[pass.pass] += pass.rewrites;
-    for (const auto& [name, stats] : pass.rules) {
-      auto rule = rules.find(name);
-      if (rule == rules.end()) continue;
-      Idle& entry = idle[reported_name(*rule->second)];
-      if (!entry.span.valid()) entry.span = rule->second->name_span;
-      entry.fired += stats.matches;
-      entry.in_working_pass = entry.in_working_pass || pass.rewrites > 0;
-    }
-  }
-  for (const auto& [name, count] : rewrites)
-    if (count == 0)
-      run.report.warnings.push_back(warning_at(run.pass_spans[name], "PW1110",
-                                               fmt::format("pass `{}` changed nothing", name)));
-  for (const auto& [name, entry] : idle)
-    if (entry.fired == 0 && entry.in_working_pass)
-      run.report.warnings.push_back(
-          warning_at(entry.span, "PW1111", fmt::format("`{}` never fired", name)));
-}
 
 std::vector<std::string> strategy_names(const RuleSet& rules) {
   std::vector<std::string> names{"dce", "cse"};

@@ -52,6 +52,9 @@ struct RewriteReport {
 /// Which matcher runs greedy, walk and once. The naive one is the oracle of the other.
 enum class EngineKind : std::uint8_t { compiled, naive };
 
+/// Whether a warning says only that a rule or a pass did nothing.
+[[nodiscard]] bool is_idle_warning(const Diagnostic& warning);
+
 struct RewriteOptions {
   Limits limits;
   EngineKind engine = EngineKind::compiled;

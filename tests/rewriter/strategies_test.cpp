@@ -227,3 +227,22 @@ TEST_CASE("cost: views and constants compute nothing, symbols count their larges
   // n is 96: c reads b and w and writes itself; d reads c once and writes itself.
   CHECK(cost_of(g, Cost::bytes) == 4 * (96 * 4 + 4 + 96 * 4) + 4 * (96 * 4 + 96 * 4));
 }
+
+TEST_CASE("idle: a rule that never fired says what its attempts came to", "[rewriter]") {
+  World world(R"(
+rule fires { y = relu(x)  => y = sin(x) }
+rule fails { y = neg(x: bf16[*s])  => y = abs(x) }
+rule absent { y = silu(x)  => y = cos(x) }
+pass p = greedy { fires, fails, absent }
+)");
+  Graph g = world.graph("in x: f32[n]  a = relu(x)  b = neg(a)  c = neg(b)  out c");
+  RewriteReport report = world.run(g, "p");
+  REQUIRE(codes(report) == Codes{"PW1111", "PW1111"});
+  CHECK_THAT(report.warnings[0].message, Contains("`absent`"));
+  CHECK(report.warnings[0].notes ==
+        Codes{"no node of the graph has the op its pattern starts from"});
+  CHECK_THAT(report.warnings[1].message, Contains("`fails`"));
+  // Twice, and once more when the rewrite of `a` changed what its neighbour reads.
+  CHECK_THAT(report.warnings[1].notes.at(0), Contains("rejected by N05 × "));
+  CHECK(is_idle_warning(report.warnings[0]));
+}

@@ -1,0 +1,12 @@
+// Warnings of what did nothing in a run: passes that changed nothing, rules that never fired.
+#pragma once
+
+#include "rewriter/run_state.hpp"
+
+namespace pw {
+
+/// Appends to the report's warnings, by name. A rule is warned of only where its pass did
+/// something; passes that were left out or undone are not spoken of.
+void warn_of_idle(RunState& run);
+
+}  // namespace pw
