@@ -31,6 +31,7 @@ std::vector<Named> run_all(const Session& session, const OptArgs& args, const Lo
     RewriteOptions rewrite;
     rewrite.limits.rewrites = args.limit;
     rewrite.verify_each = args.verify_each;
+    rewrite.stats = args.stats;
     if (args.trace.empty()) return rewrite;
     Trace& trace = *traces.emplace_back(std::make_unique<Trace>(
         session, variant.empty() ? args.trace : args.trace + "/" + variant));

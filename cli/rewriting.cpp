@@ -120,14 +120,21 @@ Table pass_table(const RewriteReport& report, bool times) {
 }
 
 Table rule_table(const RewriteReport& report) {
-  Table table({"pass", "rule", "matches", "attempts", "rejected by", "time"});
+  bool timed = false;
+  for (const PassStats& pass : report.passes)
+    for (const auto& [rule, stats] : pass.rules) timed = timed || stats.seconds > 0;
+  std::vector<std::string> columns{"pass", "rule", "matches", "attempts", "rejected by"};
+  if (timed) columns.push_back("time");
+  Table table(columns);
   for (const PassStats& pass : report.passes) {
     for (const auto& [rule, stats] : pass.rules) {
       std::string rejections;
       for (const auto& [code, count] : stats.rejections)
         rejections += fmt::format("{}{} × {}", rejections.empty() ? "" : ", ", code, count);
-      table.add({pass.pass, rule, std::to_string(stats.matches), std::to_string(stats.attempts),
-                 rejections, seconds(stats.seconds)});
+      std::vector<std::string> row{pass.pass, rule, std::to_string(stats.matches),
+                                   std::to_string(stats.attempts), rejections};
+      if (timed) row.push_back(seconds(stats.seconds));
+      table.add(std::move(row));
     }
   }
   return table;

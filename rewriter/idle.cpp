@@ -74,7 +74,7 @@ void warn_of_idle(RunState& run) {
   for (const auto& [name, entry] : tried) {
     if (entry.stats.matches > 0 || !entry.in_working_pass) continue;
     Diagnostic warning = warning_at(entry.span, kIdleRule, fmt::format("`{}` never fired", name));
-    warning.notes.push_back(why(entry.stats));
+    if (run.options.stats) warning.notes.push_back(why(entry.stats));
     run.report.warnings.push_back(std::move(warning));
   }
 }

@@ -14,6 +14,7 @@ Snapshot take_snapshot(RunState& run, const PassStats& stats) {
   out.rewrites = run.rewrites;
   out.barriers = run.barriers;
   out.fuel = run.fuel;
+  out.refused = run.refused;
   out.stats = stats;
   return out;
 }
@@ -27,6 +28,7 @@ void restore(RunState& run, PassStats& stats, const Snapshot& snapshot) {
   run.rewrites = snapshot.rewrites;
   run.barriers = snapshot.barriers;
   run.fuel = snapshot.fuel;
+  run.refused = snapshot.refused;
   stats = snapshot.stats;
 }
 

@@ -12,6 +12,7 @@ struct Snapshot {
   std::size_t warnings = 0, choices = 0, conditions = 0, rewrites = 0;
   bool barriers = false;
   std::vector<std::int64_t> fuel;
+  std::set<std::string> refused;
   PassStats stats;
 };
 
