@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -188,8 +189,10 @@ Verdict judge_values(const ast::Expectation& expectation, std::string_view name,
                             difference, expectation.within, magnitude));
 }
 
-/// Two token counts the graph is for: of its range, and meeting its conditions.
-std::vector<std::int64_t> sample_tokens(const RangeRun& run) {
+/// Two token counts the graphs are for: of their range, meeting its conditions, and in equal parts
+/// where they are scattered.
+std::vector<std::int64_t> sample_tokens(const RangeRun& run, const Graph& before,
+                                        const Graph& after) {
   constexpr std::size_t kWanted = 2;
   constexpr std::int64_t kTried = 4096;
   std::vector<std::int64_t> out;
@@ -198,6 +201,7 @@ std::vector<std::int64_t> sample_tokens(const RangeRun& run) {
     if (out.size() >= kWanted || tokens < range.min || tokens > range.max) return;
     const Symbols symbols = sample_symbols(run.before, tokens);
     if (std::find(out.begin(), out.end(), tokens) != out.end()) return;
+    if (!divides_evenly(before, symbols) || !divides_evenly(after, symbols)) return;
     if (meets(*run.rules.context, run.variant.conditions, {symbols.begin(), symbols.end()}))
       out.push_back(tokens);
   };
@@ -210,22 +214,29 @@ std::vector<std::int64_t> sample_tokens(const RangeRun& run) {
 
 Verdict judge_numeric(const RangeRun& run, const ast::Expectation& expectation) {
   const auto backend = make_eager();
-  const std::vector<std::int64_t> sizes = sample_tokens(run);
+  Graph before = run.before.compact(), after = run.after.compact();
+  if (!inline_bodies(before) || !inline_bodies(after))
+    return failed(expectation, "the graph has an op whose body does not fit");
+  const std::vector<std::int64_t> sizes = sample_tokens(run, before, after);
+  const std::int64_t ranks = std::lcm(ranks_needed(before), ranks_needed(after));
   if (sizes.empty())
     return failed(expectation, "no number of tokens meets the conditions of this range");
   for (std::int64_t tokens : sizes) {
     const Symbols symbols = sample_symbols(run.before, tokens);
     const Step step = sample_step(run.before, symbols);
-    Weights weights(run.before, run.test.seed);
-    auto a = run_whole(run.before, *backend, weights, step, symbols);
-    auto b = run_whole(run.after, *backend, weights, step, symbols);
+    std::vector<Weights> weights = weights_of_ranks(run.before, run.test.seed, ranks);
+    auto a = run_whole(run.before, *backend, std::span<Weights>(weights), step, symbols);
+    auto b = run_whole(run.after, *backend, std::span<Weights>(weights), step, symbols);
     if (!a || !b)
       return failed(expectation, "the graph cannot be run",
                     render(a ? b.error() : a.error(), run.rules.context->sources));
-    for (std::size_t i = 0; i < a->size(); ++i) {
-      if (Verdict verdict = judge_values(
-              expectation, run.before.value_name(run.before.outputs()[i]), (*a)[i], (*b)[i]))
-        return verdict;
+    for (std::size_t rank = 0; rank < a->size(); ++rank) {
+      for (std::size_t i = 0; i < (*a)[rank].size(); ++i) {
+        if (Verdict verdict =
+                judge_values(expectation, run.before.value_name(run.before.outputs()[i]),
+                             (*a)[rank][i], (*b)[rank][i]))
+          return verdict;
+      }
     }
   }
   return std::nullopt;

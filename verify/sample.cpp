@@ -2,8 +2,10 @@
 #include "verify/sample.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
+#include "backends/collectives.hpp"
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
 #include "rewriter/ranges.hpp"
@@ -24,21 +26,6 @@ std::set<std::string> symbols_of(const Graph& graph) {
     for (std::size_t r = 0; r < graph.result_count(node); ++r) add(graph.result(node, r));
   }
   return names;
-}
-
-/// Whether every scatter gives its ranks equal parts.
-bool divides_evenly(const Graph& graph, const Symbols& symbols) {
-  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
-    const std::string& op = graph.op_of(node).name;
-    if (op != "reduce_scatter" && op != "shard") continue;
-    const auto whole = extents_of(graph, graph.operand(node, 0), symbols),
-               part = extents_of(graph, graph.result(node), symbols);
-    const Attribute* world = graph.attribute(node, "world");
-    const auto* ranks = world == nullptr ? nullptr : std::get_if<std::int64_t>(world);
-    if (!whole || !part || ranks == nullptr) return false;
-    if (element_count(*whole) != *ranks * element_count(*part)) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -63,6 +50,31 @@ Symbols sample_symbols(const Graph& graph, std::int64_t tokens) {
     symbols[name] = value;
   }
   return symbols;
+}
+
+bool divides_evenly(const Graph& graph, const Symbols& symbols) {
+  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
+    const std::string& op = graph.op_of(node).name;
+    if (op != "reduce_scatter" && op != "shard") continue;
+    const auto whole = extents_of(graph, graph.operand(node, 0), symbols),
+               part = extents_of(graph, graph.result(node), symbols);
+    const Attribute* world = graph.attribute(node, "world");
+    const auto* ranks = world == nullptr ? nullptr : std::get_if<std::int64_t>(world);
+    if (!whole || !part || ranks == nullptr) return false;
+    if (element_count(*whole) != *ranks * element_count(*part)) return false;
+  }
+  return true;
+}
+
+std::int64_t ranks_needed(const Graph& graph) {
+  std::int64_t ranks = 1;
+  bool collective = false;
+  for (NodeId node = graph.first(); node.valid(); node = graph.next(node))
+    collective = collective || find_collective(graph.op_of(node).name) != nullptr;
+  const auto sizes = group_sizes(graph);
+  if (!collective || !sizes) return 1;
+  for (const auto& [group, size] : *sizes) ranks = std::lcm(ranks, std::max<std::int64_t>(size, 1));
+  return sizes->empty() ? 2 : ranks;
 }
 
 std::optional<std::int64_t> fitting_tokens(std::span<const Graph* const> graphs,

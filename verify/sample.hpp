@@ -14,6 +14,11 @@ namespace pw {
 [[nodiscard]] Symbols sample_symbols(const Graph& graph, std::int64_t tokens);
 /// The name of the symbol that a step of this graph sizes; empty when it has none.
 [[nodiscard]] std::string sized_symbol(const Graph& graph);
+/// The ranks that the collectives of a graph (without bodies) need: what the sizes of its groups
+/// divide; 2 where no op says a size; 1 without collectives.
+[[nodiscard]] std::int64_t ranks_needed(const Graph& graph);
+/// Whether every scatter of a graph (without bodies) gives its ranks equal parts.
+[[nodiscard]] bool divides_evenly(const Graph& graph, const Symbols& symbols);
 /// The least number of tokens from `least` on that meets the conditions, and that every scatter of
 /// the graphs (without bodies) divides; nothing below `most`.
 [[nodiscard]] std::optional<std::int64_t> fitting_tokens(std::span<const Graph* const> graphs,

@@ -7,6 +7,7 @@
 #include "tests/verify/rules.hpp"
 #include "verify/numeric.hpp"
 #include "verify/rule_check.hpp"
+#include "verify/test_runner.hpp"
 
 namespace {
 
@@ -89,16 +90,6 @@ TEST_CASE("ranks: a layer that forgets its sum over ranks is seen", "[verify]") 
 
 TEST_CASE("ranks: rules over collectives are checked on two and four ranks", "[verify]") {
   const RuleSet rules = rules_of(R"(
-    rule gemm_reduce_scatter {
-      y = reduce_scatter(mm(a: bf16[n, k], b: bf16[k, m])){dim = 0, world, group}
-      where n % world == 0
-      => y = fused_matmul_reduce_scatter(a, b){scatter_dim = 0, world, group}
-    }
-    rule all_gather_gemm {
-      h = all_gather(x){dim = 0, world, group}
-      y = mm(h, w)
-      => h, y = fused_all_gather_matmul(x, w){gather_dim = 0, world, group}
-    }
     rule split_sum {
       h = all_reduce(x: T[n, d]){group}
       where n % tp == 0
@@ -111,22 +102,27 @@ TEST_CASE("ranks: rules over collectives are checked on two and four ranks", "[v
     }
     rule relu_twice { y = relu(relu(x)) => y = relu(x) }
     param tp: int = 1
-    pass all = greedy { gemm_reduce_scatter, all_gather_gemm, split_sum, relu_twice } fuel 10
+    pass all = greedy { split_sum, relu_twice } fuel 10
   )");
-  const Env params = bind_params(rules, {}).value();
-  const auto check = [&](const std::string& name) {
-    return check_rule(rules, rules.resolve(name).at(0), params);
+  const RuleSet library = library_rules();
+  const auto check = [](const RuleSet& set, const std::string& name) {
+    return check_rule(set, set.resolve(name).at(0), bind_params(set, {}).value());
   };
-  for (const char* name : {"gemm_reduce_scatter", "all_gather_gemm", "split_sum"}) {
-    const RuleCheck report = check(name);
+  const std::pair<const RuleSet*, const char*> kRight[] = {{&library, "gemm_reduce_scatter"},
+                                                           {&library, "all_gather_gemm"},
+                                                           {&library, "noop.shard_gather"},
+                                                           {&library, "all_reduce_add_rms"},
+                                                           {&rules, "split_sum"}};
+  for (const auto& [set, name] : kRight) {
+    const RuleCheck report = check(*set, name);
     INFO(name << ": " << (report.passed() ? "" : report.failures[0]));
     CHECK(report.passed());
     CHECK(report.ranks == std::vector<std::int64_t>{2, 4});
     CHECK(report.instances >= 4);
   }
-  CHECK(check("relu_twice").ranks == std::vector<std::int64_t>{1});
+  CHECK(check(rules, "relu_twice").ranks == std::vector<std::int64_t>{1});
   // The weight may differ from rank to rank: a gathered row is then normalised with another's.
-  CHECK(!check("norm_of_parts").passed());
+  CHECK(!check(rules, "norm_of_parts").passed());
 }
 
 TEST_CASE("ranks: a wrong rule over collectives is seen", "[verify]") {
@@ -166,4 +162,36 @@ TEST_CASE("ranks: a wrong rule over collectives is seen", "[verify]") {
     CHECK(report.failures[0].find("of rank ") != std::string::npos);
     CHECK(report.failures[0].find("differs in the reference") != std::string::npos);
   }
+}
+
+TEST_CASE("ranks: `expect numeric` runs on as many ranks as the graph names", "[verify]") {
+  // On one rank all_reduce is the identity, and both rules are right.
+  const RuleSet rules = rules_of(R"(
+    rule forgets { y = all_reduce(x){..} => y = x }
+    rule doubles { y = all_gather(x){dim, world, group} => y = cat(x, x){dim}  _ = world  _ = group }
+    pass p = greedy { forgets }
+    pass q = greedy { doubles }
+    test sum {
+      graph { in x: f32[n, 4]  y = all_reduce(x){group = "tp"}  out y }
+      apply p
+      expect numeric within 0.1
+    }
+    test gather {
+      graph { in x: f32[n, 4]  y = all_gather(x){dim = 0, world = 2, group = "tp"}  out y }
+      apply q
+      expect numeric within 0.1
+    }
+    test neither {
+      graph { in x: f32[n, 4]  y = all_gather(x){dim = 0, world = 4, group = "tp"}  out y }
+      apply p
+      expect numeric within 0.0
+    }
+  )");
+  const TestReport report = run_tests(rules);
+  REQUIRE(report.tests.size() == 3);
+  for (std::size_t i : {0, 1}) {
+    REQUIRE(report.tests[i].failures.size() == 1);
+    CHECK(report.tests[i].failures[0].message.find("output y differs") != std::string::npos);
+  }
+  CHECK(report.tests[2].passed());
 }
