@@ -6,7 +6,6 @@
 
 #include "base/file.hpp"
 #include "cli/commands.hpp"
-#include "graph/generate.hpp"
 #include "graph/graph_json.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
@@ -56,21 +55,6 @@ void run_stats(const Options& options, const ImportArgs& args) {
                           structural_hash(graph)));
 }
 
-struct GenerateArgs {
-  LlamaOptions llama;
-  std::string family;
-  std::string output = "-";
-};
-
-void run_generate(const Options& options, const GenerateArgs& args) {
-  Session session(options);
-  check_output_type(session, args.output);
-  session.need(load_op_library(session.context));
-  Graph graph = session.need(generate_llama(session.context, args.llama));
-  save(session, graph, args.output);
-  session.say(fmt::format("llama: {} layers, {} nodes", args.llama.layers, graph.node_count()));
-}
-
 }  // namespace
 
 void check_output_type(const Session& session, const std::string& path) {
@@ -110,41 +94,7 @@ void add_graph_commands(CLI::App& app, const Options& options) {
   stats->graph.add_to(*sub);
   sub->footer("Example:\n  pwr stats model.json --format csv");
   sub->callback([stats, &options] { run_stats(options, *stats); });
-
-  auto generate = std::make_shared<GenerateArgs>();
-  sub =
-      app.add_subcommand("generate", "Make a graph of a model family, for examples and benchmarks");
-  sub->add_option("family", generate->family, "llama")->check(CLI::IsMember({"llama"}))->required();
-  sub->add_option("--layers", generate->llama.layers, "decoder layers")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  sub->add_option("--hidden", generate->llama.hidden, "width of the residual stream")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  sub->add_option("--heads", generate->llama.heads, "query heads")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  sub->add_option("--kv-heads", generate->llama.kv_heads, "key and value heads")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  sub->add_option("--ffn", generate->llama.ffn, "width of the feed-forward layer")
-      ->check(CLI::Range(1, 1 << 22))
-      ->capture_default_str();
-  sub->add_option("--vocab", generate->llama.vocab, "rows of the embedding")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
-  sub->add_option("--quant", generate->llama.quant, "none or fp8")
-      ->check(CLI::IsMember({"none", "fp8"}))
-      ->capture_default_str();
-  sub->add_option("--tp", generate->llama.tp, "tensor-parallel ranks: local widths and all_reduce")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  sub->add_option("-o,--output", generate->output,
-                  "the file to write, .json or .pwg; - is standard output (.pwg)");
-  sub->footer(
-      "Example:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn "
-      "14336 --quant fp8 -o llama.json");
-  sub->callback([generate, &options] { run_generate(options, *generate); });
+  add_generate_command(app, options);
 }
 
 }  // namespace pw::cli
