@@ -22,7 +22,7 @@ void run_check(const Options& options, const CheckArgs& args) {
   session.report(set.warnings);
   Table table({"kind", "name", "of"});
   for (const Rule& rule : set.rules)
-    table.add({"rule", rule.name,
+    table.add({rule.frontier ? "frontier" : "rule", rule.name,
                fmt::format("{} nodes → {}", rule.nodes.size(), rule.replacement.size())});
   for (const auto& [name, pass] : set.passes) table.add({"pass", name, ""});
   for (const auto& [name, pipeline] : set.pipelines)

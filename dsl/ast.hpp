@@ -62,6 +62,7 @@ struct Rule {
   std::vector<std::pair<std::string, Span>> over;
   Body body;
   bool equivalence = false;  ///< <=>
+  std::string direction;     ///< of one half of an equivalence: forward, backward
   std::vector<Statement> replacement;
 };
 struct Pattern {
@@ -149,6 +150,7 @@ struct GraphItem {
     std::string name;
     TypeExpr type;
     std::string kind;  ///< "", "weight", "buffer"
+    std::vector<std::string> replicated;  ///< groups over which all ranks hold the same
   };
   std::vector<Input> inputs;
   struct Node {  ///< a statement with its provenance comments

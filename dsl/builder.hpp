@@ -157,6 +157,7 @@ class Builder {
   void input_kind();
   void input_name();
   void input_type();
+  void input_replicated();
   void end_inputs();
   void open_graph();
   void graph_name();

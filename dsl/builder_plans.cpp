@@ -180,6 +180,10 @@ void Builder::input_type() {
   graph_.inputs.back().type = pop_type();
   graph_.inputs.back().span.end = last().end();
 }
+void Builder::input_replicated() {
+  graph_.inputs.back().replicated.push_back(unescape(text(last())));
+  graph_.inputs.back().span.end = last().end();
+}
 void Builder::end_inputs() { input_kind_.clear(); }
 void Builder::graph_node() {
   graph_.nodes.push_back({std::move(statements_.back()), "", ""});

@@ -1,5 +1,5 @@
-// From parsed files to a checked RuleSet: one function a stage, one file a check. The lists of
-// checks stand in check.cpp.
+// From parsed files to a checked RuleSet: one function a stage, one file a check. The list of
+// a rule's checks stands in rule_stage.cpp.
 #pragma once
 
 #include "dsl/names.hpp"

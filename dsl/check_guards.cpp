@@ -11,7 +11,7 @@ namespace {
 void check_function(const CheckedRule& checked, const Occurrence& o, Diagnostics& out) {
   const auto& known = known_functions();
   if (std::find(known.begin(), known.end(), o.name) != known.end()) return;
-  if (checked.program.externs.contains(o.name)) return;  // check_supported has said so
+  if (checked.program.externs.contains(o.name)) return;
   out.push_back(error_at(o.span, "PW0271", "unknown function " + in_ticks(o.name),
                          did_you_mean(o.name, known)));
 }
@@ -25,7 +25,8 @@ std::vector<std::string> readable(const CheckedRule& checked) {
 }  // namespace
 
 const std::vector<std::string>& known_functions() {
-  static const std::vector<std::string> kFunctions{"size", "rank", "count", "min", "max"};
+  static const std::vector<std::string> kFunctions{"size", "rank", "count",
+                                                   "min",  "max",  "replicated"};
   return kFunctions;
 }
 

@@ -52,9 +52,6 @@ void refuse_in_rule(const ast::Rule& rule, Diagnostics& out) {
 
 void refuse_in_pattern(const ast::Body& body, Diagnostics& out) {
   for (const ast::Clause& clause : body.clauses) {
-    if (clause.kind == ast::Clause::Kind::given)
-      out.push_back(refuse(clause.span, "PW0358", "`given` in a pattern",
-                           "write the statement in each rule that uses the pattern"));
     refuse_in_clause(clause, out);
   }
   for (const Statement& s : body.statements) refuse_in_statement(s, out);
@@ -78,14 +75,8 @@ bool is_supported(const ast::Rule& rule) {
 void check_supported(const Program& program, Diagnostics& out) {
   for (const RuleDecl& r : program.rules) refuse_in_rule(*r.rule, out);
   for (const auto& [name, item] : program.patterns) {
-    if (item->recursive)
-      out.push_back(refuse(item->name_span, "PW0351", "`pattern rec`",
-                           "write one alternative for each depth"));
     for (const ast::Body& body : item->alternatives) refuse_in_pattern(body, out);
   }
-  for (const auto& [name, item] : program.externs)
-    out.push_back(
-        refuse(item->span, "PW0359", "`extern`", "write the condition in `where`, over params"));
   for (const ast::Pass* pass : program.passes) refuse_in_strategy(pass->strategy, out);
   for (const ast::Pipeline* pipeline : program.pipelines)
     refuse_in_strategy(pipeline->strategy, out);

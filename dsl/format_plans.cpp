@@ -97,7 +97,8 @@ void add_inputs(const FormatContext& context, const std::vector<ast::GraphItem::
                 std::vector<Layout>& out) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ast::GraphItem::Input& in = inputs[i];
-    const std::string text = print_name(in.name) + ": " + print(in.type, &context.sources);
+    const std::string text = print_name(in.name) + ": " + print(in.type, &context.sources) +
+                             print_replicated(in.replicated);
     if (i > 0 && in.kind == inputs[i - 1].kind &&
         out.back().text.size() + text.size() + 8 < kLineWidth) {
       const std::uint32_t from = inputs[i - 1].span.end;

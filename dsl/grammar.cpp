@@ -110,6 +110,9 @@ bool peek_input_kind(const Token* p) {
 bool peek_tokens(const Token* p) {
   return p->kind == Tok::tokens && !peek_binder(p) && !peek_call(p);
 }
+bool peek_replicated(const Token* p) {
+  return p[0].kind == Tok::replicated && p[1].kind == Tok::string;
+}
 bool peek_role(const Token* p) { return p[0].kind == Tok::role && p[1].kind == Tok::string; }
 bool peek_for_tokens(const Token* p) {
   return p[0].kind == Tok::for_ && is_name(p[1].kind) && p[2].kind == Tok::in;
@@ -342,7 +345,10 @@ const auto symbol_decl = t(Tok::symbol) > name[act<&B::symbol_name>] > t(Tok::in
 const auto inputs = t(Tok::in) > -(Peek(peek_input_kind) >>
                                    (t(Tok::weight) | t(Tok::buffer))[act<&B::input_kind>]) >
                     list_of(name[act<&B::input_name>] > t(Tok::colon) >
-                            type[act<&B::input_type>]) > x3::eps[act<&B::end_inputs>];
+                            type[act<&B::input_type>] >
+                            -(Peek(peek_replicated) >> t(Tok::replicated) >
+                              +t(Tok::string)[act<&B::input_replicated>])) >
+                    x3::eps[act<&B::end_inputs>];
 const auto graph_block_def =
     t(Tok::graph)[act<&B::open_graph>] > -name[act<&B::graph_name>] > t(Tok::lbrace) >
     *(inputs | Peek(peek_symbol) >> symbol_decl | Peek(peek_op) >> op_decl[act<&B::graph_op>]) >

@@ -87,7 +87,9 @@ class GraphBuilder {
       append(out_, std::move(type.error()));
       return poison(input.name);
     }
-    env_.insert_or_assign(input.name, graph_.add_input(input.name, *type, *kind));
+    const ValueId value = graph_.add_input(input.name, *type, *kind);
+    for (const std::string& over : input.replicated) graph_.declare_replicated(value, over);
+    env_.insert_or_assign(input.name, value);
   }
 
   static std::optional<InputKind> kind_named(const std::string& word) {

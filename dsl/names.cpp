@@ -2,6 +2,7 @@
 #include "dsl/names.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
@@ -195,6 +196,33 @@ class Collector {
   std::set<std::string, std::less<>> shadowed_;
 };
 
+/// Statements that a shared pattern brought stand at one place; its `given` ones come after the
+/// others then. Each is moved before those that read it.
+void order_by_reads(std::span<PatternStatement> statements) {
+  if (std::none_of(statements.begin(), statements.end(),
+                   [](const PatternStatement& p) { return p.given; }))
+    return;
+  const auto reads = [](const PatternStatement& a, const PatternStatement& b) {
+    bool found = false;
+    visit_operand(a.statement->value, [&](const Occurrence& o) {
+      for (const Binder& binder : b.statement->binders)
+        found = found || (binder.name == o.name && binder.name != "_");
+    });
+    return found;
+  };
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    const auto ready = std::find_if(
+        statements.begin() + static_cast<std::ptrdiff_t>(i), statements.end(),
+        [&](const PatternStatement& p) {
+          return std::none_of(
+              statements.begin() + static_cast<std::ptrdiff_t>(i), statements.end(),
+              [&](const PatternStatement& q) { return q.statement != p.statement && reads(p, q); });
+        });
+    if (ready == statements.end()) return;
+    std::rotate(statements.begin() + static_cast<std::ptrdiff_t>(i), ready, ready + 1);
+  }
+}
+
 }  // namespace
 
 std::string_view name(NameKind kind) {
@@ -231,6 +259,12 @@ std::vector<PatternStatement> pattern_statements(const ast::Body& body) {
                    [](const PatternStatement& a, const PatternStatement& b) {
                      return a.statement->span.begin < b.statement->span.begin;
                    });
+  for (std::size_t begin = 0, end = 0; begin < result.size(); begin = end) {
+    while (end < result.size() &&
+           result[end].statement->span.begin == result[begin].statement->span.begin)
+      ++end;
+    order_by_reads({result.data() + begin, end - begin});
+  }
   return result;
 }
 

@@ -98,6 +98,7 @@ struct Rule {
   /// A use of a recursive pattern is still closed in it: where the rest matches, the variants one
   /// level deeper are asked. Never applied itself.
   bool frontier = false;
+  std::shared_ptr<const struct ClosedRule> closed;  ///< of a frontier: what open_frontier() opens
   [[nodiscard]] PatternValueId value_named(std::string_view name) const;
 };
 
@@ -148,6 +149,7 @@ struct RuleSet {
   std::map<std::string, Strategy>
       implicit;  ///< `dce`, `cse`, and `greedy { r }` of every rule, family and group, by name
   std::map<std::string, Param> params;
+  std::map<RuleId, std::vector<RuleId>> opened;  ///< frontiers, and the variants they gave
   std::vector<SplitRule> splits;
   CaptureDefaults capture;
   Diagnostics warnings;

@@ -56,7 +56,7 @@ inline constexpr unsigned kMaxDepth = 256;  ///< of one expression's or strategy
                                                   X(rounds, "rounds") X(cost, "cost")             \
                                                       X(symbol, "symbol") X(tokens, "tokens")     \
                                                           X(role, "role") X(weight, "weight")     \
-                                                              X(buffer, "buffer")
+                                                              X(buffer, "buffer") X(replicated, "replicated")
 
 enum class Tok : std::uint8_t {
   end,

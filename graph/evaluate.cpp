@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 
 #include "graph/build.hpp"
+#include "graph/replication.hpp"
 #include "graph/text.hpp"
 
 namespace pw {
 namespace {
 
+/// A native was asked about what is no number yet: not an error, but nothing can be said.
+constexpr std::string_view kNotYet = "PW0334";
 constexpr int kMaxDepth = 200;  // the grammar limits nesting to less
 
 class Evaluator {
@@ -32,6 +35,9 @@ class Evaluator {
   Result<Attribute> arithmetic(const Expr& e, int depth);
   Result<Attribute> call(const Expr& e, int depth);
   Result<Attribute> index(const Expr& e, int depth);
+  Result<Attribute> native(const Expr& e, const Native& function, int depth);
+  Result<Truth> replicated(const Expr& e, std::string* why, int depth);
+  Result<Truth> decide(const Expr& e, std::string* why, int depth);
   Result<Truth> compare(const Expr& e, std::string* why, int depth);
   Result<Truth> member(const Expr& e, std::string* why, int depth);
   Truth equal(const Attribute& a, const Attribute& b);
@@ -221,8 +227,56 @@ Result<Attribute> Evaluator::call(const Expr& e, int depth) {
     if (!x || !y) return error(e, "`" + print(e) + "` needs two numbers");
     return (*x < *y) == (e.text == "min") ? *a : *b;
   }
+  if (auto it = context_.natives.find(e.text); it != context_.natives.end())
+    return native(e, it->second, depth);
   return error(e, "unknown function `" + e.text + "` in an expression",
-               "known here: size(x, axis), rank(x), count(xs), min(a, b), max(a, b)");
+               "known here: size(x, axis), rank(x), count(xs), min(a, b), max(a, b), "
+               "replicated(x, group)");
+}
+
+Result<Attribute> Evaluator::native(const Expr& e, const Native& function, int depth) {
+  std::vector<Attribute> arguments;
+  for (const Expr& arg : e.args) {
+    Result<Attribute> argument = value(arg, depth + 1);
+    if (!argument) return argument;
+    arguments.push_back(std::move(*argument));
+  }
+  Result<Attribute> result = function(arguments);
+  if (!result) {
+    for (Diagnostic& d : result.error()) {
+      if (!d.span.valid()) d.span = e.span;
+      d.message = "`" + print(e) + "`: " + d.message;
+    }
+  }
+  return result;
+}
+
+Result<Truth> Evaluator::replicated(const Expr& e, std::string* why, int depth) {
+  if (e.args.size() != 2 || e.args[0].kind != Kind::path)
+    return error(e, "`" + print(e) + "` needs a value and a group of ranks");
+  auto it = env_.find(e.args[0].text);
+  Result<Attribute> group = value(e.args[1], depth + 1);
+  if (!group) return forward(group);
+  const auto* over = std::get_if<std::string>(&*group);
+  if (over == nullptr) return error(e.args[1], "a group of ranks is a string");
+  std::vector<ValueId> values;
+  if (it != env_.end()) {
+    if (auto v = std::get_if<ValueId>(&it->second)) values.push_back(*v);
+    if (auto list = std::get_if<std::vector<ValueId>>(&it->second)) values = *list;
+    if (std::holds_alternative<Absent>(it->second)) return Truth::yes;
+  }
+  if (values.empty() || graph_ == nullptr)
+    return error(e.args[0], "`" + e.args[0].text + "` is not a tensor");
+  Truth all = Truth::yes;
+  for (ValueId v : values) {
+    std::string reason;
+    const Truth one = is_replicated(*graph_, v, *over, &reason);
+    if (one != Truth::yes && all == Truth::yes && why)
+      *why = fmt::format("`{}` {}: {}", print(e), one == Truth::no ? "is false" : "is not known",
+                         reason);
+    all = both(all, one);
+  }
+  return all;
 }
 
 Result<Attribute> Evaluator::index(const Expr& e, int depth) {
@@ -385,7 +439,15 @@ Result<Truth> Evaluator::member(const Expr& e, std::string* why, int depth) {
   return t;
 }
 
+/// What a native cannot tell yet is unknown.
 Result<Truth> Evaluator::truth(const Expr& e, std::string* why, int depth) {
+  Result<Truth> decided = decide(e, why, depth);
+  if (decided || decided.error().front().code != kNotYet) return decided;
+  if (why) *why = decided.error().front().message;
+  return Truth::unknown;
+}
+
+Result<Truth> Evaluator::decide(const Expr& e, std::string* why, int depth) {
   if (depth > kMaxDepth) return error(e, "the expression is nested too deeply");
   if (e.kind == Kind::not_) {
     Result<Truth> inner = truth(e.args.at(0), nullptr, depth + 1);
@@ -416,8 +478,13 @@ Result<Truth> Evaluator::truth(const Expr& e, std::string* why, int depth) {
   if (e.kind == Kind::binary && std::string("=!<>").find(e.text[0]) != std::string::npos)
     return compare(e, why, depth);
   if (e.kind == Kind::in_set || e.kind == Kind::in_range) return member(e, why, depth);
+  if (e.kind == Kind::call && e.text == "replicated") return replicated(e, why, depth);
   Result<Attribute> v = value(e, depth + 1);
   if (!v) return forward(v);
+  if (e.kind == Kind::call && std::holds_alternative<None>(*v)) {
+    if (why) *why = "`" + print(e) + "` is not known";
+    return Truth::unknown;
+  }
   auto b = std::get_if<bool>(&*v);
   if (!b) return error(e, "`" + print(e) + "` is not a truth value", "compare it with something");
   if (!*b && why) *why = "`" + print(e) + "` is false";

@@ -51,6 +51,19 @@ ValueId Graph::add_input(std::string_view input_name, TypeId type, InputKind kin
   return id;
 }
 
+void Graph::declare_replicated(ValueId input, std::string_view over) {
+  ++edition_;
+  std::vector<std::string>& groups = replicated_[input];
+  const auto at = std::lower_bound(groups.begin(), groups.end(), over);
+  if (at == groups.end() || *at != over) groups.emplace(at, over);
+}
+
+const std::vector<std::string>& Graph::replicated_over(ValueId input) const {
+  static const std::vector<std::string> none;
+  const auto it = replicated_.find(input);
+  return it == replicated_.end() ? none : it->second;
+}
+
 NodeId Graph::add_node(const NodeSpec& spec) {
   Node n;
   n.op = spec.op;
@@ -237,7 +250,10 @@ Graph Graph::compact() const {
   Graph out(context_, name);
   out.facts = facts;
   std::vector<ValueId> map(values_.size());
-  for (ValueId v : inputs_) map[v.index] = out.add_input(value_name(v), type(v), input_kind(v));
+  for (ValueId v : inputs_) {
+    map[v.index] = out.add_input(value_name(v), type(v), input_kind(v));
+    for (const std::string& over : replicated_over(v)) out.declare_replicated(map[v.index], over);
+  }
   for (NodeId n = head_; n.valid(); n = next(n)) {
     NodeSpec spec;
     spec.op = op(n);

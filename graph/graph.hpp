@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,6 +74,9 @@ class Graph {
   [[nodiscard]] std::uint64_t label(NodeId n) const { return nodes_[n].label; }
   /// How often the whole list was renumbered; labels kept from before are stale when it changed.
   [[nodiscard]] std::uint64_t renumberings() const { return renumberings_; }
+  /// Rises with every mutation, an undone one too: what was derived at the same edition still
+  /// holds.
+  [[nodiscard]] std::uint64_t edition() const { return edition_; }
   /// All live nodes in order; a snapshot.
   [[nodiscard]] std::vector<NodeId> order() const;
 
@@ -103,6 +107,8 @@ class Graph {
       std::string_view name) const;  ///< linear over values; for tools and tests
   [[nodiscard]] bool is_input(ValueId v) const { return !values_[v].producer.valid(); }
   [[nodiscard]] InputKind input_kind(ValueId v) const { return values_[v].kind; }
+  /// The groups of ranks over which an input is declared to be replicated, sorted.
+  [[nodiscard]] const std::vector<std::string>& replicated_over(ValueId input) const;
   [[nodiscard]] NodeId producer(ValueId v) const {
     return values_[v].producer;
   }  ///< invalid for an input
@@ -134,6 +140,8 @@ class Graph {
   void rename(ValueId v, std::string_view name);
   /// Of an input; not undone by rollback.
   void set_input_kind(ValueId v, InputKind kind) { values_[v].kind = kind; }
+  /// Declares that all ranks of the group hold the same in this input; not undone by rollback.
+  void declare_replicated(ValueId input, std::string_view over);
   /// All operand slots and graph outputs that read `from` read `to`.
   void replace_uses(ValueId from, ValueId to);
   /// The node must have no users and produce no output.
@@ -153,6 +161,14 @@ class Graph {
   [[nodiscard]] Checkpoint checkpoint() const { return undo_.size(); }
   void rollback(Checkpoint to);
   void forget_undo() { undo_.clear(); }
+
+  /// What is_replicated() found out at one edition, by group and value; kept here so that a pass
+  /// that asks at every node walks the graph once.
+  struct Replication {
+    std::uint64_t edition = 0;
+    std::unordered_map<std::string, std::vector<std::uint8_t>> known;
+  };
+  [[nodiscard]] Replication& replication() const { return replication_; }
 
   /// A copy with the dead left out: ids renumbered in order; undo journal empty.
   [[nodiscard]] Graph compact() const;
@@ -225,6 +241,9 @@ class Graph {
   NodeId head_, tail_, insertion_;
   std::size_t live_ = 0;
   std::uint64_t renumberings_ = 0;
+  std::uint64_t edition_ = 0;
+  std::map<ValueId, std::vector<std::string>> replicated_;
+  mutable Replication replication_;
   bool recording_ = false;
   std::vector<Undo> undo_;
 };

@@ -108,15 +108,19 @@ class Writer {
     if (used.empty()) return;
     list("ops", used, [&](const auto& entry) {
       const Op& op = context_.ops[entry.second];
-      if (!op.imported) return quoted(print_signature(op, context_.attributes));
+      if (!op.imported) return quoted(print_declaration(op, context_.attributes, "  "));
       return "{\"imported\": " + quoted(op.name) + (op.traits.effect ? ", \"effect\": true}" : "}");
     });
   }
 
   std::string input(ValueId v) const {
-    return fmt::format("{{\"name\": {}, \"type\": {}, \"kind\": \"{}\"}}",
+    std::string replicated;
+    for (const std::string& over : graph_.replicated_over(v))
+      replicated += (replicated.empty() ? ", \"replicated\": [" : ", ") + quoted(over);
+    if (!replicated.empty()) replicated += "]";
+    return fmt::format("{{\"name\": {}, \"type\": {}, \"kind\": \"{}\"{}}}",
                        quoted(graph_.value_name(v)), quoted(context_.types.print(graph_.type(v))),
-                       name(graph_.input_kind(v)));
+                       name(graph_.input_kind(v)), replicated);
   }
 
   std::string node(NodeId n) const {

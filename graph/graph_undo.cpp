@@ -7,12 +7,14 @@
 namespace pw {
 
 void Graph::record(Undo::Kind kind, std::uint32_t subject, std::uint32_t index, std::uint32_t old) {
+  ++edition_;
   if (recording_) undo_.push_back({kind, subject, index, old});
 }
 
 void Graph::rollback(Checkpoint to) {
   PW_ASSERT(to <= undo_.size(), "rollback to a checkpoint that is gone");
   bool was_recording = std::exchange(recording_, false);
+  ++edition_;
   while (undo_.size() > to) {
     Undo u = undo_.back();
     undo_.pop_back();

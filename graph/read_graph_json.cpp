@@ -24,6 +24,7 @@ constexpr std::string_view kFormat = "piecewise.graph/1";
 struct InputRecord {
   NameId name, type;
   InputKind kind = InputKind::input;
+  std::vector<NameId> replicated;
 };
 struct NodeRecord {
   NameId name, op, group, source;
@@ -175,7 +176,7 @@ class Reader {
   void input(const Tree& tree, const std::string& pointer) {
     InputRecord record;
     NameId kind;
-    bool ok = known_keys(tree, {"name", "type", "kind"}, pointer);
+    bool ok = known_keys(tree, {"name", "type", "kind", "replicated"}, pointer);
     ok = string_member(tree, "name", true, pointer, record.name) &&
          string_member(tree, "type", true, pointer, record.type) && ok;
     ok = string_member(tree, "kind", false, pointer, kind) && ok;
@@ -188,7 +189,18 @@ class Reader {
                    "a kind is input, weight or buffer, not `" +
                        std::string(text(kind)).substr(0, 40) + "`");
     }
-    if (ok) inputs_.push_back(record);
+    ok = replicated(tree, pointer + "/replicated", record) && ok;
+    if (ok) inputs_.push_back(std::move(record));
+  }
+  bool replicated(const Tree& tree, const std::string& pointer, InputRecord& record) {
+    const Tree* list = tree.find("replicated");
+    if (!list) return true;
+    if (!expect(*list, Kind::array, pointer)) return false;
+    for (std::size_t i = 0; i < list->items.size(); ++i) {
+      if (!expect(list->items[i], Kind::string, fmt::format("{}/{}", pointer, i))) return false;
+      record.replicated.push_back(intern(list->items[i].text));
+    }
+    return true;
   }
   void node(const Tree& tree, const std::string& pointer) {
     NodeRecord record;
@@ -460,9 +472,10 @@ class Reader {
     for (std::size_t i = 0; i < inputs_.size() && !full(); ++i) {
       std::optional<TypeId> t = type(inputs_[i].type, fmt::format("/inputs/{}/type", i));
       define(inputs_[i].name, {}, fmt::format("/inputs/{}/name", i));
-      if (t && errors_.empty())
-        definitions_[inputs_[i].name.index].value =
-            graph_.add_input(text(inputs_[i].name), *t, inputs_[i].kind);
+      if (!t || !errors_.empty()) continue;
+      const ValueId value = graph_.add_input(text(inputs_[i].name), *t, inputs_[i].kind);
+      for (NameId over : inputs_[i].replicated) graph_.declare_replicated(value, text(over));
+      definitions_[inputs_[i].name.index].value = value;
     }
     for (std::size_t n = 0; n < nodes_.size() && !full(); ++n)
       for (std::size_t r = 0; r < nodes_[n].results.size(); ++r)

@@ -261,4 +261,20 @@ std::string print_signature(const Op& op, const Attributes& attributes) {
   return out + print_traits(op.traits);
 }
 
+std::string print_declaration(const Op& op, const Attributes& attributes,
+                              std::string_view separator) {
+  std::string out = print_signature(op, attributes);
+  if (!op.has_body()) return out;
+  out += " {";
+  for (const Statement& s : op.body) out += std::string(separator) + print(s);
+  const bool lines = separator.starts_with('\n');
+  return out + (lines ? std::string(separator.substr(0, separator.size() - 2)) : " ") + "}";
+}
+
+std::string print_replicated(const std::vector<std::string>& groups) {
+  std::string out = groups.empty() ? "" : " replicated";
+  for (const std::string& group : groups) out += " " + quote(group);
+  return out;
+}
+
 }  // namespace pw

@@ -20,6 +20,11 @@ std::string print(const TypeExpr& type, const SourceMap* sources = nullptr);
 std::string print(const Statement& statement, const SourceMap* sources = nullptr);
 /// `op name(x: T[*b, d]) {eps: float = 1e-06} -> y: T[*b, d] traits`, without the body.
 std::string print_signature(const Op& op, const Attributes& attributes);
+/// The same with the body, if it has one; its statements are separated by `separator`.
+std::string print_declaration(const Op& op, const Attributes& attributes,
+                              std::string_view separator);
+/// ` replicated "tp:0"`, what follows the type of an input; empty without groups.
+std::string print_replicated(const std::vector<std::string>& groups);
 
 /// A name as the language reads it back: bare, or in backquotes when it is a reserved word or no
 /// plain word.

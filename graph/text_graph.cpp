@@ -90,13 +90,6 @@ std::map<std::string, OpId> own_ops(const Graph& graph) {
   return out;
 }
 
-std::string print_body(const Op& op) {
-  if (op.body.empty()) return "";
-  std::string out = " {\n";
-  for (const Statement& s : op.body) out += "    " + print(s) + "\n";
-  return out + "  }";
-}
-
 std::string provenance(const Graph& graph, NodeId n) {
   if (graph.group(n).empty() && graph.source(n).empty()) return "";
   const std::string group = " @ " + quote(graph.group(n));
@@ -113,12 +106,12 @@ std::string print_pwg(const Graph& graph) {
   for (const auto& [name, fact] : graph.facts.symbols)
     out += "  " + print_symbol(name, fact) + "\n";
   for (const auto& [name, id] : own_ops(graph))
-    out += "  " + print_signature(context.ops[id], context.attributes) +
-           print_body(context.ops[id]) + "\n";
+    out += "  " + print_declaration(context.ops[id], context.attributes, "\n    ") + "\n";
   for (ValueId v : graph.inputs()) {
     const InputKind kind = graph.input_kind(v);
     out += "  in " + (kind == InputKind::input ? "" : std::string(name(kind)) + " ") +
-           print_name(graph.value_name(v)) + ": " + context.types.print(graph.type(v)) + "\n";
+           print_name(graph.value_name(v)) + ": " + context.types.print(graph.type(v)) +
+           print_replicated(graph.replicated_over(v)) + "\n";
   }
   Inference inference(graph);
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "dsl/frontier.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/search.hpp"
 
@@ -64,6 +65,36 @@ std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Match> out;
   for (auto& [key, match] : found) out.push_back(std::move(match));
+  return out;
+}
+
+bool frontier_fits(const Graph& graph, const RuleSet& rules, RuleId frontier, const Env& params) {
+  RuleLayout layout = lay_out(rules, frontier);
+  Env base = starting_env(rules.rules[frontier], params);
+  PatternNodeId anchor = anchor_of(rules.rules[frontier]);
+  Search search(graph, layout, base, false);
+  search.look_for_frontiers();
+  bool found = false;
+  for (NodeId n = graph.first(); anchor.valid() && n.valid() && !found; n = graph.next(n)) {
+    if (graph.op(n) != rules.rules[frontier].nodes[anchor].op) continue;
+    search.run(n, [&](const Match&) {
+      found = true;
+      return false;
+    });
+  }
+  return found;
+}
+
+std::vector<Match> find_matches(const Graph& graph, RuleSet& rules, RuleId rule,
+                                const Env& params) {
+  if (!rules.rules[rule].frontier)
+    return find_matches(graph, static_cast<const RuleSet&>(rules), rule, params);
+  std::vector<Match> out;
+  if (!frontier_fits(graph, rules, rule, params)) return out;
+  for (RuleId deeper : open_frontier(rules, rule)) {
+    std::vector<Match> found = find_matches(graph, rules, deeper, params);
+    std::move(found.begin(), found.end(), std::back_inserter(out));
+  }
   return out;
 }
 

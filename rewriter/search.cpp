@@ -13,6 +13,7 @@ Search::Search(const Graph& graph, const RuleLayout& layout, const Env& base, bo
 void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) {
   failure_ = {};
   found_ = &found;
+  if (rule_.frontier && !frontiers_) return;
   start(anchor);
 }
 
@@ -228,7 +229,8 @@ bool Search::check_arity(PatternNodeId id, NodeId node, State& state) {
 }
 
 bool Search::finish(State& state) {
-  if (!run_deferred(state) || !check_closed(state) || !check_where(state) || !check_convex(state))
+  if (!run_deferred(state)) return true;
+  if (!rule_.frontier && (!check_closed(state) || !check_where(state) || !check_convex(state)))
     return true;
   Match match;
   match.rule = layout_.id;

@@ -30,7 +30,10 @@ class Search {
   Search(const Graph& graph, const RuleLayout& layout, const Env& base, bool explain);
 
   /// Calls `found` for each way to match, in the written order of choices, until it returns false.
+  /// A frontier never matches here, but see look_for_frontiers().
   void run(NodeId anchor, const std::function<bool(const Match&)>& found);
+  /// Frontiers are found too, by their nodes, operands, types and attributes.
+  void look_for_frontiers() { frontiers_ = true; }
   /// The same, where each pattern node that is matched once must be the node given at its
   /// PatternNodeId; an invalid one is free to search. Swaps, lists and `unless` are searched.
   void run_fixed(std::span<const NodeId> nodes, const std::function<bool(const Match&)>& found);
@@ -106,6 +109,7 @@ class Search {
   const Rule& rule_;
   const Env& base_;
   bool explain_;
+  bool frontiers_ = false;
   Failure failure_;
   std::span<const NodeId> fixed_;  ///< empty: all are free
   const std::function<bool(const Match&)>* found_ = nullptr;

@@ -238,8 +238,11 @@ void stitch(const Graph& graph, StitchedGraph& out) {
   out.stitch.name = graph.name;
   out.stitch.facts = graph.facts;
   std::vector<ValueId> local(graph.value_bound());
-  for (const ValueId v : graph.inputs())
+  for (const ValueId v : graph.inputs()) {
     local[v.index] = out.stitch.add_input(graph.value_name(v), graph.type(v), graph.input_kind(v));
+    for (const std::string& over : graph.replicated_over(v))
+      out.stitch.declare_replicated(local[v.index], over);
+  }
   for (const Piece& piece : out.pieces) {
     NodeSpec spec;
     spec.op = declare_piece_op(graph.context().ops, piece.name);

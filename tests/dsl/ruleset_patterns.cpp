@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "dsl/dsl.hpp"
+#include "dsl/frontier.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -112,4 +113,98 @@ TEST_CASE("patterns: an optional node written twice over one value is one node",
   const pw::PatternNode& mul = both.nodes[pw::PatternNodeId(2)];
   const pw::PatternNode& neg = both.nodes[pw::PatternNodeId(1)];
   CHECK(mul.operands[0] == neg.operands[0]);
+}
+
+TEST_CASE("patterns: `given` and `where` of a pattern become those of the rule", "[dsl]") {
+  auto l = load(R"(
+    pattern wide(x) -> y { given { h = abs(x: f32[n, d]) } y = relu(h) where d >= 8 }
+    rule r { z = neg(wide(x)) => z = maximum(x, 0) })");
+  REQUIRE(all_ops(l) == std::vector<std::string>{"abs relu neg"});
+  const pw::Rule& r = l.set.rules[pw::RuleId(0)];
+  CHECK(r.nodes[pw::PatternNodeId(0)].given);
+  CHECK_FALSE(r.nodes[pw::PatternNodeId(1)].given);
+  CHECK(r.where.size() == 1);
+}
+
+namespace {
+
+constexpr const char* kViews = R"(
+  pattern rec views(x) -> y { y = x | y = reshape(views(x)){..} | y = transpose(views(x)){..} }
+  rule r { f = relu(views(abs(x))) => f = relu(abs(x)) })";
+
+std::vector<std::string> names(const Loaded& l) {
+  std::vector<std::string> result;
+  for (const pw::Rule& rule : l.set.rules) result.push_back(rule.name);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("patterns: a recursive pattern is open two levels deep, with frontiers below", "[dsl]") {
+  auto l = load(kViews);
+  CHECK(all_ops(l) == std::vector<std::string>{
+                          "abs relu",
+                          "abs reshape relu",
+                          "abs reshape reshape relu",
+                          "abs transpose reshape relu",
+                          "abs transpose relu",
+                          "abs reshape transpose relu",
+                          "abs transpose transpose relu",
+                          "reshape reshape reshape relu",
+                          "transpose reshape reshape relu",
+                          "reshape transpose reshape relu",
+                          "transpose transpose reshape relu",
+                          "reshape reshape transpose relu",
+                          "transpose reshape transpose relu",
+                          "reshape transpose transpose relu",
+                          "transpose transpose transpose relu",
+                      });
+  for (std::size_t i = 0; i < l.set.rules.size(); ++i)
+    CHECK(l.set.rules[pw::RuleId(i)].frontier == (i >= 7));
+  CHECK(l.set.rules[pw::RuleId(7)].name == "r#+0");
+}
+
+TEST_CASE("patterns: a frontier opens to the variants one level deeper, once", "[dsl]") {
+  auto l = load(kViews);
+  const std::vector<pw::RuleId> opened = pw::open_frontier(l.set, pw::RuleId(7));
+  REQUIRE(opened.size() == 3);
+  CHECK(ops(l, l.set.rules[opened[0]]) == "abs reshape reshape reshape relu");
+  CHECK(ops(l, l.set.rules[opened[1]]) == "reshape reshape reshape reshape relu");
+  CHECK(ops(l, l.set.rules[opened[2]]) == "transpose reshape reshape reshape relu");
+  CHECK_FALSE(l.set.rules[opened[0]].frontier);
+  CHECK(l.set.rules[opened[1]].frontier);
+  CHECK(l.set.rules[opened[0]].name == "r#+0.0");
+  CHECK(l.set.rules[opened[2]].name == "r#+0+1");
+  CHECK(l.set.rules[opened[2]].rank == l.set.rules[pw::RuleId(7)].rank);
+  CHECK(pw::open_frontier(l.set, pw::RuleId(7)) == opened);
+  CHECK(l.set.resolve("r").size() == 18);
+  const std::vector<pw::RuleId> deeper = pw::open_frontier(l.set, opened[2]);
+  REQUIRE(deeper.size() == 3);
+  CHECK(ops(l, l.set.rules[deeper[0]]) == "abs transpose reshape reshape reshape relu");
+}
+
+TEST_CASE("patterns: names and ranks do not depend on the order in which frontiers are opened",
+          "[dsl]") {
+  auto a = load(kViews), b = load(kViews);
+  pw::open_frontier(a.set, pw::RuleId(7));
+  pw::open_frontier(a.set, pw::RuleId(9));
+  pw::open_frontier(b.set, pw::RuleId(9));
+  pw::open_frontier(b.set, pw::RuleId(7));
+  std::map<std::string, std::pair<int, std::string>> first, second;
+  for (const pw::Rule& rule : a.set.rules) first[rule.name] = {rule.rank, ops(a, rule)};
+  for (const pw::Rule& rule : b.set.rules) second[rule.name] = {rule.rank, ops(b, rule)};
+  CHECK(first == second);
+  CHECK(names(a) != names(b));
+}
+
+TEST_CASE("patterns: two recursive uses keep one frontier for each way that one of them is closed",
+          "[dsl]") {
+  auto l = load(R"(
+    pattern rec flat(x) -> y { y = x | y = reshape(flat(x)){..} }
+    pattern spelt(x) -> y { y = neg(x) | y = sub(0, x) | y = mul(x, -1) }
+    rule r { y = add(flat(spelt(a)), flat(spelt(b))) => y = neg(add(a, b)) })");
+  std::size_t frontiers = 0;
+  for (const pw::Rule& rule : l.set.rules) frontiers += rule.frontier ? 1 : 0;
+  CHECK(frontiers == 7);
+  CHECK(l.set.rules.size() == 3 * 3 * 3 * 3 + 7);
 }

@@ -18,7 +18,7 @@ const std::string kSmall = R"({
   },
   "inputs": [
     {"name": "x", "type": "bf16[n, 64]", "kind": "input"},
-    {"name": "w", "type": "bf16[64]", "kind": "weight"},
+    {"name": "w", "type": "bf16[64]", "kind": "weight", "replicated": ["tp", "tp:0"]},
     {"name": "table", "type": "bf16[k, 64]", "kind": "buffer"}
   ],
   "nodes": [

@@ -1,0 +1,94 @@
+// Exports bind_native, bind_library_natives: the externs of the rule library, with the meaning they
+// have in serving systems.
+#include "dsl/natives.hpp"
+
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "dsl/suggest.hpp"
+
+namespace pw {
+namespace {
+
+bool is_of(const Attribute& value, AttributeKind kind) {
+  switch (kind) {
+    case AttributeKind::int_:
+    case AttributeKind::axis: return std::holds_alternative<std::int64_t>(value);
+    case AttributeKind::float_:
+      return std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value);
+    case AttributeKind::bool_: return std::holds_alternative<bool>(value);
+    case AttributeKind::str: return std::holds_alternative<std::string>(value);
+    case AttributeKind::dtype: return std::holds_alternative<DType>(value);
+    case AttributeKind::ints:
+    case AttributeKind::dims: return std::holds_alternative<std::vector<DimId>>(value);
+    case AttributeKind::floats: return std::holds_alternative<std::vector<double>>(value);
+    case AttributeKind::strs: return std::holds_alternative<std::vector<std::string>>(value);
+  }
+  return false;
+}
+
+Result<std::monostate> fits(std::span<const Attribute> arguments,
+                            const std::vector<AttributeKind>& kinds) {
+  if (arguments.size() != kinds.size())
+    return fail({}, "PW0394",
+                "it takes " + std::to_string(kinds.size()) + " arguments, here are " +
+                    std::to_string(arguments.size()));
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (is_of(arguments[i], kinds[i])) continue;
+    const std::string which = "argument " + std::to_string(i + 1);
+    if (std::holds_alternative<DimId>(arguments[i]))
+      return fail({}, "PW0334", which + " is a dim that is no number here");
+    return fail({}, "PW0394", which + " is not of kind " + in_ticks(name(kinds[i])));
+  }
+  return std::monostate{};
+}
+
+/// Whether attention can quantise its own result, by the kind of quantisation: the op has a static
+/// scale and a dtype of its result, and no scales of blocks.
+Result<Attribute> fused_output_quant(std::span<const Attribute> arguments) {
+  const auto& kind = std::get<std::string>(arguments[1]);
+  if (kind == "fp8_static") return Attribute(true);
+  if (kind == "fp8_group" || kind == "fp8_token" || kind == "nvfp4") return Attribute(false);
+  return Attribute(None{});
+}
+
+/// From how many tokens on sequence parallelism pays: where a step holds as many bytes of hidden
+/// states a rank as the device needs to hide the two collectives it runs instead of one. Never, for
+/// rows that are too short or a device nobody has measured. (hidden size, ranks, capability times
+/// ten) with elements of two bytes.
+Result<Attribute> min_tokens(std::span<const Attribute> arguments) {
+  struct Threshold {
+    std::int64_t capability, hidden, megabytes;
+  };
+  constexpr std::array<Threshold, 2> kThresholds{{{90, 8192, 8}, {100, 8192, 32}}};
+  constexpr std::int64_t kNever = std::int64_t{1} << 40;
+  const std::int64_t hidden = std::get<std::int64_t>(arguments[0]);
+  const std::int64_t ranks = std::get<std::int64_t>(arguments[1]);
+  const std::int64_t capability = std::get<std::int64_t>(arguments[2]);
+  for (const Threshold& t : kThresholds) {
+    if (t.capability != capability || hidden < t.hidden || ranks < 1) continue;
+    return Attribute((t.megabytes << 20) * ranks / (hidden * 2));
+  }
+  return Attribute(kNever);
+}
+
+}  // namespace
+
+void bind_native(Context& context, const std::string& name, std::vector<AttributeKind> kinds,
+                 Native function) {
+  context.natives.try_emplace(name,
+                              [kinds = std::move(kinds), function = std::move(function)](
+                                  std::span<const Attribute> arguments) -> Result<Attribute> {
+                                if (auto fit = fits(arguments, kinds); !fit) return forward(fit);
+                                return function(arguments);
+                              });
+}
+
+void bind_library_natives(Context& context) {
+  using K = AttributeKind;
+  bind_native(context, "fused_output_quant", {K::str, K::str}, fused_output_quant);
+  bind_native(context, "min_tokens", {K::int_, K::int_, K::int_}, min_tokens);
+}
+
+}  // namespace pw

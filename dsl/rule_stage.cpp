@@ -1,0 +1,136 @@
+// Exports RuleStage: the stages of one rule in order, and the lists of its checks.
+#include "dsl/rule_stage.hpp"
+
+#include <array>
+
+#include "dsl/build_rule.hpp"
+#include "dsl/families.hpp"
+#include "dsl/patterns.hpp"
+#include "dsl/suggest.hpp"
+#include "dsl/walk.hpp"
+
+namespace pw {
+namespace {
+
+using RuleCheck = void (*)(const CheckedRule&, Diagnostics&);
+
+constexpr std::array<RuleCheck, 3> kTextChecks{check_guards, check_replacement,
+                                               check_pattern_types};
+constexpr std::array<RuleCheck, 6> kRuleChecks{check_rule_shape, check_connected,
+                                               check_opened,     check_dropped,
+                                               check_unused,     check_output_types};
+
+}  // namespace
+
+RuleStage::RuleStage(const ContextPtr& context, const Program& program, Diagnostics& out)
+    : context_(context), program_(program), out_(out) {
+  for (const auto& [name, param] : program.params) outer_.params.insert(name);
+}
+
+std::vector<Rule> RuleStage::run(const RuleDecl& decl, bool patterns_sound) {
+  std::vector<Rule> rules;
+  if (!is_supported(*decl.rule) || (!patterns_sound && calls_pattern(*decl.rule))) return rules;
+  const ast::Table* table = nullptr;
+  if (!decl.rule->table.empty()) {
+    table = find_table(*decl.rule);
+    if (table == nullptr) return rules;
+  }
+  outer_.table_variable = decl.rule->variant;
+  const std::size_t before = out_.size();
+  std::vector<Variant> variants = expand_family(*context_, *decl.rule, table, out_);
+  if (out_.size() != before) return rules;
+  for (Variant& variant : variants)
+    expand({decl.rule->name, decl.group, std::move(variant.constants)}, variant.rule, kOpenLevels,
+           rules);
+  return rules;
+}
+
+std::vector<Rule> RuleStage::open(const ClosedRule& closed) {
+  scope_ = closed.scope;
+  outer_.table_variable = closed.table_variable;
+  std::vector<Rule> rules;
+  expand({closed.base_name, closed.group, closed.constants}, closed.text, closed.levels + 1, rules);
+  return rules;
+}
+
+void RuleStage::expand(const Origin& origin, const ast::Rule& text, std::int64_t levels,
+                       std::vector<Rule>& out) {
+  for (const Choice& choice : expand_choices(*context_, program_, text, levels, out_)) {
+    if (choice.frontier)
+      build_frontier(origin, choice.rule, levels, out);
+    else
+      build(origin, choice.rule, true, out);
+  }
+}
+
+bool RuleStage::calls_pattern(const ast::Rule& rule) const {
+  bool found = false;
+  for (const PatternStatement& p : pattern_statements(rule.body)) {
+    visit_calls(*p.statement,
+                [&](const Expr& call) { found = found || program_.patterns.contains(call.text); });
+  }
+  return found;
+}
+
+const ast::Table* RuleStage::find_table(const ast::Rule& rule) {
+  if (auto it = program_.tables.find(rule.table); it != program_.tables.end()) return it->second;
+  std::vector<std::string> names;
+  for (const auto& [name, table] : program_.tables) names.push_back(name);
+  out_.push_back(error_at(rule.name_span, "PW0376", "no table is called " + in_ticks(rule.table),
+                          did_you_mean(rule.table, names)));
+  return nullptr;
+}
+
+void RuleStage::build(const Origin& origin, const ast::Rule& text, bool, std::vector<Rule>& out) {
+  Diagnostics found;
+  const RuleNames names = collect_names(*context_, text, outer_, found);
+  CheckedRule checked{context_, *context_, program_, text, names, outer_};
+  for (RuleCheck check : kTextChecks) check(checked, found);
+  std::optional<Rule> rule = build_rule(*context_, text, names, found);
+  checked.rule = rule ? &*rule : nullptr;
+  for (RuleCheck check : kRuleChecks) {
+    if (checked.rule != nullptr && !has_errors(found)) check(checked, found);
+  }
+  const bool sound = rule && !has_errors(found);
+  append(out_, std::move(found));
+  if (sound) put(origin, std::move(*rule), out);
+}
+
+/// Nothing of it is checked: its variants are, and it is never applied.
+void RuleStage::build_frontier(const Origin& origin, const ast::Rule& text, std::int64_t levels,
+                               std::vector<Rule>& out) {
+  Diagnostics ignored;
+  const ast::Rule pattern = frontier_pattern(program_, text);
+  const RuleNames names = collect_names(*context_, pattern, outer_, ignored);
+  std::optional<Rule> rule = build_rule(*context_, pattern, names, ignored);
+  if (!rule || rule->nodes.empty()) return;
+  rule->frontier = true;
+  rule->outputs.clear();
+  rule->consumed.clear();
+  rule->closed =
+      std::make_shared<ClosedRule>(ClosedRule{text, levels, origin.base_name, origin.group,
+                                              outer_.table_variable, origin.constants, scope()});
+  put(origin, std::move(*rule), out);
+}
+
+void RuleStage::put(const Origin& origin, Rule rule, std::vector<Rule>& out) {
+  rule.base_name = origin.base_name;
+  rule.group = origin.group;
+  if (!origin.group.empty()) rule.name = origin.group + "." + rule.name;
+  rule.constants = origin.constants;
+  out.push_back(std::move(rule));
+}
+
+std::shared_ptr<const PatternScope> RuleStage::scope() {
+  if (scope_) return scope_;
+  auto made = std::make_shared<PatternScope>();
+  for (const auto& [name, item] : program_.patterns) made->patterns.push_back(*item);
+  for (const auto& [name, item] : program_.params) made->params.push_back(*item);
+  for (const auto& [name, item] : program_.externs) made->externs.push_back(*item);
+  for (const auto& item : made->patterns) made->program.patterns.emplace(item.name, &item);
+  for (const auto& item : made->params) made->program.params.emplace(item.name, &item);
+  for (const auto& item : made->externs) made->program.externs.emplace(item.name, &item);
+  return scope_ = std::move(made);
+}
+
+}  // namespace pw

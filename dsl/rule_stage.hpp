@@ -1,0 +1,60 @@
+// From the text of one rule to its checked variants: families, halves of equivalences, choices,
+// fusions. Used when rules are loaded, and again where a frontier is opened.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "dsl/check.hpp"
+
+namespace pw {
+
+/// What opening a frontier needs of the files, kept as long as rules refer to it.
+struct PatternScope {
+  std::vector<ast::Pattern> patterns;
+  std::vector<ast::Param> params;
+  std::vector<ast::Extern> externs;
+  Program program;  ///< of these only
+};
+
+/// A rule with calls of recursive patterns that are still closed, `levels` deep.
+struct ClosedRule {
+  ast::Rule text;
+  std::int64_t levels = 0;
+  std::string base_name, group, table_variable;
+  Env constants;
+  std::shared_ptr<const PatternScope> scope;
+};
+
+class RuleStage {
+ public:
+  RuleStage(const ContextPtr& context, const Program& program, Diagnostics& out);
+
+  /// All variants of a rule; not those of which something is wrong, which is said.
+  std::vector<Rule> run(const RuleDecl& decl, bool patterns_sound);
+  /// The variants one level deeper.
+  std::vector<Rule> open(const ClosedRule& closed);
+
+ private:
+  struct Origin {
+    std::string base_name, group;
+    Env constants;
+  };
+  [[nodiscard]] bool calls_pattern(const ast::Rule& rule) const;
+  const ast::Table* find_table(const ast::Rule& rule);
+  void expand(const Origin& origin, const ast::Rule& text, std::int64_t levels,
+              std::vector<Rule>& out);
+  void build(const Origin& origin, const ast::Rule& text, bool thorough, std::vector<Rule>& out);
+  void build_frontier(const Origin& origin, const ast::Rule& text, std::int64_t levels,
+                      std::vector<Rule>& out);
+  static void put(const Origin& origin, Rule rule, std::vector<Rule>& out);
+  std::shared_ptr<const PatternScope> scope();
+
+  const ContextPtr& context_;
+  const Program& program_;
+  Diagnostics& out_;
+  OuterNames outer_;
+  std::shared_ptr<const PatternScope> scope_;
+};
+
+}  // namespace pw
