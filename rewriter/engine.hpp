@@ -19,6 +19,8 @@ class Engine {
  public:
   Engine(RunState& run, const Strategy& strategy, PassStats& stats);
   StopReason run();
+  /// Seeds and rewrites nothing: the number of known matches (scan.cpp).
+  std::size_t scan();
 
  private:
   /// One rule of the pass, with what is worked out once.

@@ -1,0 +1,41 @@
+// Exports Scan, count_matches, and Engine::scan.
+#include "rewriter/scan.hpp"
+
+#include "rewriter/engine.hpp"
+#include "rewriter/legality.hpp"
+
+namespace pw {
+
+struct Scan::State {
+  State(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params)
+      : run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}},
+        engine(run, strategy, stats) {}
+
+  RewriteOptions options;
+  RunState run;
+  PassStats stats;
+  Engine engine;
+};
+
+Scan::Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params)
+    : state_(std::make_unique<State>(graph, rules, strategy, params)) {}
+Scan::~Scan() = default;
+
+std::size_t Scan::run() { return state_->engine.scan(); }
+
+std::size_t Engine::scan() {
+  heap_.clear();
+  pool_.clear();
+  listed_.clear();
+  waiters_.clear();
+  refused_.clear();
+  seed();
+  return heap_.size();
+}
+
+std::size_t count_matches(Graph& graph, const RuleSet& rules, const Strategy& strategy,
+                          const Env& params) {
+  return Scan(graph, rules, strategy, params).run();
+}
+
+}  // namespace pw

@@ -1,0 +1,31 @@
+// Asks the compiled matcher at every anchor of a graph and rewrites nothing: how many legal matches
+// the rules of one strategy have in the graph as it stands. For measuring, and for a first look at
+// a rule set.
+#pragma once
+
+#include <memory>
+
+#include "rewriter/rewriter.hpp"
+
+namespace pw {
+
+class Scan {
+ public:
+  /// Lays the rules out and compiles them for the graph. What is given must outlive the scan; the
+  /// graph is not changed.
+  Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params);
+  ~Scan();
+  Scan(const Scan&) = delete;
+  Scan& operator=(const Scan&) = delete;
+  /// Visits every anchor; the same number each time.
+  std::size_t run();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+std::size_t count_matches(Graph& graph, const RuleSet& rules, const Strategy& strategy,
+                          const Env& params);
+
+}  // namespace pw
