@@ -1,0 +1,102 @@
+// Exports the measuring of the benchmarks.
+#include "bench/measure.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <unistd.h>
+
+namespace pw::bench {
+namespace {
+
+/// Columns, not bytes: a code point is one wide.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+double processor_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+void empty_caches() {
+  static std::vector<unsigned char> other(std::size_t{64} << 20);
+  for (std::size_t i = 0; i < other.size(); i += 64) ++other[i];
+}
+
+}  // namespace
+
+double seconds(const std::function<void()>& body) {
+  empty_caches();
+  const double start = processor_time();
+  body();
+  return processor_time() - start;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+std::size_t resident_bytes() {
+  malloc_trim(0);
+  std::size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+void die(const std::string& message) {
+  std::fputs((message + (message.empty() || message.back() != '\n' ? "\n" : "")).c_str(), stderr);
+  std::exit(3);
+}
+
+std::string Table::print() const {
+  std::vector<std::size_t> widths(rows_.front().size(), 3);
+  for (const auto& row : rows_)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  std::string out;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    out += "|";
+    for (std::size_t i = 0; i < rows_[r].size(); ++i) {
+      const std::string gap(widths[i] - width(rows_[r][i]), ' ');
+      out += i == 0 ? " " + rows_[r][i] + gap + " |" : " " + gap + rows_[r][i] + " |";
+    }
+    out += "\n";
+    if (r > 0) continue;
+    out += "|";
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      out +=
+          i == 0 ? std::string(widths[i] + 2, '-') + "|" : std::string(widths[i] + 1, '-') + ":|";
+    out += "\n";
+  }
+  return out;
+}
+
+std::string milliseconds(double seconds) {
+  const double ms = seconds * 1e3;
+  return fmt::format("{:.{}f}", ms, ms < 10 ? 2 : ms < 100 ? 1 : 0);
+}
+
+std::string grouped(std::size_t number) {
+  std::string out = std::to_string(number);
+  for (std::size_t at = out.size(); at > 3; at -= 3) out.insert(at - 3, " ");
+  return out;
+}
+
+void Promises::at_most(const std::string& what, double measured, double limit,
+                       const std::string& unit) {
+  const bool ok = measured <= limit;
+  kept_ = kept_ && ok;
+  table_.add({what, fmt::format("{:.2f}{}", measured, unit), fmt::format("{:g}{}", limit, unit),
+              ok ? "ok" : "**over**"});
+}
+
+}  // namespace pw::bench

@@ -1,0 +1,246 @@
+// The benchmark of rewriting: every stage at growing sizes, the engine beside the same rules
+// written by hand, a star graph, and bytes a node; ends with what must hold, and exit code 1 if it
+// does not.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/file.hpp"
+#include "bench/measure.hpp"
+#include "bench/one_graph.hpp"
+#include "bench/stages.hpp"
+#include "bench/star.hpp"
+#include "graph/generate.hpp"
+#include "graph/graph_json.hpp"
+
+namespace pw::bench {
+namespace {
+
+constexpr double kMostGrowth = 2;  // of the cost a node, from the smallest size to the largest
+constexpr double kMostScan = 8, kMostFixpoint = 3;  // times the rules written by hand
+constexpr double kMostBytes = 120;                  // a node
+
+struct Args {
+  std::string rules = PW_BENCH_RULES;
+  std::vector<std::size_t> sizes{10'000, 100'000, 1'000'000};
+  std::string output;
+  OneGraph one;
+};
+
+int runs_of(std::size_t nodes) { return nodes <= 20'000 ? 15 : nodes <= 200'000 ? 7 : 3; }
+
+std::string per_node(double seconds, std::size_t nodes) {
+  return fmt::format("{:.0f}", seconds * 1e9 / static_cast<double>(nodes));
+}
+std::string times(double ratio) { return fmt::format("{:.2f}×", ratio); }
+
+/// A family of graphs, one for each size.
+struct Family {
+  std::string name;
+  std::function<Graph(const ContextPtr&, std::size_t nodes)> make;
+};
+
+Graph make_llama(const ContextPtr& context, std::size_t nodes) {
+  LlamaOptions options;
+  options.quant = "fp8";
+  options.tp = 2;  // for the collectives; 24 nodes a layer
+  options.layers = static_cast<std::int64_t>(std::max<std::size_t>(1, nodes / 24));
+  return need(context, generate_llama(context, options));
+}
+
+class Report {
+ public:
+  explicit Report(Args args) : args_(std::move(args)) {}
+
+  int run() {
+    say("# Rewriting\n\n" + machine() + "\n");
+    rules();
+    for (const Family& family : families()) stages(family);
+    star();
+    bytes();
+    say("## What must hold\n\n" + promises_.print());
+    if (!args_.output.empty()) {
+      std::ofstream(args_.output) << text_;
+    }
+    return promises_.kept() ? 0 : 1;
+  }
+
+ private:
+  static std::vector<Family> families() { return {{"llama", make_llama}}; }
+
+  void say(const std::string& text) {
+    text_ += text;
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  static std::string machine() {
+    std::string line, model = "unknown processor";
+    for (std::ifstream info("/proc/cpuinfo"); std::getline(info, line);)
+      if (line.starts_with("model name")) {
+        model = line.substr(line.find(": ") + 2);
+        break;
+      }
+    double load = 0;
+    std::ifstream("/proc/loadavg") >> load;
+    return fmt::format(
+        "One thread of {} cores, {}; load {:.1f} when it began; GCC {}.{}. Processor time, medians "
+        "of "
+        "15, 7 and 3 runs in one process, each with cold caches. Only the ratios carry over to "
+        "other machines.\n",
+        sysconf(_SC_NPROCESSORS_ONLN), model, load, __GNUC__, __GNUC_MINOR__);
+  }
+
+  RuleSet loaded(const ContextPtr& context) {
+    return need(context, load_rules(context, {args_.rules}));
+  }
+
+  void rules() {
+    std::vector<double> samples, library;
+    std::size_t count = 0;
+    for (int i = 0; i < 9; ++i) {
+      const auto context = std::make_shared<Context>();
+      library.push_back(seconds([&] { need(context, load_op_library(context)); }));
+      samples.push_back(seconds([&] { count = loaded(context).rules.size(); }));
+    }
+    say(fmt::format("Parsing and checking {} rules: {} ms, after {} ms for the op library.\n\n",
+                    count, milliseconds(median(samples)), milliseconds(median(library))));
+  }
+
+  void stages(const Family& family) {
+    Table cost({family.name, "nodes", "matches", "rewrites", "compile ms", "scan ms", "fixpoint ms",
+                "of it hashes ms", "explain ms"});
+    Table ratio({family.name, "scan ns/node", "by hand", "engine/hand", "fixpoint ns/node",
+                 "by hand", "engine/hand", "scan growth", "fixpoint growth"});
+    Stages first, last;
+    for (std::size_t size : args_.sizes) {
+      const auto context = std::make_shared<Context>();
+      const RuleSet set = loaded(context);
+      const Graph graph = family.make(context, size);
+      last = run_stages(graph, set, runs_of(size));
+      if (first.nodes == 0) first = last;
+      const std::string nodes = grouped(last.nodes);
+      cost.add({family.name, nodes, grouped(last.matches), grouped(last.rewrites),
+                milliseconds(last.compile), milliseconds(last.scan), milliseconds(last.fixpoint),
+                milliseconds(last.hash), milliseconds(last.explain)});
+      ratio.add({nodes, per_node(last.scan, last.nodes), per_node(last.hand_scan, last.nodes),
+                 times(last.scan / last.hand_scan), per_node(last.fixpoint, last.nodes),
+                 per_node(last.hand_fixpoint, last.nodes),
+                 times(last.fixpoint / last.hand_fixpoint),
+                 times(growth(first, last, &Stages::scan)),
+                 times(growth(first, last, &Stages::fixpoint))});
+    }
+    say("## " + family.name + "\n\n" + cost.print() + "\n" + ratio.print() + "\n" + fired(last) +
+        "\n");
+    promise(family, first, last);
+  }
+
+  static double growth(const Stages& first, const Stages& last, double Stages::* stage) {
+    return last.*stage / static_cast<double>(last.nodes) /
+           (first.*stage / static_cast<double>(first.nodes));
+  }
+
+  static std::string fired(const Stages& stages) {
+    std::string out = fmt::format("Rewrites at {} nodes:", grouped(stages.nodes));
+    for (std::size_t i = 0; i < kHandRules; ++i)
+      out += fmt::format("{} {} {}", i == 0 ? "" : ",", name(static_cast<HandRule>(i)),
+                         stages.by_rule[i]);
+    return out + ".\n";
+  }
+
+  void promise(const Family& family, const Stages& first, const Stages& last) {
+    const std::string at = fmt::format(", {} of {}", family.name, grouped(last.nodes));
+    promises_.at_most("scan, engine / by hand" + at, last.scan / last.hand_scan, kMostScan, "×");
+    promises_.at_most("fixpoint, engine / by hand" + at, last.fixpoint / last.hand_fixpoint,
+                      kMostFixpoint, "×");
+    promises_.at_most("scan, growth of the cost a node" + at, growth(first, last, &Stages::scan),
+                      kMostGrowth, "×");
+    promises_.at_most("fixpoint, growth of the cost a node" + at,
+                      growth(first, last, &Stages::fixpoint), kMostGrowth, "×");
+  }
+
+  void star() {
+    std::vector<std::string> head{"one value, ns a user"};
+    std::vector<std::vector<std::pair<std::string, double>>> columns;
+    for (std::size_t size : args_.sizes) {
+      head.push_back(grouped(size) + " users");
+      columns.push_back(run_star(size, runs_of(size)));
+    }
+    head.emplace_back("growth");
+    Table table(head);
+    for (std::size_t row = 0; row < columns.front().size(); ++row) {
+      std::vector<std::string> cells{columns.front()[row].first};
+      for (const auto& column : columns) cells.push_back(per_node(column[row].second, 1));
+      const double growth = columns.back()[row].second / columns.front()[row].second;
+      cells.push_back(times(growth));
+      table.add(std::move(cells));
+      promises_.at_most(fmt::format("star, growth of the cost of {}", columns.front()[row].first),
+                        growth, kMostGrowth, "×");
+    }
+    say("## A star\n\n" + table.print() + "\n");
+  }
+
+  /// In a process of its own: what earlier benchmarks gave back would hide growth.
+  void bytes() {
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / fmt::format("piecewise-bench-{}", getpid());
+    std::filesystem::create_directories(folder);
+    const std::string graph = (folder / "llama.json").string(), answer = (folder / "out").string();
+    {
+      const auto context = std::make_shared<Context>();
+      loaded(context);
+      need(context, write_file(graph, graph_to_json(make_llama(context, args_.sizes.back()))));
+    }
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string command = fmt::format("'{}' --graph '{}' --rules '{}' --pass all > '{}'",
+                                            self, graph, args_.rules, answer);
+    const int code = std::system(command.c_str());
+    std::string line;
+    std::ifstream in(answer);
+    std::getline(in, line);
+    in.close();
+    std::filesystem::remove_all(folder);
+    if (code != 0) die("bytes a node could not be measured");
+    say("## Bytes a node\n\nLoaded from JSON and rewritten in a process of its own:\n\n    " +
+        line + "\n\n");
+    promises_.at_most("bytes a loaded node, after load and fixpoint, journal on",
+                      number_after(line, "\"bytes_per_node\": "), kMostBytes, "");
+  }
+
+  static double number_after(const std::string& text, const std::string& key) {
+    const std::size_t at = text.find(key);
+    return at == std::string::npos ? 0 : std::atof(text.c_str() + at + key.size());
+  }
+
+  Args args_;
+  std::string text_;
+  Promises promises_;
+};
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  Args args;
+  CLI::App app("Times rewriting. Exit code 1: something that must hold does not.");
+  app.add_option("--rules", args.rules, "the rules, as hand_compiled.cpp has them");
+  app.add_option("--sizes", args.sizes, "nodes, rising");
+  app.add_option("-o,--output", args.output, "also write the report into this file");
+  app.add_option("--graph", args.one.graph, "instead: one graph file, one line of JSON");
+  app.add_option("--pass", args.one.pass, "with --graph: the pass or pipeline to run");
+  app.add_flag("--verify", args.one.verify, "with --graph: check the graph afterwards");
+  CLI11_PARSE(app, argc, argv);
+  if (args.one.graph.empty()) return Report(std::move(args)).run();
+  args.one.rules = args.rules;
+  std::puts(run_one_graph(args.one).c_str());
+  return 0;
+}
+
+}  // namespace pw::bench
+
+int main(int argc, char** argv) { return pw::bench::run(argc, argv); }

@@ -1,0 +1,101 @@
+// Exports run_stages.
+#include "bench/stages.hpp"
+
+#include <fmt/format.h>
+
+#include "bench/measure.hpp"
+#include "graph/text.hpp"
+#include "rewriter/scan.hpp"
+
+namespace pw::bench {
+namespace {
+
+constexpr const char* kPass = "all";
+constexpr const char* kSilentRule = "rms_quant_dyn";  // asked why it does not match
+
+void check_equal(const char* what, std::uint64_t engine, std::uint64_t hand) {
+  if (engine != hand)
+    die(fmt::format("{}: the engine says {}, the rules by hand {}", what, engine, hand));
+}
+
+struct Samples {
+  std::vector<double> compile, scan, fixpoint, hash, explain, hand_scan, hand_fixpoint;
+};
+
+class Bench {
+ public:
+  Bench(const Graph& graph, const RuleSet& rules)
+      : graph_(graph),
+        rules_(rules),
+        context_(graph.context_ptr()),
+        params_(need(context_, bind_params(rules, {}))) {
+    out_.nodes = graph.node_count();
+  }
+
+  Stages run(int runs) {
+    for (int i = 0; i < runs; ++i) {
+      look();
+      rewrite();
+    }
+    out_.compile = median(samples_.compile);
+    out_.scan = median(samples_.scan);
+    out_.fixpoint = median(samples_.fixpoint);
+    out_.hash = median(samples_.hash);
+    out_.explain = median(samples_.explain);
+    out_.hand_scan = median(samples_.hand_scan);
+    out_.hand_fixpoint = median(samples_.hand_fixpoint);
+    return out_;
+  }
+
+ private:
+  void look() {
+    Graph graph = graph_;
+    std::unique_ptr<Scan> scan;
+    const auto compile = [&] {
+      scan = std::make_unique<Scan>(graph, rules_, *rules_.strategy(kPass), params_);
+    };
+    samples_.compile.push_back(seconds(compile));
+    samples_.scan.push_back(seconds([&] { out_.matches = scan->run(); }));
+    HandCompiled hand(graph);
+    HandCounts found;
+    samples_.hand_scan.push_back(seconds([&] { found = hand.scan(); }));
+    check_equal("matches", out_.matches, total(found));
+    const RuleId silent = rules_.resolve(kSilentRule).front();
+    samples_.explain.push_back(seconds([&] { explain(graph, rules_, silent, params_); }));
+  }
+
+  void rewrite() {
+    Graph by_engine = graph_, by_hand = graph_;
+    RewriteReport report;
+    samples_.fixpoint.push_back(
+        seconds([&] { report = need(context_, run_pipeline(by_engine, rules_, kPass, params_)); }));
+    HandCompiled hand(by_hand);
+    samples_.hand_fixpoint.push_back(seconds([&] { out_.by_rule = hand.run(); }));
+    out_.rewrites = report.journal.total();
+    for (std::size_t i = 0; i < kHandRules; ++i) {
+      const char* rule = name(static_cast<HandRule>(i));
+      check_equal(rule, report.journal.count(rules_, rule), out_.by_rule[i]);
+    }
+    std::uint64_t before = 0, after = 0;
+    samples_.hash.push_back(seconds([&] {
+      before = structural_hash(graph_);
+      after = structural_hash(by_engine);
+    }));
+    check_equal("hash of the final graph", after, structural_hash(by_hand));
+  }
+
+  const Graph& graph_;
+  const RuleSet& rules_;
+  ContextPtr context_;
+  Env params_;
+  Stages out_;
+  Samples samples_;
+};
+
+}  // namespace
+
+Stages run_stages(const Graph& graph, const RuleSet& rules, int runs) {
+  return Bench(graph, rules).run(runs);
+}
+
+}  // namespace pw::bench

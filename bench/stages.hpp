@@ -1,0 +1,29 @@
+// The stages of rewriting one graph, timed: compile, scan, fixpoint and explain of the engine, scan
+// and fixpoint of the rules written by hand, in turn in one process.
+#pragma once
+
+#include <string>
+
+#include "bench/hand_compiled.hpp"
+#include "dsl/dsl.hpp"
+
+namespace pw::bench {
+
+struct Stages {
+  std::size_t nodes = 0;
+  std::size_t matches = 0;   ///< in the graph as it is loaded
+  std::size_t rewrites = 0;  ///< to the fixpoint
+  HandCounts by_rule{};
+  double compile = 0;   ///< rules laid out, statistics of the graph, match program
+  double scan = 0;      ///< every anchor asked, nothing rewritten
+  double fixpoint = 0;  ///< run_pipeline: all of a run, with journal and both hashes
+  double hash = 0;      ///< of it, the two structural hashes of the journal
+  double explain = 0;   ///< why a rule that does not match does not
+  double hand_scan = 0, hand_fixpoint = 0;  ///< without a journal and hashes
+};
+
+/// Medians of `runs` runs. Ends the program where engine and hand-compiled rules differ in counts
+/// or in the final graph.
+Stages run_stages(const Graph& graph, const RuleSet& rules, int runs);
+
+}  // namespace pw::bench
