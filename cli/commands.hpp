@@ -9,7 +9,7 @@ void add_graph_commands(CLI::App& app,
                         const Options& options);  ///< import, export, stats, generate
 void add_generate_command(CLI::App& app, const Options& options);
 void add_rule_commands(CLI::App& app, const Options& options);     ///< check, fmt, test, verify
-void add_rewrite_commands(CLI::App& app, const Options& options);  ///< opt, explain
+void add_explain_commands(CLI::App& app, const Options& options);  ///< explain, match
 void add_test_command(CLI::App& app, const Options& options);
 void add_opt_command(CLI::App& app, const Options& options);
 void add_plan_commands(CLI::App& app, const Options& options);  ///< split, plan, compile

@@ -30,7 +30,8 @@ int run(int argc, char** argv) {
       "missing capability, 70 internal error, 130 interrupted.");
   add_graph_commands(app, options);
   add_rule_commands(app, options);
-  add_rewrite_commands(app, options);
+  add_opt_command(app, options);
+  add_explain_commands(app, options);
   add_plan_commands(app, options);
   add_run_commands(app, options);
   add_doctor_command(app, options);

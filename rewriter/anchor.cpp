@@ -29,6 +29,12 @@ class Planner {
     return std::move(best_);
   }
 
+  SearchPlan run_from(PatternNodeId anchor) {
+    best_.cost = std::numeric_limits<double>::infinity();
+    start(anchor);
+    return std::move(best_);
+  }
+
  private:
   struct Partial {
     std::vector<Step> steps;
@@ -176,6 +182,11 @@ std::vector<Edge> edges_of(const RuleSet& rules, const Rule& rule) {
 
 SearchPlan plan_search(const RuleSet& rules, const Rule& rule, const GraphStatistics& statistics) {
   return Planner(rules, rule, statistics).run();
+}
+
+SearchPlan plan_search_from(const RuleSet& rules, const Rule& rule, PatternNodeId anchor,
+                            const GraphStatistics& statistics) {
+  return Planner(rules, rule, statistics).run_from(anchor);
 }
 
 IdVec<PatternNodeId, std::vector<Hop>> find_ways_back(const RuleSet& rules, const Rule& rule,

@@ -19,6 +19,10 @@ struct SearchPlan {
 /// not connected.
 SearchPlan plan_search(const RuleSet& rules, const Rule& rule, const GraphStatistics& statistics);
 
+/// From one anchor.
+SearchPlan plan_search_from(const RuleSet& rules, const Rule& rule, PatternNodeId anchor,
+                            const GraphStatistics& statistics);
+
 /// Whether the compiled program finds the node: it is in no list and in no `unless`.
 inline bool matched_once(const PatternNode& node) {
   return !node.members.valid() && node.negation < 0;

@@ -98,32 +98,4 @@ std::vector<Match> find_matches(const Graph& graph, RuleSet& rules, RuleId rule,
   return out;
 }
 
-std::optional<Rejection> explain(const Graph& graph, const RuleSet& rules, RuleId rule,
-                                 const Env& params) {
-  RuleLayout layout = lay_out(rules, rule);
-  Env base = starting_env(rules.rules[rule], params);
-  PatternNodeId anchor = anchor_of(rules.rules[rule]);
-  if (!anchor.valid()) return std::nullopt;
-  Search search(graph, layout, base, false);
-  Failure best;
-  NodeId best_at;
-  bool matches = false;
-  for (NodeId n = graph.first(); n.valid() && !matches; n = graph.next(n)) {
-    if (graph.op(n) != rules.rules[rule].nodes[anchor].op) continue;
-    search.run(n, [&](const Match&) {
-      matches = true;
-      return false;
-    });
-    const Failure& failure = search.furthest();
-    if (matches || std::pair(failure.matched, failure.gate) <= std::pair(best.matched, best.gate))
-      continue;
-    best = failure;
-    best_at = n;
-  }
-  if (matches || !best.any()) return std::nullopt;
-  Search talking(graph, layout, base, true);
-  talking.run(best_at, [](const Match&) { return true; });
-  return rejection_of(talking.furthest());
-}
-
 }  // namespace pw

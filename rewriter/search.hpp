@@ -21,6 +21,7 @@ struct Failure {
   std::string message;
   Span span;
   NodeId at;
+  std::vector<NodeId> nodes;  ///< matched by then, by PatternNodeId
   [[nodiscard]] bool any() const { return matched >= 0; }
 };
 

@@ -35,7 +35,7 @@ def rows(done):
 
 class Help(unittest.TestCase):
     def test_every_command_has_help_with_an_example(self):
-        for command in ("import export stats generate check fmt test verify opt explain split plan compile run").split():
+        for command in ("import export stats generate check fmt test verify opt explain match split plan compile run").split():
             done = pwr(command, "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Example", done.stdout, command)
@@ -116,6 +116,26 @@ class MainJob(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"note\[N\d\d\]")
         self.assertIn("extra users", pwr("explain", "N08").stdout)
+
+    def test_explain_a_pipeline(self):
+        done = pwr("--format", "json", "explain", "rms_quant", *DEMO, "-r", "llm", "-p", "o2", "--expect", "99")
+        self.assertEqual(done.returncode, 1)
+        told = json.loads(done.stdout)
+        self.assertIn("N10", {miss["code"] for miss in told["near_misses"]})
+        self.assertEqual(pwr("explain", "rms_quant", *DEMO, "-r", "llm", "--before", "norm").returncode, 2)
+        self.assertEqual(pwr("explain", "rms_quant", *DEMO, "-r", "llm", "-p", "o2", "--before", "no_such").returncode, 3)
+
+    def test_match(self):
+        found = pwr("match", "y = mul(silu(g), u)", *DEMO)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertIn("silu", found.stdout)
+        missed = pwr("match", "y = relu(mul(silu(g), u))", *DEMO)
+        self.assertEqual(missed.returncode, 1)
+        self.assertIn("N01", missed.stdout)
+        for text in ("y = ", "=> y = x", "y = no_such_op(x)", "}", "rule r { y = x => y = x }"):
+            wrong = pwr("match", text, *DEMO)
+            self.assertEqual(wrong.returncode, 3, text)
+            self.assertIn("error[PW", wrong.stderr)
 
     def test_generated_llama(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,18 @@
+// A pattern on its own, for looking: what would a rule with this left side find?
+#pragma once
+
+#include "dsl/dsl.hpp"
+
+namespace pw {
+
+/// The rules of `paths`, whose shared patterns may be used, and behind them the variants of the
+/// pattern, as rules called `query` (`query#1` …) that replace nothing: no value in them is
+/// consumed. `text` is the left side of a rule: statements and clauses.
+struct Query {
+  RuleSet rules;
+  std::vector<RuleId> variants;
+};
+Result<Query> load_query(const ContextPtr& context, const std::vector<std::string>& paths,
+                         std::string_view text);
+
+}  // namespace pw
