@@ -51,9 +51,10 @@ Result<Query> load_query(const ContextPtr& context, const std::vector<std::strin
   for (const auto& [name, param] : program.params) outer.params.insert(name);
   Query query;
   std::vector<Rule> built;
-  for (const ast::Rule& variant : expand_choices(*context, program, rule, out)) {
-    const RuleNames names = collect_names(*context, variant, outer, out);
-    std::optional<Rule> made = build_rule(*context, variant, names, out);
+  for (const Choice& choice : expand_choices(*context, program, rule, kOpenLevels, out)) {
+    if (choice.frontier) continue;  // as deep as rules are loaded
+    const RuleNames names = collect_names(*context, choice.rule, outer, out);
+    std::optional<Rule> made = build_rule(*context, choice.rule, names, out);
     if (!made || has_errors(out)) continue;
     made->base_name = "query";
     made->rank = static_cast<int>(rules->rules.size() + built.size());
