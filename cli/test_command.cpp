@@ -8,7 +8,9 @@
 
 #include "base/file.hpp"
 #include "cli/commands.hpp"
+#include "cli/generating.hpp"
 #include "cli/junit.hpp"
+#include "verify/baseline.hpp"
 
 namespace pw::cli {
 namespace {
@@ -21,7 +23,9 @@ struct TestArgs {
   bool update = false;
 };
 
-/// The .pwr files below a folder, in order of their names; a file is itself.
+bool is_baseline(const std::string& path) { return path.ends_with(".counts.json"); }
+
+/// The .pwr and .counts.json files below a folder, in order of their names; a file is itself.
 std::vector<std::string> rule_files(const Session& session, const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   for (const std::string& path : paths) {
@@ -31,10 +35,11 @@ std::vector<std::string> rule_files(const Session& session, const std::vector<st
     }
     std::size_t before = out.size();
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
-      if (entry.path().extension() == ".pwr")
+      if (entry.path().extension() == ".pwr" || is_baseline(entry.path().string()))
         out.push_back(entry.path().lexically_normal().string());
     std::sort(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
-    if (out.size() == before) session.die("there is no .pwr file below `" + path + "`", "", kUsage);
+    if (out.size() == before)
+      session.die("there is no .pwr or .counts.json file below `" + path + "`", "", kUsage);
   }
   return out;
 }
@@ -96,6 +101,38 @@ void run_file(const TestArgs& args, const TestOptions& options, const Options& s
   std::move(report.tests.begin(), report.tests.end(), std::back_inserter(outcome.report.tests));
 }
 
+/// Each pipeline of a file of counts is a test.
+void run_baseline(const TestArgs& args, const Options& shared, const std::string& path,
+                  Outcome& outcome) {
+  Session session(shared);
+  Baseline baseline = session.need(baseline_from_json(session.need(read_file(path)), path));
+  const RuleSet set = session.need(load_rules(session.context, baseline.rules));
+  const Env params = session.need(bind_params(set, baseline.params));
+  const Graph graph = generated(session, baseline.generate);
+  TestReport report;
+  bool changed = false;
+  for (auto& [pipeline, known] : baseline.pipelines) {
+    if (pipeline.find(args.only) == std::string::npos) continue;
+    const PipelineCounts counts = session.need(count_pipeline(graph, set, pipeline, params));
+    TestResult result{pipeline, path, {}, 1, false, {}, 0};
+    if (counts != known && args.update) {
+      changed = true;
+      session.say(path + ": " + pipeline + "\n" + counts_difference(known, counts));
+      known = counts;
+    } else if (counts != known) {
+      result.failures.push_back({{},
+                                 "the counts of `" + pipeline + "` are not those of the file",
+                                 counts_difference(known, counts) +
+                                     "  if this is meant: pwr test " + path + " --update\n",
+                                 {}});
+    }
+    report.tests.push_back(std::move(result));
+  }
+  if (changed) session.need(write_file(path, baseline_to_json(baseline)));
+  outcome.text += test_lines(report, session.context->sources);
+  std::move(report.tests.begin(), report.tests.end(), std::back_inserter(outcome.report.tests));
+}
+
 void print_outcome(const Options& options, const Outcome& outcome) {
   if (options.format == "table") {
     std::fputs((outcome.text + test_summary(outcome.report)).c_str(), stdout);
@@ -117,7 +154,10 @@ void run_test(const Options& options, const TestArgs& args) {
     test_options.definitions.push_back(session.need(parse_definition(text), kUsage));
   Outcome outcome;
   for (const std::string& path : rule_files(session, args.paths))
-    run_file(args, test_options, options, path, outcome);
+    if (is_baseline(path))
+      run_baseline(args, options, path, outcome);
+    else
+      run_file(args, test_options, options, path, outcome);
   for (const auto& [name, value] : test_options.definitions)
     if (!outcome.broken && !outcome.params.contains(name))
       session.die("no file has a param `" + name + "`", "", kUsage);
@@ -131,13 +171,17 @@ void run_test(const Options& options, const TestArgs& args) {
 
 void add_test_command(CLI::App& app, const Options& options) {
   auto test = std::make_shared<TestArgs>();
-  auto* sub = app.add_subcommand("test", "Run the tests in rule files");
-  sub->add_option("paths", test->paths, "rule files, or folders of them")->required();
+  auto* sub = app.add_subcommand(
+      "test", "Run the tests in rule files, and compare counts kept in .counts.json files");
+  sub->add_option("paths", test->paths, "rule files, files of counts, or folders of them")
+      ->required();
   sub->add_option("--only", test->only, "tests whose name holds this text")->type_name("TEXT");
   sub->add_option("-D,--define", test->definitions, "set a param, unless a test sets it: -D tp=2")
       ->type_name("NAME=VALUE");
-  sub->add_flag("--update", test->update,
-                "put the counts of failed `expect R == 3` right in the files; other failures stay");
+  sub->add_flag(
+      "--update", test->update,
+      "put the counts of failed `expect R == 3` and of .counts.json files right; other failures "
+      "stay");
   sub->add_option("--junit", test->junit, "write the results as JUnit XML too")->type_name("FILE");
   sub->add_option("--seed", test->seed, "of the numbers for `expect numeric`")
       ->capture_default_str();
@@ -146,7 +190,8 @@ void add_test_command(CLI::App& app, const Options& options) {
       "  pwr test rules/\n"
       "  pwr test my_rules.pwr --only residual\n"
       "  pwr test rules/ --update && git diff       look at what the counts became\n"
-      "  pwr test rules/ --junit results.xml");
+      "  pwr test rules/ --junit results.xml\n"
+      "  pwr test tests/baselines/          rewrites of generated models, rule by rule");
   sub->callback([test, &options] { run_test(options, *test); });
 }
 

@@ -178,7 +178,8 @@ std::string test_lines(const TestReport& report, const SourceMap& sources) {
   for (const TestResult& test : report.tests) {
     text += fmt::format("{} {}  {}\n", test.passed() ? "ok  " : "FAIL", test.file, test.name);
     for (const TestFailure& failure : test.failures) {
-      text += fmt::format("     {}: {}\n", sources.describe(failure.span), failure.message);
+      const std::string place = sources.describe(failure.span);
+      text += fmt::format("     {}{}{}\n", place, place.empty() ? "" : ": ", failure.message);
       if (!failure.detail.empty()) text += failure.detail;
     }
   }

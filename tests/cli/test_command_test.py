@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """`pwr test` from outside: folders, counts put right, JUnit."""
+import json
 import os
 import subprocess
 import tempfile
@@ -102,6 +103,39 @@ class Test(unittest.TestCase):
         self.assertTrue(name.startswith("a<b>&\"'?"), name)
         self.assertTrue(name.endswith("\u2028"), name)
         self.assertIn("expected merge == 12345678, got 2", cases[1].find("failure").get("message"))
+
+    def counts(self, **changes):
+        baseline = {"generate": "llama --layers 2 --hidden 64 --heads 4 --kv-heads 2 --ffn 128", "rules": ["llm"],
+                    "pipelines": {"o1": {"nodes": 34, "rewrites": {"add_rms": 4}}}}
+        self.write("llama.counts.json", json.dumps({**baseline, **changes}))
+        return self.pwr_test(".")
+
+    def test_counts_of_a_generated_model(self):
+        done = self.counts()  # two sums a layer, each read by the next norm
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_counts_that_differ_are_a_table_and_can_be_put_right(self):
+        done = self.counts(pipelines={"o1": {"nodes": 34, "rewrites": {"add_rms": 3, "noop.detach": 7}}})
+        self.assertEqual(done.returncode, 1)
+        lines = [line.split() for line in done.stdout.splitlines()]
+        self.assertIn(["rule", "before", "after"], lines)
+        self.assertIn(["add_rms", "3", "4"], lines)
+        self.assertIn(["noop.detach", "7", "0"], lines)
+        self.assertNotIn("nodes", done.stdout)
+        self.assertIn("--update", done.stdout)
+        self.assertEqual(self.pwr_test(".", "--update").returncode, 0)
+        self.assertEqual(json.loads(self.read("llama.counts.json"))["pipelines"]["o1"]["rewrites"], {"add_rms": 4})
+        self.assertEqual(self.pwr_test(".").returncode, 0)
+
+    def test_files_of_counts_that_are_wrong(self):
+        for changes in ({"pipelines": {}}, {"pipelines": {"o9": {}}}, {"pipelines": {"o1": {"nodes": -1}}}, {"pipelines": {"o1": {"rewrites": {"add_rms": "4"}}}},
+                        {"generate": "llama --layers none"}, {"generate": 3}, {"rules": "llm"}, {"rules": ["nothing.pwr"]}, {"params": {"tp": 2}},
+                        {"params": {"width": "2"}}, {"ruels": []}):
+            done = self.counts(**changes)
+            self.assertEqual(done.returncode, 3, changes)
+            self.assertIn("error", done.stderr)
+        self.write("llama.counts.json", "[" * 100000)
+        self.assertEqual(self.pwr_test(".").returncode, 3)
 
 
 if __name__ == "__main__":
