@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
 #include "cli/rewriting.hpp"
+#include "cli/variants.hpp"
 
 namespace pw::cli {
 namespace {
@@ -45,13 +46,26 @@ void run_split(const Options& options, const SplitArgs& args) {
   session.say(split_summary(pieces));
 }
 
+/// One plan for each graph that the pipeline makes.
 void run_plan(const Options& options, const SplitArgs& args) {
   Session session(options);
-  const auto [rules, graph, pieces] = prepared(session, args);
-  Plan plan = planned(session, pieces, graph, rules, args.plan);
-  session.need(write_file(args.output.empty() ? "-" : args.output, plan_to_json(plan, pieces)));
-  session.say(split_summary(pieces));
-  session.say(plan_summary(plan));
+  const LoadedRules rules = load(session, args.rules);
+  const Graph graph = load(session, args.graph);
+  const std::vector<Variant> variants = make_variants(session, graph, rules, args.rules.pipeline);
+  if (variants.size() > 1 && (args.output.empty() || args.output == "-"))
+    session.die(fmt::format("there are {} plans, and one standard output", variants.size()),
+                "name a file with -o: each plan gets one of its own", kUsage);
+  for (const Variant& variant : variants) {
+    const StitchedGraph pieces = cut(session, variant.result.graph, rules, args.plan);
+    const Plan plan =
+        planned(session, pieces, variant.result.graph, rules, args.plan,
+                variant.name.empty() ? std::nullopt : std::optional(variant.result.range));
+    const std::string path = args.output.empty() ? "-" : variant_path(args.output, variant.name);
+    session.need(write_file(path, plan_to_json(plan, pieces)));
+    if (variants.size() > 1) session.say(variant.name + ": " + path);
+    session.say(split_summary(pieces));
+    session.say(plan_summary(plan));
+  }
 }
 
 struct CompileArgs : SplitArgs {
@@ -114,7 +128,7 @@ StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules&
 }
 
 Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph,
-             const LoadedRules& rules, const PlanArgs& args) {
+             const LoadedRules& rules, const PlanArgs& args, std::optional<TokenRange> range) {
   PlanOptions options;
   options.max_tokens = args.max_tokens;
   options.max_requests = args.max_requests;
@@ -134,6 +148,11 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
       std::erase_if(options.capture_sizes,
                     [&](std::int64_t size) { return size > options.max_tokens; });
   }
+  const auto outside = [&](std::int64_t size) {
+    return range && (size < range->min || size > range->max);
+  };
+  std::erase_if(options.capture_sizes, outside);
+  std::erase_if(options.range_ends, outside);
   return session.need(make_plan(pieces, graph, options));
 }
 

@@ -1,7 +1,10 @@
 // Splitting and planning from the command line.
 #pragma once
 
+#include <optional>
+
 #include "cli/session.hpp"
+#include "rewriter/ranges.hpp"
 #include "splitter/plan.hpp"
 
 namespace pw::cli {
@@ -18,8 +21,10 @@ struct PlanArgs {
 
 StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules& rules,
                   const PlanArgs& args);
+/// `range`: what the graph is for; sizes and ends outside of it are other graphs'.
 Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph,
-             const LoadedRules& rules, const PlanArgs& args);
+             const LoadedRules& rules, const PlanArgs& args,
+             std::optional<TokenRange> range = std::nullopt);
 Table piece_table(const StitchedGraph& pieces);
 std::string split_summary(const StitchedGraph& pieces);
 std::string plan_summary(const Plan& plan);

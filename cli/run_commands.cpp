@@ -9,6 +9,7 @@
 #include "base/assert.hpp"
 #include "cli/commands.hpp"
 #include "cli/running.hpp"
+#include "cli/variants.hpp"
 
 namespace pw::cli {
 namespace {
@@ -102,22 +103,15 @@ void check_sizes(const Session& session, const RunRecord& record,
           "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
 }
 
-/// Rewrites, splits and plans; the graph that runs is the last version.
-Graph prepare(const Session& session, const RunArgs& args, const LoadedRules& rules,
-              const Graph& original, RunRecord& record) {
-  Graph graph = original;
-  record.versions.push_back({"input", original});
-  if (!args.rules.pipeline.empty()) {
-    record.versions.clear();
-    RewriteOptions rewrite;
-    rewrite.after_pass = [&](const std::string& pass, const Graph& g) {
-      record.versions.push_back({pass, g});
-    };
-    record.rewrite = rewritten(session, graph, rules, args.rules.pipeline, rewrite);
-  }
-  record.pieces = cut(session, graph, rules, args.plan);
-  record.plan = planned(session, *record.pieces, graph, rules, args.plan);
-  return graph;
+/// Splits and plans one of the graphs.
+void prepare(const Session& session, const RunArgs& args, const LoadedRules& rules,
+             Variant& variant, RunRecord& record) {
+  const RangedResult& result = variant.result;
+  record.versions = std::move(variant.versions);
+  record.rewrite = result.report;
+  record.pieces = cut(session, result.graph, rules, args.plan);
+  record.plan = planned(session, *record.pieces, result.graph, rules, args.plan,
+                        variant.name.empty() ? std::nullopt : std::optional(result.range));
 }
 
 void run_steps(const Session& session, const RunArgs& args, const Graph& original,
@@ -145,13 +139,7 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
   }
 }
 
-void run_run(const Options& options, const RunArgs& args) {
-  Session session(options);
-  std::vector<std::int64_t> tokens =
-      session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
-  std::unique_ptr<Backend> backend = backend_named(session, args.backend);
-  LoadedRules rules = load(session, args.rules);
-  Graph original = load(session, args.graph);
+RunRecord empty_record(const RunArgs& args, const Graph& original) {
   RunRecord record;
   record.command = command_line(args);
   record.graph_path = args.graph.path;
@@ -159,17 +147,56 @@ void run_run(const Options& options, const RunArgs& args) {
   record.seed = args.seed;
   record.ranks = args.ranks;
   record.collectives = has_collectives(original);
-  if (record.collectives && args.ranks == 1)
+  return record;
+}
+
+/// The steps of each variant: by the size that its plan pads them to.
+std::vector<std::vector<std::int64_t>> assigned(const Session& session, const RunArgs& args,
+                                                const std::vector<Variant>& variants,
+                                                const std::vector<RunRecord>& records,
+                                                const std::vector<std::int64_t>& tokens) {
+  std::vector<std::vector<std::int64_t>> out(variants.size());
+  for (std::int64_t t : tokens) {
+    const auto runs_as = [&](std::size_t i) {
+      const std::int64_t size = args.no_pad ? -1 : records[i].plan.capture.pad(t);
+      return size > 0 ? size : t;
+    };
+    out[variant_of(session, variants, t, runs_as)].push_back(t);
+  }
+  return out;
+}
+
+void run_run(const Options& options, const RunArgs& args) {
+  Session session(options);
+  std::vector<std::int64_t> tokens =
+      session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
+  std::unique_ptr<Backend> backend = backend_named(session, args.backend);
+  LoadedRules rules = load(session, args.rules);
+  Graph original = load(session, args.graph);
+  if (has_collectives(original) && args.ranks == 1)
     session.say("one rank: collectives run as the identity, up to their shape");
-  Graph graph = prepare(session, args, rules, original, record);
-  check_sizes(session, record, tokens);
-  run_steps(session, args, original, graph, *backend, tokens, record);
-  print_results(session, record, args);
-  if (!args.report.empty())
-    session.say("report: " + write_report(session, record, rules.set, args.report));
-  if (std::size_t failed = failed_steps(record)) {
+  std::vector<Variant> variants =
+      make_variants(session, original, rules, args.rules.pipeline, true);
+  std::vector<RunRecord> records(variants.size(), empty_record(args, original));
+  for (std::size_t i = 0; i < variants.size(); ++i)
+    prepare(session, args, rules, variants[i], records[i]);
+  const auto steps = assigned(session, args, variants, records, tokens);
+  std::size_t failed = 0;
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    if (steps[i].empty() && variants.size() > 1) continue;
+    const std::string& name = variants[i].name;
+    if (!name.empty()) session.say("tokens " + name + ":");
+    check_sizes(session, records[i], steps[i]);
+    run_steps(session, args, original, variants[i].result.graph, *backend, steps[i], records[i]);
+    print_results(session, records[i], args);
+    const std::string folder = name.empty() ? args.report : args.report + "/" + name;
+    if (!args.report.empty())
+      session.say("report: " + write_report(session, records[i], rules.set, folder));
+    failed += failed_steps(records[i]);
+  }
+  if (failed > 0) {
     session.say(fmt::format("{} of {} steps differ from the reference by more than they may",
-                            failed, record.steps.size()));
+                            failed, tokens.size()));
     throw Exit{kNumericMismatch};
   }
   if (args.check) session.say("all outputs of all steps pass the check");

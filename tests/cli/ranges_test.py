@@ -51,6 +51,28 @@ class Ranges(unittest.TestCase):
         done = self.pwr("opt", "-o", "-")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
 
+    def test_a_step_runs_the_graph_of_its_range(self):
+        done = self.pwr("run", "--tokens", "1,16,17,40", "--check", "--sizes", "4,16,32", "--report", "report", "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("tokens 1-16:", done.stderr)
+        self.assertIn("all outputs of all steps pass", done.stderr)
+        decoder, text, tables = json.JSONDecoder(), done.stdout.strip(), []
+        while text:
+            table, end = decoder.raw_decode(text)
+            tables.append(table)
+            text = text[end:].strip()
+        steps = [[(row["tokens"], row["runs as"]) for row in table] for table in tables if "runs as" in table[0]]
+        self.assertEqual(steps, [[(1, 4), (16, 16)], [(17, 32), (40, 40)]])
+        self.assertTrue((self.path / "report" / "17-64" / "report.html").exists())
+        self.assertEqual(self.pwr("run", "--tokens", "65").returncode, 2)
+
+    def test_a_plan_a_range(self):
+        done = self.pwr("plan", "-o", "plan.json", "--sizes", "4,16,32")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        sizes = [json.loads((self.path / f"plan.{name}.json").read_text(encoding="utf-8"))["capture_sizes"] for name in ("1-16", "17-64")]
+        self.assertEqual(sizes, [[4, 16], [32]])
+        self.assertEqual(self.pwr("plan").returncode, 2)
+
     def test_commands_that_take_one_graph_say_so(self):
         for command in ("split", "compile"):
             done = self.pwr(command, "-o", "out")
