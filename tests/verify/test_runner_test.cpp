@@ -156,3 +156,14 @@ TEST_CASE("test runner: a failed count can be put right in the text", "[verify]"
   const RuleSet right = rules_of(kNegated + ("test t { " + kTwice + "expect negated == 1 }"));
   CHECK_FALSE(updated_counts(run_tests(right), right.context->sources, right.files.back().source));
 }
+
+TEST_CASE(
+    "test runner: an expected error is looked for in what is said, not in the test's own line",
+    "[verify]") {
+  const std::string wrong = "graph { in x: f32[n]  y = neg(x, x)  out y }  apply p  expect error ";
+  CHECK(run_one("test t { " + wrong + "\"operand\" }").passed());
+  CHECK(run_one("test t { graph \"absent.pwg\"  apply p  expect error \"absent.pwg\" }").passed());
+  const TestResult other = run_one("test t { " + wrong + "\"zebra\" }");
+  REQUIRE(other.failures.size() == 1);
+  CHECK(other.failures[0].message == "expected the error \"zebra\", got another");
+}
