@@ -43,6 +43,18 @@ std::string printable(
   return out;
 }
 
+/// A note may be a piece of text: its further lines stand below, set in.
+std::string lines(std::string_view text) {
+  std::string out;
+  while (true) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    out += printable(text.substr(0, end));
+    if (end == text.size()) return out;
+    out += "\n  ";
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::size_t columns(std::string_view text) {  // UTF-8 continuation bytes take no column
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
@@ -89,7 +101,7 @@ void render_one(std::string& out, const Diagnostic& d, const SourceMap& sources,
     snippet(out, sources, label.span, label.text, '-', paint, "34");
   }
   for (const std::string& note : d.notes)
-    out += fmt::format("{}: {}\n", paint("1", "note"), printable(note));
+    out += fmt::format("{}: {}\n", paint("1", "note"), lines(note));
   if (!d.help.empty()) out += fmt::format("{}: {}\n", paint("1;32", "help"), printable(d.help));
 }
 

@@ -12,29 +12,6 @@
 namespace pw::cli {
 namespace {
 
-struct CheckArgs {
-  std::vector<std::string> files;
-};
-
-void run_check(const Options& options, const CheckArgs& args) {
-  Session session(options);
-  RuleSet set = session.need(load_rules(session.context, args.files));
-  session.report(set.warnings);
-  Table table({"kind", "name", "of"});
-  for (const Rule& rule : set.rules)
-    table.add({rule.frontier ? "frontier" : "rule", rule.name,
-               fmt::format("{} nodes → {}", rule.nodes.size(), rule.replacement.size())});
-  for (const auto& [name, pass] : set.passes) table.add({"pass", name, ""});
-  for (const auto& [name, pipeline] : set.pipelines)
-    table.add({"pipeline", name, fmt::format("{} steps", pipeline.parts.size())});
-  for (const auto& [name, param] : set.params)
-    table.add({"param", name, session.context->attributes.print(param.value)});
-  std::fputs(table.print(options.format).c_str(), stdout);
-  session.say(fmt::format("{} rules, {} passes, {} pipelines, {} ops, {} warnings",
-                          set.rules.size(), set.passes.size(), set.pipelines.size(),
-                          session.context->ops.size(), set.warnings.size()));
-}
-
 struct FormatArgs {
   std::vector<std::string> files;
   bool check = false, to_stdout = false;
@@ -111,15 +88,10 @@ void run_verify(const Options& options, const VerifyArgs& args) {
 }  // namespace
 
 void add_rule_commands(CLI::App& app, const Options& options) {
-  auto check = std::make_shared<CheckArgs>();
-  auto* sub = app.add_subcommand("check",
-                                 "Read rule files, report every mistake, and list what is in them");
-  sub->add_option("files", check->files, "rule files (.pwr)")->required();
-  sub->footer("Example:\n  pwr check my_rules.pwr");
-  sub->callback([check, &options] { run_check(options, *check); });
+  add_check_command(app, options);
 
   auto format = std::make_shared<FormatArgs>();
-  sub = app.add_subcommand("fmt", "Lay out rule files in the one canonical way, in place");
+  auto* sub = app.add_subcommand("fmt", "Lay out rule files in the one canonical way, in place");
   sub->add_option("files", format->files,
                   "rule files (.pwr); - reads standard input and writes standard output")
       ->required();

@@ -1,0 +1,29 @@
+// What can be said of a rule set before any graph is there: rules that want the same nodes, rules
+// that never fire, passes that may not end. Deterministic; bounded in work.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsl/ruleset.hpp"
+
+namespace pw {
+
+/// One thing found, with a graph that shows it where one could be made.
+struct Finding {
+  enum class Kind : std::uint8_t { overlap, shadow, loop } kind = Kind::overlap;
+  std::vector<std::string> rules;  ///< as written
+  Diagnostic diagnostic;           ///< a warning, without the graph
+  std::string test;                ///< text of a `test`, and of the pass it applies if need be
+};
+std::string_view name(Finding::Kind kind);
+
+struct AnalysisReport {
+  std::vector<Finding> findings;
+  std::size_t passes = 0, pairs = 0;      ///< looked at
+  std::size_t left_out = 0;               ///< pairs of variants that were not looked at
+  std::vector<std::string> not_analysed;  ///< "rule: why"
+};
+AnalysisReport analyse(const RuleSet& rules, const Env& params);
+
+}  // namespace pw

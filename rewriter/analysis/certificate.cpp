@@ -1,0 +1,175 @@
+// Exports find_certificate and weigh: the simplex method with Bland's rule, on fractions.
+#include "rewriter/analysis/certificate.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "rewriter/analysis/fraction.hpp"
+
+namespace pw {
+namespace {
+
+using Rows = std::vector<std::vector<std::int64_t>>;
+
+/// Columns: the weights, then t, then a slack for each row and one for the sum, then the right
+/// side. The origin is feasible, so one phase is enough.
+class Tableau {
+ public:
+  explicit Tableau(const Rows& rows)
+      : columns_(rows.empty() ? 0 : rows.front().size()), rows_(rows.size()) {
+    width_ = columns_ + 1 + rows_ + 1 + 1;
+    for (std::size_t i = 0; i < rows_; ++i) {  // t - (M w)_i + slack = 0
+      std::vector<Fraction> line(width_);
+      for (std::size_t j = 0; j < columns_; ++j) line[j] = Fraction(-rows[i][j]);
+      line[columns_] = Fraction(1);
+      line[slack(i)] = Fraction(1);
+      lines_.push_back(std::move(line));
+      basis_.push_back(slack(i));
+    }
+    std::vector<Fraction> sum(width_);
+    for (std::size_t j = 0; j < columns_; ++j) sum[j] = Fraction(1);
+    sum[slack(rows_)] = Fraction(1);
+    sum.back() = Fraction(1);
+    lines_.push_back(std::move(sum));
+    basis_.push_back(slack(rows_));
+    goal_.resize(width_);  // what raising a column costs: negative ones pay
+    goal_[columns_] = Fraction(-1);
+  }
+
+  /// False when a number grew too large.
+  bool maximise() {
+    while (true) {
+      std::size_t enter = 0;
+      while (enter + 1 < width_ && goal_[enter].sign() >= 0) ++enter;
+      if (enter + 1 == width_) return true;
+      const std::optional<std::size_t> leave = leaving(enter);
+      if (!leave || !pivot(*leave, enter)) return false;
+    }
+  }
+
+  [[nodiscard]] Fraction best() const { return goal_.back(); }
+  [[nodiscard]] std::vector<Fraction> weights() const {
+    std::vector<Fraction> out(columns_);
+    for (std::size_t i = 0; i < basis_.size(); ++i)
+      if (basis_[i] < columns_) out[basis_[i]] = lines_[i].back();
+    return out;
+  }
+  /// How much each row counts in the proof that no weights will do.
+  [[nodiscard]] std::vector<Fraction> multipliers() const {
+    return {goal_.begin() + static_cast<std::ptrdiff_t>(slack(0)),
+            goal_.begin() + static_cast<std::ptrdiff_t>(slack(rows_))};
+  }
+
+ private:
+  [[nodiscard]] std::size_t slack(std::size_t row) const { return columns_ + 1 + row; }
+
+  [[nodiscard]] std::optional<std::size_t> leaving(std::size_t enter) const {
+    std::optional<std::size_t> out;
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      if (lines_[i][enter].sign() <= 0) continue;
+      if (!out) {
+        out = i;
+        continue;
+      }
+      const Fraction here = lines_[i].back() / lines_[i][enter];
+      const Fraction there = lines_[*out].back() / lines_[*out][enter];
+      if (here < there || (!(there < here) && basis_[i] < basis_[*out])) out = i;
+    }
+    return out;
+  }
+
+  bool pivot(std::size_t row, std::size_t column) {
+    const Fraction by = lines_[row][column];
+    for (Fraction& f : lines_[row]) f = f / by;
+    bool fits = true;
+    const auto clear = [&](std::vector<Fraction>& line) {
+      const Fraction times = line[column];
+      if (times.sign() == 0) return;
+      for (std::size_t j = 0; j < width_; ++j) {
+        line[j] = line[j] - times * lines_[row][j];
+        fits = fits && line[j].fits();
+      }
+    };
+    for (std::size_t i = 0; i < lines_.size(); ++i)
+      if (i != row) clear(lines_[i]);
+    clear(goal_);
+    basis_[row] = column;
+    return fits;
+  }
+
+  std::size_t columns_, rows_, width_ = 0;
+  std::vector<std::vector<Fraction>> lines_;
+  std::vector<std::size_t> basis_;
+  std::vector<Fraction> goal_;
+};
+
+/// The smallest integers in the same proportions; empty when they are too large.
+std::vector<std::int64_t> whole(const std::vector<Fraction>& fractions) {
+  std::int64_t multiple = 1, divisor = 0;
+  for (const Fraction& f : fractions) {
+    const std::int64_t more = f.bottom() / std::gcd(multiple, f.bottom());
+    if (__builtin_mul_overflow(multiple, more, &multiple)) return {};
+  }
+  std::vector<std::int64_t> out;
+  for (const Fraction& f : fractions) {
+    std::int64_t number = 0;
+    if (__builtin_mul_overflow(f.top(), multiple / f.bottom(), &number)) return {};
+    out.push_back(number);
+    divisor = std::gcd(divisor, number);
+  }
+  for (std::int64_t& number : out) number /= std::max<std::int64_t>(divisor, 1);
+  return out;
+}
+
+}  // namespace
+
+RowWeights weigh(const Rows& rows) {
+  Tableau tableau(rows);
+  if (!tableau.maximise()) return {};
+  const bool found = tableau.best().sign() > 0;
+  RowWeights out;
+  out.numbers = whole(found ? tableau.weights() : tableau.multipliers());
+  if (out.numbers.empty() && !rows.empty()) return {};
+  out.kind = found ? RowWeights::Kind::weights : RowWeights::Kind::combination;
+  return out;
+}
+
+Certificate find_certificate(const std::vector<Effect>& effects) {
+  Certificate out;
+  std::map<std::string, std::size_t> columns;
+  for (const Effect& effect : effects) {
+    for (const auto& [op, count] : effect.consumed) columns.emplace(op, columns.size());
+    for (const auto& [op, count] : effect.built) columns.emplace(op, columns.size());
+    if (effect.bounded) continue;
+    out.balance = {{effect.rule, 1}};
+    return out;
+  }
+  std::map<std::vector<std::int64_t>, RuleId> first;  // variants mostly do the same
+  for (const Effect& effect : effects) {
+    std::vector<std::int64_t> row(columns.size());
+    for (const auto& [op, count] : effect.consumed) row[columns.at(op)] += count;
+    for (const auto& [op, count] : effect.built) row[columns.at(op)] -= count;
+    first.emplace(std::move(row), effect.rule);
+  }
+  if (first.empty()) {
+    out.weights.emplace();
+    return out;
+  }
+  Rows rows;
+  for (const auto& [row, rule] : first) rows.push_back(row);
+  const RowWeights found = weigh(rows);
+  if (found.kind == RowWeights::Kind::weights) {
+    out.weights.emplace();
+    for (const auto& [op, column] : columns)
+      if (found.numbers[column] != 0) out.weights->emplace(op, found.numbers[column]);
+  }
+  if (found.kind != RowWeights::Kind::combination) return out;
+  std::size_t at = 0;
+  for (const auto& [row, rule] : first) {
+    if (found.numbers[at] != 0) out.balance.emplace_back(rule, found.numbers[at]);
+    ++at;
+  }
+  return out;
+}
+
+}  // namespace pw

@@ -1,0 +1,30 @@
+// Weights that prove that rewriting ends: a non-negative integer for each op, so that every rule
+// takes away more than it puts there. Found, or shown not to exist, by exact arithmetic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "rewriter/analysis/effects.hpp"
+
+namespace pw {
+
+struct Certificate {
+  /// By op: nothing where there are no such weights. Ops not named weigh nothing.
+  std::optional<std::map<std::string, std::int64_t>> weights;
+  /// Where there are none: rules that, so often each, together take away nothing they do not put
+  /// back. Empty when numbers grew too large to tell.
+  std::vector<std::pair<RuleId, std::int64_t>> balance;
+};
+Certificate find_certificate(const std::vector<Effect>& effects);
+
+/// max t with M w >= t for every row, w >= 0, sum w <= 1: the exact simplex below it, for tests.
+/// Either weights with M w >= 1, or a combination of the rows with no positive sum.
+struct RowWeights {
+  enum class Kind : std::uint8_t { weights, combination, overflow } kind = Kind::overflow;
+  std::vector<std::int64_t> numbers;  ///< by column, or by row
+};
+RowWeights weigh(const std::vector<std::vector<std::int64_t>>& rows);
+
+}  // namespace pw

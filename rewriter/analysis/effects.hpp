@@ -1,0 +1,24 @@
+// What rules take away and what they put there, op by op: read from their texts alone. The order of
+// passes and the proof that a pass ends are made from this.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dsl/ruleset.hpp"
+
+namespace pw {
+
+struct Effect {
+  RuleId rule;
+  std::map<std::string, std::int64_t> consumed;  ///< at least so many nodes of each op
+  std::map<std::string, std::int64_t> built;     ///< at most so many
+  bool bounded = true;  ///< false: a node is built for each element of a list
+};
+
+/// Of one variant; a member of a list counts as often as a guard `count(x) >= k` says, else once.
+Effect effect_of(const RuleSet& rules, RuleId rule);
+
+}  // namespace pw

@@ -1,0 +1,66 @@
+// Exports find_loops: passes without weights that prove their end, and without fuel.
+#include <set>
+
+#include <fmt/format.h>
+
+#include "rewriter/analysis/certificate.hpp"
+#include "rewriter/analysis/checks.hpp"
+#include "rewriter/analysis/enables.hpp"
+
+namespace pw {
+namespace {
+
+/// The cycle of rules, where what enables what shows one, else all that balance each other.
+std::vector<std::string> names_of_cycle(const RuleSet& rules, const Repetition& repetition,
+                                        const Certificate& certificate) {
+  std::set<std::string> within;
+  for (const auto& [rule, times] : certificate.balance)
+    within.insert(written_name(rules.rules[rule]));
+  const Enables enables = find_enables(rules, repetition.rules);
+  std::vector<std::string> out;
+  for (std::size_t i : shortest_cycle(enables, within)) out.push_back(enables.rules[i].name);
+  if (out.empty()) out.assign(within.begin(), within.end());
+  return out;
+}
+
+std::string arrows(const std::vector<std::string>& cycle) {
+  std::string out;
+  for (const std::string& name : cycle) out += "`" + name + "` → ";
+  return out + "`" + cycle.front() + "`";
+}
+
+Diagnostic describe(const RuleSet& rules, const Repetition& repetition,
+                    const std::vector<std::string>& cycle) {
+  Diagnostic out = warning_of(
+      repetition.strategy->span, "PW1152",
+      cycle.empty() ? fmt::format("`{}` may not end", repetition.owner)
+                    : fmt::format("`{}` may not end: {}", repetition.owner, arrows(cycle)),
+      "`fuel N` bounds it on purpose");
+  out.label = "states no `fuel`";
+  std::set<std::string> named(cycle.begin(), cycle.end());
+  for (RuleId id : repetition.rules) {
+    const Rule& rule = rules.rules[id];
+    if (named.erase(written_name(rule)) != 0)
+      out.secondary.push_back({rule.name_span, "builds what is matched again"});
+  }
+  return out;
+}
+
+}  // namespace
+
+void find_loops(const RuleSet& rules, const Env&, AnalysisReport& out) {
+  std::set<std::vector<std::string>> told;
+  for (const Repetition& repetition : repetitions(rules)) {
+    std::vector<Effect> effects;
+    for (RuleId id : repetition.rules)
+      if (!rules.rules[id].frontier) effects.push_back(effect_of(rules, id));
+    const Certificate certificate = find_certificate(effects);
+    if (certificate.weights) continue;
+    const std::vector<std::string> cycle = names_of_cycle(rules, repetition, certificate);
+    if (!told.insert(cycle).second) continue;
+    out.findings.push_back(
+        {Finding::Kind::loop, cycle, describe(rules, repetition, cycle), std::string()});
+  }
+}
+
+}  // namespace pw
