@@ -35,10 +35,14 @@ void empty_caches() {
 }  // namespace
 
 double seconds(const std::function<void()>& body) {
-  empty_caches();
   const double start = processor_time();
   body();
   return processor_time() - start;
+}
+
+double cold_seconds(const std::function<void()>& body) {
+  empty_caches();
+  return seconds(body);
 }
 
 double median(std::vector<double> values) {

@@ -54,30 +54,30 @@ class Bench {
     const auto compile = [&] {
       scan = std::make_unique<Scan>(graph, rules_, *rules_.strategy(kPass), params_);
     };
-    samples_.compile.push_back(seconds(compile));
-    samples_.scan.push_back(seconds([&] { out_.matches = scan->run(); }));
+    samples_.compile.push_back(cold_seconds(compile));
+    samples_.scan.push_back(cold_seconds([&] { out_.matches = scan->run(); }));
     HandCompiled hand(graph);
     HandCounts found;
-    samples_.hand_scan.push_back(seconds([&] { found = hand.scan(); }));
+    samples_.hand_scan.push_back(cold_seconds([&] { found = hand.scan(); }));
     check_equal("matches", out_.matches, total(found));
     const RuleId silent = rules_.resolve(kSilentRule).front();
-    samples_.explain.push_back(seconds([&] { explain(graph, rules_, silent, params_); }));
+    samples_.explain.push_back(cold_seconds([&] { explain(graph, rules_, silent, params_); }));
   }
 
   void rewrite() {
     Graph by_engine = graph_, by_hand = graph_;
     RewriteReport report;
-    samples_.fixpoint.push_back(
-        seconds([&] { report = need(context_, run_pipeline(by_engine, rules_, kPass, params_)); }));
+    samples_.fixpoint.push_back(cold_seconds(
+        [&] { report = need(context_, run_pipeline(by_engine, rules_, kPass, params_)); }));
     HandCompiled hand(by_hand);
-    samples_.hand_fixpoint.push_back(seconds([&] { out_.by_rule = hand.run(); }));
+    samples_.hand_fixpoint.push_back(cold_seconds([&] { out_.by_rule = hand.run(); }));
     out_.rewrites = report.journal.total();
     for (std::size_t i = 0; i < kHandRules; ++i) {
       const char* rule = name(static_cast<HandRule>(i));
       check_equal(rule, report.journal.count(rules_, rule), out_.by_rule[i]);
     }
     std::uint64_t before = 0, after = 0;
-    samples_.hash.push_back(seconds([&] {
+    samples_.hash.push_back(cold_seconds([&] {
       before = structural_hash(graph_);
       after = structural_hash(by_engine);
     }));

@@ -55,11 +55,11 @@ std::vector<std::pair<std::string, double>> run_star(std::size_t users, int runs
     Star star(context);
     star.graph().start_undo();
     const Graph::Checkpoint start = star.graph().checkpoint();
-    samples[0].push_back(seconds([&] { star.grow(users); }));
-    samples[1].push_back(seconds([&] { star.turn(); }));
-    samples[2].push_back(seconds([&] { star.turn_at_once(); }));
-    samples[3].push_back(seconds([&] { star.erase(); }));
-    samples[4].push_back(seconds([&] { star.undo_all(start); }));
+    samples[0].push_back(cold_seconds([&] { star.grow(users); }));
+    samples[1].push_back(cold_seconds([&] { star.turn(); }));
+    samples[2].push_back(cold_seconds([&] { star.turn_at_once(); }));
+    samples[3].push_back(cold_seconds([&] { star.erase(); }));
+    samples[4].push_back(cold_seconds([&] { star.undo_all(start); }));
   }
   std::vector<std::pair<std::string, double>> out;
   for (std::size_t i = 0; i < names.size(); ++i)
