@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "backends/array.hpp"
+#include "backends/collectives.hpp"
 #include "backends/numerics.hpp"
 #include "backends/parallel.hpp"
 #include "base/hash.hpp"
@@ -171,11 +172,19 @@ std::optional<Found> role_by_use(const Graph& graph, ValueId value, int depth) {
 Weights::Weights(const Graph& source, std::uint64_t seed, std::int64_t rank,
                  const Replication& replication)
     : context_(source.context_ptr()) {
+  const auto sizes = group_sizes(source);
+  const std::map<std::string, std::int64_t> known =
+      sizes ? *sizes : std::map<std::string, std::int64_t>();
   for (ValueId input : source.inputs()) {
     const std::string input_name(source.value_name(input));
     Use use = use_of(source, input);
-    const bool same = rank == 0 || replication.holds(input_name);
-    use.seed = same ? seed : combine(seed, static_cast<std::uint64_t>(rank));
+    // Equal contents within each declared group: what differs is the number of the group.
+    std::int64_t place = replication.holds(input_name) ? 0 : rank;
+    for (const std::string& group : source.replicated_over(input)) {
+      const auto size = known.find(group);
+      place = size == known.end() ? 0 : std::min(place, rank / size->second);
+    }
+    use.seed = place == 0 ? seed : combine(seed, static_cast<std::uint64_t>(place));
     uses_.emplace(input_name, use);
   }
 }

@@ -28,8 +28,9 @@ enum class InputRole : std::uint8_t {
   mask,          ///< true or false
 };
 
-/// The inputs that hold the same on every rank; any other differs from rank to rank, but for
-/// positions and rotary tables, which a seed does not change.
+/// The inputs that hold the same on every rank, besides those that the graph declares to be
+/// replicated over a group. Any other differs from rank to rank, but for positions and rotary
+/// tables, which a seed does not change.
 struct Replication {
   bool all = false;
   std::set<std::string, std::less<>> names;

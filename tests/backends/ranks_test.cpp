@@ -191,6 +191,22 @@ TEST_CASE("ranks: replicated inputs are equal on all ranks, others differ", "[ba
   CHECK(of(0, "x") == values(Weights(graph, 3).tensor("x", {}, step).value()));
 }
 
+TEST_CASE("ranks: an input replicated over a group is equal within each of its groups",
+          "[backends]") {
+  const Graph graph = graph_of(
+      "in x: f32[4] replicated \"tp\", w: f32[4] replicated \"all\", v: f32[4]  "
+      "y = all_gather(x + w + v){dim = 0, world = 2, group = \"tp\"}  out y");
+  std::vector<Weights> weights = weights_of_ranks(graph, 3, 4);
+  const auto of = [&](std::size_t rank, const char* input) {
+    return values(weights[rank].tensor(input, {}, one_sequence(1)).value());
+  };
+  CHECK(of(0, "x") == of(1, "x"));
+  CHECK(of(2, "x") == of(3, "x"));
+  CHECK(of(0, "x") != of(2, "x"));
+  CHECK(of(0, "w") == of(3, "w"));
+  CHECK(of(0, "v") != of(1, "v"));
+}
+
 TEST_CASE("ranks: sequence parallelism around a norm keeps every rank's numbers", "[backends]") {
   const std::string inputs =
       "symbol n in 1..64 tokens  in m: bf16[n, 32], res: bf16[n, 32], w: bf16[32]\n";
