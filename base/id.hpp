@@ -39,7 +39,10 @@ class IdVec {
   }
   void resize(std::size_t n, const T& value = T()) { items_.resize(n, value); }
   void reserve(std::size_t n) { items_.reserve(n); }
+  void shrink() { items_.shrink_to_fit(); }
   void pop_back() { items_.pop_back(); }
+  [[nodiscard]] decltype(auto) back() { return items_.back(); }
+  [[nodiscard]] decltype(auto) back() const { return items_.back(); }
   [[nodiscard]] std::size_t size() const { return items_.size(); }
   [[nodiscard]] bool empty() const { return items_.empty(); }
   [[nodiscard]] bool contains(I id) const { return id.index < items_.size(); }

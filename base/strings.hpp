@@ -1,12 +1,12 @@
 // Interned strings: a NameId compares as an integer and prints as its text.
 #pragma once
 
-#include <deque>
-#include <string>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
+#include "base/hash_index.hpp"
 #include "base/id.hpp"
+#include "base/text_pool.hpp"
 
 namespace pw {
 
@@ -17,12 +17,14 @@ class Strings {
   NameId intern(std::string_view text);
   /// The id of a text that is already there, or none.
   [[nodiscard]] NameId find(std::string_view text) const;
-  [[nodiscard]] std::string_view text(NameId id) const { return texts_[id.index]; }
-  [[nodiscard]] std::size_t size() const { return texts_.size(); }
+  /// Stays where it is for as long as the table.
+  [[nodiscard]] std::string_view text(NameId id) const { return pool_.text(places_[id.index]); }
+  [[nodiscard]] std::size_t size() const { return places_.size(); }
 
  private:
-  std::deque<std::string> texts_;
-  std::unordered_map<std::string_view, NameId> ids_;
+  TextPool pool_;
+  std::vector<std::uint32_t> places_;
+  HashIndex index_;
 };
 
 }  // namespace pw

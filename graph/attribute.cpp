@@ -2,6 +2,7 @@
 #include "graph/attribute.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -14,6 +15,43 @@ std::string print_list(const std::vector<T>& items, const Print& print_item) {
   std::string out = "[";
   for (std::size_t i = 0; i < items.size(); ++i) out += (i ? ", " : "") + print_item(items[i]);
   return out + "]";
+}
+
+/// Reals are compared by their bits: -0.0 is printed, and means, something else than 0.0, and a NaN
+/// equals itself.
+std::uint64_t bits_of(double x) { return std::bit_cast<std::uint64_t>(x); }
+
+struct HashAttribute {
+  std::uint64_t operator()(None) const { return 0; }
+  std::uint64_t operator()(bool b) const { return b ? 1 : 0; }
+  std::uint64_t operator()(std::int64_t i) const { return static_cast<std::uint64_t>(i); }
+  std::uint64_t operator()(double x) const { return bits_of(x); }
+  std::uint64_t operator()(const std::string& s) const { return hash_text(s); }
+  std::uint64_t operator()(DType d) const { return static_cast<std::uint64_t>(d); }
+  std::uint64_t operator()(DimId d) const { return d.index; }
+  template <class T>
+  std::uint64_t operator()(const std::vector<T>& items) const {
+    std::uint64_t h = items.size();
+    for (const T& item : items) h = combine(h, (*this)(item));
+    return h;
+  }
+};
+
+bool identical(const Attribute& a, const Attribute& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* x = std::get_if<double>(&a)) return bits_of(*x) == bits_of(std::get<double>(b));
+  if (const auto* x = std::get_if<std::vector<double>>(&a)) {
+    const auto& y = std::get<std::vector<double>>(b);
+    return std::equal(x->begin(), x->end(), y.begin(), y.end(),
+                      [](double p, double q) { return bits_of(p) == bits_of(q); });
+  }
+  return a == b;
+}
+
+bool identical(const AttributeList& a, const AttributeList& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& p, const auto& q) {
+    return p.first == q.first && identical(p.second, q.second);
+  });
 }
 
 }  // namespace
@@ -38,9 +76,17 @@ AttributesId Attributes::intern(AttributeList list) {
   std::sort(list.begin(), list.end(), [&](const auto& a, const auto& b) {
     return strings_.text(a.first) < strings_.text(b.first);
   });
-  auto [it, fresh] = ids_.try_emplace(std::move(list));
-  if (fresh) it->second = lists_.push_back(it->first);
-  return it->second;
+  std::uint64_t hash = list.size();
+  for (const auto& [name, value] : list)
+    hash = combine(combine(hash, name.index),
+                   combine(value.index(), std::visit(HashAttribute{}, value)));
+  const std::uint32_t found =
+      index_.find(hash, [&](std::uint32_t i) { return identical(lists_[AttributesId(i)], list); });
+  if (found != HashIndex::kNone) return AttributesId(found);
+  list.shrink_to_fit();
+  const AttributesId id = lists_.push_back(std::move(list));
+  index_.insert(hash, id.index);
+  return id;
 }
 
 const Attribute* Attributes::find(AttributesId id, NameId name) const {

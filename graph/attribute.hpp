@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/hash_index.hpp"
 #include "base/strings.hpp"
 #include "graph/dim.hpp"
 #include "graph/dtype.hpp"
@@ -57,7 +57,7 @@ class Attributes {
   Strings& strings_;
   Dims& dims_;
   IdVec<AttributesId, AttributeList> lists_;
-  std::map<AttributeList, AttributesId> ids_;
+  HashIndex index_;
 };
 
 /// A real number as the language writes it: shortest form that reads back equal, always with a

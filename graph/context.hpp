@@ -16,6 +16,7 @@
 #include "graph/dim.hpp"
 #include "graph/op.hpp"
 #include "graph/type.hpp"
+#include "graph/value_names.hpp"
 
 namespace pw {
 
@@ -25,6 +26,7 @@ using Native = std::function<Result<Attribute>(std::span<const Attribute> argume
 
 struct Context {
   Strings strings;
+  ValueNames value_names{strings};
   Dims dims{strings};
   Types types{dims};
   Attributes attributes{strings, dims};

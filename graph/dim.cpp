@@ -102,9 +102,18 @@ std::string Facts::tokens() const {
 Dims::Dims(Strings& strings) : strings_(strings) {}
 
 DimId Dims::intern(Polynomial p) {
-  auto [it, fresh] = ids_.try_emplace(std::move(p));
-  if (fresh) it->second = dims_.push_back(it->first);
-  return it->second;
+  std::uint64_t hash = p.size();
+  for (const auto& [monomial, coefficient] : p) {
+    hash = combine(hash, static_cast<std::uint64_t>(coefficient));
+    for (const auto& [atom, power] : monomial)
+      hash = combine(hash, (std::uint64_t{power} << 32) + atom.index);
+  }
+  const std::uint32_t found =
+      index_.find(hash, [&](std::uint32_t i) { return dims_[DimId(i)] == p; });
+  if (found != HashIndex::kNone) return DimId(found);
+  const DimId id = dims_.push_back(std::move(p));
+  index_.insert(hash, id.index);
+  return id;
 }
 
 DimId Dims::intern_checked(std::map<Monomial, std::int64_t> terms) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash_index.hpp"
 #include "base/id.hpp"
 #include "base/strings.hpp"
 
@@ -98,7 +99,7 @@ class Dims {
 
   Strings& strings_;
   IdVec<DimId, Polynomial> dims_;
-  std::map<Polynomial, DimId> ids_;
+  HashIndex index_;
   IdVec<AtomId, Atom> atoms_;
   std::map<Atom, AtomId> atom_ids_;
 };

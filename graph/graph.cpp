@@ -1,5 +1,4 @@
-// Exports Graph: building, reading, mutation. Order and undo are in graph_order.cpp and
-// graph_undo.cpp.
+// Exports Graph: building, reading, mutation. Names, order, undo and copies are in graph_*.cpp.
 #include "graph/graph.hpp"
 
 #include <algorithm>
@@ -18,37 +17,25 @@ std::string_view name(InputKind kind) {
 }
 
 Graph::Graph(ContextPtr context, std::string graph_name)
-    : name(std::move(graph_name)), context_(std::move(context)) {}
-
-NameId Graph::claim(std::string_view wanted) {
-  NameId id = context_->strings.intern(wanted.empty() ? fresh_name("v") : std::string(wanted));
-  if (!names_.insert(id.index).second) {
-    id = context_->strings.intern(fresh_name(wanted));
-    names_.insert(id.index);
-  }
-  return id;
+    : name(std::move(graph_name)), context_(std::move(context)) {
+  nodes_.push_back({});
 }
 
-std::string Graph::fresh_name(std::string_view base) {
-  NameId id = context_->strings.find(base);
-  if (!id.valid() || !names_.contains(id.index)) return std::string(base);
-  // A counter per base keeps a million fresh names linear.
-  std::uint32_t& counter = name_counters_[id.index];
-  while (true) {
-    std::string candidate = std::string(base) + "_" + std::to_string(++counter);
-    NameId known = context_->strings.find(candidate);
-    if (!known.valid() || !names_.contains(known.index)) return candidate;
-  }
-}
+// ---- building
 
 ValueId Graph::add_input(std::string_view input_name, TypeId type, InputKind kind) {
   Value v;
   v.type = type;
-  v.kind = kind;
   v.name = claim(input_name);
-  ValueId id = values_.push_back(v);
+  const ValueId id = values_.push_back(v);
+  set_input_kind(id, kind);
   inputs_.push_back(id);
   return id;
+}
+
+void Graph::set_input_kind(ValueId v, InputKind kind) {
+  std::uint32_t& uses = values_[v].uses;
+  uses = (uses & ~(3u << kKindShift)) | (static_cast<std::uint32_t>(kind) << kKindShift);
 }
 
 void Graph::declare_replicated(ValueId input, std::string_view over) {
@@ -64,17 +51,59 @@ const std::vector<std::string>& Graph::replicated_over(ValueId input) const {
   return it == replicated_.end() ? none : it->second;
 }
 
-NodeId Graph::add_node(const NodeSpec& spec) {
-  Node n;
-  n.op = spec.op;
-  n.attributes = spec.attributes;
-  n.first_operand = static_cast<std::uint32_t>(uses_.size());
-  n.operand_count = static_cast<std::uint32_t>(spec.operands.size());
+NodeId Graph::push_node(OpId op, AttributesId attributes, std::size_t results,
+                        std::uint32_t provenance) {
+  const NodeId id(node_bound());
+  Node& n = nodes_.back();
+  n.op = op;
+  n.attributes = attributes;
   n.first_result = static_cast<std::uint32_t>(values_.size());
-  n.result_count = static_cast<std::uint32_t>(spec.results.size());
-  if (!spec.group.empty()) n.group = context_->strings.intern(spec.group);
-  if (!spec.source.empty()) n.source = context_->strings.intern(spec.source);
-  NodeId id = nodes_.push_back(n);
+  n.marks = provenance;
+  if (results < kMany) {
+    n.marks |= static_cast<std::uint32_t>(results) << kCountShift;
+  } else {
+    n.marks |= kMany << kCountShift;
+    many_results_.emplace(id.index, static_cast<std::uint32_t>(results));
+  }
+  nodes_.push_back({});
+  places_.push_back({});
+  return id;
+}
+
+void Graph::push_operands(NodeId n, std::span<const ValueId> operands) {
+  constexpr std::size_t kMostUses = std::size_t{1} << (32 - kUseShift);
+  PW_ASSERT(uses_.size() + operands.size() < kMostUses, "more operands than a graph can hold");
+  for (ValueId operand : operands) {
+    Use u;
+    u.user = n;
+    link_use(uses_.push_back(u), operand);
+  }
+  nodes_.back().first_operand = static_cast<std::uint32_t>(uses_.size());
+}
+
+NodeId Graph::add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
+                       std::span<const TypeId> results, NodeId like) {
+  const NodeId id = push_node(op, attributes, results.size(),
+                              like.valid() ? nodes_[like].marks & kProvenance : 0);
+  for (TypeId type : results) {
+    Value v;
+    v.producer = id;
+    v.type = type;
+    values_.push_back(v);
+  }
+  push_operands(id, operands);
+  link_node(id, insertion_);
+  record(Undo::Kind::added, id.index, 0);
+  return id;
+}
+
+NodeId Graph::add_node(const NodeSpec& spec) {
+  Strings& strings = context_->strings;
+  const auto interned = [&](const std::string& text) {
+    return text.empty() ? NameId() : strings.intern(text);
+  };
+  const NodeId id = push_node(spec.op, spec.attributes, spec.results.size(),
+                              provenance(interned(spec.group), interned(spec.source)));
   for (const ResultSpec& result : spec.results) {
     Value v;
     v.producer = id;
@@ -82,30 +111,47 @@ NodeId Graph::add_node(const NodeSpec& spec) {
     v.name = claim(result.name);
     values_.push_back(v);
   }
-  if (!spec.name.empty() || spec.results.empty())
-    nodes_[id].name = context_->strings.intern(spec.name.empty() ? fresh_name("node") : spec.name);
-  else
-    nodes_[id].name = values_[ValueId(n.first_result)].name;
-  for (ValueId operand : spec.operands) {
-    Use u;
-    u.user = id;
-    UseId use = uses_.push_back(u);
-    link_use(use, operand);
-  }
+  const ValueNameId first = spec.results.empty() ? ValueNameId() : values_[result(id)].name;
+  const bool own_name =
+      !spec.name.empty() && (!first.valid() || !context_->value_names.is(first, spec.name));
+  if (own_name || spec.results.empty())
+    node_names_.emplace(id.index,
+                        context_->value_names.add(own_name ? spec.name : fresh_name("node")));
+  push_operands(id, spec.operands);
   link_node(id, insertion_);
-  record(Undo::Kind::added, id.index, 0, 0);
+  record(Undo::Kind::added, id.index, 0);
+  return id;
+}
+
+std::uint32_t Graph::provenance(NameId group, NameId source) {
+  const Provenance wanted{group, source};
+  if (wanted == Provenance{}) return 0;
+  if (provenances_.back() == wanted) return static_cast<std::uint32_t>(provenances_.size() - 1);
+  const auto hash = [](const Provenance& p) { return combine(p.group.index, p.source.index); };
+  if (provenance_index_.size() == 0)
+    for (std::uint32_t i = 1; i < provenances_.size(); ++i)
+      provenance_index_.insert(hash(provenances_[i]), i);
+  const std::uint32_t found = provenance_index_.find(
+      hash(wanted), [&](std::uint32_t i) { return provenances_[i] == wanted; });
+  if (found != HashIndex::kNone) return found;
+  const auto id = static_cast<std::uint32_t>(provenances_.size());
+  PW_ASSERT(id <= kProvenance, "more groups and sources than a graph can hold");
+  provenances_.push_back(wanted);
+  provenance_index_.insert(hash(wanted), id);
   return id;
 }
 
 void Graph::add_output(ValueId value) {
   outputs_.push_back(value);
-  ++values_[value].output_count;
+  mark_output(value);
 }
+
+// ---- reading
 
 std::vector<NodeId> Graph::order() const {
   std::vector<NodeId> out;
   out.reserve(live_);
-  for (NodeId n = head_; n.valid(); n = nodes_[n].next) out.push_back(n);
+  for (NodeId n = head_; n.valid(); n = next(n)) out.push_back(n);
   return out;
 }
 
@@ -115,27 +161,39 @@ const Attribute* Graph::attribute(NodeId n, std::string_view attribute_name) con
 
 std::vector<ValueId> Graph::operands(NodeId n) const {
   std::vector<ValueId> out;
+  out.reserve(operand_count(n));
   for (std::size_t i = 0; i < operand_count(n); ++i) out.push_back(operand(n, i));
   return out;
 }
 
-ValueId Graph::find_value(std::string_view value_name_wanted) const {
-  NameId id = context_->strings.find(value_name_wanted);
-  if (!id.valid()) return {};
-  for (std::size_t i = 0; i < values_.size(); ++i) {
-    const Value& v = values_[ValueId(i)];
-    if (v.name == id && (!v.producer.valid() || nodes_[v.producer].alive)) return ValueId(i);
-  }
-  return {};
-}
-
 std::vector<NodeId> Graph::users(ValueId v) const {
   std::vector<NodeId> out;
+  out.reserve(use_count(v));
   for (UseId u = first_use(v); u.valid(); u = next_use(u)) out.push_back(user(u));
   std::sort(out.begin(), out.end(), [&](NodeId a, NodeId b) { return label(a) < label(b); });
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
+
+std::size_t Graph::output_count(ValueId v) const {
+  if (!is_output(v)) return 0;
+  const auto more = more_outputs_.find(v.index);
+  return 1 + (more == more_outputs_.end() ? 0 : more->second);
+}
+
+std::size_t Graph::bytes() const {
+  constexpr std::size_t kMapEntry = 24;
+  return nodes_.size() * sizeof(Node) + places_.size() * sizeof(Place) +
+         values_.size() * sizeof(Value) + uses_.size() * sizeof(Use) +
+         (inputs_.size() + outputs_.size()) * sizeof(ValueId) +
+         provenances_.size() * sizeof(Provenance) + provenance_index_.bytes() +
+         (many_results_.size() + more_outputs_.size() + node_names_.size() + reserved_.size()) *
+             kMapEntry +
+         (names_.size() + name_counters_.size()) * 3 * kMapEntry + undo_.size() * sizeof(Undo) +
+         relabelled_.size() * sizeof(NodeId);
+}
+
+// ---- uses
 
 void Graph::link_use(UseId u, ValueId v) {
   Use& use = uses_[u];
@@ -147,7 +205,7 @@ void Graph::link_use(UseId u, ValueId v) {
   use.next = value.first_use;
   if (use.next.valid()) uses_[use.next].previous = u;
   value.first_use = u;
-  ++value.use_count;
+  value.uses += 1u << kUseShift;
 }
 
 void Graph::unlink_use(UseId u) {
@@ -159,59 +217,71 @@ void Graph::unlink_use(UseId u) {
   else
     value.first_use = use.next;
   if (use.next.valid()) uses_[use.next].previous = use.previous;
-  --value.use_count;
+  value.uses -= 1u << kUseShift;
 }
 
+void Graph::mark_output(ValueId v) {
+  if (is_output(v))
+    ++more_outputs_[v.index];
+  else
+    values_[v].uses |= kOutput;
+}
+
+void Graph::unmark_output(ValueId v) {
+  const auto more = more_outputs_.find(v.index);
+  if (more == more_outputs_.end())
+    values_[v].uses &= ~kOutput;
+  else if (--more->second == 0)
+    more_outputs_.erase(more);
+}
+
+// ---- mutation
+
 void Graph::set_operand(NodeId n, std::size_t i, ValueId v) {
-  UseId u(nodes_[n].first_operand + i);
-  record(Undo::Kind::operand, n.index, static_cast<std::uint32_t>(i), uses_[u].value.index);
+  const UseId u(nodes_[n].first_operand + i);
+  record(Undo::Kind::operand, u.index, uses_[u].value.index);
   unlink_use(u);
   link_use(u, v);
 }
 
 void Graph::set_attributes(NodeId n, AttributesId attributes) {
-  record(Undo::Kind::attributes, n.index, 0, nodes_[n].attributes.index);
+  record(Undo::Kind::attributes, n.index, nodes_[n].attributes.index);
   nodes_[n].attributes = attributes;
 }
 
 void Graph::set_type(ValueId v, TypeId type) {
-  record(Undo::Kind::type, v.index, 0, values_[v].type.index);
+  record(Undo::Kind::type, v.index, values_[v].type.index);
   values_[v].type = type;
 }
 
 void Graph::set_op(NodeId n, OpId op) {
-  record(Undo::Kind::op, n.index, 0, nodes_[n].op.index);
+  record(Undo::Kind::op, n.index, nodes_[n].op.index);
   nodes_[n].op = op;
 }
 
 void Graph::set_output(std::size_t i, ValueId v) {
-  record(Undo::Kind::output, static_cast<std::uint32_t>(i), 0, outputs_[i].index);
-  --values_[outputs_[i]].output_count;
+  record(Undo::Kind::output, static_cast<std::uint32_t>(i), outputs_[i].index);
+  unmark_output(outputs_[i]);
   outputs_[i] = v;
-  ++values_[v].output_count;
+  mark_output(v);
 }
 
 void Graph::set_group(NodeId n, std::string_view group_name) {
-  record(Undo::Kind::group, n.index, 0, nodes_[n].group.index);
-  nodes_[n].group = group_name.empty() ? NameId() : context_->strings.intern(group_name);
-}
-
-void Graph::rename(ValueId v, std::string_view new_name) {
-  NameId old = values_[v].name;
-  record(Undo::Kind::rename, v.index, 0, old.index);
-  names_.erase(old.index);
-  values_[v].name = claim(new_name);
-  NodeId n = producer(v);
-  if (n.valid() && nodes_[n].name == old) nodes_[n].name = values_[v].name;
+  const std::uint32_t old = nodes_[n].marks & kProvenance;
+  record(Undo::Kind::provenance, n.index, old);
+  set_provenance(n, provenance(group_name.empty() ? NameId() : context_->strings.intern(group_name),
+                               provenances_[old].source));
 }
 
 void Graph::replace_uses(ValueId from, ValueId to) {
   if (from == to) return;
   while (values_[from].first_use.valid()) {
-    UseId u = values_[from].first_use;
-    set_operand(user(u), use_operand(u), to);
+    const UseId u = values_[from].first_use;
+    record(Undo::Kind::operand, u.index, from.index);
+    unlink_use(u);
+    link_use(u, to);
   }
-  if (values_[from].output_count == 0) return;
+  if (!is_output(from)) return;
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     if (outputs_[i] == from) set_output(i, to);
 }
@@ -220,15 +290,15 @@ void Graph::erase(NodeId n) {
   for (std::size_t i = 0; i < result_count(n); ++i)
     PW_ASSERT(unused(result(n, i)),
               "erase: `" + std::string(value_name(result(n, i))) + "` is still used");
-  NodeId next = nodes_[n].next;
+  const NodeId next = places_[n].next;
   detach(n);
-  record(Undo::Kind::erased, n.index, 0, next.index);
+  record(Undo::Kind::erased, n.index, next.index);
 }
 
 std::size_t Graph::erase_dead() {
   std::size_t erased = 0;
   for (NodeId n = tail_; n.valid();) {
-    NodeId before = nodes_[n].previous;
+    const NodeId before = previous(n);
     bool dead = !op_of(n).traits.effect;
     for (std::size_t i = 0; dead && i < result_count(n); ++i) dead = unused(result(n, i));
     if (dead) {
@@ -238,37 +308,6 @@ std::size_t Graph::erase_dead() {
     n = before;
   }
   return erased;
-}
-
-std::size_t Graph::bytes() const {
-  return nodes_.size() * sizeof(Node) + values_.size() * sizeof(Value) +
-         uses_.size() * sizeof(Use) + undo_.size() * sizeof(Undo) +
-         (inputs_.size() + outputs_.size()) * sizeof(ValueId) + names_.size() * 16;
-}
-
-Graph Graph::compact() const {
-  Graph out(context_, name);
-  out.facts = facts;
-  std::vector<ValueId> map(values_.size());
-  for (ValueId v : inputs_) {
-    map[v.index] = out.add_input(value_name(v), type(v), input_kind(v));
-    for (const std::string& over : replicated_over(v)) out.declare_replicated(map[v.index], over);
-  }
-  for (NodeId n = head_; n.valid(); n = next(n)) {
-    NodeSpec spec;
-    spec.op = op(n);
-    spec.attributes = attributes(n);
-    spec.name = node_name(n);
-    spec.group = group(n);
-    spec.source = source(n);
-    for (ValueId v : operands(n)) spec.operands.push_back(v.valid() ? map[v.index] : ValueId());
-    for (std::size_t i = 0; i < result_count(n); ++i)
-      spec.results.push_back({type(result(n, i)), std::string(value_name(result(n, i)))});
-    NodeId copy = out.add_node(spec);
-    for (std::size_t i = 0; i < result_count(n); ++i) map[result(n, i).index] = out.result(copy, i);
-  }
-  for (ValueId v : outputs_) out.add_output(map[v.index]);
-  return out;
 }
 
 }  // namespace pw

@@ -1,9 +1,11 @@
 // The dataflow graph: structure of arrays, 32-bit ids that rise and are never reused, doubly linked
 // uses, an order list that is always topological, and an undo journal with one inverse record a
-// mutation. Dead nodes keep their data.
+// mutation. Dead nodes keep their data. Made for a million nodes: 36 bytes a node, 20 a value, 16
+// an operand, and every mutation costs what it touches.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -52,31 +54,46 @@ class Graph {
   ValueId add_input(std::string_view name, TypeId type, InputKind kind);
   /// At the insertion point (the end unless set).
   NodeId add_node(const NodeSpec& spec);
+  /// The fast way in: everything is complete already. Group and source are those of `like`; the
+  /// results get names when one is asked for.
+  NodeId add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
+                  std::span<const TypeId> results, NodeId like);
   void add_output(ValueId value);
   /// New nodes go directly before this node; an invalid id means the end.
   void insert_before(NodeId node) { insertion_ = node; }
   [[nodiscard]] NodeId insertion_point() const { return insertion_; }
   /// `base` if it is free, else base_1, base_2, …
   std::string fresh_name(std::string_view base);
+  /// While set, names are known to be unique and are not compared with each other.
+  void trust_names(bool trust);
+  /// After loading: gives back what building needed, and cuts the arrays to size.
+  void settle();
 
   // ---- reading
   [[nodiscard]] std::size_t node_bound() const {
-    return nodes_.size();
+    return nodes_.size() - 1;
   }  ///< ids ever made, dead ones too
   [[nodiscard]] std::size_t value_bound() const { return values_.size(); }
   [[nodiscard]] std::size_t node_count() const { return live_; }
-  [[nodiscard]] bool alive(NodeId n) const { return nodes_[n].alive; }
+  [[nodiscard]] bool alive(NodeId n) const { return (nodes_[n].marks & kDead) == 0; }
   [[nodiscard]] NodeId first() const { return head_; }
   [[nodiscard]] NodeId last() const { return tail_; }
-  [[nodiscard]] NodeId next(NodeId n) const { return nodes_[n].next; }
-  [[nodiscard]] NodeId previous(NodeId n) const { return nodes_[n].previous; }
-  /// Rises along the order list; changes when the list is renumbered.
-  [[nodiscard]] std::uint64_t label(NodeId n) const { return nodes_[n].label; }
-  /// How often the whole list was renumbered; labels kept from before are stale when it changed.
+  [[nodiscard]] NodeId next(NodeId n) const { return places_[n].next; }
+  [[nodiscard]] NodeId previous(NodeId n) const { return places_[n].previous; }
+  /// Rises along the order list. Changes where the list is relabelled, and when the node is moved.
+  [[nodiscard]] std::uint64_t label(NodeId n) const { return places_[n].label; }
+  /// How often a stretch of the list was relabelled; labels kept from before may be stale when it
+  /// changed. A moved node gets a new label without that.
   [[nodiscard]] std::uint64_t renumberings() const { return renumberings_; }
   /// Rises with every mutation, an undone one too: what was derived at the same edition still
   /// holds.
   [[nodiscard]] std::uint64_t edition() const { return edition_; }
+  /// The nodes that were relabelled or moved since forget_relabelled() was called first, or last.
+  [[nodiscard]] std::span<const NodeId> relabelled() const { return relabelled_; }
+  void forget_relabelled() {
+    relabelled_.clear();
+    listing_relabelled_ = true;
+  }
   /// All live nodes in order; a snapshot.
   [[nodiscard]] std::vector<NodeId> order() const;
 
@@ -84,29 +101,40 @@ class Graph {
   [[nodiscard]] const Op& op_of(NodeId n) const { return context_->ops[nodes_[n].op]; }
   [[nodiscard]] AttributesId attributes(NodeId n) const { return nodes_[n].attributes; }
   [[nodiscard]] const Attribute* attribute(NodeId n, std::string_view name) const;
-  [[nodiscard]] std::string_view node_name(NodeId n) const {
-    return context_->strings.text(nodes_[n].name);
+  /// Its own, if it was given one, or that of the first result.
+  [[nodiscard]] std::string_view node_name(NodeId n) const;
+  [[nodiscard]] std::string_view group(NodeId n) const {
+    return text_or_empty(provenances_[nodes_[n].marks & kProvenance].group);
   }
-  [[nodiscard]] std::string_view group(NodeId n) const { return text_or_empty(nodes_[n].group); }
-  [[nodiscard]] std::string_view source(NodeId n) const { return text_or_empty(nodes_[n].source); }
-  [[nodiscard]] std::size_t operand_count(NodeId n) const { return nodes_[n].operand_count; }
+  [[nodiscard]] std::string_view source(NodeId n) const {
+    return text_or_empty(provenances_[nodes_[n].marks & kProvenance].source);
+  }
+  [[nodiscard]] std::size_t operand_count(NodeId n) const {
+    return nodes_[NodeId(n.index + 1)].first_operand - nodes_[n].first_operand;
+  }
   [[nodiscard]] ValueId operand(NodeId n, std::size_t i) const {
     return uses_[UseId(nodes_[n].first_operand + i)].value;
   }
   [[nodiscard]] std::vector<ValueId> operands(NodeId n) const;
-  [[nodiscard]] std::size_t result_count(NodeId n) const { return nodes_[n].result_count; }
+  [[nodiscard]] std::size_t result_count(NodeId n) const {
+    const std::uint32_t count = (nodes_[n].marks >> kCountShift) & kMany;
+    return count < kMany ? count : many_results_.at(n.index);
+  }
   [[nodiscard]] ValueId result(NodeId n, std::size_t i = 0) const {
     return ValueId(nodes_[n].first_result + i);
   }
 
   [[nodiscard]] TypeId type(ValueId v) const { return values_[v].type; }
-  [[nodiscard]] std::string_view value_name(ValueId v) const {
-    return context_->strings.text(values_[v].name);
-  }
+  /// A value that was given no name is called by its op and its id, `rms_norm__17`: always the
+  /// same, whenever it is asked for, and unlike the name of any other value.
+  [[nodiscard]] std::string_view value_name(ValueId v) const;
+  [[nodiscard]] bool named(ValueId v) const { return values_[v].name.valid(); }
   [[nodiscard]] ValueId find_value(
       std::string_view name) const;  ///< linear over values; for tools and tests
   [[nodiscard]] bool is_input(ValueId v) const { return !values_[v].producer.valid(); }
-  [[nodiscard]] InputKind input_kind(ValueId v) const { return values_[v].kind; }
+  [[nodiscard]] InputKind input_kind(ValueId v) const {
+    return static_cast<InputKind>((values_[v].uses >> kKindShift) & 3);
+  }
   /// The groups of ranks over which an input is declared to be replicated, sorted.
   [[nodiscard]] const std::vector<std::string>& replicated_over(ValueId input) const;
   [[nodiscard]] NodeId producer(ValueId v) const {
@@ -116,9 +144,11 @@ class Graph {
     return v.index - nodes_[producer(v)].first_result;
   }
   /// Operand slots that read it; graph outputs are counted apart.
-  [[nodiscard]] std::size_t use_count(ValueId v) const { return values_[v].use_count; }
-  [[nodiscard]] std::size_t output_count(ValueId v) const { return values_[v].output_count; }
-  [[nodiscard]] bool unused(ValueId v) const { return use_count(v) == 0 && output_count(v) == 0; }
+  [[nodiscard]] std::size_t use_count(ValueId v) const { return values_[v].uses >> kUseShift; }
+  [[nodiscard]] bool is_output(ValueId v) const { return (values_[v].uses & kOutput) != 0; }
+  /// How many of the graph's outputs it is.
+  [[nodiscard]] std::size_t output_count(ValueId v) const;
+  [[nodiscard]] bool unused(ValueId v) const { return use_count(v) == 0 && !is_output(v); }
   [[nodiscard]] UseId first_use(ValueId v) const { return values_[v].first_use; }
   [[nodiscard]] UseId next_use(UseId u) const { return uses_[u].next; }
   [[nodiscard]] NodeId user(UseId u) const { return uses_[u].user; }
@@ -138,8 +168,10 @@ class Graph {
   void set_output(std::size_t i, ValueId v);
   void set_group(NodeId n, std::string_view group);
   void rename(ValueId v, std::string_view name);
+  /// `to` gets the name of `from`, which is unnamed then. Nothing happens where `from` is unnamed.
+  void take_name(ValueId to, ValueId from);
   /// Of an input; not undone by rollback.
-  void set_input_kind(ValueId v, InputKind kind) { values_[v].kind = kind; }
+  void set_input_kind(ValueId v, InputKind kind);
   /// Declares that all ranks of the group hold the same in this input; not undone by rollback.
   void declare_replicated(ValueId input, std::string_view over);
   /// All operand slots and graph outputs that read `from` read `to`.
@@ -158,6 +190,7 @@ class Graph {
   // ---- undo
   using Checkpoint = std::size_t;
   void start_undo() { recording_ = true; }
+  void stop_undo();  ///< and forgets
   [[nodiscard]] Checkpoint checkpoint() const { return undo_.size(); }
   void rollback(Checkpoint to);
   void forget_undo() { undo_.clear(); }
@@ -170,35 +203,50 @@ class Graph {
   };
   [[nodiscard]] Replication& replication() const { return replication_; }
 
-  /// A copy with the dead left out: ids renumbered in order; undo journal empty.
+  /// A copy with the dead left out: ids renumbered in order, every value named as it is called now;
+  /// undo journal empty.
   [[nodiscard]] Graph compact() const;
-  /// Resident bytes of the arrays.
+  /// Bytes of the arrays and side tables, as far as they are filled.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
+  // Of Node::marks: whether it is dead, the number of results (kMany: see many_results_), and an
+  // index into provenances_.
+  static constexpr std::uint32_t kDead = 1u << 31;
+  static constexpr unsigned kCountShift = 28;
+  static constexpr std::uint32_t kMany = 7;
+  static constexpr std::uint32_t kProvenance = (1u << kCountShift) - 1;
+  // Of Value::uses: whether it is a graph output, the kind of an input, and the number of uses.
+  static constexpr std::uint32_t kOutput = 1;
+  static constexpr unsigned kKindShift = 1, kUseShift = 3;
+
+  /// The last one is no node: it says where the operands of the next will begin.
   struct Node {
     OpId op;
     AttributesId attributes;
-    std::uint32_t first_operand = 0, operand_count = 0;
-    std::uint32_t first_result = 0, result_count = 0;
+    std::uint32_t first_operand = 0;
+    std::uint32_t first_result = 0;
+    std::uint32_t marks = 0;
+  };
+  struct Place {
     NodeId previous, next;
     std::uint64_t label = 0;
-    NameId name, group, source;
-    bool alive = true;
   };
   struct Value {
     NodeId producer;
     TypeId type;
-    NameId name;
+    ValueNameId name;
     UseId first_use;
-    std::uint32_t use_count = 0;
-    std::uint32_t output_count = 0;
-    InputKind kind = InputKind::input;
+    std::uint32_t uses = 0;
   };
   struct Use {
     ValueId value;
     UseId previous, next;
     NodeId user;
+  };
+  struct Provenance {
+    NameId group, source;
+    friend bool operator==(const Provenance&, const Provenance&) = default;
   };
   struct Undo {
     enum class Kind : std::uint8_t {
@@ -209,42 +257,92 @@ class Graph {
       type,
       op,
       output,
-      group,
-      rename,
+      provenance,
+      name,
       moved
     } kind;
     std::uint32_t subject;
-    std::uint32_t index;
     std::uint32_t old;
   };
-  void record(Undo::Kind kind, std::uint32_t subject, std::uint32_t index, std::uint32_t old);
+  static_assert(sizeof(Node) == 20 && sizeof(Place) == 16 && sizeof(Value) == 20 &&
+                sizeof(Use) == 16 && sizeof(Undo) == 12);
+
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  using NameSet = std::unordered_set<std::string, TextHash, std::equal_to<>>;
+  using NameCounters = std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>>;
+
+  void record(Undo::Kind kind, std::uint32_t subject, std::uint32_t old) {
+    ++edition_;
+    if (recording_) undo_.push_back({kind, subject, old});
+  }
+  // ---- building
+  NodeId push_node(OpId op, AttributesId attributes, std::size_t results, std::uint32_t provenance);
+  void push_operands(NodeId n, std::span<const ValueId> operands);
+  std::uint32_t provenance(NameId group, NameId source);
+  void set_provenance(NodeId n, std::uint32_t provenance) {
+    nodes_[n].marks = (nodes_[n].marks & ~kProvenance) | provenance;
+  }
+  // ---- uses
   void link_use(UseId u, ValueId v);
   void unlink_use(UseId u);
+  void mark_output(ValueId v);
+  void unmark_output(ValueId v);
+  // ---- the order list
   void link_node(NodeId n, NodeId before);
   void unlink_node(NodeId n);
-  void relabel();
+  void move(NodeId n, NodeId before);
+  void relabel_around(NodeId n);
+  void relabel(NodeId first, std::size_t count, std::uint64_t base, std::uint64_t step);
+  void place_insertion(NodeId last_read, NodeId first_user, std::span<const NodeId> ignoring);
+  template <class Ignored>
+  bool move_early_users(std::span<const ValueId> reads, std::span<const ValueId> writes,
+                        NodeId last_read, const Ignored& ignored);
   void detach(NodeId n);
   void attach(NodeId n, NodeId before);
-  NameId claim(std::string_view name);
+  // ---- names
+  ValueNameId claim(std::string_view name);
+  void set_name(ValueId v, ValueNameId name);
+  void know_names();
+  void forget_names();
+  void hold_name(ValueId v);
+  void release_name(ValueId v);
+  [[nodiscard]] bool is_taken(std::string_view name) const;
+  void reserve(std::string_view name);
+  [[nodiscard]] std::size_t reserved(std::uint32_t number) const;
+  [[nodiscard]] std::string unnamed(ValueId v) const;
   [[nodiscard]] std::string_view text_or_empty(NameId id) const {
     return id.valid() ? context_->strings.text(id) : std::string_view();
   }
 
   ContextPtr context_;
   IdVec<NodeId, Node> nodes_;
+  IdVec<NodeId, Place> places_;
   IdVec<ValueId, Value> values_;
   IdVec<UseId, Use> uses_;
   std::vector<ValueId> inputs_, outputs_;
-  std::unordered_set<std::uint32_t> names_;  // taken names, by NameId; looked up only
-  std::unordered_map<std::uint32_t, std::uint32_t>
-      name_counters_;  // last number tried, by base name
+  std::vector<Provenance> provenances_{{}};  // no pair twice; the first is none
+  HashIndex provenance_index_;
+  std::unordered_map<std::uint32_t, std::uint32_t> many_results_;  // by node
+  std::unordered_map<std::uint32_t, std::uint32_t> more_outputs_;  // by value: times, but the first
+  std::unordered_map<std::uint32_t, ValueNameId> node_names_;      // those that differ
+
+  bool trusting_ = false, names_known_ = false;
+  NameSet names_;               // those of live values, while they are known; looked up only
+  NameCounters name_counters_;  // last number tried, by base name
+  std::unordered_map<std::uint32_t, std::uint32_t> reserved_;  // see graph_names.cpp
+
   NodeId head_, tail_, insertion_;
   std::size_t live_ = 0;
-  std::uint64_t renumberings_ = 0;
-  std::uint64_t edition_ = 0;
+  std::uint64_t renumberings_ = 0, edition_ = 0;
   std::map<ValueId, std::vector<std::string>> replicated_;
   mutable Replication replication_;
-  bool recording_ = false;
+  bool listing_relabelled_ = false, recording_ = false;
+  std::vector<NodeId> relabelled_;
   std::vector<Undo> undo_;
 };
 

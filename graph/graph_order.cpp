@@ -1,127 +1,183 @@
 // Exports Graph's order list: gap labels, insertion, and the local reordering that makes room for a
 // rewrite.
 #include <algorithm>
-#include <queue>
-#include <set>
+#include <cmath>
+#include <unordered_set>
 
 #include "base/assert.hpp"
 #include "graph/graph.hpp"
 
 namespace pw {
 namespace {
+
 constexpr std::uint64_t kGap = std::uint64_t{1} << 32;
+
+// An empty gap is made up for by spreading the labels of a stretch around it: the smallest aligned
+// range of 2^b labels with at most 2^(0.75 (b - 24)) nodes (order maintenance; Bender et al. 2002).
+// The allowed density falls as ranges grow, so the work is O(log n) an insertion over time; and it
+// leaves gaps of 2^24 at least, so that insertions at one place relabel every 24th time at most.
+constexpr unsigned kFirstBits = 25, kLastBits = 63;
+bool is_sparse(std::size_t count, unsigned bits) {
+  return static_cast<double>(count) <= std::exp2(0.75 * (static_cast<double>(bits) - 24));
 }
 
+}  // namespace
+
 void Graph::link_node(NodeId n, NodeId before) {
-  Node& node = nodes_[n];
-  node.alive = true;
+  nodes_[n].marks &= ~kDead;
   ++live_;
-  node.next = before;
-  node.previous = before.valid() ? nodes_[before].previous : tail_;
-  (node.previous.valid() ? nodes_[node.previous].next : head_) = n;
-  (before.valid() ? nodes_[before].previous : tail_) = n;
-  std::uint64_t low = node.previous.valid() ? nodes_[node.previous].label : 0;
-  if (!before.valid()) {
-    node.label = low + kGap;
-    return;
-  }
-  std::uint64_t high = nodes_[before].label;
-  if (high - low < 2) {
-    relabel();
-    return;
-  }
-  node.label = low + (high - low) / 2;
+  Place& place = places_[n];
+  place.next = before;
+  place.previous = before.valid() ? places_[before].previous : tail_;
+  (place.previous.valid() ? places_[place.previous].next : head_) = n;
+  (before.valid() ? places_[before].previous : tail_) = n;
+  const std::uint64_t low = place.previous.valid() ? places_[place.previous].label : 0;
+  const std::uint64_t high = before.valid()       ? places_[before].label
+                             : low < ~kGap - kGap ? low + 2 * kGap
+                                                  : low;
+  if (high - low < 2) return relabel_around(n);
+  place.label = low + (high - low) / 2;
 }
 
 void Graph::unlink_node(NodeId n) {
-  Node& node = nodes_[n];
-  (node.previous.valid() ? nodes_[node.previous].next : head_) = node.next;
-  (node.next.valid() ? nodes_[node.next].previous : tail_) = node.previous;
-  if (insertion_ == n) insertion_ = node.next;
-  node.alive = false;
+  const Place& place = places_[n];
+  (place.previous.valid() ? places_[place.previous].next : head_) = place.next;
+  (place.next.valid() ? places_[place.next].previous : tail_) = place.previous;
+  if (insertion_ == n) insertion_ = place.next;
+  nodes_[n].marks |= kDead;
   --live_;
 }
 
-void Graph::relabel() {
+/// `n` is linked, and there is no label left for it.
+void Graph::relabel_around(NodeId n) {
   ++renumberings_;
-  std::uint64_t label = kGap;
-  for (NodeId n = head_; n.valid(); n = nodes_[n].next, label += kGap) nodes_[n].label = label;
+  NodeId first = n, last = n;
+  std::size_t count = 1;
+  const NodeId neighbour = next(n).valid() ? next(n) : previous(n);
+  for (unsigned bits = kFirstBits; bits <= kLastBits; ++bits) {
+    const std::uint64_t width = std::uint64_t{1} << bits;
+    const std::uint64_t base = label(neighbour) & ~(width - 1), top = base + (width - 1);
+    for (NodeId p = previous(first); p.valid() && label(p) >= base; p = previous(p), ++count)
+      first = p;
+    for (NodeId p = next(last); p.valid() && label(p) <= top; p = next(p), ++count) last = p;
+    if (is_sparse(count, bits)) return relabel(first, count, base, width / (count + 1));
+  }
+  relabel(head_, live_, 0, kGap);
+}
+
+void Graph::relabel(NodeId first, std::size_t count, std::uint64_t base, std::uint64_t step) {
+  for (NodeId n = first; count > 0; n = next(n), --count) {
+    places_[n].label = base += step;
+    if (listing_relabelled_) relabelled_.push_back(n);
+  }
 }
 
 void Graph::detach(NodeId n) {
   for (std::size_t i = 0; i < operand_count(n); ++i) unlink_use(UseId(nodes_[n].first_operand + i));
   unlink_node(n);
-  for (std::size_t i = 0; i < result_count(n); ++i) names_.erase(values_[result(n, i)].name.index);
+  if (names_known_)
+    for (std::size_t i = 0; i < result_count(n); ++i) release_name(result(n, i));
 }
 
 void Graph::attach(NodeId n, NodeId before) {
   link_node(n, before);
   for (std::size_t i = 0; i < operand_count(n); ++i) {
-    UseId u(nodes_[n].first_operand + i);
+    const UseId u(nodes_[n].first_operand + i);
     link_use(u, uses_[u].value);
   }
-  for (std::size_t i = 0; i < result_count(n); ++i) names_.insert(values_[result(n, i)].name.index);
+  if (names_known_)
+    for (std::size_t i = 0; i < result_count(n); ++i) hold_name(result(n, i));
+}
+
+void Graph::move(NodeId n, NodeId before) {
+  unlink_node(n);
+  link_node(n, before);
+  if (listing_relabelled_) relabelled_.push_back(n);
 }
 
 void Graph::move_before(NodeId n, NodeId position) {
-  if (n == position || nodes_[n].next == position) return;
-  record(Undo::Kind::moved, n.index, 0, nodes_[n].next.index);
-  unlink_node(n);
-  link_node(n, position);
+  if (n == position || next(n) == position) return;
+  record(Undo::Kind::moved, n.index, next(n).index);
+  move(n, position);
 }
 
-bool Graph::make_room(std::span<const ValueId> reads, std::span<const ValueId> writes,
-                      std::span<const NodeId> ignoring) {
-  std::set<std::uint32_t> ignored;
-  for (NodeId n : ignoring) ignored.insert(n.index);
-  NodeId last_read;
-  std::set<std::uint32_t> producers;
-  for (ValueId v : reads) {
-    NodeId p = v.valid() ? producer(v) : NodeId();
-    if (!p.valid() || ignored.contains(p.index)) continue;
-    producers.insert(p.index);
-    if (!last_read.valid() || label(p) > label(last_read)) last_read = p;
-  }
-  // Users of the outputs that stand before the last input must move behind it, and with them all
-  // that depends on them.
-  using Entry = std::pair<std::uint64_t, std::uint32_t>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> frontier;
-  std::set<std::uint32_t> early;
-  NodeId first_user;
-  auto visit = [&](ValueId v) {
+/// Anywhere between the last input and the first user will do; as late as possible keeps related
+/// nodes together.
+void Graph::place_insertion(NodeId last_read, NodeId first_user, std::span<const NodeId> ignoring) {
+  insertion_ = first_user;
+  if (first_user.valid()) return;
+  NodeId latest = last_read;
+  for (NodeId n : ignoring)
+    if (!latest.valid() || label(n) > label(latest)) latest = n;
+  insertion_ = latest.valid() ? next(latest) : head_;
+}
+
+/// The users of `writes` that stand before `last_read`, and all between that depends on them, go
+/// behind it. False if a producer of `reads` is among them.
+template <class Ignored>
+bool Graph::move_early_users(std::span<const ValueId> reads, std::span<const ValueId> writes,
+                             NodeId last_read, const Ignored& ignored) {
+  std::vector<NodeId> producers;
+  for (ValueId v : reads)
+    if (v.valid() && !is_input(v) && !ignored(producer(v))) producers.push_back(producer(v));
+  std::sort(producers.begin(), producers.end());
+
+  const auto later = [&](NodeId a, NodeId b) { return label(a) > label(b); };
+  std::vector<NodeId> frontier;  // a heap, the earliest on top
+  std::unordered_set<std::uint32_t> seen;
+  const auto visit = [&](ValueId v) {
     for (UseId u = first_use(v); u.valid(); u = next_use(u)) {
-      NodeId n = user(u);
-      if (ignored.contains(n.index)) continue;
-      if (!first_user.valid() || label(n) < label(first_user)) first_user = n;
-      if (last_read.valid() && label(n) <= label(last_read) && early.insert(n.index).second)
-        frontier.push({label(n), n.index});
+      const NodeId n = user(u);
+      if (label(n) > label(last_read) || ignored(n) || !seen.insert(n.index).second) continue;
+      frontier.push_back(n);
+      std::push_heap(frontier.begin(), frontier.end(), later);
     }
   };
   for (ValueId v : writes)
     if (v.valid()) visit(v);
   std::vector<NodeId> moving;
   while (!frontier.empty()) {
-    NodeId n{frontier.top().second};
-    frontier.pop();
-    if (producers.contains(n.index)) return false;
+    std::pop_heap(frontier.begin(), frontier.end(), later);
+    const NodeId n = frontier.back();
+    frontier.pop_back();
+    if (std::binary_search(producers.begin(), producers.end(), n)) return false;
     moving.push_back(n);
     for (std::size_t i = 0; i < result_count(n); ++i) visit(result(n, i));
   }
-  if (moving.empty()) {
-    // Anywhere between the last input and the first user; as late as possible keeps related nodes
-    // together.
-    insertion_ = first_user.valid() ? first_user : last_read.valid() ? next(last_read) : head_;
-    if (!first_user.valid() && !ignoring.empty()) {
-      NodeId latest = last_read;
-      for (NodeId n : ignoring)
-        if (!latest.valid() || label(n) > label(latest)) latest = n;
-      insertion_ = next(latest);
-    }
-    return true;
-  }
-  NodeId position = next(last_read);
+  const NodeId position = next(last_read);
   for (NodeId n : moving) move_before(n, position);
   insertion_ = moving.front();
+  return true;
+}
+
+bool Graph::make_room(std::span<const ValueId> reads, std::span<const ValueId> writes,
+                      std::span<const NodeId> ignoring) {
+  constexpr std::size_t kFew = 16;
+  std::vector<NodeId> sorted;
+  if (ignoring.size() > kFew) {
+    sorted.assign(ignoring.begin(), ignoring.end());
+    std::sort(sorted.begin(), sorted.end());
+  }
+  const auto ignored = [&](NodeId n) {
+    return sorted.empty() ? std::find(ignoring.begin(), ignoring.end(), n) != ignoring.end()
+                          : std::binary_search(sorted.begin(), sorted.end(), n);
+  };
+  NodeId last_read, first_user;
+  for (ValueId v : reads) {
+    const NodeId p = v.valid() ? producer(v) : NodeId();
+    if (p.valid() && (!last_read.valid() || label(p) > label(last_read)) && !ignored(p))
+      last_read = p;
+  }
+  for (ValueId v : writes) {
+    if (!v.valid()) continue;
+    for (UseId u = first_use(v); u.valid(); u = next_use(u)) {
+      const NodeId n = user(u);
+      if ((!first_user.valid() || label(n) < label(first_user)) && !ignored(n)) first_user = n;
+    }
+  }
+  if (last_read.valid() && first_user.valid() && label(first_user) <= label(last_read))
+    return move_early_users(reads, writes, last_read, ignored);
+  place_insertion(last_read, first_user, ignoring);
   return true;
 }
 

@@ -4,9 +4,15 @@
 namespace pw {
 
 TypeId Types::get(DType dtype, const Shape& shape) {
-  auto [it, fresh] = ids_.try_emplace({dtype, shape});
-  if (fresh) it->second = types_.push_back({dtype, shape});
-  return it->second;
+  std::uint64_t hash = static_cast<std::uint64_t>(dtype);
+  for (DimId dim : shape) hash = combine(hash, dim.index);
+  const std::uint32_t found = index_.find(hash, [&](std::uint32_t i) {
+    return types_[TypeId(i)].dtype == dtype && types_[TypeId(i)].shape == shape;
+  });
+  if (found != HashIndex::kNone) return TypeId(found);
+  const TypeId id = types_.push_back({dtype, shape});
+  index_.insert(hash, id.index);
+  return id;
 }
 
 std::string Types::print(const Shape& shape) const {

@@ -2,12 +2,12 @@
 // integer compare.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/hash_index.hpp"
 #include "graph/dim.hpp"
 #include "graph/dtype.hpp"
 
@@ -34,7 +34,7 @@ class Types {
  private:
   Dims& dims_;
   IdVec<TypeId, Type> types_;
-  std::map<std::pair<DType, Shape>, TypeId> ids_;
+  HashIndex index_;
 };
 
 }  // namespace pw

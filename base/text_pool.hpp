@@ -1,0 +1,29 @@
+// Texts one behind the other in large blocks: some four bytes a text beyond its characters. A text
+// stays where it is for as long as the pool.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace pw {
+
+class TextPool {
+ public:
+  /// Where the text lies; nothing if that does not fit into `bits` bits.
+  std::optional<std::uint32_t> add(std::string_view text, unsigned bits = 32);
+  [[nodiscard]] std::string_view text(std::uint32_t place) const;
+  [[nodiscard]] std::size_t bytes() const;
+
+ private:
+  struct Block {
+    std::unique_ptr<char[]> bytes;
+    std::size_t size = 0;
+  };
+  std::vector<Block> blocks_;  // of kBlock bytes; a longer text has a block to itself
+  std::size_t used_ = 0;       // of the last block
+};
+
+}  // namespace pw

@@ -1,0 +1,98 @@
+// Exports ValueNames. An id is a place in the pool (31 bits), or, with the top bit set, a pattern
+// and the number in it: the first run of digits of the name.
+#include "graph/value_names.hpp"
+
+#include <charconv>
+#include <functional>
+
+namespace pw {
+namespace {
+
+constexpr std::uint32_t kPatternBit = 1u << 31;
+constexpr unsigned kNumberBits = 21, kPoolBits = 31;
+constexpr std::uint32_t kNumbers = 1u << kNumberBits;
+constexpr std::size_t kPatterns = (1u << (31 - kNumberBits)) - 1;  // one less: all bits set is none
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// The first run of digits, if it is a number of kNumberBits written without zeros in front.
+struct Parts {
+  std::string_view before, after;
+  std::uint32_t number = kNumbers;  // none
+};
+Parts take_apart(std::string_view text) {
+  Parts parts;
+  std::size_t begin = 0;
+  while (begin < text.size() && !is_digit(text[begin])) ++begin;
+  std::size_t end = begin;
+  std::uint32_t number = 0;
+  for (; end < text.size() && is_digit(text[end]) && number < kNumbers; ++end)
+    number = number * 10 + static_cast<std::uint32_t>(text[end] - '0');
+  if (begin == end || number >= kNumbers) return parts;
+  if (end < text.size() && is_digit(text[end])) return parts;
+  if (text[begin] == '0' && end - begin > 1) return parts;
+  return {text.substr(0, begin), text.substr(end), number};
+}
+
+std::uint32_t number_of(ValueNameId id) { return id.index & (kNumbers - 1); }
+
+}  // namespace
+
+ValueNameId ValueNames::add(std::string_view text) {
+  const Parts parts = take_apart(text);
+  if (parts.number < kNumbers) {
+    const std::hash<std::string_view> hash;
+    const std::uint64_t h = combine(hash(parts.before), hash(parts.after));
+    std::uint32_t found = index_.find(h, [&](std::uint32_t i) {
+      return strings_.text(patterns_[i].before) == parts.before &&
+             strings_.text(patterns_[i].after) == parts.after;
+    });
+    if (found == HashIndex::kNone && patterns_.size() < kPatterns) {
+      found = static_cast<std::uint32_t>(patterns_.size());
+      patterns_.push_back({strings_.intern(parts.before), strings_.intern(parts.after)});
+      index_.insert(h, found);
+    }
+    if (found != HashIndex::kNone)
+      return ValueNameId(kPatternBit | (found << kNumberBits) | parts.number);
+  }
+  const auto place = pool_.add(text, kPoolBits);
+  return place ? ValueNameId(*place) : ValueNameId();
+}
+
+const ValueNames::Pattern* ValueNames::pattern(ValueNameId id) const {
+  if ((id.index & kPatternBit) == 0) return nullptr;
+  return &patterns_[(id.index & ~kPatternBit) >> kNumberBits];
+}
+
+std::string ValueNames::put_together(const Pattern& pattern, ValueNameId id) const {
+  std::string out(strings_.text(pattern.before));
+  out += std::to_string(number_of(id));
+  return out += strings_.text(pattern.after);
+}
+
+std::string_view ValueNames::text(ValueNameId id) const {
+  const Pattern* p = pattern(id);
+  return p ? strings_.text(strings_.intern(put_together(*p, id))) : pool_.text(id.index);
+}
+
+std::string ValueNames::copy(ValueNameId id) const {
+  const Pattern* p = pattern(id);
+  return p ? put_together(*p, id) : std::string(pool_.text(id.index));
+}
+
+bool ValueNames::is(ValueNameId id, std::string_view text) const {
+  const Pattern* p = pattern(id);
+  if (!p) return pool_.text(id.index) == text;
+  const std::string_view before = strings_.text(p->before), after = strings_.text(p->after);
+  if (text.size() <= before.size() + after.size() || !text.starts_with(before) ||
+      !text.ends_with(after))
+    return false;
+  const char* begin = text.data() + before.size();
+  const char* end = text.data() + text.size() - after.size();
+  if (*begin == '0' && end - begin > 1) return false;
+  std::uint32_t number = 0;
+  const auto [rest, error] = std::from_chars(begin, end, number);
+  return error == std::errc() && rest == end && number == number_of(id);
+}
+
+}  // namespace pw
