@@ -32,11 +32,11 @@ void Graph::link_node(NodeId n, NodeId before) {
   (place.previous.valid() ? places_[place.previous].next : head_) = n;
   (before.valid() ? places_[before].previous : tail_) = n;
   const std::uint64_t low = place.previous.valid() ? places_[place.previous].label : 0;
-  const std::uint64_t high = before.valid()       ? places_[before].label
-                             : low < ~kGap - kGap ? low + 2 * kGap
-                                                  : low;
-  if (high - low < 2) return relabel_around(n);
-  place.label = low + (high - low) / 2;
+  const std::uint64_t high = before.valid() ? places_[before].label : ~std::uint64_t{0};
+  if (low < place.label && place.label < high) return;  // put back where it was
+  if (high - low < (before.valid() ? 2 : 2 * kGap)) return relabel_around(n);
+  // Nearer to the front, since the next one most often goes between this node and `before`.
+  place.label = low + (before.valid() ? std::max<std::uint64_t>(1, (high - low) / 32) : kGap);
 }
 
 void Graph::unlink_node(NodeId n) {

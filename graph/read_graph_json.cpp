@@ -1,8 +1,10 @@
 // Exports graph_from_json: the reader. The text is streamed into short records; then names are
-// resolved, order and cycles are checked, and nodes are built as by any other front end.
+// resolved, order and cycles are checked, and nodes are built as by any other front end. Names and
+// words are numbered in tables of the reader's own, which go with it: a graph of a million nodes
+// must not leave a million strings behind.
 #include <algorithm>
 #include <map>
-#include <unordered_map>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -18,122 +20,165 @@ using json::Tree;
 using Kind = Tree::Kind;
 
 constexpr std::size_t kMaxErrors = 20;
-constexpr std::size_t kMaxOperands = 1 << 16;
+constexpr std::size_t kMaxOperands = 1 << 20;
 constexpr std::string_view kFormat = "piecewise.graph/1";
 
+// `name` is an id of Reader::names_, all else of Reader::words_.
 struct InputRecord {
   NameId name, type;
   InputKind kind = InputKind::input;
   std::vector<NameId> replicated;
 };
+struct ResultRecord {
+  NameId name, type;  // an invalid type is not stated
+};
 struct NodeRecord {
   NameId name, op, group, source;
-  std::vector<NameId> operands;                    // invalid: null
-  std::vector<std::pair<NameId, NameId>> results;  // name, type text; an invalid type is not stated
-  AttributeList attributes;
+  AttributesId attributes;                             // as they were given
+  std::uint32_t first_operand = 0, operand_count = 0;  // of Reader::operands_
+  std::uint32_t first_result = 0, result_count = 0;    // of Reader::results_
 };
+
+/// Where something stands in the file; made text of when there is an error. Refers to the pointer
+/// it was made from.
+class Pointer {
+ public:
+  Pointer() = default;
+  Pointer operator/(std::string_view key) const { return {this, key, 0}; }
+  Pointer operator/(std::size_t index) const { return {this, {}, index}; }
+  [[nodiscard]] std::string text() const {
+    if (parent_ == nullptr) return "";
+    return parent_->text() +
+           (key_.data() != nullptr ? json::step(key_) : fmt::format("/{}", index_));
+  }
+
+ private:
+  Pointer(const Pointer* parent, std::string_view key, std::size_t index)
+      : parent_(parent), key_(key), index_(index) {}
+  const Pointer* parent_ = nullptr;
+  std::string_view key_;
+  std::size_t index_ = 0;
+};
+const Pointer kTop;
 
 class Reader {
  public:
   Reader(const ContextPtr& context, const std::string& file, const OpParser& parse_op)
-      : context_(*context), file_(file), parse_op_(parse_op), graph_(context) {}
+      : context_(*context), file_(file), parse_op_(parse_op), graph_(context) {
+    graph_.trust_names(true);  // define() sees to it
+  }
 
   Result<Graph> read(std::string_view text) {
     json::Sink sink;
     sink.streamed = {"inputs", "nodes", "ops"};
-    sink.element = [&](const std::string& key, std::size_t i, Tree&& tree) {
+    sink.element = [&](std::string_view key, std::size_t i, const Tree& tree) {
       element(key, i, tree);
     };
-    sink.member = [&](const std::string& key, Tree&& tree) { member(key, tree); };
+    sink.member = [&](std::string_view key, const Tree& tree) { member(key, tree); };
     auto scanned = json::scan(text, file_, sink);
     if (!scanned)
       std::move(scanned.error().begin(), scanned.error().end(), std::back_inserter(errors_));
     if (scanned && !has_format_)
-      error("/", "PW1005", "the member `format` is missing",
+      error(kTop, "PW1005", "the member `format` is missing",
             fmt::format("write \"format\": \"{}\"", kFormat));
     if (scanned && has_format_ && !has_outputs_)
-      error("/outputs", "PW1005", "the member `outputs` is missing",
+      error(kTop / "outputs", "PW1005", "the member `outputs` is missing",
             "a graph without outputs computes nothing; is the file cut off?");
-    if (errors_.empty()) declare_symbols();
+    if (errors_.empty()) check_symbols();
     if (errors_.empty()) build();
     if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
+    graph_.settle();
     return std::move(graph_);
   }
 
  private:
-  bool error(const std::string& pointer, std::string_view code, std::string message,
+  bool error(const Pointer& pointer, std::string_view code, std::string message,
              std::string help = {}) {
+    return error_at_text(pointer.text(), code, std::move(message), std::move(help));
+  }
+  bool error_at_text(const std::string& pointer, std::string_view code, std::string message,
+                     std::string help = {}) {
     if (errors_.size() < kMaxErrors)
-      errors_.push_back(
-          error_in(file_ + " at " + pointer, code, std::move(message), std::move(help)));
+      errors_.push_back(error_in(file_ + " at " + (pointer.empty() ? "/" : pointer), code,
+                                 std::move(message), std::move(help)));
     return false;
   }
   bool full() const { return errors_.size() >= kMaxErrors; }
-  NameId intern(std::string_view text) { return context_.strings.intern(text); }
-  std::string_view text(NameId id) const { return context_.strings.text(id); }
+  std::string_view text(NameId name) const { return names_.text(name); }
+  std::string_view word(NameId word) const { return words_.text(word); }
+  std::string word_or_empty(NameId id) const {
+    return id.valid() ? std::string(word(id)) : std::string();
+  }
+  std::span<const NameId> operands_of(const NodeRecord& node) const {
+    return std::span(operands_).subspan(node.first_operand, node.operand_count);
+  }
+  std::span<const ResultRecord> results_of(const NodeRecord& node) const {
+    return std::span(results_).subspan(node.first_result, node.result_count);
+  }
 
-  bool expect(const Tree& tree, Kind kind, const std::string& pointer) {
+  bool expect(const Tree& tree, Kind kind, const Pointer& pointer) {
     if (tree.kind == kind) return true;
     return error(pointer, "PW1005",
                  fmt::format("expected {}, found {}", json::name(kind), json::name(tree.kind)));
   }
-  bool known_keys(const Tree& tree, const std::vector<std::string>& known,
-                  const std::string& pointer) {
+  bool known_keys(const Tree& tree, std::initializer_list<std::string_view> known,
+                  const Pointer& pointer) {
     bool ok = true;
-    for (const std::string& key : tree.keys) {
-      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      std::string near = nearest(key, known), all;
-      for (const std::string& k : known) all += (all.empty() ? "" : ", ") + k;
-      ok = error(pointer + json::step(key), "PW1006", "unknown member `" + key.substr(0, 80) + "`",
-                 near.empty() ? "known are " + all : "did you mean `" + near + "`?");
-    }
+    for (std::string_view key : tree.keys)
+      if (std::find(known.begin(), known.end(), key) == known.end())
+        ok = unknown_key(key, known, pointer);
     return ok;
   }
+  bool unknown_key(std::string_view key, std::initializer_list<std::string_view> known,
+                   const Pointer& pointer) {
+    const std::string near = nearest(key, {known.begin(), known.end()});
+    return error(pointer / key, "PW1006", fmt::format("unknown member `{}`", key.substr(0, 80)),
+                 near.empty() ? fmt::format("known are {}", fmt::join(known, ", "))
+                              : "did you mean `" + near + "`?");
+  }
   // A member that is a string and not empty; an invalid id when it is absent and may be.
-  bool string_member(const Tree& tree, std::string_view key, bool required,
-                     const std::string& pointer, NameId& out) {
+  bool string_member(const Tree& tree, std::string_view key, bool required, const Pointer& pointer,
+                     Strings& table, NameId& out) {
     const Tree* value = tree.find(key);
     if (!value)
       return required ? error(pointer, "PW1005", fmt::format("the member `{}` is missing", key))
                       : true;
-    std::string at = pointer + json::step(key);
+    const Pointer at = pointer / key;
     if (!expect(*value, Kind::string, at)) return false;
     if (value->text.empty())
       return required ? error(at, "PW1005", fmt::format("`{}` is empty", key)) : true;
-    out = intern(value->text);
+    out = table.intern(value->text);
     return true;
   }
 
   // ---- scanning
-  void member(const std::string& key, const Tree& tree) {
+  void member(std::string_view key, const Tree& tree) {
     if (full()) return;
-    std::string pointer = json::step(key);
+    const Pointer pointer = kTop / key;
     if (key == "format") {
       has_format_ = true;
       if (expect(tree, Kind::string, pointer) && tree.text != kFormat)
-        error(pointer, "PW1005", "unknown format `" + tree.text.substr(0, 80) + "`",
+        error(pointer, "PW1005", fmt::format("unknown format `{}`", tree.text.substr(0, 80)),
               fmt::format("this program reads {}", kFormat));
     } else if (key == "name") {
       if (expect(tree, Kind::string, pointer)) graph_.name = tree.text;
     } else if (key == "symbols") {
-      if (expect(tree, Kind::object, pointer)) symbols_ = tree;
+      if (expect(tree, Kind::object, pointer)) declare_symbols(tree, pointer);
     } else if (key == "outputs") {
       has_outputs_ = true;
       if (!expect(tree, Kind::array, pointer)) return;
       for (std::size_t i = 0; i < tree.items.size(); ++i)
-        if (expect(tree.items[i], Kind::string, fmt::format("{}/{}", pointer, i)))
-          outputs_.push_back(intern(tree.items[i].text));
+        if (expect(tree.items[i], Kind::string, pointer / i))
+          outputs_.push_back(names_.intern(tree.items[i].text));
     } else if (key == "inputs" || key == "nodes" || key == "ops") {
       expect(tree, Kind::array, pointer);
     } else {
-      Tree holder;
-      holder.keys = {key};
-      known_keys(holder, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs"}, "");
+      unknown_key(key, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs"}, kTop);
     }
   }
-  void element(const std::string& key, std::size_t i, const Tree& tree) {
+  void element(std::string_view key, std::size_t i, const Tree& tree) {
     if (full()) return;
-    std::string pointer = fmt::format("/{}/{}", key, i);
+    const Pointer list = kTop / key, pointer = list / i;
     if (key == "ops") {
       op(tree, pointer);
     } else if (expect(tree, Kind::object, pointer)) {
@@ -143,17 +188,17 @@ class Reader {
         node(tree, pointer);
     }
   }
-  void op(const Tree& tree, const std::string& pointer) {
+  void op(const Tree& tree, const Pointer& pointer) {
     Result<Op> op = Op();
     if (tree.kind == Kind::object) {
       NameId name;
       if (!known_keys(tree, {"imported", "effect"}, pointer) ||
-          !string_member(tree, "imported", true, pointer, name))
+          !string_member(tree, "imported", true, pointer, words_, name))
         return;
-      op->name = text(name);
+      op->name = word(name);
       op->imported = true;
       if (const Tree* effect = tree.find("effect")) {
-        if (!expect(*effect, Kind::boolean, pointer + "/effect")) return;
+        if (!expect(*effect, Kind::boolean, pointer / "effect")) return;
         op->traits.effect = effect->boolean;
       }
     } else {
@@ -166,104 +211,113 @@ class Reader {
     Result<OpId> id = op ? context_.ops.declare(std::move(*op))
                          : Result<OpId>(tl::unexpected<Diagnostics>(op.error()));
     if (id) return;
-    for (Diagnostic& d : id.error()) add_at(std::move(d), pointer);
+    for (Diagnostic& d : id.error()) add_at(std::move(d), pointer.text());
   }
   void add_at(Diagnostic d, const std::string& pointer) {
     if (full()) return;
     d.place = file_ + " at " + pointer;
     errors_.push_back(std::move(d));
   }
-  void input(const Tree& tree, const std::string& pointer) {
+  void input(const Tree& tree, const Pointer& pointer) {
     InputRecord record;
     NameId kind;
     bool ok = known_keys(tree, {"name", "type", "kind", "replicated"}, pointer);
-    ok = string_member(tree, "name", true, pointer, record.name) &&
-         string_member(tree, "type", true, pointer, record.type) && ok;
-    ok = string_member(tree, "kind", false, pointer, kind) && ok;
+    ok = string_member(tree, "name", true, pointer, names_, record.name) &&
+         string_member(tree, "type", true, pointer, words_, record.type) && ok;
+    ok = string_member(tree, "kind", false, pointer, words_, kind) && ok;
     if (kind.valid()) {
       bool found = false;
       for (InputKind k : {InputKind::input, InputKind::weight, InputKind::buffer})
-        if (text(kind) == name(k)) record.kind = k, found = true;
+        if (word(kind) == name(k)) record.kind = k, found = true;
       if (!found)
-        ok = error(pointer + "/kind", "PW1005",
-                   "a kind is input, weight or buffer, not `" +
-                       std::string(text(kind)).substr(0, 40) + "`");
+        ok = error(
+            pointer / "kind", "PW1005",
+            fmt::format("a kind is input, weight or buffer, not `{}`", word(kind).substr(0, 40)));
     }
-    ok = replicated(tree, pointer + "/replicated", record) && ok;
+    ok = replicated(tree, pointer / "replicated", record) && ok;
     if (ok) inputs_.push_back(std::move(record));
   }
-  bool replicated(const Tree& tree, const std::string& pointer, InputRecord& record) {
+  bool replicated(const Tree& tree, const Pointer& pointer, InputRecord& record) {
     const Tree* list = tree.find("replicated");
     if (!list) return true;
     if (!expect(*list, Kind::array, pointer)) return false;
     for (std::size_t i = 0; i < list->items.size(); ++i) {
-      if (!expect(list->items[i], Kind::string, fmt::format("{}/{}", pointer, i))) return false;
-      record.replicated.push_back(intern(list->items[i].text));
+      if (!expect(list->items[i], Kind::string, pointer / i)) return false;
+      record.replicated.push_back(words_.intern(list->items[i].text));
     }
     return true;
   }
-  void node(const Tree& tree, const std::string& pointer) {
+  void node(const Tree& tree, const Pointer& pointer) {
     NodeRecord record;
+    record.first_operand = static_cast<std::uint32_t>(operands_.size());
+    record.first_result = static_cast<std::uint32_t>(results_.size());
     bool ok = known_keys(
         tree, {"name", "op", "operands", "attributes", "results", "group", "source"}, pointer);
-    ok = string_member(tree, "name", true, pointer, record.name) &&
-         string_member(tree, "op", true, pointer, record.op) && ok;
-    ok = string_member(tree, "group", false, pointer, record.group) &&
-         string_member(tree, "source", false, pointer, record.source) && ok;
-    ok = operands(tree, pointer, record) && results(tree, pointer, record) && ok;
-    if (const Tree* attributes = tree.find("attributes")) {
-      std::string at = pointer + "/attributes";
-      ok = expect(*attributes, Kind::object, at) && ok;
-      for (std::size_t i = 0; attributes->kind == Kind::object && i < attributes->keys.size();
-           ++i) {
-        Attribute value;
-        ok = attribute(attributes->items[i], at + json::step(attributes->keys[i]), value) && ok;
-        record.attributes.emplace_back(intern(attributes->keys[i]), std::move(value));
-      }
-    }
-    if (ok) nodes_.push_back(std::move(record));
+    ok = string_member(tree, "name", true, pointer, names_, record.name) &&
+         string_member(tree, "op", true, pointer, words_, record.op) && ok;
+    ok = string_member(tree, "group", false, pointer, words_, record.group) &&
+         string_member(tree, "source", false, pointer, words_, record.source) && ok;
+    ok = operands(tree, pointer) && results(tree, record.name, pointer) && ok;
+    ok = attributes(tree, pointer, record.attributes) && ok;
+    record.operand_count = static_cast<std::uint32_t>(operands_.size()) - record.first_operand;
+    record.result_count = static_cast<std::uint32_t>(results_.size()) - record.first_result;
+    if (ok) nodes_.push_back(record);
   }
-  bool operands(const Tree& tree, const std::string& pointer, NodeRecord& record) {
+  bool operands(const Tree& tree, const Pointer& pointer) {
     const Tree* list = tree.find("operands");
     if (!list) return true;
-    if (!expect(*list, Kind::array, pointer + "/operands")) return false;
+    const Pointer at = pointer / "operands";
+    if (!expect(*list, Kind::array, at)) return false;
     if (list->items.size() > kMaxOperands)
-      return error(pointer + "/operands", "PW1002",
-                   fmt::format("more than {} operands", kMaxOperands));
+      return error(at, "PW1002", fmt::format("more than {} operands", kMaxOperands));
     for (std::size_t i = 0; i < list->items.size(); ++i) {
       const Tree& item = list->items[i];
-      if (item.kind != Kind::null &&
-          !expect(item, Kind::string, fmt::format("{}/operands/{}", pointer, i)))
-        return false;
-      record.operands.push_back(item.kind == Kind::null ? NameId() : intern(item.text));
+      if (item.kind != Kind::null && !expect(item, Kind::string, at / i)) return false;
+      operands_.push_back(item.kind == Kind::null ? NameId() : names_.intern(item.text));
     }
     return true;
   }
-  bool results(const Tree& tree, const std::string& pointer, NodeRecord& record) {
+  bool results(const Tree& tree, NameId node, const Pointer& pointer) {
     const Tree* list = tree.find("results");
     if (!list) {
-      if (record.name.valid()) record.results.emplace_back(record.name, NameId());
+      if (node.valid()) results_.push_back({node, {}});
       return true;
     }
-    if (!expect(*list, Kind::array, pointer + "/results")) return false;
+    const Pointer at = pointer / "results";
+    if (!expect(*list, Kind::array, at)) return false;
     if (list->items.size() > kMaxOperands)
-      return error(pointer + "/results", "PW1002",
-                   fmt::format("more than {} results", kMaxOperands));
+      return error(at, "PW1002", fmt::format("more than {} results", kMaxOperands));
     for (std::size_t i = 0; i < list->items.size(); ++i) {
-      std::string at = fmt::format("{}/results/{}", pointer, i);
-      NameId result, type;
-      if (!expect(list->items[i], Kind::object, at) ||
-          !known_keys(list->items[i], {"name", "type"}, at))
+      const Pointer place = at / i;
+      ResultRecord result;
+      if (!expect(list->items[i], Kind::object, place) ||
+          !known_keys(list->items[i], {"name", "type"}, place))
         return false;
-      if (!string_member(list->items[i], "name", true, at, result) ||
-          !string_member(list->items[i], "type", false, at, type))
+      if (!string_member(list->items[i], "name", true, place, names_, result.name) ||
+          !string_member(list->items[i], "type", false, place, words_, result.type))
         return false;
-      record.results.emplace_back(result, type);
+      results_.push_back(result);
     }
     return true;
   }
+  bool attributes(const Tree& tree, const Pointer& pointer, AttributesId& out) {
+    out = Attributes::empty();
+    const Tree* given = tree.find("attributes");
+    if (!given) return true;
+    const Pointer at = pointer / "attributes";
+    if (!expect(*given, Kind::object, at)) return false;
+    bool ok = true;
+    AttributeList list;
+    for (std::size_t i = 0; i < given->keys.size(); ++i) {
+      Attribute value;
+      ok = attribute(given->items[i], at / given->keys[i], value) && ok;
+      list.emplace_back(context_.strings.intern(given->keys[i]), std::move(value));
+    }
+    if (ok && !list.empty()) out = context_.attributes.intern(std::move(list));
+    return ok;
+  }
 
-  bool dim_attribute(const Tree& tree, const std::string& pointer, DimId& out) {
+  bool dim_attribute(const Tree& tree, const Pointer& pointer, DimId& out) {
     if (tree.kind == Kind::integer) {
       out = context_.dims.constant(tree.integer);
       return true;
@@ -271,16 +325,16 @@ class Reader {
     if (!expect(tree, Kind::object, pointer) || !known_keys(tree, {"dim"}, pointer)) return false;
     const Tree* dim = tree.find("dim");
     if (!dim) return error(pointer, "PW1005", "the member `dim` is missing");
-    if (!expect(*dim, Kind::string, pointer + "/dim")) return false;
+    const Pointer at = pointer / "dim";
+    if (!expect(*dim, Kind::string, at)) return false;
     TextResult<DimId> parsed = parse_dim(context_.dims, dim->text);
-    if (!parsed)
-      return error(pointer + "/dim", "PW1007", parsed.error().message, parsed.error().help);
+    if (!parsed) return error(at, "PW1007", parsed.error().message, parsed.error().help);
     out = *parsed;
     for (const std::string& symbol : context_.dims.symbols(out))
-      used_symbols_.try_emplace(symbol, pointer + "/dim");
+      if (!used_symbols_.contains(symbol)) used_symbols_.emplace(symbol, at.text());
     return true;
   }
-  bool real_attribute(const Tree& tree, const std::string& pointer, double& out) {
+  bool real_attribute(const Tree& tree, const Pointer& pointer, double& out) {
     if (tree.kind == Kind::real) {
       out = tree.real;
     } else if (tree.kind == Kind::integer) {
@@ -289,7 +343,7 @@ class Reader {
       if (!expect(tree, Kind::object, pointer) || !known_keys(tree, {"float"}, pointer))
         return false;
       const Tree* word = tree.find("float");
-      std::string value = word && word->kind == Kind::string ? word->text : "";
+      const std::string_view value = word && word->kind == Kind::string ? word->text : "";
       if (value != "inf" && value != "-inf" && value != "nan")
         return error(pointer, "PW1005", "{\"float\": …} is \"inf\", \"-inf\" or \"nan\"");
       out = value == "nan" ? std::numeric_limits<double>::quiet_NaN()
@@ -297,7 +351,7 @@ class Reader {
     }
     return true;
   }
-  bool list_attribute(const Tree& tree, const std::string& pointer, Attribute& out) {
+  bool list_attribute(const Tree& tree, const Pointer& pointer, Attribute& out) {
     auto is = [&](Kind kind) {
       return std::any_of(tree.items.begin(), tree.items.end(), [&](const Tree& t) {
         return t.kind == kind || (kind == Kind::real && t.find("float"));
@@ -308,14 +362,14 @@ class Reader {
     std::vector<std::string> texts;
     bool strings = is(Kind::string), floats = is(Kind::real);
     for (std::size_t i = 0; i < tree.items.size(); ++i) {
-      std::string at = fmt::format("{}/{}", pointer, i);
+      const Pointer at = pointer / i;
       DimId dim;
       double x = 0;
       if (strings  ? !expect(tree.items[i], Kind::string, at)
           : floats ? !real_attribute(tree.items[i], at, x)
                    : !dim_attribute(tree.items[i], at, dim))
         return false;
-      if (strings) texts.push_back(tree.items[i].text);
+      if (strings) texts.emplace_back(tree.items[i].text);
       if (floats) reals.push_back(x);
       if (!strings && !floats) dims.push_back(dim);
     }
@@ -327,19 +381,19 @@ class Reader {
       out = std::move(dims);
     return true;
   }
-  bool attribute(const Tree& tree, const std::string& pointer, Attribute& out) {
+  bool attribute(const Tree& tree, const Pointer& pointer, Attribute& out) {
     switch (tree.kind) {
       case Kind::null: out = None(); return true;
       case Kind::boolean: out = tree.boolean; return true;
       case Kind::integer: out = tree.integer; return true;
       case Kind::real: out = tree.real; return true;
-      case Kind::string: out = tree.text; return true;
+      case Kind::string: out = std::string(tree.text); return true;
       case Kind::array: return list_attribute(tree, pointer, out);
       case Kind::object: return object_attribute(tree, pointer, out);
     }
     return false;
   }
-  bool object_attribute(const Tree& tree, const std::string& pointer, Attribute& out) {
+  bool object_attribute(const Tree& tree, const Pointer& pointer, Attribute& out) {
     if (!known_keys(tree, {"dim", "dtype", "float", "floats", "strs"}, pointer)) return false;
     if (tree.keys.size() != 1)
       return error(pointer, "PW1005",
@@ -353,20 +407,20 @@ class Reader {
       else
         out = dim;
     } else if (tree.keys[0] == "dtype") {
-      if (!expect(value, Kind::string, pointer + "/dtype")) return false;
+      const Pointer at = pointer / "dtype";
+      if (!expect(value, Kind::string, at)) return false;
       std::optional<DType> dtype = dtype_named(value.text);
       if (!dtype)
-        return error(pointer + "/dtype", "PW1007",
-                     "unknown dtype `" + value.text.substr(0, 40) + "`");
+        return error(at, "PW1007", fmt::format("unknown dtype `{}`", value.text.substr(0, 40)));
       out = *dtype;
     } else if (tree.keys[0] == "float") {
       double x = 0;
       if (!real_attribute(tree, pointer, x)) return false;
       out = x;
     } else {
-      if (!expect(value, Kind::array, pointer + json::step(tree.keys[0]))) return false;
-      if (!value.items.empty())
-        return list_attribute(value, pointer + json::step(tree.keys[0]), out);
+      const Pointer at = pointer / tree.keys[0];
+      if (!expect(value, Kind::array, at)) return false;
+      if (!value.items.empty()) return list_attribute(value, at, out);
       if (tree.keys[0] == "floats")
         out = std::vector<double>();
       else
@@ -377,10 +431,10 @@ class Reader {
 
   // ---- symbols
   bool fact_member(const Tree& fact, std::string_view key, std::int64_t least,
-                   const std::string& pointer, std::int64_t& out) {
+                   const Pointer& pointer, std::int64_t& out) {
     const Tree* value = fact.find(key);
     if (!value) return true;
-    std::string at = pointer + json::step(key);
+    const Pointer at = pointer / key;
     if (!expect(*value, Kind::integer, at)) return false;
     if (value->integer < least || value->integer > kMaxDim)
       return error(at, "PW1003",
@@ -388,11 +442,11 @@ class Reader {
     out = value->integer;
     return true;
   }
-  void declare_symbols() {
-    for (std::size_t i = 0; i < symbols_.keys.size(); ++i) {
-      const std::string& symbol = symbols_.keys[i];
-      const Tree& tree = symbols_.items[i];
-      std::string pointer = "/symbols" + json::step(symbol);
+  void declare_symbols(const Tree& symbols, const Pointer& list) {
+    for (std::size_t i = 0; i < symbols.keys.size(); ++i) {
+      const std::string symbol(symbols.keys[i]);
+      const Tree& tree = symbols.items[i];
+      const Pointer pointer = list / symbols.keys[i];
       auto word = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '_';
@@ -415,11 +469,12 @@ class Reader {
         error(pointer, "PW1008",
               fmt::format("the least value {} is above the greatest {}", fact.min, fact.max));
       if (const Tree* role = tree.find("role")) {
-        if (!expect(*role, Kind::string, pointer + "/role")) continue;
+        const Pointer at = pointer / "role";
+        if (!expect(*role, Kind::string, at)) continue;
         if (!role->text.empty() && role->text != "tokens")
-          error(pointer + "/role", "PW1008", "the only role is `tokens`");
+          error(at, "PW1008", "the only role is `tokens`");
         if (role->text == "tokens" && !graph_.facts.tokens().empty())
-          error(pointer + "/role", "PW1008",
+          error(at, "PW1008",
                 fmt::format("a second symbol with the role `tokens`; the first is `{}`",
                             graph_.facts.tokens()),
                 "one symbol sizes steps");
@@ -427,6 +482,8 @@ class Reader {
       }
       graph_.facts.symbols[symbol] = fact;
     }
+  }
+  void check_symbols() {
     for (const auto& [symbol, pointer] : used_symbols_)
       if (!graph_.facts.find(symbol)) unknown_symbol(symbol, pointer);
   }
@@ -434,14 +491,14 @@ class Reader {
     std::vector<std::string> known;
     for (const auto& [name, fact] : graph_.facts.symbols) known.push_back(name);
     std::string near = nearest(symbol, known);
-    error(pointer, "PW1008", "the symbol `" + symbol + "` is not declared",
-          near.empty() ? "declare it in \"symbols\"" : "did you mean `" + near + "`?");
+    error_at_text(pointer, "PW1008", "the symbol `" + symbol + "` is not declared",
+                  near.empty() ? "declare it in \"symbols\"" : "did you mean `" + near + "`?");
   }
-  std::optional<TypeId> type(NameId text_id, const std::string& pointer) {
-    if (auto it = types_.find(text_id.index); it != types_.end()) return it->second;
-    TextResult<TypeId> parsed = parse_type(context_, text(text_id), [&](std::string_view s) {
-      return graph_.facts.find(s) != nullptr;
-    });
+  std::optional<TypeId> type(NameId spelt, const Pointer& pointer) {
+    if (types_.size() <= spelt.index) types_.resize(words_.size());
+    if (types_[spelt].valid()) return types_[spelt];
+    TextResult<TypeId> parsed = parse_type(
+        context_, word(spelt), [&](std::string_view s) { return graph_.facts.find(s) != nullptr; });
     if (!parsed) {
       error(
           pointer, "PW1007",
@@ -449,58 +506,67 @@ class Reader {
           parsed.error().help);
       return std::nullopt;
     }
-    types_.emplace(text_id.index, *parsed);
-    return *parsed;
+    return types_[spelt] = *parsed;
   }
 
   // ---- building
   struct Definition {
-    std::int64_t node = -1;  // an input
-    std::size_t result = 0;
+    static constexpr std::int64_t kInput = -1, kNone = -2;
+    std::int64_t node = kNone;
     ValueId value;  // once built
+    [[nodiscard]] bool there() const { return node != kNone; }
   };
-  void define(NameId name, Definition definition, const std::string& pointer) {
-    auto [it, fresh] = definitions_.try_emplace(name.index, definition);
-    if (fresh) return;
-    const Definition& old = it->second;
-    std::string first = old.node < 0 ? "an input" : fmt::format("/nodes/{}", old.node);
+  void define(NameId name, std::int64_t node, const Pointer& pointer) {
+    Definition& definition = definitions_[name];
+    if (!definition.there()) {
+      definition.node = node;
+      return;
+    }
+    const std::string first = definition.node == Definition::kInput
+                                  ? "an input"
+                                  : fmt::format("/nodes/{}", definition.node);
     error(pointer, "PW1009", fmt::format("the name `{}` is already taken by {}", text(name), first),
           "names of inputs and results are unique");
   }
 
   void build() {
+    definitions_.resize(names_.size());
+    const Pointer inputs = kTop / "inputs", nodes = kTop / "nodes", outputs = kTop / "outputs";
     for (std::size_t i = 0; i < inputs_.size() && !full(); ++i) {
-      std::optional<TypeId> t = type(inputs_[i].type, fmt::format("/inputs/{}/type", i));
-      define(inputs_[i].name, {}, fmt::format("/inputs/{}/name", i));
+      const Pointer at = inputs / i;
+      std::optional<TypeId> t = type(inputs_[i].type, at / "type");
+      define(inputs_[i].name, Definition::kInput, at / "name");
       if (!t || !errors_.empty()) continue;
       const ValueId value = graph_.add_input(text(inputs_[i].name), *t, inputs_[i].kind);
-      for (NameId over : inputs_[i].replicated) graph_.declare_replicated(value, text(over));
-      definitions_[inputs_[i].name.index].value = value;
+      for (NameId over : inputs_[i].replicated) graph_.declare_replicated(value, word(over));
+      definitions_[inputs_[i].name].value = value;
     }
-    for (std::size_t n = 0; n < nodes_.size() && !full(); ++n)
-      for (std::size_t r = 0; r < nodes_[n].results.size(); ++r)
-        define(nodes_[n].results[r].first, {static_cast<std::int64_t>(n), r, {}},
-               fmt::format("/nodes/{}/results/{}/name", n, r));
+    for (std::size_t n = 0; n < nodes_.size() && !full(); ++n) {
+      const Pointer node = nodes / n, results = node / "results";
+      for (std::size_t r = 0; r < nodes_[n].result_count; ++r) {
+        const Pointer result = results / r;
+        define(results_of(nodes_[n])[r].name, static_cast<std::int64_t>(n), result / "name");
+      }
+    }
     if (!errors_.empty()) return;
     check_order();
     for (std::size_t i = 0; i < outputs_.size() && !full(); ++i)
-      if (!definitions_.contains(outputs_[i].index))
-        unknown_value(outputs_[i], fmt::format("/outputs/{}", i), "PW1013", "dangling output: ");
+      if (!definitions_[outputs_[i]].there())
+        unknown_value(outputs_[i], outputs / i, "PW1013", "dangling output: ");
     if (!errors_.empty()) return;
-    for (std::size_t n = 0; n < nodes_.size() && !full(); ++n) build_one(n);
+    for (std::size_t n = 0; n < nodes_.size() && !full(); ++n) build_one(nodes_[n], nodes / n);
     if (!errors_.empty()) return;
-    for (NameId output : outputs_) graph_.add_output(definitions_[output.index].value);
+    for (NameId output : outputs_) graph_.add_output(definitions_[output].value);
   }
 
-  void unknown_value(NameId name, const std::string& pointer, std::string_view code,
+  void unknown_value(NameId name, const Pointer& pointer, std::string_view code,
                      const std::string& prefix) {
     std::vector<std::string> known;
     constexpr std::size_t kEnough = 10000;  // a hint is not worth a long search
     for (const InputRecord& input : inputs_)
       if (known.size() < kEnough) known.emplace_back(text(input.name));
-    for (const NodeRecord& node : nodes_)
-      for (const auto& result : node.results)
-        if (known.size() < kEnough) known.emplace_back(text(result.first));
+    for (const ResultRecord& result : results_)
+      if (known.size() < kEnough) known.emplace_back(text(result.name));
     std::string near = nearest(text(name), known);
     error(pointer, code,
           prefix + "there is no value `" + std::string(text(name)).substr(0, 80) + "`",
@@ -511,25 +577,31 @@ class Reader {
   // reported, once.
   void check_order() {
     std::vector<std::pair<std::size_t, std::size_t>> early;  // node, operand
+    const auto pointer = [](std::size_t n, std::size_t k) {
+      return fmt::format("/nodes/{}/operands/{}", n, k);
+    };
     for (std::size_t n = 0; n < nodes_.size() && !full(); ++n) {
-      for (std::size_t k = 0; k < nodes_[n].operands.size(); ++k) {
-        NameId name = nodes_[n].operands[k];
-        if (!name.valid()) continue;
-        auto it = definitions_.find(name.index);
-        if (it == definitions_.end())
-          unknown_value(name, fmt::format("/nodes/{}/operands/{}", n, k), "PW1010", "");
-        else if (it->second.node >= static_cast<std::int64_t>(n))
+      const std::span<const NameId> names = operands_of(nodes_[n]);
+      for (std::size_t k = 0; k < names.size(); ++k) {
+        if (!names[k].valid()) continue;
+        const Definition& definition = definitions_[names[k]];
+        if (!definition.there()) {
+          const Pointer list = kTop / "nodes", node = list / n, operands = node / "operands";
+          unknown_value(names[k], operands / k, "PW1010", "");
+        } else if (definition.node >= static_cast<std::int64_t>(n)) {
           early.emplace_back(n, k);
+        }
       }
     }
     if (early.empty() || report_cycle()) return;
-    for (const auto& [n, k] : early)
+    for (const auto& [n, k] : early) {
+      const NameId name = operands_of(nodes_[n])[k];
       if (!full())
-        error(fmt::format("/nodes/{}/operands/{}", n, k), "PW1011",
-              fmt::format("`{}` is used before its definition at /nodes/{}",
-                          text(nodes_[n].operands[k]),
-                          definitions_[nodes_[n].operands[k].index].node),
-              "nodes stand in topological order");
+        error_at_text(pointer(n, k), "PW1011",
+                      fmt::format("`{}` is used before its definition at /nodes/{}", text(name),
+                                  definitions_[name].node),
+                      "nodes stand in topological order");
+    }
   }
   // Depth first over "reads", without recursion; the first cycle found is named.
   bool report_cycle() {
@@ -542,15 +614,14 @@ class Reader {
       stack.emplace_back(root, 0);
       while (!stack.empty()) {
         auto& [n, k] = stack.back();
-        if (k == nodes_[n].operands.size()) {
+        if (k == nodes_[n].operand_count) {
           marks[n] = Mark::done;
           stack.pop_back();
           continue;
         }
-        NameId name = nodes_[n].operands[k++];
-        auto it = name.valid() ? definitions_.find(name.index) : definitions_.end();
-        if (it == definitions_.end() || it->second.node < 0) continue;
-        auto next = static_cast<std::size_t>(it->second.node);
+        const NameId name = operands_of(nodes_[n])[k++];
+        if (!name.valid() || definitions_[name].node < 0) continue;
+        const auto next = static_cast<std::size_t>(definitions_[name].node);
         if (marks[next] == Mark::open) return name_cycle(stack, next);
         if (marks[next] == Mark::fresh) {
           marks[next] = Mark::open;
@@ -570,65 +641,71 @@ class Reader {
     for (auto it = std::max(from + 1, stack.end() - kShown); it < stack.end(); ++it)
       path += " ← " + std::string(text(nodes_[it->first].name));
     if (from + 1 <= stack.end()) path += " ← " + std::string(text(nodes_[start].name));
-    error(fmt::format("/nodes/{}", start), "PW1012", "a cycle: " + path,
-          "each node reads the one after the arrow");
+    error_at_text(fmt::format("/nodes/{}", start), "PW1012", "a cycle: " + path,
+                  "each node reads the one after the arrow");
     return true;
   }
 
   /// What a node of this op, these attributes and operand types was: regular graphs infer each type
   /// once.
-  struct Key {
-    OpId op;
-    AttributesId attributes;
-    std::size_t results;
-    std::vector<TypeId> operands;
-    auto operator<=>(const Key&) const = default;
-  };
   struct Known {
+    OpId op;
+    AttributesId given;
+    std::size_t wanted = 0;  // results
+    std::vector<TypeId> operands;
     AttributesId attributes;
     std::vector<TypeId> types;
   };
 
-  void build_one(std::size_t n) {
-    NodeRecord& record = nodes_[n];
-    std::string pointer = fmt::format("/nodes/{}", n);
-    OpId op = context_.ops.find(text(record.op));
+  OpId op_named(NameId spelt) {
+    if (ops_.size() <= spelt.index) ops_.resize(words_.size());
+    if (!ops_[spelt].valid()) ops_[spelt] = context_.ops.find(word(spelt));
+    return ops_[spelt];
+  }
+
+  void build_one(const NodeRecord& record, const Pointer& pointer) {
+    const OpId op = op_named(record.op);
     if (!op.valid()) {
-      std::string near = nearest(text(record.op), context_.ops.names());
-      error(pointer + "/op", "PW1014",
-            "unknown op `" + std::string(text(record.op)).substr(0, 80) + "`",
+      const std::string near = nearest(word(record.op), context_.ops.names());
+      error(pointer / "op", "PW1014", fmt::format("unknown op `{}`", word(record.op).substr(0, 80)),
             near.empty() ? "declare it in \"ops\"" : "did you mean `" + near + "`?");
-      poison(record);
-      return;
+      return poison(record);
     }
-    std::vector<ValueId> operands;
-    Key key{op, context_.attributes.intern(record.attributes), record.results.size(), {}};
-    for (NameId name : record.operands) {
-      ValueId v = name.valid() ? definitions_[name.index].value : ValueId();
+    std::vector<ValueId>& operands = spec_.operands;
+    operands.clear();
+    operand_types_.clear();
+    for (NameId name : operands_of(record)) {
+      const ValueId v = name.valid() ? definitions_[name].value : ValueId();
       if (name.valid() && !v.valid()) return poison(record);  // its producer is in error already
       operands.push_back(v);
-      key.operands.push_back(v.valid() ? graph_.type(v) : TypeId());
+      operand_types_.push_back(v.valid() ? graph_.type(v) : TypeId());
     }
-    auto known = context_.ops[op].imported ? known_.end() : known_.find(key);
+    std::uint64_t hash = combine(combine(op.index, record.attributes.index), record.result_count);
+    for (TypeId type : operand_types_) hash = combine(hash, type.index);
+    const std::uint32_t known = known_index_.find(hash, [&](std::uint32_t i) {
+      const Known& k = known_[i];
+      return k.op == op && k.given == record.attributes && k.wanted == record.result_count &&
+             k.operands == operand_types_;
+    });
     NodeId node;
-    if (known != known_.end()) {
-      node = add_known(record, op, operands, known->second);
+    if (known != HashIndex::kNone) {
+      node = add_known(record, op, known_[known]);
     } else {
       Result<NodeId> built = add_new(record, op, operands, pointer);
       if (!built) {
         for (Diagnostic& d : built.error()) {
-          std::string at = pointer + part_of(d.code);
+          std::string at = pointer.text() + part_of(d.code);
           add_at(std::move(d), at);
         }
         return poison(record);
       }
       node = *built;
-      if (!context_.ops[op].imported) remember(std::move(key), node);
+      if (!context_.ops[op].imported) remember(record, node, hash);
     }
-    check_results(record, node, n);
+    check_results(record, node, pointer);
   }
   void poison(const NodeRecord& record) {
-    for (const auto& result : record.results) definitions_[result.first.index].value = ValueId();
+    for (const ResultRecord& result : results_of(record)) definitions_[result.name].value = {};
   }
   static std::string part_of(const std::string& code) {
     if (code == "PW0307" || code == "PW0308" || code == "PW0309" || code == "PW0310")
@@ -636,65 +713,73 @@ class Reader {
     if (code == "PW0305" || code == "PW0306" || code == "PW0312") return "/operands";
     return "";
   }
-  NodeId add_known(const NodeRecord& record, OpId op, std::vector<ValueId> operands,
-                   const Known& known) {
-    NodeSpec spec{op, std::move(operands), known.attributes, {}, std::string(text(record.name)), {},
-                  {}};
-    for (std::size_t i = 0; i < known.types.size(); ++i)
-      spec.results.push_back({known.types[i], i < record.results.size()
-                                                  ? std::string(text(record.results[i].first))
-                                                  : ""});
-    if (record.group.valid()) spec.group = text(record.group);
-    if (record.source.valid()) spec.source = text(record.source);
-    return graph_.add_node(spec);
+  NodeId add_known(const NodeRecord& record, OpId op, const Known& known) {
+    spec_.op = op;
+    spec_.attributes = known.attributes;
+    spec_.name = text(record.name);
+    spec_.group = record.group.valid() ? word(record.group) : std::string_view();
+    spec_.source = record.source.valid() ? word(record.source) : std::string_view();
+    spec_.results.resize(known.types.size());
+    for (std::size_t i = 0; i < known.types.size(); ++i) {
+      spec_.results[i].type = known.types[i];
+      spec_.results[i].name =
+          i < record.result_count ? text(results_of(record)[i].name) : std::string_view();
+    }
+    return graph_.add_node(spec_);
   }
-  Result<NodeId> add_new(const NodeRecord& record, OpId op, std::vector<ValueId> operands,
-                         const std::string& pointer) {
+  Result<NodeId> add_new(const NodeRecord& record, OpId op, const std::vector<ValueId>& operands,
+                         const Pointer& pointer) {
     NodeRequest request;
     request.op = op;
-    request.operands = std::move(operands);
-    request.attributes = record.attributes;
+    request.operands = operands;
+    request.attributes = context_.attributes[record.attributes];
     request.name = text(record.name);
-    for (std::size_t i = 0; i < record.results.size(); ++i) {
-      request.result_names.emplace_back(text(record.results[i].first));
-      if (!context_.ops[op].imported || !record.results[i].second.valid()) continue;
-      std::optional<TypeId> stated =
-          type(record.results[i].second, fmt::format("{}/results/{}/type", pointer, i));
+    const Pointer results = pointer / "results";
+    for (std::size_t i = 0; i < record.result_count; ++i) {
+      const ResultRecord& result = results_of(record)[i];
+      request.result_names.emplace_back(text(result.name));
+      if (!context_.ops[op].imported || !result.type.valid()) continue;
+      const Pointer at = results / i;
+      std::optional<TypeId> stated = type(result.type, at / "type");
       request.stated.resize(i, Types::unknown());
       request.stated.push_back(stated.value_or(Types::unknown()));
     }
-    if (record.group.valid()) request.group = text(record.group);
-    if (record.source.valid()) request.source = text(record.source);
+    request.group = word_or_empty(record.group);
+    request.source = word_or_empty(record.source);
     return build_node(graph_, request);
   }
-  void remember(Key key, NodeId node) {
-    Known known{graph_.attributes(node), {}};
+  void remember(const NodeRecord& record, NodeId node, std::uint64_t hash) {
+    Known known{graph_.op(node), record.attributes,       record.result_count,
+                operand_types_,  graph_.attributes(node), {}};
     for (std::size_t i = 0; i < graph_.result_count(node); ++i)
       known.types.push_back(graph_.type(graph_.result(node, i)));
-    known_.emplace(std::move(key), std::move(known));
+    known_index_.insert(hash, static_cast<std::uint32_t>(known_.size()));
+    known_.push_back(std::move(known));
   }
-  void check_results(const NodeRecord& record, NodeId node, std::size_t n) {
-    std::size_t count = graph_.result_count(node);
-    if (count != record.results.size()) {
-      error(fmt::format("/nodes/{}/results", n), "PW1015",
-            fmt::format("`{}` has {} result{}, not {}", text(record.op), count,
-                        count == 1 ? "" : "s", record.results.size()),
+  void check_results(const NodeRecord& record, NodeId node, const Pointer& pointer) {
+    const std::size_t count = graph_.result_count(node);
+    const Pointer list = pointer / "results";
+    if (count != record.result_count) {
+      error(list, "PW1015",
+            fmt::format("`{}` has {} result{}, not {}", word(record.op), count,
+                        count == 1 ? "" : "s", record.result_count),
             "name each of them in \"results\"");
       return poison(record);
     }
     for (std::size_t i = 0; i < count; ++i) {
-      ValueId v = graph_.result(node, i);
-      definitions_[record.results[i].first.index].value = v;
-      if (!record.results[i].second.valid()) continue;
-      std::string pointer = fmt::format("/nodes/{}/results/{}/type", n, i);
-      std::optional<TypeId> stated = type(record.results[i].second, pointer);
+      const ResultRecord& result = results_of(record)[i];
+      const ValueId v = graph_.result(node, i);
+      definitions_[result.name].value = v;
+      if (!result.type.valid()) continue;
+      const Pointer place = list / i, at = place / "type";
+      const std::optional<TypeId> stated = type(result.type, at);
       if (!stated || *stated == Types::unknown() || *stated == graph_.type(v)) continue;
       if (graph_.type(v) == Types::unknown())
         graph_.set_type(v, *stated);
       else
-        error(pointer, "PW1016",
-              fmt::format("`{}` is stated as {}, but `{}` gives {}", text(record.results[i].first),
-                          context_.types.print(*stated), text(record.op),
+        error(at, "PW1016",
+              fmt::format("`{}` is stated as {}, but `{}` gives {}", text(result.name),
+                          context_.types.print(*stated), word(record.op),
                           context_.types.print(graph_.type(v))));
     }
   }
@@ -705,14 +790,20 @@ class Reader {
   Graph graph_;
   Diagnostics errors_;
   bool has_format_ = false, has_outputs_ = false;
-  Tree symbols_;
   std::map<std::string, std::string> used_symbols_;  // of attributes, with a place
+  Strings names_, words_;
   std::vector<InputRecord> inputs_;
   std::vector<NodeRecord> nodes_;
+  std::vector<NameId> operands_;  // invalid: null
+  std::vector<ResultRecord> results_;
   std::vector<NameId> outputs_;
-  std::unordered_map<std::uint32_t, Definition> definitions_;  // by NameId; looked up only
-  std::unordered_map<std::uint32_t, TypeId> types_;  // by NameId of the text; looked up only
-  std::map<Key, Known> known_;
+  IdVec<NameId, Definition> definitions_;  // by name
+  IdVec<NameId, TypeId> types_;            // by word; invalid: not looked at yet
+  IdVec<NameId, OpId> ops_;                // the same
+  std::vector<Known> known_;
+  HashIndex known_index_;
+  NodeSpec spec_;  // for the node in hand
+  std::vector<TypeId> operand_types_;
 };
 
 }  // namespace

@@ -1,10 +1,12 @@
 // Private to graph.json: reads JSON text as a stream of the top object's members and of the
 // elements of its large lists, so that a file is never held as one tree. Everything is bounded;
-// every error has a place.
+// every error has a place. A tree refers to the text and to memory that is used again for the
+// next one.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -22,6 +24,7 @@ inline constexpr std::size_t kMaxItems = std::size_t{1}
                                          << 20;  ///< of one array that is not streamed
 inline constexpr std::size_t kMaxElements = std::size_t{1} << 26;  ///< of one streamed list
 
+/// Trivial, so that thousands are made and dropped at no cost.
 struct Tree {
   enum class Kind : std::uint8_t {
     null,
@@ -35,17 +38,17 @@ struct Tree {
   bool boolean = false;
   std::int64_t integer = 0;
   double real = 0;
-  std::string text;
-  std::vector<Tree> items;        ///< of an array; of an object, in order with `keys`
-  std::vector<std::string> keys;  ///< of an object; no key twice
+  std::string_view text;
+  std::span<const Tree> items;             ///< of an array; of an object, in order with `keys`
+  std::span<const std::string_view> keys;  ///< of an object; no key twice
   [[nodiscard]] const Tree* find(std::string_view key) const;
 };
 [[nodiscard]] std::string_view name(Tree::Kind kind);
 
 struct Sink {
   std::vector<std::string> streamed;  ///< keys whose lists come by element
-  std::function<void(const std::string& key, std::size_t index, Tree&& value)> element;
-  std::function<void(const std::string& key, Tree&& value)>
+  std::function<void(std::string_view key, std::size_t index, const Tree& value)> element;
+  std::function<void(std::string_view key, const Tree& value)>
       member;  ///< all others; and streamed keys that are no list
 };
 
