@@ -1,4 +1,6 @@
 // Exports the command generate, and the same for baselines: a graph from its options as text.
+#include <optional>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -11,11 +13,15 @@ namespace {
 
 struct ModelArgs {
   LlamaOptions llama;
+  std::int64_t experts = 8;  // of the family moe
   std::string family;
+  std::optional<std::uint64_t> shuffle;
 };
 
 void add_model_options(CLI::App& app, ModelArgs& args) {
-  app.add_option("family", args.family, "llama")->check(CLI::IsMember({"llama"}))->required();
+  app.add_option("family", args.family, "llama, or moe: with experts in its feed-forward layers")
+      ->check(CLI::IsMember({"llama", "moe"}))
+      ->required();
   app.add_option("--layers", args.llama.layers, "decoder layers")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
@@ -40,11 +46,22 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
   app.add_option("--tp", args.llama.tp, "tensor-parallel ranks: local widths and all_reduce")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--experts", args.experts, "of moe: experts of a layer, each a branch of its own")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--topk", args.llama.topk, "of moe: experts that a token goes to")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--shuffle", args.shuffle,
+                 "put the nodes in another topological order, drawn by this seed");
 }
 
 Graph make(const Session& session, const ModelArgs& args) {
   session.need(load_op_library(session.context));
-  return session.need(generate_llama(session.context, args.llama));
+  LlamaOptions model = args.llama;
+  model.experts = args.family == "moe" ? args.experts : 0;
+  Graph graph = session.need(generate_llama(session.context, model));
+  return args.shuffle ? shuffled(std::move(graph), *args.shuffle) : std::move(graph);
 }
 
 struct GenerateArgs {
@@ -57,8 +74,9 @@ void run_generate(const Options& options, const GenerateArgs& args) {
   check_output_type(session, args.output);
   Graph graph = make(session, args.model);
   save(session, graph, args.output);
-  session.say(
-      fmt::format("llama: {} layers, {} nodes", args.model.llama.layers, graph.node_count()));
+  session.say(fmt::format("{}: {} layers, {} nodes{}", args.model.family, args.model.llama.layers,
+                          graph.node_count(),
+                          args.model.shuffle ? fmt::format(", seed {}", *args.model.shuffle) : ""));
 }
 
 }  // namespace
@@ -85,7 +103,8 @@ void add_generate_command(CLI::App& app, const Options& options) {
                   "the file to write, .json or .pwg; - is standard output (.pwg)");
   sub->footer(
       "Example:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn "
-      "14336 --quant fp8 -o llama.json");
+      "14336 --quant fp8 -o llama.json\n  pwr generate moe --layers 8 --experts 16 --shuffle 1 -o "
+      "moe.json");
   sub->callback([generate, &options] { run_generate(options, *generate); });
 }
 

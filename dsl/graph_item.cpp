@@ -27,6 +27,7 @@ class GraphBuilder {
       out_.push_back(
           error_at(item_.span, "PW0475", "this graph has no outputs", "end it with `out name`"));
     if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
+    graph_.settle();
     return std::move(graph_);
   }
 

@@ -1,18 +1,20 @@
-// Exports generate_llama. Types and attributes are inferred once for each distinct call, so that
-// equal layers cost little.
+// Exports generate_llama and shuffled. Types and attributes are inferred once for each distinct
+// call, so that equal layers cost little.
 #include "graph/generate.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include "base/assert.hpp"
+#include "base/hash.hpp"
 #include "graph/build.hpp"
 
 namespace pw {
 namespace {
 
 constexpr std::int64_t kMostNodes = 1'100'000;
-constexpr std::int64_t kMostNodesPerLayer = 24;
+constexpr std::int64_t kMostNodesPerLayer = 24, kMostNodesPerExpert = 14;
+constexpr std::int64_t kMostExperts = 1024;
 
 Result<std::monostate> check_options(const LlamaOptions& o) {
   Diagnostics errors;
@@ -23,7 +25,11 @@ Result<std::monostate> check_options(const LlamaOptions& o) {
     require(value >= 1 && value <= most, option,
             std::to_string(value) + " is not in 1.." + std::to_string(most));
   };
-  in_range("layers", o.layers, kMostNodes / kMostNodesPerLayer);
+  require(o.experts >= 0 && o.experts <= kMostExperts, "experts",
+          std::to_string(o.experts) + " is not in 0.." + std::to_string(kMostExperts));
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  in_range("layers", o.layers, kMostNodes / (kMostNodesPerLayer + o.experts * kMostNodesPerExpert));
+  if (o.experts > 0) in_range("topk", o.topk, o.experts);
   in_range("hidden", o.hidden, 1 << 20);
   in_range("heads", o.heads, 1 << 16);
   in_range("kv-heads", o.kv_heads, 1 << 16);
@@ -50,7 +56,7 @@ class Llama {
   Llama(const ContextPtr& context, const LlamaOptions& options)
       : context_(*context),
         o_(options),
-        graph_(context, "llama"),
+        graph_(context, options.experts > 0 ? "moe" : "llama"),
         head_(options.hidden / options.heads),
         heads_(options.heads / options.tp),
         kv_heads_(std::max<std::int64_t>(1, options.kv_heads / options.tp)),
@@ -72,6 +78,7 @@ class Llama {
     x = normalised(x);
     graph_.add_output(x);
     if (!errors_.empty()) return tl::unexpected(std::move(errors_));
+    graph_.settle();
     return std::move(graph_);
   }
 
@@ -85,7 +92,8 @@ class Llama {
     x = attention(normalised(x), "layers." + number + ".attn");
     prefix_ = "l" + number + "_mlp_";
     group_ = "layers." + number + ".mlp";
-    return mlp(normalised(x));
+    x = normalised(x);
+    return reduced(o_.experts > 0 ? mixture(x) : mlp(x));
   }
 
   /// Adds the residual, if there is one yet, keeps the sum as the next residual, and normalises it.
@@ -124,7 +132,39 @@ class Llama {
     if (!parts.valid()) return x;
     const ValueId gate = call("silu", {graph_.result(parts, 0)}, {}, {"gated"});
     const ValueId both_halves = call("mul", {gate, graph_.result(parts, 1)}, {}, {"activated"});
-    return reduced(product(both_halves, "down", ffn_, o_.hidden));
+    return product(both_halves, "down", ffn_, o_.hidden);
+  }
+
+  /// Every expert sees every token; the weights of those that were not chosen are 0.
+  ValueId mixture(ValueId x) {
+    const ValueId chosen = routed(x);
+    const std::string layer = prefix_;
+    ValueId sum;
+    for (std::int64_t e = 0; e < o_.experts && errors_.empty(); ++e) {
+      prefix_ = layer + "e" + std::to_string(e) + "_";
+      const ValueId y = mlp(x);
+      const ValueId weight = call(
+          "slice", {chosen}, {{"dim", std::int64_t{-1}}, {"start", e}, {"end", e + 1}}, {"weight"});
+      const ValueId weighted = call("mul", {y, weight}, {}, {"weighted"});
+      sum = sum.valid() ? call("add", {sum, weighted}, {}, {"so_far"}) : weighted;
+    }
+    prefix_ = layer;
+    return sum;
+  }
+
+  /// The weights of the experts: softmax of the router's product, but the best few set to 0.
+  ValueId routed(ValueId x) {
+    const Attribute last = std::int64_t{-1};
+    const ValueId w = weight("router_w", DType::bf16, {o_.hidden, o_.experts});
+    const ValueId product = call("mm", {x, w}, {}, {"router"});
+    const ValueId scores = call("cast", {product}, {{"dtype", DType::f32}}, {"scores"});
+    const ValueId most = call("amax", {scores}, {{"dim", last}, {"keepdim", true}}, {"most"});
+    const ValueId below = call("sub", {scores, most}, {}, {"below"});
+    const ValueId powers = call("exp", {below}, {}, {"powers"});
+    const ValueId total = call("sum", {powers}, {{"dim", last}, {"keepdim", true}}, {"total"});
+    const ValueId shares = call("div", {powers, total}, {}, {"shares"});
+    const ValueId chosen = call("keep_topk", {shares}, {{"k", o_.topk}}, {"chosen"});
+    return call("cast", {chosen}, {{"dtype", DType::bf16}}, {"weights"});
   }
 
   ValueId heads_of(ValueId x, std::int64_t heads, const char* value) {
@@ -235,6 +275,40 @@ class Llama {
 };
 
 }  // namespace
+
+Graph shuffled(Graph graph, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<std::size_t> missing(graph.node_bound());  // operands whose producers come first
+  std::vector<NodeId> after(graph.node_bound());         // the next that keeps its order
+  std::vector<NodeId> ready;
+  NodeId kept;
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+    for (std::size_t i = 0; i < graph.operand_count(n); ++i) {
+      const ValueId v = graph.operand(n, i);
+      missing[n.index] += v.valid() && !graph.is_input(v) ? 1 : 0;
+    }
+    const Traits& traits = graph.op_of(n).traits;
+    if (traits.effect || traits.collective) {
+      if (kept.valid()) after[kept.index] = n, ++missing[n.index];
+      kept = n;
+    }
+    if (missing[n.index] == 0) ready.push_back(n);
+  }
+  const auto found = [&](NodeId n) {
+    if (--missing[n.index] == 0) ready.push_back(n);
+  };
+  while (!ready.empty()) {
+    std::swap(ready[random.below(ready.size())], ready.back());
+    const NodeId n = ready.back();
+    ready.pop_back();
+    graph.move_before(n, {});
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      for (UseId u = graph.first_use(graph.result(n, i)); u.valid(); u = graph.next_use(u))
+        found(graph.user(u));
+    if (after[n.index].valid()) found(after[n.index]);
+  }
+  return graph.compact();
+}
 
 Result<Graph> generate_llama(const ContextPtr& context, const LlamaOptions& options) {
   if (auto ok = check_options(options); !ok) return forward(ok);

@@ -16,10 +16,17 @@ struct LlamaOptions {
   std::string quant = "none";  ///< none, fp8: static scales before every product
   std::int64_t tp =
       1;  ///< tensor-parallel ranks: local widths, and an all_reduce after each sharded product
+  /// Of each feed-forward layer: a mixture, every expert a branch of its own, summed by the weights
+  /// of a router that keeps the best `topk`. 0: one feed-forward layer, without a router.
+  std::int64_t experts = 0, topk = 2;
 };
 
 /// The graph of one rank, from token ids and positions to the last hidden state, over the symbol
 /// `n`. Widths must divide; the graph may have at most about a million nodes.
 Result<Graph> generate_llama(const ContextPtr& context, const LlamaOptions& options);
+
+/// The same graph with its nodes in another topological order, drawn by the seed; ids follow the
+/// order. Nodes with effects, and collectives, keep theirs among each other.
+Graph shuffled(Graph graph, std::uint64_t seed);
 
 }  // namespace pw

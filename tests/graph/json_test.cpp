@@ -106,6 +106,17 @@ TEST_CASE("json: every kind of attribute comes back as it was", "[graph][json]")
   CHECK(again->op_of(again->producer(again->find_value("u"))).traits.effect);
 }
 
+TEST_CASE("json: strings are decoded, and small numbers are no error", "[graph][json]") {
+  ContextPtr context = library();
+  const std::string text = replaced(
+      replaced(small(), "\"small\"", R"("\"\\\/\b\f\n\r\t\u00e9\u20ac\ud83d\ude00\u0041é")"),
+      "1e-05", "1e-999");
+  Result<Graph> graph = read(context, "\xef\xbb\xbf" + text + " \n");
+  if (!graph) FAIL(messages(graph.error(), *context));
+  CHECK(graph->name == "\"\\/\b\f\n\r\té€😀Aé");
+  CHECK(line_of(*graph, "y") == "y: bf16[n, 64] = rms_norm(x, w){eps = 0.0}");
+}
+
 TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
   const Bad cases[] = {
       {"\"op\": \"rms_norm\"", "\"op\": \"rms_nrom\"", "PW1014", "/nodes/0/op",
@@ -179,6 +190,20 @@ TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
       {"\"name\": \"small\"", "\"ops\": [\"op mm(a: T[n]) -> y: T[n]\"], \"name\": \"small\"",
        "PW0203", "/ops/0", "already declared"},
       {"\"outputs\": [", "\"outputs\": [[", "PW1001", "g.json:", "not JSON"},
+      {"\"small\"", "\"sm\\xall\"", "PW1001", "g.json:3:15 at /name", "an escape"},
+      {"\"small\"", "\"sm\nall\"", "PW1001", "g.json:3:14 at /name", "a control character"},
+      {"\"small\"", "\"\xc3(\"", "PW1001", "g.json:3:12 at /name", "not UTF-8"},
+      {"\"small\"", "\"\xed\xa0\x80\"", "PW1001", "at /name", "not UTF-8"},
+      {"\"small\"", "\"\\ud83dx\"", "PW1001", "at /name", "half of a surrogate pair"},
+      {"\"small\"", "\"\\udc00\"", "PW1001", "at /name", "half of a surrogate pair"},
+      {"\"small\"", "nul", "PW1001", "at /name", "a value is expected"},
+      {"\"min\": 8", "\"min\": 08", "PW1001", "at /symbols/k/min", "zeros in front"},
+      {"\"min\": 8", "\"min\": 8.", "PW1001", "at /symbols/k/min", "a digit is expected"},
+      {"\"min\": 8", "\"min\": 8e+", "PW1001", "at /symbols/k/min", "a digit is expected"},
+      {"\"min\": 8", "\"min\" 8", "PW1001", "at /symbols/k/min", "`:` is expected"},
+      {"\"min\": 8", "min: 8", "PW1001", "at /symbols/k", "a key is expected"},
+      {"\"c\", \"x\"]", "\"c\" \"x\"]", "PW1001", "at /outputs", "`,` or `]` is expected"},
+      {"\"c\", \"x\"]\n}", "\"c\", \"x\"]\n} {", "PW1001", "g.json:", "behind its end"},
   };
   for (const Bad& bad : cases) {
     CAPTURE(bad.from, bad.to);

@@ -1,6 +1,7 @@
 #include "graph/generate.hpp"
 
 #include "dsl/dsl.hpp"
+#include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
@@ -115,6 +116,42 @@ TEST_CASE("generate: without ranks and quantisation every sum meets its norm", "
   CHECK(plan->memory.arena_bytes < 2 * plan->memory.live_bytes);
 }
 
+TEST_CASE("generate: a mixture of experts has a branch for each, and every branch is fused",
+          "[splitter]") {
+  LlamaOptions options = small("fp8", 2);
+  options.layers = 3;
+  options.experts = 4;
+  Rewritten moe(options);
+  CHECK(verify(moe.graph).empty());
+  CHECK(moe.graph.name == "moe");
+  CHECK(moe.count("keep_topk") == 3);
+  CHECK(moe.count("silu_and_mul_quant") == 3 * 4);
+  CHECK(moe.count("scaled_mm") == 3 * (2 + 2 * 4));
+  CHECK(moe.count("add") == 3 * 3);  // the sums over experts; those of the residual are fused
+}
+
+TEST_CASE("generate: a shuffled graph is the same graph in another order", "[splitter]") {
+  const std::uint64_t seed = 5;
+  INFO("seed " << seed);
+  LlamaOptions options = small("none", 2);
+  options.experts = 4;
+  const Llama plain(options);
+  const Graph other = shuffled(plain.graph, seed), again = shuffled(plain.graph, seed);
+  CHECK(verify(other).empty());
+  CHECK(structural_hash(other) == structural_hash(plain.graph));
+  CHECK(print_pwg(other) != print_pwg(plain.graph));
+  CHECK(print_pwg(other) == print_pwg(again));
+  std::uint32_t next = 0;
+  for (NodeId n : other.order()) CHECK(n.index == next++);
+  const auto collectives = [](const Graph& g) {
+    std::string names;
+    for (NodeId n : g.order())
+      if (g.op_of(n).traits.collective) names += std::string(g.node_name(n)) + " ";
+    return names;
+  };
+  CHECK(collectives(other) == collectives(plain.graph));
+}
+
 TEST_CASE("generate: impossible sizes are refused", "[splitter]") {
   auto context = std::make_shared<Context>();
   REQUIRE(load_op_library(context).has_value());
@@ -127,5 +164,8 @@ TEST_CASE("generate: impossible sizes are refused", "[splitter]") {
   CHECK(refused({.heads = 32, .kv_heads = 5}));
   CHECK(refused({.tp = 3}));
   CHECK(refused({.quant = "int1"}));
+  CHECK(refused({.experts = -1}));
+  CHECK(refused({.layers = 1, .experts = 4, .topk = 5}));
   CHECK_FALSE(refused({.layers = 1}));
+  CHECK_FALSE(refused({.layers = 1, .experts = 4}));
 }
