@@ -61,6 +61,7 @@ class Llama {
         heads_(options.heads / options.tp),
         kv_heads_(std::max<std::int64_t>(1, options.kv_heads / options.tp)),
         ffn_(options.ffn / options.tp) {
+    graph_.trust_names(true);  // prefixes keep them apart
     graph_.facts.symbols["n"] = {1, options.max_tokens, 1, "tokens"};
     tokens_ = context_.dims.symbol("n");
   }
