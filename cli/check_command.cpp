@@ -52,7 +52,9 @@ Diagnostics warnings_of(const AnalysisReport& report) {
   Diagnostics out;
   for (const Finding& finding : report.findings) {
     out.push_back(finding.diagnostic);
-    if (!finding.test.empty()) out.back().notes.push_back("as a test:\n" + finding.test);
+    if (!finding.test.empty())
+      out.back().notes.push_back("as a test:\n" +
+                                 finding.test.substr(0, finding.test.find_last_not_of('\n') + 1));
   }
   return out;
 }

@@ -11,6 +11,7 @@ void add_generate_command(CLI::App& app, const Options& options);
 void add_rule_commands(CLI::App& app, const Options& options);     ///< check, fmt, test, verify
 void add_explain_commands(CLI::App& app, const Options& options);  ///< explain, match
 void add_check_command(CLI::App& app, const Options& options);
+void add_fuzz_command(CLI::App& app, const Options& options);
 void add_test_command(CLI::App& app, const Options& options);
 void add_opt_command(CLI::App& app, const Options& options);
 void add_plan_commands(CLI::App& app, const Options& options);  ///< split, plan, compile

@@ -89,6 +89,7 @@ void run_verify(const Options& options, const VerifyArgs& args) {
 
 void add_rule_commands(CLI::App& app, const Options& options) {
   add_check_command(app, options);
+  add_fuzz_command(app, options);
 
   auto format = std::make_shared<FormatArgs>();
   auto* sub = app.add_subcommand("fmt", "Lay out rule files in the one canonical way, in place");

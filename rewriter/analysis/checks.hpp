@@ -6,6 +6,8 @@
 
 namespace pw {
 
+void find_shadows(const RuleSet& rules, const Env& params, AnalysisReport& out);
+void find_overlaps(const RuleSet& rules, const Env& params, AnalysisReport& out);
 void find_loops(const RuleSet& rules, const Env& params, AnalysisReport& out);
 
 Diagnostic warning_of(Span span, std::string_view code, std::string message, std::string help);

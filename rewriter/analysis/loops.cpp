@@ -6,6 +6,8 @@
 #include "rewriter/analysis/certificate.hpp"
 #include "rewriter/analysis/checks.hpp"
 #include "rewriter/analysis/enables.hpp"
+#include "rewriter/analysis/freeze.hpp"
+#include "rewriter/analysis/outcome.hpp"
 
 namespace pw {
 namespace {
@@ -46,9 +48,31 @@ Diagnostic describe(const RuleSet& rules, const Repetition& repetition,
   return out;
 }
 
+/// A graph of one of the rules on which the owner does not come to an end by itself.
+std::string endless_test(const RuleSet& rules, const Repetition& repetition, const Env& params,
+                         const std::vector<std::string>& cycle) {
+  constexpr std::size_t kEnough = 8;  // of one rule, on a graph of a few nodes
+  const Strategy* owner = rules.strategy(repetition.owner);
+  if (owner == nullptr || !owner->ranges.empty()) return {};
+  const std::set<std::string> named(cycle.begin(), cycle.end());
+  for (RuleId id : repetition.rules) {
+    const std::string written = written_name(rules.rules[id]);
+    if (named.count(written) == 0 || !is_plain(rules.rules[id])) continue;
+    for (const Sample& sample : sample_graphs(rules, id, params, 2, 16)) {
+      const auto run = run_on(sample.frozen.graph, rules, *owner, sample.frozen.params, 2000);
+      if (!run || run->stop == StopReason::fixpoint || run->count(rules, written) <= kEnough)
+        continue;
+      return test_text(word_of(repetition.owner) + "_goes_on", sample.frozen.graph,
+                       {*owner, "", repetition.owner}, rules, sample.frozen.params,
+                       {fmt::format("{} > {}", written, kEnough)});
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-void find_loops(const RuleSet& rules, const Env&, AnalysisReport& out) {
+void find_loops(const RuleSet& rules, const Env& params, AnalysisReport& out) {
   std::set<std::vector<std::string>> told;
   for (const Repetition& repetition : repetitions(rules)) {
     std::vector<Effect> effects;
@@ -58,8 +82,8 @@ void find_loops(const RuleSet& rules, const Env&, AnalysisReport& out) {
     if (certificate.weights) continue;
     const std::vector<std::string> cycle = names_of_cycle(rules, repetition, certificate);
     if (!told.insert(cycle).second) continue;
-    out.findings.push_back(
-        {Finding::Kind::loop, cycle, describe(rules, repetition, cycle), std::string()});
+    out.findings.push_back({Finding::Kind::loop, cycle, describe(rules, repetition, cycle),
+                            endless_test(rules, repetition, params, cycle)});
   }
 }
 

@@ -1,0 +1,56 @@
+// What a pattern leaves open is chosen here: dims, dtypes, attributes. The first two attempts take
+// the plainest choices, all dims symbolic or all constant; later ones draw. The same attempt always
+// chooses the same.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "graph/build.hpp"
+
+namespace pw {
+
+class Choices {
+ public:
+  Choices(Context& context, std::uint64_t attempt)
+      : context_(context), symbolic_(attempt % 2 == 0), first_(attempt < 2), random_(attempt) {}
+
+  /// Names that no symbol may have.
+  void reserve(const std::string& name) { taken_.insert(name); }
+  [[nodiscard]] bool symbolic() const { return symbolic_; }
+  [[nodiscard]] bool first() const { return first_; }
+  /// Below n; 0 is the plainest.
+  std::size_t pick(std::size_t n) { return first_ ? 0 : random_.below(n); }
+  template <class T>
+  T one_of(std::initializer_list<T> all) {
+    return *(all.begin() + static_cast<std::ptrdiff_t>(pick(all.size())));
+  }
+
+  DType float_dtype() { return one_of({DType::bf16, DType::f32, DType::f16}); }
+  /// A dim for a variable of that name, unlike those before unless drawn so.
+  DimId dim(const std::string& name);
+  Shape rows();  ///< of a sequence `*b`
+  Shape shape();
+  /// By its kind and the conventions of its name.
+  Attribute attribute(const std::string& name, AttributeKind kind,
+                      const std::vector<TypeId>& operands, std::size_t results);
+  /// Gives every unbound dim and sequence of a type a value.
+  void bind_dims(const TypeExpr& type, Env& env);
+  void bind_dims(const Expr& expr, Env& env);
+
+ private:
+  DimId symbol(const std::string& name);
+  std::vector<DimId> parts(const Shape& shape, std::size_t count);
+  std::vector<DimId> other_shape(const Shape& shape);
+
+  Context& context_;
+  bool symbolic_, first_;
+  Random random_;
+  std::vector<DimId> drawn_;
+  std::set<std::string> taken_;
+};
+
+}  // namespace pw

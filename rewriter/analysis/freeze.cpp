@@ -1,0 +1,411 @@
+// Exports freeze and what is made with it.
+#include "rewriter/analysis/freeze.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "graph/text.hpp"
+#include "rewriter/analysis/choices.hpp"
+
+namespace pw {
+namespace {
+
+using Done = Result<std::monostate>;
+
+std::string bare(const std::string& name) { return name.substr(0, name.find('\'')); }
+
+Expr path_to(std::string text) {
+  Expr out;
+  out.kind = Expr::Kind::path;
+  out.text = std::move(text);
+  return out;
+}
+
+void collect_paths(const Expr& expr, std::vector<std::string>& out) {
+  if (expr.kind == Expr::Kind::path && !dtype_named(expr.text) &&
+      expr.text.find('.') == std::string::npos)
+    out.push_back(expr.text);
+  for (const Expr& arg : expr.args) collect_paths(arg, out);
+}
+
+class Freezer {
+ public:
+  Freezer(const RuleSet& rules, const Rule& pattern, const Env& params, std::uint64_t attempt)
+      : context_(*rules.context),
+        pattern_(pattern),
+        choices_(*rules.context, attempt),
+        graph_(rules.context, "found"),
+        params_(params),
+        values_(pattern.values.size()) {
+    choices_.reserve("n");
+    for (const PatternValue& value : pattern.values) choices_.reserve(bare(value.name));
+    if (attempt % 4 >= 2) raise_params();
+    env_ = params_;
+    for (const auto& [name, binding] : pattern.constants) env_.insert_or_assign(name, binding);
+    for (const Expr& guard : pattern.where) bind_by_guard(guard);
+  }
+
+  Result<Frozen> run(const std::vector<PatternValueId>& visible) {
+    std::vector<NodeId> nodes;
+    for (const PatternNode& node : pattern_.nodes) {
+      Result<NodeId> made = add_node(node);
+      if (!made) return forward(made);
+      nodes.push_back(*made);
+    }
+    std::set<ValueId> shown;
+    for (PatternValueId id : visible)
+      if (values_[id].valid() && shown.insert(values_[id]).second) graph_.add_output(values_[id]);
+    return Frozen{std::move(graph_), std::move(nodes), std::move(params_)};
+  }
+
+ private:
+  /// `where d == 8` leaves no choice.
+  void bind_by_guard(const Expr& guard) {
+    if (guard.kind != Expr::Kind::binary || guard.text != "==" || guard.args.size() != 2) return;
+    if (guard.args[0].kind != Expr::Kind::path || guard.args[1].kind != Expr::Kind::integer) return;
+    env_.emplace(guard.args[0].text, context_.dims.constant(guard.args[1].integer));
+  }
+
+  /// `where tp > 1` holds for two.
+  void raise_params() {
+    std::vector<std::string> asked;
+    for (const Expr& guard : pattern_.where) collect_paths(guard, asked);
+    for (const std::string& name : asked) {
+      const auto it = params_.find(name);
+      if (it == params_.end()) continue;
+      auto* attribute = std::get_if<Attribute>(&it->second);
+      if (attribute != nullptr && std::holds_alternative<std::int64_t>(*attribute))
+        *attribute = std::int64_t{2};
+    }
+  }
+
+  Result<NodeId> add_node(const PatternNode& node) {
+    const Op& op = context_.ops[node.op];
+    Env local;  // the op's own variables
+    for (std::size_t i = 0; i < node.operands.size(); ++i) learn(op, i, node.operands[i], local);
+    NodeRequest request;
+    request.op = node.op;
+    const std::optional<Shape> hint = shape_for_lists(node);
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      Result<ValueId> value = operand(node, op, i, local, i == 0 ? hint : std::nullopt);
+      if (!value) return forward(value);
+      request.operands.push_back(*value);
+    }
+    if (Done done = attributes(node, op, request); !done) return forward(done);
+    for (PatternValueId result : node.results) {
+      const std::string name = bare(pattern_.values[result].name);
+      request.result_names.push_back(name.empty() || name == "_" ? "" : graph_.fresh_name(name));
+    }
+    Result<NodeId> made = build_node(graph_, request);
+    if (!made) return made;
+    if (graph_.result_count(*made) != node.results.size())
+      return fail({}, "N02", "another number of results");
+    for (std::size_t i = 0; i < node.results.size(); ++i)
+      if (!bind(node.results[i], graph_.result(*made, i)))
+        return fail({}, "N06", "a result has another type than is written");
+    for (const PatternAttribute& attribute : node.attributes) {
+      if (attribute.value.kind != Expr::Kind::path) continue;
+      const Attribute* value = graph_.attribute(*made, attribute.name);
+      const auto known = env_.find(attribute.value.text);
+      if (value != nullptr && known != env_.end() &&
+          std::holds_alternative<Attribute>(known->second))
+        known->second = *value;  // axes count from the front now
+    }
+    return made;
+  }
+
+  static const TypeExpr* declared(const Op& op, std::size_t i) {
+    if (op.operands.empty()) return nullptr;
+    const OperandDecl& operand = op.operands[std::min(i, op.operands.size() - 1)];
+    return operand.type ? &*operand.type : nullptr;
+  }
+
+  void learn(const Op& op, std::size_t i, PatternValueId id, Env& local) {
+    const TypeExpr* type = declared(op, i);
+    if (type != nullptr && values_[id].valid())
+      unify(context_, *type, graph_.type(values_[id]), local);
+  }
+
+  bool bind(PatternValueId id, ValueId value) {
+    values_[id] = value;
+    const PatternValue& pattern = pattern_.values[id];
+    if (!pattern.name.empty() && pattern.name != "_") env_.insert_or_assign(pattern.name, value);
+    bool fits = true;
+    for (const TypeExpr& type : pattern.types)
+      fits = unify(context_, type, graph_.type(value), env_) && fits;
+    return fits;
+  }
+
+  Result<ValueId> operand(const PatternNode& node, const Op& op, std::size_t i, Env& local,
+                          const std::optional<Shape>& hint) {
+    const PatternValueId id = node.operands[i];
+    const PatternValue& pattern = pattern_.values[id];
+    if (values_[id].valid()) return values_[id];
+    if (pattern.literal_none || (pattern.optional && choices_.pick(2) == 1)) return ValueId();
+    if (pattern.literal || pattern.attribute_variable) return constant(id);
+    Result<TypeId> type = type_of(pattern, node, op, i, local, hint);
+    if (!type) return forward(type);
+    const std::string name = bare(pattern.name);
+    const ValueId value = graph_.add_input(
+        graph_.fresh_name(name.empty() || name == "_" ? "x" : name), *type, InputKind::input);
+    if (!bind(id, value)) return fail({}, "N06", "an operand's types do not agree");
+    learn(op, i, id, local);
+    return value;
+  }
+
+  ValueId constant(PatternValueId id) {
+    const PatternValue& pattern = pattern_.values[id];
+    Attribute number = choices_.one_of({1e-5, 1e-2});
+    if (pattern.literal) number = *pattern.literal;
+    const auto* integer = std::get_if<std::int64_t>(&number);
+    const auto* real = std::get_if<double>(&number);
+    values_[id] = integer != nullptr
+                      ? add_constant(graph_, static_cast<double>(*integer), DType::i64)
+                      : add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
+    if (pattern.attribute_variable) env_.insert_or_assign(pattern.name, number);
+    return values_[id];
+  }
+
+  /// What is known settles it: an annotation, then the op's signature, then the other operands.
+  Result<TypeId> type_of(const PatternValue& pattern, const PatternNode& node, const Op& op,
+                         std::size_t i, Env& local, const std::optional<Shape>& hint) {
+    const TypeExpr* signature = declared(op, i);
+    const TypeId like = first_operand(node);
+    const DType dtype = dtype_for(pattern, signature, local, like, op, i);
+    const auto attempt = [&](const TypeExpr& type, Env& env) -> Result<TypeId> {
+      if (type.any_shape) return fail({}, "N06", "any shape");
+      TypeExpr with = type;
+      with.dtype = {path_to(std::string(name(dtype)))};
+      return instantiate_type(context_, with, env);
+    };
+    for (const TypeExpr& type : pattern.types)
+      if (Result<TypeId> known = attempt(type, env_)) return known;
+    if (signature != nullptr)
+      if (Result<TypeId> known = attempt(*signature, local)) return known;
+    for (const TypeExpr& type : pattern.types) {
+      if (type.any_shape) continue;
+      choices_.bind_dims(type, env_);
+      return attempt(type, env_);
+    }
+    if (hint) return context_.types.get(dtype, *hint);
+    if (is_open(signature)) {
+      const bool same = like.valid() && like != Types::unknown() && choices_.pick(4) != 1;
+      return context_.types.get(dtype, same ? context_.types[like].shape : choices_.shape());
+    }
+    choices_.bind_dims(*signature, local);
+    return attempt(*signature, local);
+  }
+
+  DType dtype_for(const PatternValue& pattern, const TypeExpr* signature, Env& local, TypeId like,
+                  const Op& op, std::size_t i) {
+    for (const TypeExpr& type : pattern.types)
+      if (const auto known = known_dtype(type, env_)) return *known;
+    if (signature != nullptr)
+      if (const auto known = known_dtype(*signature, local)) return *known;
+    for (const TypeExpr& type : pattern.types)
+      if (!type.dtype.empty())
+        if (const auto allowed = dtype_by_guard(type.dtype[0].text)) return *allowed;
+    const std::string& name =
+        op.operands.empty() ? op.name : op.operands[std::min(i, op.operands.size() - 1)].name;
+    if (name == "ids" || name == "positions") return DType::i64;
+    if (like.valid() && like != Types::unknown() && choices_.pick(4) != 1)
+      return context_.types[like].dtype;
+    return choices_.float_dtype();
+  }
+
+  static std::optional<DType> known_dtype(const TypeExpr& type, const Env& env) {
+    if (type.dtype.empty() || type.dtype[0].kind != Expr::Kind::path) return std::nullopt;
+    const auto bound = env.find(type.dtype[0].text);
+    if (bound == env.end()) return dtype_named(type.dtype[0].text);
+    if (const auto* dtype = std::get_if<DTypeBinding>(&bound->second)) return dtype->dtype;
+    if (const auto* attribute = std::get_if<Attribute>(&bound->second))
+      if (const auto* dtype = std::get_if<DType>(attribute)) return *dtype;
+    return std::nullopt;
+  }
+
+  /// One of those that `where T in {…}` allows.
+  std::optional<DType> dtype_by_guard(const std::string& variable) {
+    for (const Expr& guard : pattern_.where) {
+      if (guard.kind != Expr::Kind::in_set || guard.args.size() < 2) continue;
+      if (guard.args[0].text != variable) continue;
+      return dtype_named(guard.args[1 + choices_.pick(guard.args.size() - 1)].text);
+    }
+    return std::nullopt;
+  }
+
+  static bool is_open(const TypeExpr* type) {
+    return type == nullptr || type->any_shape ||
+           (type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star);
+  }
+
+  [[nodiscard]] TypeId first_operand(const PatternNode& node) const {
+    for (PatternValueId id : node.operands) {
+      const PatternValue& value = pattern_.values[id];
+      if (values_[id].valid() && !value.literal && !value.attribute_variable)
+        return graph_.type(values_[id]);
+    }
+    return {};
+  }
+
+  /// The lists of a node decide what it is given: parts sum to the last axis, and a new shape has
+  /// as many elements as the old one.
+  std::optional<Shape> shape_for_lists(const PatternNode& node) {
+    for (const PatternAttribute& attribute : node.attributes) {
+      const Expr& list = attribute.value;
+      if (list.kind != Expr::Kind::list || list.args.size() < 2) continue;
+      const bool parts = attribute.name == "sizes";
+      if (!parts && attribute.name != "shape") continue;
+      DimId all = context_.dims.constant(parts ? 0 : 1);
+      std::vector<DimId> dims;
+      for (const Expr& element : list.args) {
+        choices_.bind_dims(element, env_);
+        Result<Attribute> value = evaluate(context_, &graph_, element, env_);
+        if (!value) return std::nullopt;
+        if (const auto* dim = std::get_if<DimId>(&*value))
+          dims.push_back(*dim);
+        else if (const auto* number = std::get_if<std::int64_t>(&*value))
+          dims.push_back(context_.dims.constant(*number));
+        else
+          return std::nullopt;
+        if (!parts && dims.size() == 1) continue;
+        all = parts ? context_.dims.add(all, dims.back()) : context_.dims.mul(all, dims.back());
+      }
+      Shape out = parts ? choices_.rows() : Shape{dims.front()};
+      out.push_back(all);
+      return out;
+    }
+    return std::nullopt;
+  }
+
+  Done attributes(const PatternNode& node, const Op& op, NodeRequest& request) {
+    std::vector<TypeId> types;
+    for (ValueId value : request.operands)
+      types.push_back(value.valid() ? graph_.type(value) : TypeId());
+    std::set<std::string> written;
+    for (const PatternAttribute& attribute : node.attributes) {
+      if (!written.insert(attribute.name).second) continue;
+      Result<Attribute> value = written_value(node, attribute.name, op, types);
+      if (!value) return forward(value);
+      request.attributes.emplace_back(context_.strings.intern(attribute.name), std::move(*value));
+    }
+    for (const AttributeDecl& declared : op.attributes) {
+      const bool keeps = declared.default_value && (!node.open || choices_.pick(2) == 0);
+      if (written.count(declared.name) != 0 || keeps) continue;
+      request.attributes.emplace_back(
+          context_.strings.intern(declared.name),
+          choices_.attribute(declared.name, declared.kind, types, node.results.size()));
+    }
+    return std::monostate{};
+  }
+
+  /// A superposed node may have an attribute written twice: what can be told settles the other.
+  Result<Attribute> written_value(const PatternNode& node, const std::string& name, const Op& op,
+                                  const std::vector<TypeId>& types) {
+    std::optional<Attribute> value;
+    const Expr* open = nullptr;
+    for (const PatternAttribute& attribute : node.attributes) {
+      if (attribute.name != name) continue;
+      open = &attribute.value;
+      if (Result<Attribute> known = evaluate(context_, &graph_, attribute.value, env_);
+          known && !value)
+        value = *known;
+    }
+    const AttributeDecl* declared = op.attribute(name);
+    if (!value && open->kind == Expr::Kind::path && declared != nullptr) {
+      value = by_guard(open->text);
+      if (!value) value = choices_.attribute(name, declared->kind, types, node.results.size());
+    }
+    if (!value) {
+      choices_.bind_dims(*open, env_);
+      Result<Attribute> known = evaluate(context_, &graph_, *open, env_);
+      if (!known) return known;
+      value = *known;
+    }
+    for (const PatternAttribute& attribute : node.attributes)
+      if (attribute.name == name && attribute.value.kind == Expr::Kind::path)
+        bind_attribute(attribute.value.text, *value);
+    return *value;
+  }
+
+  void bind_attribute(const std::string& name, const Attribute& value) {
+    if (const auto* dtype = std::get_if<DType>(&value))
+      env_.emplace(name, DTypeBinding{*dtype, false});
+    else
+      env_.emplace(name, value);
+  }
+
+  /// At the boundary of `name == x`, `name >= x`, `x <= name`.
+  std::optional<Attribute> by_guard(const std::string& name) {
+    for (const Expr& guard : pattern_.where) {
+      if (guard.kind != Expr::Kind::binary || guard.args.size() != 2) continue;
+      if (guard.text != "==" && guard.text != ">=" && guard.text != "<=") continue;
+      for (std::size_t side : {0u, 1u}) {
+        if (guard.args[side].kind != Expr::Kind::path || guard.args[side].text != name) continue;
+        if (Result<Attribute> value = evaluate(context_, &graph_, guard.args[1 - side], env_))
+          return *value;
+      }
+    }
+    return std::nullopt;
+  }
+
+  Context& context_;
+  const Rule& pattern_;
+  Choices choices_;
+  Graph graph_;
+  Env env_, params_;
+  IdVec<PatternValueId, ValueId> values_;
+};
+
+}  // namespace
+
+Result<Frozen> freeze(const RuleSet& rules, const Rule& pattern,
+                      const std::vector<PatternValueId>& visible, const Env& params,
+                      std::uint64_t attempt) {
+  return Freezer(rules, pattern, params, attempt).run(visible);
+}
+
+std::vector<PatternValueId> visible_values(const Rule& rule) {
+  std::vector<PatternValueId> out;
+  for (const std::string& name : rule.outputs)
+    if (const PatternValueId id = rule.value_named(name); id.valid()) out.push_back(id);
+  for (const PatternNode& node : rule.nodes)
+    if (node.given) out.insert(out.end(), node.results.begin(), node.results.end());
+  return out;
+}
+
+bool is_plain(const Rule& rule) {
+  return rule.members.empty() && rule.unless.empty() && rule.lists.empty() && !rule.frontier;
+}
+
+std::vector<NodeId> own_of(const Rule& rule, const std::vector<NodeId>& nodes) {
+  std::vector<NodeId> out;
+  for (std::size_t i = 0; i < rule.nodes.size(); ++i)
+    if (rule.nodes[PatternNodeId(i)].own()) out.push_back(nodes[i]);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::optional<Match> match_of(const Graph& graph, const RuleSet& rules, RuleId rule,
+                              const Env& params, const std::vector<NodeId>& own) {
+  for (Match& match : find_matches(graph, rules, rule, params))
+    if (own_of(rules.rules[rule], match.nodes) == own) return std::move(match);
+  return std::nullopt;
+}
+
+std::vector<Sample> sample_graphs(const RuleSet& rules, RuleId id, const Env& params,
+                                  std::size_t wanted, std::size_t attempts) {
+  const Rule& rule = rules.rules[id];
+  std::vector<Sample> out;
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t attempt = 0; attempt < attempts && out.size() < wanted; ++attempt) {
+    Result<Frozen> frozen = freeze(rules, rule, visible_values(rule), params, attempt);
+    if (!frozen) continue;
+    std::optional<Match> match =
+        match_of(frozen->graph, rules, id, frozen->params, own_of(rule, frozen->nodes));
+    if (!match || !seen.insert(structural_hash(frozen->graph)).second) continue;
+    out.push_back({std::move(*frozen), std::move(*match)});
+  }
+  return out;
+}
+
+}  // namespace pw

@@ -1,0 +1,42 @@
+// A pattern as a graph: one node for each of its nodes, inputs for what is free, types and
+// attributes chosen so that annotations and simple guards hold. Whether the guards do hold is left
+// to the matcher: an attempt that it refuses is thrown away.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rewriter/matcher.hpp"
+
+namespace pw {
+
+struct Frozen {
+  Graph graph;
+  std::vector<NodeId> nodes;  ///< by PatternNodeId
+  Env params;                 ///< as given, or with integers raised where guards ask about them
+};
+
+/// `visible`: the results that are outputs of the graph. Rules with lists or `unless` cannot be
+/// frozen.
+Result<Frozen> freeze(const RuleSet& rules, const Rule& pattern,
+                      const std::vector<PatternValueId>& visible, const Env& params,
+                      std::uint64_t attempt);
+/// What a rule does not consume of its nodes' results: outputs, and all of `given`.
+std::vector<PatternValueId> visible_values(const Rule& rule);
+/// Every pattern node is matched once, and nothing must be absent.
+bool is_plain(const Rule& rule);
+
+/// Graphs that the rule matches in all its nodes, at most so many; none of the same structure.
+struct Sample {
+  Frozen frozen;
+  Match match;
+};
+std::vector<Sample> sample_graphs(const RuleSet& rules, RuleId rule, const Env& params,
+                                  std::size_t wanted, std::size_t attempts);
+/// The match of the rule that replaces these nodes (sorted), if there is one.
+std::optional<Match> match_of(const Graph& graph, const RuleSet& rules, RuleId rule,
+                              const Env& params, const std::vector<NodeId>& own);
+/// The nodes of the graph that the rule replaces, by the nodes its pattern became; sorted.
+std::vector<NodeId> own_of(const Rule& rule, const std::vector<NodeId>& nodes);
+
+}  // namespace pw

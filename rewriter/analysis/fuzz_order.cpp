@@ -1,0 +1,107 @@
+// Exports fuzz_order, differing_counts and fuzz_tests.
+#include "rewriter/analysis/fuzz_order.hpp"
+
+#include <fmt/format.h>
+
+#include "base/hash.hpp"
+#include "rewriter/analysis/shuffle.hpp"
+#include "rewriter/driver.hpp"
+
+namespace pw {
+namespace {
+
+using Kind = OrderRun::Kind;
+
+Kind kind_of(std::size_t order, const Graph& graph, const FuzzOptions& options) {
+  if (order == 0) return Kind::declared;
+  if (order % 3 == 1) return Kind::nodes;
+  if (order % 3 == 2 || graph.node_count() > options.random_nodes) return Kind::ranks;
+  return Kind::random;
+}
+
+Result<OrderRun> run_order(Kind kind, std::uint64_t seed, const Graph& graph, RuleSet& rules,
+                           const Strategy& strategy, const Env& params,
+                           const FuzzOptions& options) {
+  Graph input = kind == Kind::declared ? graph.compact() : reordered(graph, seed);
+  OrderRun out{kind, seed, input, std::move(input), 0, {}};
+  if (kind == Kind::ranks) shuffle_ranks(rules, seed);
+  std::vector<RuleId> fired;
+  if (kind == Kind::random) {
+    auto done = run_at_random(out.graph, rules, strategy, params, seed, options.most_rewrites);
+    if (!done) return forward(done);
+    fired = std::move(*done);
+  } else {
+    RewriteOptions rewrite;
+    rewrite.limits.rewrites = options.most_rewrites;
+    auto report = run_strategy(out.graph, rules, strategy, params, rewrite);
+    if (!report) return forward(report);
+    for (const JournalEvent& event : report->journal)
+      if (const auto* match = std::get_if<MatchEvent>(&event)) fired.push_back(match->rule);
+  }
+  for (RuleId id : fired) ++out.counts[written_name(rules.rules[id])];
+  out.hash = hash_of_terms(out.graph);
+  return out;
+}
+
+bool same(const OrderRun& a, const OrderRun& b) { return a.hash == b.hash && a.counts == b.counts; }
+
+}  // namespace
+
+std::string_view name(Kind kind) {
+  switch (kind) {
+    case Kind::declared: return "as declared";
+    case Kind::nodes: return "nodes in another order";
+    case Kind::ranks: return "nodes and rules in another order";
+    case Kind::random: return "matches taken at random";
+  }
+  return "?";
+}
+
+Result<FuzzReport> fuzz_order(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
+                              const Env& params, const FuzzOptions& options) {
+  FuzzReport report;
+  RuleSet shuffled = rules;  // ranks are put into this one
+  for (std::size_t order = 0; order <= options.orders; ++order) {
+    const Kind kind = kind_of(order, graph, options);
+    const std::uint64_t seed = order == 0 ? 0 : combine(options.seed, order);
+    for (std::size_t i = 0; i < rules.rules.size(); ++i)
+      shuffled.rules[RuleId(i)].rank = rules.rules[RuleId(i)].rank;
+    auto run = run_order(kind, seed, graph, shuffled, strategy, params, options);
+    if (!run) return forward(run);
+    report.runs.push_back(std::move(*run));
+    if (!same(report.runs.front(), report.runs.back())) report.different.push_back(order);
+  }
+  return report;
+}
+
+std::pair<std::string, std::string> differing_counts(const OrderRun& a, const OrderRun& b) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> both;
+  for (const auto& [name, count] : a.counts) both[name].first = count;
+  for (const auto& [name, count] : b.counts) both[name].second = count;
+  std::pair<std::string, std::string> out;
+  for (const auto& [name, counts] : both) {
+    if (counts.first == counts.second) continue;
+    const char* comma = out.first.empty() ? "" : ", ";
+    out.first += fmt::format("{}{} == {}", comma, name, counts.first);
+    out.second += fmt::format("{}{} == {}", comma, name, counts.second);
+  }
+  return out;
+}
+
+std::string fuzz_tests(const std::string& strategy, const RuleSet& rules, const Env& params,
+                       const OrderRun& usual, const OrderRun& other) {
+  auto [here, there] = differing_counts(usual, other);
+  if (here.empty()) {  // the same rules, at other places: all of them are told
+    for (const auto& [name, count] : usual.counts)
+      here += fmt::format("{}{} == {}", here.empty() ? "" : ", ", name, count);
+    there = here;
+  }
+  const Application applied{{}, "", strategy};
+  std::string out = fmt::format("// {}, seed {}: {}\n", name(other.kind), other.seed, there);
+  out += test_text("order_as_it_is", usual.input, applied, rules, params, {here});
+  if (other.kind == Kind::nodes)
+    out += "\n" + test_text("order_of_nodes_changed", other.input, applied, rules, params, {there});
+  return out;
+}
+
+}  // namespace pw

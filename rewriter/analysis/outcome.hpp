@@ -1,0 +1,48 @@
+// Runs a pass on a small graph and says what came of it; and the text of a test that shows it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rewriter/analysis/passes.hpp"
+#include "rewriter/rewriter.hpp"
+
+namespace pw {
+
+struct Outcome {
+  Graph graph;
+  StopReason stop = StopReason::fixpoint;
+  std::vector<RuleId> fired;          ///< in order
+  std::vector<NodeId> first_matched;  ///< by the first of them
+  [[nodiscard]] std::size_t count(const RuleSet& rules, const std::string& written) const;
+};
+/// Nothing where the run fails.
+std::optional<Outcome> run_on(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
+                              const Env& params, std::size_t most_rewrites = 500);
+
+/// What `apply` in the text of a test will run: the owner where the pass is all of it, else the
+/// rules of the pass under a name of its own.
+struct Application {
+  Strategy strategy;
+  std::string text;  ///< of the pass, where it has to be written; else empty
+  std::string name;
+};
+Application applicable(const RuleSet& rules, const RulePass& pass, const std::string& test);
+
+/// `expectations`: "a == 1".
+std::string test_text(const std::string& name, const Graph& graph, const Application& applied,
+                      const RuleSet& rules, const Env& params,
+                      const std::vector<std::string>& expectations);
+std::string expected_count(const Outcome& outcome, const RuleSet& rules,
+                           const std::string& written);
+/// A word that may name a test, made of other words.
+std::string word_of(const std::string& text);
+
+/// Equal for graphs that compute the same expressions in as many nodes, whatever their order and
+/// that of commutative operands.
+std::uint64_t hash_of_terms(const Graph& graph);
+std::map<std::string, std::size_t> op_counts(const Graph& graph);
+
+}  // namespace pw

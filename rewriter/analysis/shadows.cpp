@@ -1,0 +1,118 @@
+// Exports find_shadows: rules that do not fire on graphs made of nothing but their own patterns.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "rewriter/analysis/checks.hpp"
+#include "rewriter/analysis/freeze.hpp"
+#include "rewriter/analysis/outcome.hpp"
+#include "rewriter/analysis/variants.hpp"
+
+namespace pw {
+namespace {
+
+constexpr std::size_t kGraphs = 5, kAttempts = 40;  // of a variant
+constexpr std::size_t kVariants = 6;                // of a row
+
+class Shadows {
+ public:
+  Shadows(const RuleSet& rules, const Env& params, AnalysisReport& out)
+      : rules_(rules), params_(params), out_(out) {}
+
+  void look_at(const RulePass& pass) {
+    std::map<std::string, std::vector<RuleId>> rows;
+    for (const auto& [name, ids] : variants_of(rules_, pass, out_))
+      for (RuleId id : ids) rows[row_name(rules_.rules[id])].push_back(id);
+    if (pass.strategy->rules.size() < 2) return;
+    for (const auto& [name, ids] : rows)
+      if (told_.count(name) == 0) look_at_row(pass, name, ids);
+  }
+
+ private:
+  struct Shadow {
+    Frozen frozen;
+    RuleId by;
+  };
+
+  /// A row is in the shadow when none of its variants ever gets to fire.
+  void look_at_row(const RulePass& pass, const std::string& row, const std::vector<RuleId>& ids) {
+    std::optional<Shadow> shadow;
+    std::size_t graphs = 0;
+    for (std::size_t i = 0; i < ids.size() && i < kVariants; ++i)
+      for (Sample& sample : samples_of(ids[i])) {
+        const std::optional<RuleId> by = taken_by_another(pass, row, ids[i], sample);
+        if (!by) return;
+        ++graphs;
+        if (!shadow) shadow = Shadow{sample.frozen, *by};
+      }
+    if (!shadow || graphs < 2) return;
+    if (report(pass, ids.front(), row, *shadow, graphs)) told_.insert(row);
+  }
+
+  std::vector<Sample>& samples_of(RuleId id) {
+    const auto [it, fresh] = samples_.try_emplace(id);
+    if (!fresh) return it->second;
+    it->second = sample_graphs(rules_, id, params_, kGraphs, kAttempts);
+    if (it->second.empty())
+      note_not_analysed(out_, "`" + rules_.rules[id].name + "`: no graph of it was found");
+    return it->second;
+  }
+
+  /// Nothing where the row fires, or where nothing takes a node that it wants.
+  std::optional<RuleId> taken_by_another(const RulePass& pass, const std::string& row, RuleId id,
+                                         const Sample& sample) const {
+    const std::optional<Outcome> outcome =
+        run_on(sample.frozen.graph, rules_, *pass.strategy, sample.frozen.params);
+    if (!outcome || outcome->fired.empty()) return std::nullopt;
+    for (RuleId fired : outcome->fired)
+      if (row_name(rules_.rules[fired]) == row) return std::nullopt;
+    const std::vector<NodeId> own = own_of(rules_.rules[id], sample.match.nodes);
+    const bool shared =
+        std::any_of(outcome->first_matched.begin(), outcome->first_matched.end(),
+                    [&](NodeId n) { return std::binary_search(own.begin(), own.end(), n); });
+    return shared ? std::optional(outcome->fired.front()) : std::nullopt;
+  }
+
+  bool report(const RulePass& pass, RuleId id, const std::string& row, const Shadow& shadow,
+              std::size_t graphs) {
+    const Rule& rule = rules_.rules[id];
+    const Rule& by = rules_.rules[shadow.by];
+    const std::string a = written_name(by), b = written_name(rule);
+    Diagnostic d = warning_of(
+        rule.name_span, "PW1151",
+        fmt::format("`{}` never fires: `{}` takes its nodes first", row, row_name(by)),
+        a == b ? "order or separate the rows by a guard"
+               : fmt::format("write `rule {} over {}`, or leave it out", rule.base_name, a));
+    d.label = fmt::format("not once on {} graphs made of its own pattern", graphs);
+    d.secondary.push_back({by.name_span, "goes first in `" + pass.owner + "`"});
+    const std::string name = word_of(b) + "_in_the_shadow";
+    const Application applied = applicable(rules_, pass, name);
+    const std::optional<Outcome> today =
+        run_on(shadow.frozen.graph, rules_, applied.strategy, shadow.frozen.params);
+    if (!today) return false;
+    std::vector<std::string> expected{expected_count(*today, rules_, a)};
+    if (a != b) expected.push_back(expected_count(*today, rules_, b));
+    out_.findings.push_back(
+        {Finding::Kind::shadow,
+         {a, b},
+         std::move(d),
+         test_text(name, shadow.frozen.graph, applied, rules_, shadow.frozen.params, expected)});
+    return true;
+  }
+
+  const RuleSet& rules_;
+  const Env& params_;
+  AnalysisReport& out_;
+  std::map<RuleId, std::vector<Sample>> samples_;
+  std::set<std::string> told_;
+};
+
+}  // namespace
+
+void find_shadows(const RuleSet& rules, const Env& params, AnalysisReport& out) {
+  Shadows shadows(rules, params, out);
+  for (const RulePass& pass : rule_passes(rules)) shadows.look_at(pass);
+}
+
+}  // namespace pw

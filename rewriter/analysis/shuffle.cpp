@@ -1,0 +1,182 @@
+// Exports reordered, shuffle_ranks and run_at_random.
+#include "rewriter/analysis/shuffle.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/hash.hpp"
+#include "rewriter/analysis/freeze.hpp"
+#include "rewriter/apply.hpp"
+#include "rewriter/driver.hpp"
+#include "rewriter/legality.hpp"
+
+namespace pw {
+namespace {
+
+/// The nodes in a random order, operands before users.
+std::vector<NodeId> random_order(const Graph& graph, Random& random) {
+  std::vector<std::size_t> missing(graph.node_bound());
+  std::vector<NodeId> ready, out;
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+    for (ValueId v : graph.operands(n)) missing[n.index] += v.valid() && !graph.is_input(v) ? 1 : 0;
+    if (missing[n.index] == 0) ready.push_back(n);
+  }
+  while (!ready.empty()) {
+    std::swap(ready[random.below(ready.size())], ready.back());
+    const NodeId n = ready.back();
+    ready.pop_back();
+    out.push_back(n);
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      for (UseId u = graph.first_use(graph.result(n, i)); u.valid(); u = graph.next_use(u))
+        if (--missing[graph.user(u).index] == 0) ready.push_back(graph.user(u));
+  }
+  return out;
+}
+
+NodeSpec spec_of(const Graph& graph, NodeId n, const std::vector<ValueId>& value_of) {
+  NodeSpec spec;
+  spec.op = graph.op(n);
+  for (ValueId v : graph.operands(n))
+    spec.operands.push_back(v.valid() ? value_of[v.index] : ValueId());
+  spec.attributes = graph.attributes(n);
+  for (std::size_t i = 0; i < graph.result_count(n); ++i) {
+    const ValueId v = graph.result(n, i);
+    spec.results.push_back({graph.type(v), std::string(graph.value_name(v))});
+  }
+  spec.name = graph.node_name(n);
+  spec.group = graph.group(n);
+  spec.source = graph.source(n);
+  return spec;
+}
+
+class RandomRun {
+ public:
+  RandomRun(Graph& graph, const RuleSet& rules, const Env& params, std::uint64_t seed,
+            std::size_t most)
+      : graph_(graph), rules_(rules), params_(params), random_(seed), left_(most) {}
+
+  Result<std::monostate> run(const Strategy& strategy) {
+    using Kind = ast::Strategy::Kind;
+    const bool plain = strategy.when.empty() && strategy.ensures.empty() && !strategy.fuel;
+    const bool sequence = strategy.kind == Kind::sequence ||
+                          (strategy.kind == Kind::reference && strategy.builtin.empty());
+    if (plain && strategy.kind == Kind::greedy) return greedy(strategy);
+    if (!plain || !sequence) return as_always(strategy);
+    for (const Strategy& part : strategy.parts)
+      if (auto done = run(part); !done) return done;
+    return std::monostate{};
+  }
+  std::vector<RuleId> fired;
+
+ private:
+  struct Known {
+    Match match;
+    std::vector<NodeId> own;
+  };
+
+  Result<std::monostate> as_always(const Strategy& strategy) {
+    RewriteOptions options;
+    options.limits.rewrites = left_;
+    auto report = run_strategy(graph_, rules_, strategy, params_, options);
+    if (!report) return forward(report);
+    for (const JournalEvent& event : report->journal)
+      if (const auto* match = std::get_if<MatchEvent>(&event)) fired.push_back(match->rule);
+    return std::monostate{};
+  }
+
+  Result<std::monostate> greedy(const Strategy& strategy) {
+    for (; left_ > 0; --left_) {
+      std::vector<Known> known = find(strategy);
+      std::vector<const Known*> free;
+      for (const Known& k : known)
+        if (std::none_of(known.begin(), known.end(),
+                         [&](const Known& other) { return goes_before(other, k); }))
+          free.push_back(&k);
+      if (known.empty()) return std::monostate{};
+      const Known& next =
+          free.empty() ? known[random_.below(known.size())] : *free[random_.below(free.size())];
+      auto done = apply_match(graph_, rules_, next.match);
+      if (!done) return forward(done);
+      fired.push_back(next.match.rule);
+    }
+    return std::monostate{};
+  }
+
+  /// All matches whose replacement changes something.
+  std::vector<Known> find(const Strategy& strategy) {
+    std::vector<Known> out;
+    const bool barriers = has_barriers(graph_);
+    for (RuleId id : strategy.rules) {
+      if (rules_.rules[id].frontier) continue;
+      const RuleLayout layout = lay_out(rules_, id);
+      for (Match& match : find_matches(graph_, rules_, id, params_)) {
+        Graph copy = graph_;
+        copy.forget_undo();
+        Result<Applied> applied = apply(copy, layout, match, barriers);
+        if (!applied || !applied->changed) continue;
+        std::vector<NodeId> own = own_nodes(graph_, layout, match.nodes);
+        std::sort(own.begin(), own.end());
+        out.push_back({std::move(match), std::move(own)});
+      }
+    }
+    return out;
+  }
+
+  [[nodiscard]] bool goes_before(const Known& a, const Known& b) const {
+    if (&a == &b) return false;
+    std::vector<NodeId> shared;
+    std::set_intersection(a.own.begin(), a.own.end(), b.own.begin(), b.own.end(),
+                          std::back_inserter(shared));
+    if (shared.empty()) return false;
+    const auto over = [&](RuleId x, RuleId y) {
+      const std::vector<RuleId>& below = rules_.rules[x].over;
+      return std::find(below.begin(), below.end(), y) != below.end();
+    };
+    if (over(a.match.rule, b.match.rule)) return true;
+    if (over(b.match.rule, a.match.rule)) return false;
+    return shared.size() == b.own.size() && a.own.size() > b.own.size();
+  }
+
+  Graph& graph_;
+  const RuleSet& rules_;
+  const Env& params_;
+  Random random_;
+  std::size_t left_;
+};
+
+}  // namespace
+
+Graph reordered(const Graph& graph, std::uint64_t seed) {
+  if (has_barriers(graph)) return graph.compact();
+  Random random(seed);
+  Graph out(graph.context_ptr(), graph.name);
+  out.facts = graph.facts;
+  std::vector<ValueId> value_of(graph.value_bound());
+  for (ValueId v : graph.inputs())
+    value_of[v.index] = out.add_input(graph.value_name(v), graph.type(v), graph.input_kind(v));
+  for (NodeId n : random_order(graph, random)) {
+    const NodeId made = out.add_node(spec_of(graph, n, value_of));
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      value_of[graph.result(n, i).index] = out.result(made, i);
+  }
+  for (ValueId v : graph.outputs()) out.add_output(value_of[v.index]);
+  return out;
+}
+
+void shuffle_ranks(RuleSet& rules, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<int> ranks(rules.rules.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  for (std::size_t i = ranks.size(); i > 1; --i) std::swap(ranks[i - 1], ranks[random.below(i)]);
+  for (std::size_t i = 0; i < ranks.size(); ++i) rules.rules[RuleId(i)].rank = ranks[i];
+}
+
+Result<std::vector<RuleId>> run_at_random(Graph& graph, const RuleSet& rules,
+                                          const Strategy& strategy, const Env& params,
+                                          std::uint64_t seed, std::size_t most) {
+  RandomRun run(graph, rules, params, seed, most);
+  if (auto done = run.run(strategy); !done) return forward(done);
+  return std::move(run.fired);
+}
+
+}  // namespace pw

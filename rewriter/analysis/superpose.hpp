@@ -1,0 +1,23 @@
+// Two patterns laid over each other so that a node which both replace is one: the smallest graphs
+// in which two rules want the same node.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "dsl/ruleset.hpp"
+
+namespace pw {
+
+struct Superposition {
+  Rule pattern;  ///< the nodes of both, in topological order; names of the second end in `'`
+  std::vector<PatternNodeId> of_a, of_b;  ///< by PatternNodeId of each rule
+  std::vector<PatternValueId> visible;    ///< results that neither consumes
+  PatternNodeId shared_a, shared_b;       ///< the node that was identified first
+};
+
+/// Each way once; at most `most`. Both rules must be plain. A rule laid over itself in all its
+/// nodes is left out.
+std::vector<Superposition> superpose(const RuleSet& rules, RuleId a, RuleId b, std::size_t most);
+
+}  // namespace pw

@@ -1,0 +1,34 @@
+// Exports variants_of, row_name, note_not_analysed.
+#include "rewriter/analysis/variants.hpp"
+
+#include <algorithm>
+
+#include "rewriter/analysis/freeze.hpp"
+
+namespace pw {
+
+Variants variants_of(const RuleSet& rules, const RulePass& pass, AnalysisReport& report) {
+  Variants out;
+  for (RuleId id : pass.strategy->rules) {
+    const Rule& rule = rules.rules[id];
+    if (rule.frontier) continue;
+    if (is_plain(rule))
+      out[written_name(rule)].push_back(id);
+    else
+      note_not_analysed(report, "`" + written_name(rule) + "`: it has lists or `unless`");
+  }
+  for (auto& [name, ids] : out)
+    std::stable_sort(ids.begin(), ids.end(), [&](RuleId a, RuleId b) {
+      return rules.rules[a].nodes.size() < rules.rules[b].nodes.size();
+    });
+  return out;
+}
+
+std::string row_name(const Rule& rule) { return rule.name.substr(0, rule.name.find('#')); }
+
+void note_not_analysed(AnalysisReport& report, const std::string& line) {
+  std::vector<std::string>& lines = report.not_analysed;
+  if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+}
+
+}  // namespace pw
