@@ -263,7 +263,7 @@ bool HandCompiled::at_reshape(NodeId reshape, Sink&& sink) {
 
 /// The node that alone reads the value, once; invalid if there are more, or if it is an output.
 NodeId HandCompiled::only_user(ValueId value) const {
-  if (graph_.use_count(value) != 1 || graph_.output_count(value) != 0) return {};
+  if (graph_.use_count(value) != 1 || graph_.is_output(value)) return {};
   return graph_.user(graph_.first_use(value));
 }
 
@@ -398,15 +398,10 @@ void HandCompiled::apply(const Match& match) {
 }
 
 NodeId HandCompiled::make(const Match& match) {
-  NodeSpec spec;
-  spec.op = match.op;
-  spec.operands.assign(match.reads.data(), match.reads.data() + match.read_count);
-  spec.attributes = match.attributes;
-  for (std::size_t i = 0; i < match.write_count; ++i)
-    spec.results.push_back({graph_.type(match.writes[i]), ""});
-  spec.group = graph_.group(match.own[0]);
-  spec.source = graph_.source(match.own[0]);
-  return graph_.add_node(spec);
+  std::array<TypeId, 4> types;
+  for (std::size_t i = 0; i < match.write_count; ++i) types[i] = graph_.type(match.writes[i]);
+  return graph_.add_node(match.op, {match.reads.data(), match.read_count}, match.attributes,
+                         {types.data(), match.write_count}, match.own[0]);
 }
 
 }  // namespace pw::bench

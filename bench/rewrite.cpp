@@ -54,6 +54,17 @@ Graph make_llama(const ContextPtr& context, std::size_t nodes) {
   return need(context, generate_llama(context, options));
 }
 
+/// Wide layers, in random topological order; 670 nodes a layer.
+Graph make_moe(const ContextPtr& context, std::size_t nodes) {
+  LlamaOptions options;
+  options.quant = "fp8";
+  options.tp = 2;
+  options.experts = 64;
+  options.topk = 8;
+  options.layers = static_cast<std::int64_t>(std::max<std::size_t>(1, nodes / 670));
+  return shuffled(need(context, generate_llama(context, options)), 20);
+}
+
 class Report {
  public:
   explicit Report(Args args) : args_(std::move(args)) {}
@@ -72,7 +83,7 @@ class Report {
   }
 
  private:
-  static std::vector<Family> families() { return {{"llama", make_llama}}; }
+  static std::vector<Family> families() { return {{"llama", make_llama}, {"moe", make_moe}}; }
 
   void say(const std::string& text) {
     text_ += text;

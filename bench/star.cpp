@@ -17,13 +17,9 @@ class Star {
 
   void grow(std::size_t users) {
     users_.reserve(users);
-    for (std::size_t i = 0; i < users; ++i) {
-      NodeSpec spec;
-      spec.op = relu_;
-      spec.operands = {x_};
-      spec.results.push_back({type_, ""});
-      users_.push_back(graph_.add_node(spec));
-    }
+    for (std::size_t i = 0; i < users; ++i)
+      users_.push_back(
+          graph_.add_node(relu_, {&x_, 1}, Attributes::empty(), {&type_, 1}, NodeId()));
   }
   void turn() {
     for (NodeId n : users_) graph_.set_operand(n, 0, y_);
