@@ -54,14 +54,15 @@ Graph make_llama(const ContextPtr& context, std::size_t nodes) {
   return need(context, generate_llama(context, options));
 }
 
-/// Wide layers, in random topological order; 670 nodes a layer.
+/// Wide layers, in random topological order; 666 nodes a layer, and as many layers as the generator
+/// makes at most.
 Graph make_moe(const ContextPtr& context, std::size_t nodes) {
   LlamaOptions options;
   options.quant = "fp8";
   options.tp = 2;
   options.experts = 64;
   options.topk = 8;
-  options.layers = static_cast<std::int64_t>(std::max<std::size_t>(1, nodes / 670));
+  options.layers = static_cast<std::int64_t>(std::clamp<std::size_t>(nodes / 666, 1, 1195));
   return shuffled(need(context, generate_llama(context, options)), 20);
 }
 
