@@ -195,7 +195,26 @@ class Report {
       promises_.at_most(fmt::format("star, growth of the cost of {}", columns.front()[row].first),
                         growth, kMostGrowth, "×");
     }
+    many(table);
     say("## A star\n\n" + table.print() + "\n");
+  }
+
+  /// Stops where it is clear that the cost grows with the square.
+  void many(Table& table) {
+    std::vector<std::string> cells{"a rule with `many`"};
+    double first = 0, growth = 0;
+    for (std::size_t size : args_.sizes) {
+      std::optional<double> cost;
+      if (growth <= 3 * kMostGrowth) cost = run_many(size, size > 200'000 ? 1 : 3);
+      cells.push_back(cost ? per_node(*cost, 1) : "not run");
+      if (!cost) continue;
+      if (first == 0) first = *cost;
+      growth = *cost / first;
+    }
+    cells.push_back(first > 0 ? times(growth) : "");
+    table.add(std::move(cells));
+    if (first > 0)
+      promises_.at_most("star, growth of the cost of a rule with `many`", growth, kMostGrowth, "×");
   }
 
   /// In a process of its own: what earlier benchmarks gave back would hide growth.
