@@ -127,7 +127,7 @@ ast::Rule frontier_pattern(const Program& program, const ast::Rule& rule) {
   return Skeleton(program).of(rule);
 }
 
-std::vector<RuleId> open_frontier(RuleSet& rules, RuleId frontier) {
+std::vector<RuleId> open_frontier(const RuleSet& rules, RuleId frontier) {
   if (auto it = rules.opened.find(frontier); it != rules.opened.end()) return it->second;
   const Rule from = rules.rules[frontier];
   if (!from.frontier) return {};

@@ -12,6 +12,6 @@ namespace pw {
 /// Appends the variants that are one level deeper, frontiers among them, and returns their ids; the
 /// same ids when it is asked again. They have the frontier's rank, and stand in the order of their
 /// names, so that nothing depends on when a frontier was opened. Nothing for any other rule.
-std::vector<RuleId> open_frontier(RuleSet& rules, RuleId frontier);
+std::vector<RuleId> open_frontier(const RuleSet& rules, RuleId frontier);
 
 }  // namespace pw

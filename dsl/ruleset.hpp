@@ -143,13 +143,15 @@ struct CaptureDefaults {
 struct RuleSet {
   ContextPtr context;
   std::vector<ast::File> files;  ///< in load order, used files first; tests are read from here
-  IdVec<RuleId, Rule> rules;     ///< sorted by (source order), rank assigned by name
+  /// In source order, rank assigned by name; behind them what frontiers opened to while rules ran.
+  /// Growing changes nothing that was there, so it is no change of the set; references into it end.
+  mutable IdVec<RuleId, Rule> rules;
   std::map<std::string, Strategy> passes;
   std::map<std::string, Strategy> pipelines;
   std::map<std::string, Strategy>
       implicit;  ///< `dce`, `cse`, and `greedy { r }` of every rule, family and group, by name
   std::map<std::string, Param> params;
-  std::map<RuleId, std::vector<RuleId>> opened;  ///< frontiers, and the variants they gave
+  mutable std::map<RuleId, std::vector<RuleId>> opened;  ///< frontiers, and the variants they gave
   std::vector<SplitRule> splits;
   CaptureDefaults capture;
   Diagnostics warnings;

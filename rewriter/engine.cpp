@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "dsl/frontier.hpp"
 #include "rewriter/anchor.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/naive_driver.hpp"
@@ -52,23 +53,49 @@ Engine::Engine(RunState& run, const Strategy& strategy, PassStats& stats)
   once_ = strategy.kind == ast::Strategy::Kind::once;
   walk_ = strategy.kind == ast::Strategy::Kind::walk;
   limit_ = 10'000 + run.options.limits.per_node * graph_.node_count();
-  prepare();
-  compile();
+}
+
+/// Opens what is asked for, prepares, compiles and seeds, until nothing more is asked for.
+void Engine::start() {
+  do {
+    for (RuleId id : frontiers_) open_frontier(run_.rules, id);
+    if (!frontiers_.empty()) run_.prepared.clear();
+    frontiers_.clear();
+    finish_stats();
+    rules_.clear();
+    heap_.clear();
+    parked_.clear();
+    pool_.clear();
+    listed_.clear();
+    waiters_.clear();
+    prepare();
+    compile();
+    seed();
+  } while (!frontiers_.empty());
+}
+
+/// A frontier that was opened stands for its variants.
+void Engine::collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const {
+  for (RuleId id : ids) {
+    const auto opened = run_.rules.opened.find(id);
+    if (opened == run_.rules.opened.end())
+      out.push_back(id);
+    else
+      collect(opened->second, out);
+  }
 }
 
 void Engine::prepare() {
-  std::vector<RuleId> ids = strategy_.rules;
-  std::stable_sort(ids.begin(), ids.end(), [&](RuleId a, RuleId b) {
-    return run_.rules.rules[a].rank < run_.rules.rules[b].rank;
-  });
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  std::vector<RuleId> ids;
+  collect(strategy_.rules, ids);
+  sort_by_rank(run_.rules, ids);
   for (RuleId id : ids) {
     Prepared out;
     out.rule = &run_.prepare(id);
     const RuleLayout& layout = out.layout();
     const Rule& rule = out.ast();
     out.verdicts = std::make_unique<Verdicts>(graph_, layout, out.rule->base);
-    out.stats = &stats_.rules[rule.name];
+    out.stats = rule.frontier ? nullptr : &stats_.rules[rule.name];
     out.memo = std::none_of(rule.where.begin(), rule.where.end(), looks_around) &&
                std::none_of(rule.assume.begin(), rule.assume.end(), looks_around);
     out.lists = !layout.plain();
@@ -102,7 +129,7 @@ void Engine::prepare() {
 void Engine::find_rules_above() {
   for (std::uint32_t b = 0; b < rules_.size(); ++b)
     for (std::uint32_t a = 0; a < rules_.size(); ++a) {
-      if (a == b) continue;
+      if (a == b || rules_[a].ast().frontier) continue;
       const std::vector<RuleId>& over = rules_[a].ast().over;
       const std::vector<RuleId>& under = rules_[b].ast().over;
       const bool declared =
@@ -123,7 +150,7 @@ void Engine::compile() {
 }
 
 StopReason Engine::run() {
-  seed();
+  start();
   std::optional<StopReason> stop;
   while (!stop) {
     stop = step();
@@ -156,9 +183,22 @@ void Engine::attempt(NodeId anchor) {
 void Engine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
   read_candidate(program_.rules[index], *registers_, found_);
+  if (rule.ast().frontier) return accept_frontier(index, found_);
   if (rule.lists) return accept_listed(index, anchor, found_);
   if (rule.ambiguous) return choose(index, anchor, found_);
   if (legal(index, anchor, found_)) push(index, anchor, found_);
+}
+
+/// Where a frontier fits, its variants have to be asked.
+void Engine::accept_frontier(std::uint32_t index, const Candidate& c) {
+  const Prepared& rule = rules_[index];
+  if (std::find(frontiers_.begin(), frontiers_.end(), rule.layout().id) != frontiers_.end()) return;
+  Search search(graph_, rule.layout(), rule.rule->base, false);
+  search.look_for_frontiers();
+  search.run_fixed(c.nodes, [&](const Match&) {
+    frontiers_.push_back(rule.layout().id);
+    return false;
+  });
 }
 
 /// One match per set of nodes: the smallest labels in pattern order, then the operands as written.
@@ -229,6 +269,7 @@ void Engine::rekey() {
 }
 
 std::optional<StopReason> Engine::step() {
+  if (!frontiers_.empty() && !once_) start();
   if (version_ != graph_.renumberings()) rekey();
   if (heap_.empty()) return std::nullopt;
   std::pop_heap(heap_.begin(), heap_.end(), Later{this});
@@ -329,6 +370,7 @@ bool Engine::ask_refused_again() {
 void Engine::finish_stats() {
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     Prepared& rule = rules_[i];
+    if (rule.stats == nullptr) continue;
     for (std::size_t code = 1; code < std::size(rule.rejections); ++code)
       if (rule.rejections[code] > 0)
         rule.stats->rejections[fmt::format("N{:02}", code)] += rule.rejections[code];

@@ -54,12 +54,15 @@ class Engine {
   using Waiters = std::unordered_map<std::uint32_t, std::vector<NodeId>>;
 
   // Seeding and taking (engine.cpp).
+  void start();
+  void collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const;
   void prepare();
   void compile();
   void find_rules_above();
   void seed();
   void attempt(NodeId anchor);
   void accept(std::uint32_t rule, NodeId anchor);
+  void accept_frontier(std::uint32_t rule, const Candidate& candidate);
   void choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
   [[nodiscard]] bool comes_first(const Candidate& a, const Candidate& b) const;
   void push(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
@@ -150,6 +153,7 @@ class Engine {
     std::vector<NodeId> set;  ///< sorted
   };
   std::vector<Choice> choices_;
+  std::vector<RuleId> frontiers_;  ///< that fit somewhere, and are to be opened
   struct Listed {
     Match match;
     NodeId anchor;

@@ -100,7 +100,8 @@ class Explainer {
       : input_(graph), rules_(rules), params_(params), options_(options) {}
 
   Result<Explanation> run(std::string_view reference) {
-    std::vector<RuleId> ids = rules_.resolve(reference);
+    const std::vector<RuleId> ids =
+        opened_rules(input_, rules_, rules_.resolve(reference), params_);
     ids_.insert(ids.begin(), ids.end());
     if (ids_.empty()) {
       note("N11", fmt::format("`{}` stands for no rule: its family has no variant", reference), {});

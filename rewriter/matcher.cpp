@@ -85,15 +85,16 @@ bool frontier_fits(const Graph& graph, const RuleSet& rules, RuleId frontier, co
   return found;
 }
 
-std::vector<Match> find_matches(const Graph& graph, RuleSet& rules, RuleId rule,
-                                const Env& params) {
-  if (!rules.rules[rule].frontier)
-    return find_matches(graph, static_cast<const RuleSet&>(rules), rule, params);
-  std::vector<Match> out;
-  if (!frontier_fits(graph, rules, rule, params)) return out;
-  for (RuleId deeper : open_frontier(rules, rule)) {
-    std::vector<Match> found = find_matches(graph, rules, deeper, params);
-    std::move(found.begin(), found.end(), std::back_inserter(out));
+std::vector<RuleId> opened_rules(const Graph& graph, const RuleSet& rules,
+                                 const std::vector<RuleId>& ids, const Env& params) {
+  std::vector<RuleId> out;
+  for (RuleId id : ids) {
+    if (!rules.rules[id].frontier) {
+      out.push_back(id);
+    } else if (frontier_fits(graph, rules, id, params)) {
+      const std::vector<RuleId> deeper = open_frontier(rules, id);
+      for (RuleId rule : opened_rules(graph, rules, deeper, params)) out.push_back(rule);
+    }
   }
   return out;
 }

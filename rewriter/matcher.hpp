@@ -47,9 +47,10 @@ PatternNodeId anchor_of(const Rule& rule);
 /// All matches of a rule, in the order of their position (smallest label among consumed nodes).
 std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId rule,
                                 const Env& params);
-/// The same; a frontier stands for the variants it opens, to any depth, which are added to the
-/// rules.
-std::vector<Match> find_matches(const Graph& graph, RuleSet& rules, RuleId rule, const Env& params);
+/// The rules with each frontier that fits somewhere replaced by the variants it opens, to the depth
+/// that the graph has; other frontiers are left out. References into `rules` end.
+std::vector<RuleId> opened_rules(const Graph& graph, const RuleSet& rules,
+                                 const std::vector<RuleId>& ids, const Env& params);
 /// Whether a frontier fits anywhere: nodes, operands, types and attributes only.
 bool frontier_fits(const Graph& graph, const RuleSet& rules, RuleId frontier, const Env& params);
 /// The rejection of the best near miss anywhere in the graph; nothing if the rule matches or no

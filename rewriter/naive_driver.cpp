@@ -11,7 +11,7 @@ namespace pw {
 namespace {
 
 struct Known {
-  std::uint32_t rule = 0;
+  RuleId rule;
   Match match;
   std::vector<NodeId> own;         ///< sorted by id
   std::vector<std::uint64_t> key;  ///< position, rank, labels in pattern order
@@ -21,12 +21,8 @@ class NaiveDriver {
  public:
   NaiveDriver(RunState& run, const Strategy& strategy, PassStats& stats)
       : run_(run), graph_(run.graph), strategy_(strategy), stats_(stats) {
-    ids_ = strategy.rules;
-    std::stable_sort(ids_.begin(), ids_.end(), [&](RuleId a, RuleId b) {
-      return run.rules.rules[a].rank < run.rules.rules[b].rank;
-    });
-    ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
-    for (RuleId id : ids_) stats_.rules[run.rules.rules[id].name];
+    for (RuleId id : strategy.rules)
+      if (!run.rules.rules[id].frontier) stats_.rules[run.rules.rules[id].name];
     limit_ = 10'000 + run.options.limits.per_node * graph_.node_count();
   }
 
@@ -49,7 +45,7 @@ class NaiveDriver {
   using Identity = std::vector<std::uint32_t>;
 
   static Identity identity(const Known& known) {
-    Identity out{known.rule};
+    Identity out{known.rule.index};
     for (NodeId n : known.match.nodes) out.push_back(n.index);
     for (const auto& members : known.match.members)
       for (const auto& member : members)
@@ -64,11 +60,15 @@ class NaiveDriver {
 
   std::vector<Known> find() {
     std::vector<Known> out;
-    for (std::uint32_t i = 0; i < ids_.size(); ++i) {
-      const PreparedRule& rule = run_.prepare(ids_[i]);
-      for (Match& match : find_matches(graph_, run_.rules, ids_[i], run_.params)) {
+    const std::size_t before = run_.rules.rules.size();
+    std::vector<RuleId> ids = opened_rules(graph_, run_.rules, strategy_.rules, run_.params);
+    if (run_.rules.rules.size() != before) run_.prepared.clear();
+    sort_by_rank(run_.rules, ids);
+    for (std::uint32_t i = 0; i < ids.size(); ++i) {
+      const PreparedRule& rule = run_.prepare(ids[i]);
+      for (Match& match : find_matches(graph_, run_.rules, ids[i], run_.params)) {
         Known known;
-        known.rule = i;
+        known.rule = ids[i];
         known.own = own_nodes(graph_, rule.layout, match.nodes);
         known.key = {graph_.label(known.own.front()), i};
         for (NodeId n : match.nodes) known.key.push_back(n.valid() ? graph_.label(n) : 0);
@@ -92,14 +92,14 @@ class NaiveDriver {
   }
 
   [[nodiscard]] bool goes_before(const Known& a, const Known& b) const {
-    const auto& over_a = run_.rules.rules[ids_[a.rule]].over;
-    const auto& over_b = run_.rules.rules[ids_[b.rule]].over;
+    const auto& over_a = run_.rules.rules[a.rule].over;
+    const auto& over_b = run_.rules.rules[b.rule].over;
     std::vector<NodeId> shared;
     std::set_intersection(a.own.begin(), a.own.end(), b.own.begin(), b.own.end(),
                           std::back_inserter(shared));
     if (shared.empty()) return false;
-    if (std::find(over_a.begin(), over_a.end(), ids_[b.rule]) != over_a.end()) return true;
-    if (std::find(over_b.begin(), over_b.end(), ids_[a.rule]) != over_b.end()) return false;
+    if (std::find(over_a.begin(), over_a.end(), b.rule) != over_a.end()) return true;
+    if (std::find(over_b.begin(), over_b.end(), a.rule) != over_b.end()) return false;
     return shared.size() == b.own.size() && a.own.size() > b.own.size();
   }
 
@@ -114,7 +114,7 @@ class NaiveDriver {
   }
 
   std::optional<StopReason> replace(const Known& known) {
-    const PreparedRule& rule = run_.prepare(ids_[known.rule]);
+    const PreparedRule& rule = run_.prepare(known.rule);
     NodeId front = known.own.front();
     for (NodeId n : known.own)
       if (graph_.label(n) < graph_.label(front)) front = n;
@@ -146,7 +146,6 @@ class NaiveDriver {
   Graph& graph_;
   const Strategy& strategy_;
   PassStats& stats_;
-  std::vector<RuleId> ids_;
   std::set<Identity> first_;
   std::size_t rewrites_ = 0, limit_ = 0;
   std::uint64_t cursor_ = 0;

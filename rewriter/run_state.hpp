@@ -66,6 +66,15 @@ struct RunState {
   }
 };
 
+/// Rank, then name: the variants that a frontier opens to share its rank. Each once.
+inline void sort_by_rank(const RuleSet& rules, std::vector<RuleId>& ids) {
+  std::sort(ids.begin(), ids.end(), [&](RuleId a, RuleId b) {
+    const Rule &x = rules.rules[a], &y = rules.rules[b];
+    return x.rank != y.rank ? x.rank < y.rank : x.name < y.name;
+  });
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
 /// greedy, walk or once over the rules of one strategy, in the order of positions.
 StopReason run_rules(RunState& run, const Strategy& strategy, PassStats& stats);
 
