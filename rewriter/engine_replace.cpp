@@ -38,15 +38,9 @@ void Engine::replace(std::uint32_t index, const Candidate& c, const Recipe& reci
     operands_.clear();
     for (std::size_t k = 0; k < made.operand_count; ++k)
       operands_.push_back(resolve(recipe, recipe.operands[made.first_operand + k], c));
-    NodeSpec spec;  // SHIM
-    spec.op = made.op;
-    spec.operands = operands_;
-    spec.attributes = made.attributes;
-    for (std::size_t k = 0; k < made.result_count; ++k)
-      spec.results.push_back({recipe.types[made.first_result + k], ""});
-    spec.group = graph_.group(like);
-    spec.source = graph_.source(like);
-    const NodeId node = graph_.add_node(spec);
+    const NodeId node = graph_.add_node(
+        made.op, operands_, made.attributes,
+        std::span<const TypeId>(recipe.types).subspan(made.first_result, made.result_count), like);
     for (std::size_t k = 0; k < made.result_count; ++k)
       new_results_.push_back(graph_.result(node, k));
   }
@@ -82,7 +76,7 @@ void Engine::redirect(const Prepared& rule, const Candidate& c, const Recipe& re
       again = again || resolve(recipe, recipe.outputs[j], c) == to;
     if (again) continue;
     if (recipe.outputs[i].fresh() || (were_outputs_[i] && !taken_over_[i]))
-      graph_.rename(to, std::string(graph_.value_name(writes_[i])));  // SHIM
+      graph_.take_name(to, writes_[i]);
   }
 }
 
