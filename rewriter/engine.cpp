@@ -163,7 +163,10 @@ StopReason Engine::run() {
 
 void Engine::seed() {
   version_ = graph_.renumberings();
+  seeding_ = true;
   for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) attempt(n);
+  seeding_ = false;
+  std::make_heap(heap_.begin(), heap_.end(), Later{this});
 }
 
 void Engine::attempt(NodeId anchor) {
@@ -234,7 +237,7 @@ void Engine::push(std::uint32_t index, NodeId anchor, const Candidate& c) {
   pool_.push_back(swaps);
   pool_.push_back(anchor.index);
   heap_.push_back(entry);
-  std::push_heap(heap_.begin(), heap_.end(), Later{this});
+  if (!seeding_) std::push_heap(heap_.begin(), heap_.end(), Later{this});
 }
 
 /// The total order: position, rank, the labels of the nodes in pattern order, then as written.

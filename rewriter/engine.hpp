@@ -127,6 +127,7 @@ class Engine {
 
   // Requeueing (engine_requeue.cpp).
   void requeue();
+  void next_round();
   void follow(const WayBack& way, NodeId node, std::vector<NodeId>& out);
   void wake(NodeId node);
   void wait_for(NodeId node, NodeId anchor) { waiters_[node.index].push_back(anchor); }
@@ -176,6 +177,7 @@ class Engine {
   std::size_t rewrites_ = 0, limit_ = 0, rewrites_at_release_ = 0, rewrites_at_retry_ = 0;
   bool force_ = false;  ///< take the next match although it should wait: all that is left waits
   bool once_ = false, walk_ = false;
+  bool seeding_ = false;        ///< the heap is put in order when all are known
   bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
   LoopGuard guard_;
 };

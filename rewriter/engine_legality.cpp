@@ -201,8 +201,7 @@ bool Engine::same_as(const Recipe& recipe, Recipe::Source source, ValueId value,
 bool Engine::blocked(const Entry& entry) {
   const Prepared& rule = rules_[entry.rule];
   const std::vector<NodeId> own = own_;
-  ++round_;
-  stamp_.resize(graph_.node_bound(), 0);
+  next_round();
   std::vector<NodeId> anchors;
   for (NodeId n : own)
     for (const WayBack& way : program_.ways[graph_.op(n).index]) follow(way, n, anchors);

@@ -51,10 +51,14 @@ void Engine::wake(NodeId node) {
   waiters_.erase(waiting);
 }
 
-void Engine::requeue() {
+void Engine::next_round() {
   ++round_;
   if (stamp_.size() < graph_.node_bound())
-    stamp_.resize(std::max(graph_.node_bound(), stamp_.size() + stamp_.size() / 8), 0);
+    stamp_.resize(graph_.node_bound() + graph_.node_bound() / 8, 0);
+}
+
+void Engine::requeue() {
+  next_round();
   anchors_.clear();
   for (NodeId n : touched_) {
     for (const WayBack& way : program_.ways[graph_.op(n).index]) follow(way, n, anchors_);

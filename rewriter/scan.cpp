@@ -24,6 +24,7 @@ Scan::~Scan() = default;
 std::size_t Scan::run() { return state_->engine.scan(); }
 
 std::size_t Engine::scan() {
+  if (rules_.empty()) start();
   heap_.clear();
   pool_.clear();
   listed_.clear();
