@@ -57,13 +57,6 @@ void refuse_in_pattern(const ast::Body& body, Diagnostics& out) {
   for (const Statement& s : body.statements) refuse_in_statement(s, out);
 }
 
-void refuse_in_strategy(const ast::Strategy& s, Diagnostics& out) {
-  using Kind = ast::Strategy::Kind;
-  if (s.kind == Kind::saturate)
-    out.push_back(refuse(s.span, "PW0361", "`saturate`", "orient the rules and use `greedy`"));
-  for (const ast::Strategy& part : s.parts) refuse_in_strategy(part, out);
-}
-
 }  // namespace
 
 bool is_supported(const ast::Rule& rule) {
@@ -77,9 +70,6 @@ void check_supported(const Program& program, Diagnostics& out) {
   for (const auto& [name, item] : program.patterns) {
     for (const ast::Body& body : item->alternatives) refuse_in_pattern(body, out);
   }
-  for (const ast::Pass* pass : program.passes) refuse_in_strategy(pass->strategy, out);
-  for (const ast::Pipeline* pipeline : program.pipelines)
-    refuse_in_strategy(pipeline->strategy, out);
 }
 
 }  // namespace pw

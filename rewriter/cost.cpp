@@ -40,8 +40,7 @@ bool computes(const Graph& graph, NodeId node) {
 /// Counts each type once.
 class ByteCounter {
  public:
-  explicit ByteCounter(const Graph& graph)
-      : graph_(graph), sizes_(representative_sizes(graph.facts)) {}
+  ByteCounter(const Graph& graph, SymbolSizes sizes) : graph_(graph), sizes_(std::move(sizes)) {}
 
   std::int64_t of(NodeId node) {
     std::int64_t bytes = 0;
@@ -94,13 +93,19 @@ std::int64_t bytes_of(const Context& context, TypeId id, const SymbolSizes& size
 
 std::int64_t cost_of(const Graph& graph, Cost cost) {
   if (cost == Cost::nodes) return static_cast<std::int64_t>(graph.node_count());
-  ByteCounter bytes(graph);
+  ByteCounter bytes(graph, representative_sizes(graph.facts));
   std::int64_t total = 0;
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
     if (!computes(graph, n)) continue;
     total = saturated_sum(total, cost == Cost::ops ? 1 : bytes.of(n));
   }
   return total;
+}
+
+std::int64_t cost_of(const Graph& graph, NodeId node, Cost cost, const SymbolSizes& sizes) {
+  if (cost == Cost::nodes) return 1;
+  if (!computes(graph, node)) return 0;
+  return cost == Cost::ops ? 1 : ByteCounter(graph, sizes).of(node);
 }
 
 }  // namespace pw

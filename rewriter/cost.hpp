@@ -30,5 +30,8 @@ using SymbolSizes = std::map<std::string, std::int64_t, std::less<>>;
 /// `bytes` is the sum over the nodes that `ops` counts, of their distinct operands and their
 /// results. Sums stop at the largest number.
 [[nodiscard]] std::int64_t cost_of(const Graph& graph, Cost cost);
+/// What one node adds to it.
+[[nodiscard]] std::int64_t cost_of(const Graph& graph, NodeId node, Cost cost,
+                                   const SymbolSizes& sizes);
 
 }  // namespace pw

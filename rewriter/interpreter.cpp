@@ -9,6 +9,7 @@
 #include "rewriter/cost.hpp"
 #include "rewriter/ensures.hpp"
 #include "rewriter/loop_guard.hpp"
+#include "rewriter/saturation.hpp"
 #include "rewriter/snapshot.hpp"
 
 namespace pw {
@@ -74,10 +75,9 @@ Done Interpreter::run_kind(const Strategy& strategy, PassStats& stats) {
     case Kind::repeat: return run_repeat(strategy, stats);
     case Kind::atomic: return run_atomic(strategy, stats);
     case Kind::best: return run_best(strategy, stats);
-    case Kind::saturate: break;
+    case Kind::saturate: return run_saturation(run_, strategy, stats);
   }
-  return fail(strategy.span, "PW1106", "this strategy cannot be run yet",
-              "there are greedy, walk, once, repeat, atomic, best of, `;` and `when`");
+  return StopReason::fixpoint;
 }
 
 Done Interpreter::run_parts(const Strategy& strategy, PassStats& stats) {

@@ -1,0 +1,34 @@
+// Equal values of a graph. The graph itself holds every form found so far; this says which values
+// are equal, closed under congruence: equal ops of equal operands give equal results.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace pw {
+
+class EGraph {
+ public:
+  explicit EGraph(const Graph& graph) : graph_(graph) {}
+
+  /// The value that stands for all values equal to it.
+  [[nodiscard]] ValueId find(ValueId v) const;
+  /// False where they are equal already, or of different types.
+  bool merge(ValueId a, ValueId b);
+  /// Merges what is congruent, and chooses one node for all that do the same with equal operands.
+  void close();
+  /// One node of each form, in order; of the last close().
+  [[nodiscard]] const std::vector<NodeId>& forms() const { return forms_; }
+  /// The values equal to it, itself included, in the order of their ids.
+  [[nodiscard]] std::vector<ValueId> members(ValueId v) const;
+
+ private:
+  const Graph& graph_;
+  mutable std::vector<std::uint32_t> parent_;  // by value; grows with the graph
+  std::map<ValueId, std::vector<ValueId>> members_;
+  std::vector<NodeId> forms_;
+};
+
+}  // namespace pw
