@@ -1,4 +1,6 @@
 // Exports the command check.
+#include <filesystem>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -48,6 +50,23 @@ Table contents(const Session& session, const RuleSet& set) {
   return table;
 }
 
+/// Programs get the graphs too, as text.
+Table with_findings(const Table& contents, const AnalysisReport& report, bool tests) {
+  std::vector<std::string> columns = contents.columns();
+  if (tests) columns.push_back("test");
+  Table table(columns);
+  const auto add = [&](std::vector<std::string> row, const std::string& test) {
+    if (tests) row.push_back(test);
+    table.add(std::move(row));
+  };
+  for (const std::vector<std::string>& row : contents.rows()) add(row, "");
+  for (const Finding& finding : report.findings)
+    add({std::string(name(finding.kind)), fmt::format("{}", fmt::join(finding.rules, ", ")),
+         finding.diagnostic.message},
+        finding.test);
+  return table;
+}
+
 Diagnostics warnings_of(const AnalysisReport& report) {
   Diagnostics out;
   for (const Finding& finding : report.findings) {
@@ -61,7 +80,7 @@ Diagnostics warnings_of(const AnalysisReport& report) {
 
 void save_tests(const Session& session, const CheckArgs& args, const AnalysisReport& report) {
   std::string text = "// Graphs that show what `pwr check` warned of.\n\n";
-  for (const std::string& file : args.files) text += fmt::format("use {}\n", quote(file));
+  for (const std::string& file : args.files) text += use_line(file);
   for (const Finding& finding : report.findings)
     if (!finding.test.empty()) text += "\n" + finding.test;
   session.need(write_file(args.tests, text));
@@ -85,10 +104,7 @@ void run_check(const Options& options, const CheckArgs& args) {
   warnings.insert(warnings.begin(), set.warnings.begin(), set.warnings.end());
   session.report(warnings);
   if (!args.tests.empty()) save_tests(session, args, report);
-  Table table = contents(session, set);
-  for (const Finding& finding : report.findings)
-    table.add({std::string(name(finding.kind)), fmt::format("{}", fmt::join(finding.rules, ", ")),
-               finding.diagnostic.message});
+  const Table table = with_findings(contents(session, set), report, format == "json");
   std::fputs(table.print(format).c_str(), stdout);
   say_scope(session, report);
   session.say(fmt::format("{} rules, {} passes, {} pipelines, {} ops, {} warnings",
@@ -97,6 +113,13 @@ void run_check(const Options& options, const CheckArgs& args) {
 }
 
 }  // namespace
+
+std::string use_line(const std::string& file) {
+  std::error_code ignored;
+  const bool there = std::filesystem::exists(file, ignored);  // else a name of the library
+  return fmt::format("use {}\n",
+                     quote(there ? std::filesystem::absolute(file, ignored).string() : file));
+}
 
 void add_check_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<CheckArgs>();

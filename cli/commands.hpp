@@ -12,6 +12,8 @@ void add_rule_commands(CLI::App& app, const Options& options);     ///< check, f
 void add_explain_commands(CLI::App& app, const Options& options);  ///< explain, match
 void add_check_command(CLI::App& app, const Options& options);
 void add_fuzz_command(CLI::App& app, const Options& options);
+/// A `use` of a rule file as it was named, for a file that may stand elsewhere.
+std::string use_line(const std::string& file);
 void add_test_command(CLI::App& app, const Options& options);
 void add_opt_command(CLI::App& app, const Options& options);
 void add_plan_commands(CLI::App& app, const Options& options);  ///< split, plan, compile

@@ -52,7 +52,7 @@ void show(const Session& session, const FuzzArgs& args, const LoadedRules& rules
     return;
   }
   std::string text;
-  for (const std::string& file : args.rules.rules) text += fmt::format("use {}\n", quote(file));
+  for (const std::string& file : args.rules.rules) text += use_line(file);
   session.need(write_file(args.output, text + "\n" + tests));
 }
 

@@ -59,11 +59,17 @@ std::optional<Outcome> run_on(const Graph& graph, const RuleSet& rules, const St
   return out;
 }
 
+Strategy unconditional(Strategy strategy) {
+  strategy.when.clear();
+  strategy.ensures.clear();
+  return strategy;
+}
+
 Application applicable(const RuleSet& rules, const RulePass& pass, const std::string& test) {
   Application out{*pass.strategy, "", pass.owner};
-  if (pass.is_owner && pass.strategy->when.empty() && pass.strategy->ranges.empty()) return out;
+  if (pass.is_owner && pass.strategy->when.empty() && pass.strategy->ensures.empty()) return out;
   out.name = test + "_pass";
-  out.strategy.when.clear();
+  out.strategy = unconditional(std::move(out.strategy));
   out.strategy.label = out.name;
   std::set<std::string> names;
   for (RuleId id : pass.strategy->rules) names.insert(written_name(rules.rules[id]));

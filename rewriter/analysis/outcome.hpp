@@ -22,6 +22,9 @@ struct Outcome {
 std::optional<Outcome> run_on(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
                               const Env& params, std::size_t most_rewrites = 500);
 
+/// Without its `when` and `ensures`: these are about whole graphs.
+Strategy unconditional(Strategy strategy);
+
 /// What `apply` in the text of a test will run: the owner where the pass is all of it, else the
 /// rules of the pass under a name of its own.
 struct Application {

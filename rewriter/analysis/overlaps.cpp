@@ -14,10 +14,11 @@
 namespace pw {
 namespace {
 
-constexpr std::size_t kVariantPairs = 12;  // of two rules
-constexpr std::size_t kPairs = 1500;       // of a rule set
-constexpr std::size_t kWays = 16;          // to lay two patterns over each other
-constexpr std::uint64_t kAttempts = 16;    // at a graph of each
+constexpr std::size_t kVariantPairs = 12;    // of two rules
+constexpr std::size_t kPairs = 1500;         // of a rule set
+constexpr std::size_t kWays = 16;            // to lay two patterns over each other
+constexpr std::uint64_t kAttempts = 16;      // at a graph of each
+constexpr std::size_t kAllAttempts = 20000;  // of a rule set: a second or so
 
 bool contains(const std::vector<RuleId>& ids, RuleId id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
@@ -33,6 +34,7 @@ class Overlaps {
 
   void look_at(const RulePass& pass) {
     pass_ = &pass;
+    strategy_ = unconditional(*pass.strategy);
     const Variants variants = variants_of(rules_, pass, out_);
     for (auto a = variants.begin(); a != variants.end(); ++a)
       for (auto b = a; b != variants.end(); ++b) look_at_rules(*a, *b);
@@ -53,7 +55,7 @@ class Overlaps {
     for (RuleId i : a.second)
       for (RuleId j : b.second) {
         if ((&a == &b && i != j) || !may_overlap(i, j)) continue;
-        if (++looked > kVariantPairs || out_.pairs >= kPairs) {
+        if (++looked > kVariantPairs || out_.pairs >= kPairs || attempts_ >= kAllAttempts) {
           ++out_.left_out;
           continue;
         }
@@ -78,7 +80,7 @@ class Overlaps {
 
   bool overlap(RuleId a, RuleId b) {
     for (const Superposition& way : superpose(rules_, a, b, kWays))
-      for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
+      for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt, ++attempts_) {
         Result<Frozen> frozen = freeze(rules_, way.pattern, way.visible, params_, attempt);
         if (!frozen) continue;
         const auto first = matched(a, way.of_a, *frozen), second = matched(b, way.of_b, *frozen);
@@ -100,7 +102,7 @@ class Overlaps {
   [[nodiscard]] std::optional<Outcome> after(const Match& match, const Frozen& frozen) const {
     Graph graph = frozen.graph;
     if (!apply_match(graph, rules_, match)) return std::nullopt;
-    std::optional<Outcome> out = run_on(graph, rules_, *pass_->strategy, frozen.params);
+    std::optional<Outcome> out = run_on(graph, rules_, strategy_, frozen.params);
     if (!out || out->stop != StopReason::fixpoint) return std::nullopt;
     return out;
   }
@@ -185,6 +187,8 @@ class Overlaps {
   const Env& params_;
   AnalysisReport& out_;
   const RulePass* pass_ = nullptr;
+  Strategy strategy_;
+  std::size_t attempts_ = 0;
   std::set<std::vector<std::string>> told_;
 };
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kGraphs = 5, kAttempts = 40;  // of a variant
 constexpr std::size_t kVariants = 6;                // of a row
+constexpr std::size_t kWork = 40000;                // rules in all passes that are run: a second
 
 class Shadows {
  public:
@@ -25,8 +26,14 @@ class Shadows {
     for (const auto& [name, ids] : variants_of(rules_, pass, out_))
       for (RuleId id : ids) rows[row_name(rules_.rules[id])].push_back(id);
     if (pass.strategy->rules.size() < 2) return;
-    for (const auto& [name, ids] : rows)
-      if (told_.count(name) == 0) look_at_row(pass, name, ids);
+    strategy_ = unconditional(*pass.strategy);
+    for (const auto& [name, ids] : rows) {
+      if (told_.count(name) != 0) continue;
+      if (work_ < kWork)
+        look_at_row(pass, name, ids);
+      else
+        note_not_analysed(out_, "`" + name + "`: whether it ever fires; there are too many rules");
+    }
   }
 
  private:
@@ -41,7 +48,8 @@ class Shadows {
     std::size_t graphs = 0;
     for (std::size_t i = 0; i < ids.size() && i < kVariants; ++i)
       for (Sample& sample : samples_of(ids[i])) {
-        const std::optional<RuleId> by = taken_by_another(pass, row, ids[i], sample);
+        work_ += pass.strategy->rules.size();
+        const std::optional<RuleId> by = taken_by_another(row, ids[i], sample);
         if (!by) return;
         ++graphs;
         if (!shadow) shadow = Shadow{sample.frozen, *by};
@@ -60,10 +68,10 @@ class Shadows {
   }
 
   /// Nothing where the row fires, or where nothing takes a node that it wants.
-  std::optional<RuleId> taken_by_another(const RulePass& pass, const std::string& row, RuleId id,
+  std::optional<RuleId> taken_by_another(const std::string& row, RuleId id,
                                          const Sample& sample) const {
     const std::optional<Outcome> outcome =
-        run_on(sample.frozen.graph, rules_, *pass.strategy, sample.frozen.params);
+        run_on(sample.frozen.graph, rules_, strategy_, sample.frozen.params);
     if (!outcome || outcome->fired.empty()) return std::nullopt;
     for (RuleId fired : outcome->fired)
       if (row_name(rules_.rules[fired]) == row) return std::nullopt;
@@ -106,6 +114,8 @@ class Shadows {
   AnalysisReport& out_;
   std::map<RuleId, std::vector<Sample>> samples_;
   std::set<std::string> told_;
+  Strategy strategy_;
+  std::size_t work_ = 0;
 };
 
 }  // namespace

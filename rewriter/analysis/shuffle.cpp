@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/hash.hpp"
+#include "graph/generate.hpp"
 #include "rewriter/analysis/freeze.hpp"
 #include "rewriter/apply.hpp"
 #include "rewriter/driver.hpp"
@@ -12,42 +13,6 @@
 
 namespace pw {
 namespace {
-
-/// The nodes in a random order, operands before users.
-std::vector<NodeId> random_order(const Graph& graph, Random& random) {
-  std::vector<std::size_t> missing(graph.node_bound());
-  std::vector<NodeId> ready, out;
-  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
-    for (ValueId v : graph.operands(n)) missing[n.index] += v.valid() && !graph.is_input(v) ? 1 : 0;
-    if (missing[n.index] == 0) ready.push_back(n);
-  }
-  while (!ready.empty()) {
-    std::swap(ready[random.below(ready.size())], ready.back());
-    const NodeId n = ready.back();
-    ready.pop_back();
-    out.push_back(n);
-    for (std::size_t i = 0; i < graph.result_count(n); ++i)
-      for (UseId u = graph.first_use(graph.result(n, i)); u.valid(); u = graph.next_use(u))
-        if (--missing[graph.user(u).index] == 0) ready.push_back(graph.user(u));
-  }
-  return out;
-}
-
-NodeSpec spec_of(const Graph& graph, NodeId n, const std::vector<ValueId>& value_of) {
-  NodeSpec spec;
-  spec.op = graph.op(n);
-  for (ValueId v : graph.operands(n))
-    spec.operands.push_back(v.valid() ? value_of[v.index] : ValueId());
-  spec.attributes = graph.attributes(n);
-  for (std::size_t i = 0; i < graph.result_count(n); ++i) {
-    const ValueId v = graph.result(n, i);
-    spec.results.push_back({graph.type(v), std::string(graph.value_name(v))});
-  }
-  spec.name = graph.node_name(n);
-  spec.group = graph.group(n);
-  spec.source = graph.source(n);
-  return spec;
-}
 
 class RandomRun {
  public:
@@ -147,20 +112,7 @@ class RandomRun {
 }  // namespace
 
 Graph reordered(const Graph& graph, std::uint64_t seed) {
-  if (has_barriers(graph)) return graph.compact();
-  Random random(seed);
-  Graph out(graph.context_ptr(), graph.name);
-  out.facts = graph.facts;
-  std::vector<ValueId> value_of(graph.value_bound());
-  for (ValueId v : graph.inputs())
-    value_of[v.index] = out.add_input(graph.value_name(v), graph.type(v), graph.input_kind(v));
-  for (NodeId n : random_order(graph, random)) {
-    const NodeId made = out.add_node(spec_of(graph, n, value_of));
-    for (std::size_t i = 0; i < graph.result_count(n); ++i)
-      value_of[graph.result(n, i).index] = out.result(made, i);
-  }
-  for (ValueId v : graph.outputs()) out.add_output(value_of[v.index]);
-  return out;
+  return has_barriers(graph) ? graph.compact() : shuffled(graph, seed);
 }
 
 void shuffle_ranks(RuleSet& rules, std::uint64_t seed) {

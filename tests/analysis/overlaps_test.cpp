@@ -1,10 +1,11 @@
 // Rules that want the same node, and rules that never get one.
-#include "rewriter/analysis/analysis.hpp"
 #include "rewriter/analysis/freeze.hpp"
 #include "rewriter/analysis/superpose.hpp"
-#include "tests/rewriter/fixture.hpp"
+#include "tests/analysis/findings.hpp"
+#include "tests/rewriter/random_rules.hpp"
 
 using namespace pw;
+using pw::test::require_reproduced;
 using pw::test::World;
 
 namespace {
@@ -20,26 +21,6 @@ std::vector<Finding> overlaps(const std::string& text) {
   return found(text, Finding::Kind::overlap);
 }
 std::vector<Finding> shadows(const std::string& text) { return found(text, Finding::Kind::shadow); }
-
-/// The test of a finding, put behind its rules: what it expects is what happens.
-void require_reproduced(const std::string& text, const Finding& finding) {
-  INFO(finding.test);
-  World world(text + "\n" + finding.test);
-  const ast::Test* test = nullptr;
-  for (const ast::File& file : world.rules.files)
-    for (const ast::Item& item : file.items)
-      if (const auto* t = std::get_if<ast::Test>(&item)) test = t;
-  REQUIRE(test != nullptr);
-  Result<Graph> graph = build_graph(world.context, test->graph.front());
-  REQUIRE(graph);
-  const RewriteReport report = world.run(*graph, test->apply.front().first);
-  REQUIRE(!test->expectations.front().guard.empty());
-  for (const Expr& guard : test->expectations.front().guard) {
-    REQUIRE(guard.text == "==");
-    CHECK(report.journal.count(world.rules, guard.args[0].text) ==
-          static_cast<std::size_t>(guard.args[1].integer));
-  }
-}
 
 const std::string kOps = R"(
 op f1(a: T[*s]) -> y: T[*s] { y = relu(a) }
@@ -203,4 +184,36 @@ rule c { y = neg(x) => y = x }
   CHECK(ways("a", "b") == 2);  // exp(relu(exp(x))) and relu(exp(relu(x)))
   CHECK(ways("a", "c") == 0);
   CHECK(ways("a", "a") == 0);  // only with itself in all nodes
+}
+
+TEST_CASE("analysis: what is found in random rules happens", "[analysis]") {
+  std::map<Finding::Kind, std::size_t> kinds;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    INFO("seed " << seed);
+    std::string text = pw::test::random_rules(seed);
+    for (std::size_t at; (at = text.find(" fuel 60")) != std::string::npos;) text.erase(at, 8);
+    const World world(text);
+    for (const Finding& finding : analyse(world.rules, world.params).findings) {
+      if (finding.test.empty()) continue;
+      ++kinds[finding.kind];
+      INFO(text);
+      require_reproduced(text, finding);
+    }
+  }
+  CHECK(kinds[Finding::Kind::overlap] > 10);
+  CHECK(kinds[Finding::Kind::shadow] > 0);
+  CHECK(kinds[Finding::Kind::loop] > 0);
+}
+
+TEST_CASE("analysis: the same rules give the same findings", "[analysis]") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const auto said = [&] {
+      std::string out;
+      const World world(pw::test::random_rules(seed));
+      for (const Finding& f : analyse(world.rules, world.params).findings)
+        out += f.diagnostic.message + f.test;
+      return out;
+    };
+    CHECK(said() == said());
+  }
 }

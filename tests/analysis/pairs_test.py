@@ -30,6 +30,7 @@ class Pairs(unittest.TestCase):
         _, listed, _ = pwr("check", PAIRS / file, "--format", "json")
         rows = [row for row in json.loads(listed) if row["kind"] == kind]
         self.assertEqual([sorted(row["name"].split(", ")) for row in rows], [sorted(names)])
+        self.assertIn(rows[0]["test"], self.found.read_text(encoding="utf-8"))
         text = self.found.read_text(encoding="utf-8")
         self.assertIn(expected, text)
         self.assertIn(expected, said)
