@@ -4,6 +4,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/rewriting.hpp"
+#include "rewriter/match_program.hpp"
 
 namespace pw::cli {
 namespace {
@@ -15,6 +16,7 @@ struct OptArgs {
   std::string trace;
   bool stats = false;
   bool verify_each = false;
+  std::string engine = "compiled", emit;
   std::size_t limit = Limits{}.rewrites;
 };
 
@@ -31,6 +33,7 @@ std::vector<Named> run_all(const Session& session, const OptArgs& args, const Lo
     RewriteOptions rewrite;
     rewrite.limits.rewrites = args.limit;
     rewrite.verify_each = args.verify_each;
+    rewrite.engine = args.engine == "naive" ? EngineKind::naive : EngineKind::compiled;
     rewrite.stats = args.stats;
     if (args.trace.empty()) return rewrite;
     Trace& trace = *traces.emplace_back(std::make_unique<Trace>(
@@ -93,6 +96,13 @@ void run_opt(const Options& options, const OptArgs& args) {
   check_output_type(session, args.output);
   LoadedRules rules = load(session, args.rules);
   Graph graph = load(session, args.graph);
+  if (!args.emit.empty()) {
+    const Strategy* strategy = rules.set.strategy(args.rules.pipeline);
+    if (strategy == nullptr)
+      session.die("there is no pipeline, pass or rule `" + args.rules.pipeline + "`", "", kUsage);
+    std::fputs(print_programs(graph, rules.set, *strategy).c_str(), stdout);
+    return;
+  }
   const std::vector<Named> variants = run_all(session, args, rules, graph);
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const RangedResult& variant = variants[i].result;
@@ -122,6 +132,12 @@ void add_opt_command(CLI::App& app, const Options& options) {
                 "`best of` chose; warn of rules that never fired");
   sub->add_option("--limit", opt->limit, "stop after this many rewrites");
   sub->add_flag("--verify-each", opt->verify_each, "check the graph's invariants after each pass");
+  sub->add_option("--engine", opt->engine,
+                  "compiled, or naive: the definition written out, quadratic, to compare with")
+      ->check(CLI::IsMember({"compiled", "naive"}));
+  sub->add_option("--emit", opt->emit,
+                  "matcher: print the instructions that each pass compiles to, and stop")
+      ->check(CLI::IsMember({"matcher"}));
   sub->footer(
       "Examples:\n  pwr opt model.json -r llm -p o2 --stats\n  pwr opt model.json -r my_rules.pwr "
       "-p mine -D tp=2 -o out.json --trace trace/");

@@ -94,7 +94,9 @@ struct MatchProgram {
 /// `rules` in order of rank. Recursion's frontiers may be among them.
 MatchProgram compile_program(const RuleSet& rules, const std::vector<const RuleLayout*>& layouts,
                              const GraphStatistics& statistics);
-/// The instructions as text, one a line: `pwr opt --emit matcher`.
+/// The instructions as text, one a line.
 std::string print(const MatchProgram& program, const RuleSet& rules);
+/// Those of each pass of a strategy, compiled for the graph: `pwr opt --emit matcher`.
+std::string print_programs(const Graph& graph, const RuleSet& rules, const Strategy& strategy);
 
 }  // namespace pw

@@ -242,7 +242,7 @@ bool Search::finish(State& state) {
 bool Search::reject(const State& state, const char* code, Span span, NodeId at, const Text& text) {
   if (std::pair(state.matched, state.gate) <= std::pair(failure_.matched, failure_.gate))
     return false;
-  failure_ = {state.matched, state.gate, code, explain_ ? text() : std::string(), span, at,
+  failure_ = {state.matched,    state.gate, code, explain_ ? text() : std::string(), span, at,
               state.nodes.raw()};
   return false;
 }

@@ -125,6 +125,16 @@ class MainJob(unittest.TestCase):
         self.assertEqual(pwr("explain", "rms_quant", *DEMO, "-r", "llm", "--before", "norm").returncode, 2)
         self.assertEqual(pwr("explain", "rms_quant", *DEMO, "-r", "llm", "-p", "o2", "--before", "no_such").returncode, 3)
 
+    def test_engines_and_their_program(self):
+        compiled, naive = (pwr("opt", *DEMO, "-r", "llm", "-p", "o2", "--engine", e, "-o", "-") for e in ("compiled", "naive"))
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        self.assertIn("fused_add_rms_norm", compiled.stdout)
+        ops = [re.findall(r'"op": ?"([^"]+)"', done.stdout) for done in (compiled, naive)]
+        self.assertEqual(*ops)
+        program = pwr("opt", *DEMO, "-r", "llm", "-p", "norm_quant", "--emit", "matcher")
+        self.assertIn("accept `rms_quant`", program.stdout)
+        self.assertIn("N01", program.stdout)
+
     def test_match(self):
         found = pwr("match", "y = mul(silu(g), u)", *DEMO)
         self.assertEqual(found.returncode, 0, found.stderr)

@@ -55,6 +55,27 @@ TEST_CASE("engines: compiled and naive end with the same graph", "[rewriter]") {
   compare_engines(1, 400);
 }
 
+TEST_CASE("engines: traced and untraced, twenty runs give the same bytes", "[rewriter]") {
+  for (std::uint64_t seed : {3u, 17u, 90u}) {
+    const std::string text = random_rules(seed);
+    INFO(text);
+    std::string first;
+    for (int i = 0; i < 20; ++i) {
+      World world(text);
+      Graph g = random_graph(world, seed);
+      RewriteOptions options;
+      options.stats = i % 2 == 1;
+      if (i % 3 == 1)
+        options.after_pass = [](const std::string&, const Graph& at) { print_pwg(at); };
+      const RewriteReport report = world.run(g, "fixpoint", options);
+      const std::string bytes =
+          print_pwg(g) + journal_to_json_lines(report.journal, g, world.rules);
+      if (i == 0) first = bytes;
+      REQUIRE((bytes == first));
+    }
+  }
+}
+
 TEST_CASE("engines: the same on twenty thousand pairs", "[.slow][rewriter]") {
   compare_engines(1'000'000, 20'000);
 }

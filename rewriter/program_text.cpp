@@ -1,0 +1,82 @@
+// Exports print(MatchProgram): an instruction a line, with its branch on failure, its reason, and
+// the rules that ask it.
+#include <fmt/format.h>
+
+#include "rewriter/match_program.hpp"
+
+namespace pw {
+namespace {
+
+std::string question(const Instruction& in, const OpTable& ops, const MatchProgram& program) {
+  const auto op = [&] { return ops[OpId(in.number)].name; };
+  const std::string slot = fmt::format(
+      "{}{}", in.slot, in.swap == Instruction::kNoSwap ? "" : fmt::format("^s{}", in.swap));
+  switch (in.code) {
+    case Code::producer: return fmt::format("n{} := producer v{}, `{}`", in.node, in.value, op());
+    case Code::result: return fmt::format("v{} is result {} of n{}", in.value, in.slot, in.node);
+    case Code::users: return fmt::format("n{} := first user of v{}, `{}`", in.node, in.value, op());
+    case Code::next_user:
+      return fmt::format("n{} := next user of v{}, `{}`", in.node, in.value, op());
+    case Code::swap: return fmt::format("s{} := as written, of n{}", in.swap, in.node);
+    case Code::next_swap: return fmt::format("s{} := exchanged, of n{}", in.swap, in.node);
+    case Code::arity:
+      return fmt::format("n{} has {} operands, {} results", in.node, in.number, in.slot);
+    case Code::operand: return fmt::format("v{} := operand {} of n{}", in.value, slot, in.node);
+    case Code::operand_or_none:
+      return fmt::format("v{} := operand {} of n{}, or none", in.value, slot, in.node);
+    case Code::same: return fmt::format("operand {} of n{} is v{}", slot, in.node, in.value);
+    case Code::none: return fmt::format("operand {} of n{} is none", slot, in.node);
+    case Code::constant:
+      return fmt::format("n{} := constant, operand {} of n{}", in.second, slot, in.node);
+    case Code::bind_result:
+      return fmt::format("v{} := result {} of n{}", in.value, in.slot, in.node);
+    case Code::distinct: return fmt::format("n{} is not n{}", in.node, in.second);
+    case Code::accept:
+      return fmt::format("accept `{}`", program.rules[in.number].layout->rule->name);
+  }
+  return {};
+}
+
+void print_passes(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
+                  std::string& out) {
+  for (const Strategy& part : strategy.parts) print_passes(graph, rules, part, out);
+  if (strategy.rules.empty()) return;
+  std::vector<RuleLayout> layouts;
+  for (RuleId id : strategy.rules) layouts.push_back(lay_out(rules, id));
+  std::vector<const RuleLayout*> pointers;
+  for (const RuleLayout& layout : layouts) pointers.push_back(&layout);
+  out += fmt::format("pass {}: {}", strategy.label,
+                     print(compile_program(rules, pointers, gather_statistics(graph)), rules));
+}
+
+}  // namespace
+
+std::string print_programs(const Graph& graph, const RuleSet& rules, const Strategy& strategy) {
+  std::string out;
+  print_passes(graph, rules, strategy, out);
+  return out;
+}
+
+std::string print(const MatchProgram& program, const RuleSet& rules) {
+  const OpTable& ops = rules.context->ops;
+  std::vector<std::size_t> asked(program.code.size(), 0);
+  for (const ProgramRule& rule : program.rules)
+    for (std::uint32_t pc : rule.path) ++asked[pc];
+  std::vector<std::string> heads(program.code.size());
+  for (std::size_t op = 0; op < program.entry.size(); ++op)
+    if (program.entry[op] != Instruction::kNowhere)
+      heads[program.entry[op]] = fmt::format("at `{}`:\n", ops[OpId(op)].name);
+  std::string out =
+      fmt::format("{} rules, {} instructions\n", program.rules.size(), program.code.size());
+  for (std::size_t pc = 0; pc < program.code.size(); ++pc) {
+    const Instruction& in = program.code[pc];
+    const std::string otherwise =
+        in.fail == Instruction::kNowhere ? "done" : fmt::format("{}", in.fail);
+    out += heads[pc];
+    out += fmt::format("{:>5}  {:<44} else {:<6}{:<4} {} rule{}\n", pc, question(in, ops, program),
+                       otherwise, program.origins[pc].reason, asked[pc], asked[pc] == 1 ? "" : "s");
+  }
+  return out;
+}
+
+}  // namespace pw
