@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dsl/declare_op.hpp"
+#include "dsl/equivalence.hpp"
 #include "dsl/families.hpp"
 #include "dsl/natives.hpp"
 #include "dsl/params.hpp"
@@ -71,6 +72,7 @@ Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> fi
   assign_ranks(set);
   check_over(program, set, out);
   build_strategies(program, set, out);
+  check_directions(program, set, out);
   build_splits(program, set, out);
   build_capture(program, set, out);
   check_reach(program, set, out);

@@ -15,9 +15,6 @@ void refuse_in_operand(const Expr& expr, Diagnostics& out) {
   if (expr.kind == Expr::Kind::spread)
     out.push_back(refuse(expr.span, "PW0352", "a spread, `xs...`, in a rule",
                          "write the operands one by one"));
-  if (expr.kind == Expr::Kind::fuse)
-    out.push_back(refuse(expr.span, "PW0353", "`fuse`",
-                         "declare an op with a body, and write it on the right"));
   for (const Expr& arg : expr.args) refuse_in_operand(arg, out);
 }
 
@@ -42,18 +39,13 @@ void refuse_in_clause(const ast::Clause& clause, Diagnostics& out) {
 }
 
 void refuse_in_rule(const ast::Rule& rule, Diagnostics& out) {
-  if (rule.equivalence)
-    out.push_back(refuse(rule.name_span, "PW0357", "an equivalence, `<=>`,",
-                         "write `=>`, in the direction that helps"));
   for (const ast::Clause& clause : rule.body.clauses) refuse_in_clause(clause, out);
   for (const Statement& s : rule.body.statements) refuse_in_statement(s, out);
   for (const Statement& s : rule.replacement) refuse_in_statement(s, out);
 }
 
 void refuse_in_pattern(const ast::Body& body, Diagnostics& out) {
-  for (const ast::Clause& clause : body.clauses) {
-    refuse_in_clause(clause, out);
-  }
+  for (const ast::Clause& clause : body.clauses) refuse_in_clause(clause, out);
   for (const Statement& s : body.statements) refuse_in_statement(s, out);
 }
 

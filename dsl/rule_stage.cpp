@@ -2,9 +2,12 @@
 #include "dsl/rule_stage.hpp"
 
 #include <array>
+#include <span>
 
 #include "dsl/build_rule.hpp"
+#include "dsl/equivalence.hpp"
 #include "dsl/families.hpp"
+#include "dsl/fuse.hpp"
 #include "dsl/patterns.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
@@ -19,6 +22,14 @@ constexpr std::array<RuleCheck, 3> kTextChecks{check_guards, check_replacement,
 constexpr std::array<RuleCheck, 6> kRuleChecks{check_rule_shape, check_connected,
                                                check_opened,     check_dropped,
                                                check_unused,     check_output_types};
+/// Those that make sense of a left side that is the right side as well: it reads everything.
+constexpr std::array<RuleCheck, 3> kFuseChecks{check_rule_shape, check_connected,
+                                               check_output_types};
+
+void note_direction(const ast::Rule& rule, Diagnostics& found) {
+  for (Diagnostic& d : found)
+    d.notes.push_back("in the direction `" + rule.direction + "` of this equivalence");
+}
 
 }  // namespace
 
@@ -36,6 +47,11 @@ std::vector<Rule> RuleStage::run(const RuleDecl& decl, bool patterns_sound) {
     if (table == nullptr) return rules;
   }
   outer_.table_variable = decl.rule->variant;
+  if (decl.rule->equivalence) {
+    for (const ast::Rule& half : directions_of(*decl.rule, out_))
+      expand({decl.rule->name, decl.group, {}}, half, kOpenLevels, rules);
+    return rules;
+  }
   const std::size_t before = out_.size();
   std::vector<Variant> variants = expand_family(*context_, *decl.rule, table, out_);
   if (out_.size() != before) return rules;
@@ -88,10 +104,15 @@ void RuleStage::build(const Origin& origin, const ast::Rule& text, bool, std::ve
   for (RuleCheck check : kTextChecks) check(checked, found);
   std::optional<Rule> rule = build_rule(*context_, text, names, found);
   checked.rule = rule ? &*rule : nullptr;
-  for (RuleCheck check : kRuleChecks) {
+  const bool fused = has_fuse(text);
+  if (fused && rule && !has_errors(found)) lower_fuse(*context_, program_, *rule, found);
+  const std::span<const RuleCheck> checks =
+      fused ? std::span<const RuleCheck>(kFuseChecks) : std::span<const RuleCheck>(kRuleChecks);
+  for (RuleCheck check : checks) {
     if (checked.rule != nullptr && !has_errors(found)) check(checked, found);
   }
   const bool sound = rule && !has_errors(found);
+  if (!text.direction.empty()) note_direction(text, found);
   append(out_, std::move(found));
   if (sound) put(origin, std::move(*rule), out);
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/same_type.hpp"
 #include "graph/text.hpp"
 
 namespace pw {
@@ -361,7 +362,8 @@ Result<NodeId> build_node(Graph& graph, const NodeRequest& request) {
   for (std::size_t i = 0; i < results->size() && i < request.stated.size(); ++i) {
     TypeId stated = request.stated[i];
     if (stated == Types::unknown() || !stated.valid() || stated == (*results)[i]) continue;
-    if ((*results)[i] != Types::unknown())
+    if ((*results)[i] != Types::unknown() &&
+        !same_type(context, stated, (*results)[i], graph.facts))
       return fail(
           request.span, "PW0329",
           fmt::format("`{}` is stated as {}, but `{}` gives {}",

@@ -463,7 +463,16 @@ Truth Dims::prove(Compare op, DimId a, DimId b, const Facts& facts) {
     std::int64_t g = known_divisor(sub(difference, constant(c)), facts);
     if (g > 1 && c % g != 0) return Truth::no;
   }
-  return Truth::unknown;
+  // A symbol that is a multiple of m is m times another, of which quotients by m are exact.
+  std::map<std::string, DimId, std::less<>> split;
+  for (const std::string& name : symbols(difference)) {
+    const SymbolFact* fact = facts.find(name);
+    if (fact && fact->multiple > 1)
+      split.emplace(name, mul(constant(fact->multiple), symbol(name + "/")));
+  }
+  if (split.empty()) return Truth::unknown;
+  const DimId rest = substitute(difference, split);
+  return rest.valid() && value(rest) == 0 ? Truth::yes : Truth::unknown;
 }
 
 Truth Dims::divides(DimId b, DimId a, const Facts& facts) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/same_type.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/rewriter.hpp"
 
@@ -112,11 +113,17 @@ class Application {
     return check_reads();
   }
 
-  Result<std::monostate> check_types() const {
+  Result<std::monostate> check_types() {
     const Types& types = graph_.context().types;
     for (const Output& o : outputs_) {
       TypeId before = graph_.type(o.from), after = graph_.type(o.to);
       if (before == after) continue;
+      const bool is_new = !graph_.is_input(o.to) && !(graph_.producer(o.to) < first_new_);
+      if (is_new &&
+          same_type(graph_.context(), before, after, with_conditions(graph_, match_.conditions))) {
+        graph_.set_type(o.to, before);  // users keep what they were built with
+        continue;
+      }
       bool known = before != Types::unknown() && after != Types::unknown();
       bool shape = known && types[before].dtype == types[after].dtype;
       return refuse(shape ? "N06" : "N05", fmt::format("`{}` is {} and would become {}", o.name,
@@ -174,7 +181,7 @@ class Application {
   }
 
   void describe_match(MatchEvent& event) const {
-    event.rule = layout_.id;
+    event.rule = layout_.reported;
     event.matched = match_.nodes;
     for (const PatternValue& value : rule_.values) {
       auto bound = match_.env.find(value.name);

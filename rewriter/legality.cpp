@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <queue>
 
 #include <fmt/format.h>
@@ -150,6 +151,19 @@ std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout,
     for (std::size_t i = 0; i < graph.result_count(node); ++i) visit(graph.result(node, i), node);
   }
   return {};
+}
+
+Facts with_conditions(const Graph& graph, const std::vector<Condition>& conditions) {
+  Facts facts = graph.facts;
+  const Dims& dims = graph.context().dims;
+  for (const Condition& c : conditions) {
+    const auto factor = c.divides && c.b.valid() ? dims.value(c.b) : std::nullopt;
+    if (!factor || *factor < 1 || !c.a.valid() || !dims.is_symbol(c.a)) continue;
+    SymbolFact& fact = facts.symbols[dims.symbols(c.a).front()];
+    const std::int64_t least = std::lcm(fact.multiple, *factor);
+    if (least > 0 && least <= fact.max) fact.multiple = least;
+  }
+  return facts;
 }
 
 std::string describe_path(const Graph& graph, const std::vector<NodeId>& path) {

@@ -12,6 +12,9 @@
 
 namespace pw {
 
+/// What is known of a graph's symbols where the conditions of a match hold as well.
+Facts with_conditions(const Graph& graph, const std::vector<Condition>& conditions);
+
 /// A value that is consumed but needed outside the match.
 struct Escape {
   PatternValueId value;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/same_type.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/verdicts.hpp"
 
@@ -23,7 +24,7 @@ class Writer {
         scratch_(graph.context_ptr(), "right side") {}
 
   Result<Recipe> run() {
-    scratch_.facts = graph_.facts;
+    scratch_.facts = with_conditions(graph_, match_.conditions);
     Env env = match_.env;
     add_inputs(env);
     BuildOptions options;
@@ -64,7 +65,10 @@ class Writer {
         return fail(rule_.name_span, "N07", fmt::format("`{}` would be none", name));
       const TypeId before = graph_.type(candidate_.values[layout_.outputs[i].index]);
       const TypeId after = scratch_.type(*to);
-      if (before != after) {
+      if (before != after && !scratch_.is_input(*to) &&
+          same_type(scratch_.context(), before, after, scratch_.facts)) {
+        scratch_.set_type(*to, before);  // users keep what they were built with
+      } else if (before != after) {
         const bool known = before != Types::unknown() && after != Types::unknown();
         const bool shape = known && types[before].dtype == types[after].dtype;
         return fail(rule_.name_span, shape ? "N06" : "N05",

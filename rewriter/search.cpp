@@ -13,7 +13,6 @@ Search::Search(const Graph& graph, const RuleLayout& layout, const Env& base, bo
 void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) {
   failure_ = {};
   found_ = &found;
-  if (rule_.frontier && !frontiers_) return;
   start(anchor);
 }
 
@@ -46,6 +45,7 @@ std::vector<NodeId> Search::anchors_of(std::span<const NodeId> nodes) const {
 }
 
 void Search::start(NodeId anchor) {
+  if (rule_.frontier && !frontiers_) return;
   State state;
   if (!layout_.connected() || layout_.steps.empty()) {
     reject(state, "N01", rule_.name_span, anchor,

@@ -1,0 +1,72 @@
+// Exports check_directions.
+#include <algorithm>
+
+#include "dsl/equivalence.hpp"
+#include "dsl/suggest.hpp"
+
+namespace pw {
+namespace {
+
+using Kind = ast::Strategy::Kind;
+
+bool states_direction(std::string_view reference) {
+  return reference.find("[forward]") != std::string_view::npos ||
+         reference.find("[backward]") != std::string_view::npos;
+}
+
+class DirectionCheck {
+ public:
+  DirectionCheck(const Program& program, const RuleSet& set, Diagnostics& out)
+      : program_(program), set_(set), out_(out) {}
+
+  void strategy(const ast::Strategy& s) {
+    const bool runs = s.kind == Kind::greedy || s.kind == Kind::once || s.kind == Kind::walk ||
+                      s.kind == Kind::reference;
+    for (const auto& [name, span] : s.references) {
+      if (runs && !states_direction(name)) reference(name, span);
+    }
+    for (const ast::Strategy& part : s.parts) strategy(part);
+  }
+
+  /// The equivalence among the rules a reference means; null if there is none.
+  [[nodiscard]] const ast::Rule* equivalence_in(const std::string& name) const {
+    for (RuleId id : set_.resolve(name)) {
+      for (const RuleDecl& decl : program_.rules) {
+        if (decl.rule->equivalence && decl.rule->name_span == set_.rules[id].name_span)
+          return decl.rule;
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  void reference(const std::string& name, Span span) {
+    const ast::Rule* rule = equivalence_in(name);
+    if (rule == nullptr) return;
+    Diagnostic d =
+        error_at(span, "PW0392",
+                 "equivalence " + in_ticks(rule->name) + " would be applied there and back again",
+                 "name a direction, " + in_ticks(name + "[forward]") + " or " +
+                     in_ticks(name + "[backward]") + "; both at once are for `saturate`");
+    d.secondary.push_back({rule->name_span, "declared here"});
+    out_.push_back(std::move(d));
+  }
+
+  const Program& program_;
+  const RuleSet& set_;
+  Diagnostics& out_;
+};
+
+}  // namespace
+
+void check_directions(const Program& program, RuleSet& set, Diagnostics& out) {
+  DirectionCheck check(program, set, out);
+  for (const ast::Pass* pass : program.passes) check.strategy(pass->strategy);
+  for (const ast::Pipeline* pipeline : program.pipelines) check.strategy(pipeline->strategy);
+  std::erase_if(set.implicit, [&](const auto& entry) {
+    return entry.second.builtin.empty() && !states_direction(entry.first) &&
+           check.equivalence_in(entry.first) != nullptr;
+  });
+}
+
+}  // namespace pw
