@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "graph/build.hpp"
+#include "graph/same_type.hpp"
 
 namespace pw {
 namespace {
@@ -198,7 +199,7 @@ class Verifier {
           fmt::format("it has {} results, not {}", graph_.result_count(n), inferred->size()));
     for (std::size_t i = 0; i < inferred->size(); ++i) {
       TypeId type = graph_.type(graph_.result(n, i)), wanted = (*inferred)[i];
-      if (type != wanted && wanted != Types::unknown())
+      if (wanted != Types::unknown() && !same_type(context_, type, wanted, graph_.facts))
         report("PW0607", place(n),
                fmt::format("result `{}` has type {}, but its op gives {}",
                            graph_.value_name(graph_.result(n, i)), context_.types.print(type),

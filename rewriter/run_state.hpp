@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rewriter/layout.hpp"
+#include "rewriter/legality.hpp"
 #include "rewriter/rewriter.hpp"
 
 namespace pw {
@@ -50,6 +51,7 @@ struct RunState {
     };
     if (std::none_of(report.conditions.begin(), report.conditions.end(), known))
       report.conditions.push_back(condition);
+    graph.facts = with_conditions(graph, {condition});  // the graph holds under it only
   }
   /// A right side that cannot be built is the rule's mistake, and said once.
   void warn_refused(const Rule& rule, const Graph& g, NodeId at, const Diagnostics& why) {

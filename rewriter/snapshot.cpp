@@ -13,6 +13,7 @@ Snapshot take_snapshot(RunState& run, const PassStats& stats) {
   out.conditions = run.report.conditions.size();
   out.rewrites = run.rewrites;
   out.barriers = run.barriers;
+  out.facts = run.graph.facts;
   out.fuel = run.fuel;
   out.refused = run.refused;
   out.stats = stats;
@@ -27,6 +28,7 @@ void restore(RunState& run, PassStats& stats, const Snapshot& snapshot) {
   run.report.conditions.resize(snapshot.conditions);
   run.rewrites = snapshot.rewrites;
   run.barriers = snapshot.barriers;
+  run.graph.facts = snapshot.facts;
   run.fuel = snapshot.fuel;
   run.refused = snapshot.refused;
   stats = snapshot.stats;

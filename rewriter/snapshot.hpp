@@ -11,6 +11,7 @@ struct Snapshot {
   Journal::Mark events = 0;
   std::size_t warnings = 0, choices = 0, conditions = 0, rewrites = 0;
   bool barriers = false;
+  Facts facts;  ///< of the graph: those that conditions add go with them
   std::vector<std::int64_t> fuel;
   std::set<std::string> refused;
   PassStats stats;

@@ -1,0 +1,114 @@
+// Recursive patterns, fused left sides and equivalences where they meet a graph.
+#include "dsl/frontier.hpp"
+#include "graph/build.hpp"
+#include "tests/rewriter/fixture.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+constexpr const char* kViews = R"(
+pattern rec views(x) -> y { y = x | y = reshape(views(x)){..} }
+rule r { f = relu(views(abs(x)))  =>  f = reshape(relu(abs(x))){shape = f.shape} }
+rule low over r { f = relu(reshape(x){..})  =>  f = maximum(reshape(x){shape = f.shape}, 0) }
+)";
+
+/// abs, `depth` reshapes, relu.
+std::string chain(int depth) {
+  std::string text = "in x: f32[4, 6]  a0 = abs(x)";
+  for (int i = 0; i < depth; ++i)
+    text += "  a" + std::to_string(i + 1) + " = reshape(a" + std::to_string(i) + "){shape = [" +
+            (i % 2 == 0 ? "24" : "4, 6") + "]}";
+  return text + "  y = relu(a" + std::to_string(depth) + ")  out y";
+}
+
+}  // namespace
+
+TEST_CASE("recursion: the matcher opens frontiers until none fits", "[rewriter]") {
+  for (int depth : {0, 2, 3, 4, 9}) {
+    INFO("depth " << depth);
+    World world(kViews);
+    const Graph g = world.graph(chain(depth));
+    std::size_t found = 0, size = 0;
+    for (RuleId id : world.rules.resolve("r")) {
+      for (const Match& match : find_matches(g, world.rules, id, world.params)) {
+        ++found;
+        size = match.nodes.size();
+      }
+    }
+    CHECK(found == 1);
+    CHECK(size == static_cast<std::size_t>(depth) + 2);
+  }
+}
+
+TEST_CASE("recursion: no frontier is opened that does not fit", "[rewriter]") {
+  World world(kViews);
+  const Graph g = world.graph(chain(2));
+  const std::size_t before = world.rules.rules.size();
+  for (RuleId id : world.rules.resolve("r")) (void)find_matches(g, world.rules, id, world.params);
+  CHECK(world.rules.rules.size() == before);
+}
+
+TEST_CASE("recursion: a run goes to any depth, and is counted as the rule that was loaded",
+          "[rewriter]") {
+  for (int depth : {1, 3, 7}) {
+    INFO("depth " << depth);
+    World world(kViews);
+    Graph g = world.graph(chain(depth));
+    CHECK(world.fired(g, "r", "r") == 1);
+    CHECK(count(g, "reshape") == 1);
+  }
+}
+
+TEST_CASE("recursion: what stands over a rule stands over what it opens", "[rewriter]") {
+  World world(kViews);
+  const RuleId low = world.rule("low");
+  const std::size_t before = world.rules.rules[low].over.size();
+  for (RuleId id : world.rules.resolve("r")) {
+    if (world.rules.rules[id].frontier) open_frontier(world.rules, id);
+  }
+  CHECK(world.rules.rules[low].over.size() == before + 2);
+}
+
+TEST_CASE("fuse: the op computes what the pattern did", "[rewriter]") {
+  World world(R"(
+rule r { given { n = neg(x) }  h = sum(mul(n: f32[a, b], c)){dim = -1, keepdim}  y = relu(h)  =>  y = fuse }
+)");
+  Graph g = world.graph(
+      "in x: f32[4, 6], c: f32[6]  n = neg(x)  h = sum(mul(n, c)){dim = 1, keepdim = true}  "
+      "y = relu(h)  out y, n");
+  CHECK(world.fired(g, "r", "r") == 1);
+  CHECK(count(g, "r") == 1);
+  REQUIRE(inline_bodies(g));
+  require_same(g, world.graph("in x: f32[4, 6], c: f32[6]  n = neg(x)  "
+                              "h = sum(mul(n, c)){dim = 1, keepdim = true}  y = relu(h)  "
+                              "out y, n"));
+}
+
+TEST_CASE("equivalence: each half undoes the other", "[rewriter]") {
+  World world("rule r { y = sub(x, z)  <=>  y = add(x, neg(z)) }");
+  const std::string text = "in x: f32[4], z: f32[4]  y = sub(x, z)  out y";
+  Graph g = world.graph(text);
+  CHECK(world.fired(g, "r[forward]", "r") == 1);
+  CHECK(count(g, "neg") == 1);
+  CHECK(world.fired(g, "r[backward]", "r[backward]") == 1);
+  require_same(g, world.graph(text));
+  CHECK_FALSE(world.try_run(g, "r"));
+}
+
+TEST_CASE("types: equal under the facts is equal", "[rewriter]") {
+  World world(R"(
+rule r { y = relu(x: T[n, d])  =>  y = all_gather(shard(relu(x)){world = 2, group = "tp"}){world = 2, group = "tp"} }
+pass p = once { r }
+)");
+  Graph even =
+      world.graph("symbol n in 2..64 by 2  in x: f32[n, 4]  y = relu(x)  z = neg(y)  out z");
+  CHECK(world.fired(even, "p", "r") == 1);
+  const std::string text = print_pwg(even);
+  Result<Graph> again = parse_graph(world.context, text, "again.pwg");
+  REQUIRE(again);
+  CHECK(print_pwg(*again) == text);
+  Graph any = world.graph("symbol n in 2..64  in x: f32[n, 4]  y = relu(x)  out y");
+  CHECK(world.fired(any, "p", "r") == 0);
+}
