@@ -19,7 +19,9 @@ class Engine {
  public:
   Engine(RunState& run, const Strategy& strategy, PassStats& stats);
   StopReason run();
-  /// Seeds and rewrites nothing: the number of known matches (scan.cpp).
+  /// Without run(), in scan.cpp: compiles; then seeds and rewrites nothing, for the number of known
+  /// matches.
+  void ready();
   std::size_t scan();
 
  private:

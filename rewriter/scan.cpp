@@ -1,4 +1,4 @@
-// Exports Scan, count_matches, and Engine::scan.
+// Exports Scan, count_matches, and Engine's ready and scan.
 #include "rewriter/scan.hpp"
 
 #include "rewriter/engine.hpp"
@@ -18,19 +18,26 @@ struct Scan::State {
 };
 
 Scan::Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params)
-    : state_(std::make_unique<State>(graph, rules, strategy, params)) {}
+    : state_(std::make_unique<State>(graph, rules, strategy, params)) {
+  state_->engine.ready();
+}
 Scan::~Scan() = default;
 
 std::size_t Scan::run() { return state_->engine.scan(); }
 
+void Engine::ready() {
+  prepare();
+  compile();
+}
+
 std::size_t Engine::scan() {
-  if (rules_.empty()) start();
   heap_.clear();
   pool_.clear();
   listed_.clear();
   waiters_.clear();
   refused_.clear();
   seed();
+  if (!frontiers_.empty()) start();
   return heap_.size();
 }
 
