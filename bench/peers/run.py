@@ -212,14 +212,14 @@ def promises(rows):
     return lines, kept
 
 
-def machine():
+def machine(runs):
     model = "unknown processor"
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             model = line.split(": ", 1)[1]
             break
     return (f"One thread of {os.cpu_count()} cores, {model}, load {os.getloadavg()[0]:.1f} when it began. Processor time, medians "
-            "of three processes (one where a rewrite takes more than 30 s). Only the ratios carry over to other machines.")
+            f"of {runs} processes (one where a rewrite takes more than 30 s). Only the ratios carry over to other machines.")
 
 
 def main():
@@ -232,7 +232,7 @@ def main():
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "piecewise-peers")
     arguments = parser.parse_args()
     arguments.cache.mkdir(parents=True, exist_ok=True)
-    lines = ["# Peers", "", machine(), ""]
+    lines = ["# Peers", "", machine(arguments.runs), ""]
     with tempfile.TemporaryDirectory() as folder:
         rows, missing, wrong = run_all(arguments, Path(folder), arguments.cache)
     order = peers(arguments.piecewise)
