@@ -181,7 +181,7 @@ class Application {
   }
 
   void describe_match(MatchEvent& event) const {
-    event.rule = layout_.reported;
+    event.rule = layout_.id;
     event.matched = match_.nodes;
     for (const PatternValue& value : rule_.values) {
       auto bound = match_.env.find(value.name);

@@ -9,7 +9,6 @@
 
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
-#include "rewriter/frontiers.hpp"
 #include "rewriter/idle.hpp"
 #include "rewriter/interpreter.hpp"
 #include "rewriter/legality.hpp"
@@ -114,9 +113,6 @@ Result<const Strategy*> find_strategy(const RuleSet& rules, std::string_view nam
 
 Result<RewriteReport> run_strategy(Graph& graph, const RuleSet& rules, const Strategy& strategy,
                                    const Env& params, const RewriteOptions& options) {
-  if (auto opened = open_for(graph, rules, strategy, params))
-    return run_strategy(graph, opened->rules ? *opened->rules : rules, opened->strategy, params,
-                        options);
   RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}};
   if (Result<std::monostate> done = Driver(run).run_all(strategy); !done) return forward(done);
   warn_of_idle(run);

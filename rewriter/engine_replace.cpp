@@ -50,8 +50,8 @@ void Engine::replace(std::uint32_t index, const Candidate& c, const Recipe& reci
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
     if (graph_.alive(NodeId(i))) created_.push_back(NodeId(i));
   note_touched();
-  run_.report.journal.add_match(rule.layout().reported, rule.names, c.nodes, named_values_,
-                                created_, erased_);
+  run_.report.journal.add_match(rule.layout().id, rule.names, c.nodes, named_values_, created_,
+                                erased_);
 }
 
 void Engine::redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe) {

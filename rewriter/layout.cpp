@@ -230,29 +230,10 @@ std::vector<NodeId> nodes_back(const Graph& graph, const Rule& rule, const std::
   return here;
 }
 
-namespace {
-
-/// The rule itself, or the frontier among the rules as loaded that it was opened from.
-RuleId loaded_origin(const RuleSet& rules, RuleId id) {
-  for (bool found = true; found;) {
-    found = false;
-    for (const auto& [frontier, opened] : rules.opened) {
-      if (std::find(opened.begin(), opened.end(), id) == opened.end()) continue;
-      id = frontier;
-      found = true;
-      break;
-    }
-  }
-  return id;
-}
-
-}  // namespace
-
 RuleLayout lay_out(const RuleSet& rules, RuleId id) {
   RuleLayout layout;
   layout.rule = &rules.rules[id];
   layout.id = id;
-  layout.reported = loaded_origin(rules, id);
   note_kinds(layout);
   note_roles(layout);
   note_reads(layout);

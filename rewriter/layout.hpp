@@ -39,7 +39,6 @@ enum class VariableKind : std::uint8_t { dim, dtype, sequence };
 struct RuleLayout {
   const Rule* rule = nullptr;
   RuleId id;
-  RuleId reported;  ///< what a journal calls it: of an opened variant, the frontier it comes of
   std::vector<Step> steps;               ///< fewer than the nodes when the pattern is not connected
   std::vector<PatternNodeId> own;        ///< nodes that are not given, in text order
   std::vector<PatternValueId> consumed;  ///< their results that are not outputs
