@@ -1,4 +1,4 @@
-// Exports the boundary values of guards.
+// Exports the boundary values of guards, and the inputs that they want replicated.
 #include "verify/boundaries.hpp"
 
 #include <algorithm>
@@ -101,6 +101,25 @@ class Variable {
   bool dim_;
 };
 
+void declare_inputs_of(Graph& graph, ValueId value, const std::string& group) {
+  if (!value.valid()) return;
+  if (graph.is_input(value)) return graph.declare_replicated(value, group);
+  for (ValueId operand : graph.operands(graph.producer(value)))
+    declare_inputs_of(graph, operand, group);
+}
+
+void declare_asked(Graph& graph, const Expr& guard, const Env& bound) {
+  for (const Expr& arg : guard.args) declare_asked(graph, arg, bound);
+  if (guard.kind != Expr::Kind::call || guard.text != "replicated" || guard.args.size() != 2)
+    return;
+  const auto found = bound.find(guard.args[0].text);
+  const auto group = evaluate(graph.context(), &graph, guard.args[1], bound);
+  if (found == bound.end() || !group) return;
+  const auto* value = std::get_if<ValueId>(&found->second);
+  const auto* name = std::get_if<std::string>(&*group);
+  if (value != nullptr && name != nullptr) declare_inputs_of(graph, *value, *name);
+}
+
 }  // namespace
 
 bool is_dim_variable(const Rule& rule, std::string_view name) {
@@ -130,6 +149,11 @@ std::vector<Boundary> boundaries_of(const RuleSet& rules, const Rule& rule, cons
     out.insert(out.end(), some.begin(), some.end());
   }
   return out;
+}
+
+void declare_replicated(Graph& graph, const Rule& rule, const Env& bound) {
+  for (const std::vector<Expr>* guards : {&rule.where, &rule.assume})
+    for (const Expr& guard : *guards) declare_asked(graph, guard, bound);
 }
 
 }  // namespace pw

@@ -1,11 +1,12 @@
 // Where a rule's guards begin and cease to hold: `d % 8 == 0` holds at 8 and not at 7 or 9,
-// `n in 1..256` at 1 and at 256 and not at 257.
+// `n in 1..256` at 1 and at 256 and not at 257; and where `replicated(x, group)` does.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "dsl/ruleset.hpp"
+#include "graph/graph.hpp"
 
 namespace pw {
 
@@ -23,5 +24,9 @@ struct Boundary {
 /// Values above `most` are left out.
 std::vector<Boundary> boundaries_of(const RuleSet& rules, const Rule& rule, const Env& known,
                                     std::int64_t most = 8192);
+
+/// Declares of the inputs that x is made of what each guard `replicated(x, group)` of the rule
+/// asks, and nothing more. `bound` holds what the variables are in the graph.
+void declare_replicated(Graph& graph, const Rule& rule, const Env& bound);
 
 }  // namespace pw

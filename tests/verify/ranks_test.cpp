@@ -36,11 +36,11 @@ std::string reasons(const NumericReport& report) {
   return text;
 }
 
-bool passes(const Graph& before, const Graph& after, Backend& backend, std::int64_t ranks) {
+bool passes(const Graph& before, const Graph& after, Backend& backend, std::int64_t ranks,
+            const Step& step = {{{0, 4, 0}, {1, 3, 0}}}) {
   Replication replication;
   for (const char* name : {"ids", "embed_w"}) replication.names.emplace(name);
   std::vector<Weights> weights = weights_of_ranks(before, 1, ranks, replication);
-  const Step step{{{0, 4, 0}, {1, 3, 0}}};
   const auto outputs = run_whole(after, backend, weights, step);
   INFO((outputs ? std::string() : outputs.error()[0].message));
   REQUIRE(outputs);
@@ -71,6 +71,28 @@ TEST_CASE("ranks: a tensor-parallel layer keeps every rank's numbers under o2", 
       CHECK(report->journal.count(rules, "all_reduce_add_rms") == 2);
       for (const auto& backend : all_backends()) CHECK(passes(before, after, *backend, ranks));
     }
+  }
+}
+
+TEST_CASE("ranks: a layer in sequence parallelism keeps every rank's numbers", "[verify]") {
+  for (std::int64_t ranks : {2, 4}) {
+    INFO(ranks << " ranks");
+    const RuleSet rules = library_rules();
+    Graph before = tensor_parallel_layer(rules.context, "none", ranks);
+    for (const char* name : {"ids", "positions", "embed_w", "cos_sin", "l0_attn_norm_w",
+                             "l0_mlp_norm_w", "final_norm_w"})
+      before.declare_replicated(before.find_value(name), "tp");
+    before.facts.symbols["n"] = {4, 64, 4, "tokens"};  // what the ranks divide
+    const Env params =
+        bind_params(rules, {{"tp", std::to_string(ranks)}, {"sp_tokens", "4"}}).value();
+    Graph after = before;
+    REQUIRE(run_pipeline(after, rules, "norm", params));
+    const auto report = run_pipeline(after, rules, "sp", params);
+    REQUIRE(report);
+    CHECK(report->journal.count(rules, "sp_norm") == 2);
+    CHECK(report->journal.count(rules, "noop.shard_gather") == 1);
+    const Step step{{{0, 5, 0}, {1, 3, 0}}};  // 8 tokens: equal parts on 2 and on 4 ranks
+    CHECK(passes(before, after, *make_eager(), ranks, step));
   }
 }
 
@@ -112,6 +134,7 @@ TEST_CASE("ranks: rules over collectives are checked on two and four ranks", "[v
                                                            {&library, "all_gather_gemm"},
                                                            {&library, "noop.shard_gather"},
                                                            {&library, "all_reduce_add_rms"},
+                                                           {&library, "sp_norm"},
                                                            {&rules, "split_sum"}};
   for (const auto& [set, name] : kRight) {
     const RuleCheck report = check(*set, name);
@@ -142,6 +165,13 @@ TEST_CASE("ranks: a wrong rule over collectives is seen", "[verify]") {
        "y = all_reduce(x){group} => y = all_reduce(all_reduce(x){group}){group}"},
       {"a residual added on every rank",
        "y = add(all_reduce(x: T[n, d]){group}, r: T[n, d]) => y = all_reduce(add(x, r)){group}"},
+      {"a weight that is taken for replicated",
+       "h = all_reduce(m: T[n, d]){group}  y, r = fused_add_rms_norm(h, res, w){eps}\n"
+       "where n % tp == 0, replicated(res, group) =>\n"
+       "hs = reduce_scatter(m){dim = 0, world = tp, group}\n"
+       "ys, rs = fused_add_rms_norm(hs, shard(res){dim = 0, world = tp, group}, w){eps}\n"
+       "y = all_gather(ys){dim = 0, world = tp, group}\n"
+       "r = all_gather(rs){dim = 0, world = tp, group}"},
       {"a residual that is taken for replicated",
        "h = all_reduce(m: T[n, d]){group}  y, r = fused_add_rms_norm(h, res, w){eps}\n"
        "where n % tp == 0 =>\n"
