@@ -9,6 +9,7 @@
 #include "cli/rewriting.hpp"
 #include "dsl/query.hpp"
 #include "graph/text.hpp"
+#include "rewriter/legality.hpp"
 #include "splitter/splitter.hpp"
 
 namespace pw::cli {
@@ -224,10 +225,9 @@ void run_match(const Options& options, const MatchArgs& args) {
     for (const Match& match : find_matches(graph, query.rules, id, params)) {
       ++count;
       std::string nodes, bindings;
-      for (NodeId n : match.nodes)
-        if (n.valid())
-          nodes += fmt::format("{}%{} {}", nodes.empty() ? "" : ", ", graph.node_name(n),
-                               graph.op_of(n).name);
+      for (NodeId n : all_nodes(match))
+        nodes += fmt::format("{}%{} {}", nodes.empty() ? "" : ", ", graph.node_name(n),
+                             graph.op_of(n).name);
       for (const auto& [name, binding] : match.env)
         if (!params.contains(name))
           bindings +=

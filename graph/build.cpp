@@ -49,6 +49,8 @@ class Builder {
 
   Result<ValueId> operand(const Expr& e, int depth);
   Result<ValueId> named(const Expr& e);
+  Result<Values> spread(const Expr& e, int depth);
+  void lists_in(const Expr& e, std::map<std::string, Values>& out) const;
   Result<ValueId> number(const Expr& e);
   Result<ValueId> cast(const Expr& e, DType to, int depth);
   Result<Values> call(const Expr& e, const std::vector<Binder>& binders, int depth);
@@ -116,6 +118,41 @@ Result<ValueId> Builder::named(const Expr& e) {
     if (std::holds_alternative<Absent>(it->second)) return ValueId();
   }
   return number(e);
+}
+
+void Builder::lists_in(const Expr& e, std::map<std::string, Values>& out) const {
+  if (e.kind == Kind::path)
+    if (auto it = env_.find(e.text); it != env_.end())
+      if (auto list = std::get_if<Values>(&it->second)) out.emplace(e.text, *list);
+  for (const Expr& arg : e.args)
+    if (arg.kind != Kind::spread) lists_in(arg, out);
+}
+
+/// `xs...` is the list; `relu(x)...` is built once for each element of the lists in it.
+Result<Builder::Values> Builder::spread(const Expr& e, int depth) {
+  const Expr& inner = e.args.at(0);
+  std::map<std::string, Values> lists;
+  lists_in(inner, lists);
+  if (lists.empty()) return error(e, "PW0326", "`" + print(e) + "` is not a list of tensors");
+  if (inner.kind == Kind::path) return lists.begin()->second;
+  Values out;
+  const std::size_t size = lists.begin()->second.size();
+  for (const auto& [name, list] : lists)
+    if (list.size() != size)
+      return error(
+          e, "PW0326",
+          fmt::format("`{}` goes through lists of {} and of {}", print(e), size, list.size()));
+  std::optional<Diagnostics> failed;
+  for (std::size_t i = 0; i < size && !failed; ++i) {
+    for (const auto& [name, list] : lists) env_.insert_or_assign(name, Binding(list[i]));
+    if (Result<ValueId> v = operand(inner, depth + 1))
+      out.push_back(*v);
+    else
+      failed = std::move(v.error());
+  }
+  for (const auto& [name, list] : lists) env_.insert_or_assign(name, Binding(list));
+  if (failed) return tl::unexpected<Diagnostics>(std::move(*failed));
+  return out;
 }
 
 Result<ValueId> Builder::cast(const Expr& e, DType to, int depth) {
@@ -225,9 +262,8 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
   request.op = op_id;
   for (const Expr* arg : args) {
     if (arg->kind == Kind::spread) {
-      auto it = arg->args.at(0).kind == Kind::path ? env_.find(arg->args[0].text) : env_.end();
-      auto list = it == env_.end() ? nullptr : std::get_if<Values>(&it->second);
-      if (!list) return error(*arg, "PW0326", "`" + print(*arg) + "` is not a list of tensors");
+      Result<Values> list = spread(*arg, depth);
+      if (!list) return forward(list);
       request.operands.insert(request.operands.end(), list->begin(), list->end());
       continue;
     }
@@ -284,7 +320,11 @@ Result<std::monostate> Builder::statement(const Statement& s) {
                  (e.kind == Kind::binary && !primitive_of(e.text).empty());
   Values results;
   std::size_t before = graph_.node_bound();
-  if (is_call) {
+  if (e.kind == Kind::spread) {
+    Result<Values> built = spread(e, 0);
+    if (!built) return forward(built);
+    results = std::move(*built);
+  } else if (is_call) {
     Result<Values> built = call(e, s.binders, 0);
     if (!built) return forward(built);
     results = std::move(*built);

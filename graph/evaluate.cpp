@@ -104,6 +104,12 @@ Result<Attribute> Evaluator::path(const Expr& e) {
 
 Result<Attribute> Evaluator::list(const Expr& e, int depth) {
   std::vector<Attribute> items;
+  if (e.args.size() == 1 && e.args[0].kind == Kind::spread) {  // `[xs...]`: the list as it is
+    Result<Attribute> whole = value(e.args[0].args.at(0), depth + 1);
+    if (whole && (std::holds_alternative<std::vector<double>>(*whole) ||
+                  std::holds_alternative<std::vector<std::string>>(*whole)))
+      return whole;
+  }
   for (const Expr& arg : e.args) {
     bool splice = arg.kind == Kind::star || arg.kind == Kind::spread;
     Expr inner = arg.kind == Kind::spread ? arg.args.at(0) : arg;
@@ -215,6 +221,14 @@ Result<Attribute> Evaluator::call(const Expr& e, int depth) {
         return Attribute(static_cast<std::int64_t>(list->size()));
       if (auto s = std::get_if<Shape>(&it->second))
         return Attribute(static_cast<std::int64_t>(s->size()));
+      if (auto a = std::get_if<Attribute>(&it->second)) {
+        if (auto dims = std::get_if<std::vector<DimId>>(a))
+          return Attribute(static_cast<std::int64_t>(dims->size()));
+        if (auto reals = std::get_if<std::vector<double>>(a))
+          return Attribute(static_cast<std::int64_t>(reals->size()));
+        if (auto texts = std::get_if<std::vector<std::string>>(a))
+          return Attribute(static_cast<std::int64_t>(texts->size()));
+      }
     }
     return error(e, "`" + print(e) + "`: not a list");
   }

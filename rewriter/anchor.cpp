@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace pw {
 namespace {
@@ -56,7 +57,7 @@ class Planner {
     partial.bound.resize(rule_.values.size(), 0);
     partial.states = statistics_.nodes_of(rule_.nodes[anchor].op);
     partial.cost = partial.states;
-    visit(partial, {Step::From::anchor, anchor, {}, {}, 0, {}});
+    visit(partial, {Step::From::anchor, anchor, {}, {}, 0, {}, {}});
     extend(std::move(partial));
   }
 
@@ -99,12 +100,13 @@ class Planner {
       const PatternNodeId reader = partial.steps[s].node;
       const auto& operands = rule_.nodes[reader].operands;
       for (std::size_t i = 0; i < operands.size(); ++i) {
+        if (rule_.values[operands[i]].list) break;  // where the rest of the operands stand varies
         const PatternNodeId producer = rule_.values[operands[i]].producer;
         if (!producer.valid() || partial.visited[producer] != 0 ||
             !matched_once(rule_.nodes[producer]))
           continue;
         visit(partial,
-              {Step::From::producer, producer, operands[i], reader, static_cast<int>(i), {}});
+              {Step::From::producer, producer, operands[i], reader, static_cast<int>(i), {}, {}});
         partial.cost += partial.states;
         return true;
       }
@@ -114,7 +116,7 @@ class Planner {
 
   /// Connectors in the order of their slots; `fan` is the least of their expected users.
   Step user_step(const Partial& partial, PatternNodeId id, double& fan) const {
-    Step step{Step::From::user, id, {}, {}, 0, {}};
+    Step step{Step::From::user, id, {}, {}, 0, {}, {}};
     const PatternNode& node = rule_.nodes[id];
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const PatternValue& value = rule_.values[node.operands[i]];
@@ -167,6 +169,14 @@ std::vector<Edge> edges_of(const RuleSet& rules, const Rule& rule) {
             {producer, {Hop::Kind::user_of_result, id, rule.values[v].result, false}, kDown});
       }
       if (!connects(rule.values[v])) continue;
+      for (std::size_t j = 0; j < rule.nodes.size(); ++j) {  // `unless` may name an input's maker
+        const auto& results = rule.nodes[PatternNodeId(j)].results;
+        const auto at = std::find(results.begin(), results.end(), v);
+        if (at == results.end() || producer == PatternNodeId(j)) continue;
+        out.push_back({id, {Hop::Kind::producer, PatternNodeId(j), slot, either}, kUp});
+        const auto result = static_cast<int>(at - results.begin());
+        out.push_back({PatternNodeId(j), {Hop::Kind::user_of_result, id, result, false}, kDown});
+      }
       for (std::size_t j = 0; j < rule.nodes.size(); ++j) {
         const auto& others = rule.nodes[PatternNodeId(j)].operands;
         if (j != i && std::find(others.begin(), others.end(), v) != others.end())
@@ -209,6 +219,14 @@ IdVec<PatternNodeId, std::vector<Hop>> find_ways_back(const RuleSet& rules, cons
       changed = true;
     }
   }
+  // Any member leads to the first one, which is the anchor.
+  const MembersId members = rule.nodes[anchor].members;
+  const std::optional<std::size_t> slot =
+      members.valid() ? common_slot(rule, members) : std::nullopt;
+  if (!slot) return out;
+  const bool either = *slot < 2 && rules.context->ops[rule.nodes[anchor].op].traits.commutative;
+  for (std::vector<Hop>& way : out)
+    way.push_back({Hop::Kind::user_of_operand, anchor, static_cast<int>(*slot), either});
   return out;
 }
 

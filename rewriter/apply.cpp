@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -70,18 +71,19 @@ class Application {
   }
 
   Result<std::monostate> check_legal() {
-    for (NodeId n : match_.nodes)
+    for (NodeId n : all_nodes(match_))
       if (!graph_.alive(n))
         return fail(rule_.name_span, "N10",
                     fmt::format("`{}` cannot be applied: a node of the match is gone", rule_.name));
-    own_ = own_nodes(graph_, layout_, match_.nodes);
-    boundary_ = boundary_of(graph_, layout_, match_.nodes, match_.env);
-    if (auto escape = find_escape(graph_, layout_, match_.nodes))
+    own_ = own_nodes(graph_, layout_, match_);
+    inner_ = NodeSet(own_);
+    boundary_ = boundary_of(graph_, layout_, match_);
+    if (auto escape = find_escape(graph_, layout_, match_))
       return refuse("N08", describe(graph_, layout_, *escape));
-    std::vector<NodeId> path = find_bad_path(graph_, layout_, match_.nodes, boundary_);
+    std::vector<NodeId> path = find_bad_path(graph_, layout_, match_, boundary_);
     if (!path.empty()) return refuse("N13", describe_path(graph_, path));
     if (barriers_)
-      if (auto barrier = find_barrier(graph_, layout_, match_.nodes, boundary_))
+      if (auto barrier = find_barrier(graph_, layout_, match_, boundary_))
         return refuse("N14", fmt::format("it would be moved across %{} ({}), which has an effect",
                                          graph_.node_name(*barrier), graph_.op_of(*barrier).name));
     return std::monostate();
@@ -97,20 +99,44 @@ class Application {
     options.group = graph_.group(root);
     options.source = graph_.source(root);
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i)  // what `..` copies
-      options.open_attributes.emplace(graph_.op_of(match_.nodes[i]).name,
-                                      graph_.attributes(match_.nodes[i]));
+      if (NodeId node = representative(PatternNodeId(i)); node.valid())
+        options.open_attributes.emplace(graph_.op_of(node).name, graph_.attributes(node));
     Env env = match_.env;
     if (auto built = build_statements(graph_, rule_.replacement, env, options); !built)
       return forward(built);
-    for (std::size_t i = 0; i < rule_.outputs.size(); ++i) {
-      auto bound = env.find(rule_.outputs[i]);
-      const ValueId* to = bound == env.end() ? nullptr : std::get_if<ValueId>(&bound->second);
-      if (to == nullptr || !to->valid())
-        return refuse("N07", fmt::format("`{}` would be none", rule_.outputs[i]));
-      outputs_.push_back({rule_.outputs[i], boundary_.writes[i], *to});
-    }
+    if (auto paired = pair_outputs(env); !paired) return forward(paired);
     if (auto types = check_types(); !types) return forward(types);
     return check_reads();
+  }
+
+  /// The node matched; of members the first.
+  [[nodiscard]] NodeId representative(PatternNodeId id) const {
+    MembersId members = rule_.nodes[id].members;
+    if (!members.valid()) return match_.nodes[id.index];
+    const auto& ids = rule_.members[members].nodes;
+    const auto at = static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+    return match_.members[members.index].front()[at];
+  }
+
+  /// Every value that an output stands for gets the new one, an element of a list its own.
+  Result<std::monostate> pair_outputs(const Env& env) {
+    for (std::size_t i = 0; i < rule_.outputs.size(); ++i) {
+      const std::string& name = rule_.outputs[i];
+      std::vector<ValueId> from = result_values(graph_, rule_, match_, layout_.outputs[i]), to;
+      if (auto bound = env.find(name); bound != env.end()) {
+        if (const auto* value = std::get_if<ValueId>(&bound->second)) to = {*value};
+        if (const auto* list = std::get_if<std::vector<ValueId>>(&bound->second)) to = *list;
+      }
+      if (from.size() != to.size() && !to.empty())
+        return refuse("N06", fmt::format("`{}` is a list of {}, and the right side makes {}", name,
+                                         from.size(), to.size()));
+      for (std::size_t k = 0; k < from.size(); ++k) {
+        if (to.empty() || !to[k].valid())
+          return refuse("N07", fmt::format("`{}` would be none", name));
+        outputs_.push_back({name, from[k], to[k]});
+      }
+    }
+    return std::monostate();
   }
 
   Result<std::monostate> check_types() {
@@ -147,8 +173,7 @@ class Application {
   }
 
   [[nodiscard]] bool is_own(ValueId v) const {
-    return v.valid() && !graph_.is_input(v) &&
-           std::find(own_.begin(), own_.end(), graph_.producer(v)) != own_.end();
+    return v.valid() && !graph_.is_input(v) && inner_.contains(graph_.producer(v));
   }
 
   [[nodiscard]] bool unchanged() const {
@@ -182,12 +207,15 @@ class Application {
 
   void describe_match(MatchEvent& event) const {
     event.rule = layout_.id;
-    event.matched = match_.nodes;
+    event.matched = all_nodes(match_);
     for (const PatternValue& value : rule_.values) {
       auto bound = match_.env.find(value.name);
       if (value.name.empty() || value.name == "_" || bound == match_.env.end()) continue;
       if (const auto* v = std::get_if<ValueId>(&bound->second))
         event.bindings.emplace_back(value.name, *v);
+      if (const auto* list = std::get_if<std::vector<ValueId>>(&bound->second))
+        for (std::size_t i = 0; i < list->size(); ++i)
+          event.bindings.emplace_back(fmt::format("{}[{}]", value.name, i), (*list)[i]);
     }
   }
 
@@ -197,8 +225,8 @@ class Application {
       candidates.push_back(NodeId(i));
       for (ValueId v : graph_.operands(NodeId(i))) touch_producer(v);
     }
-    for (NodeId n : match_.nodes)
-      if (std::find(own_.begin(), own_.end(), n) == own_.end()) candidates.push_back(n);
+    for (NodeId n : all_nodes(match_))
+      if (!inner_.contains(n)) candidates.push_back(n);
     for (auto n = own_.rbegin(); n != own_.rend(); ++n) {
       for (ValueId v : graph_.operands(*n))
         if (v.valid() && !graph_.is_input(v)) candidates.push_back(graph_.producer(v));
@@ -217,9 +245,7 @@ class Application {
   /// its name otherwise.
   void keep_name(std::size_t i, const std::string& name, bool was_output) {
     ValueId to = outputs_[i].to;
-    if (graph_.is_input(to) || graph_.value_name(to) == name) return;
-    for (std::size_t j = 0; j < i; ++j)
-      if (outputs_[j].to == to) return;
+    if (!named_.insert(to).second || graph_.is_input(to) || graph_.value_name(to) == name) return;
     bool is_new = !(graph_.producer(to) < first_new_);
     if (is_new || (was_output && !taken_over_[i])) graph_.rename(to, name);
   }
@@ -235,9 +261,11 @@ class Application {
   const Match& match_;
   bool barriers_;
   std::vector<NodeId> own_;
+  NodeSet inner_{{}};
   Boundary boundary_;
   NodeId first_new_;
   std::vector<Output> outputs_;
+  std::unordered_set<ValueId> named_;  // what outputs before stand for; looked up only
   std::vector<bool>
       taken_over_;  ///< the new value was a graph output before, and keeps its own name
   std::vector<NodeId> touched_;

@@ -3,6 +3,7 @@
 
 #include "rewriter/anchor.hpp"
 #include "rewriter/match_program.hpp"
+#include "rewriter/matcher.hpp"
 
 namespace pw {
 namespace {
@@ -123,7 +124,8 @@ class LineWriter {
   void write_operand(PatternNodeId id, const PatternNode& node, std::size_t slot) {
     const PatternValueId v = node.operands[slot];
     const PatternValue& value = rule_.values[v];
-    if (value.list) return;
+    for (std::size_t i = 0; i <= slot; ++i)  // behind a list a slot is not known
+      if (rule_.values[node.operands[i]].list) return;
     Instruction in = make(Code::operand, id);
     in.slot = static_cast<std::uint16_t>(slot);
     if (slot < 2 && out_.swaps[id.index] != ProgramRule::kNone)
@@ -203,7 +205,7 @@ class ProgramWriter {
   void add(const RuleLayout& layout, std::uint32_t index) {
     const Rule& rule = *layout.rule;
     SearchPlan plan = plan_search(rules_, rule, statistics_);
-    if (plan.steps.empty()) plan = plan_from_list(rule);
+    if (plan.steps.empty() && !layout.plain()) plan = plan_from_list(rule);
     program_.rules[index].layout = &layout;
     if (!plan.anchor.valid()) return;
     LineWriter writer(rules_, layout, plan);
@@ -215,12 +217,13 @@ class ProgramWriter {
     add_ways(rule, plan.anchor);
   }
 
-  /// A rule whose nodes all stand in lists starts at the first member: only its op is asked for.
+  /// Where only lists join the pattern the search finds all but the anchor; of a member not even
+  /// more than its op is asked for.
   static SearchPlan plan_from_list(const Rule& rule) {
     SearchPlan plan;
-    for (std::size_t i = 0; i < rule.nodes.size() && !plan.anchor.valid(); ++i)
-      if (rule.nodes[PatternNodeId(i)].own() && rule.nodes[PatternNodeId(i)].members.valid())
-        plan.anchor = rule.members[rule.nodes[PatternNodeId(i)].members].root;
+    plan.anchor = anchor_of(rule);
+    if (plan.anchor.valid() && matched_once(rule.nodes[plan.anchor]))
+      plan.steps.push_back({Step::From::anchor, plan.anchor, {}, {}, 0, {}, {}});
     return plan;
   }
 

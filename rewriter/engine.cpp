@@ -172,6 +172,7 @@ void Engine::seed() {
 void Engine::attempt(NodeId anchor) {
   if (program_.entry_of(graph_.op(anchor)) == Instruction::kNowhere) return;
   choices_.clear();
+  asked_.clear();
   const auto accepted = [&](std::uint32_t rule) { accept(rule, anchor); };
   if (trace_) {
     execute(program_, graph_, anchor, constant_, *registers_, *trace_, accepted);
@@ -244,7 +245,7 @@ void Engine::push(std::uint32_t index, NodeId anchor, const Candidate& c) {
 bool Engine::goes_later(const Entry& a, const Entry& b) const {
   if (a.position != b.position) return a.position > b.position;
   if (a.rule != b.rule) return a.rule > b.rule;
-  if (rules_[a.rule].lists) return a.at > b.at;
+  if (rules_[a.rule].lists) return listed_later(a, b);
   const std::size_t count = rules_[a.rule].ast().nodes.size();
   for (std::size_t i = 0; i < count; ++i) {
     const NodeId x{std::size_t{pool_[a.at + i]}}, y{std::size_t{pool_[b.at + i]}};
@@ -319,6 +320,8 @@ std::optional<StopReason> Engine::after_rewrite(std::uint32_t index, NodeId befo
                                                 std::uint64_t position, std::uint64_t version) {
   Prepared& rule = rules_[index];
   force_ = false;
+  for (const std::unique_ptr<Search>& search : searches_)
+    if (search) search->graph_changed();
   ++rewrites_;
   ++stats_.rewrites;
   ++rule.stats->matches;

@@ -99,7 +99,8 @@ class Engine {
   template <class Found>
   void for_each_match(std::uint32_t rule, NodeId anchor, const Candidate& c, Found&& found) {
     if (rules_[rule].lists) {
-      for (const Match& match : matches_of(rule, c)) found(own_nodes_of(rule, match));
+      for (const Match& match : matches_of(rule, listed_candidate(rule, anchor, c.nodes)))
+        found(own_nodes_of(rule, match));
       return;
     }
     if (!legal(rule, anchor, c)) return;
@@ -112,7 +113,14 @@ class Engine {
   // Lists and `unless` (engine_lists.cpp).
   std::optional<StopReason> take_listed(const Entry& entry);
   void accept_listed(std::uint32_t rule, NodeId anchor, const Candidate& c);
-  std::vector<Match> matches_of(std::uint32_t rule, const Candidate& c) const;
+  void push_listed(std::uint32_t rule, NodeId anchor, Match match);
+  void refuse_listed(std::uint32_t rule, NodeId anchor, Diagnostics why);
+  std::optional<Match> find_again(const Entry& entry);
+  std::vector<Match> matches_of(std::uint32_t rule, const Candidate& c);
+  Search& search_of(std::uint32_t rule);
+  [[nodiscard]] Candidate listed_candidate(std::uint32_t rule, NodeId anchor,
+                                           const std::vector<NodeId>& nodes) const;
+  [[nodiscard]] bool listed_later(const Entry& a, const Entry& b) const;
   std::vector<NodeId> own_nodes_of(std::uint32_t rule, const Match& match) const;
 
   // Replacing (engine_replace.cpp).
@@ -162,6 +170,9 @@ class Engine {
     NodeId anchor;
   };
   std::vector<Listed> listed_;  ///< matches of rules with lists; an entry's `at` counts these
+  std::vector<std::unique_ptr<Search>> searches_;  ///< by rule; of rules with lists
+  /// What the search was asked at the anchor at hand, by rule.
+  std::vector<std::pair<std::uint32_t, std::vector<NodeId>>> asked_;
 
   // Of the rewrite at hand.
   NodeId first_new_;

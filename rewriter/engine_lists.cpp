@@ -8,19 +8,28 @@
 
 namespace pw {
 
-std::vector<Match> Engine::matches_of(std::uint32_t index, const Candidate& c) const {
+/// Searches are kept while the graph stands still: they remember lists.
+Search& Engine::search_of(std::uint32_t index) {
+  searches_.resize(rules_.size());
+  std::unique_ptr<Search>& search = searches_[index];
   const Prepared& rule = rules_[index];
-  Search search(graph_, rule.layout(), rule.rule->base, false);
+  if (!search) search = std::make_unique<Search>(graph_, rule.layout(), rule.rule->base, false);
+  return *search;
+}
+
+std::vector<Match> Engine::matches_of(std::uint32_t index, const Candidate& c) {
   std::vector<Match> out;
+  Search& search = search_of(index);
   search.run_fixed(c.nodes, [&](const Match& match) {
     out.push_back(match);
     return true;
   });
+  if (out.empty() && search.furthest().any()) reject(rules_[index], search.furthest().code);
   return out;
 }
 
 std::vector<NodeId> Engine::own_nodes_of(std::uint32_t index, const Match& match) const {
-  return own_nodes(graph_, rules_[index].layout(), match.nodes);
+  return own_nodes(graph_, rules_[index].layout(), match);
 }
 
 NodeId Engine::anchor_of_entry(const Entry& entry) const {
@@ -28,19 +37,103 @@ NodeId Engine::anchor_of_entry(const Entry& entry) const {
   return NodeId{std::size_t{pool_[entry.at + rules_[entry.rule].ast().nodes.size() + 1]}};
 }
 
-void Engine::accept_listed(std::uint32_t index, NodeId anchor, const Candidate& c) {
-  for (Match& match : matches_of(index, c)) {
-    Entry entry;
-    entry.rule = index;
-    entry.position = graph_.label(own_nodes_of(index, match).front());
-    if (walk_ && entry.position < cursor_) continue;
-    entry.at = static_cast<std::uint32_t>(listed_.size());
-    listed_.push_back({std::move(match), anchor});
-    heap_.push_back(entry);
-    std::push_heap(heap_.begin(), heap_.end(), Later{this});
-  }
+/// What is matched once, and the member that the search starts from.
+Candidate Engine::listed_candidate(std::uint32_t index, NodeId anchor,
+                                   const std::vector<NodeId>& nodes) const {
+  Candidate out;
+  out.nodes = nodes;
+  const PatternNodeId first = anchor_of(rules_[index].ast());
+  if (first.valid() && rules_[index].ast().nodes[first].members.valid())
+    out.nodes[first.index] = anchor;
+  return out;
 }
 
-std::optional<StopReason> Engine::take_listed(const Entry&) { return std::nullopt; }
+/// The program comes here once for each exchange of operands; the search tries all of them.
+void Engine::accept_listed(std::uint32_t index, NodeId anchor, const Candidate& c) {
+  const Candidate candidate = listed_candidate(index, anchor, c.nodes);
+  std::pair<std::uint32_t, std::vector<NodeId>> asked{index, candidate.nodes};
+  if (std::find(asked_.begin(), asked_.end(), asked) != asked_.end()) return;
+  asked_.push_back(std::move(asked));
+  for (Match& match : matches_of(index, candidate)) push_listed(index, anchor, std::move(match));
+}
+
+void Engine::push_listed(std::uint32_t index, NodeId anchor, Match match) {
+  Entry entry;
+  entry.rule = index;
+  entry.position = graph_.label(own_nodes_of(index, match).front());
+  if (walk_ && entry.position < cursor_) return;
+  entry.at = static_cast<std::uint32_t>(listed_.size());
+  listed_.push_back({std::move(match), anchor});
+  heap_.push_back(entry);
+  std::push_heap(heap_.begin(), heap_.end(), Later{this});
+}
+
+/// Labels of the matched nodes in pattern order, then of the members; what was found first.
+bool Engine::listed_later(const Entry& a, const Entry& b) const {
+  const std::vector<NodeId> x = all_nodes(listed_[a.at].match), y = all_nodes(listed_[b.at].match);
+  for (std::size_t i = 0; i < x.size() && i < y.size(); ++i)
+    if (x[i] != y[i]) return graph_.label(x[i]) > graph_.label(y[i]);
+  return x.size() != y.size() ? x.size() > y.size() : a.at > b.at;
+}
+
+/// The same match, found again with the graph as it is; nothing if it is another one now, which
+/// then is known too.
+std::optional<Match> Engine::find_again(const Entry& entry) {
+  const Listed known = listed_[entry.at];
+  for (NodeId n : all_nodes(known.match))
+    if (!graph_.alive(n)) return std::nullopt;
+  std::optional<Match> out;
+  for (Match& match :
+       matches_of(entry.rule, listed_candidate(entry.rule, known.anchor, known.match.nodes))) {
+    if (match.nodes == known.match.nodes && match.members == known.match.members)
+      out = std::move(match);
+    else if (!once_)
+      push_listed(entry.rule, known.anchor, std::move(match));
+  }
+  return out;
+}
+
+std::optional<StopReason> Engine::take_listed(const Entry& entry) {
+  if (walk_ && entry.position < cursor_) return std::nullopt;
+  std::optional<Match> match = find_again(entry);
+  if (!match) return std::nullopt;
+  const NodeId anchor = listed_[entry.at].anchor;
+  std::vector<NodeId> own = own_nodes_of(entry.rule, *match);
+  if (const std::uint64_t now = graph_.label(own.front()); now != entry.position) {
+    heap_.push_back(entry);
+    heap_.back().position = now;
+    std::push_heap(heap_.begin(), heap_.end(), Later{this});
+    return std::nullopt;
+  }
+  own_ = own;
+  if (!force_ && !rules_[entry.rule].above.empty() && blocked(entry)) return std::nullopt;
+  if (run_.out_of_fuel()) return StopReason::fuel;
+  if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
+    return StopReason::limit;
+  const NodeId before = graph_.previous(own.front());
+  const std::uint64_t version = graph_.renumberings();
+  Result<Applied> applied = apply(graph_, rules_[entry.rule].layout(), *match, run_.barriers);
+  for (const std::unique_ptr<Search>& search : searches_)
+    if (search) search->graph_changed();
+  if (!applied) return refuse_listed(entry.rule, anchor, applied.error()), std::nullopt;
+  if (!applied->changed) return std::nullopt;
+  for (const Condition& condition : match->conditions) run_.note_condition(condition);
+  for (NodeId n : applied->event.created)
+    run_.barriers = run_.barriers || is_barrier(graph_.op_of(n));
+  own_ = std::move(own);
+  created_ = applied->event.created;
+  erased_ = applied->event.erased;
+  touched_ = std::move(applied->touched);
+  run_.report.journal.add(applied->event);
+  return after_rewrite(entry.rule, before, entry.position, version);
+}
+
+/// A match that cannot be applied. A right side that cannot be built is the rule's mistake.
+void Engine::refuse_listed(std::uint32_t index, NodeId anchor, Diagnostics why) {
+  const std::string code = why.front().code;
+  if (code.starts_with("N")) reject(rules_[index], code.c_str());
+  if (code == "N13" || code == "N14") refused_.push_back(anchor);
+  if (code.starts_with("PW")) run_.warn_refused(rules_[index].ast(), graph_, anchor, why);
+}
 
 }  // namespace pw

@@ -137,14 +137,14 @@ class Explainer {
 
   std::optional<NearMiss> forbidden(const Graph& graph, const RuleLayout& layout,
                                     const Match& match) const {
-    const Boundary boundary = boundary_of(graph, layout, match.nodes, match.env);
+    const Boundary boundary = boundary_of(graph, layout, match);
     if (has_barriers(graph))
-      if (auto barrier = find_barrier(graph, layout, match.nodes, boundary))
+      if (auto barrier = find_barrier(graph, layout, match, boundary))
         return made(graph, layout.id, match, "N14", *barrier,
                     fmt::format("it would be moved across %{} ({}), which has an effect",
                                 graph.node_name(*barrier), graph.op_of(*barrier).name));
     if (!options_.piece_of) return std::nullopt;
-    const Nodes own = own_nodes(graph, layout, match.nodes);
+    const Nodes own = own_nodes(graph, layout, match);
     for (NodeId n : own)
       if (options_.piece_of(graph, n) != options_.piece_of(graph, own.front()))
         return made(graph, layout.id, match, "N15", n,
@@ -160,7 +160,7 @@ class Explainer {
     out.rule = id;
     out.gate = 1000;
     out.complete = true;
-    for (NodeId n : match.nodes)
+    for (NodeId n : all_nodes(match))
       if (n.valid()) out.nodes.push_back(n);
     out.why = {std::move(code), std::move(message), rules_.rules[id].name_span, at,
                static_cast<int>(out.nodes.size())};
@@ -243,15 +243,15 @@ class Explainer {
     for (RuleId id : ids_) {
       const RuleLayout layout = lay_out(rules_, id);
       for (const Match& match : find_matches(then, rules_, id, params_)) {
-        if (history_.taken.contains({id, match.nodes})) {
-          if (looked_at_.emplace(id, match.nodes).second) note_good(then, layout, match);
-          for (NodeId n : match.nodes)
+        if (history_.taken.contains({id, all_nodes(match)})) {
+          if (looked_at_.emplace(id, all_nodes(match)).second) note_good(then, layout, match);
+          for (NodeId n : all_nodes(match))
             if (n.valid()) taken_nodes_.insert(n.index);
           continue;
         }
-        if (!looked_at_.emplace(id, match.nodes).second) continue;
+        if (!looked_at_.emplace(id, all_nodes(match)).second) continue;
         NearMiss miss = fate_of(then, now, layout, match, strategy, report);
-        for (NodeId n : match.nodes)
+        for (NodeId n : all_nodes(match))
           if (n.valid()) taken_nodes_.insert(n.index);
         add(then, std::move(miss));
       }
@@ -262,7 +262,7 @@ class Explainer {
                    const Match& match, const Strategy& strategy,
                    const RewriteReport& report) const {
     const RuleId id = layout.id;
-    for (NodeId n : match.nodes) {
+    for (NodeId n : all_nodes(match)) {
       const auto gone = n.valid() ? history_.eraser.find(n.index) : history_.eraser.end();
       if (gone == history_.eraser.end()) continue;
       const Fate& fate = gone->second;
@@ -292,7 +292,7 @@ class Explainer {
   }
 
   static NodeId match_front(const Graph& graph, const RuleLayout& layout, const Match& match) {
-    const Nodes own = own_nodes(graph, layout, match.nodes);
+    const Nodes own = own_nodes(graph, layout, match);
     return own.empty() ? NodeId() : own.front();
   }
 

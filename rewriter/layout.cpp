@@ -1,8 +1,10 @@
-// Exports lay_out, starting_env, anchor_of, nodes_back.
+// Exports lay_out, starting_env, anchor_of, common_slot, nodes_back.
 #include "rewriter/layout.hpp"
 
 #include <algorithm>
+#include <tuple>
 
+#include "rewriter/anchor.hpp"
 #include "rewriter/matcher.hpp"
 
 namespace pw {
@@ -56,12 +58,82 @@ void note_roles(RuleLayout& layout) {
   for (const std::string& name : rule.outputs) layout.outputs.push_back(rule.value_named(name));
   for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
     const PatternNode& node = rule.nodes[PatternNodeId(i)];
-    if (node.given) continue;
+    if (!node.own()) continue;
     layout.own.push_back(PatternNodeId(i));
     for (PatternValueId v : node.results)
       if (std::find(layout.outputs.begin(), layout.outputs.end(), v) == layout.outputs.end())
         layout.consumed.push_back(v);
   }
+}
+
+void names_in(const Expr& expr, std::set<std::string>& out) {
+  bool variable = expr.kind == Expr::Kind::path || expr.kind == Expr::Kind::star;
+  if (variable && !expr.text.empty() && expr.text != "_") out.insert(expr.text);
+  for (const Expr& arg : expr.args) names_in(arg, out);
+}
+
+void note_names(RuleLayout& layout) {
+  const Rule& rule = *layout.rule;
+  layout.names.resize(rule.nodes.size());
+  for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
+    const PatternNode& node = rule.nodes[PatternNodeId(i)];
+    std::set<std::string> names;
+    for (const auto* values : {&node.operands, &node.results})
+      for (PatternValueId v : *values) {
+        const PatternValue& value = rule.values[v];
+        if (!value.name.empty() && value.name != "_") names.insert(value.name);
+        for (const TypeExpr& type : value.types) {
+          for (const Expr& dtype : type.dtype) names_in(dtype, names);
+          for (const Expr& dim : type.dims) names_in(dim, names);
+        }
+      }
+    for (const PatternAttribute& attribute : node.attributes) names_in(attribute.value, names);
+    layout.names[PatternNodeId(i)].assign(names.begin(), names.end());
+  }
+}
+
+bool copies(const Expr& expr, std::string_view op) {
+  if (expr.kind == Expr::Kind::call && expr.open && expr.text == op) return true;
+  return std::any_of(expr.args.begin(), expr.args.end(),
+                     [&](const Expr& arg) { return copies(arg, op); });
+}
+
+MembersLayout lay_out_members(const RuleSet& rules, const RuleLayout& layout, MembersId id) {
+  const Rule& rule = *layout.rule;
+  const Members& members = rule.members[id];
+  MembersLayout out;
+  out.steps.push_back({Step::From::anchor, members.root, {}, {}, 0, {}, id});
+  for (std::size_t done = 0; done < out.steps.size(); ++done) {
+    PatternNodeId reader = out.steps[done].node;
+    for (std::size_t i = 0; i < rule.nodes[reader].operands.size(); ++i) {
+      PatternValueId v = rule.nodes[reader].operands[i];
+      PatternNodeId producer = rule.values[v].producer;
+      if (producer.valid() && rule.nodes[producer].members == id)
+        out.steps.push_back(
+            {Step::From::producer, producer, v, reader, static_cast<int>(i), {}, {}});
+    }
+  }
+  std::set<std::string> names, lists;
+  std::set<PatternValueId> keys;
+  for (std::size_t k = 0; k < members.nodes.size(); ++k) {
+    const PatternNode& node = rule.nodes[members.nodes[k]];
+    for (const std::string& name : layout.names[members.nodes[k]])
+      (rule.lists.contains(name) ? lists : names).insert(name);
+    for (const auto* values : {&node.operands, &node.results})
+      for (PatternValueId v : *values)
+        if (const PatternValue& value = rule.values[v];
+            !value.list && !value.name.empty() && connects(value))
+          keys.insert(v);
+    const std::string& op = rules.context->ops[node.op].name;
+    if (node.open && std::any_of(rule.replacement.begin(), rule.replacement.end(),
+                                 [&](const Statement& s) { return copies(s.value, op); }))
+      out.copied.push_back(k);
+  }
+  out.names.assign(names.begin(), names.end());
+  out.lists.assign(lists.begin(), lists.end());
+  out.keys.assign(keys.begin(), keys.end());
+  out.common = common_slot(rule, id);
+  return out;
 }
 
 class Orderer {
@@ -75,8 +147,20 @@ class Orderer {
   void run() {
     PatternNodeId anchor = anchor_of(rule_);
     if (!anchor.valid()) return;
-    visit({Step::From::anchor, anchor, {}, {}, 0, {}});
+    steps_ = &layout_.steps;
+    pending_ = rule_.nodes[anchor].members;
+    visit({Step::From::anchor, anchor, {}, {}, 0, {}, pending_});
     while (next()) {
+    }
+    layout_.reached = reached();
+    const auto matched = std::pair(visited_, bound_);
+    layout_.unless.resize(rule_.unless.size());
+    for (std::size_t i = 0; i < rule_.unless.size(); ++i) {
+      std::tie(visited_, bound_) = matched;
+      steps_ = &layout_.unless[i];
+      while (next_absent(rule_.unless[i].nodes)) {
+      }
+      layout_.reached = layout_.reached && steps_->size() == rule_.unless[i].nodes.size();
     }
   }
 
@@ -84,9 +168,54 @@ class Orderer {
   bool next() {
     Step step;
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i)
-      if (!visited_[PatternNodeId(i)] && producer_step(PatternNodeId(i), step)) return visit(step);
+      if (single(PatternNodeId(i)) && producer_step(PatternNodeId(i), step)) return visit(step);
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i)
-      if (!visited_[PatternNodeId(i)] && user_step(PatternNodeId(i), step)) return visit(step);
+      if (single(PatternNodeId(i)) && user_step(PatternNodeId(i), step)) return visit(step);
+    if (pending_.valid()) {  // the anchor's own members, when the rest is known
+      step = {Step::From::members, rule_.members[pending_].root, {}, {}, 0, {}, pending_};
+      pending_ = {};
+      return visit(step);
+    }
+    for (std::size_t i = 0; i < rule_.members.size(); ++i)
+      if (members_step(MembersId(i), step)) return visit(step);
+    return false;
+  }
+
+  [[nodiscard]] bool single(PatternNodeId id) const {
+    const PatternNode& node = rule_.nodes[id];
+    return !visited_[id] && !node.members.valid() && node.negation < 0;
+  }
+
+  [[nodiscard]] bool reached() const {
+    for (std::size_t i = 0; i < rule_.nodes.size(); ++i)
+      if (!visited_[PatternNodeId(i)] && rule_.nodes[PatternNodeId(i)].negation < 0) return false;
+    return true;
+  }
+
+  bool members_step(MembersId id, Step& step) const {
+    const Members& members = rule_.members[id];
+    if (visited_[members.root]) return false;
+    if (members.kind == Members::Kind::many) {
+      if (!user_step(members.root, step)) return false;
+    } else {
+      if (!visited_[members.reader]) return false;
+      step = {Step::From::members, members.root, {}, members.reader, 0, {}, {}};
+    }
+    step.from = Step::From::members;
+    step.members = id;
+    return true;
+  }
+
+  bool next_absent(const std::vector<PatternNodeId>& nodes) {
+    Step step;
+    for (PatternNodeId id : nodes) {
+      if (visited_[id]) continue;
+      for (PatternValueId v : rule_.nodes[id].results)
+        if (bound_[v] && !rule_.values[v].list)
+          return visit({Step::From::producer, id, v, {}, 0, {}, {}});
+    }
+    for (PatternNodeId id : nodes)
+      if (!visited_[id] && user_step(id, step)) return visit(step);
     return false;
   }
 
@@ -95,7 +224,8 @@ class Orderer {
       const PatternNode& reader = rule_.nodes[done.node];
       for (std::size_t i = 0; i < reader.operands.size(); ++i)
         if (rule_.values[reader.operands[i]].producer == id) {
-          step = {Step::From::producer, id, reader.operands[i], done.node, static_cast<int>(i), {}};
+          step = {
+              Step::From::producer, id, reader.operands[i], done.node, static_cast<int>(i), {}, {}};
           return true;
         }
     }
@@ -103,7 +233,7 @@ class Orderer {
   }
 
   bool user_step(PatternNodeId id, Step& step) const {
-    step = {Step::From::user, id, {}, {}, 0, {}};
+    step = {Step::From::user, id, {}, {}, 0, {}, {}};
     const PatternNode& node = rule_.nodes[id];
     for (std::size_t i = 0; i < node.operands.size(); ++i)
       if (bound_[node.operands[i]] && connects(rule_.values[node.operands[i]]))
@@ -112,77 +242,24 @@ class Orderer {
   }
 
   bool visit(const Step& step) {
-    visited_[step.node] = true;
-    for (PatternValueId v : rule_.nodes[step.node].operands) bound_[v] = true;
-    for (PatternValueId v : rule_.nodes[step.node].results) bound_[v] = true;
-    layout_.steps.push_back(step);
+    const std::vector<PatternNodeId> one{step.node};
+    bool members = step.members.valid();
+    for (PatternNodeId id : members ? rule_.members[step.members].nodes : one) {
+      visited_[id] = true;
+      for (const auto* values : {&rule_.nodes[id].operands, &rule_.nodes[id].results})
+        for (PatternValueId v : *values) bound_[v] = !members || !rule_.values[v].list;
+    }
+    steps_->push_back(step);
     return true;
   }
 
   RuleLayout& layout_;
   const Rule& rule_;
+  std::vector<Step>* steps_ = nullptr;
+  MembersId pending_;
   IdVec<PatternNodeId, char> visited_;
   IdVec<PatternValueId, char> bound_;
 };
-
-struct Edge {
-  PatternNodeId from;
-  Hop hop;
-  int cost;
-};
-
-/// Going up to a producer is one step; down to users of a result, a few; to other users of an
-/// operand, maybe very many.
-std::vector<Edge> edges_of(const RuleSet& rules, const Rule& rule) {
-  constexpr int kUp = 1, kDown = 8, kAcross = 64;
-  std::vector<Edge> out;
-  for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
-    PatternNodeId id(i);
-    const PatternNode& node = rule.nodes[id];
-    bool commutes = rules.context->ops[node.op].traits.commutative;
-    for (std::size_t k = 0; k < node.operands.size(); ++k) {
-      PatternValueId v = node.operands[k];
-      int slot = static_cast<int>(k);
-      bool either = commutes && k < 2;
-      PatternNodeId producer = rule.values[v].producer;
-      if (producer.valid()) {
-        out.push_back({id, {Hop::Kind::producer, producer, slot, either}, kUp});
-        out.push_back(
-            {producer, {Hop::Kind::user_of_result, id, rule.values[v].result, false}, kDown});
-      }
-      if (!connects(rule.values[v])) continue;
-      for (std::size_t j = 0; j < rule.nodes.size(); ++j) {
-        const auto& others = rule.nodes[PatternNodeId(j)].operands;
-        if (j != i && std::find(others.begin(), others.end(), v) != others.end())
-          out.push_back(
-              {id, {Hop::Kind::user_of_operand, PatternNodeId(j), slot, either}, kAcross});
-      }
-    }
-  }
-  return out;
-}
-
-void find_ways_back(const RuleSet& rules, RuleLayout& layout) {
-  const Rule& rule = *layout.rule;
-  constexpr int kFar = 1 << 28;
-  IdVec<PatternNodeId, int> cost(rule.nodes.size(), kFar);
-  layout.way_back.resize(rule.nodes.size());
-  PatternNodeId anchor = anchor_of(rule);
-  if (!anchor.valid()) return;
-  cost[anchor] = 0;
-  std::vector<Edge> edges = edges_of(rules, rule);
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const Edge& edge : edges) {
-      int through = cost[edge.hop.to] + edge.cost;
-      if (through >= cost[edge.from]) continue;
-      cost[edge.from] = through;
-      layout.way_back[edge.from] = layout.way_back[edge.hop.to];
-      layout.way_back[edge.from].insert(layout.way_back[edge.from].begin(), edge.hop);
-      changed = true;
-    }
-  }
-}
 
 }  // namespace
 
@@ -190,9 +267,22 @@ bool connects(const PatternValue& value) {
   return !value.literal && !value.literal_none && !value.attribute_variable;
 }
 
+std::optional<std::size_t> common_slot(const Rule& rule, MembersId members) {
+  const std::vector<PatternValueId>& operands = rule.nodes[rule.members[members].root].operands;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const PatternValue& value = rule.values[operands[i]];
+    if (!value.list && !value.name.empty() && connects(value)) return i;
+  }
+  return std::nullopt;
+}
+
 PatternNodeId anchor_of(const Rule& rule) {
-  for (std::size_t i = 0; i < rule.nodes.size(); ++i)
-    if (!rule.nodes[PatternNodeId(i)].given) return PatternNodeId(i);
+  for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
+    const PatternNode& node = rule.nodes[PatternNodeId(i)];
+    if (node.own() && !node.members.valid()) return PatternNodeId(i);
+  }
+  for (const Members& members : rule.members)
+    if (members.kind == Members::Kind::many && rule.nodes[members.root].own()) return members.root;
   return {};
 }
 
@@ -237,8 +327,11 @@ RuleLayout lay_out(const RuleSet& rules, RuleId id) {
   note_kinds(layout);
   note_roles(layout);
   note_reads(layout);
+  note_names(layout);
+  for (std::size_t i = 0; i < layout.rule->members.size(); ++i)
+    layout.members.push_back(lay_out_members(rules, layout, MembersId(i)));
   Orderer(layout).run();
-  find_ways_back(rules, layout);
+  layout.way_back = find_ways_back(rules, *layout.rule, anchor_of(*layout.rule));
   return layout;
 }
 

@@ -3,6 +3,7 @@
 // back to the anchor.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,14 +13,26 @@
 
 namespace pw {
 
-/// One pattern node to visit, and the visited neighbour it is reached from.
+/// One pattern node to visit, and the visited neighbour it is reached from; or all members of a
+/// list, by the root of each.
 struct Step {
-  enum class From : std::uint8_t { anchor, producer, user } from = From::anchor;
+  enum class From : std::uint8_t { anchor, producer, user, members } from = From::anchor;
   PatternNodeId node;
   PatternValueId via;           ///< producer: the value it makes
-  PatternNodeId neighbour;      ///< producer: the visited node that reads `via`
+  PatternNodeId neighbour;      ///< producer: the visited node that reads `via`; else invalid
   int operand = 0;              ///< producer: the slot in which it does
-  std::vector<int> connectors;  ///< user: the operand slots whose value is bound by then
+  std::vector<int> connectors;  ///< user, members: the operand slots whose value is bound by then
+  MembersId members;            ///< of the root of members: these
+};
+
+/// How one member of a list is walked, and what its names are to the others.
+struct MembersLayout {
+  std::vector<Step> steps;            ///< the root first
+  std::vector<PatternValueId> keys;   ///< named values that all members have in common
+  std::vector<std::string> names;     ///< … and all other such names, values' names included
+  std::vector<std::string> lists;     ///< names that have an element a member
+  std::vector<std::size_t> copied;    ///< nodes whose attributes `..` on the right copies
+  std::optional<std::size_t> common;  ///< many: the first operand slot of the root in `keys`
 };
 
 /// One edge on the way from a pattern node to the anchor, as steps between graph nodes.
@@ -39,14 +52,20 @@ enum class VariableKind : std::uint8_t { dim, dtype, sequence };
 struct RuleLayout {
   const Rule* rule = nullptr;
   RuleId id;
-  std::vector<Step> steps;               ///< fewer than the nodes when the pattern is not connected
-  std::vector<PatternNodeId> own;        ///< nodes that are not given, in text order
-  std::vector<PatternValueId> consumed;  ///< their results that are not outputs
-  std::vector<PatternValueId> outputs;   ///< in the order of Rule::outputs
+  /// Where the anchor is the root of members, its step comes first, and the step that finds the
+  /// members stands behind what is matched once.
+  std::vector<Step> steps;
+  bool reached = false;  ///< the steps lead to all nodes
+  IdVec<MembersId, MembersLayout> members;
+  std::vector<std::vector<Step>> unless;                 ///< by Rule::unless
+  IdVec<PatternNodeId, std::vector<std::string>> names;  ///< that the node may bind
+  std::vector<PatternNodeId> own;                        ///< nodes that are replaced, in text order
+  std::vector<PatternValueId> consumed;                  ///< their results that are not outputs
+  std::vector<PatternValueId> outputs;                   ///< in the order of Rule::outputs
   std::vector<std::string> reads;  ///< names the replacement reads as operands and does not define
   std::map<std::string, VariableKind, std::less<>> kinds;  ///< variables that stand in types
   IdVec<PatternNodeId, std::vector<Hop>> way_back;  ///< to the anchor; empty for the anchor itself
-  [[nodiscard]] bool connected() const { return steps.size() == rule->nodes.size(); }
+  [[nodiscard]] bool connected() const { return reached; }
   /// Every pattern node is matched once and replaces or survives: no lists, no `unless`.
   [[nodiscard]] bool plain() const {
     return rule->members.empty() && rule->unless.empty() && rule->lists.empty();
@@ -57,6 +76,8 @@ RuleLayout lay_out(const RuleSet& rules, RuleId id);
 
 /// The environment a rule starts from: params, then the table cells of its variant.
 Env starting_env(const Rule& rule, const Env& params);
+/// The first operand slot of the root that holds one value for all members.
+std::optional<std::size_t> common_slot(const Rule& rule, MembersId members);
 /// The nodes at the end of a way back that starts at `node`, sorted by id.
 std::vector<NodeId> nodes_back(const Graph& graph, const Rule& rule, const std::vector<Hop>& way,
                                NodeId node);

@@ -5,15 +5,12 @@
 #include <map>
 #include <numeric>
 #include <queue>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 namespace pw {
 namespace {
-
-bool contains(const std::vector<NodeId>& nodes, NodeId node) {
-  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-}
 
 /// The value that a chain of views and in-place results goes back to.
 ValueId root_of(const Graph& graph, ValueId value) {
@@ -41,55 +38,96 @@ bool writes_any(const Graph& graph, NodeId node, const std::set<ValueId>& roots)
 
 }  // namespace
 
-ValueId result_value(const Graph& graph, const Rule& rule, const std::vector<NodeId>& nodes,
-                     PatternValueId value) {
+NodeSet::NodeSet(std::vector<NodeId> nodes) : nodes_(std::move(nodes)) {
+  std::sort(nodes_.begin(), nodes_.end());
+}
+
+bool NodeSet::contains(NodeId node) const {
+  return std::binary_search(nodes_.begin(), nodes_.end(), node);
+}
+
+std::vector<ValueId> result_values(const Graph& graph, const Rule& rule, const Match& match,
+                                   PatternValueId value) {
   const PatternValue& v = rule.values[value];
-  return v.producer.valid()
-             ? graph.result(nodes[v.producer.index], static_cast<std::size_t>(v.result))
-             : ValueId();
+  std::vector<ValueId> out;
+  if (!v.producer.valid()) return out;
+  const auto result = static_cast<std::size_t>(v.result);
+  if (MembersId members = rule.nodes[v.producer].members; members.valid()) {
+    const auto& ids = rule.members[members].nodes;
+    const auto at =
+        static_cast<std::size_t>(std::find(ids.begin(), ids.end(), v.producer) - ids.begin());
+    for (const std::vector<NodeId>& member : match.members[members.index])
+      out.push_back(graph.result(member[at], result));
+    return out;
+  }
+  NodeId node = match.nodes[v.producer.index];
+  const std::size_t end = v.list ? graph.result_count(node) : result + 1;
+  for (std::size_t i = result; i < end; ++i) out.push_back(graph.result(node, i));
+  return out;
+}
+
+std::vector<NodeId> all_nodes(const Match& match) {
+  std::vector<NodeId> out;
+  for (NodeId n : match.nodes)
+    if (n.valid()) out.push_back(n);
+  for (const auto& members : match.members)
+    for (const auto& member : members) out.insert(out.end(), member.begin(), member.end());
+  return out;
 }
 
 std::vector<NodeId> own_nodes(const Graph& graph, const RuleLayout& layout,
                               const std::vector<NodeId>& nodes) {
   std::vector<NodeId> out;
-  for (PatternNodeId id : layout.own) out.push_back(nodes[id.index]);
+  for (PatternNodeId id : layout.own)
+    if (nodes[id.index].valid()) out.push_back(nodes[id.index]);
   std::sort(out.begin(), out.end(),
             [&](NodeId a, NodeId b) { return graph.label(a) < graph.label(b); });
   return out;
 }
 
+std::vector<NodeId> own_nodes(const Graph& graph, const RuleLayout& layout, const Match& match) {
+  const Rule& rule = *layout.rule;
+  std::vector<NodeId> out = own_nodes(graph, layout, match.nodes);
+  if (match.members.empty()) return out;
+  for (std::size_t i = 0; i < match.members.size(); ++i)
+    if (rule.nodes[rule.members[MembersId(i)].root].own())
+      for (const auto& member : match.members[i])
+        out.insert(out.end(), member.begin(), member.end());
+  std::sort(out.begin(), out.end(),
+            [&](NodeId a, NodeId b) { return graph.label(a) < graph.label(b); });
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 std::optional<Escape> find_escape(const Graph& graph, const RuleLayout& layout,
-                                  const std::vector<NodeId>& nodes) {
-  std::map<ValueId, std::size_t> inside;
-  for (PatternNodeId id : layout.own) {
-    NodeId node = nodes[id.index];
+                                  const Match& match) {
+  const std::vector<NodeId> own = own_nodes(graph, layout, match);
+  std::unordered_map<ValueId, std::size_t> inside;  // looked up only
+  for (NodeId node : own)
     for (std::size_t i = 0; i < graph.operand_count(node); ++i)
       if (graph.operand(node, i).valid()) ++inside[graph.operand(node, i)];
-  }
-  for (PatternValueId v : layout.consumed) {
-    ValueId value = result_value(graph, *layout.rule, nodes, v);
-    auto uses = inside.find(value);
-    if (graph.output_count(value) == 0 &&
-        graph.use_count(value) == (uses == inside.end() ? 0 : uses->second))
-      continue;
-    Escape escape{v, value, {}, graph.output_count(value) > 0};
-    for (NodeId user : graph.users(value)) {
-      bool own = std::any_of(layout.own.begin(), layout.own.end(),
-                             [&](PatternNodeId id) { return nodes[id.index] == user; });
-      if (!own) escape.users.push_back(user);
+  for (PatternValueId v : layout.consumed)
+    for (ValueId value : result_values(graph, *layout.rule, match, v)) {
+      auto uses = inside.find(value);
+      if (graph.output_count(value) == 0 &&
+          graph.use_count(value) == (uses == inside.end() ? 0 : uses->second))
+        continue;
+      Escape escape{v, value, graph.producer(value), {}, graph.output_count(value) > 0};
+      const NodeSet inner(own);
+      for (NodeId user : graph.users(value))
+        if (!inner.contains(user)) escape.users.push_back(user);
+      return escape;
     }
-    return escape;
-  }
   return std::nullopt;
 }
 
 std::string describe(const Graph& graph, const RuleLayout& layout, const Escape& escape) {
   constexpr std::size_t kShown = 4;
-  const std::string& name = layout.rule->values[escape.value].name;
+  const PatternValue& value = layout.rule->values[escape.value];
   std::string out = fmt::format("`{}` is consumed by this rule, but it is also ",
-                                name.empty() || name == "_"
+                                value.name.empty() || value.name == "_" || value.list
                                     ? fmt::format("%{}", graph.value_name(escape.graph_value))
-                                    : name);
+                                    : value.name);
   if (escape.output)
     out += escape.users.empty() ? "an output of the graph" : "an output of the graph, and ";
   for (std::size_t i = 0; i < escape.users.size() && i < kShown; ++i)
@@ -100,29 +138,28 @@ std::string describe(const Graph& graph, const RuleLayout& layout, const Escape&
   return out;
 }
 
-Boundary boundary_of(const Graph& graph, const RuleLayout& layout, const std::vector<NodeId>& nodes,
-                     const Env& env) {
+Boundary boundary_of(const Graph& graph, const RuleLayout& layout, const Match& match) {
   Boundary out;
   for (const std::string& name : layout.reads) {
-    auto it = env.find(name);
-    if (it == env.end()) continue;
+    auto it = match.env.find(name);
+    if (it == match.env.end()) continue;
     if (const auto* value = std::get_if<ValueId>(&it->second)) out.reads.push_back(*value);
     if (const auto* list = std::get_if<std::vector<ValueId>>(&it->second))
       out.reads.insert(out.reads.end(), list->begin(), list->end());
   }
   for (PatternValueId v : layout.outputs)
-    out.writes.push_back(result_value(graph, *layout.rule, nodes, v));
+    for (ValueId value : result_values(graph, *layout.rule, match, v)) out.writes.push_back(value);
   return out;
 }
 
-std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout,
-                                  const std::vector<NodeId>& nodes, const Boundary& boundary) {
-  std::vector<NodeId> own = own_nodes(graph, layout, nodes);
+namespace {
+
+std::vector<NodeId> bad_path(const Graph& graph, const NodeSet& own, const Boundary& boundary) {
   std::set<NodeId> producers;
   std::uint64_t last = 0;
   for (ValueId v : boundary.reads) {
-    NodeId p = graph.producer(v);
-    if (!p.valid() || contains(own, p)) continue;
+    NodeId p = v.valid() ? graph.producer(v) : NodeId();
+    if (!p.valid() || own.contains(p)) continue;
     producers.insert(p);
     last = std::max(last, graph.label(p));
   }
@@ -132,7 +169,7 @@ std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout,
   auto visit = [&](ValueId value, NodeId from) {
     for (UseId u = graph.first_use(value); u.valid(); u = graph.next_use(u)) {
       NodeId user = graph.user(u);
-      if (graph.label(user) > last || contains(own, user) || !came_from.emplace(user, from).second)
+      if (graph.label(user) > last || own.contains(user) || !came_from.emplace(user, from).second)
         continue;
       frontier.push(user);
     }
@@ -151,6 +188,18 @@ std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout,
     for (std::size_t i = 0; i < graph.result_count(node); ++i) visit(graph.result(node, i), node);
   }
   return {};
+}
+
+}  // namespace
+
+std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout, const Match& match,
+                                  const Boundary& boundary) {
+  return bad_path(graph, NodeSet(own_nodes(graph, layout, match)), boundary);
+}
+
+std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout,
+                                  const std::vector<NodeId>& nodes, const Boundary& boundary) {
+  return bad_path(graph, NodeSet(own_nodes(graph, layout, nodes)), boundary);
 }
 
 Facts with_conditions(const Graph& graph, const std::vector<Condition>& conditions) {
@@ -189,9 +238,11 @@ bool has_barriers(const Graph& graph) {
   return false;
 }
 
-std::optional<NodeId> find_barrier(const Graph& graph, const RuleLayout& layout,
-                                   const std::vector<NodeId>& nodes, const Boundary& boundary) {
-  std::vector<NodeId> own = own_nodes(graph, layout, nodes);
+namespace {
+
+std::optional<NodeId> barrier_between(const Graph& graph, const std::vector<NodeId>& own,
+                                      const Boundary& boundary) {
+  const NodeSet inner(own);
   bool effectful = false;
   std::set<ValueId> roots;
   for (NodeId n : own) {
@@ -203,10 +254,22 @@ std::optional<NodeId> find_barrier(const Graph& graph, const RuleLayout& layout,
   }
   for (ValueId v : boundary.reads) roots.insert(root_of(graph, v));
   for (NodeId n = own.front(); n != own.back(); n = graph.next(n)) {
-    if (contains(own, n) || !is_barrier(graph.op_of(n))) continue;
+    if (inner.contains(n) || !is_barrier(graph.op_of(n))) continue;
     if (effectful || writes_any(graph, n, roots)) return n;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<NodeId> find_barrier(const Graph& graph, const RuleLayout& layout, const Match& match,
+                                   const Boundary& boundary) {
+  return barrier_between(graph, own_nodes(graph, layout, match), boundary);
+}
+
+std::optional<NodeId> find_barrier(const Graph& graph, const RuleLayout& layout,
+                                   const std::vector<NodeId>& nodes, const Boundary& boundary) {
+  return barrier_between(graph, own_nodes(graph, layout, nodes), boundary);
 }
 
 }  // namespace pw

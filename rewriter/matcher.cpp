@@ -18,8 +18,8 @@ Rejection rejection_of(const Failure& failure) {
 
 std::vector<std::uint64_t> position_of(const Graph& graph, const RuleLayout& layout,
                                        const Match& match) {
-  std::vector<std::uint64_t> key{graph.label(own_nodes(graph, layout, match.nodes).front())};
-  for (NodeId n : match.nodes) key.push_back(graph.label(n));
+  std::vector<std::uint64_t> key{graph.label(own_nodes(graph, layout, match).front())};
+  for (NodeId n : all_nodes(match)) key.push_back(graph.label(n));
   return key;
 }
 
@@ -50,7 +50,7 @@ std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId
   for (NodeId n = graph.first(); anchor.valid() && n.valid(); n = graph.next(n)) {
     if (graph.op(n) != rules.rules[rule].nodes[anchor].op) continue;
     search.run(n, [&](const Match& match) {
-      std::vector<NodeId> key = match.nodes;
+      std::vector<NodeId> key = all_nodes(match);
       std::sort(key.begin(), key.end());
       auto position = position_of(graph, layout, match);
       const auto [known, fresh] = seen.try_emplace(std::move(key), found.size());

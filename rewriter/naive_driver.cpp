@@ -69,9 +69,9 @@ class NaiveDriver {
       for (Match& match : find_matches(graph_, run_.rules, ids[i], run_.params)) {
         Known known;
         known.rule = ids[i];
-        known.own = own_nodes(graph_, rule.layout, match.nodes);
+        known.own = own_nodes(graph_, rule.layout, match);
         known.key = {graph_.label(known.own.front()), i};
-        for (NodeId n : match.nodes) known.key.push_back(n.valid() ? graph_.label(n) : 0);
+        for (NodeId n : all_nodes(match)) known.key.push_back(graph_.label(n));
         std::sort(known.own.begin(), known.own.end());
         if (known.key.front() < cursor_ || !applies(rule, match)) continue;
         known.match = std::move(match);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "rewriter/legality.hpp"
+
 namespace pw {
 
 Search::Search(const Graph& graph, const RuleLayout& layout, const Env& base, bool explain)
@@ -44,8 +46,20 @@ std::vector<NodeId> Search::anchors_of(std::span<const NodeId> nodes) const {
   return out;
 }
 
+Search::State Search::first_state() const {
+  State state;
+  state.nodes.resize(rule_.nodes.size());
+  state.values.resize(rule_.values.size());
+  state.bound.resize(rule_.values.size(), Bound::no);
+  if (!rule_.lists.empty() || !rule_.members.empty()) state.lists.resize(rule_.values.size());
+  state.groups.resize(rule_.members.size());
+  state.env = base_;
+  return state;
+}
+
 void Search::start(NodeId anchor) {
   if (rule_.frontier && !frontiers_) return;
+  anchor_ = anchor;
   State state;
   if (!layout_.connected() || layout_.steps.empty()) {
     reject(state, "N01", rule_.name_span, anchor,
@@ -53,20 +67,18 @@ void Search::start(NodeId anchor) {
     return;
   }
   if (!check_op(layout_.steps[0], anchor, state)) return;
-  state.nodes.resize(rule_.nodes.size());
-  state.values.resize(rule_.values.size());
-  state.bound.resize(rule_.values.size(), Bound::no);
-  state.env = base_;
-  try_node(0, anchor, state);
+  if (layout_.steps[0].members.valid()) return start_members(anchor);
+  try_node(0, anchor, first_state());
 }
 
 /// True: go on with other choices. False: the caller has what it wanted.
 bool Search::extend(std::size_t index, State& state) {
   if (index == layout_.steps.size()) return finish(state);
   const Step& step = layout_.steps[index];
+  if (step.from == Step::From::members) return extend_members(index, state);
   if (NodeId node = fixed(step.node); node.valid()) return try_node(index, node, state);
   if (step.from == Step::From::producer) {
-    ValueId value = state.values[step.via];
+    ValueId value = connector_of(step, state);
     NodeId node = value.valid() ? graph_.producer(value) : NodeId();
     if (!node.valid()) {
       const PatternNode& wanted = rule_.nodes[step.node];
@@ -90,6 +102,10 @@ bool Search::extend(std::size_t index, State& state) {
 void Search::reject_users(const Step& step, const State& state) {
   const PatternNode& wanted = rule_.nodes[step.node];
   const std::string& op = context().ops[wanted.op].name;
+  const auto value_of = [&](PatternValueId id) {
+    bool list = rule_.values[id].list && state.lists[id] && !state.lists[id]->empty();
+    return list ? state.lists[id]->front() : state.values[id];
+  };
   const auto user_of = [&](ValueId v) {
     for (UseId u = v.valid() ? graph_.first_use(v) : UseId(); u.valid(); u = graph_.next_use(u))
       if (graph_.op(graph_.user(u)) == wanted.op) return graph_.user(u);
@@ -99,13 +115,13 @@ void Search::reject_users(const Step& step, const State& state) {
   NodeId reader;
   for (int slot : step.connectors) {
     PatternValueId id = wanted.operands[static_cast<std::size_t>(slot)];
-    NodeId user = user_of(state.values[id]);
+    NodeId user = user_of(value_of(id));
     if (user.valid())
       reader = user;
     else
       via = id;
   }
-  ValueId value = state.values[via];
+  ValueId value = value_of(via);
   if (reader.valid()) {
     reject(state, "N07", wanted.span, reader, [&] {
       return fmt::format("{} does not read {}", shown(reader),
@@ -123,21 +139,32 @@ void Search::reject_users(const Step& step, const State& state) {
     });
     return;
   }
-  reject(state, "N01", wanted.span, at.valid() ? at : state.nodes[layout_.steps[0].node], [&] {
+  reject(state, "N01", wanted.span, at.valid() ? at : anchor_, [&] {
     return fmt::format("{} has no user that is `{}`", value.valid() ? shown(via, value) : "none",
                        op);
   });
 }
 
-/// Users, with the right op, of that bound operand which has the fewest.
-std::vector<NodeId> Search::users_to_try(const Step& step, const State& state) const {
-  const PatternNode& node = rule_.nodes[step.node];
+/// The bound value that leads to the node: of several operands that which has the fewest users.
+ValueId Search::connector_of(const Step& step, const State& state) const {
+  const auto value_of = [&](PatternValueId id) {
+    if (!rule_.values[id].list) return state.values[id];
+    return state.lists[id] && !state.lists[id]->empty() ? state.lists[id]->front() : ValueId();
+  };
+  if (step.from == Step::From::producer) return value_of(step.via);
   ValueId connector;
   for (int slot : step.connectors) {
-    ValueId v = state.values[node.operands[static_cast<std::size_t>(slot)]];
+    ValueId v = value_of(rule_.nodes[step.node].operands[static_cast<std::size_t>(slot)]);
     if (v.valid() && (!connector.valid() || graph_.use_count(v) < graph_.use_count(connector)))
       connector = v;
   }
+  return connector;
+}
+
+/// Users of the connecting value that have the right op, in order.
+std::vector<NodeId> Search::users_to_try(const Step& step, const State& state) const {
+  const PatternNode& node = rule_.nodes[step.node];
+  const ValueId connector = connector_of(step, state);
   std::vector<NodeId> out;
   if (!connector.valid()) return out;
   for (UseId u = graph_.first_use(connector); u.valid(); u = graph_.next_use(u))
@@ -150,36 +177,53 @@ std::vector<NodeId> Search::users_to_try(const Step& step, const State& state) c
 
 bool Search::try_node(std::size_t index, NodeId node, const State& before) {
   const Step& step = layout_.steps[index];
-  const PatternNode& pattern = rule_.nodes[step.node];
   State start = before;
   start.gate = 0;
-  if (!check_op(step, node, start)) return true;
-  for (std::size_t i = 0; i < index; ++i)
-    if (start.nodes[layout_.steps[i].node] == node) {
-      reject(start, "N07", pattern.span, node, [&] {
-        return fmt::format("{} is matched already by another node of the pattern", shown(node));
-      });
-      return true;
-    }
-  ++start.gate;
-  if (!check_arity(step.node, node, start)) return true;
+  if (!admit(step, node, start)) return true;
   start.nodes[step.node] = node;
-  bool commutes = context().ops[pattern.op].traits.commutative && graph_.operand_count(node) >= 2 &&
-                  pattern.operands.size() >= 2 && pattern.operands[0] != pattern.operands[1] &&
-                  graph_.operand(node, 0) != graph_.operand(node, 1);
-  for (int swapped = 0; swapped <= (commutes ? 1 : 0); ++swapped) {
+  for (int swapped = 0; swapped <= (commutes(step.node, node) ? 1 : 0); ++swapped) {
     State state = start;
-    if (!bind_operands(step.node, node, swapped == 1, state)) continue;
-    // Types before attributes: what a shape says of `d` is the better reason when `sizes = [d, d]`
-    // does not fit.
-    bool fits = true;
-    for (PatternValueId v : pattern.operands) fits = fits && check_types(v, node, state);
-    if (!fits || !match_attributes(step.node, node, state) || !bind_results(step.node, node, state))
-      continue;
-    ++state.matched;
-    state.gate = 0;
+    if (!bind_node(step.node, node, swapped == 1, state)) continue;
     if (!extend(index + 1, state)) return false;
   }
+  return true;
+}
+
+/// What can be asked of the node before a choice of operand order.
+bool Search::admit(const Step& step, NodeId node, State& state) {
+  if (!check_op(step, node, state)) return false;
+  if (is_taken(node, state))
+    return reject(state, "N07", rule_.nodes[step.node].span, node, [&] {
+      return fmt::format("{} is matched already by another node of the pattern", shown(node));
+    });
+  ++state.gate;
+  return check_arity(step.node, node, state);
+}
+
+bool Search::is_taken(NodeId node, const State& state) const {
+  for (NodeId other : state.nodes)
+    if (other == node) return true;
+  for (const GroupPtr& group : state.groups)
+    if (group && std::binary_search(group->sorted.begin(), group->sorted.end(), node)) return true;
+  return false;
+}
+
+bool Search::commutes(PatternNodeId id, NodeId node) const {
+  const PatternNode& pattern = rule_.nodes[id];
+  return context().ops[pattern.op].traits.commutative && graph_.operand_count(node) >= 2 &&
+         pattern.operands.size() >= 2 && pattern.operands[0] != pattern.operands[1] &&
+         graph_.operand(node, 0) != graph_.operand(node, 1);
+}
+
+/// Types before attributes: what a shape says of `d` is the better reason when `sizes = [d, d]`
+/// does not fit.
+bool Search::bind_node(PatternNodeId id, NodeId node, bool swapped, State& state) {
+  if (!bind_operands(id, node, swapped, state)) return false;
+  for (PatternValueId v : rule_.nodes[id].operands)
+    if (!check_types(v, node, state)) return false;
+  if (!match_attributes(id, node, state) || !bind_results(id, node, state)) return false;
+  ++state.matched;
+  state.gate = 0;
   return true;
 }
 
@@ -187,7 +231,8 @@ bool Search::check_op(const Step& step, NodeId node, State& state) {
   const PatternNode& pattern = rule_.nodes[step.node];
   if (graph_.op(node) == pattern.op) return ++state.gate, true;
   const std::string& wanted = context().ops[pattern.op].name;
-  if (step.from == Step::From::producer) {
+  if (step.from == Step::From::producer && step.neighbour.valid() &&
+      state.nodes[step.neighbour].valid() && !rule_.values[step.via].list) {
     NodeId reader = state.nodes[step.neighbour];
     for (std::size_t i = 0; i < graph_.operand_count(reader); ++i) {
       ValueId v = graph_.operand(reader, i);
@@ -207,11 +252,25 @@ bool Search::check_op(const Step& step, NodeId node, State& state) {
 
 bool Search::check_arity(PatternNodeId id, NodeId node, State& state) {
   const PatternNode& pattern = rule_.nodes[id];
-  if (graph_.result_count(node) != pattern.results.size())
+  const auto list_in = [&](const std::vector<PatternValueId>& ids) {
+    return std::any_of(ids.begin(), ids.end(),
+                       [&](PatternValueId v) { return rule_.values[v].list; });
+  };
+  // Results of `many` are lists over the members; each member has one.
+  const bool rest = !pattern.members.valid() && list_in(pattern.results);
+  if (rest ? graph_.result_count(node) + 1 < pattern.results.size()
+           : graph_.result_count(node) != pattern.results.size())
     return reject(state, "N02", pattern.span, node, [&] {
       return fmt::format("{} has {} results, the pattern {}", shown(node),
                          graph_.result_count(node), pattern.results.size());
     });
+  if (list_at(id)) {
+    if (graph_.operand_count(node) + 1 >= pattern.operands.size()) return ++state.gate, true;
+    return reject(state, "N02", pattern.span, node, [&] {
+      return fmt::format("{} has {} operands, the pattern at least {}", shown(node),
+                         graph_.operand_count(node), pattern.operands.size() - 1);
+    });
+  }
   // A trailing operand that is left out means none.
   std::size_t both = std::min(graph_.operand_count(node), pattern.operands.size());
   bool fits = true;
@@ -229,17 +288,42 @@ bool Search::check_arity(PatternNodeId id, NodeId node, State& state) {
 }
 
 bool Search::finish(State& state) {
-  if (!run_deferred(state)) return true;
-  if (!rule_.frontier && (!check_closed(state) || !check_where(state) || !check_convex(state)))
-    return true;
   Match match;
   match.rule = layout_.id;
   match.nodes = state.nodes.raw();
-  match.env = state.env;
+  list_members(state, match);
+  if (!run_deferred(state, true) || !bind_lists(state)) return true;
+  if (rule_.frontier) {
+    match.env = std::move(state.env);
+    return (*found_)(match);
+  }
+  if (!check_closed(state, match) || !check_where(state) || !check_assume(state, match) ||
+      !check_absent(state))
+    return true;
+  State after;  // the environment is the match's now
+  after.matched = state.matched;
+  after.gate = state.gate;
+  match.env = std::move(state.env);
+  if (!check_convex(after, match)) return true;
   return (*found_)(match);
 }
 
+/// The operand slot of a list, of which a node has any number.
+std::optional<std::size_t> Search::list_at(PatternNodeId id) const {
+  const std::vector<PatternValueId>& operands = rule_.nodes[id].operands;
+  if (rule_.lists.empty() && rule_.members.empty()) return std::nullopt;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const PatternValue& value = rule_.values[operands[i]];
+    if (!value.list) continue;
+    // An operand that differs from member to member is one value in each.
+    if (rule_.nodes[id].members.valid()) continue;
+    return i;
+  }
+  return std::nullopt;
+}
+
 bool Search::reject(const State& state, const char* code, Span span, NodeId at, const Text& text) {
+  if (quiet_) return false;
   if (std::pair(state.matched, state.gate) <= std::pair(failure_.matched, failure_.gate))
     return false;
   failure_ = {state.matched,    state.gate, code, explain_ ? text() : std::string(), span, at,

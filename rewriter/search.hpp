@@ -3,9 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "rewriter/layout.hpp"
@@ -25,6 +28,20 @@ struct Failure {
   [[nodiscard]] bool any() const { return matched >= 0; }
 };
 
+/// The members of one list that agree on all that they have in common.
+struct Group {
+  std::size_t width = 1;       ///< nodes of a member
+  std::vector<NodeId> nodes;   ///< member after member, each in the order of Members::nodes
+  std::vector<Binding> lists;  ///< the same of MembersLayout::lists
+  std::vector<std::pair<PatternValueId, ValueId>> values;  ///< in common; invalid: none
+  std::vector<std::pair<std::string, Binding>> names;      ///< in common
+  std::vector<NodeId> sorted;                              ///< the nodes by id
+  bool open = false;  ///< a check still waits for what the rest of the pattern binds
+  [[nodiscard]] std::size_t size() const { return nodes.size() / width; }
+  [[nodiscard]] NodeId root(std::size_t i, std::size_t at) const { return nodes[i * width + at]; }
+};
+using GroupPtr = std::shared_ptr<const Group>;
+
 class Search {
  public:
   /// `base` is starting_env(); `explain` asks for messages.
@@ -39,6 +56,11 @@ class Search {
   /// PatternNodeId; an invalid one is free to search. Swaps, lists and `unless` are searched.
   void run_fixed(std::span<const NodeId> nodes, const std::function<bool(const Match&)>& found);
   [[nodiscard]] const Failure& furthest() const { return failure_; }
+  /// A search remembers the members it found, so that many attempts at one list cost no more than
+  /// one. Must be told when the graph is not what it was.
+  void graph_changed() {
+    if (!groups_at_.empty()) groups_at_ = {};
+  }
 
  private:
   enum class Bound : std::uint8_t { no, value, none };
@@ -49,11 +71,14 @@ class Search {
     PatternValueId value;  ///< of the type
     std::size_t type = 0;
   };
+  using List = std::shared_ptr<const std::vector<ValueId>>;
   struct State {
-    IdVec<PatternNodeId, NodeId> nodes;
-    IdVec<PatternValueId, ValueId> values;
+    IdVec<PatternNodeId, NodeId> nodes;  ///< invalid for those of members, but while one is tried
+    IdVec<PatternValueId, ValueId> values;  ///< not of lists
     IdVec<PatternValueId, Bound> bound;
-    Env env;
+    IdVec<PatternValueId, List> lists;  ///< of `xs...`; empty where the rule has none
+    IdVec<MembersId, GroupPtr> groups;
+    Env env;  ///< lists of values only come in at the end
     std::vector<Deferred> deferred;
     int matched = 0;
     int gate = 0;
@@ -66,22 +91,60 @@ class Search {
   [[nodiscard]] NodeId fixed(PatternNodeId id) const {
     return fixed_.empty() ? NodeId() : fixed_[id.index];
   }
+  State first_state() const;
   bool extend(std::size_t step, State& state);
   bool try_node(std::size_t step, NodeId node, const State& state);
+  bool admit(const Step& step, NodeId node, State& state);
+  bool bind_node(PatternNodeId id, NodeId node, bool swapped, State& state);
+  [[nodiscard]] bool commutes(PatternNodeId id, NodeId node) const;
+  [[nodiscard]] bool is_taken(NodeId node, const State& state) const;
   bool finish(State& state);
+  [[nodiscard]] std::optional<std::size_t> list_at(PatternNodeId id) const;
+  [[nodiscard]] ValueId connector_of(const Step& step, const State& state) const;
   [[nodiscard]] std::vector<NodeId> users_to_try(const Step& step, const State& state) const;
   void reject_users(const Step& step, const State& state);
   bool check_op(const Step& step, NodeId node, State& state);
   bool check_arity(PatternNodeId id, NodeId node, State& state);
 
+  // Members of lists (search_members.cpp).
+  struct Mark;
+  using Fits = std::function<bool()>;
+  void start_members(NodeId anchor);
+  /// The groups at one value, by what makes an anchor one of them.
+  struct Groups {
+    std::unordered_map<NodeId, std::vector<GroupPtr>> by_first;  ///< looked up only
+    std::vector<GroupPtr> open;  ///< that the rest of the pattern may change: any member may do
+  };
+  const Groups& groups_at(ValueId common, MembersId id);
+  [[nodiscard]] std::size_t root_place(MembersId id) const;
+  [[nodiscard]] bool settled(MembersId id, const Group& group) const;
+  void bind_common(MembersId id, ValueId common, State& state) const;
+  bool extend_members(std::size_t step, State& state);
+  std::vector<GroupPtr> read_members(const Step& step, State& state);
+  std::vector<GroupPtr> own_members(const Step& step, State& state);
+  std::vector<GroupPtr> used_members(const Step& step, State& state);
+  std::vector<GroupPtr> collect(MembersId id, const std::vector<NodeId>& roots, bool last,
+                                State& state);
+  bool member_node(MembersId id, std::size_t step, NodeId node, State& state, const Fits& fits);
+  bool settle(std::size_t from, bool last, State& state, bool* open);
+  Mark mark(std::span<const PatternNodeId> ids, const State& state) const;
+  static void undo(const Mark& mark, State& state);
+  void drop_dependents(MembersId id, Group& group) const;
+  static void bind_group(const Group& group, State& state);
+  bool bind_lists(State& state);
+  void list_members(const State& state, Match& match) const;
+
   // Values (search_values.cpp).
   bool bind_operands(PatternNodeId id, NodeId node, bool swapped, State& state);
   bool bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::size_t at, State& state);
+  bool bind_list(PatternValueId id, NodeId node, std::vector<ValueId> values, State& state);
   bool bind_none(PatternNodeId id, NodeId node, std::size_t slot, State& state);
   bool bind_constant(PatternNodeId id, NodeId node, std::size_t slot, ValueId value, State& state);
   bool bind_results(PatternNodeId id, NodeId node, State& state);
   bool check_types(PatternValueId id, NodeId node, State& state);
   bool check_type(PatternValueId id, std::size_t type, NodeId node, State& state, bool last);
+  bool check_type_of(ValueId value, PatternValueId id, std::size_t type, NodeId node, State& state,
+                     bool last);
 
   // Attributes (search_attributes.cpp).
   bool match_attributes(PatternNodeId id, NodeId node, State& state);
@@ -93,12 +156,18 @@ class Search {
                std::string* expected);
   Fit fit_name(const std::string& name, const Attribute& value, State& state,
                std::string* expected);
-  bool run_deferred(State& state);
+  Fit fit_rest(const Expr& expr, const Attribute& value, State& state, std::string* expected);
+  bool run_deferred(State& state, bool last);
 
   // After the last node (search_gates.cpp).
-  bool check_closed(State& state);
+  bool check_closed(State& state, const Match& match);
   bool check_where(State& state);
-  bool check_convex(State& state);
+  bool check_assume(State& state, Match& match);
+  bool check_absent(State& state);
+  bool is_there(const std::vector<Step>& steps, std::size_t step, const State& state, NodeId& last);
+  [[nodiscard]] std::vector<NodeId> candidates(const Step& step, const State& state) const;
+  bool check_convex(State& state, const Match& match);
+  static std::vector<ValueId> values_of(const std::string& name, const State& state);
 
   bool reject(const State& state, const char* code, Span span, NodeId at, const Text& text);
   [[nodiscard]] std::string shown(PatternValueId id, ValueId value) const;
@@ -113,6 +182,10 @@ class Search {
   bool frontiers_ = false;
   Failure failure_;
   std::span<const NodeId> fixed_;  ///< empty: all are free
+  NodeId anchor_;
+  bool quiet_ = false;  ///< failures are no reasons: what must be absent is sought
+  GroupPtr anchored_;   ///< the members that the anchor is one of
+  std::unordered_map<ValueId, Groups> groups_at_;  ///< by the value in common; looked up only
   const std::function<bool(const Match&)>* found_ = nullptr;
 };
 

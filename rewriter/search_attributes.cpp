@@ -146,6 +146,9 @@ Search::Fit Search::fit(const Expr& expr, const Attribute& value, AttributeKind 
     bool axis = kind == AttributeKind::axis && held != state.env.end();
     if (!axis) return fit_name(expr.text, value, state, expected);
   }
+  if (expr.kind == Expr::Kind::list && expr.args.size() == 1 &&
+      expr.args[0].kind == Expr::Kind::spread)
+    return fit_rest(expr.args[0].args[0], value, state, expected);
   const auto* dims = std::get_if<std::vector<DimId>>(&value);
   if (dims && expr.kind == Expr::Kind::list) return fit_list(expr, *dims, state, expected);
   std::set<std::string> unbound = unbound_names(expr, state.env);
@@ -168,21 +171,36 @@ Search::Fit Search::fit(const Expr& expr, const Attribute& value, AttributeKind 
   return variable ? Fit::conflict : Fit::no;
 }
 
+/// `[m...]`: the whole list.
+Search::Fit Search::fit_rest(const Expr& expr, const Attribute& value, State& state,
+                             std::string* expected) {
+  const auto* dims = std::get_if<std::vector<DimId>>(&value);
+  if (dims == nullptr || state.env.contains(expr.text))
+    return fit_name(expr.text, value, state, expected);
+  state.env.insert_or_assign(expr.text, Binding(Shape(*dims)));
+  return Fit::yes;
+}
+
 /// Elements that are plain names bind one by one; what is left, sequences and sums, is unified as a
 /// shape is.
 Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, State& state,
                              std::string* expected) {
-  bool sequence = std::any_of(expr.args.begin(), expr.args.end(),
-                              [](const Expr& e) { return e.kind == Expr::Kind::star; });
+  const auto is_rest = [](const Expr& e) {
+    return e.kind == Expr::Kind::star || e.kind == Expr::Kind::spread;
+  };
+  bool sequence = std::any_of(expr.args.begin(), expr.args.end(), is_rest);
   if (!sequence && expr.args.size() != dims.size()) return Fit::no;
   TypeExpr shape;
   shape.any_shape = false;
   for (const Expr& element : expr.args) {
-    if (element.kind != Expr::Kind::star && unbound_names(element, state.env).size() > 1)
-      return Fit::later;
+    if (!is_rest(element) && unbound_names(element, state.env).size() > 1) return Fit::later;
     shape.dims.push_back(element);
+    if (element.kind != Expr::Kind::spread) continue;
+    shape.dims.back() = element.args.front();  // as `*xs`
+    shape.dims.back().kind = Expr::Kind::star;
   }
-  Env before = state.env;
+  Env before;
+  if (explain_) before = state.env;
   for (std::size_t i = 0; !sequence && i < dims.size(); ++i) {
     const Expr& element = expr.args[i];
     if (element.kind != Expr::Kind::path || element.text == "_" ||
@@ -192,7 +210,8 @@ Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, S
     state.env.insert_or_assign(element.text, Binding(dims[i]));
   }
   if (unify(context(), shape, context().types.get(DType::f32, dims), state.env)) return Fit::yes;
-  state.env = std::move(before);
+  if (!explain_) return Fit::no;
+  state.env = std::move(before);  // as it was, for the message
   for (const Expr& element : expr.args)
     if (element.kind == Expr::Kind::path)
       if (auto held = state.env.find(element.text); held != state.env.end())
@@ -229,20 +248,21 @@ Search::Fit Search::fit_name(const std::string& name, const Attribute& value, St
   return Fit::yes;
 }
 
-bool Search::run_deferred(State& state) {
+/// Asks what waits until nothing moves; what is left then fails, or goes on waiting.
+bool Search::run_deferred(State& state, bool may_fail) {
   std::vector<Deferred> waiting;
   for (bool last = false; !state.deferred.empty();) {
     waiting.swap(state.deferred);
     state.deferred.clear();
     for (const Deferred& d : waiting) {
-      bool fits =
-          d.node.valid()
-              ? match_written(d.node, d.attribute, state.nodes[d.node], state, last)
-              : check_type(d.value, d.type, state.nodes[layout_.steps[0].node], state, last);
+      bool fits = d.node.valid()
+                      ? match_written(d.node, d.attribute, state.nodes[d.node], state, last)
+                      : check_type(d.value, d.type, anchor_, state, last);
       if (!fits) return false;
     }
     last =
         state.deferred.size() == waiting.size();  // nothing moved: the next round is the last one
+    if (last && !may_fail) return true;
   }
   ++state.gate;
   return true;

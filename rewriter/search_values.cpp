@@ -40,8 +40,23 @@ std::set<std::string> names_in(const std::vector<Expr>& exprs) {
 
 bool Search::bind_operands(PatternNodeId id, NodeId node, bool swapped, State& state) {
   const PatternNode& pattern = rule_.nodes[id];
+  const std::optional<std::size_t> list = list_at(id);
+  const std::size_t taken =
+      list ? graph_.operand_count(node) + 1 - pattern.operands.size() : std::size_t{1};
   for (std::size_t slot = 0; slot < pattern.operands.size(); ++slot) {
+    if (list == slot) {
+      PatternValueId v = pattern.operands[slot];
+      // What members make is looked at with them.
+      const PatternNodeId producer = rule_.values[v].producer;
+      if (producer.valid() && rule_.nodes[producer].members.valid()) continue;
+      std::vector<ValueId> values;
+      for (std::size_t i = 0; i < taken; ++i) values.push_back(graph_.operand(node, slot + i));
+      if (!bind_list(v, node, std::move(values), state)) return false;
+      ++state.gate;
+      continue;
+    }
     std::size_t at = swapped && slot < 2 ? 1 - slot : slot;
+    if (list && slot > *list) at = slot + taken - 1;
     if (!bind_operand(id, node, slot, at, state)) return false;
     ++state.gate;
   }
@@ -80,6 +95,20 @@ bool Search::bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::
   return reject(state, "N07", wanted.span, node, [&] {
     return fmt::format("{} is %{} already, here it would be %{}", shown(v, held),
                        held.valid() ? graph_.value_name(held) : "none", graph_.value_name(value));
+  });
+}
+
+/// All values of a list: the rest of a node's operands, or of its results.
+bool Search::bind_list(PatternValueId id, NodeId node, std::vector<ValueId> values, State& state) {
+  if (!state.lists[id]) {
+    state.bound[id] = Bound::value;
+    state.lists[id] = std::make_shared<const std::vector<ValueId>>(std::move(values));
+    return true;
+  }
+  if (*state.lists[id] == values) return true;
+  return reject(state, "N07", rule_.values[id].span, node, [&] {
+    return fmt::format("{} is another list already: of {} values, here of {}", shown(id, {}),
+                       state.lists[id]->size(), values.size());
   });
 }
 
@@ -135,8 +164,15 @@ bool Search::bind_results(PatternNodeId id, NodeId node, State& state) {
   const PatternNode& pattern = rule_.nodes[id];
   for (std::size_t i = 0; i < pattern.results.size(); ++i) {
     PatternValueId v = pattern.results[i];
-    ValueId value = graph_.result(node, i);
     const PatternValue& wanted = rule_.values[v];
+    if (wanted.list && !pattern.members.valid()) {
+      std::vector<ValueId> values;
+      for (std::size_t k = i; k < graph_.result_count(node); ++k)
+        values.push_back(graph_.result(node, k));
+      if (!bind_list(v, node, std::move(values), state)) return false;
+      continue;
+    }
+    ValueId value = graph_.result(node, i);
     if (state.bound[v] != Bound::no) {
       if (state.values[v] == value) continue;
       return reject(state, "N07", wanted.span, node, [&] {
@@ -165,11 +201,25 @@ bool Search::check_types(PatternValueId id, NodeId node, State& state) {
 bool Search::check_type(PatternValueId id, std::size_t index, NodeId node, State& state,
                         bool last) {
   if (state.bound[id] != Bound::value) return true;
+  if (!rule_.values[id].list || state.values[id].valid())
+    return check_type_of(state.values[id], id, index, node, state, last);
+  const List list = state.lists[id];
+  const std::size_t waiting = state.deferred.size();
+  for (ValueId value : *list) {
+    if (!check_type_of(value, id, index, node, state, last)) return false;
+    if (state.deferred.size() != waiting) return true;  // all of it, later
+  }
+  return true;
+}
+
+bool Search::check_type_of(ValueId value, PatternValueId id, std::size_t index, NodeId node,
+                           State& state, bool last) {
   const TypeExpr& wanted = rule_.values[id].types[index];
-  TypeId type = graph_.type(state.values[id]);
+  if (!value.valid()) return true;
+  TypeId type = graph_.type(value);
   auto message = [&](const std::vector<Expr>& part, const std::string& why) {
     std::string text =
-        fmt::format("{}: {} is not {}{}", shown(id, state.values[id]), context().types.print(type),
+        fmt::format("{}: {} is not {}{}", shown(id, value), context().types.print(type),
                     print(wanted), bound_in(context(), names_in(part), state.env));
     return why.empty() ? text : text + " (" + why + ")";
   };
@@ -185,10 +235,11 @@ bool Search::check_type(PatternValueId id, std::size_t index, NodeId node, State
       state.deferred.push_back({{}, 0, id, index});
       return true;
     }
-  Env before = state.env;
+  Env before;
+  if (explain_) before = state.env;
   std::string why;
   if (unify(context(), wanted, type, state.env, &why)) return ++state.gate, true;
-  state.env = std::move(before);
+  if (explain_) state.env = std::move(before);  // as it was, for the message
   return reject(state, "N06", wanted.span, node, [&] { return message(wanted.dims, why); });
 }
 
