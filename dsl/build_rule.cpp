@@ -28,6 +28,9 @@ class RuleBuilder {
   std::optional<Rule> run(const ast::Rule& ast) {
     const std::size_t before = out_.size();
     for (const PatternStatement& p : pattern_statements(ast.body)) statement(p);
+    for (const ast::Clause& clause : ast.body.clauses) {
+      if (clause.kind == ast::Clause::Kind::unless) negation(clause);
+    }
     rule_.name = rule_.base_name = ast.name;
     rule_.span = ast.span;
     rule_.name_span = ast.name_span;
@@ -42,17 +45,54 @@ class RuleBuilder {
   void statement(const PatternStatement& p) {
     given_ = p.given;
     const Statement& s = *p.statement;
+    if (s.many) open_members(Members::Kind::many, s.span);
     PatternNodeId node = lower_node(s.value, s.binders.size());
+    if (s.many) close_members(node);
     if (!node.valid()) return;
     const OpId op = rule_.nodes[node].op;
-    check_result_count(context_.ops[op], s.binders.size(), false, s.span, out_);
+    check_result_count(context_.ops[op], s.binders.size(), has_spread(s), s.span, out_);
     for (std::size_t i = 0; i < s.binders.size() && i < rule_.nodes[node].results.size(); ++i)
       bind(rule_.nodes[node].results[i], s.binders[i]);
   }
 
+  static bool has_spread(const Statement& s) {
+    return !s.binders.empty() && s.binders.back().spread;
+  }
+
+  /// Names that the clause binds are its own; results may be values of the pattern.
+  void negation(const ast::Clause& clause) {
+    const auto outer = by_name_;
+    negation_ = static_cast<int>(rule_.unless.size());
+    rule_.unless.push_back({clause.span, {}});
+    for (const Statement& s : clause.statements) statement({&s, false});
+    negation_ = -1;
+    by_name_ = outer;
+  }
+
+  void open_members(Members::Kind kind, Span span) {
+    Members members;
+    members.kind = kind;
+    members.span = span;
+    members_ = rule_.members.push_back(std::move(members));
+  }
+
+  MembersId close_members(PatternNodeId root) {
+    const MembersId done = members_;
+    rule_.members[done].root = root;
+    members_ = {};
+    return done;
+  }
+
   void bind(PatternValueId id, const Binder& binder) {
+    if (const auto known = by_name_.find(binder.name);
+        negation_ >= 0 && known != by_name_.end() && binder.name != "_") {
+      PatternNode& node = rule_.nodes[rule_.values[id].producer];
+      node.results[static_cast<std::size_t>(rule_.values[id].result)] = known->second;
+      return;
+    }
     PatternValue& value = rule_.values[id];
     value.span = binder.span;
+    value.list = binder.spread || rule_.nodes[value.producer].members.valid();
     if (binder.name != "_") {
       value.name = binder.name;
       by_name_[binder.name] = id;
@@ -111,10 +151,36 @@ class RuleBuilder {
     PatternNode node;
     node.op = op;
     node.open = call.open;
-    for (const Expr& arg : call.args) node.operands.push_back(lower_operand(arg));
+    std::vector<MembersId> spreads;
+    for (const Expr& arg : call.args)
+      node.operands.push_back(arg.kind == Expr::Kind::spread ? lower_spread(arg, spreads)
+                                                             : lower_operand(arg));
     for (const AttributeArg& argument : call.attributes)
       node.attributes.push_back(attribute(argument));
-    return add(std::move(node), call, results);
+    const PatternNodeId reader = add(std::move(node), call, results);
+    for (MembersId members : spreads) rule_.members[members].reader = reader;
+    return reader;
+  }
+
+  /// `xs...` is the list itself; `relu(x)...` a node for each of its elements.
+  PatternValueId lower_spread(const Expr& spread, std::vector<MembersId>& opened) {
+    const Expr& inner = spread.args.front();
+    PatternValueId id;
+    if (!is_member_spread(spread)) {
+      id = named(inner);
+    } else if (members_.valid()) {
+      return {};  // check_lists has said so
+    } else {
+      open_members(Members::Kind::operands, spread.span);
+      const PatternNodeId root = lower_node(inner, 1);
+      opened.push_back(close_members(root));
+      if (!root.valid()) return {};
+      id = rule_.nodes[root].results.front();
+    }
+    if (!id.valid()) return id;
+    rule_.values[id].list = true;
+    for (const TypeExpr& type : spread.type) rule_.values[id].types.push_back(type);
+    return id;
   }
 
   PatternNodeId lower_cast(const Expr& call) {
@@ -153,10 +219,14 @@ class RuleBuilder {
   PatternNodeId add(PatternNode node, const Expr& expr, std::size_t results) {
     node.span = expr.span;
     node.given = given_;
+    node.members = members_;
+    node.negation = negation_;
     const Op& op = context_.ops[node.op];
     const bool variadic = op.imported || (!op.results.empty() && op.results.back().variadic);
     const std::size_t count = variadic ? results : op.results.size();
     const PatternNodeId id = rule_.nodes.push_back(std::move(node));
+    if (members_.valid()) rule_.members[members_].nodes.push_back(id);
+    if (negation_ >= 0) rule_.unless[static_cast<std::size_t>(negation_)].nodes.push_back(id);
     for (std::size_t i = 0; i < count; ++i) {
       PatternValue value;
       value.span = expr.span;
@@ -213,7 +283,7 @@ class RuleBuilder {
       return it->second;
     }
     const Name* name = names_.find(expr.text);
-    if (name != nullptr && name->result) {
+    if (name != nullptr && name->result && negation_ < 0) {
       Diagnostic d = error_at(expr.span, "PW0243",
                               in_ticks(expr.text) + " is read before the statement that binds it",
                               "write the statement that binds it first");
@@ -226,18 +296,16 @@ class RuleBuilder {
     value.optional = expr.optional;
     if (expr.text != "_") value.name = expr.text;
     value.attribute_variable = name != nullptr && name->attribute_variable;
+    value.list = name != nullptr && name->list;
     const PatternValueId id = rule_.values.push_back(std::move(value));
     if (expr.text != "_") by_name_[expr.text] = id;
     return id;
   }
 
-  /// `assume` is held to what `where` is: it must be proved. There are no ranges yet whose
-  /// condition it could become.
   void copy_guards(const ast::Rule& ast) {
     for (const ast::Clause& clause : ast.body.clauses) {
-      if (clause.kind != ast::Clause::Kind::where && clause.kind != ast::Clause::Kind::assume)
-        continue;
-      for (const Expr& guard : clause.guards) rule_.where.push_back(guard);
+      auto& guards = clause.kind == ast::Clause::Kind::assume ? rule_.assume : rule_.where;
+      for (const Expr& guard : clause.guards) guards.push_back(guard);
     }
   }
 
@@ -251,13 +319,16 @@ class RuleBuilder {
     for (std::size_t i = 0; i < rule_.values.size(); ++i) {
       const PatternValueId id(i);
       const PatternValue& value = rule_.values[id];
-      if (!value.producer.valid() || rule_.nodes[value.producer].given) continue;
+      if (!value.producer.valid() || !rule_.nodes[value.producer].own()) continue;
       const Name* name = names_.find(value.name);
       if (name != nullptr && name->rebound) {
         rule_.outputs.push_back(value.name);
       } else {
         rule_.consumed.push_back(id);
       }
+    }
+    for (const auto& [text, name] : names_.names) {
+      if (name.list) rule_.lists.insert(text);
     }
   }
 
@@ -267,6 +338,8 @@ class RuleBuilder {
   Rule rule_;
   std::map<std::string, PatternValueId, std::less<>> by_name_;
   bool given_ = false;
+  MembersId members_;  // what is lowered is matched once for each of these
+  int negation_ = -1;
 };
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace pw {
 
-/// Fills nodes, values, where, replacement, outputs and consumed. Nothing, and diagnostics, when
-/// the left side is malformed.
+/// Fills all that the text says: nodes, values, members, guards, replacement, outputs, consumed.
+/// Nothing, and diagnostics, when the left side is malformed.
 std::optional<Rule> build_rule(const Context& context, const ast::Rule& rule,
                                const RuleNames& names, Diagnostics& out);
 

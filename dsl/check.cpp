@@ -61,7 +61,6 @@ Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> fi
   declare_ops(*context, program, out);
   for (const auto& [name, table] : program.tables) check_table(*context, *table, out);
   build_params(program, set, out);
-  check_supported(program, out);
   bind_library_natives(*context);
   check_externs(*context, program, out);
   const bool patterns_sound = check_patterns(*context, program, out);

@@ -29,12 +29,16 @@ void check_guards(const CheckedRule& checked,
                   Diagnostics& out);  ///< names and functions of `where` are known
 void check_replacement(const CheckedRule& checked,
                        Diagnostics& out);  ///< names, ops and attributes of the right side
+void check_lists(const CheckedRule& checked,
+                 Diagnostics& out);  ///< where `...` may stand, and where it must
 void check_pattern_types(const CheckedRule& checked,
                          Diagnostics& out);  ///< one unbound variable a dim, one sequence a shape
 // Of one built rule, in which nothing else is wrong.
 void check_rule_shape(const CheckedRule& checked,
                       Diagnostics& out);  ///< something is matched, something is rebound
 void check_connected(const CheckedRule& checked, Diagnostics& out);  ///< the pattern is one piece
+void check_members(const CheckedRule& checked,
+                   Diagnostics& out);  ///< members of `many` have a value in common
 void check_dropped(const CheckedRule& checked,
                    Diagnostics& out);  ///< an attribute captured, then dropped
 void check_unused(const CheckedRule& checked, Diagnostics& out);  ///< a value bound and never used
@@ -43,8 +47,8 @@ void check_opened(const CheckedRule& checked,
 void check_output_types(const CheckedRule& checked,
                         Diagnostics& out);  ///< an output keeps its type, where that can be told
 // Of the whole.
-void check_supported(const Program& program,
-                     Diagnostics& out);  ///< constructs that are parsed, and not run yet
+bool check_choices(const Program& program, const ast::Body& body,
+                   Diagnostics& out);  ///< no choice in what is matched many times or not at all
 void check_over(const Program& program, RuleSet& set,
                 Diagnostics& out);  ///< resolves precedence; closes it; no circle
 void check_reach(const Program& program, const RuleSet& set,
@@ -52,8 +56,6 @@ void check_reach(const Program& program, const RuleSet& set,
 void check_tests(const Program& program, const RuleSet& set,
                  Diagnostics& out);  ///< names in tests, reachable counters
 
-/// Whether a rule uses a construct that check_supported refuses; such a rule is not built.
-[[nodiscard]] bool is_supported(const ast::Rule& rule);
 /// Functions that attributes and guards may call.
 [[nodiscard]] const std::vector<std::string>& known_functions();
 

@@ -17,6 +17,7 @@ class OutputTypes {
         graph_(checked.shared) {}
 
   void run(Diagnostics& out) {
+    if (!rule_.lists.empty() || !rule_.members.empty()) return;  // of any length
     bind_variables();
     if (!build_left() || refuted()) return;
     Env before = env_;
@@ -62,7 +63,7 @@ class OutputTypes {
         return false;
     }
     for (const PatternNode& node : rule_.nodes) {
-      if (!add_node(node)) return false;
+      if (node.negation < 0 && !add_node(node)) return false;
     }
     return true;
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dsl/check.hpp"
 #include "dsl/check_call.hpp"
 #include "dsl/patterns.hpp"
 #include "dsl/suggest.hpp"
@@ -25,6 +26,7 @@ class PatternCheck {
                               "pattern " + in_ticks(pattern.name) + " has no results",
                               "write `-> y`"));
     for (const ast::Body& body : pattern.alternatives) {
+      check_choices(program_, body, out_);
       bind(pattern, body);
       for (const Statement& s : body.statements) calls(s);
       for (const ast::Clause& clause : body.clauses) {

@@ -41,13 +41,17 @@ class ReplacementCheck {
     if (s.value.kind == Expr::Kind::call) {
       const OpId op = checked_.context.ops.find(s.value.text);
       if (op.valid())
-        return check_result_count(checked_.context.ops[op], s.binders.size(), false, s.span, out_);
+        return check_result_count(checked_.context.ops[op], s.binders.size(), spread(s), s.span,
+                                  out_);
     }
+    if (spread(s)) return;
     if (s.binders.size() != count)
       out_.push_back(error_at(
           s.span, "PW0236",
           "this makes one value, here are " + std::to_string(s.binders.size()) + " names for it"));
   }
+
+  static bool spread(const Statement& s) { return !s.binders.empty() && s.binders.back().spread; }
 
   void read(const Occurrence& o) {
     if (o.name == "_") {
@@ -153,8 +157,9 @@ void check_opened(const CheckedRule& checked, Diagnostics& out) {
     visit_calls(s, [&](const Expr& call) {
       if (!call.open) return;
       const OpId op = checked.context.ops.find(call.text);
-      const auto sources = std::count_if(checked.rule->nodes.begin(), checked.rule->nodes.end(),
-                                         [&](const PatternNode& node) { return node.op == op; });
+      const auto sources = std::count_if(
+          checked.rule->nodes.begin(), checked.rule->nodes.end(),
+          [&](const PatternNode& node) { return node.op == op && node.negation < 0; });
       if (sources == 1) return;
       out.push_back(error_at(call.span, "PW0278",
                              "`..` copies the attributes of the one node " + in_ticks(call.text) +

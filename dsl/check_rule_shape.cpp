@@ -24,11 +24,13 @@ class Pieces {
   std::vector<std::size_t> parent_;
 };
 
-/// The index of a node's piece among nodes and values: values first, then nodes.
-Pieces pieces_of(const Rule& rule) {
+/// The index of a node's piece among nodes and values: values first, then nodes. What must be
+/// absent connects nothing else.
+Pieces pieces_of(const Rule& rule, int negation) {
   Pieces pieces(rule.values.size() + rule.nodes.size());
   for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
     const PatternNode& node = rule.nodes[PatternNodeId(i)];
+    if (node.negation >= 0 && node.negation != negation) continue;
     const auto join = [&](PatternValueId id) {
       if (id.valid()) pieces.join(rule.values.size() + i, id.index);
     };
@@ -43,7 +45,7 @@ Pieces pieces_of(const Rule& rule) {
 void check_rule_shape(const CheckedRule& checked, Diagnostics& out) {
   const Rule& rule = *checked.rule;
   const bool consumes = std::any_of(rule.nodes.begin(), rule.nodes.end(),
-                                    [](const PatternNode& n) { return !n.given; });
+                                    [](const PatternNode& n) { return n.own(); });
   if (!consumes) {
     out.push_back(error_at(rule.name_span, "PW0284",
                            "this rule replaces nothing: all of its pattern is `given`",
@@ -59,11 +61,10 @@ void check_rule_shape(const CheckedRule& checked, Diagnostics& out) {
 void check_connected(const CheckedRule& checked, Diagnostics& out) {
   const Rule& rule = *checked.rule;
   if (rule.nodes.empty()) return;
-  const Pieces pieces = pieces_of(rule);
-  const std::size_t first = pieces.root(rule.values.size());
   for (std::size_t i = 1; i < rule.nodes.size(); ++i) {
-    if (pieces.root(rule.values.size() + i) == first) continue;
     const PatternNode& node = rule.nodes[PatternNodeId(i)];
+    const Pieces pieces = pieces_of(rule, node.negation);
+    if (pieces.root(rule.values.size() + i) == pieces.root(rule.values.size())) continue;
     Diagnostic d = error_at(node.span, "PW0286",
                             "this part of the pattern is not connected to the rest, so it would "
                             "match any pair of places",

@@ -1,4 +1,4 @@
-// Exports collect_names, pattern_statements, is_drop.
+// Exports collect_names, pattern_statements, is_member_spread, is_drop.
 #include "dsl/names.hpp"
 
 #include <algorithm>
@@ -38,10 +38,16 @@ class Collector {
     }
     for (const Statement& s : rule.body.statements) drop(s);
     for (const ast::Clause& clause : rule.body.clauses) {
+      if (clause.kind != ast::Clause::Kind::unless) continue;
+      for (const Statement& s : clause.statements)
+        visit_statement(s, [&](const Occurrence& o) { absent(o); });
+    }
+    for (const ast::Clause& clause : rule.body.clauses) {
       for (const Expr& guard : clause.guards)
         visit_scalar(guard, Place::guard, [&](const Occurrence& o) { read(o, false); });
     }
     for (const Statement& s : rule.replacement) right(s);
+    find_lists();
     return std::move(names_);
   }
 
@@ -57,14 +63,44 @@ class Collector {
     if (fresh) {
       name.kind = kind_of(o.place);
       name.span = o.span;
+      name.members = o.members;
     } else {
       merge(name, o);
+      if (name.members != o.members) name.members = nullptr;
     }
+    name.list = name.list || o.spread || (o.place == Place::binder && o.members != nullptr);
     if (o.place == Place::attribute) name.captured = true;
     if ((o.expr != nullptr && !o.expr->type.empty()) ||
         (o.binder != nullptr && !o.binder->type.empty()))
       name.typed = true;
     if (o.place == Place::binder) bind_result(name, o, fresh);
+  }
+
+  /// A place in `unless`: reads what the pattern binds, else binds a name of its own.
+  void absent(const Occurrence& o) {
+    if (anonymous(o.name)) return;
+    const auto known = names_.names.find(o.name);
+    if (known != names_.names.end()) {
+      ++known->second.guards;
+      return;
+    }
+    if (!binds(o) || shadows(o)) return;
+    Name& name = names_.names[std::string(o.name)];
+    name.kind = kind_of(o.place);
+    name.span = o.span;
+    name.left = 1;
+    name.guards = 1;
+    name.negated = true;
+  }
+
+  /// What only the members name is a list where it is read with `...` or counted, and where it is
+  /// an operand of `relu(x)...`. All else is equal over the members.
+  void find_lists() {
+    for (auto& [text, name] : names_.names) {
+      if (name.members == nullptr || name.list) continue;
+      const bool operand = name.kind == NameKind::value && is_member_spread(*name.members);
+      name.list = operand || spread_reads_.contains(text);
+    }
   }
 
   /// Whether a place on the left can bind a name at all. Properties and functions only read.
@@ -157,6 +193,7 @@ class Collector {
     if (it == names_.names.end()) return;
     Name& name = it->second;
     ++(right ? name.right : name.guards);
+    if (o.spread) spread_reads_.emplace(o.name);
     const bool scalar =
         o.place == Place::attribute || o.place == Place::guard || o.place == Place::dim;
     if (name.kind == NameKind::value && scalar) {
@@ -194,6 +231,7 @@ class Collector {
   RuleNames names_;
   bool given_ = false;
   std::set<std::string, std::less<>> shadowed_;
+  std::set<std::string, std::less<>> spread_reads_;  // in guards and on the right
 };
 
 /// Statements that a shared pattern brought stand at one place; its `given` ones come after the
@@ -239,6 +277,10 @@ std::string_view name(NameKind kind) {
 const Name* RuleNames::find(std::string_view name) const {
   auto it = names.find(name);
   return it == names.end() ? nullptr : &it->second;
+}
+
+bool is_member_spread(const Expr& expr) {
+  return expr.kind == Expr::Kind::spread && expr.args.front().kind != Expr::Kind::path;
 }
 
 bool is_drop(const Statement& s) {

@@ -27,6 +27,10 @@ struct Name {
   int right = 0;         ///< reads on the right side
   bool rebound = false;  ///< a binder on the right
   bool dropped = false;  ///< `_ = name`
+  bool list = false;     ///< stands for a list: an element a member, or the rest of operands
+  bool negated = false;  ///< bound in `unless` only
+  /// The `many` or the spread that all of its places on the left stand in; null: none, or several.
+  const Expr* members = nullptr;
 };
 
 struct RuleNames {
@@ -46,6 +50,8 @@ struct PatternStatement {
   bool given = false;
 };
 std::vector<PatternStatement> pattern_statements(const ast::Body& body);
+/// The operand spreads of calls, `relu(x)...`: each is matched once for every operand.
+[[nodiscard]] bool is_member_spread(const Expr& expr);
 /// `_ = name`: says that a captured attribute is dropped on purpose.
 [[nodiscard]] bool is_drop(const Statement& statement);
 

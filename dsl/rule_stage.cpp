@@ -17,11 +17,11 @@ namespace {
 
 using RuleCheck = void (*)(const CheckedRule&, Diagnostics&);
 
-constexpr std::array<RuleCheck, 3> kTextChecks{check_guards, check_replacement,
+constexpr std::array<RuleCheck, 4> kTextChecks{check_guards, check_replacement, check_lists,
                                                check_pattern_types};
-constexpr std::array<RuleCheck, 6> kRuleChecks{check_rule_shape, check_connected,
-                                               check_opened,     check_dropped,
-                                               check_unused,     check_output_types};
+constexpr std::array<RuleCheck, 7> kRuleChecks{check_rule_shape,  check_connected, check_members,
+                                               check_opened,      check_dropped,   check_unused,
+                                               check_output_types};
 /// Those that make sense of a left side that is the right side as well: it reads everything.
 constexpr std::array<RuleCheck, 3> kFuseChecks{check_rule_shape, check_connected,
                                                check_output_types};
@@ -40,7 +40,8 @@ RuleStage::RuleStage(const ContextPtr& context, const Program& program, Diagnost
 
 std::vector<Rule> RuleStage::run(const RuleDecl& decl, bool patterns_sound) {
   std::vector<Rule> rules;
-  if (!is_supported(*decl.rule) || (!patterns_sound && calls_pattern(*decl.rule))) return rules;
+  if (!check_choices(program_, decl.rule->body, out_)) return rules;
+  if (!patterns_sound && calls_pattern(*decl.rule)) return rules;
   const ast::Table* table = nullptr;
   if (!decl.rule->table.empty()) {
     table = find_table(*decl.rule);

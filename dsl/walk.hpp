@@ -29,6 +29,9 @@ struct Occurrence {
   bool bare = false;  ///< nothing around it: `[n]`, `{k}`, `{k = n}`, `[a, b]` in an attribute
   const Expr* expr = nullptr;  ///< none for binders and `{k}`
   const Binder* binder = nullptr;
+  bool spread = false;            ///< `xs...`, or all of it is counted: `count(xs)`
+  const Expr* members = nullptr;  ///< the `many` statement's value, or the spread, `relu(x)...`, it
+                                  ///< stands in
 };
 using Visit = std::function<void(const Occurrence&)>;
 

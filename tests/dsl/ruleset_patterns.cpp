@@ -98,11 +98,12 @@ TEST_CASE("patterns: with families, a row names all of its variants", "[dsl]") {
   CHECK(l.set.resolve("f").size() == 4);
 }
 
-TEST_CASE("patterns: `assume` is held to what `where` is", "[dsl]") {
+TEST_CASE("patterns: `assume` is kept apart from `where`", "[dsl]") {
   auto l = load(
       "param tp: int = 1\nrule r { y = relu(x: T[n, d]) where d >= 8 assume n % tp == 0 => y = "
       "maximum(x, 0) }");
-  CHECK(l.set.rules[pw::RuleId(0)].where.size() == 2);
+  CHECK(l.set.rules[pw::RuleId(0)].where.size() == 1);
+  CHECK(l.set.rules[pw::RuleId(0)].assume.size() == 1);
 }
 
 TEST_CASE("patterns: an optional node written twice over one value is one node", "[dsl]") {
