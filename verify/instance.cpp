@@ -10,6 +10,7 @@
 #include "graph/text.hpp"
 #include "verify/boundaries.hpp"
 #include "verify/draw.hpp"
+#include "verify/unroll.hpp"
 
 namespace pw {
 namespace {
@@ -357,13 +358,17 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
   std::set<std::uint64_t> seen;
   const Rule& rule = rules.rules[id];
   const std::set<std::string> worlds = world_params(rule, params);
+  const bool lists = !rule.members.empty() || !rule.lists.empty() || !rule.unless.empty();
   for (; instances.attempts < options.attempts && instances.found.size() < options.wanted;
        ++instances.attempts) {
     const std::uint64_t seed =
         combine(options.seed, combine(hash_text(rule.name), instances.attempts));
     Draw draw(*rules.context, seed);
     const Env varied = vary(params, draw, worlds, options.ranks);
-    auto graph = Attempt(rules, rule, varied, seed, options).build();
+    // Lists of two or three, and of the least length that there is.
+    const std::size_t length = lists && !draw.once_in(4) ? 2 + draw.below(2) : 1;
+    const std::optional<Rule> plain = lists ? std::optional(unroll(rule, length)) : std::nullopt;
+    auto graph = Attempt(rules, plain ? *plain : rule, varied, seed, options).build();
     if (graph) {
       Graph meaning = graph->compact();  // a graph whose bodies do not type is none
       if (auto inlined = inline_bodies(meaning); !inlined) graph = forward(inlined);
