@@ -120,6 +120,7 @@ class Engine {
   Search& search_of(std::uint32_t rule);
   [[nodiscard]] Candidate listed_candidate(std::uint32_t rule, NodeId anchor,
                                            const std::vector<NodeId>& nodes) const;
+  [[nodiscard]] bool comes_first(const Match& a, const Match& b) const;
   [[nodiscard]] bool listed_later(const Entry& a, const Entry& b) const;
   std::vector<NodeId> own_nodes_of(std::uint32_t rule, const Match& match) const;
 

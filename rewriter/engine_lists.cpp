@@ -1,6 +1,7 @@
 // Exports Engine's handling of rules with lists or `unless`: the program finds the nodes that are
 // matched once, the naive search the rest; replacing goes through apply().
 #include <algorithm>
+#include <map>
 
 #include "rewriter/apply.hpp"
 #include "rewriter/engine.hpp"
@@ -17,11 +18,19 @@ Search& Engine::search_of(std::uint32_t index) {
   return *search;
 }
 
+/// A set of nodes once: in the way whose labels come first, and of equals the one found first.
 std::vector<Match> Engine::matches_of(std::uint32_t index, const Candidate& c) {
   std::vector<Match> out;
+  std::map<std::vector<NodeId>, std::size_t> seen;
   Search& search = search_of(index);
   search.run_fixed(c.nodes, [&](const Match& match) {
-    out.push_back(match);
+    std::vector<NodeId> set = all_nodes(match);
+    std::sort(set.begin(), set.end());
+    const auto [known, fresh] = seen.try_emplace(std::move(set), out.size());
+    if (fresh)
+      out.push_back(match);
+    else if (comes_first(match, out[known->second]))
+      out[known->second] = match;
     return true;
   });
   if (out.empty() && search.furthest().any()) reject(rules_[index], search.furthest().code);
@@ -68,12 +77,17 @@ void Engine::push_listed(std::uint32_t index, NodeId anchor, Match match) {
   std::push_heap(heap_.begin(), heap_.end(), Later{this});
 }
 
-/// Labels of the matched nodes in pattern order, then of the members; what was found first.
-bool Engine::listed_later(const Entry& a, const Entry& b) const {
-  const std::vector<NodeId> x = all_nodes(listed_[a.at].match), y = all_nodes(listed_[b.at].match);
+/// Labels of the matched nodes in pattern order, then of the members.
+bool Engine::comes_first(const Match& a, const Match& b) const {
+  const std::vector<NodeId> x = all_nodes(a), y = all_nodes(b);
   for (std::size_t i = 0; i < x.size() && i < y.size(); ++i)
-    if (x[i] != y[i]) return graph_.label(x[i]) > graph_.label(y[i]);
-  return x.size() != y.size() ? x.size() > y.size() : a.at > b.at;
+    if (x[i] != y[i]) return graph_.label(x[i]) < graph_.label(y[i]);
+  return x.size() < y.size();
+}
+
+bool Engine::listed_later(const Entry& a, const Entry& b) const {
+  const Match &x = listed_[a.at].match, &y = listed_[b.at].match;
+  return comes_first(y, x) || (!comes_first(x, y) && a.at > b.at);
 }
 
 /// The same match, found again with the graph as it is; nothing if it is another one now, which

@@ -79,7 +79,7 @@ class RandomRun {
         copy.forget_undo();
         Result<Applied> applied = apply(copy, layout, match, barriers);
         if (!applied || !applied->changed) continue;
-        std::vector<NodeId> own = own_nodes(graph_, layout, match.nodes);
+        std::vector<NodeId> own = own_nodes(graph_, layout, match);
         std::sort(own.begin(), own.end());
         out.push_back({std::move(match), std::move(own)});
       }
