@@ -67,6 +67,7 @@ void Engine::start() {
     parked_.clear();
     pool_.clear();
     listed_.clear();
+    searches_.clear();
     waiters_.clear();
     prepare();
     compile();
