@@ -173,11 +173,6 @@ class ListCheck {
     if (s.many)
       say(s.span, "PW0293", "`many` stands on the left side only",
           "on the right, `y... = relu(x)...` makes a node for each element");
-    const auto& names = checked_.names.names;
-    if (s.value.kind == Expr::Kind::fuse &&
-        std::any_of(names.begin(), names.end(), [](const auto& n) { return n.second.list; }))
-      say(s.span, "PW0293", "an op has a body of one length, so no lists can be fused",
-          "write the right side out");
     mapped(s.value);
     visit_operand(s.value, [&](const Occurrence& o) { in_right(o); });
     for (std::size_t i = 0; i < s.binders.size(); ++i) rebind(s, i);
