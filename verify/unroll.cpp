@@ -53,7 +53,8 @@ class Unroller {
     const bool several = varies(id);
     for (std::size_t k = 0; k < (several ? count_ : 1); ++k) {
       PatternValue value = rule_.values[id];
-      const Member member = several ? Member(k) : Member();
+      Member member;
+      if (several) member = k;
       if (several && !value.name.empty()) value.name = numbered(value.name, k);
       value.list = false;
       value.producer = {};

@@ -1,5 +1,5 @@
-// Exports check_choices: an optional node or a shared pattern leaves a choice, and each choice is a
-// rule of its own. What is matched many times, or must be absent, cannot be chosen once for all.
+// Exports check_supported: an optional node or a shared pattern leaves a choice, and each choice is
+// a rule of its own. What is matched many times, or must be absent, cannot be chosen once for all.
 #include "dsl/check.hpp"
 #include "dsl/suggest.hpp"
 
@@ -69,7 +69,7 @@ class ChoiceCheck {
 
 }  // namespace
 
-bool check_choices(const Program& program, const ast::Body& body, Diagnostics& out) {
+bool check_supported(const Program& program, const ast::Body& body, Diagnostics& out) {
   const std::size_t before = out.size();
   ChoiceCheck(program, out).check(body);
   return out.size() == before;
