@@ -123,7 +123,7 @@ Table rule_table(const RewriteReport& report) {
   bool timed = false;
   for (const PassStats& pass : report.passes)
     for (const auto& [rule, stats] : pass.rules) timed = timed || stats.seconds > 0;
-  std::vector<std::string> columns{"pass", "rule", "matches", "attempts", "rejected by"};
+  std::vector<std::string> columns{"pass", "rule", "matches", "attempts", "hits", "rejected by"};
   if (timed) columns.push_back("time");
   Table table(columns);
   for (const PassStats& pass : report.passes) {
@@ -132,7 +132,8 @@ Table rule_table(const RewriteReport& report) {
       for (const auto& [code, count] : stats.rejections)
         rejections += fmt::format("{}{} × {}", rejections.empty() ? "" : ", ", code, count);
       std::vector<std::string> row{pass.pass, rule, std::to_string(stats.matches),
-                                   std::to_string(stats.attempts), rejections};
+                                   std::to_string(stats.attempts), std::to_string(stats.hits),
+                                 rejections};
       if (timed) row.push_back(seconds(stats.seconds));
       table.add(std::move(row));
     }

@@ -22,7 +22,7 @@ ReportSection rewriting(const RunRecord& record) {
   ReportSection section{"Rewriting",
                         {as_report(pass_table(record.rewrite, false), "passes, in order")}};
   ReportTable rules{
-      {"pass", "rule", "matches", "attempts", "rejected by"}, {}, "rules that were tried"};
+      {"pass", "rule", "matches", "attempts", "hits", "rejected by"}, {}, "rules that were tried"};
   std::size_t idle = 0;
   for (const PassStats& pass : record.rewrite.passes) {
     for (const auto& [rule, stats] : pass.rules) {
@@ -34,7 +34,8 @@ ReportSection rewriting(const RunRecord& record) {
       for (const auto& [code, count] : stats.rejections)
         rejections += fmt::format("{}{} × {}", rejections.empty() ? "" : ", ", code, count);
       rules.rows.push_back({pass.pass, rule, std::to_string(stats.matches),
-                            std::to_string(stats.attempts), rejections});
+                            std::to_string(stats.attempts), std::to_string(stats.hits),
+                            rejections});
     }
   }
   section.items.push_back(std::move(rules));

@@ -15,6 +15,7 @@ std::vector<Variant> make_variants(const Session& session, const Graph& graph,
     const std::size_t range = versions.size();
     versions.emplace_back();
     RewriteOptions rewrite;
+    rewrite.stats = true;
     if (keep)
       rewrite.after_pass = [&versions, range](const std::string& pass, const Graph& g) {
         versions[range].push_back({pass, g});

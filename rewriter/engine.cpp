@@ -185,8 +185,31 @@ void Engine::attempt(NodeId anchor) {
     if (legal(choice.rule, anchor, choice.best)) push(choice.rule, anchor, choice.best);
 }
 
+/// With RewriteOptions::stats: what is spent on one rule, from here to the end of the scope.
+class Engine::Timed {
+ public:
+  Timed(const Engine& engine, RuleStats* stats)
+      : stats_(engine.trace_ ? stats : nullptr), start_(now()) {}
+  ~Timed() {
+    if (stats_ != nullptr)
+      stats_->seconds += std::chrono::duration<double>(now() - start_).count();
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  [[nodiscard]] Clock::time_point now() const {
+    return stats_ == nullptr ? Clock::time_point() : Clock::now();
+  }
+  RuleStats* stats_;
+  Clock::time_point start_;
+};
+
 void Engine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
+  const Timed timed(*this, rule.stats);
+  if (rule.stats != nullptr) ++rule.stats->hits;
   read_candidate(program_.rules[index], *registers_, found_);
   if (rule.ast().frontier) return accept_frontier(index, found_);
   if (rule.lists) return accept_listed(index, anchor, found_);
@@ -287,6 +310,7 @@ std::optional<StopReason> Engine::take(const Entry& entry) {
   if (walk_ && entry.position < cursor_) return std::nullopt;
   if (!rebind(entry.rule, entry, taken_)) return std::nullopt;
   Prepared& rule = rules_[entry.rule];
+  const Timed timed(*this, rule.stats);
   // Moving nodes only makes labels larger, so a stale position is too small and is seen here.
   if (const std::uint64_t now = position_of(rule, taken_); now != entry.position) {
     heap_.push_back(entry);

@@ -52,6 +52,7 @@ class Engine {
     const Engine* engine;
     bool operator()(const Entry& a, const Entry& b) const { return engine->goes_later(a, b); }
   };
+  class Timed;
   /// A node that stands in the way of a match, and the anchor to ask again when it changes.
   using Waiters = std::unordered_map<std::uint32_t, std::vector<NodeId>>;
 

@@ -25,6 +25,7 @@ struct Tried {
 
 void add(RuleStats& to, const RuleStats& from) {
   to.attempts += from.attempts;
+  to.hits += from.hits;
   to.matches += from.matches;
   for (const auto& [code, count] : from.rejections) to.rejections[code] += count;
 }

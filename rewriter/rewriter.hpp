@@ -20,9 +20,11 @@ enum class StopReason : std::uint8_t { fixpoint, fuel, limit, cycle, interrupted
 [[nodiscard]] std::string_view name(StopReason reason);
 
 struct RuleStats {
-  std::size_t attempts = 0, matches = 0;
+  std::size_t attempts = 0;  ///< nodes from which it was looked for
+  std::size_t hits = 0;      ///< times its nodes and edges were all there
+  std::size_t matches = 0;   ///< rewrites made
   std::map<std::string, std::size_t> rejections;  ///< by code
-  double seconds = 0;
+  double seconds = 0;  ///< behind a hit: guards, replacing; looking is shared by all rules of a pass
 };
 struct PassStats {
   std::string pass;
