@@ -111,6 +111,19 @@ constexpr Form kSpecial[] = {
     {"full", "in x: {0}[n]  y = full(){{shape = [n, 3], value = 1.1, dtype = {0}}}  out y"},
 };
 
+/// A row program refuses these as one kernel, and says why: something is reduced over groups of
+/// columns, which every column of its group would compute again.
+constexpr Form kRefused[] = {
+    {"per_token_group_fp8_quant",
+     "in x: {0}[n, 24]  q, t = per_token_group_fp8_quant(x){{group = 8}}  out q, t"},
+    {"rms_norm_per_block_quant",
+     "in x: {0}[n, 24], w: {0}[24]  q, t = rms_norm_per_block_quant(x, w){{group = 8}}  out q, t"},
+    {"fused_qk_norm_rope",
+     "in x: {0}[n, 20], a: {0}[4], b: {0}[4], c: {0}[9, 4], p: i64[n]  y = fused_qk_norm_rope(x, "
+     "a, "
+     "b, c, p){{heads_q = 3, heads_k = 1, head = 4}}  out y"},
+};
+
 std::vector<Subject> subjects(const ContextPtr& context) {
   std::vector<Subject> all;
   const auto add = [&](const Form& form, const char* dtype, int d) {
@@ -183,10 +196,22 @@ TEST_CASE("kernels: every op with a body is in the table, or holds a library cal
   std::set<std::string> known;
   for (const Form& form : kForms) known.insert(form.op);
   for (const Form& form : kSpecial) known.insert(form.op);
+  for (const Form& form : kRefused) known.insert(form.op);
   for (const std::string& name : context->ops.names()) {
     const Op& op = context->ops[context->ops.find(name)];
     if (!op.has_body() || op.traits.collective) continue;
     CHECK((name + (known.count(name) ? "" : " is not tested")) == name);
+  }
+}
+
+TEST_CASE("kernels: reductions over groups of columns are refused with a reason", "[cuda]") {
+  const ContextPtr context = library();
+  for (const Form& form : kRefused) {
+    const std::string text = fmt::format(fmt::runtime(form.text), "bf16");
+    const Subject s = subject(context, form.op, "graph { " + text + " }");
+    INFO(form.op);
+    REQUIRE_FALSE(s.program);
+    CHECK(s.program.error().reason.find("over again for each column") != std::string::npos);
   }
 }
 

@@ -165,6 +165,11 @@ class MainJob(unittest.TestCase):
             self.assertTrue(list(Path(folder).glob("class_*/*.cu")))
             self.assertTrue(Path(folder, "report.json").exists())
 
+    def test_the_examples_of_the_language_pass(self):
+        done = pwr("test", "examples/language.pwr")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, r"\b1\d tests, 0 failed")
+
     def test_rules_pass_their_tests(self):
         done = pwr("test", "rules", "--format", "json")
         self.assertEqual(done.returncode, 0, done.stdout)

@@ -252,8 +252,56 @@ def rope():
                  [(turned(q, unit, head, neox), near), (turned(k, unit, head, neox), near)], {"head": head, "neox": neox})
 
 
+def group_quant(x, group):
+    parts = x.double().unflatten(-1, (-1, group))
+    s = torch.clamp(parts.abs().amax(-1, keepdim=True), min=1e-10) / 448
+    return (parts / s).flatten(-2).clamp(-448, 448).float().to(F8), s.squeeze(-1).float()
+
+
+def groups():
+    nearly = {"ulps": 1, "equal": 0.97}
+    for x, group in ((rows(BF16, 5, 128), 32), (rows(F16, 3, 64, scale=10), 64), (rows(F32, 4, 24), 8), (rows(BF16, 2, 3, 16), 4)):
+        q, s = group_quant(x, group)
+        case("per_token_group_fp8_quant", label(x, f"group {group}"), [x], [(q, nearly), (s, TWO)], {"group": group})
+        w = torch.randn(x.shape[-1], dtype=torch.float64).to(x.dtype)
+        q, s = group_quant(rms(x, w, 1e-6), group)
+        case("rms_norm_per_block_quant", label(x, f"group {group}"), [x, w], [(q, FP8), (s, scale_tolerance(x.dtype))],
+             {"eps": 1e-6, "group": group})
+
+
+def norm_and_rope():
+    for dtype, heads_q, heads_k, head in ((F32, 2, 1, 8), (BF16, 4, 2, 16), (F16, 3, 1, 4)):
+        frequency = 10000.0 ** (-torch.arange(0, head, 2, dtype=torch.float64) / head)
+        angle = torch.arange(32, dtype=torch.float64)[:, None] * frequency
+        cos_sin = torch.cat([angle.cos(), angle.sin()], -1).to(dtype)
+        positions = torch.randint(0, 32, (5,))
+        unit = torch.complex(*(part.contiguous() for part in cos_sin[positions].double().chunk(2, -1)))
+        sizes = [heads_q * head, heads_k * head, heads_k * head]
+        qkv = torch.randn(5, sum(sizes), dtype=torch.float64).to(dtype)
+        qw, kw = (torch.randn(head, dtype=torch.float64).to(dtype) for _ in range(2))
+        q, k, v = qkv.split(sizes, -1)
+        q = rms(q.unflatten(-1, (heads_q, head)), qw, 1e-6).flatten(-2)
+        k = rms(k.unflatten(-1, (heads_k, head)), kw, 1e-6).flatten(-2)
+        near = {"ulps": 64 if dtype == F32 else 4, "floor": 1.0}
+        for neox in (True, False):
+            f = torch.cat([turned(q, unit, head, neox), turned(k, unit, head, neox), v], -1)
+            case("fused_qk_norm_rope", label(qkv, f"head {head}", "neox" if neox else "interleaved"),
+                 [qkv, qw, kw, cos_sin, positions], [(f, near)],
+                 {"heads_q": heads_q, "heads_k": heads_k, "head": head, "eps": 1e-6, "neox": neox})
+
+
+def products_of_one_rank():
+    for dtype, n, k, m in ((F32, 3, 5, 4), (BF16, 4, 16, 8)):
+        a, b = rows(dtype, n, k), torch.randn(k, m, dtype=torch.float64).to(dtype)
+        y = (a.double() @ b.double()).to(dtype)
+        near = {"ulps": 64 if dtype == F32 else 2, "floor": 1.0}
+        case("fused_matmul_reduce_scatter", label(a), [a, b], [(y, near)], {"scatter_dim": 0, "world": 1, "group": "tp"})
+        case("fused_all_gather_matmul", label(a), [a, b], [(a, {}), (y, near)], {"gather_dim": 0, "world": 1, "group": "tp"})
+
+
 def main():
-    for make in (pointwise, layout, norms, quantised_norms, quantisations, gated, rope):
+    for make in (pointwise, layout, norms, quantised_norms, quantisations, gated, rope, groups, norm_and_rope,
+                 products_of_one_rank):
         make()
     for op, cases in files.items():
         lines = ",\n".join("  " + json.dumps(c, separators=(",", ":")) for c in cases)
