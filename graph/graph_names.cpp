@@ -188,10 +188,18 @@ void Graph::trust_names(bool trust) {
 void Graph::settle() {
   trust_names(false);
   provenance_index_.clear();
-  nodes_.shrink();
-  places_.shrink();
-  values_.shrink();
-  uses_.shrink();
+  // Room for what rewriting adds: memory that is not touched is not resident, and arrays that do
+  // not move are not copied.
+  const auto fit = [](auto& array) {
+    std::remove_reference_t<decltype(array)> exact;
+    exact.reserve(array.size() + array.size() / 2);
+    for (auto& item : array) exact.push_back(std::move(item));
+    array = std::move(exact);
+  };
+  fit(nodes_);
+  fit(places_);
+  fit(values_);
+  fit(uses_);
   inputs_.shrink_to_fit();
   outputs_.shrink_to_fit();
   provenances_.shrink_to_fit();

@@ -96,6 +96,20 @@ std::string provenance(const Graph& graph, NodeId n) {
   return graph.source(n).empty() ? group : group + " " + quote(graph.source(n));
 }
 
+/// Hashes of texts, each made once; 0 stands for one that is not known.
+class KnownHashes {
+ public:
+  template <class Text>
+  std::uint64_t get(std::size_t id, Text&& text) {
+    if (id >= hashes_.size()) hashes_.resize(id + id / 2 + 16, 0);
+    if (hashes_[id] == 0) hashes_[id] = hash_text(text());
+    return hashes_[id];
+  }
+
+ private:
+  std::vector<std::uint64_t> hashes_;
+};
+
 }  // namespace
 
 std::string print_node(const Graph& graph, NodeId node) { return print_node(graph, node, nullptr); }
@@ -124,17 +138,15 @@ std::string print_pwg(const Graph& graph) {
 
 std::uint64_t structural_hash(const Graph& graph) {
   const Context& context = graph.context();
-  std::map<AttributesId, std::uint64_t> attribute_hashes;
-  std::map<TypeId, std::uint64_t> type_hashes;
+  KnownHashes attribute_hashes, type_hashes, op_hashes;
   const auto hash_of_type = [&](TypeId type) {
-    const auto [it, fresh] = type_hashes.try_emplace(type);
-    if (fresh) it->second = hash_text(context.types.print(type));
-    return it->second;
+    return type_hashes.get(type.index, [&] { return context.types.print(type); });
   };
   const auto hash_of_attributes = [&](AttributesId id) {
-    const auto [it, fresh] = attribute_hashes.try_emplace(id);
-    if (fresh) it->second = hash_text(context.attributes.print(id));
-    return it->second;
+    return attribute_hashes.get(id.index, [&] { return context.attributes.print(id); });
+  };
+  const auto hash_of_op = [&](OpId id) {
+    return op_hashes.get(id.index, [&] { return context.ops[id].name; });
   };
   std::vector<std::uint64_t> values(graph.value_bound());
   std::uint64_t total = mix(graph.inputs().size());
@@ -146,8 +158,7 @@ std::uint64_t structural_hash(const Graph& graph) {
   }
   std::uint64_t nodes = 0;  // a sum, so that another topological order gives the same
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
-    std::uint64_t h =
-        combine(hash_text(graph.op_of(n).name), hash_of_attributes(graph.attributes(n)));
+    std::uint64_t h = combine(hash_of_op(graph.op(n)), hash_of_attributes(graph.attributes(n)));
     for (std::size_t i = 0; i < graph.operand_count(n); ++i) {
       const ValueId v = graph.operand(n, i);
       h = combine(h, v.valid() ? values[v.index] : 0);

@@ -28,10 +28,10 @@ std::map<std::uint32_t, std::size_t> own_ops(const Rule& rule) {
   return out;
 }
 
-/// Whether a match of `a` may hold all nodes of a match of `b`, and more.
-bool may_nest(const Rule& a, const Rule& b) {
-  const bool lists = !a.members.empty() || !b.members.empty();
-  const auto outer = own_ops(a), inner = own_ops(b);
+using OpCounts = std::map<std::uint32_t, std::size_t>;
+
+/// Whether a match of one rule, with these ops, may hold all nodes of a match of another, and more.
+bool may_nest(const OpCounts& outer, const OpCounts& inner, bool lists) {
   std::size_t more = 0;
   for (const auto& [op, count] : outer) more += count;
   for (const auto& [op, count] : inner) {
@@ -64,6 +64,7 @@ void Engine::start() {
     finish_stats();
     rules_.clear();
     heap_.clear();
+    seeds_.clear();
     parked_.clear();
     pool_.clear();
     listed_.clear();
@@ -128,6 +129,8 @@ void Engine::prepare() {
 }
 
 void Engine::find_rules_above() {
+  std::vector<OpCounts> ops;
+  for (const Prepared& rule : rules_) ops.push_back(own_ops(rule.ast()));
   for (std::uint32_t b = 0; b < rules_.size(); ++b)
     for (std::uint32_t a = 0; a < rules_.size(); ++a) {
       if (a == b || rules_[a].ast().frontier) continue;
@@ -137,7 +140,9 @@ void Engine::find_rules_above() {
           std::find(over.begin(), over.end(), rules_[b].layout().id) != over.end();
       const bool against =
           std::find(under.begin(), under.end(), rules_[a].layout().id) != under.end();
-      if (declared || (!against && may_nest(rules_[a].ast(), rules_[b].ast())))
+      if (declared || (!against && may_nest(ops[a], ops[b],
+                                            !rules_[a].ast().members.empty() ||
+                                                !rules_[b].ast().members.empty())))
         rules_[b].above.push_back(a);
     }
 }
@@ -155,7 +160,7 @@ StopReason Engine::run() {
   std::optional<StopReason> stop;
   while (!stop) {
     stop = step();
-    if (stop || !heap_.empty()) continue;
+    if (stop || !heap_.empty() || !seeds_.empty()) continue;
     if (!release_parked() && !ask_refused_again()) stop = StopReason::fixpoint;
   }
   finish_stats();
@@ -167,7 +172,10 @@ void Engine::seed() {
   seeding_ = true;
   for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) attempt(n);
   seeding_ = false;
-  std::make_heap(heap_.begin(), heap_.end(), Later{this});
+  // Nearly in order already, and taken in order: a sorted list needs no heap.
+  seeds_ = std::move(heap_);
+  heap_.clear();
+  std::sort(seeds_.begin(), seeds_.end(), Later{this});  // the first comes last
 }
 
 void Engine::attempt(NodeId anchor) {
@@ -191,8 +199,7 @@ class Engine::Timed {
   Timed(const Engine& engine, RuleStats* stats)
       : stats_(engine.trace_ ? stats : nullptr), start_(now()) {}
   ~Timed() {
-    if (stats_ != nullptr)
-      stats_->seconds += std::chrono::duration<double>(now() - start_).count();
+    if (stats_ != nullptr) stats_->seconds += std::chrono::duration<double>(now() - start_).count();
   }
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
@@ -282,6 +289,8 @@ bool Engine::goes_later(const Entry& a, const Entry& b) const {
 /// All labels changed, and not their order; positions are labels, so all are read anew.
 void Engine::rekey() {
   version_ = graph_.renumberings();
+  heap_.insert(heap_.end(), seeds_.begin(), seeds_.end());
+  seeds_.clear();
   std::vector<Entry> kept;
   for (Entry& entry : heap_) {
     if (rules_[entry.rule].lists) {
@@ -296,13 +305,21 @@ void Engine::rekey() {
   std::make_heap(heap_.begin(), heap_.end(), Later{this});
 }
 
+/// The earlier of the next seed and the top of the heap.
+Engine::Entry Engine::next_entry() {
+  const bool seed = heap_.empty() || (!seeds_.empty() && goes_later(heap_.front(), seeds_.back()));
+  if (!seed) std::pop_heap(heap_.begin(), heap_.end(), Later{this});
+  std::vector<Entry>& from = seed ? seeds_ : heap_;
+  const Entry out = from.back();
+  from.pop_back();
+  return out;
+}
+
 std::optional<StopReason> Engine::step() {
   if (!frontiers_.empty() && !once_) start();
   if (version_ != graph_.renumberings()) rekey();
-  if (heap_.empty()) return std::nullopt;
-  std::pop_heap(heap_.begin(), heap_.end(), Later{this});
-  const Entry entry = heap_.back();
-  heap_.pop_back();
+  if (heap_.empty() && seeds_.empty()) return std::nullopt;
+  const Entry entry = next_entry();
   return rules_[entry.rule].lists ? take_listed(entry) : take(entry);
 }
 

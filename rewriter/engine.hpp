@@ -71,6 +71,7 @@ class Engine {
   void push(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
   [[nodiscard]] bool goes_later(const Entry& a, const Entry& b) const;
   void rekey();
+  Entry next_entry();
   std::optional<StopReason> step();
   std::optional<StopReason> take(const Entry& entry);
   std::optional<StopReason> after_rewrite(std::uint32_t rule, NodeId before, std::uint64_t position,
@@ -155,6 +156,7 @@ class Engine {
   std::unique_ptr<CountingTrace> trace_;
   std::vector<std::uint32_t> pool_;
   std::vector<Entry> heap_, parked_;
+  std::vector<Entry> seeds_;  ///< found at first, last one next
   Waiters waiters_;
   std::vector<NodeId> refused_;  ///< anchors with a match that something stood in the way of
   Candidate found_, taken_, other_;

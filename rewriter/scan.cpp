@@ -32,13 +32,14 @@ void Engine::ready() {
 
 std::size_t Engine::scan() {
   heap_.clear();
+  seeds_.clear();
   pool_.clear();
   listed_.clear();
   waiters_.clear();
   refused_.clear();
   seed();
   if (!frontiers_.empty()) start();
-  return heap_.size();
+  return heap_.size() + seeds_.size();
 }
 
 std::size_t count_matches(Graph& graph, const RuleSet& rules, const Strategy& strategy,
