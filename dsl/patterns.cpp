@@ -18,9 +18,9 @@ class Expansion {
   Expansion(const Context& context, const Program& program, std::int64_t levels, Diagnostics& out)
       : context_(context), program_(program), levels_(levels), out_(out) {}
 
-  std::vector<Choice> run(const ast::Rule& rule) {
+  std::vector<ChosenRule> run(const ast::Rule& rule) {
     std::vector<ast::Rule> open{rule};
-    std::vector<Choice> done, frontiers;
+    std::vector<ChosenRule> done, frontiers;
     while (!open.empty()) {
       ast::Rule next = std::move(open.back());
       open.pop_back();
@@ -40,7 +40,7 @@ class Expansion {
   }
 
  private:
-  std::vector<Choice> too_many(const ast::Rule& rule) {
+  std::vector<ChosenRule> too_many(const ast::Rule& rule) {
     out_.push_back(error_at(rule.name_span, "PW0386",
                             "rule " + in_ticks(rule.name) + " has more than " +
                                 std::to_string(kMostVariants) + " variants",
@@ -50,10 +50,10 @@ class Expansion {
   }
 
   /// `r#0`, `r#1`, … and `r#+0`, … for frontiers; in one that was opened, `r#+0.0` and `r#+0+0`.
-  static void number(std::vector<Choice>& done, std::vector<Choice>& frontiers) {
+  static void number(std::vector<ChosenRule>& done, std::vector<ChosenRule>& frontiers) {
     const bool opened = !done.empty() && done.front().rule.name.find('#') != std::string::npos;
     if (done.size() < 2 && frontiers.empty() && !opened) return;
-    const auto put = [](std::vector<Choice>& rules, const std::string& sign) {
+    const auto put = [](std::vector<ChosenRule>& rules, const std::string& sign) {
       const std::size_t width = std::to_string(rules.size() - 1).size();
       for (std::size_t i = 0; i < rules.size(); ++i) {
         const std::string digits = std::to_string(i);
@@ -296,8 +296,9 @@ class Expansion {
 
 }  // namespace
 
-std::vector<Choice> expand_choices(const Context& context, const Program& program,
-                                   const ast::Rule& rule, std::int64_t levels, Diagnostics& out) {
+std::vector<ChosenRule> expand_choices(const Context& context, const Program& program,
+                                       const ast::Rule& rule, std::int64_t levels,
+                                       Diagnostics& out) {
   return Expansion(context, program, levels, out).run(rule);
 }
 

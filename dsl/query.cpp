@@ -51,7 +51,7 @@ Result<Query> load_query(const ContextPtr& context, const std::vector<std::strin
   for (const auto& [name, param] : program.params) outer.params.insert(name);
   Query query;
   std::vector<Rule> built;
-  for (const Choice& choice : expand_choices(*context, program, rule, kOpenLevels, out)) {
+  for (const ChosenRule& choice : expand_choices(*context, program, rule, kOpenLevels, out)) {
     if (choice.frontier) continue;  // as deep as rules are loaded
     const RuleNames names = collect_names(*context, choice.rule, outer, out);
     std::optional<Rule> made = build_rule(*context, choice.rule, names, out);

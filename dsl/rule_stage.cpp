@@ -72,7 +72,7 @@ std::vector<Rule> RuleStage::open(const ClosedRule& closed) {
 
 void RuleStage::expand(const Origin& origin, const ast::Rule& text, std::int64_t levels,
                        std::vector<Rule>& out) {
-  for (const Choice& choice : expand_choices(*context_, program_, text, levels, out_)) {
+  for (const ChosenRule& choice : expand_choices(*context_, program_, text, levels, out_)) {
     if (choice.frontier)
       build_frontier(origin, choice.rule, levels, out);
     else

@@ -38,7 +38,7 @@ class Planner {
 
  private:
   struct Partial {
-    std::vector<Step> steps;
+    std::vector<SearchStep> steps;
     IdVec<PatternNodeId, char> visited;
     IdVec<PatternValueId, char> bound;
     double states = 0, cost = 0;
@@ -57,11 +57,11 @@ class Planner {
     partial.bound.resize(rule_.values.size(), 0);
     partial.states = statistics_.nodes_of(rule_.nodes[anchor].op);
     partial.cost = partial.states;
-    visit(partial, {Step::From::anchor, anchor, {}, {}, 0, {}, {}});
+    visit(partial, {SearchStep::From::anchor, anchor, {}, {}, 0, {}, {}});
     extend(std::move(partial));
   }
 
-  void visit(Partial& partial, const Step& step) const {
+  void visit(Partial& partial, const SearchStep& step) const {
     partial.visited[step.node] = 1;
     for (PatternValueId v : rule_.nodes[step.node].operands) partial.bound[v] = 1;
     for (PatternValueId v : rule_.nodes[step.node].results) partial.bound[v] = 1;
@@ -80,7 +80,7 @@ class Planner {
       complete = false;
       if (++tries_ > kMostTries && partial.steps.size() > 1 && best_.cost < kInfinite) return;
       double fan = kInfinite;
-      Step step = user_step(partial, id, fan);
+      SearchStep step = user_step(partial, id, fan);
       if (step.connectors.empty()) continue;
       Partial next = partial;
       next.cost += next.states * fan;
@@ -105,8 +105,13 @@ class Planner {
         if (!producer.valid() || partial.visited[producer] != 0 ||
             !matched_once(rule_.nodes[producer]))
           continue;
-        visit(partial,
-              {Step::From::producer, producer, operands[i], reader, static_cast<int>(i), {}, {}});
+        visit(partial, {SearchStep::From::producer,
+                        producer,
+                        operands[i],
+                        reader,
+                        static_cast<int>(i),
+                        {},
+                        {}});
         partial.cost += partial.states;
         return true;
       }
@@ -115,8 +120,8 @@ class Planner {
   }
 
   /// Connectors in the order of their slots; `fan` is the least of their expected users.
-  Step user_step(const Partial& partial, PatternNodeId id, double& fan) const {
-    Step step{Step::From::user, id, {}, {}, 0, {}, {}};
+  SearchStep user_step(const Partial& partial, PatternNodeId id, double& fan) const {
+    SearchStep step{SearchStep::From::user, id, {}, {}, 0, {}, {}};
     const PatternNode& node = rule_.nodes[id];
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const PatternValue& value = rule_.values[node.operands[i]];

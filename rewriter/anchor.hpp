@@ -12,7 +12,7 @@ namespace pw {
 /// what reads them; other users of a value are as many as the graph has on average.
 struct SearchPlan {
   PatternNodeId anchor;
-  std::vector<Step> steps;
+  std::vector<SearchStep> steps;
   double cost = 0;  ///< nodes looked at over the whole graph
 };
 /// The cheapest over all anchors; the first in text order among equals. Empty when the pattern is

@@ -28,7 +28,7 @@ class LineWriter {
   }
 
   std::vector<Question> run(std::uint32_t index, ProgramRule& rule) {
-    for (const Step& step : plan_.steps) write(step);
+    for (const SearchStep& step : plan_.steps) write(step);
     Instruction done;
     done.code = Code::accept;
     done.number = index;
@@ -53,7 +53,7 @@ class LineWriter {
     return in;
   }
 
-  void write(const Step& step) {
+  void write(const SearchStep& step) {
     const PatternNode& node = rule_.nodes[step.node];
     find(step, node);
     write_distinct(step.node, node);
@@ -64,15 +64,15 @@ class LineWriter {
     for (std::size_t i = 0; i < node.results.size(); ++i) write_result(step.node, node, i);
   }
 
-  void find(const Step& step, const PatternNode& node) {
+  void find(const SearchStep& step, const PatternNode& node) {
     const auto reg = static_cast<std::uint16_t>(nodes_++);
     out_.nodes[step.node.index] = reg;
-    if (step.from == Step::From::anchor) return;
+    if (step.from == SearchStep::From::anchor) return;
     Instruction in =
-        make(step.from == Step::From::producer ? Code::producer : Code::users, step.node);
+        make(step.from == SearchStep::From::producer ? Code::producer : Code::users, step.node);
     in.number = node.op.index;
     const PatternValueId via =
-        step.from == Step::From::producer
+        step.from == SearchStep::From::producer
             ? step.via
             : node.operands[static_cast<std::size_t>(step.connectors.front())];
     in.value = out_.values[via.index];
@@ -80,7 +80,7 @@ class LineWriter {
   }
 
   void write_distinct(PatternNodeId id, const PatternNode& node) {
-    for (const Step& other : plan_.steps) {
+    for (const SearchStep& other : plan_.steps) {
       if (other.node == id) return;
       if (rule_.nodes[other.node].op != node.op) continue;
       Instruction in = make(Code::distinct, id);
@@ -223,7 +223,7 @@ class ProgramWriter {
     SearchPlan plan;
     plan.anchor = anchor_of(rule);
     if (plan.anchor.valid() && matched_once(rule.nodes[plan.anchor]))
-      plan.steps.push_back({Step::From::anchor, plan.anchor, {}, {}, 0, {}, {}});
+      plan.steps.push_back({SearchStep::From::anchor, plan.anchor, {}, {}, 0, {}, {}});
     return plan;
   }
 

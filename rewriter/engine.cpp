@@ -1,4 +1,4 @@
-// Exports run_rules, and Engine's seeding and taking. Legality, replacing, requeueing and rules
+// Exports run_rules, and RuleEngine's seeding and taking. Legality, replacing, requeueing and rules
 // with lists are in engine_*.cpp.
 #include "rewriter/engine.hpp"
 
@@ -44,7 +44,7 @@ bool may_nest(const OpCounts& outer, const OpCounts& inner, bool lists) {
 
 }  // namespace
 
-Engine::Engine(RunState& run, const Strategy& strategy, PassStats& stats)
+RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats)
     : run_(run),
       graph_(run.graph),
       strategy_(strategy),
@@ -56,7 +56,7 @@ Engine::Engine(RunState& run, const Strategy& strategy, PassStats& stats)
 }
 
 /// Opens what is asked for, prepares, compiles and seeds, until nothing more is asked for.
-void Engine::start() {
+void RuleEngine::start() {
   do {
     for (RuleId id : frontiers_) open_frontier(run_.rules, id);
     if (!frontiers_.empty()) run_.prepared.clear();
@@ -77,7 +77,7 @@ void Engine::start() {
 }
 
 /// A frontier that was opened stands for its variants.
-void Engine::collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const {
+void RuleEngine::collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const {
   for (RuleId id : ids) {
     const auto opened = run_.rules.opened.find(id);
     if (opened == run_.rules.opened.end())
@@ -87,7 +87,7 @@ void Engine::collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) c
   }
 }
 
-void Engine::prepare() {
+void RuleEngine::prepare() {
   std::vector<RuleId> ids;
   collect(strategy_.rules, ids);
   sort_by_rank(run_.rules, ids);
@@ -128,7 +128,7 @@ void Engine::prepare() {
   find_rules_above();
 }
 
-void Engine::find_rules_above() {
+void RuleEngine::find_rules_above() {
   std::vector<OpCounts> ops;
   for (const Prepared& rule : rules_) ops.push_back(own_ops(rule.ast()));
   for (std::uint32_t b = 0; b < rules_.size(); ++b)
@@ -147,7 +147,7 @@ void Engine::find_rules_above() {
     }
 }
 
-void Engine::compile() {
+void RuleEngine::compile() {
   std::vector<const RuleLayout*> layouts;
   for (const Prepared& rule : rules_) layouts.push_back(&rule.layout());
   program_ = compile_program(run_.rules, layouts, gather_statistics(graph_));
@@ -155,7 +155,7 @@ void Engine::compile() {
   if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
 }
 
-StopReason Engine::run() {
+StopReason RuleEngine::run() {
   start();
   std::optional<StopReason> stop;
   while (!stop) {
@@ -167,7 +167,7 @@ StopReason Engine::run() {
   return *stop;
 }
 
-void Engine::seed() {
+void RuleEngine::seed() {
   version_ = graph_.renumberings();
   seeding_ = true;
   for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) attempt(n);
@@ -178,7 +178,7 @@ void Engine::seed() {
   std::sort(seeds_.begin(), seeds_.end(), Later{this});  // the first comes last
 }
 
-void Engine::attempt(NodeId anchor) {
+void RuleEngine::attempt(NodeId anchor) {
   if (program_.entry_of(graph_.op(anchor)) == Instruction::kNowhere) return;
   choices_.clear();
   asked_.clear();
@@ -194,9 +194,9 @@ void Engine::attempt(NodeId anchor) {
 }
 
 /// With RewriteOptions::stats: what is spent on one rule, from here to the end of the scope.
-class Engine::Timed {
+class RuleEngine::Timed {
  public:
-  Timed(const Engine& engine, RuleStats* stats)
+  Timed(const RuleEngine& engine, RuleStats* stats)
       : stats_(engine.trace_ ? stats : nullptr), start_(now()) {}
   ~Timed() {
     if (stats_ != nullptr) stats_->seconds += std::chrono::duration<double>(now() - start_).count();
@@ -213,7 +213,7 @@ class Engine::Timed {
   Clock::time_point start_;
 };
 
-void Engine::accept(std::uint32_t index, NodeId anchor) {
+void RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
   const Timed timed(*this, rule.stats);
   if (rule.stats != nullptr) ++rule.stats->hits;
@@ -225,7 +225,7 @@ void Engine::accept(std::uint32_t index, NodeId anchor) {
 }
 
 /// Where a frontier fits, its variants have to be asked.
-void Engine::accept_frontier(std::uint32_t index, const Candidate& c) {
+void RuleEngine::accept_frontier(std::uint32_t index, const Candidate& c) {
   const Prepared& rule = rules_[index];
   if (std::find(frontiers_.begin(), frontiers_.end(), rule.layout().id) != frontiers_.end()) return;
   Search search(graph_, rule.layout(), rule.rule->base, false);
@@ -237,7 +237,7 @@ void Engine::accept_frontier(std::uint32_t index, const Candidate& c) {
 }
 
 /// One match per set of nodes: the smallest labels in pattern order, then the operands as written.
-void Engine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) {
+void RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) {
   if (!fits(index, anchor, c)) return;  // a way that is forbidden leaves the set to the others
   std::vector<NodeId> set = c.nodes;
   std::sort(set.begin(), set.end());
@@ -249,13 +249,13 @@ void Engine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) {
   choices_.push_back({index, c, std::move(set)});
 }
 
-bool Engine::comes_first(const Candidate& a, const Candidate& b) const {
+bool RuleEngine::comes_first(const Candidate& a, const Candidate& b) const {
   for (std::size_t i = 0; i < a.nodes.size(); ++i)
     if (a.nodes[i] != b.nodes[i]) return graph_.label(a.nodes[i]) < graph_.label(b.nodes[i]);
   return a.swaps < b.swaps;
 }
 
-void Engine::push(std::uint32_t index, NodeId anchor, const Candidate& c) {
+void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c) {
   Entry entry;
   entry.position = position_of(rules_[index], c);
   if (walk_ && entry.position < cursor_) return;
@@ -273,7 +273,7 @@ void Engine::push(std::uint32_t index, NodeId anchor, const Candidate& c) {
 }
 
 /// The total order: position, rank, the labels of the nodes in pattern order, then as written.
-bool Engine::goes_later(const Entry& a, const Entry& b) const {
+bool RuleEngine::goes_later(const Entry& a, const Entry& b) const {
   if (a.position != b.position) return a.position > b.position;
   if (a.rule != b.rule) return a.rule > b.rule;
   if (rules_[a.rule].lists) return listed_later(a, b);
@@ -287,7 +287,7 @@ bool Engine::goes_later(const Entry& a, const Entry& b) const {
 }
 
 /// All labels changed, and not their order; positions are labels, so all are read anew.
-void Engine::rekey() {
+void RuleEngine::rekey() {
   version_ = graph_.renumberings();
   heap_.insert(heap_.end(), seeds_.begin(), seeds_.end());
   seeds_.clear();
@@ -306,7 +306,7 @@ void Engine::rekey() {
 }
 
 /// The earlier of the next seed and the top of the heap.
-Engine::Entry Engine::next_entry() {
+RuleEngine::Entry RuleEngine::next_entry() {
   const bool seed = heap_.empty() || (!seeds_.empty() && goes_later(heap_.front(), seeds_.back()));
   if (!seed) std::pop_heap(heap_.begin(), heap_.end(), Later{this});
   std::vector<Entry>& from = seed ? seeds_ : heap_;
@@ -315,7 +315,7 @@ Engine::Entry Engine::next_entry() {
   return out;
 }
 
-std::optional<StopReason> Engine::step() {
+std::optional<StopReason> RuleEngine::step() {
   if (!frontiers_.empty() && !once_) start();
   if (version_ != graph_.renumberings()) rekey();
   if (heap_.empty() && seeds_.empty()) return std::nullopt;
@@ -323,7 +323,7 @@ std::optional<StopReason> Engine::step() {
   return rules_[entry.rule].lists ? take_listed(entry) : take(entry);
 }
 
-std::optional<StopReason> Engine::take(const Entry& entry) {
+std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   if (walk_ && entry.position < cursor_) return std::nullopt;
   if (!rebind(entry.rule, entry, taken_)) return std::nullopt;
   Prepared& rule = rules_[entry.rule];
@@ -358,8 +358,8 @@ std::optional<StopReason> Engine::take(const Entry& entry) {
 
 /// What follows a rewrite, whoever made it: counts, the journal's reader, the loop guard, the
 /// queue.
-std::optional<StopReason> Engine::after_rewrite(std::uint32_t index, NodeId before,
-                                                std::uint64_t position, std::uint64_t version) {
+std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index, NodeId before,
+                                                    std::uint64_t position, std::uint64_t version) {
   Prepared& rule = rules_[index];
   force_ = false;
   for (const std::unique_ptr<Search>& search : searches_)
@@ -390,7 +390,7 @@ std::optional<StopReason> Engine::after_rewrite(std::uint32_t index, NodeId befo
 
 /// Nothing else is left: matches that waited are asked again, since what they waited for may be
 /// gone without a trace. If they wait for each other in a ring, the first of them goes.
-bool Engine::release_parked() {
+bool RuleEngine::release_parked() {
   if (parked_.empty()) return false;
   force_ = rewrites_ == rewrites_at_release_;
   rewrites_at_release_ = rewrites_;
@@ -403,7 +403,7 @@ bool Engine::release_parked() {
 
 /// A path or a barrier that forbade a match may be gone since, though no node of the match was
 /// touched.
-bool Engine::ask_refused_again() {
+bool RuleEngine::ask_refused_again() {
   if (once_ || walk_ || refused_.empty() || rewrites_ == rewrites_at_retry_) return false;
   rewrites_at_retry_ = rewrites_;
   std::vector<NodeId> again = std::move(refused_);
@@ -415,7 +415,7 @@ bool Engine::ask_refused_again() {
   return !heap_.empty();
 }
 
-void Engine::finish_stats() {
+void RuleEngine::finish_stats() {
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     Prepared& rule = rules_[i];
     if (rule.stats == nullptr) continue;
@@ -432,7 +432,7 @@ void Engine::finish_stats() {
 
 StopReason run_rules(RunState& run, const Strategy& strategy, PassStats& stats) {
   if (run.options.engine == EngineKind::naive) return run_rules_naive(run, strategy, stats);
-  return Engine(run, strategy, stats).run();
+  return RuleEngine(run, strategy, stats).run();
 }
 
 }  // namespace pw

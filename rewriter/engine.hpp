@@ -15,9 +15,9 @@
 
 namespace pw {
 
-class Engine {
+class RuleEngine {
  public:
-  Engine(RunState& run, const Strategy& strategy, PassStats& stats);
+  RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats);
   StopReason run();
   /// Without run(), in scan.cpp: compiles; then seeds and rewrites nothing, for the number of known
   /// matches.
@@ -49,7 +49,7 @@ class Engine {
     std::uint32_t at = 0;  ///< in pool_: the nodes by PatternNodeId, a mask of swaps, the anchor
   };
   struct Later {
-    const Engine* engine;
+    const RuleEngine* engine;
     bool operator()(const Entry& a, const Entry& b) const { return engine->goes_later(a, b); }
   };
   class Timed;

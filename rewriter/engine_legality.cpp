@@ -1,4 +1,4 @@
-// Exports Engine's questions about a structural match: is it still there, is it closed, convex,
+// Exports RuleEngine's questions about a structural match: is it still there, is it closed, convex,
 // clear of barriers, does it change anything, and must it wait.
 #include <algorithm>
 
@@ -7,7 +7,8 @@
 
 namespace pw {
 
-void Engine::read_candidate(const ProgramRule& compiled, const Registers& r, Candidate& out) const {
+void RuleEngine::read_candidate(const ProgramRule& compiled, const Registers& r,
+                                Candidate& out) const {
   out.nodes.resize(compiled.nodes.size());
   out.swaps.resize(compiled.nodes.size());
   out.values.resize(compiled.values.size());
@@ -25,7 +26,7 @@ void Engine::read_candidate(const ProgramRule& compiled, const Registers& r, Can
 }
 
 /// Binds a known match anew, from its nodes alone. False: it is not there any more.
-bool Engine::rebind(std::uint32_t index, const Entry& entry, Candidate& out) const {
+bool RuleEngine::rebind(std::uint32_t index, const Entry& entry, Candidate& out) const {
   const Rule& rule = rules_[index].ast();
   const std::size_t count = rule.nodes.size();
   const std::uint32_t swaps = pool_[entry.at + count];
@@ -64,30 +65,30 @@ bool Engine::rebind(std::uint32_t index, const Entry& entry, Candidate& out) con
   return true;
 }
 
-std::uint64_t Engine::position_of(const Prepared& rule, const Candidate& c) const {
+std::uint64_t RuleEngine::position_of(const Prepared& rule, const Candidate& c) const {
   std::uint64_t out = ~std::uint64_t{0};
   for (PatternNodeId id : rule.layout().own) out = std::min(out, graph_.label(c.nodes[id.index]));
   return out;
 }
 
-bool Engine::is_own(const Prepared& rule, const Candidate& c, NodeId node) {
+bool RuleEngine::is_own(const Prepared& rule, const Candidate& c, NodeId node) {
   for (PatternNodeId id : rule.layout().own)
     if (c.nodes[id.index] == node) return true;
   return false;
 }
 
-bool Engine::reject(Prepared& rule, const char* reason) {
+bool RuleEngine::reject(Prepared& rule, const char* reason) {
   const int code = (reason[1] - '0') * 10 + (reason[2] - '0');
   if (code > 0 && code < 17) ++rule.rejections[code];
   return false;
 }
 
-const Verdict& Engine::verdict_of(const Prepared& rule, const Candidate& c) {
+const Verdict& RuleEngine::verdict_of(const Prepared& rule, const Candidate& c) {
   return rule.memo ? rule.verdicts->ask(c) : rule.verdicts->ask_anew(c);
 }
 
 /// The order matters: what a verdict remembers must not hang on where the match stands.
-bool Engine::fits(std::uint32_t index, NodeId anchor, const Candidate& c) {
+bool RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c) {
   Prepared& rule = rules_[index];
   if (!closed(rule, c)) return reject(rule, "N08");
   if (!convex(rule, anchor, c)) return reject(rule, "N13");
@@ -97,7 +98,7 @@ bool Engine::fits(std::uint32_t index, NodeId anchor, const Candidate& c) {
   return reject(rule, verdict.reason);
 }
 
-bool Engine::legal(std::uint32_t index, NodeId anchor, const Candidate& c) {
+bool RuleEngine::legal(std::uint32_t index, NodeId anchor, const Candidate& c) {
   if (!fits(index, anchor, c)) return false;
   Prepared& rule = rules_[index];
   const Recipe& recipe = verdict_of(rule, c).recipe;
@@ -106,7 +107,7 @@ bool Engine::legal(std::uint32_t index, NodeId anchor, const Candidate& c) {
 }
 
 /// Nothing that goes is needed outside, and the right side reads nothing that goes.
-bool Engine::closed(const Prepared& rule, const Candidate& c) const {
+bool RuleEngine::closed(const Prepared& rule, const Candidate& c) const {
   const RuleLayout& layout = rule.layout();
   for (std::size_t i = 0; i < layout.consumed.size(); ++i) {
     const ValueId value = c.values[layout.consumed[i].index];
@@ -128,7 +129,7 @@ bool Engine::closed(const Prepared& rule, const Candidate& c) const {
 
 /// Only a user of an output that stands before the last producer of what is read can lie on a path
 /// that leads back into the match.
-bool Engine::convex(const Prepared& rule, NodeId anchor, const Candidate& c) {
+bool RuleEngine::convex(const Prepared& rule, NodeId anchor, const Candidate& c) {
   std::uint64_t last = 0;
   for (PatternValueId id : rule.reads) {
     const ValueId value = c.values[id.index];
@@ -156,7 +157,7 @@ bool Engine::convex(const Prepared& rule, NodeId anchor, const Candidate& c) {
   return false;
 }
 
-bool Engine::clear_of_barriers(const Prepared& rule, NodeId anchor, const Candidate& c) {
+bool RuleEngine::clear_of_barriers(const Prepared& rule, NodeId anchor, const Candidate& c) {
   if (!run_.barriers) return true;
   Boundary boundary;
   for (PatternValueId id : rule.reads)
@@ -169,7 +170,8 @@ bool Engine::clear_of_barriers(const Prepared& rule, NodeId anchor, const Candid
   return false;
 }
 
-bool Engine::changes_nothing(const Recipe& recipe, const Prepared& rule, const Candidate& c) const {
+bool RuleEngine::changes_nothing(const Recipe& recipe, const Prepared& rule,
+                                 const Candidate& c) const {
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i)
     if (!same_as(recipe, recipe.outputs[i], c.values[rule.layout().outputs[i].index], c))
       return false;
@@ -177,8 +179,8 @@ bool Engine::changes_nothing(const Recipe& recipe, const Prepared& rule, const C
 }
 
 /// Whether the recipe would make a value that is computed as this one is.
-bool Engine::same_as(const Recipe& recipe, Recipe::Source source, ValueId value,
-                     const Candidate& c) const {
+bool RuleEngine::same_as(const Recipe& recipe, Recipe::Source source, ValueId value,
+                         const Candidate& c) const {
   if (source.absent() || !value.valid()) return source.absent() && !value.valid();
   if (!source.fresh()) return c.values[source.index()] == value;
   if (graph_.is_input(value)) return false;
@@ -198,7 +200,7 @@ bool Engine::same_as(const Recipe& recipe, Recipe::Source source, ValueId value,
 
 /// A match waits while an overlapping one exists of a rule declared above, or one that holds all of
 /// its nodes and more. `own_` holds the nodes it replaces.
-bool Engine::blocked(const Entry& entry) {
+bool RuleEngine::blocked(const Entry& entry) {
   const Prepared& rule = rules_[entry.rule];
   const std::vector<NodeId> own = own_;
   next_round();

@@ -1,5 +1,5 @@
-// Exports Engine's handling of rules with lists or `unless`: the program finds the nodes that are
-// matched once, the naive search the rest; replacing goes through apply().
+// Exports RuleEngine's handling of rules with lists or `unless`: the program finds the nodes that
+// are matched once, the naive search the rest; replacing goes through apply().
 #include <algorithm>
 #include <map>
 
@@ -10,7 +10,7 @@
 namespace pw {
 
 /// Searches are kept while the graph stands still: they remember lists.
-Search& Engine::search_of(std::uint32_t index) {
+Search& RuleEngine::search_of(std::uint32_t index) {
   searches_.resize(rules_.size());
   std::unique_ptr<Search>& search = searches_[index];
   const Prepared& rule = rules_[index];
@@ -19,7 +19,7 @@ Search& Engine::search_of(std::uint32_t index) {
 }
 
 /// A set of nodes once: in the way whose labels come first, and of equals the one found first.
-std::vector<Match> Engine::matches_of(std::uint32_t index, const Candidate& c) {
+std::vector<Match> RuleEngine::matches_of(std::uint32_t index, const Candidate& c) {
   std::vector<Match> out;
   std::map<std::vector<NodeId>, std::size_t> seen;
   Search& search = search_of(index);
@@ -37,18 +37,18 @@ std::vector<Match> Engine::matches_of(std::uint32_t index, const Candidate& c) {
   return out;
 }
 
-std::vector<NodeId> Engine::own_nodes_of(std::uint32_t index, const Match& match) const {
+std::vector<NodeId> RuleEngine::own_nodes_of(std::uint32_t index, const Match& match) const {
   return own_nodes(graph_, rules_[index].layout(), match);
 }
 
-NodeId Engine::anchor_of_entry(const Entry& entry) const {
+NodeId RuleEngine::anchor_of_entry(const Entry& entry) const {
   if (rules_[entry.rule].lists) return listed_[entry.at].anchor;
   return NodeId{std::size_t{pool_[entry.at + rules_[entry.rule].ast().nodes.size() + 1]}};
 }
 
 /// What is matched once, and the member that the search starts from.
-Candidate Engine::listed_candidate(std::uint32_t index, NodeId anchor,
-                                   const std::vector<NodeId>& nodes) const {
+Candidate RuleEngine::listed_candidate(std::uint32_t index, NodeId anchor,
+                                       const std::vector<NodeId>& nodes) const {
   Candidate out;
   out.nodes = nodes;
   const PatternNodeId first = anchor_of(rules_[index].ast());
@@ -58,7 +58,7 @@ Candidate Engine::listed_candidate(std::uint32_t index, NodeId anchor,
 }
 
 /// The program comes here once for each exchange of operands; the search tries all of them.
-void Engine::accept_listed(std::uint32_t index, NodeId anchor, const Candidate& c) {
+void RuleEngine::accept_listed(std::uint32_t index, NodeId anchor, const Candidate& c) {
   const Candidate candidate = listed_candidate(index, anchor, c.nodes);
   std::pair<std::uint32_t, std::vector<NodeId>> asked{index, candidate.nodes};
   if (std::find(asked_.begin(), asked_.end(), asked) != asked_.end()) return;
@@ -66,7 +66,7 @@ void Engine::accept_listed(std::uint32_t index, NodeId anchor, const Candidate& 
   for (Match& match : matches_of(index, candidate)) push_listed(index, anchor, std::move(match));
 }
 
-void Engine::push_listed(std::uint32_t index, NodeId anchor, Match match) {
+void RuleEngine::push_listed(std::uint32_t index, NodeId anchor, Match match) {
   Entry entry;
   entry.rule = index;
   entry.position = graph_.label(own_nodes_of(index, match).front());
@@ -78,21 +78,21 @@ void Engine::push_listed(std::uint32_t index, NodeId anchor, Match match) {
 }
 
 /// Labels of the matched nodes in pattern order, then of the members.
-bool Engine::comes_first(const Match& a, const Match& b) const {
+bool RuleEngine::comes_first(const Match& a, const Match& b) const {
   const std::vector<NodeId> x = all_nodes(a), y = all_nodes(b);
   for (std::size_t i = 0; i < x.size() && i < y.size(); ++i)
     if (x[i] != y[i]) return graph_.label(x[i]) < graph_.label(y[i]);
   return x.size() < y.size();
 }
 
-bool Engine::listed_later(const Entry& a, const Entry& b) const {
+bool RuleEngine::listed_later(const Entry& a, const Entry& b) const {
   const Match &x = listed_[a.at].match, &y = listed_[b.at].match;
   return comes_first(y, x) || (!comes_first(x, y) && a.at > b.at);
 }
 
 /// The same match, found again with the graph as it is; nothing if it is another one now, which
 /// then is known too.
-std::optional<Match> Engine::find_again(const Entry& entry) {
+std::optional<Match> RuleEngine::find_again(const Entry& entry) {
   const Listed known = listed_[entry.at];
   for (NodeId n : all_nodes(known.match))
     if (!graph_.alive(n)) return std::nullopt;
@@ -107,7 +107,7 @@ std::optional<Match> Engine::find_again(const Entry& entry) {
   return out;
 }
 
-std::optional<StopReason> Engine::take_listed(const Entry& entry) {
+std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
   if (walk_ && entry.position < cursor_) return std::nullopt;
   std::optional<Match> match = find_again(entry);
   if (!match) return std::nullopt;
@@ -143,7 +143,7 @@ std::optional<StopReason> Engine::take_listed(const Entry& entry) {
 }
 
 /// A match that cannot be applied. A right side that cannot be built is the rule's mistake.
-void Engine::refuse_listed(std::uint32_t index, NodeId anchor, Diagnostics why) {
+void RuleEngine::refuse_listed(std::uint32_t index, NodeId anchor, Diagnostics why) {
   const std::string code = why.front().code;
   if (code.starts_with("N")) reject(rules_[index], code.c_str());
   if (code == "N13" || code == "N14") refused_.push_back(anchor);

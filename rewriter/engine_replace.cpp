@@ -1,4 +1,4 @@
-// Exports Engine's replacing of one match: new nodes by recipe, outputs redirected, what is
+// Exports RuleEngine's replacing of one match: new nodes by recipe, outputs redirected, what is
 // consumed erased, all without making a string or an environment.
 #include <algorithm>
 
@@ -8,12 +8,12 @@
 
 namespace pw {
 
-ValueId Engine::resolve(const Recipe&, Recipe::Source source, const Candidate& c) const {
+ValueId RuleEngine::resolve(const Recipe&, Recipe::Source source, const Candidate& c) const {
   if (source.absent()) return {};
   return source.fresh() ? new_results_[source.index()] : c.values[source.index()];
 }
 
-void Engine::replace(std::uint32_t index, const Candidate& c, const Recipe& recipe) {
+void RuleEngine::replace(std::uint32_t index, const Candidate& c, const Recipe& recipe) {
   const Prepared& rule = rules_[index];
   created_.clear();
   erased_.clear();
@@ -54,7 +54,7 @@ void Engine::replace(std::uint32_t index, const Candidate& c, const Recipe& reci
                                 erased_);
 }
 
-void Engine::redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe) {
+void RuleEngine::redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe) {
   were_outputs_.clear();
   taken_over_.clear();
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
@@ -80,7 +80,7 @@ void Engine::redirect(const Prepared& rule, const Candidate& c, const Recipe& re
   }
 }
 
-void Engine::erase_matched(const Prepared& rule, const Candidate& c) {
+void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c) {
   anchors_.clear();  // here: what may have become unneeded
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i) {
     const NodeId node(i);
@@ -108,7 +108,7 @@ void Engine::erase_matched(const Prepared& rule, const Candidate& c) {
     for (std::size_t k = 0; k < graph_.operand_count(n); ++k) touch_producer(graph_.operand(n, k));
 }
 
-void Engine::note_touched() {
+void RuleEngine::note_touched() {
   for (NodeId n : created_) touch(n);
   std::sort(touched_.begin(), touched_.end());
   touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());

@@ -1,5 +1,5 @@
-// Exports Engine's requeueing: from what a rewrite touched, along the edges of the patterns, to the
-// anchors whose matches may hold it.
+// Exports RuleEngine's requeueing: from what a rewrite touched, along the edges of the patterns, to
+// the anchors whose matches may hold it.
 #include <algorithm>
 
 #include "rewriter/engine.hpp"
@@ -7,9 +7,9 @@
 namespace pw {
 
 /// Anchors at the end of one way that starts at `node`, each once a round.
-void Engine::follow(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
+void RuleEngine::follow(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
   here_.assign(1, node);
-  for (const WayBack::Step& step : way.steps) {
+  for (const WayBack::SearchStep& step : way.steps) {
     there_.clear();
     const auto arrive = [&](NodeId n) {
       if (n.valid() && graph_.op(n) == step.to) there_.push_back(n);
@@ -40,7 +40,7 @@ void Engine::follow(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
   }
 }
 
-void Engine::wake(NodeId node) {
+void RuleEngine::wake(NodeId node) {
   const auto waiting = waiters_.find(node.index);
   if (waiting == waiters_.end()) return;
   for (NodeId n : waiting->second) {
@@ -51,13 +51,13 @@ void Engine::wake(NodeId node) {
   waiters_.erase(waiting);
 }
 
-void Engine::next_round() {
+void RuleEngine::next_round() {
   ++round_;
   if (stamp_.size() < graph_.node_bound())
     stamp_.resize(graph_.node_bound() + graph_.node_bound() / 8, 0);
 }
 
-void Engine::requeue() {
+void RuleEngine::requeue() {
   next_round();
   anchors_.clear();
   for (NodeId n : touched_) {

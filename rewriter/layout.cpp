@@ -102,7 +102,7 @@ MembersLayout lay_out_members(const RuleSet& rules, const RuleLayout& layout, Me
   const Rule& rule = *layout.rule;
   const Members& members = rule.members[id];
   MembersLayout out;
-  out.steps.push_back({Step::From::anchor, members.root, {}, {}, 0, {}, id});
+  out.steps.push_back({SearchStep::From::anchor, members.root, {}, {}, 0, {}, id});
   for (std::size_t done = 0; done < out.steps.size(); ++done) {
     PatternNodeId reader = out.steps[done].node;
     for (std::size_t i = 0; i < rule.nodes[reader].operands.size(); ++i) {
@@ -110,7 +110,7 @@ MembersLayout lay_out_members(const RuleSet& rules, const RuleLayout& layout, Me
       PatternNodeId producer = rule.values[v].producer;
       if (producer.valid() && rule.nodes[producer].members == id)
         out.steps.push_back(
-            {Step::From::producer, producer, v, reader, static_cast<int>(i), {}, {}});
+            {SearchStep::From::producer, producer, v, reader, static_cast<int>(i), {}, {}});
     }
   }
   std::set<std::string> names, lists;
@@ -149,7 +149,7 @@ class Orderer {
     if (!anchor.valid()) return;
     steps_ = &layout_.steps;
     pending_ = rule_.nodes[anchor].members;
-    visit({Step::From::anchor, anchor, {}, {}, 0, {}, pending_});
+    visit({SearchStep::From::anchor, anchor, {}, {}, 0, {}, pending_});
     while (next()) {
     }
     layout_.reached = reached();
@@ -166,13 +166,13 @@ class Orderer {
 
  private:
   bool next() {
-    Step step;
+    SearchStep step;
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i)
       if (single(PatternNodeId(i)) && producer_step(PatternNodeId(i), step)) return visit(step);
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i)
       if (single(PatternNodeId(i)) && user_step(PatternNodeId(i), step)) return visit(step);
     if (pending_.valid()) {  // the anchor's own members, when the rest is known
-      step = {Step::From::members, rule_.members[pending_].root, {}, {}, 0, {}, pending_};
+      step = {SearchStep::From::members, rule_.members[pending_].root, {}, {}, 0, {}, pending_};
       pending_ = {};
       return visit(step);
     }
@@ -192,48 +192,53 @@ class Orderer {
     return true;
   }
 
-  bool members_step(MembersId id, Step& step) const {
+  bool members_step(MembersId id, SearchStep& step) const {
     const Members& members = rule_.members[id];
     if (visited_[members.root]) return false;
     if (members.kind == Members::Kind::many) {
       if (!user_step(members.root, step)) return false;
     } else {
       if (!visited_[members.reader]) return false;
-      step = {Step::From::members, members.root, {}, members.reader, 0, {}, {}};
+      step = {SearchStep::From::members, members.root, {}, members.reader, 0, {}, {}};
     }
-    step.from = Step::From::members;
+    step.from = SearchStep::From::members;
     step.members = id;
     return true;
   }
 
   bool next_absent(const std::vector<PatternNodeId>& nodes) {
-    Step step;
+    SearchStep step;
     for (PatternNodeId id : nodes) {
       if (visited_[id]) continue;
       for (PatternValueId v : rule_.nodes[id].results)
         if (bound_[v] && !rule_.values[v].list)
-          return visit({Step::From::producer, id, v, {}, 0, {}, {}});
+          return visit({SearchStep::From::producer, id, v, {}, 0, {}, {}});
     }
     for (PatternNodeId id : nodes)
       if (!visited_[id] && user_step(id, step)) return visit(step);
     return false;
   }
 
-  bool producer_step(PatternNodeId id, Step& step) const {
-    for (const Step& done : layout_.steps) {
+  bool producer_step(PatternNodeId id, SearchStep& step) const {
+    for (const SearchStep& done : layout_.steps) {
       const PatternNode& reader = rule_.nodes[done.node];
       for (std::size_t i = 0; i < reader.operands.size(); ++i)
         if (rule_.values[reader.operands[i]].producer == id) {
-          step = {
-              Step::From::producer, id, reader.operands[i], done.node, static_cast<int>(i), {}, {}};
+          step = {SearchStep::From::producer,
+                  id,
+                  reader.operands[i],
+                  done.node,
+                  static_cast<int>(i),
+                  {},
+                  {}};
           return true;
         }
     }
     return false;
   }
 
-  bool user_step(PatternNodeId id, Step& step) const {
-    step = {Step::From::user, id, {}, {}, 0, {}, {}};
+  bool user_step(PatternNodeId id, SearchStep& step) const {
+    step = {SearchStep::From::user, id, {}, {}, 0, {}, {}};
     const PatternNode& node = rule_.nodes[id];
     for (std::size_t i = 0; i < node.operands.size(); ++i)
       if (bound_[node.operands[i]] && connects(rule_.values[node.operands[i]]))
@@ -241,7 +246,7 @@ class Orderer {
     return !step.connectors.empty();
   }
 
-  bool visit(const Step& step) {
+  bool visit(const SearchStep& step) {
     const std::vector<PatternNodeId> one{step.node};
     bool members = step.members.valid();
     for (PatternNodeId id : members ? rule_.members[step.members].nodes : one) {
@@ -255,7 +260,7 @@ class Orderer {
 
   RuleLayout& layout_;
   const Rule& rule_;
-  std::vector<Step>* steps_ = nullptr;
+  std::vector<SearchStep>* steps_ = nullptr;
   MembersId pending_;
   IdVec<PatternNodeId, char> visited_;
   IdVec<PatternValueId, char> bound_;

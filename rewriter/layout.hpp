@@ -15,7 +15,7 @@ namespace pw {
 
 /// One pattern node to visit, and the visited neighbour it is reached from; or all members of a
 /// list, by the root of each.
-struct Step {
+struct SearchStep {
   enum class From : std::uint8_t { anchor, producer, user, members } from = From::anchor;
   PatternNodeId node;
   PatternValueId via;           ///< producer: the value it makes
@@ -27,7 +27,7 @@ struct Step {
 
 /// How one member of a list is walked, and what its names are to the others.
 struct MembersLayout {
-  std::vector<Step> steps;            ///< the root first
+  std::vector<SearchStep> steps;      ///< the root first
   std::vector<PatternValueId> keys;   ///< named values that all members have in common
   std::vector<std::string> names;     ///< … and all other such names, values' names included
   std::vector<std::string> lists;     ///< names that have an element a member
@@ -54,10 +54,10 @@ struct RuleLayout {
   RuleId id;
   /// Where the anchor is the root of members, its step comes first, and the step that finds the
   /// members stands behind what is matched once.
-  std::vector<Step> steps;
+  std::vector<SearchStep> steps;
   bool reached = false;  ///< the steps lead to all nodes
   IdVec<MembersId, MembersLayout> members;
-  std::vector<std::vector<Step>> unless;                 ///< by Rule::unless
+  std::vector<std::vector<SearchStep>> unless;           ///< by Rule::unless
   IdVec<PatternNodeId, std::vector<std::string>> names;  ///< that the node may bind
   std::vector<PatternNodeId> own;                        ///< nodes that are replaced, in text order
   std::vector<PatternValueId> consumed;                  ///< their results that are not outputs

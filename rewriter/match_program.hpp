@@ -67,14 +67,14 @@ struct ProgramRule {
 
 /// A way from a node of a pattern to the anchor, through the graph.
 struct WayBack {
-  struct Step {
+  struct SearchStep {
     Hop::Kind kind = Hop::Kind::producer;
     int slot = 0;
     bool either = false;
     OpId to;
-    friend bool operator==(const Step&, const Step&) = default;
+    friend bool operator==(const SearchStep&, const SearchStep&) = default;
   };
-  std::vector<Step> steps;
+  std::vector<SearchStep> steps;
 };
 
 struct MatchProgram {

@@ -1,4 +1,4 @@
-// Exports Scan, count_matches, and Engine's ready and scan.
+// Exports Scan, count_matches, and RuleEngine's ready and scan.
 #include "rewriter/scan.hpp"
 
 #include "rewriter/engine.hpp"
@@ -14,7 +14,7 @@ struct Scan::State {
   RewriteOptions options;
   RunState run;
   PassStats stats;
-  Engine engine;
+  RuleEngine engine;
 };
 
 Scan::Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params)
@@ -25,12 +25,12 @@ Scan::~Scan() = default;
 
 std::size_t Scan::run() { return state_->engine.scan(); }
 
-void Engine::ready() {
+void RuleEngine::ready() {
   prepare();
   compile();
 }
 
-std::size_t Engine::scan() {
+std::size_t RuleEngine::scan() {
   heap_.clear();
   seeds_.clear();
   pool_.clear();

@@ -74,10 +74,10 @@ void Search::start(NodeId anchor) {
 /// True: go on with other choices. False: the caller has what it wanted.
 bool Search::extend(std::size_t index, State& state) {
   if (index == layout_.steps.size()) return finish(state);
-  const Step& step = layout_.steps[index];
-  if (step.from == Step::From::members) return extend_members(index, state);
+  const SearchStep& step = layout_.steps[index];
+  if (step.from == SearchStep::From::members) return extend_members(index, state);
   if (NodeId node = fixed(step.node); node.valid()) return try_node(index, node, state);
-  if (step.from == Step::From::producer) {
+  if (step.from == SearchStep::From::producer) {
     ValueId value = connector_of(step, state);
     NodeId node = value.valid() ? graph_.producer(value) : NodeId();
     if (!node.valid()) {
@@ -99,7 +99,7 @@ bool Search::extend(std::size_t index, State& state) {
 
 /// No user of a connecting value has the op. A user of another connecting value may have it, or one
 /// of another result of the value's node: either says more.
-void Search::reject_users(const Step& step, const State& state) {
+void Search::reject_users(const SearchStep& step, const State& state) {
   const PatternNode& wanted = rule_.nodes[step.node];
   const std::string& op = context().ops[wanted.op].name;
   const auto value_of = [&](PatternValueId id) {
@@ -146,12 +146,12 @@ void Search::reject_users(const Step& step, const State& state) {
 }
 
 /// The bound value that leads to the node: of several operands that which has the fewest users.
-ValueId Search::connector_of(const Step& step, const State& state) const {
+ValueId Search::connector_of(const SearchStep& step, const State& state) const {
   const auto value_of = [&](PatternValueId id) {
     if (!rule_.values[id].list) return state.values[id];
     return state.lists[id] && !state.lists[id]->empty() ? state.lists[id]->front() : ValueId();
   };
-  if (step.from == Step::From::producer) return value_of(step.via);
+  if (step.from == SearchStep::From::producer) return value_of(step.via);
   ValueId connector;
   for (int slot : step.connectors) {
     ValueId v = value_of(rule_.nodes[step.node].operands[static_cast<std::size_t>(slot)]);
@@ -162,7 +162,7 @@ ValueId Search::connector_of(const Step& step, const State& state) const {
 }
 
 /// Users of the connecting value that have the right op, in order.
-std::vector<NodeId> Search::users_to_try(const Step& step, const State& state) const {
+std::vector<NodeId> Search::users_to_try(const SearchStep& step, const State& state) const {
   const PatternNode& node = rule_.nodes[step.node];
   const ValueId connector = connector_of(step, state);
   std::vector<NodeId> out;
@@ -176,7 +176,7 @@ std::vector<NodeId> Search::users_to_try(const Step& step, const State& state) c
 }
 
 bool Search::try_node(std::size_t index, NodeId node, const State& before) {
-  const Step& step = layout_.steps[index];
+  const SearchStep& step = layout_.steps[index];
   State start = before;
   start.gate = 0;
   if (!admit(step, node, start)) return true;
@@ -190,7 +190,7 @@ bool Search::try_node(std::size_t index, NodeId node, const State& before) {
 }
 
 /// What can be asked of the node before a choice of operand order.
-bool Search::admit(const Step& step, NodeId node, State& state) {
+bool Search::admit(const SearchStep& step, NodeId node, State& state) {
   if (!check_op(step, node, state)) return false;
   if (is_taken(node, state))
     return reject(state, "N07", rule_.nodes[step.node].span, node, [&] {
@@ -227,11 +227,11 @@ bool Search::bind_node(PatternNodeId id, NodeId node, bool swapped, State& state
   return true;
 }
 
-bool Search::check_op(const Step& step, NodeId node, State& state) {
+bool Search::check_op(const SearchStep& step, NodeId node, State& state) {
   const PatternNode& pattern = rule_.nodes[step.node];
   if (graph_.op(node) == pattern.op) return ++state.gate, true;
   const std::string& wanted = context().ops[pattern.op].name;
-  if (step.from == Step::From::producer && step.neighbour.valid() &&
+  if (step.from == SearchStep::From::producer && step.neighbour.valid() &&
       state.nodes[step.neighbour].valid() && !rule_.values[step.via].list) {
     NodeId reader = state.nodes[step.neighbour];
     for (std::size_t i = 0; i < graph_.operand_count(reader); ++i) {

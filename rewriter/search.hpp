@@ -94,16 +94,16 @@ class Search {
   State first_state() const;
   bool extend(std::size_t step, State& state);
   bool try_node(std::size_t step, NodeId node, const State& state);
-  bool admit(const Step& step, NodeId node, State& state);
+  bool admit(const SearchStep& step, NodeId node, State& state);
   bool bind_node(PatternNodeId id, NodeId node, bool swapped, State& state);
   [[nodiscard]] bool commutes(PatternNodeId id, NodeId node) const;
   [[nodiscard]] bool is_taken(NodeId node, const State& state) const;
   bool finish(State& state);
   [[nodiscard]] std::optional<std::size_t> list_at(PatternNodeId id) const;
-  [[nodiscard]] ValueId connector_of(const Step& step, const State& state) const;
-  [[nodiscard]] std::vector<NodeId> users_to_try(const Step& step, const State& state) const;
-  void reject_users(const Step& step, const State& state);
-  bool check_op(const Step& step, NodeId node, State& state);
+  [[nodiscard]] ValueId connector_of(const SearchStep& step, const State& state) const;
+  [[nodiscard]] std::vector<NodeId> users_to_try(const SearchStep& step, const State& state) const;
+  void reject_users(const SearchStep& step, const State& state);
+  bool check_op(const SearchStep& step, NodeId node, State& state);
   bool check_arity(PatternNodeId id, NodeId node, State& state);
 
   // Members of lists (search_members.cpp).
@@ -120,9 +120,9 @@ class Search {
   [[nodiscard]] bool settled(MembersId id, const Group& group) const;
   void bind_common(MembersId id, ValueId common, State& state) const;
   bool extend_members(std::size_t step, State& state);
-  std::vector<GroupPtr> read_members(const Step& step, State& state);
-  std::vector<GroupPtr> own_members(const Step& step, State& state);
-  std::vector<GroupPtr> used_members(const Step& step, State& state);
+  std::vector<GroupPtr> read_members(const SearchStep& step, State& state);
+  std::vector<GroupPtr> own_members(const SearchStep& step, State& state);
+  std::vector<GroupPtr> used_members(const SearchStep& step, State& state);
   std::vector<GroupPtr> collect(MembersId id, const std::vector<NodeId>& roots, bool last,
                                 State& state);
   bool member_node(MembersId id, std::size_t step, NodeId node, State& state, const Fits& fits);
@@ -164,8 +164,9 @@ class Search {
   bool check_where(State& state);
   bool check_assume(State& state, Match& match);
   bool check_absent(State& state);
-  bool is_there(const std::vector<Step>& steps, std::size_t step, const State& state, NodeId& last);
-  [[nodiscard]] std::vector<NodeId> candidates(const Step& step, const State& state) const;
+  bool is_there(const std::vector<SearchStep>& steps, std::size_t step, const State& state,
+                NodeId& last);
+  [[nodiscard]] std::vector<NodeId> candidates(const SearchStep& step, const State& state) const;
   bool check_convex(State& state, const Match& match);
   static std::vector<ValueId> values_of(const std::string& name, const State& state);
 

@@ -112,13 +112,13 @@ bool Search::check_absent(State& state) {
   return true;
 }
 
-bool Search::is_there(const std::vector<Step>& steps, std::size_t index, const State& before,
+bool Search::is_there(const std::vector<SearchStep>& steps, std::size_t index, const State& before,
                       NodeId& found) {
   if (index == steps.size()) {
     State state = before;
     return run_deferred(state, true);
   }
-  const Step& step = steps[index];
+  const SearchStep& step = steps[index];
   for (NodeId node : candidates(step, before)) {
     State start = before;
     if (!admit(step, node, start)) continue;
@@ -134,8 +134,8 @@ bool Search::is_there(const std::vector<Step>& steps, std::size_t index, const S
   return false;
 }
 
-std::vector<NodeId> Search::candidates(const Step& step, const State& state) const {
-  if (step.from != Step::From::producer) return users_to_try(step, state);
+std::vector<NodeId> Search::candidates(const SearchStep& step, const State& state) const {
+  if (step.from != SearchStep::From::producer) return users_to_try(step, state);
   const ValueId value = connector_of(step, state);
   if (!value.valid() || graph_.is_input(value)) return {};
   return {graph_.producer(value)};

@@ -84,8 +84,8 @@ bool Search::member_node(MembersId id, std::size_t index, NodeId node, State& st
                          const Fits& fits) {
   const MembersLayout& layout = layout_.members[id];
   if (index == layout.steps.size()) return fits();
-  const Step& step = layout.steps[index];
-  if (step.from == Step::From::producer) {
+  const SearchStep& step = layout.steps[index];
+  if (step.from == SearchStep::From::producer) {
     const ValueId value = state.values[step.via];
     node = value.valid() ? graph_.producer(value) : NodeId();
     if (!node.valid()) {
@@ -247,8 +247,8 @@ const Search::Groups& Search::groups_at(ValueId common, MembersId id) {
   if (!fresh) return out;
   State state = first_state();
   bind_common(id, common, state);
-  Step step;
-  step.from = Step::From::user;
+  SearchStep step;
+  step.from = SearchStep::From::user;
   step.node = rule_.members[id].root;
   step.connectors = {static_cast<int>(*layout_.members[id].common)};
   for (GroupPtr& group : collect(id, users_to_try(step, state), false, state)) {
@@ -309,7 +309,7 @@ void Search::start_members(NodeId anchor) {
 }
 
 bool Search::extend_members(std::size_t index, State& state) {
-  const Step& step = layout_.steps[index];
+  const SearchStep& step = layout_.steps[index];
   if (!run_deferred(state, false)) return true;
   std::vector<GroupPtr> groups;
   if (layout_.steps[0].members == step.members)
@@ -330,7 +330,7 @@ bool Search::extend_members(std::size_t index, State& state) {
 }
 
 /// The anchor's own members, now that the rest is known.
-std::vector<GroupPtr> Search::own_members(const Step& step, State& state) {
+std::vector<GroupPtr> Search::own_members(const SearchStep& step, State& state) {
   if (settled(step.members, *anchored_)) return {anchored_};
   const std::size_t root = root_place(step.members);
   std::vector<NodeId> roots;
@@ -340,14 +340,14 @@ std::vector<GroupPtr> Search::own_members(const Step& step, State& state) {
   return groups;
 }
 
-std::vector<GroupPtr> Search::used_members(const Step& step, State& state) {
+std::vector<GroupPtr> Search::used_members(const SearchStep& step, State& state) {
   const std::vector<NodeId> roots = users_to_try(step, state);
   if (roots.empty()) reject_users(step, state);
   return collect(step.members, roots, true, state);
 }
 
 /// A member for each operand that the reader's list takes.
-std::vector<GroupPtr> Search::read_members(const Step& step, State& state) {
+std::vector<GroupPtr> Search::read_members(const SearchStep& step, State& state) {
   const Members& members = rule_.members[step.members];
   const NodeId reader = state.nodes[members.reader];
   const std::size_t slot = *list_at(members.reader);

@@ -54,7 +54,7 @@ class Variable {
         dim_(is_dim_variable(rule, name_)) {}
 
   /// Looks at all values up to twice the largest number that the guards name.
-  std::vector<Boundary> boundaries(std::int64_t most) {
+  std::vector<GuardBoundary> boundaries(std::int64_t most) {
     std::set<std::int64_t> numbers = {1};
     for (const Expr* guard : guards_) collect_numbers(*guard, known_, numbers);
     const std::int64_t last = *numbers.rbegin() > most / 2 ? most : 2 * *numbers.rbegin();
@@ -76,7 +76,7 @@ class Variable {
     if (least > last) return {};
     add_edge(least);
     add_edge(greatest);
-    std::vector<Boundary> out;
+    std::vector<GuardBoundary> out;
     for (const auto& [value, allowed] : found) out.push_back({name_, value, allowed});
     return out;
   }
@@ -136,16 +136,17 @@ bool is_dim_variable(const Rule& rule, std::string_view name) {
   return false;
 }
 
-std::vector<Boundary> boundaries_of(const RuleSet& rules, const Rule& rule, const Env& known,
-                                    std::int64_t most) {
+std::vector<GuardBoundary> boundaries_of(const RuleSet& rules, const Rule& rule, const Env& known,
+                                         std::int64_t most) {
   std::map<std::string, Guards> by_variable;
   for (const std::vector<Expr>* guards : {&rule.where, &rule.assume}) {
     for (const Expr& guard : *guards)
       if (const auto name = only_unknown(guard, known)) by_variable[*name].push_back(&guard);
   }
-  std::vector<Boundary> out;
+  std::vector<GuardBoundary> out;
   for (const auto& [name, guards] : by_variable) {
-    const std::vector<Boundary> some = Variable(rules, rule, known, name, guards).boundaries(most);
+    const std::vector<GuardBoundary> some =
+        Variable(rules, rule, known, name, guards).boundaries(most);
     out.insert(out.end(), some.begin(), some.end());
   }
   return out;

@@ -10,7 +10,7 @@
 
 namespace pw {
 
-struct Boundary {
+struct GuardBoundary {
   std::string variable;
   std::int64_t value = 0;
   bool allowed = false;  ///< every guard on the variable alone holds
@@ -22,8 +22,8 @@ struct Boundary {
 /// For each variable that a guard constrains alone: the least and the greatest allowed value that
 /// has a refused neighbour, and their refused neighbours. `known` holds params and table cells.
 /// Values above `most` are left out.
-std::vector<Boundary> boundaries_of(const RuleSet& rules, const Rule& rule, const Env& known,
-                                    std::int64_t most = 8192);
+std::vector<GuardBoundary> boundaries_of(const RuleSet& rules, const Rule& rule, const Env& known,
+                                         std::int64_t most = 8192);
 
 /// Declares of the inputs that x is made of what each guard `replicated(x, group)` of the rule
 /// asks, and nothing more. `bound` holds what the variables are in the graph.

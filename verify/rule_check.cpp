@@ -185,7 +185,7 @@ class Check {
                       instances.built, instances.why));
     }
     for (const Instance& instance : instances.found) check(instance);
-    for (const Boundary& boundary : boundaries_of(rules_, rules_.rules[id_], known()))
+    for (const GuardBoundary& boundary : boundaries_of(rules_, rules_.rules[id_], known()))
       if (report_.passed()) at(boundary);
   }
 
@@ -204,7 +204,7 @@ class Check {
   }
 
   [[nodiscard]] std::optional<Instance> instance_at(const RuleSet& rules,
-                                                    const Boundary& boundary) const {
+                                                    const GuardBoundary& boundary) const {
     constexpr std::size_t kAttempts = 2000;
     InstanceOptions options = options_.instances;
     options.ranks = ranks_;
@@ -216,7 +216,7 @@ class Check {
     return std::move(instances.found.front());
   }
 
-  void at(const Boundary& boundary) {
+  void at(const GuardBoundary& boundary) {
     const std::optional<Instance> instance =
         instance_at(boundary.allowed ? rules_ : unguarded(), boundary);
     const std::string text = fmt::format("{} = {}", boundary.variable, boundary.value);

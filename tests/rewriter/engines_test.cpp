@@ -52,7 +52,7 @@ void compare_engines(std::uint64_t first, std::uint64_t count) {
 }  // namespace
 
 TEST_CASE("engines: compiled and naive end with the same graph", "[rewriter]") {
-  compare_engines(1, 400);
+  compare_engines(1, 1000);
 }
 
 TEST_CASE("engines: traced and untraced, twenty runs give the same bytes", "[rewriter]") {

@@ -1,4 +1,4 @@
-// Boundary values of guards, and what the check of a rule does at them.
+// GuardBoundary values of guards, and what the check of a rule does at them.
 #include "verify/boundaries.hpp"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ std::string boundaries(const std::string& guard) {
   const RuleSet rules = with_guard(guard);
   const Env params = bind_params(rules, {}).value();
   std::string text;
-  for (const Boundary& b : boundaries_of(rules, rules.rules[rules.resolve("r").at(0)], params)) {
+  for (const GuardBoundary& b :
+       boundaries_of(rules, rules.rules[rules.resolve("r").at(0)], params)) {
     CHECK(b.variable == "d");
     text += (text.empty() ? "" : ", ") + std::to_string(b.value) + (b.allowed ? " yes" : " no");
   }
