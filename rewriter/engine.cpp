@@ -336,7 +336,8 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
     return std::nullopt;
   }
   const NodeId anchor{std::size_t{pool_[entry.at + taken_.nodes.size() + 1]}};
-  if (!legal(entry.rule, anchor, taken_)) return std::nullopt;
+  const Verdict* verdict = legal(entry.rule, anchor, taken_);
+  if (verdict == nullptr) return std::nullopt;
   if (!force_ && !rule.above.empty()) {
     own_.clear();
     for (PatternNodeId id : rule.layout().own) own_.push_back(taken_.nodes[id.index]);
@@ -350,9 +351,8 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
     if (graph_.label(taken_.nodes[id.index]) < graph_.label(front)) front = taken_.nodes[id.index];
   const NodeId before = graph_.previous(front);
   const std::uint64_t position = entry.position, version = graph_.renumberings();
-  const Verdict& verdict = verdict_of(rule, taken_);
-  for (const Condition& condition : verdict.conditions) run_.note_condition(condition);
-  replace(entry.rule, taken_, verdict.recipe);
+  for (const Condition& condition : verdict->conditions) run_.note_condition(condition);
+  replace(entry.rule, taken_, verdict->recipe);
   return after_rewrite(entry.rule, before, position, version);
 }
 

@@ -85,9 +85,12 @@ class RuleEngine {
                       Candidate& out) const;
   bool rebind(std::uint32_t rule, const Entry& entry, Candidate& out) const;
   [[nodiscard]] std::uint64_t position_of(const Prepared& rule, const Candidate& c) const;
-  static const Verdict& verdict_of(const Prepared& rule, const Candidate& c);
-  bool fits(std::uint32_t rule, NodeId anchor, const Candidate& c);
-  bool legal(std::uint32_t rule, NodeId anchor, const Candidate& c);
+  /// What the right side reads, and what it defines anew.
+  static void read_boundary(const Prepared& rule, const Candidate& c, std::vector<ValueId>& reads,
+                            std::vector<ValueId>& writes);
+  /// Null: refused. The verdict holds until the rule's next one is asked for.
+  const Verdict* fits(std::uint32_t rule, NodeId anchor, const Candidate& c);
+  const Verdict* legal(std::uint32_t rule, NodeId anchor, const Candidate& c);
   bool closed(const Prepared& rule, const Candidate& c) const;
   bool convex(const Prepared& rule, NodeId anchor, const Candidate& c);
   bool clear_of_barriers(const Prepared& rule, NodeId anchor, const Candidate& c);

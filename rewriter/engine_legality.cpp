@@ -83,27 +83,25 @@ bool RuleEngine::reject(Prepared& rule, const char* reason) {
   return false;
 }
 
-const Verdict& RuleEngine::verdict_of(const Prepared& rule, const Candidate& c) {
-  return rule.memo ? rule.verdicts->ask(c) : rule.verdicts->ask_anew(c);
-}
-
 /// The order matters: what a verdict remembers must not hang on where the match stands.
-bool RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c) {
+const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c) {
   Prepared& rule = rules_[index];
-  if (!closed(rule, c)) return reject(rule, "N08");
-  if (!convex(rule, anchor, c)) return reject(rule, "N13");
-  const Verdict& verdict = verdict_of(rule, c);
-  if (verdict.yes()) return true;
+  if (!closed(rule, c)) return reject(rule, "N08"), nullptr;
+  if (!convex(rule, anchor, c)) return reject(rule, "N13"), nullptr;
+  const Verdict& verdict = rule.memo ? rule.verdicts->ask(c) : rule.verdicts->ask_anew(c);
+  if (verdict.yes()) return &verdict;
   if (!verdict.refused.empty()) run_.warn_refused(rule.ast(), graph_, anchor, verdict.refused);
-  return reject(rule, verdict.reason);
+  return reject(rule, verdict.reason), nullptr;
 }
 
-bool RuleEngine::legal(std::uint32_t index, NodeId anchor, const Candidate& c) {
-  if (!fits(index, anchor, c)) return false;
+const Verdict* RuleEngine::legal(std::uint32_t index, NodeId anchor, const Candidate& c) {
+  const Verdict* verdict = fits(index, anchor, c);
+  if (verdict == nullptr) return nullptr;
   Prepared& rule = rules_[index];
-  const Recipe& recipe = verdict_of(rule, c).recipe;
-  if (recipe.may_change_nothing && changes_nothing(recipe, rule, c)) return false;
-  return clear_of_barriers(rule, anchor, c) || reject(rule, "N14");
+  const Recipe& recipe = verdict->recipe;
+  if (recipe.may_change_nothing && changes_nothing(recipe, rule, c)) return nullptr;
+  if (clear_of_barriers(rule, anchor, c)) return verdict;
+  return reject(rule, "N14"), nullptr;
 }
 
 /// Nothing that goes is needed outside, and the right side reads nothing that goes.
@@ -127,6 +125,15 @@ bool RuleEngine::closed(const Prepared& rule, const Candidate& c) const {
   return true;
 }
 
+void RuleEngine::read_boundary(const Prepared& rule, const Candidate& c,
+                               std::vector<ValueId>& reads, std::vector<ValueId>& writes) {
+  reads.clear();
+  writes.clear();
+  for (PatternValueId id : rule.reads)
+    if (c.values[id.index].valid()) reads.push_back(c.values[id.index]);
+  for (PatternValueId id : rule.layout().outputs) writes.push_back(c.values[id.index]);
+}
+
 /// Only a user of an output that stands before the last producer of what is read can lie on a path
 /// that leads back into the match.
 bool RuleEngine::convex(const Prepared& rule, NodeId anchor, const Candidate& c) {
@@ -147,9 +154,7 @@ bool RuleEngine::convex(const Prepared& rule, NodeId anchor, const Candidate& c)
   }
   if (!suspicious) return true;
   Boundary boundary;
-  for (PatternValueId id : rule.reads)
-    if (c.values[id.index].valid()) boundary.reads.push_back(c.values[id.index]);
-  for (PatternValueId id : rule.layout().outputs) boundary.writes.push_back(c.values[id.index]);
+  read_boundary(rule, c, boundary.reads, boundary.writes);
   const std::vector<NodeId> path = find_bad_path(graph_, rule.layout(), c.nodes, boundary);
   if (path.empty()) return true;
   for (NodeId n : path) wait_for(n, anchor);
@@ -160,9 +165,7 @@ bool RuleEngine::convex(const Prepared& rule, NodeId anchor, const Candidate& c)
 bool RuleEngine::clear_of_barriers(const Prepared& rule, NodeId anchor, const Candidate& c) {
   if (!run_.barriers) return true;
   Boundary boundary;
-  for (PatternValueId id : rule.reads)
-    if (c.values[id.index].valid()) boundary.reads.push_back(c.values[id.index]);
-  for (PatternValueId id : rule.layout().outputs) boundary.writes.push_back(c.values[id.index]);
+  read_boundary(rule, c, boundary.reads, boundary.writes);
   const std::optional<NodeId> barrier = find_barrier(graph_, rule.layout(), c.nodes, boundary);
   if (!barrier) return true;
   wait_for(*barrier, anchor);

@@ -22,11 +22,7 @@ void RuleEngine::replace(std::uint32_t index, const Candidate& c, const Recipe& 
   for (PatternNodeId id : rule.layout().own) own_.push_back(c.nodes[id.index]);
   std::sort(own_.begin(), own_.end(),
             [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); });
-  reads_.clear();
-  writes_.clear();
-  for (PatternValueId id : rule.reads)
-    if (c.values[id.index].valid()) reads_.push_back(c.values[id.index]);
-  for (PatternValueId id : rule.layout().outputs) writes_.push_back(c.values[id.index]);
+  read_boundary(rule, c, reads_, writes_);
   named_values_.clear();
   for (PatternValueId id : rule.named) named_values_.push_back(c.values[id.index]);
 
