@@ -139,7 +139,7 @@ SlotId Lowering::pointwise(NodeId node, Operation operation, const Position& at)
 
 /// A reduction pays when it is computed once for each place that differs: not again in every pass
 /// of a loop (or in every row) that it does not depend on, nor for each column of a group.
-void Lowering::check_reduction(NodeId node, const Position& at) const {
+void Lowering::check_reduction(NodeId node, const Position& at) {
   const std::string& op = graph_.op_of(node).name;
   const std::vector<VarId> vars = vars_of(at);
   const auto varies = [&](VarId v) { return std::binary_search(vars.begin(), vars.end(), v); };
@@ -147,18 +147,15 @@ void Lowering::check_reduction(NodeId node, const Position& at) const {
     refuse(
         fmt::format("{} does not run along the rows: every row would compute it over again", op));
   }
+  for (IndexId i : at) {
+    if (!repeats(i)) continue;
+    cut_into_groups(i);
+    refuse(
+        fmt::format("{} over groups of columns would be computed over again for each column", op));
+  }
   for (std::size_t i = scope_of(vars); i-- > 1;) {
     if (std::none_of(scopes_[i]->vars.begin(), scopes_[i]->vars.end(), varies))
       refuse(fmt::format("{} would be computed over again in a loop", op));
-  }
-  for (IndexId i : at) {
-    const std::vector<VarId>& inside = program_.indices.vars(i);
-    const bool inner =
-        !innermost_.empty() && std::binary_search(inside.begin(), inside.end(), innermost_.front());
-    if (inner && program_.indices[i].kind != Index::Kind::variable) {
-      refuse(fmt::format("{} over groups of columns would be computed over again for each column",
-                         op));
-    }
   }
 }
 

@@ -134,6 +134,15 @@ IndexId Indices::div(IndexId a, IndexId b) {
   if (x.kind == Kind::mul && x.b == b && intervals_[b].low > 0) return x.a;
   if (x.kind == Kind::add && nodes_[x.a].kind == Kind::mul && nodes_[x.a].b == b && within(x.b, b))
     return nodes_[x.a].a;
+  if (const Index y = nodes_[b]; y.kind == Kind::constant && y.constant > 1) {
+    if (const auto known = parts(a, y.constant)) {
+      if (known->step == y.constant) return add(known->quotient, div(known->rest, b));
+      return div(known->quotient, constant(y.constant / known->step));
+    }
+    if (x.kind == Kind::div && nodes_[x.b].kind == Kind::constant && nodes_[x.b].constant > 0 &&
+        nodes_[x.b].constant < kMax / y.constant)
+      return div(x.a, constant(nodes_[x.b].constant * y.constant));
+  }
   const Interval p = intervals_[a], q = intervals_[b];
   Interval result{p.low >= 0 ? 0 : kMin, p.high};
   if (p.low >= 0 && p.high != kMax && q.low > 0) result.high = p.high / q.low;
@@ -151,6 +160,13 @@ IndexId Indices::mod(IndexId a, IndexId b) {
   if (x.kind == Kind::mul && x.b == b) return constant(0);
   if (x.kind == Kind::add && nodes_[x.a].kind == Kind::mul && nodes_[x.a].b == b && within(x.b, b))
     return x.b;
+  if (const Index y = nodes_[b]; y.kind == Kind::constant && y.constant > 1) {
+    if (const auto known = parts(a, y.constant)) {
+      if (known->step == y.constant) return mod(known->rest, b);
+      const IndexId left = mod(known->quotient, constant(y.constant / known->step));
+      return add(mul(left, constant(known->step)), known->rest);
+    }
+  }
   const Interval q = intervals_[b];
   return make(Kind::mod, a, b, {0, q.high == kMax ? kMax : std::max<std::int64_t>(q.high - 1, 0)});
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -44,6 +45,12 @@ struct Interval {
                high = std::numeric_limits<std::int64_t>::max();
 };
 
+/// constant + the sum of factors * atoms; an atom is no sum and no multiple.
+struct Terms {
+  std::map<IndexId, std::int64_t> factors;  ///< none is 0
+  std::int64_t constant = 0;
+};
+
 class Indices {
  public:
   IndexId constant(std::int64_t value);
@@ -62,6 +69,12 @@ class Indices {
   IndexId mod(IndexId a, IndexId b);
   IndexId clamp(IndexId a, IndexId extent);
 
+  /// Nothing where numbers or their number overflow.
+  [[nodiscard]] std::optional<Terms> terms(IndexId id) const;
+  IndexId sum(const Terms& terms);
+  /// `by` in the place of a variable, simplified again. What a slot holds stays.
+  IndexId substitute(IndexId id, VarId var, IndexId by);
+
   [[nodiscard]] const Index& operator[](IndexId id) const { return nodes_[id]; }
   [[nodiscard]] bool is_constant(IndexId id, std::int64_t value) const;
   [[nodiscard]] Interval interval(IndexId id) const { return intervals_[id]; }
@@ -79,6 +92,12 @@ class Indices {
   IndexId make(Index node, Interval interval, std::vector<VarId> vars);
   IndexId make(Index::Kind kind, IndexId a, IndexId b, Interval interval);
   void print(IndexId id, bool factor, std::string& out) const;
+  struct Parts {
+    std::int64_t step;
+    IndexId quotient, rest;
+  };
+  std::optional<Parts> parts(IndexId a, std::int64_t by);
+  bool collect(IndexId id, std::int64_t factor, Terms& out) const;
 
   IdVec<IndexId, Index> nodes_;
   IdVec<IndexId, Interval> intervals_;

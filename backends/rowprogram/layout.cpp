@@ -66,6 +66,7 @@ SlotId Lowering::concatenated(NodeId node, std::size_t axis, std::size_t operand
   rest[axis] = program_.indices.sub(at[axis], extent(size));
   if (program_.indices.interval(rest[axis]).low >= 0)
     return concatenated(node, axis, operand + 1, rest);
+  if (const auto known = context_.dims.value(size)) cut_at(at[axis], *known);
 
   Statement statement;
   statement.kind = Statement::Kind::branch;

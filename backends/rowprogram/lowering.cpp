@@ -1,5 +1,5 @@
-// Exports lower, lower_node, isolate and argument_operands. Here: the domain of rows, the scopes,
-// and the loops over results.
+// Exports lower, lower_node, isolate and argument_operands. Here: the domain of rows, and the
+// scopes.
 #include "backends/rowprogram/lowering.hpp"
 
 #include <algorithm>
@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxNodes = 1024;  // bounds the recursion
 constexpr std::size_t kMaxStatements = 20000;
+constexpr int kMaxCuts = 64;
 constexpr std::uint64_t kMaxAddress = 1000;  // operators in one address
 
 bool is_reduction(std::string_view op) {
@@ -25,21 +26,43 @@ bool is_constant(const Graph& graph, ValueId v) {
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph) : graph_(graph), context_(graph.context()) {
-  program_.context = graph.context_ptr();
-  program_.op = graph.name;
-  for (ValueId v : graph.inputs()) program_.arguments.push_back({graph.type(v), false});
-  for (ValueId v : graph.outputs()) program_.arguments.push_back({graph.type(v), true});
-}
+Lowering::Lowering(const Graph& graph) : graph_(graph), context_(graph.context()) {}
 
+/// Loops are cut one place at a time. What fits no better when it is cut is left whole.
 RowProgram Lowering::run() {
   if (graph_.outputs().empty()) refuse("it has no results");
   if (graph_.node_count() > kMaxNodes)
     refuse(fmt::format("its meaning has more than {} primitives", kMaxNodes));
-  for (const Argument& a : program_.arguments) {
-    if (a.type == Types::unknown()) refuse("the type of an operand or result is not known");
+  for (const auto& values : {graph_.inputs(), graph_.outputs()}) {
+    for (ValueId v : values) {
+      if (graph_.type(v) == Types::unknown())
+        refuse("the type of an operand or result is not known");
+    }
   }
+  for (int cuts = 0; cuts < kMaxCuts; ++cuts) {
+    try {
+      return attempt();
+    } catch (const Recut&) {
+    } catch (const Opaque&) {
+      if (cuts == 0) throw;
+      break;
+    }
+  }
+  cutting_ = false;
+  return attempt();
+}
+
+RowProgram Lowering::attempt() {
+  program_ = {};
+  program_.context = graph_.context_ptr();
+  program_.op = graph_.name;
+  for (ValueId v : graph_.inputs()) program_.arguments.push_back({graph_.type(v), false});
+  for (ValueId v : graph_.outputs()) program_.arguments.push_back({graph_.type(v), true});
+  slot_vars_ = {};
+  cut_of_.clear();
+  statements_ = 0;
   set_domain();
+  scopes_.clear();
   scopes_.push_back(std::make_unique<Scope>());
   scopes_.back()->vars = {program_.row};
   store_results();
@@ -85,59 +108,11 @@ void Lowering::set_domain() {
   program_.params = {rows};
   program_.row = program_.indices.variable(extent(rows));
   IndexId rest = program_.indices.use(program_.row);
-  row_at_.resize(program_.domain.size());
+  row_at_.assign(program_.domain.size(), {});
   for (std::size_t i = program_.domain.size(); i-- > 0;) {
     const IndexId size = extent(program_.domain[i]);
     row_at_[i] = i == 0 ? rest : program_.indices.mod(rest, size);
     rest = program_.indices.div(rest, size);
-  }
-}
-
-/// Results of one shape share their loops.
-void Lowering::store_results() {
-  std::vector<std::pair<Shape, std::vector<std::size_t>>> groups;
-  for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
-    const Shape& s = shape(graph_.outputs()[i]);
-    const auto same =
-        std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == s; });
-    if (same == groups.end())
-      groups.push_back({s, {i}});
-    else
-      same->second.push_back(i);
-  }
-  for (const auto& [s, outputs] : groups) store_group(s, outputs);
-}
-
-void Lowering::store_group(const Shape& shape, const std::vector<std::size_t>& outputs) {
-  Position at = row_at_;
-  innermost_.clear();
-  std::vector<VarId> loops;
-  for (std::size_t i = at.size(); i < shape.size(); ++i) {
-    if (is_one(shape[i])) {
-      at.push_back(program_.indices.constant(0));
-      continue;
-    }
-    loops.push_back(program_.indices.variable(extent(shape[i])));
-    at.push_back(program_.indices.use(loops.back()));
-    scopes_.push_back(std::make_unique<Scope>());
-    scopes_.back()->vars = {loops.back()};
-  }
-  if (!loops.empty()) innermost_ = {loops.back()};
-  for (std::size_t i : outputs) {
-    Statement store;
-    store.kind = Statement::Kind::store;
-    store.argument = graph_.inputs().size() + i;
-    store.operands = {element(graph_.outputs()[i], at)};
-    store.index = linear(shape, at);
-    scopes_.back()->block.push_back(std::move(store));
-  }
-  for (; !loops.empty(); loops.pop_back()) {
-    Statement loop;
-    loop.kind = Statement::Kind::loop;
-    loop.var = loops.back();
-    loop.first = std::move(scopes_.back()->block);
-    scopes_.pop_back();
-    scopes_.back()->block.push_back(std::move(loop));
   }
 }
 

@@ -19,6 +19,17 @@ struct Scope {
   Block block;
   std::vector<VarId> vars;
   std::map<std::pair<ValueId, Position>, SlotId> known;
+  /// Loops over results that stand in `block`, without their bodies while they are open.
+  std::vector<std::pair<VarId, std::unique_ptr<Scope>>> loops;
+};
+
+/// How the loop over one dim of a result is cut, so that inside of it is known which operand of a
+/// concatenation is read, and a reduction over a group of columns stands outside of the loop over
+/// the group. Found out while lowering: each finding starts it afresh.
+struct Cut {
+  std::int64_t at = 0;                 ///< not 0: two loops, [0, at) and [at, extent)
+  std::int64_t tile = 0;               ///< not 0: a loop over groups of so many, and one inside
+  std::unique_ptr<Cut> first, second;  ///< of the two loops, or of the one inside a group
 };
 
 class Lowering {
@@ -28,16 +39,37 @@ class Lowering {
   RowProgram run();
 
  private:
-  // lowering.cpp: domain, scopes, results
+  struct Recut {};  ///< thrown when a cut was found
+
+  // lowering.cpp: domain, scopes
+  RowProgram attempt();
   [[nodiscard]] std::size_t domain_rank() const;
   void set_domain();
-  void store_results();
-  void store_group(const Shape& shape, const std::vector<std::size_t>& outputs);
   std::size_t scope_of(const std::vector<VarId>& vars) const;
   SlotId emit(Statement statement, DType dtype, const std::vector<VarId>& vars);
   /// Runs `body` in a new scope opened inside scope `at`; deeper scopes are out of sight meanwhile.
   template <class Body>
   Block inside(std::size_t at, std::vector<VarId> vars, Body body);
+
+  // results.cpp: loops over results, and how they are cut
+  void store_results();
+  struct Group {
+    Shape shape;
+    std::vector<std::size_t> outputs;
+    std::vector<Cut> cuts;  ///< by dim
+  };
+  void store(Group& group, Position& at);
+  template <class Body>
+  void looped(Cut& cut, IndexId extent, IndexId offset, const Body& body);
+  template <class Body>
+  void in_loop(Cut* cut, IndexId extent, const Body& body);
+  /// Cuts a loop so that `place < bound` is known in each part; returns where there is no way.
+  void cut_at(IndexId place, std::int64_t bound);
+  /// Cuts a loop so that `place` changes with none of its variables at more than one place.
+  void cut_into_groups(IndexId place);
+  void tile(VarId var, std::int64_t offset, std::int64_t size);
+  /// Whether two values of a variable may give the same place.
+  [[nodiscard]] bool repeats(IndexId place) const;
 
   // elements.cpp: what computes
   SlotId element(ValueId value, Position at);
@@ -46,7 +78,7 @@ class Lowering {
   SlotId number(NodeId node);
   SlotId pointwise(NodeId node, Operation operation, const Position& at);
   SlotId reduction(NodeId node, Operation operation, const Position& at);
-  void check_reduction(NodeId node, const Position& at) const;
+  void check_reduction(NodeId node, const Position& at);
   /// The operand's element that a result's element at `at` reads, with broadcasting.
   SlotId broadcast(ValueId operand, const Position& at);
 
@@ -74,9 +106,11 @@ class Lowering {
   RowProgram program_;
   std::vector<std::unique_ptr<Scope>> scopes_;
   IdVec<SlotId, std::vector<VarId>> slot_vars_;
-  Position row_at_;               ///< the row's coordinates
-  std::vector<VarId> innermost_;  ///< of the loop being built; none or one
+  Position row_at_;  ///< the row's coordinates
   std::size_t statements_ = 0;
+  std::vector<Group> groups_;     ///< results of one shape share their loops
+  std::map<VarId, Cut*> cut_of_;  ///< of the loops that can be cut
+  bool cutting_ = true;
 };
 
 template <class Body>
