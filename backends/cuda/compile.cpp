@@ -22,54 +22,57 @@ bool is_library(const Op& op) {
          (op.traits.collective || std::find(kCalls.begin(), kCalls.end(), op.name) != kCalls.end());
 }
 
-/// Result 0 is the operand, byte for byte.
-bool keeps_bytes(const Graph& graph, NodeId n) {
-  const Op& op = graph.op_of(n);
-  if (!op.traits.view || graph.operand_count(n) != 1) return false;
-  if (op.name == "reshape") return true;
-  return graph.attributes(n) == Attributes::empty() &&
-         graph.type(graph.operand(n, 0)) == graph.type(graph.result(n));
-}
-
 class Compiler {
  public:
-  explicit Compiler(CompileReport& report) : report_(report) {}
+  Compiler(CompileReport& report, const rows::GroupingOptions& grouping)
+      : report_(report), grouping_(grouping) {}
 
   void add(const StitchedGraph& pieces, const PieceClass& piece_class) {
     ClassReport entry{piece_class.name, piece_class.members.size(), piece_class.splitting, {}};
     class_ = &entry;
     Graph graph = pieces.pieces[piece_class.members.front()].graph.compact();
-    for (NodeId n : graph.order()) node(graph, n, 0);
+    for (NodeId n : graph.order()) take_apart(graph, n, 0);
+    for (const rows::RunUnit& unit : rows::group_rows(graph, grouping_)) {
+      for (const NodeReport& n : reports(graph, unit)) class_->nodes.push_back(n);
+    }
     report_.classes.push_back(std::move(entry));
   }
 
  private:
-  void node(Graph& graph, NodeId n, int depth) {
+  /// A body that holds a library call is replaced by its parts.
+  void take_apart(Graph& graph, NodeId n, int depth) {
     const Op op = graph.op_of(n);  // a copy: taking apart interns
-    NodeReport entry{std::string(graph.node_name(n)), op.name, Kind::opaque, {}, {}};
-    if (op.name == "constant") {
-      entry.kind = Kind::literal;
-    } else if (keeps_bytes(graph, n)) {
-      entry.kind = Kind::view;
-    } else if (is_library(op)) {
-      entry.kind = Kind::library;
-    } else if (auto program = rows::lower_node(graph, n)) {
-      entry.kind = Kind::kernel;
-      entry.kernel = kernel(*program);
-    } else {
-      entry.reason = program.error().reason;
-      if (program.error().call && op.has_body() && depth < kMaxDepth)
-        return take_apart(graph, n, std::move(entry), depth);
-    }
+    if (!op.has_body() || depth >= kMaxDepth) return;
+    const auto program = rows::lower_node(graph, n);
+    if (program || !program.error().call) return;
+    NodeReport entry{std::string(graph.node_name(n)), op.name, Kind::parts, {}, {}};
+    entry.reason = program.error().reason;
+    auto made = inline_node(graph, n);
+    if (!made) return;
     class_->nodes.push_back(std::move(entry));
+    for (NodeId part : *made) take_apart(graph, part, depth + 1);
   }
 
-  void take_apart(Graph& graph, NodeId n, NodeReport entry, int depth) {
-    auto made = inline_node(graph, n);
-    entry.kind = made ? Kind::parts : Kind::opaque;
-    class_->nodes.push_back(std::move(entry));
-    if (!made) return;
-    for (NodeId part : *made) node(graph, part, depth + 1);
+  std::vector<NodeReport> reports(const Graph& graph, const rows::RunUnit& unit) {
+    std::optional<std::size_t> index;
+    if (unit.kind == rows::RunUnit::Kind::rows) index = kernel(unit.program);
+    std::vector<NodeReport> out;
+    for (NodeId n : unit.nodes) {
+      NodeReport entry{
+          std::string(graph.node_name(n)), graph.op_of(n).name, Kind::opaque, index, {}};
+      switch (unit.kind) {
+        case rows::RunUnit::Kind::rows: entry.kind = Kind::kernel; break;
+        case rows::RunUnit::Kind::view: entry.kind = Kind::view; break;
+        case rows::RunUnit::Kind::literal: entry.kind = Kind::literal; break;
+        case rows::RunUnit::Kind::opaque:
+          if (is_library(graph.op_of(n)))
+            entry.kind = Kind::library;
+          else
+            entry.reason = unit.why.reason;
+      }
+      out.push_back(std::move(entry));
+    }
+    return out;
   }
 
   std::size_t kernel(const rows::RowProgram& program) {
@@ -84,6 +87,7 @@ class Compiler {
 
   static constexpr int kMaxDepth = 8;
   CompileReport& report_;
+  const rows::GroupingOptions& grouping_;
   ClassReport* class_ = nullptr;
   std::map<std::string, std::size_t> by_name_;
 };
@@ -134,7 +138,7 @@ CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& 
   report.arch = options.arch;
   report.nvrtc = nvrtc.state();
   report.compiled = !options.sources_only && nvrtc.present();
-  Compiler compiler(report);
+  Compiler compiler(report, options.grouping);
   for (const PieceClass& c : pieces.classes) compiler.add(pieces, c);
   if (report.compiled) compile_kernels(report, options, nvrtc);
   return report;

@@ -1,4 +1,4 @@
-// From pieces to kernels: every row op and fused op of a piece class becomes a kernel, equal ones
+// From pieces to kernels: every group of row ops of a piece class becomes a kernel, equal ones
 // once; the rest is listed, each with its reason. With NVRTC the sources become cubins; without,
 // they stay sources, and the report says so.
 #pragma once
@@ -9,6 +9,7 @@
 
 #include "backends/cuda/emitter.hpp"
 #include "backends/cuda/nvrtc.hpp"
+#include "backends/rowprogram/grouping.hpp"
 #include "splitter/splitter.hpp"
 
 namespace pw::cuda {
@@ -17,6 +18,7 @@ struct CompileOptions {
   std::string arch = "sm_90";
   int threads = 2;  ///< that compile at the same time
   bool sources_only = false;
+  rows::GroupingOptions grouping;
 };
 
 /// One node of a piece class, of its first member. A node whose body holds library calls is taken

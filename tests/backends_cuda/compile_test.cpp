@@ -72,23 +72,23 @@ void check_cubins(const StitchedGraph& pieces) {
   for (const auto& k : report.kernels) CHECK((k.cubin && k.cubin->usage.registers > 0));
 }
 
-/// Every node that has a kernel, on random inputs: the host run's bits are the interpreter's.
-void check_on_host(const StitchedGraph& pieces, std::int64_t n) {
+/// Every group that has a kernel, on random inputs: the host run's bits are the interpreter's.
+void check_on_host(const StitchedGraph& pieces, std::int64_t n, bool automatic = true) {
   if (cuda::host_compiler().empty()) {
     WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
     return;
   }
   std::vector<Subject> subjects;
   std::vector<cuda::Kernel> kernels;
+  rows::GroupingOptions grouping;
+  grouping.automatic = automatic;
   for (const PieceClass& c : pieces.classes) {
     const Graph& graph = pieces.pieces[c.members.front()].graph;
-    for (NodeId node : graph.order()) {
-      if (graph.op_of(node).name == "constant") continue;
-      auto program = rows::lower_node(graph, node);
-      if (!program) continue;
-      Graph alone = rows::isolate(graph, node);
-      const NodeId copy = alone.last();
-      subjects.push_back({graph.op_of(node).name, std::move(alone), copy, std::move(program), {}});
+    for (rows::RunUnit& unit : rows::group_rows(graph, grouping)) {
+      if (unit.kind != rows::RunUnit::Kind::rows) continue;
+      Graph alone = rows::isolate(graph, unit.nodes, unit.inputs, unit.outputs);
+      const std::string name = alone.name;
+      subjects.push_back({name, std::move(alone), {}, std::move(unit.program), {}});
       subjects.back().kernel = cuda::emit(*subjects.back().program);
       kernels.push_back(subjects.back().kernel);
     }
@@ -189,6 +189,7 @@ TEST_CASE("compile: rewritten decoders compile without spills and run on the hos
     CHECK(sources(pieces).count(cuda::NodeReport::Kind::opaque) == 0);
     check_cubins(pieces);
     check_on_host(pieces, 5);
+    check_on_host(pieces, 5, false);
   }
 }
 

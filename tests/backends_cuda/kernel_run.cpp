@@ -74,7 +74,11 @@ std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const
                                             const Symbols& symbols) {
   Context& context = s.graph.context();
   std::vector<void*> pointers;
-  for (std::size_t i : rows::argument_operands(s.graph, s.node)) {
+  if (!s.node.valid()) {
+    for (const Tensor& t : inputs) pointers.push_back(t.data());
+  }
+  for (std::size_t i :
+       s.node.valid() ? rows::argument_operands(s.graph, s.node) : std::vector<std::size_t>()) {
     const auto& all = s.graph.inputs();
     const auto at = std::find(all.begin(), all.end(), s.graph.operand(s.node, i));
     pointers.push_back(inputs[static_cast<std::size_t>(at - all.begin())].data());

@@ -13,7 +13,7 @@ namespace pw::test {
 struct Subject {
   std::string name;
   Graph graph;  ///< inputs, one node that is not a constant, outputs
-  NodeId node;
+  NodeId node;  ///< invalid: several, and the inputs are the kernel's
   tl::expected<rows::RowProgram, rows::Opaque> program;
   cuda::Kernel kernel;  ///< of the program, if there is one
 };

@@ -1,0 +1,271 @@
+// Exports group_rows, keeps_bytes and isolate of several nodes.
+#include "backends/rowprogram/grouping.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "graph/build.hpp"
+
+namespace pw::rows {
+namespace {
+
+using Kind = RunUnit::Kind;
+
+bool is_constant(const Graph& graph, NodeId n) { return graph.op_of(n).name == "constant"; }
+
+tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
+                                             std::vector<ValueId>& inputs,
+                                             std::vector<ValueId>& outputs) {
+  Graph alone = isolate(graph, nodes, inputs, outputs);
+  if (auto inlined = inline_bodies(alone); !inlined) {
+    return tl::unexpected<Opaque>(
+        Opaque{"its body does not apply: " + inlined.error().front().message});
+  }
+  alone.erase_dead();
+  return lower(alone);
+}
+
+class Grouper {
+ public:
+  Grouper(const Graph& graph, const GroupingOptions& options) : graph_(graph), options_(options) {}
+
+  std::vector<RunUnit> run() {
+    for (NodeId n : graph_.order()) {
+      unit_of_[n] = units_.size();
+      units_.push_back(single(n));
+      if (options_.automatic) grow(n);
+    }
+    if (options_.automatic) {
+      for (std::size_t i = 0, count = units_.size(); i < count; ++i) peel(i);
+    }
+    return ordered();
+  }
+
+ private:
+  RunUnit single(NodeId n) {
+    RunUnit unit;
+    unit.nodes = {n};
+    if (is_constant(graph_, n)) {
+      unit.kind = Kind::literal;
+    } else if (auto program = lower_nodes(graph_, unit.nodes, unit.inputs, unit.outputs)) {
+      unit.kind = keeps_bytes(graph_, n) ? Kind::view : Kind::rows;
+      unit.program = std::move(*program);
+    } else {
+      unit.kind = keeps_bytes(graph_, n) ? Kind::view : Kind::opaque;
+      unit.why = std::move(program.error());
+    }
+    return unit;
+  }
+
+  [[nodiscard]] bool grows(std::size_t unit) const {
+    return units_[unit].kind == Kind::rows ||
+           (units_[unit].kind == Kind::view && units_[unit].why.reason.empty());
+  }
+
+  /// The unit of `n` takes in those of its producers.
+  void grow(NodeId n) {
+    if (!grows(unit_of_[n])) return;
+    for (ValueId v : graph_.operands(n)) {
+      if (!v.valid() || graph_.is_input(v)) continue;
+      const std::size_t from = unit_of_[graph_.producer(v)], to = unit_of_[n];
+      if (from != to && grows(from)) merge(from, to);
+    }
+  }
+
+  /// The units that hold what the nodes of a unit read.
+  std::set<std::size_t> sources(std::size_t unit) const {
+    std::set<std::size_t> out;
+    for (NodeId n : units_[unit].nodes) {
+      for (ValueId v : graph_.operands(n)) {
+        if (v.valid() && !graph_.is_input(v)) out.insert(unit_of_.at(graph_.producer(v)));
+      }
+    }
+    out.erase(unit);
+    return out;
+  }
+
+  /// Whether a path leads from unit `from` to unit `to` through a third one.
+  [[nodiscard]] bool leads_around(std::size_t from, std::size_t to) const {
+    std::set<std::size_t> seen{from};
+    std::vector<std::size_t> open;
+    for (std::size_t s : sources(to)) {
+      if (seen.insert(s).second) open.push_back(s);
+    }
+    while (!open.empty()) {
+      const std::size_t unit = open.back();
+      open.pop_back();
+      for (std::size_t s : sources(unit)) {
+        if (s == from) return true;
+        if (seen.insert(s).second) open.push_back(s);
+      }
+    }
+    return false;
+  }
+
+  void merge(std::size_t from, std::size_t to) {
+    RunUnit &a = units_[from], &b = units_[to];
+    if (a.nodes.size() + b.nodes.size() > options_.max_nodes || leads_around(from, to)) return;
+    RunUnit both;
+    both.kind = Kind::rows;
+    std::merge(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
+               std::back_inserter(both.nodes),
+               [&](NodeId x, NodeId y) { return graph_.label(x) < graph_.label(y); });
+    auto program = lower_nodes(graph_, both.nodes, both.inputs, both.outputs);
+    if (!program || program->arguments.size() > options_.max_arguments || !is_worth(a, b, *program))
+      return;
+    both.program = std::move(*program);
+    for (NodeId n : a.nodes) unit_of_[n] = to;
+    a.nodes.clear();
+    b = std::move(both);
+  }
+
+  /// The rows stay what they are for the part that has fewest: nothing runs with less parallelism
+  /// than it had alone, but for the part with more rows, whose rows become columns.
+  [[nodiscard]] static bool is_worth(const RunUnit& a, const RunUnit& b, const RowProgram& both) {
+    const auto prefix = [](const Shape& shorter, const Shape& longer) {
+      return shorter.size() <= longer.size() &&
+             std::equal(shorter.begin(), shorter.end(), longer.begin());
+    };
+    const Shape &x = a.program.domain, &y = b.program.domain, &z = both.domain;
+    const Shape& least = x.size() < y.size() ? x : y;
+    return prefix(x, y) != prefix(y, x) ? z == least : x == y && z == x;
+  }
+
+  /// Views at the rim of a group are views again: nothing runs for them.
+  void peel(std::size_t index) {
+    for (;;) {
+      RunUnit& unit = units_[index];
+      if (unit.kind != Kind::rows || unit.nodes.size() < 2) return;
+      const auto own = [&](NodeId n) { return unit_of_.at(n) == index; };
+      const auto at_rim = std::find_if(unit.nodes.begin(), unit.nodes.end(), [&](NodeId n) {
+        if (!keeps_bytes(graph_, n)) return false;
+        const ValueId x = graph_.operand(n, 0);
+        if (graph_.is_input(x) || !own(graph_.producer(x))) return true;
+        const std::vector<NodeId> users = graph_.users(graph_.result(n));
+        return std::none_of(users.begin(), users.end(), own);
+      });
+      if (at_rim == unit.nodes.end()) return;
+      const NodeId n = *at_rim;
+      RunUnit rest;
+      rest.kind = Kind::rows;
+      rest.nodes = unit.nodes;
+      rest.nodes.erase(rest.nodes.begin() + (at_rim - unit.nodes.begin()));
+      auto program = lower_nodes(graph_, rest.nodes, rest.inputs, rest.outputs);
+      if (!program) return;
+      rest.program = std::move(*program);
+      if (rest.nodes.size() == 1 && keeps_bytes(graph_, rest.nodes[0])) rest.kind = Kind::view;
+      unit = std::move(rest);
+      unit_of_[n] = units_.size();
+      units_.push_back(single(n));
+    }
+  }
+
+  /// By first node, but never before what it reads.
+  std::vector<RunUnit> ordered() {
+    std::vector<RunUnit> out;
+    std::vector<std::uint8_t> state(units_.size(), 0);
+    std::vector<std::size_t> open;
+    for (NodeId n : graph_.order()) {
+      open.push_back(unit_of_[n]);
+      while (!open.empty()) {
+        const std::size_t unit = open.back();
+        if (state[unit] == 2) {
+          open.pop_back();
+          continue;
+        }
+        if (state[unit] == 0) {
+          state[unit] = 1;
+          for (std::size_t s : sources(unit)) {
+            if (state[s] == 0) open.push_back(s);
+          }
+          continue;
+        }
+        state[unit] = 2;
+        open.pop_back();
+        out.push_back(std::move(units_[unit]));
+        units_[unit].nodes = out.back().nodes;  // `sources` still asks for them
+      }
+    }
+    return out;
+  }
+
+  const Graph& graph_;
+  const GroupingOptions& options_;
+  std::vector<RunUnit> units_;
+  std::map<NodeId, std::size_t> unit_of_;
+};
+
+}  // namespace
+
+std::vector<RunUnit> group_rows(const Graph& graph, const GroupingOptions& options) {
+  return Grouper(graph, options).run();
+}
+
+bool keeps_bytes(const Graph& graph, NodeId n) {
+  const Op& op = graph.op_of(n);
+  if (!op.traits.view || graph.operand_count(n) != 1) return false;
+  if (op.name == "reshape") return true;
+  return graph.attributes(n) == Attributes::empty() &&
+         graph.type(graph.operand(n, 0)) == graph.type(graph.result(n));
+}
+
+Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<ValueId>& inputs,
+              std::vector<ValueId>& outputs) {
+  Graph alone(graph.context_ptr(), "");
+  alone.facts = graph.facts;
+  std::map<ValueId, ValueId> copies;
+  const std::set<NodeId> own(nodes.begin(), nodes.end());
+  inputs.clear();
+  outputs.clear();
+  const auto literal = [&](ValueId v) {
+    const NodeId source = graph.producer(v);
+    NodeSpec spec;
+    spec.op = graph.op(source);
+    spec.attributes = graph.attributes(source);
+    spec.results = {{graph.type(v), ""}};
+    return alone.result(alone.add_node(spec));
+  };
+  const auto operand = [&](ValueId v) -> ValueId {
+    if (!v.valid()) return v;
+    if (const auto known = copies.find(v); known != copies.end()) return known->second;
+    ValueId copy;
+    if (!graph.is_input(v) && is_constant(graph, graph.producer(v))) {
+      copy = literal(v);
+    } else {
+      copy = alone.add_input(fmt::format("x{}", inputs.size()), graph.type(v), InputKind::input);
+      inputs.push_back(v);
+    }
+    copies.emplace(v, copy);
+    return copy;
+  };
+  for (NodeId n : nodes) {
+    alone.name += (alone.name.empty() ? "" : " + ") + graph.op_of(n).name;
+    NodeSpec spec;
+    spec.op = graph.op(n);
+    spec.attributes = graph.attributes(n);
+    for (ValueId v : graph.operands(n)) spec.operands.push_back(operand(v));
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      spec.results.push_back({graph.type(graph.result(n, i)), ""});
+    const NodeId copy = alone.add_node(spec);
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      copies[graph.result(n, i)] = alone.result(copy, i);
+  }
+  for (NodeId n : nodes) {
+    for (std::size_t i = 0; i < graph.result_count(n); ++i) {
+      const ValueId v = graph.result(n, i);
+      const std::vector<NodeId> users = graph.users(v);
+      const bool leaves = graph.is_output(v) || nodes.size() == 1 ||
+                          std::any_of(users.begin(), users.end(),
+                                      [&](NodeId user) { return own.count(user) == 0; });
+      if (!leaves) continue;
+      outputs.push_back(v);
+      alone.add_output(copies.at(v));
+    }
+  }
+  return alone;
+}
+
+}  // namespace pw::rows

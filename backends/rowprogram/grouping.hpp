@@ -1,0 +1,47 @@
+// Groups the ops of a piece into row programs: each group becomes one kernel of a backend that
+// generates code. Greedy along the graph, from producers to consumers; legal by the test that the
+// rewriter uses for matches: no path leads out of a group and back into it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/rowprogram/row_program.hpp"
+
+namespace pw::rows {
+
+struct GroupingOptions {
+  bool automatic = true;           ///< off: an op is a group, and a fused op too
+  std::size_t max_nodes = 48;      ///< of a group
+  std::size_t max_arguments = 24;  ///< of a group's program
+};
+
+/// What runs at once. Units are in an order in which they can run.
+struct RunUnit {
+  enum class Kind : std::uint8_t {
+    rows,     ///< `program` computes it
+    view,     ///< one node, whose result 0 is its operand byte for byte
+    literal,  ///< one `constant`, folded into the programs that read it
+    opaque,   ///< one node that is no row program; `why` says the reason
+  };
+  Kind kind = Kind::opaque;
+  std::vector<NodeId> nodes;             ///< in the graph's order
+  std::vector<ValueId> inputs, outputs;  ///< of `rows`: the program's arguments, in its order
+  RowProgram program;                    ///< of `rows`
+  Opaque why;
+};
+
+/// Every live node of the graph is in exactly one unit.
+std::vector<RunUnit> group_rows(const Graph& graph, const GroupingOptions& options = {});
+
+/// Result 0 is the operand, byte for byte.
+[[nodiscard]] bool keeps_bytes(const Graph& graph, NodeId node);
+
+/// A graph of these nodes (in order) alone: an input for each value that they read from elsewhere,
+/// constants beside them, an output for each value that is read elsewhere. Not inlined. `inputs`
+/// and `outputs` say which values of `graph` they are.
+Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<ValueId>& inputs,
+              std::vector<ValueId>& outputs);
+
+}  // namespace pw::rows
