@@ -13,7 +13,7 @@ namespace pw {
 namespace {
 
 constexpr std::int64_t kMostNodes = 1'100'000;
-constexpr std::int64_t kMostNodesPerLayer = 24, kMostNodesPerExpert = 14;
+constexpr std::int64_t kMostNodesPerLayer = 26, kMostNodesPerExpert = 10;  // with scales and ranks
 constexpr std::int64_t kMostExperts = 1024;
 
 Result<std::monostate> check_options(const LlamaOptions& o) {

@@ -160,7 +160,8 @@ StopReason RuleEngine::run() {
   std::optional<StopReason> stop;
   while (!stop) {
     stop = step();
-    if (stop || !heap_.empty() || !seeds_.empty()) continue;
+    const bool opens = !frontiers_.empty() && !once_;
+    if (stop || opens || new_facts_ || !heap_.empty() || !seeds_.empty()) continue;
     if (!release_parked() && !ask_refused_again()) stop = StopReason::fixpoint;
   }
   finish_stats();
@@ -316,11 +317,26 @@ RuleEngine::Entry RuleEngine::next_entry() {
 }
 
 std::optional<StopReason> RuleEngine::step() {
+  if (new_facts_) ask_under_new_facts();
   if (!frontiers_.empty() && !once_) start();
   if (version_ != graph_.renumberings()) rekey();
   if (heap_.empty() && seeds_.empty()) return std::nullopt;
   const Entry entry = next_entry();
   return rules_[entry.rule].lists ? take_listed(entry) : take(entry);
+}
+
+void RuleEngine::note_conditions(const std::vector<Condition>& conditions) {
+  for (const Condition& condition : conditions)
+    new_facts_ = run_.note_condition(condition) || new_facts_;
+}
+
+/// What an assumption made a fact may prove the guard of a match that was refused, or refute one
+/// that is known. It happens a few times a run, so all is asked again.
+void RuleEngine::ask_under_new_facts() {
+  new_facts_ = false;
+  if (!once_) return start();
+  for (Prepared& rule : rules_)
+    rule.verdicts = std::make_unique<Verdicts>(graph_, rule.layout(), rule.rule->base);
 }
 
 std::optional<StopReason> RuleEngine::take(const Entry& entry) {
@@ -351,7 +367,7 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
     if (graph_.label(taken_.nodes[id.index]) < graph_.label(front)) front = taken_.nodes[id.index];
   const NodeId before = graph_.previous(front);
   const std::uint64_t position = entry.position, version = graph_.renumberings();
-  for (const Condition& condition : verdict->conditions) run_.note_condition(condition);
+  note_conditions(verdict->conditions);
   replace(entry.rule, taken_, verdict->recipe);
   return after_rewrite(entry.rule, before, position, version);
 }

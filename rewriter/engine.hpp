@@ -76,6 +76,8 @@ class RuleEngine {
   std::optional<StopReason> take(const Entry& entry);
   std::optional<StopReason> after_rewrite(std::uint32_t rule, NodeId before, std::uint64_t position,
                                           std::uint64_t version);
+  void note_conditions(const std::vector<Condition>& conditions);
+  void ask_under_new_facts();
   bool release_parked();
   bool ask_refused_again();
   void finish_stats();
@@ -197,6 +199,7 @@ class RuleEngine {
   std::size_t rewrites_ = 0, limit_ = 0, rewrites_at_release_ = 0, rewrites_at_retry_ = 0;
   bool force_ = false;  ///< take the next match although it should wait: all that is left waits
   bool once_ = false, walk_ = false;
+  bool new_facts_ = false;  ///< a condition joined the facts, and no verdict has seen it
   bool seeding_ = false;        ///< the heap is put in order when all are known
   bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
   LoopGuard guard_;

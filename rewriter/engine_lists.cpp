@@ -131,7 +131,7 @@ std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
     if (search) search->graph_changed();
   if (!applied) return refuse_listed(entry.rule, anchor, applied.error()), std::nullopt;
   if (!applied->changed) return std::nullopt;
-  for (const Condition& condition : match->conditions) run_.note_condition(condition);
+  note_conditions(match->conditions);
   for (NodeId n : applied->event.created)
     run_.barriers = run_.barriers || is_barrier(graph_.op_of(n));
   own_ = std::move(own);

@@ -44,14 +44,22 @@ struct RunState {
       if (left <= 0) return true;
     return false;
   }
-  void note_condition(const Condition& condition) {
+  /// Whether the facts are others now, so that what they said of a match may be wrong.
+  bool note_condition(const Condition& condition) {
     const auto known = [&](const Condition& c) {
       return c.op == condition.op && c.a == condition.a && c.b == condition.b &&
              c.divides == condition.divides && c.text == condition.text;
     };
     if (std::none_of(report.conditions.begin(), report.conditions.end(), known))
       report.conditions.push_back(condition);
-    graph.facts = with_conditions(graph, {condition});  // the graph holds under it only
+    Facts facts = with_conditions(graph, {condition});  // the graph holds under it only
+    const auto equal = [](const auto& a, const auto& b) {
+      const SymbolFact &x = a.second, &y = b.second;
+      return a.first == b.first && x.min == y.min && x.max == y.max && x.multiple == y.multiple;
+    };
+    if (std::ranges::equal(facts.symbols, graph.facts.symbols, equal)) return false;
+    graph.facts = std::move(facts);
+    return true;
   }
   /// A right side that cannot be built is the rule's mistake, and said once.
   void warn_refused(const Rule& rule, const Graph& g, NodeId at, const Diagnostics& why) {

@@ -12,6 +12,7 @@
 #include "graph/text.hpp"
 #include "rewriter/cost.hpp"
 #include "rewriter/extraction.hpp"
+#include "rewriter/reassociate.hpp"
 #include "rewriter/search.hpp"
 
 namespace pw {
@@ -48,6 +49,14 @@ class Saturation {
       equations_.push_back(std::move(equation));
       note_visible(run.rules.rules[id]);
     }
+    // Only where a pattern looks at what is combined does it matter how.
+    std::set<OpId> looked_into;
+    for (const auto& [place, ops] : behind_) looked_into.insert(place.first);
+    for (const auto& [op, slot] : shared_) looked_into.insert(op);
+    reassociation_.emplace(graph_, equal_, looked_into, [this](OpId op, ValueId a, ValueId b) {
+      return looks_at(op, a) || looks_at(op, b) ||
+             (equal_.find(a) == equal_.find(b) && shared_.contains({op, 0}));
+    });
   }
 
   StopReason grow() {
@@ -58,16 +67,19 @@ class Saturation {
       if (!apply_all()) return StopReason::fuel;
       drop_duplicates();
       equal_.close();
+      const bool regrouped = reassociation_->run(most_nodes_);
+      if (regrouped) equal_.close();
       if (!write_equals()) return StopReason::fuel;
       equal_.close();
-      if (applications.size() == before && graph_.node_count() == nodes)
-        return StopReason::fixpoint;
+      if (!regrouped && applications.size() == before && graph_.node_count() == nodes)
+        return full() ? StopReason::fuel : StopReason::fixpoint;
     }
     return StopReason::fuel;
   }
 
   [[nodiscard]] const EGraph& equal() const { return equal_; }
   std::vector<Application> applications;
+  std::vector<Condition> conditions;  ///< of all applications: any may stand behind what is equal
 
  private:
   [[nodiscard]] bool full() const { return graph_.node_count() >= most_nodes_; }
@@ -106,6 +118,22 @@ class Saturation {
     const auto ops = behind_.find(place);
     return ops != behind_.end() && !graph_.is_input(member) &&
            ops->second.contains(graph_.op(graph_.producer(member)));
+  }
+
+  /// Whether some pattern asks what made an operand of the op, and one equal to it is made so; a
+  /// number is asked for too.
+  [[nodiscard]] bool looks_at(OpId op, ValueId operand) const {
+    const OpId number = graph_.context().ops.find("constant");
+    for (ValueId member : equal_.members(operand)) {
+      if (graph_.is_input(member)) continue;
+      const OpId made_by = graph_.op(graph_.producer(member));
+      for (std::size_t slot = 0; slot < 2; ++slot) {
+        const auto ops = behind_.find({op, slot});
+        if (ops != behind_.end() && ops->second.contains(made_by)) return true;
+        if (made_by == number && shared_.contains({op, slot})) return true;
+      }
+    }
+    return false;
   }
 
   /// False when the graph is full.
@@ -185,6 +213,7 @@ class Saturation {
         done.bindings.emplace_back(value.name, *v);
     }
     applications.push_back(std::move(done));
+    conditions.insert(conditions.end(), match.conditions.begin(), match.conditions.end());
   }
 
   /// What is written twice with the very same operands would be matched twice, for ever.
@@ -260,6 +289,7 @@ class Saturation {
   std::size_t most_nodes_;
   std::int64_t rounds_;
   std::vector<Equation> equations_;
+  std::optional<Reassociation> reassociation_;
   std::map<std::pair<OpId, std::size_t>, std::set<OpId>> behind_;
   std::set<std::pair<OpId, std::size_t>> shared_;
   int deepest_ = 0;              // nodes above others in some pattern
@@ -351,6 +381,7 @@ Result<StopReason> run_saturation(RunState& run, const Strategy& strategy, PassS
     graph.rollback(before);
     return stop;
   }
+  for (const Condition& condition : saturation.conditions) run.note_condition(condition);
   const std::set<NodeId> kept(best->nodes.begin(), best->nodes.end());
   BuiltinEvent gone{"saturate", {}};
   for (NodeId n : install(graph, saturation.equal(), *best))

@@ -117,3 +117,34 @@ TEST_CASE("ranges: a step takes the graph whose range and conditions it meets", 
   out[0].conditions = {other};
   CHECK(chosen(16) == -1);
 }
+
+TEST_CASE("ranges: what an assumption made a fact is asked of matches that were refused before",
+          "[rewriter]") {
+  // `even` is refused at `a` and `b` before `assumes` fires at the end of the graph.
+  World world(R"(
+rule even { y = neg(x: T[n, d])  where n % 2 == 0  => y = abs(x) }
+rule assumes { y = relu(x: T[n, d])  assume n % 4 == 0  => y = sin(x) }
+rule odd { y = cos(x: T[n, d])  where n % 4 != 0  => y = abs(x) }
+pass g = greedy { even, assumes, odd }
+pass w = walk { even, assumes }
+pass o = once { even, assumes }
+)");
+  const char* text = "in x: f32[n, 8]  a = neg(x)  b = neg(a)  c = relu(b)  d = neg(c)  out d";
+  struct Case {
+    const char* pass;
+    std::size_t even;
+  };
+  // walk does not come back, and what `once` saw at first is without the fact.
+  for (const Case& c : {Case{"g", 3}, Case{"w", 1}, Case{"o", 0}}) {
+    for (const EngineKind engine : {EngineKind::naive, EngineKind::compiled}) {
+      INFO(c.pass << (engine == EngineKind::naive ? " naive" : " compiled"));
+      RewriteOptions options;
+      options.engine = engine;
+      Graph g = world.graph(text);
+      const RewriteReport report = world.run(g, c.pass, options);
+      CHECK(report.journal.count(world.rules, "assumes") == 1);
+      CHECK(report.journal.count(world.rules, "even") == c.even);
+      CHECK(g.facts.find("n")->multiple == 4);
+    }
+  }
+}

@@ -61,6 +61,24 @@ TEST_CASE("recursion: a run goes to any depth, and is counted as the rule that w
   }
 }
 
+TEST_CASE("recursion: what the last rewrite made is looked at to any depth", "[rewriter]") {
+  World world(std::string(kViews) + R"(
+rule grow {
+  y = sin(x: T[4, 6])
+  =>
+  a = reshape(reshape(abs(x)){shape = [24]}){shape = [4, 6]}
+  b = reshape(reshape(a){shape = [24]}){shape = [4, 6]}
+  y = relu(b)
+}
+pass p = greedy { grow, r }
+)");
+  Graph g = world.graph("in x: f32[4, 6]  y = sin(x)  out y");
+  const RewriteReport report = world.run(g, "p");
+  CHECK(report.journal.count(world.rules, "grow") == 1);
+  CHECK(report.journal.count(world.rules, "r") == 1);
+  CHECK(count(g, "reshape") == 1);
+}
+
 TEST_CASE("recursion: what stands over a rule stands over what it opens", "[rewriter]") {
   World world(kViews);
   const RuleId low = world.rule("low");

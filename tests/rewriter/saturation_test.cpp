@@ -131,3 +131,101 @@ pass b = best of { greedy { other } | saturate { merge } } by nodes
   CHECK(report.journal.count(world.rules, "merge") == 1);
   CHECK(report.journal.count(world.rules, "other") == 0);
 }
+
+TEST_CASE("saturate: an equivalence is applied in both directions", "[rewriter]") {
+  World world(R"(
+rule as_maximum { y = relu(x: f32[*s])  <=>  y = maximum(x, 0) }
+rule negated { y = neg(maximum(x, 0))  => y = cos(x) }
+rule absolute { y = abs(relu(x))  => y = sin(x) }
+pass s = saturate { as_maximum, negated, absolute }
+pass back = saturate { as_maximum[backward], negated }
+)");
+  // One needs the form to the right of the arrow, the other the one to its left.
+  const char* text = R"(in x: f32[n], w: f32[n]
+    a = neg(relu(x))  b = abs(maximum(w, 0))
+    out a, b)";
+  Graph g = world.graph(text);
+  RewriteReport report = world.run(g, "s");
+  require_same(g, world.graph("in x: f32[n], w: f32[n]  a = cos(x)  b = sin(w)  out a, b"));
+  CHECK(report.passes.at(0).stop == StopReason::fixpoint);
+  Graph h = world.graph(text);
+  world.run(h, "back");
+  CHECK(count(h, "cos") == 0);
+  // Of the form that is kept, the direction that made it is counted.
+  Graph k = world.graph("in x: f32[n]  y = maximum(x, 0)  out y");
+  CHECK(world.run(k, "s").journal.count(world.rules, "as_maximum[backward]") == 1);
+}
+
+TEST_CASE("saturate: associative ops are seen in every grouping, under greedy in the written one",
+          "[rewriter]") {
+  const std::string rules = R"(
+op minus(x: T[*s], y: T[*s]) -> T[*s]
+rule cancel { y = add(x, neg(x))  => y = mul(x, 0) }
+rule nothing { y = add(x, mul(z, 0))  => y = x }
+rule apart { y = minus(x, minus(z, z))  => y = x }
+)";
+  World world(rules +
+              "pass s = saturate { cancel, nothing, apart }\n"
+              "pass g = greedy { cancel, nothing, apart }\n");
+  for (const char* sum : {"y = (a + b) + neg(b)", "y = neg(b) + (b + a)", "y = b + (a + neg(b))",
+                          "y = (b + a) + (neg(b) + (neg(c) + c))"}) {
+    INFO(sum);
+    const std::string text =
+        std::string("in a: f32[n], b: f32[n], c: f32[n]  ") + sum + "  z = relu(y)  out z";
+    Graph g = world.graph(text);
+    world.run(g, "s");
+    require_same(g, world.graph("in a: f32[n], b: f32[n], c: f32[n]  z = relu(a)  out z"));
+    Graph greedy = world.graph(text);
+    world.run(greedy, "g");
+    CHECK(count(greedy, "add") > 0);
+  }
+  // `minus` is not declared to be associative.
+  Graph other = world.graph("in a: f32[n], b: f32[n]  y = minus(minus(a, b), b)  out y");
+  world.run(other, "s");
+  CHECK(count(other, "minus") == 2);
+}
+
+TEST_CASE("saturate: no grouping computes what is between in a smaller dtype", "[rewriter]") {
+  World world(R"(
+rule cancel { y = add(x, neg(x))  => y = mul(x, 0) }
+rule nothing { y = add(x, mul(z, 0))  => y = x }
+pass s = saturate { cancel, nothing }
+)");
+  // b + neg(b) would be rounded to bf16 where it was added up in f32.
+  Graph g = world.graph("in a: f32[n], b: bf16[n]  y = (a + b) + neg(b)  out y");
+  world.run(g, "s");
+  CHECK(count(g, "add") == 2);
+  Graph wide = world.graph("in a: bf16[n], b: f32[n]  y = (f32(a) + b) + neg(b)  out y");
+  world.run(wide, "s");
+  CHECK(count(wide, "add") == 0);
+}
+
+TEST_CASE("saturate: many groupings end at the limit of nodes", "[rewriter]") {
+  World world(
+      "rule twice { y = add(x, x)  => y = mul(x, 2) }\npass s = saturate { twice } nodes 300");
+  std::string text = "in x: f32[n], a0: f32[n]";
+  for (int i = 1; i < 24; ++i)
+    text += "  a" + std::to_string(i) + " = a" + std::to_string(i - 1) + " + " +
+            (i % 2 == 0 ? "x" : "sin(x)");
+  Graph g = world.graph(text + "  out a23");
+  const RewriteReport report = world.run(g, "s");
+  CHECK(report.passes.at(0).stop == StopReason::fuel);
+  CHECK(verify(g).empty());
+}
+
+TEST_CASE("saturate: what was assumed for a form is a condition of the result", "[rewriter]") {
+  World world(R"(
+rule step { y = relu(x: f32[n, d])  assume n % 4 == 0  => y = sin(x) }
+rule on { y = neg(sin(x))  => y = cos(x) }
+pass s = saturate { step, on }
+)");
+  // The result has no node that `step` made, and still holds only where its assumption does.
+  Graph g = world.graph("in x: f32[n, 8]  y = neg(relu(x))  out y");
+  const RewriteReport report = world.run(g, "s");
+  CHECK(count(g, "cos") == 1);
+  REQUIRE(report.conditions.size() == 1);
+  CHECK(report.conditions[0].text == "n % 4 == 0");
+  CHECK(g.facts.find("n")->multiple == 4);
+  Graph kept = world.graph("in x: f32[n, 8]  y = relu(x)  out y");
+  CHECK(world.run(kept, "s").conditions.empty());
+}

@@ -130,6 +130,20 @@ TEST_CASE("generate: a mixture of experts has a branch for each, and every branc
   CHECK(moe.count("add") == 3 * 3);  // the sums over experts; those of the residual are fused
 }
 
+TEST_CASE("generate: both families reach a million nodes, and end soon after", "[splitter]") {
+  for (const std::int64_t experts : {0, 3, 64}) {
+    INFO(experts << " experts");
+    LlamaOptions options = small("fp8", 2);
+    options.experts = experts;
+    options.layers = experts == 0 ? 42'000 : experts == 3 ? 18'800 : 1'550;
+    const Llama large(options);
+    CHECK(large.graph.node_count() >= 1'000'000);
+    CHECK(large.graph.node_count() <= 1'100'000);
+    options.layers += options.layers / 10;
+    CHECK_FALSE(generate_llama(large.context, options).has_value());
+  }
+}
+
 TEST_CASE("generate: a shuffled graph is the same graph in another order", "[splitter]") {
   const std::uint64_t seed = 5;
   INFO("seed " << seed);
