@@ -58,7 +58,7 @@ class Backend {
   [[nodiscard]] virtual Result<std::unique_ptr<Executable>> compile(const Graph& piece) = 0;
 };
 
-/// All backends built in: eager, interpreter, and cuda where it can run.
+/// All backends built in: eager, interpreter, cpu.
 std::vector<std::unique_ptr<Backend>> all_backends();
 
 }  // namespace pw

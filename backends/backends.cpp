@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "backends/backend.hpp"
+#include "backends/cpu/cpu.hpp"
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 
@@ -12,13 +13,14 @@ Result<std::monostate> Executable::run_ranks(std::span<const RankTensors> ranks,
   if (ranks.size() == 1) return run(ranks[0].inputs, ranks[0].outputs, context);
   return fail(error_in("backend", "PW1201",
                        fmt::format("runs one rank a process, not {}", ranks.size()),
-                       "the backends eager and interpreter run several ranks in one process"));
+                       "the backends eager, cpu and interpreter run several ranks in one process"));
 }
 
 std::vector<std::unique_ptr<Backend>> all_backends() {
   std::vector<std::unique_ptr<Backend>> backends;
   backends.push_back(make_eager());
   backends.push_back(make_interpreter());
+  backends.push_back(std::make_unique<CpuBackend>());
   return backends;
 }
 

@@ -38,7 +38,12 @@ DType Call::common_dtype(std::size_t first) const {
 }
 
 Array& Call::result(std::size_t i) {
-  results[i] = make_array(storage(result_dtype(i)), extents[i]);
+  const DType dtype = storage(result_dtype(i));
+  const TensorView* place = i < places.size() ? places[i] : nullptr;
+  if (place != nullptr && place->dtype == dtype && place->extents == extents[i])
+    results[i] = array_of(*place);
+  else
+    results[i] = make_array(dtype, extents[i]);
   return results[i];
 }
 

@@ -24,6 +24,8 @@ struct Call {
   std::vector<Array> results;          ///< to be filled; see `result`
   std::vector<Extents> extents;        ///< of the results
   DType (*storage)(DType);             ///< the dtype an engine stores a declared dtype in
+  /// Where results belong, null: anywhere. As long as `results`, or empty.
+  std::vector<const TensorView*> places;
 
   [[nodiscard]] const Array& operand(std::size_t i) const { return *operands[i]; }
   [[nodiscard]] DType operand_dtype(std::size_t i) const;  ///< declared
@@ -32,7 +34,7 @@ struct Call {
   /// The dtype a pointwise op computes in: the common one of its operands, so that a comparison of
   /// integers is exact.
   [[nodiscard]] DType common_dtype(std::size_t first = 0) const;
-  /// Fresh memory for result i.
+  /// Memory for result i, not initialised: its place, or fresh.
   Array& result(std::size_t i = 0);
 
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;

@@ -37,6 +37,32 @@ Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& sym
   return extents;
 }
 
+namespace {
+
+RunCall kernel_of(KernelTable table, std::string_view op) {
+  Kernel kernel = find_kernel(table, op);
+  if (kernel == nullptr) kernel = find_kernel(layout_kernels(), op);
+  return kernel == nullptr ? RunCall() : RunCall(kernel);
+}
+
+bool overlap(const TensorView& a, const TensorView& b) {
+  return a.data < b.data + b.bytes() && b.data < a.data + a.bytes();
+}
+
+/// Whether a result may be written to where an output belongs before all inputs are read.
+bool stands_alone(const RankTensors& tensors, std::size_t output) {
+  const TensorView& own = tensors.outputs[output];
+  for (const TensorView& input : tensors.inputs) {
+    if (overlap(own, input)) return false;
+  }
+  for (std::size_t i = 0; i < tensors.outputs.size(); ++i) {
+    if (i != output && overlap(own, tensors.outputs[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<OpProgram> OpProgram::make(const Graph& graph, const Engine& engine) {
   OpProgram program(graph.compact(), engine);
   if (auto inlined = inline_bodies(program.graph_); !inlined) return forward(inlined);
@@ -53,19 +79,19 @@ Result<std::monostate> OpProgram::choose_kernels() {
   for (NodeId node : graph_.order()) {
     const std::string& op = graph_.op_of(node).name;
     if (const Collective collective = find_collective(op); collective != nullptr) {
-      instructions_.push_back({node, nullptr, collective, group_size(graph_, node, *sizes), {}});
+      instructions_.push_back({node, {}, collective, group_size(graph_, node, *sizes), {}});
       continue;
     }
-    Kernel kernel = find_kernel(engine_.kernels, op);
-    if (kernel == nullptr) kernel = find_kernel(layout_kernels(), op);
-    if (kernel == nullptr && named.insert(op).second) {
+    RunCall kernel = engine_.special ? engine_.special(graph_, node) : RunCall();
+    if (!kernel) kernel = kernel_of(engine_.kernels, op);
+    if (!kernel && named.insert(op).second) {
       missing.push_back(error_in(
           fmt::format("graph {} at node {}", graph_.name, graph_.node_name(node)), "PW1201",
           fmt::format("backend {} has no kernel for op {}, and the op has no body", engine_.name,
                       op),
           "give the op a body, or rewrite it to ops that have one"));
     }
-    instructions_.push_back({node, kernel, nullptr, 0, {}});
+    instructions_.push_back({node, std::move(kernel), nullptr, 0, {}});
   }
   if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
   return std::monostate{};
@@ -109,7 +135,7 @@ Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs
 
 Result<Call> OpProgram::call_of(const Instruction& instruction, const Values& values,
                                 const RunContext& context) const {
-  Call call{graph_, instruction.node, context, {}, {}, {}, engine_.storage};
+  Call call{graph_, instruction.node, context, {}, {}, {}, engine_.storage, {}};
   for (ValueId operand : graph_.operands(instruction.node)) {
     call.operands.push_back(operand.valid() ? &values[operand.index] : nullptr);
   }
@@ -131,12 +157,28 @@ void OpProgram::keep_results(const Instruction& instruction, Call& call, Values&
   for (ValueId dead : instruction.dies) values[dead.index] = Array{};
 }
 
-Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span<Values> ranks,
+/// Results that are outputs go to their places at once, where nothing else needs these places.
+void OpProgram::place_results(const Instruction& instruction, Call& call,
+                              const RankTensors& tensors) const {
+  call.places.resize(call.results.size(), nullptr);
+  for (std::size_t r = 0; r < call.results.size(); ++r) {
+    const ValueId value = graph_.result(instruction.node, r);
+    if (!graph_.is_output(value)) continue;
+    for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
+      if (graph_.outputs()[i] == value && stands_alone(tensors, i))
+        call.places[r] = &tensors.outputs[i];
+    }
+  }
+}
+
+Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span<Values> values,
+                                       std::span<const RankTensors> ranks,
                                        const RunContext& context) const {
   std::vector<Call> calls;
-  for (const Values& values : ranks) {
-    auto call = call_of(instruction, values, context);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    auto call = call_of(instruction, values[rank], context);
     if (!call) return forward(call);
+    place_results(instruction, *call, ranks[rank]);
     calls.push_back(std::move(*call));
   }
   if (instruction.collective != nullptr) {
@@ -144,10 +186,10 @@ Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span
       return done;
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (instruction.kernel != nullptr) {
+    if (instruction.kernel) {
       if (auto done = instruction.kernel(calls[rank]); !done) return done;
     }
-    keep_results(instruction, calls[rank], ranks[rank]);
+    keep_results(instruction, calls[rank], values[rank]);
   }
   return std::monostate{};
 }
@@ -159,7 +201,7 @@ Result<std::monostate> OpProgram::run_ranks(std::span<const RankTensors> ranks,
     if (auto bound = bind_inputs(ranks[rank].inputs, context, values[rank]); !bound) return bound;
   }
   for (const Instruction& instruction : instructions_) {
-    if (auto done = step(instruction, values, context); !done) return done;
+    if (auto done = step(instruction, values, ranks, context); !done) return done;
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const std::vector<TensorView>& outputs = ranks[rank].outputs;

@@ -2,6 +2,7 @@
 // known. The interpreter and eager are this with different kernels and storage.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -10,10 +11,15 @@
 
 namespace pw {
 
+/// What runs one node.
+using RunCall = std::function<Result<std::monostate>(Call&)>;
+
 struct Engine {
   std::string name;
   KernelTable kernels;      ///< looked up before the layout kernels
   DType (*storage)(DType);  ///< the dtype that values of a declared dtype are stored in
+  /// Asked first, of nodes that only this engine has; may be empty, and give an empty one.
+  std::function<RunCall(const Graph&, NodeId)> special = {};
 };
 
 class OpProgram {
@@ -32,7 +38,7 @@ class OpProgram {
  private:
   struct Instruction {
     NodeId node;
-    Kernel kernel;              ///< null for a collective
+    RunCall kernel;             ///< empty for a collective
     Collective collective;      ///< null for any other op
     std::int64_t group;         ///< the ranks that a collective spans; 0: all
     std::vector<ValueId> dies;  ///< values not needed after it
@@ -45,8 +51,9 @@ class OpProgram {
                                      Values& values) const;
   Result<Call> call_of(const Instruction& instruction, const Values& values,
                        const RunContext& context) const;
-  Result<std::monostate> step(const Instruction& instruction, std::span<Values> ranks,
-                              const RunContext& context) const;
+  Result<std::monostate> step(const Instruction& instruction, std::span<Values> values,
+                              std::span<const RankTensors> ranks, const RunContext& context) const;
+  void place_results(const Instruction& instruction, Call& call, const RankTensors& tensors) const;
   void keep_results(const Instruction& instruction, Call& call, Values& values) const;
 
   Graph graph_;

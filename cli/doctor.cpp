@@ -19,7 +19,7 @@ void run_doctor(const Options& options) {
       {"NVRTC", nvrtc.state(), "pwr compile: CUDA sources to cubins; without it, sources only"});
   std::string compiler = cuda::host_compiler();
   table.add({"C++ compiler", compiler.empty() ? "not found" : compiler,
-             "running generated CUDA sources on the host, in tests"});
+             "pwr run --backend cpu: row ops as compiled C++; without it, eager"});
   std::fputs(table.print(options.format).c_str(), stdout);
 }
 

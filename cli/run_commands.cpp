@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "backends/cpu/cpu.hpp"
+#include "backends/interpreter.hpp"
 #include "backends/runner.hpp"
 #include "base/assert.hpp"
 #include "cli/commands.hpp"
@@ -24,17 +26,26 @@ struct RunArgs {
   std::string replicated;  ///< input names, or `all`
   std::uint64_t seed = 1;
   std::int64_t ranks = 1;
-  bool check = false, no_pad = false;
+  bool check = false, no_pad = false, strict = false;
+  std::string group = "auto";
 };
 
-std::unique_ptr<Backend> backend_named(const Session& session, const std::string& name) {
+std::unique_ptr<Backend> backend_named(const Session& session, const RunArgs& args) {
+  const std::string& name = args.backend;
+  if (name == "cpu")
+    return std::make_unique<CpuBackend>(
+        CpuOptions{.strict = args.strict, .group = args.group != "none"});
+  if (name == "interpreter" && args.strict) return make_interpreter(Precision::single);
+  if (args.strict)
+    session.die("--strict is for the backends cpu and interpreter",
+                "leave it out, or run with --backend cpu", kUsage);
   if (name == "cuda")
     session.die("the cuda backend compiles here, but does not run yet",
                 "`pwr compile` writes its sources and cubins; run with --backend eager",
                 kMissingCapability);
   for (std::unique_ptr<Backend>& backend : all_backends())
     if (backend->name() == name) return std::move(backend);
-  session.die("there is no backend `" + name + "`", "eager, interpreter", kUsage);
+  session.die("there is no backend `" + name + "`", "eager, cpu, interpreter", kUsage);
 }
 
 /// The result, or an end with 5 where a capability is missing and with 3 where the input is at
@@ -61,8 +72,28 @@ std::string command_line(const RunArgs& args) {
   for (const std::string& definition : args.rules.definitions) out += " -D " + definition;
   if (args.ranks > 1) out += fmt::format(" --ranks {}", args.ranks);
   if (!args.replicated.empty()) out += " --replicated " + args.replicated;
+  if (args.strict) out += " --strict";
+  if (args.group != "auto") out += " --group " + args.group;
   return out + fmt::format(" --backend {} --tokens {} --seed {}{}", args.backend, args.tokens,
                            args.seed, args.check ? " --check" : "");
+}
+
+/// What the cpu backend compiled, and what it left to eager and why.
+void say_compiled(const Session& session, const Backend& backend) {
+  const auto* cpu = dynamic_cast<const CpuBackend*>(&backend);
+  if (cpu == nullptr) return;
+  const CpuReport report = cpu->report();
+  if (report.compiler.empty()) {
+    session.say(
+        "no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH, "
+        "or set CXX");
+    return;
+  }
+  session.say(fmt::format("cpu: {} kernels, {} compiled now by {}; {} nodes on eager",
+                          report.kernels.size(), report.compiled, report.compiler,
+                          report.nodes_on_eager()));
+  for (const CpuReport::Fallback& f : report.fallbacks)
+    session.say(fmt::format("  {} × {}: {}", f.nodes, f.op, f.reason));
 }
 
 void print_results(const Session& session, const RunRecord& record, const RunArgs& args) {
@@ -118,6 +149,7 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
                const Graph& graph, Backend& backend, const std::vector<std::int64_t>& tokens,
                RunRecord& record) {
   Runner runner = need_run(session, Runner::make(*record.pieces, graph, record.plan, backend));
+  say_compiled(session, backend);
   std::vector<Weights> weights =
       weights_of_ranks(original, args.seed, args.ranks, replication_of(session, args, original));
   RunOptions run_options;
@@ -170,7 +202,7 @@ void run_run(const Options& options, const RunArgs& args) {
   Session session(options);
   std::vector<std::int64_t> tokens =
       session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
-  std::unique_ptr<Backend> backend = backend_named(session, args.backend);
+  std::unique_ptr<Backend> backend = backend_named(session, args);
   LoadedRules rules = load(session, args.rules);
   Graph original = load(session, args.graph);
   if (has_collectives(original) && args.ranks == 1)
@@ -253,7 +285,9 @@ void add_run_commands(CLI::App& app, const Options& options) {
   args->graph.add_to(*sub);
   args->rules.add_to(*sub);
   args->plan.add_to(*sub);
-  sub->add_option("--backend", args->backend, "eager, or interpreter (slow, double precision)")
+  sub->add_option(
+         "--backend", args->backend,
+         "eager, cpu (row ops as C++ compiled now), or interpreter (slow, double precision)")
       ->capture_default_str();
   sub->add_option("--tokens", args->tokens, "a step for each of these token counts")
       ->type_name("LIST")
@@ -269,6 +303,13 @@ void add_run_commands(CLI::App& app, const Options& options) {
   sub->add_flag("--check", args->check,
                 "compare with the unrewritten graph, both against the double-precision "
                 "interpreter; exit 4 if worse");
+  sub->add_flag("--strict", args->strict,
+                "of cpu: bit-equal to the interpreter in single precision; of interpreter: that "
+                "precision");
+  sub->add_option("--group", args->group,
+                  "of cpu. auto: neighbouring row ops are one kernel; none: an op is a kernel")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->capture_default_str();
   sub->add_flag("--no-pad", args->no_pad, "run each step at its own size");
   sub->add_option(
          "--report", args->report,
@@ -279,6 +320,7 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "  pwr run model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -r llm -p o2 --tokens 1,7,16,300 "
       "--check\n"
       "  pwr run model.json -r my_rules.pwr -p mine -D tp=2 --check --report out/\n"
+      "  pwr run model.json -r llm -p o2 --backend cpu\n"
       "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check");
   sub->callback([args, &options] { run_run(options, *args); });
 }

@@ -15,15 +15,10 @@ void over_rows(const Array& result, const std::function<void(std::int64_t, std::
   parallel_for(rows, 1 + kWorthAThread / (width + 1), work);
 }
 
-}  // namespace eager
-
-namespace {
-
-KernelTable all_kernels() {
+KernelTable kernels() {
   static const std::vector<KernelEntry> table = [] {
     std::vector<KernelEntry> all;
-    for (KernelTable part : {eager::pointwise(), eager::reductions(), eager::gathers(),
-                             eager::products(), eager::attention()}) {
+    for (KernelTable part : {pointwise(), reductions(), gathers(), products(), attention()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -31,11 +26,15 @@ KernelTable all_kernels() {
   return table;
 }
 
+}  // namespace eager
+
+namespace {
+
 class Eager final : public Backend {
  public:
   [[nodiscard]] std::string name() const override { return "eager"; }
   [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override {
-    return compile_program(piece, {name(), all_kernels(), [](DType declared) { return declared; }});
+    return compile_program(piece, {name(), eager::kernels(), [](DType declared) { return declared; }});
   }
 };
 

@@ -7,6 +7,9 @@
 
 namespace pw::eager {
 
+/// All of them.
+[[nodiscard]] KernelTable kernels();
+
 [[nodiscard]] KernelTable pointwise();
 [[nodiscard]] KernelTable reductions();
 [[nodiscard]] KernelTable gathers();

@@ -1,0 +1,193 @@
+// Exports CpuBackend: a piece's row ops grouped, compiled, and put into the piece as one node a
+// group; the rest is left as it is.
+#include "backends/cpu/cpu.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "backends/cpu/kernels.hpp"
+#include "backends/cpu/run.hpp"
+#include "backends/eager/kernels.hpp"
+#include "backends/interpreter_kernels.hpp"
+#include "backends/program.hpp"
+#include "backends/rowprogram/grouping.hpp"
+#include "graph/build.hpp"
+
+namespace pw {
+
+using cpu::RowKernel;
+
+struct CpuBackend::State {
+  explicit State(const CpuOptions& given)
+      : options(given),
+        emit{given.strict},
+        kernels(Toolchain::find(), emit),
+        row_kernels(std::make_shared<std::vector<RowKernel>>()) {}
+
+  CpuOptions options;
+  cpu::EmitOptions emit;
+  cpu::Kernels kernels;
+  std::shared_ptr<std::vector<RowKernel>> row_kernels;  // of all pieces, by number
+  std::map<std::string, std::size_t> kernel_number;     // in the report, by text
+  CpuReport report;
+  std::map<std::pair<std::string, std::string>, std::size_t> fallbacks;
+
+  void take_apart(Graph& graph);
+  void note(const std::string& op, const std::string& reason) { ++fallbacks[{op, reason}]; }
+  std::size_t use(const std::string& text, const rows::RowProgram& program,
+                  cpu::RowFunction function);
+  std::map<std::size_t, std::size_t> compiled_units(const Graph& graph,
+                                                    const std::vector<rows::RunUnit>& units);
+  Graph with_kernels(const Graph& piece);
+};
+
+namespace {
+
+/// Only says how operands are read: eager's arrays do that without moving anything.
+bool only_layout(const Graph& graph, const rows::RunUnit& unit) {
+  constexpr std::array kNames{"reshape", "transpose", "slice", "split", "expand", "full", "empty"};
+  return std::all_of(unit.nodes.begin(), unit.nodes.end(), [&](NodeId n) {
+    const Op& op = graph.op_of(n);
+    return !op.has_body() && std::find(kNames.begin(), kNames.end(), op.name) != kNames.end();
+  });
+}
+
+}  // namespace
+
+/// Ops that fit no row program but have a body are replaced by it, as `eager` would: their parts
+/// may fit.
+void CpuBackend::State::take_apart(Graph& graph) {
+  constexpr int kRounds = 16;
+  for (int round = 0; round < kRounds; ++round) {
+    bool changed = false;
+    for (NodeId n : graph.order()) {
+      if (!graph.op_of(n).has_body()) continue;
+      const auto program = rows::lower_node(graph, n);
+      if (program && !graph.op_of(n).traits.view) continue;
+      const std::string op = graph.op_of(n).name;
+      if (!inline_node(graph, n)) continue;
+      if (!program) note(op, "taken apart: " + program.error().reason);
+      changed = true;
+    }
+    if (!changed) return;
+  }
+}
+
+std::size_t CpuBackend::State::use(const std::string& text, const rows::RowProgram& program,
+                                   cpu::RowFunction function) {
+  const auto [known, fresh] = kernel_number.emplace(text, report.kernels.size());
+  if (fresh) report.kernels.push_back({program.op, 0});
+  ++report.kernels[known->second].uses;
+  row_kernels->push_back({function, program.params, program.arguments.size()});
+  return row_kernels->size() - 1;
+}
+
+/// The units that become kernels, by their index.
+std::map<std::size_t, std::size_t> CpuBackend::State::compiled_units(
+    const Graph& graph, const std::vector<rows::RunUnit>& units) {
+  std::vector<std::string> texts(units.size());
+  std::vector<std::string> wanted;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (units[i].kind != rows::RunUnit::Kind::rows || only_layout(graph, units[i])) continue;
+    texts[i] = cpu::emit(units[i].program, emit);
+    wanted.push_back(texts[i]);
+  }
+  kernels.compile(wanted);
+  std::map<std::size_t, std::size_t> numbers;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    std::string reason;
+    if (texts[i].empty()) {
+      if (units[i].kind == rows::RunUnit::Kind::opaque)
+        note(graph.op_of(units[i].nodes.front()).name, units[i].why.reason);
+    } else if (const auto function = kernels.function(texts[i], &reason)) {
+      numbers.emplace(i, use(texts[i], units[i].program, function));
+    } else {
+      for (NodeId n : units[i].nodes) note(graph.op_of(n).name, "not compiled: " + reason);
+    }
+  }
+  return numbers;
+}
+
+/// A graph with one node for each compiled unit.
+Graph CpuBackend::State::with_kernels(const Graph& piece) {
+  Graph graph = piece.compact();
+  take_apart(graph);
+  graph.erase_dead();
+  const std::vector<rows::RunUnit> units = rows::group_rows(graph, {options.group});
+  const std::map<std::size_t, std::size_t> numbers = compiled_units(graph, units);
+  Graph out(graph.context_ptr(), graph.name);
+  out.facts = graph.facts;
+  std::vector<ValueId> values(graph.value_bound());
+  for (ValueId v : graph.inputs())
+    values[v.index] = out.add_input(graph.value_name(v), graph.type(v), graph.input_kind(v));
+  const auto add = [&](NodeSpec spec, const std::vector<ValueId>& reads,
+                       const std::vector<ValueId>& writes) {
+    for (ValueId v : reads) spec.operands.push_back(v.valid() ? values[v.index] : v);
+    for (ValueId v : writes)
+      spec.results.push_back({graph.type(v), std::string(graph.value_name(v))});
+    const NodeId made = out.add_node(spec);
+    for (std::size_t i = 0; i < writes.size(); ++i) values[writes[i].index] = out.result(made, i);
+  };
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    NodeSpec spec;
+    if (const auto number = numbers.find(i); number != numbers.end()) {
+      spec.op = cpu::row_kernel_op(graph.context());
+      spec.attributes = cpu::kernel_attributes(graph.context(), number->second);
+      add(std::move(spec), units[i].inputs, units[i].outputs);
+      continue;
+    }
+    for (NodeId n : units[i].nodes) {
+      spec = NodeSpec{};
+      spec.op = graph.op(n);
+      spec.attributes = graph.attributes(n);
+      std::vector<ValueId> results;
+      for (std::size_t r = 0; r < graph.result_count(n); ++r) results.push_back(graph.result(n, r));
+      add(std::move(spec), graph.operands(n), results);
+    }
+  }
+  for (ValueId v : graph.outputs()) out.add_output(values[v.index]);
+  out.erase_dead();
+  return out;
+}
+
+CpuBackend::CpuBackend(const CpuOptions& options) : state_(std::make_unique<State>(options)) {}
+CpuBackend::~CpuBackend() = default;
+
+Result<std::unique_ptr<Executable>> CpuBackend::compile(const Graph& piece) {
+  const KernelTable table = state_->options.strict ? single_kernels() : eager::kernels();
+  Engine engine{name(), table, [](DType declared) { return declared; }};
+  if (!state_->kernels.toolchain().present()) {
+    for (NodeId n = piece.first(); n.valid(); n = piece.next(n))
+      state_->note(piece.op_of(n).name, "no C++ compiler was found");
+    return compile_program(piece, engine);
+  }
+  const OpId own = cpu::row_kernel_op(piece.context());
+  for (NodeId n = piece.first(); n.valid(); n = piece.next(n)) {
+    if (piece.op(n) == own)
+      return fail(
+          error_in("graph " + piece.name, "PW1201",
+                   "it holds an op `" + piece.op_of(n).name + "`, which only this backend may make",
+                   "give the op another name"));
+  }
+  engine.special = cpu::row_kernel_runner(state_->row_kernels);
+  return compile_program(state_->with_kernels(piece), engine);
+}
+
+CpuReport CpuBackend::report() const {
+  CpuReport out = state_->report;
+  out.compiler = state_->kernels.toolchain().compiler;
+  out.compiled = state_->kernels.compiled();
+  for (const auto& [key, nodes] : state_->fallbacks)
+    out.fallbacks.push_back({key.first, key.second, nodes});
+  return out;
+}
+
+std::size_t CpuReport::nodes_on_eager() const {
+  std::size_t n = 0;
+  for (const Fallback& f : fallbacks) n += f.nodes;
+  return n;
+}
+
+}  // namespace pw

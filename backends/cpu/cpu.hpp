@@ -1,0 +1,49 @@
+// The backend for the machine's processor: groups of row ops as C++ compiled at run time, matrix
+// products by Eigen, everything else by `eager`. Without a compiler all of it runs on `eager`.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/backend.hpp"
+
+namespace pw {
+
+struct CpuOptions {
+  bool strict = false;  ///< the bits of the interpreter in single precision, whatever it costs
+  bool group = true;    ///< neighbouring row ops become one kernel
+};
+
+/// What became of the nodes of all pieces compiled so far.
+struct CpuReport {
+  struct Kernel {
+    std::string ops;       ///< "add + rms_norm", for people
+    std::size_t uses = 0;  ///< over all pieces
+  };
+  struct Fallback {
+    std::string op, reason;
+    std::size_t nodes = 0;
+  };
+  std::string compiler;         ///< its path; empty: there is none, and everything runs on eager
+  std::vector<Kernel> kernels;  ///< in the order they were met
+  std::vector<Fallback> fallbacks;  ///< what eager runs: by op, then reason
+  std::size_t compiled = 0;         ///< runs of the compiler
+  [[nodiscard]] std::size_t nodes_on_eager() const;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const CpuOptions& options = {});
+  ~CpuBackend() override;
+  [[nodiscard]] std::string name() const override { return "cpu"; }
+  [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override;
+  [[nodiscard]] CpuReport report() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace pw

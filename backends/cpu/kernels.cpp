@@ -1,0 +1,64 @@
+// Exports Kernels.
+#include "backends/cpu/kernels.hpp"
+
+#include <atomic>
+#include <thread>
+
+namespace pw::cpu {
+namespace {
+
+constexpr std::size_t kCompilers = 2;  // at the same time
+
+}  // namespace
+
+Kernels::Kernels(Toolchain toolchain, EmitOptions options)
+    : toolchain_(std::move(toolchain)),
+      options_(options),
+      flags_(compiler_flags(options, !processor().empty())) {}
+
+Kernels::Entry Kernels::make(const std::string& text) {
+  Entry entry;
+  auto bytes = toolchain_.shared_object(source_file(text), flags_);
+  if (!bytes) {
+    entry.reason = bytes.error().front().message;
+    return entry;
+  }
+  auto object = SharedObject::load(*bytes);
+  if (!object) {
+    entry.reason = object.error().front().message;
+    return entry;
+  }
+  entry.object = std::move(*object);
+  entry.function = reinterpret_cast<RowFunction>(entry.object.symbol(kEntry));
+  if (!entry.function) entry.reason = "the compiled object lacks its function";
+  return entry;
+}
+
+void Kernels::compile(std::span<const std::string> texts) {
+  std::map<std::string, Entry> fresh;
+  for (const std::string& text : texts) {
+    if (entries_.count(text) == 0) fresh.emplace(text, Entry{});
+  }
+  std::vector<std::pair<const std::string, Entry>*> work;
+  for (auto& item : fresh) work.push_back(&item);
+  std::atomic<std::size_t> next{0};
+  const auto run = [&] {
+    for (std::size_t i = next++; i < work.size(); i = next++)
+      work[i]->second = make(work[i]->first);
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < std::min(kCompilers, work.size()); ++i) others.emplace_back(run);
+  run();
+  for (std::thread& t : others) t.join();
+  compiled_ += work.size();
+  entries_.merge(fresh);
+}
+
+RowFunction Kernels::function(const std::string& text, std::string* reason) const {
+  const auto found = entries_.find(text);
+  if (found == entries_.end()) return nullptr;
+  if (reason) *reason = found->second.reason;
+  return found->second.function;
+}
+
+}  // namespace pw::cpu

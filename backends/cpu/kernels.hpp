@@ -1,0 +1,45 @@
+// Compiled row kernels: from the text of a kernel to a function in this process, each text once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/emitter.hpp"
+#include "backends/shared_object.hpp"
+#include "backends/toolchain.hpp"
+
+namespace pw::cpu {
+
+/// See `kEntry`.
+using RowFunction = void (*)(void* const* pointers, const long long* params, long long begin,
+                             long long end);
+
+class Kernels {
+ public:
+  Kernels(Toolchain toolchain, EmitOptions options);
+  /// Compiles what is new, several at a time. By text: the function, or why there is none.
+  void compile(std::span<const std::string> texts);
+  /// Of a text that was compiled; null when that failed, for the reason.
+  [[nodiscard]] RowFunction function(const std::string& text, std::string* reason = nullptr) const;
+  [[nodiscard]] const Toolchain& toolchain() const { return toolchain_; }
+  [[nodiscard]] std::size_t compiled() const { return compiled_; }  ///< runs of the compiler
+
+ private:
+  struct Entry {
+    SharedObject object;
+    RowFunction function = nullptr;
+    std::string reason;
+  };
+  Entry make(const std::string& text);
+
+  Toolchain toolchain_;
+  EmitOptions options_;
+  std::vector<std::string> flags_;
+  std::map<std::string, Entry> entries_;
+  std::size_t compiled_ = 0;
+};
+
+}  // namespace pw::cpu

@@ -1,0 +1,34 @@
+// Internal to cpu/: which values of a row are computed by more than one of its loops, so that the
+// first may keep them in a buffer for the others.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "backends/rowprogram/row_program.hpp"
+
+namespace pw::cpu {
+
+/// Of the loops that stand side by side in one block.
+struct Phases {
+  struct Shared {
+    rows::SlotId first;  ///< of the loop that computes it
+    std::int64_t extent = 0;
+  };
+  /// Buffers, by the slot that is computed first.
+  std::map<rows::SlotId, Shared> kept;
+  /// Slots that are read from a buffer instead: the slot that stands for them.
+  std::map<rows::SlotId, rows::SlotId> read;
+  /// Slots that need not be computed at all.
+  std::set<rows::SlotId> idle;
+};
+
+/// The most elements a buffer may have; longer rows are computed again.
+inline constexpr std::int64_t kMostKept = 16384;
+
+[[nodiscard]] Phases share_phases(const rows::RowProgram& program, const rows::Block& block);
+/// Only constants, loads, computations and stores.
+[[nodiscard]] bool is_flat(const rows::Block& block);
+
+}  // namespace pw::cpu

@@ -1,0 +1,27 @@
+// A compiled group as a node of a graph: the op that stands for it, and what runs it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backends/cpu/kernels.hpp"
+#include "backends/program.hpp"
+
+namespace pw::cpu {
+
+struct RowKernel {
+  RowFunction function = nullptr;
+  std::vector<DimId> params;  ///< the number of rows first
+  std::size_t arguments = 0;  ///< operands and results
+};
+
+/// The op of such nodes, declared in the context when it is not there. Its name is none that a
+/// graph's text can have.
+[[nodiscard]] OpId row_kernel_op(Context& context);
+/// Says which kernel.
+[[nodiscard]] AttributesId kernel_attributes(Context& context, std::size_t number);
+/// Runs nodes of that op, rows over the cores; gives nothing for others.
+[[nodiscard]] std::function<RunCall(const Graph&, NodeId)> row_kernel_runner(
+    std::shared_ptr<const std::vector<RowKernel>> kernels);
+
+}  // namespace pw::cpu

@@ -1,0 +1,151 @@
+// Exports the compiler's search, its identity and its runs.
+#include "backends/toolchain.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.hpp"
+
+extern char** environ;
+
+namespace pw {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool executable(const fs::path& path) {
+  std::error_code ignored;
+  return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path, ignored);
+}
+
+std::string on_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return executable(name) ? name : "";
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path ? path : "/usr/bin:/bin";
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    if (folder.empty()) continue;
+    const fs::path candidate = fs::path(folder) / name;
+    if (executable(candidate)) return candidate.string();
+  }
+  return "";
+}
+
+std::string identity_of(const std::string& compiler) {
+  std::error_code error;
+  const fs::path resolved = fs::canonical(compiler, error);
+  struct stat info{};
+  if (error || ::stat(resolved.c_str(), &info) != 0) return compiler;
+  return fmt::format("{} {} {}.{:09}", resolved.string(), info.st_size, info.st_mtim.tv_sec,
+                     info.st_mtim.tv_nsec);
+}
+
+/// A relative folder could begin with a dash, and be taken for an option.
+fs::path temporary_base() {
+  std::error_code ignored;
+  const fs::path base = fs::absolute(fs::temp_directory_path(ignored), ignored);
+  return base.empty() ? fs::path("/tmp") : base;
+}
+
+}  // namespace
+
+std::string host_compiler() {
+  if (const char* chosen = std::getenv("CXX"); chosen && *chosen) {
+    if (std::string found = on_path(chosen); !found.empty()) return found;
+  }
+  for (const char* name : {"c++", "g++", "clang++"}) {
+    if (std::string found = on_path(name); !found.empty()) return found;
+  }
+  return "";
+}
+
+PrivateFolder::PrivateFolder() {
+  std::string text = temporary_base() / "piecewise-XXXXXX";
+  if (::mkdtemp(text.data())) path_ = text;
+}
+
+PrivateFolder::~PrivateFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+int spawn(std::vector<std::string> arguments, const std::string& log) {
+  std::vector<char*> argv;
+  for (std::string& a : arguments) argv.push_back(a.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return -1;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+Toolchain Toolchain::find() {
+  Toolchain found{host_compiler(), {}};
+  if (found.present()) found.identity = identity_of(found.compiler);
+  return found;
+}
+
+Result<std::string> Toolchain::shared_object(const std::string& source,
+                                             std::span<const std::string> flags) const {
+  if (!present())
+    return fail(error_in("compiler", "PW1222", "no C++ compiler was found",
+                         "put c++, g++ or clang++ on PATH, or set CXX"));
+  const PrivateFolder folder;
+  if (folder.path().empty())
+    return fail(error_in("compiler", "PW1222", "no temporary folder could be made",
+                         "set TMPDIR to a folder that can be written"));
+  const std::string text = folder.path() + "/kernel.cpp", object = folder.path() + "/kernel.so",
+                    log = folder.path() + "/log";
+  if (auto written = write_file(text, source); !written) return forward(written);
+  std::vector<std::string> arguments{compiler, "-x", "c++"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  arguments.insert(arguments.end(), {"-shared", "-fPIC", text, "-o", object, "-lm"});
+  const int status = spawn(std::move(arguments), log);
+  if (status != 0) {
+    auto words = read_file(log);
+    return fail(error_in(
+        "compiler", "PW1223",
+        fmt::format("{} ended with status {}\n{}", compiler, status, words ? *words : "")));
+  }
+  return read_file(object);
+}
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line, found;
+  // Names of the two lines on x86 and on Arm.
+  for (const char* wanted : {"model name", "flags", "CPU part", "Features"}) {
+    file.clear();
+    file.seekg(0);
+    while (std::getline(file, line)) {
+      if (line.rfind(wanted, 0) != 0) continue;
+      found += line + "\n";
+      break;
+    }
+  }
+  return found;
+}
+
+}  // namespace pw

@@ -1,0 +1,50 @@
+// The C++ compiler of this machine, run without a shell: found once, identified without being
+// started, and asked for shared objects. What generated code on the CPU needs at run time.
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/diagnostic.hpp"
+
+namespace pw {
+
+/// The first of $CXX, c++, g++, clang++ that is an executable on PATH; empty when there is none.
+/// $CXX is one path or name: words after it are not split off, and such a value finds nothing.
+[[nodiscard]] std::string host_compiler();
+
+/// A folder that only this user can read, removed with all in it. Empty path: none could be made.
+class PrivateFolder {
+ public:
+  PrivateFolder();
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  ~PrivateFolder();
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Runs a program with its output in the file `log` and nothing to read; the exit status, or -1.
+int spawn(std::vector<std::string> arguments, const std::string& log);
+
+struct Toolchain {
+  std::string compiler;  ///< empty: there is none
+  /// The resolved path with its size and time of change: another compiler, another identity.
+  std::string identity;
+  [[nodiscard]] bool present() const { return !compiler.empty(); }
+  static Toolchain find();
+  /// The bytes of a shared object. `flags` come before the source. PW1222 without a compiler or a
+  /// temporary folder, PW1223 with the compiler's words when it fails.
+  [[nodiscard]] Result<std::string> shared_object(const std::string& source,
+                                                  std::span<const std::string> flags) const;
+};
+
+/// How this machine's processor is told from others: its model and what it can do, as the system
+/// lists them; empty where it does not.
+[[nodiscard]] std::string processor();
+
+}  // namespace pw

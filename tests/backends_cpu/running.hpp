@@ -1,0 +1,65 @@
+// For tests: a graph run on a backend, and its outputs compared bit by bit.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "backends/backend.hpp"
+#include "backends/cpu/cpu.hpp"
+#include "backends/numerics.hpp"
+#include "backends/program.hpp"
+#include "backends/toolchain.hpp"
+#include "tests/catch.hpp"
+
+namespace pw::test {
+
+inline std::vector<Tensor> outputs_of(Backend& backend, const Graph& graph,
+                                      const std::vector<TensorView>& inputs,
+                                      const RunContext& context) {
+  auto executable = backend.compile(graph);
+  if (!executable) FAIL(render(executable.error(), graph.context().sources));
+  std::vector<Tensor> outputs;
+  std::vector<TensorView> views;
+  for (ValueId v : graph.outputs()) {
+    outputs.emplace_back(graph.context().types[graph.type(v)].dtype,
+                         extents_of(graph, v, context.symbols).value());
+    views.push_back(outputs.back().view());
+  }
+  auto done = (*executable)->run(inputs, views, context);
+  if (!done) FAIL(render(done.error(), graph.context().sources));
+  return outputs;
+}
+
+inline std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) {
+  std::vector<TensorView> out;
+  for (const Tensor& t : tensors) out.push_back(t.view());
+  return out;
+}
+
+/// The first element whose bits differ (a NaN equals a NaN), or an empty text.
+inline std::string bit_difference(const Tensor& got, const Tensor& wanted) {
+  if (got.dtype() != wanted.dtype() || got.extents() != wanted.extents()) return "another type";
+  const auto size = static_cast<std::size_t>(size_of(got.dtype()));
+  for (std::int64_t i = 0; i < got.view().count(); ++i) {
+    const auto at = static_cast<std::size_t>(i) * size;
+    if (std::memcmp(got.data() + at, wanted.data() + at, size) == 0) continue;
+    const double a = load(got.dtype(), got.data(), i), b = load(got.dtype(), wanted.data(), i);
+    if (std::isnan(a) && std::isnan(b)) continue;
+    return fmt::format("element {}: {:.9g}, not {:.9g}", i, a, b);
+  }
+  return "";
+}
+
+/// Said loudly where there is none, since everything runs on eager then.
+inline bool have_compiler() {
+  if (!host_compiler().empty()) return true;
+  std::cerr << "SKIPPED: no C++ compiler on PATH, so generated kernels are not tested\n";
+  return false;
+}
+
+}  // namespace pw::test
