@@ -19,9 +19,29 @@ using namespace rows::cxx;
 
 constexpr std::int64_t kChunk = 8;  // columns that a lane of the tree adds in a row
 
-// The names of CUDA that the prelude uses, and the mathematics of the C library.
+// The names of CUDA that the prelude uses: what a row of its own needs is defined, what only
+// threads that work together need is declared, and never called.
 constexpr std::string_view kPrologue = R"cpp(#define __device__
+#define __shared__
 #define __forceinline__ inline __attribute__((always_inline))
+                                             struct uint2 {
+                                               unsigned x, y;
+                                             };
+                                             struct uint4 {
+                                               unsigned x, y, z, w;
+                                             };
+                                             struct pw_dim {
+                                               unsigned x, y, z;
+                                             };
+                                             extern pw_dim threadIdx, blockIdx, blockDim, gridDim;
+                                             template <class T>
+                                             T __ldg(const T*);
+                                             template <class T>
+                                             T __shfl_xor_sync(unsigned, T, int);
+                                             template <class T>
+                                             T __shfl_sync(unsigned, T, int);
+                                             void __syncthreads();
+                                             void __syncwarp();
                                              static inline unsigned __float_as_uint(float x) {
                                                unsigned u;
                                                __builtin_memcpy(&u, &x, 4);
@@ -30,6 +50,16 @@ constexpr std::string_view kPrologue = R"cpp(#define __device__
                                              static inline float __uint_as_float(unsigned u) {
                                                float x;
                                                __builtin_memcpy(&x, &u, 4);
+                                               return x;
+                                             }
+                                             static inline long long __double_as_longlong(double x) {
+                                               long long u;
+                                               __builtin_memcpy(&u, &x, 8);
+                                               return u;
+                                             }
+                                             static inline double __longlong_as_double(long long u) {
+                                               double x;
+                                               __builtin_memcpy(&x, &u, 8);
                                                return x;
                                              }
                                              extern "C" {
@@ -53,22 +83,28 @@ constexpr std::string_view kPrologue = R"cpp(#define __device__
                                              }
 )cpp";
 
-// A row in memory, reduced in the order of the tree; and extremes for the vector unit, in any
-// order.
+// The fixed tree over a row: what a lane adds, and how lanes meet; and reductions for the vector
+// unit, in any order.
 constexpr std::string_view kRows = R"cpp(
+  template <class T, class F>
+  static T pw_folded(T* lane, long long lanes) {
+    for (long long far = lanes / 2; far > 0; far /= 2)
+      for (long long i = 0; i < far; ++i) lane[i] = F::of(lane[i], lane[i + far]);
+    return lane[0];
+  }
   template <class T, class F>
   static T pw_reduced(const T* x, long long width) {
     const long long lanes = pw_lanes(width);
-    pw_tree<T, F> tree;
+    T lane[256];
     for (long long q = 0; q < lanes; ++q) {
       T a = F::start();
-      for (long long c = pw_lane(q, lanes) * 8; c < width; c += lanes * 8) {
+      for (long long c = q * 8; c < width; c += lanes * 8) {
         const long long e = c + 8 < width ? c + 8 : width;
         for (long long i = c; i < e; ++i) a = F::of(a, x[i]);
       }
-      tree.push(q, a);
+      lane[q] = a;
     }
-    return tree.total;
+    return pw_folded<T, F>(lane, lanes);
   }
 #pragma omp declare reduction(pw_sum : float, double,                            \
                                     long long : omp_out = pw_add(omp_out, omp_in)) \
@@ -237,23 +273,22 @@ class Emitter {
   template <class Accumulate>
   void in_lanes(const Statement& s, int depth, const std::string& id, const std::string& type,
                 const std::string& function, const std::string& width, Accumulate accumulate) {
-    line(depth, fmt::format("pw_tree<{0}, {1}<{0}>> t{2};", type, function, id));
+    line(depth, fmt::format("{} t{}[256];", type, id));
     line(depth, fmt::format("const long long l{} = pw_lanes({});", id, width));
     line(depth, fmt::format("for (long long q{0} = 0; q{0} < l{0}; ++q{0}) {{", id));
     line(depth + 1, fmt::format("a{} = {}<{}>::start();", id, function, type));
     line(depth + 1,
-         fmt::format(
-             "for (long long c{0} = pw_lane(q{0}, l{0}) * {1}; c{0} < {2}; c{0} += l{0} * {1}) {{",
-             id, kChunk, width));
+         fmt::format("for (long long c{0} = q{0} * {1}; c{0} < {2}; c{0} += l{0} * {1}) {{", id,
+                     kChunk, width));
     line(depth + 2, fmt::format("const long long x{0} = c{0} + {1} < {2} ? c{0} + {1} : {2};", id,
                                 kChunk, width));
     loop(s.var, "c" + id, "x" + id, depth + 2);
     accumulate(depth + 3);
     line(depth + 2, "}");
     line(depth + 1, "}");
-    line(depth + 1, fmt::format("t{0}.push(q{0}, a{0});", id));
+    line(depth + 1, fmt::format("t{0}[q{0}] = a{0};", id));
     line(depth, "}");
-    line(depth, fmt::format("a{0} = t{0}.total;", id));
+    line(depth, fmt::format("a{0} = pw_folded<{1}, {2}<{1}>>(t{0}, l{0});", id, type, function));
   }
 
   void branch(const Statement& s, int depth) {
