@@ -1,6 +1,9 @@
-// From a row program to CUDA C++ without headers: one thread a row, no barriers, no shuffles. Names
-// in it are made here; nothing of a graph's names or strings gets in, but for the op's name in a
-// comment, reduced to letters, digits and _.
+// From a row program to CUDA C++ without headers. A team of threads has a row: a warp or a part of
+// one to 256 columns, with several rows a block; a block beyond. Loops over columns go by groups of
+// 8, reductions follow the fixed tree, loops around either are spread over parts of the team. What
+// a later loop reads again stays in registers to about 8k columns, in shared memory to about 32k;
+// beyond, it is read twice. Names in the text are made here; nothing of a graph's names or strings
+// gets in, but for the op's name in a comment, reduced to letters, digits and _.
 #pragma once
 
 #include <string>
@@ -11,15 +14,35 @@
 
 namespace pw::cuda {
 
+/// An access that is not by groups of columns.
+struct ElementAccess {
+  std::size_t argument = 0;
+  bool store = false;
+  std::string why;
+  friend bool operator==(const ElementAccess&, const ElementAccess&) = default;
+};
+
 struct Kernel {
-  std::string name;  ///< k_ and a hash of the program: equal programs have equal names
-  std::string op;    ///< for people
-  std::vector<TypeId>
-      arguments;  ///< pointers, in order: operands that exist and are no literals, then results
-  std::size_t results = 0;  ///< how many of them, at the end
+  std::string name;               ///< k_ and a hash of the program: equal programs have equal names
+  std::string op;                 ///< for people
+  std::vector<TypeId> arguments;  ///< pointers, in order: operands that exist and are no literals,
+                                  ///< then results; each aligned to 16 bytes
+  std::size_t results = 0;        ///< how many of them, at the end
   std::vector<DimId>
       params;          ///< `long long` each, after the pointers: rows, then other symbol values
   std::string source;  ///< the kernel alone; needs the prelude before it
+
+  // How it is launched: a block of `threads` for each `rows_per_block` rows, with `shared_bytes` of
+  // dynamic shared memory (above 48 KiB a kernel must be allowed them).
+  int threads = 0, rows_per_block = 0;
+  std::int64_t shared_bytes = 0;
+  // What the text does: reads and writes by groups of columns (16 bytes where the group has them),
+  // and those element by element, once for each reason.
+  int group_reads = 0, group_writes = 0;
+  std::vector<ElementAccess> elements;
+  int team = 0;        ///< threads a row
+  int barriers = 0;    ///< in the text
+  int kept_words = 0;  ///< registers of 4 bytes that hold what is read again
 };
 
 [[nodiscard]] Kernel emit(const rows::RowProgram& program);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backends/cuda/thread_block.hpp"
 #include "base/file.hpp"
 
 extern char** environ;
@@ -24,47 +25,115 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrologue = R"cpp(#define __global__
+/// The names of CUDA. Whatever threads do together goes to a ThreadBlock.
+constexpr std::string_view kPrologue = R"cpp(
+#define __global__
 #define __device__
 #define __forceinline__ inline
-                                             struct pw_dim {
-                                               unsigned x, y, z;
-                                             };
-                                             struct pw_any {
-                                               void* p;
-                                               template <class T>
-                                               operator T*() const {
-                                                 return (T*)p;
-                                               }
-                                             };
-                                             static thread_local pw_dim blockIdx, blockDim, threadIdx;
-                                             static inline unsigned __float_as_uint(float x) {
-                                               unsigned u;
-                                               __builtin_memcpy(&u, &x, 4);
-                                               return u;
-                                             }
-                                             static inline float __uint_as_float(unsigned u) {
-                                               float x;
-                                               __builtin_memcpy(&x, &u, 4);
-                                               return x;
-                                             }
-                                             extern "C" {
-                                             double fabs(double);
-                                             float sqrtf(float);
-                                             double sqrt(double);
-                                             float expf(float);
-                                             double exp(double);
-                                             float logf(float);
-                                             double log(double);
-                                             float tanhf(float);
-                                             double tanh(double);
-                                             float sinf(float);
-                                             double sin(double);
-                                             float cosf(float);
-                                             double cos(double);
-                                             float powf(float, float);
-                                             double pow(double, double);
-                                             }
+#define __launch_bounds__(threads)
+  struct uint2 {
+    unsigned x, y;
+  };
+  struct uint4 {
+    unsigned x, y, z, w;
+  };
+  struct pw_dim {
+    unsigned x, y, z;
+  };
+  struct pw_any {
+    void* p;
+    template <class T>
+    operator T*() const {
+      return (T*)p;
+    }
+  };
+  struct pw_host_api {
+    unsigned (*thread)();
+    unsigned (*block)();
+    unsigned (*threads)();
+    void (*barrier)(int line);
+    void (*exchange)(unsigned mask, int distance, const void* mine, void* other, int bytes);
+    void* (*shared)(const void* site, const char* name, long long count, int bytes);
+    void (*get)(void* array, long long i, void* value);
+    void (*set)(void* array, long long i, const void* value);
+    void (*fault)(const char* what);
+  };
+  static const pw_host_api* pw_host;
+  extern "C" void pw_bind(const pw_host_api* api) { pw_host = api; }
+#define threadIdx (pw_dim{pw_host->thread(), 0, 0})
+#define blockIdx (pw_dim{pw_host->block(), 0, 0})
+#define blockDim (pw_dim{pw_host->threads(), 1, 1})
+#define __syncthreads() pw_host->barrier(__LINE__)
+  template <class T>
+  struct pw_array {
+    void* p;
+  };
+#define PW_SHARED(type, name, count) \
+    static const char name##_site = 0; \
+    pw_array<type> name { pw_host->shared(&name##_site, #name, count, sizeof(type)) }
+#define PW_KEPT(name) \
+    pw_array<uint4> name { pw_host->shared(0, #name, -1, sizeof(uint4)) }
+#define PW_ALIGNED(p, bytes)             \
+    if ((unsigned long long)(p) % (bytes)) \
+    pw_host->fault("an address is not aligned to " #bytes " bytes")
+  template <class T, class V>
+  static inline void pw_put(pw_array<T>& shared, int i, V value) {
+    const T x = value;
+    pw_host->set(shared.p, i, &x);
+  }
+  template <class T>
+  static inline T pw_at(pw_array<T>& shared, int i) {
+    T x;
+    pw_host->get(shared.p, i, &x);
+    return x;
+  }
+  template <class T>
+  static inline T __shfl_xor_sync(unsigned mask, T mine, int distance) {
+    T other;
+    pw_host->exchange(mask, distance, &mine, &other, sizeof(T));
+    return other;
+  }
+  template <class T>
+  static inline T __ldg(const T* p) {
+    return *p;
+  }
+  static inline unsigned __float_as_uint(float x) {
+    unsigned u;
+    __builtin_memcpy(&u, &x, 4);
+    return u;
+  }
+  static inline float __uint_as_float(unsigned u) {
+    float x;
+    __builtin_memcpy(&x, &u, 4);
+    return x;
+  }
+  static inline long long __double_as_longlong(double x) {
+    long long i;
+    __builtin_memcpy(&i, &x, 8);
+    return i;
+  }
+  static inline double __longlong_as_double(long long i) {
+    double x;
+    __builtin_memcpy(&x, &i, 8);
+    return x;
+  }
+  extern "C" {
+  double fabs(double);
+  float sqrtf(float);
+  double sqrt(double);
+  float expf(float);
+  double exp(double);
+  float logf(float);
+  double log(double);
+  float tanhf(float);
+  double tanh(double);
+  float sinf(float);
+  double sin(double);
+  float cosf(float);
+  double cos(double);
+  float powf(float, float);
+  double pow(double, double);
+  }
 )cpp";
 
 std::string entry(const Kernel& kernel) {
@@ -73,17 +142,8 @@ std::string entry(const Kernel& kernel) {
     call += fmt::format("pw_any{{p[{}]}}, ", i);
   for (std::size_t i = 0; i < kernel.params.size(); ++i)
     call += fmt::format("{}d[{}]", i ? ", " : "", i);
-  // More threads than rows, as on the device, so that the guard is run too.
   return fmt::format(
-      "extern \"C\" void host_{0}(void* const* p, const long long* d) {{\n"
-      "  blockDim.x = 128;\n"
-      "  for (long long b = 0; b * 128 < d[0]; ++b)\n"
-      "    for (unsigned t = 0; t < 128; ++t) {{\n"
-      "      blockIdx.x = (unsigned)b;\n"
-      "      threadIdx.x = t;\n"
-      "      {0}({1});\n"
-      "    }}\n"
-      "}}\n",
+      "extern \"C\" void host_{0}(void* const* p, const long long* d) {{ {0}({1}); }}\n",
       kernel.name, call);
 }
 
@@ -197,6 +257,10 @@ Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::str
                          fmt::format("the compiled kernels cannot be loaded: {}", ::dlerror())));
   HostKernels result;
   result.library_ = std::shared_ptr<void>(handle, [](void* h) { ::dlclose(h); });
+  if (const auto bind = reinterpret_cast<void (*)(const HostApi*)>(result.symbol("pw_bind")))
+    bind(&ThreadBlock::api());
+  for (const Kernel& k : kernels)
+    result.launches_[k.name] = {k.threads, k.rows_per_block, k.shared_bytes};
   return result;
 }
 
@@ -205,14 +269,26 @@ void* HostKernels::symbol(const std::string& name) const {
 }
 
 Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<void* const> pointers,
-                                        std::span<const std::int64_t> params) const {
+                                        std::span<const std::int64_t> params,
+                                        std::uint64_t seed) const {
   using Entry = void (*)(void* const*, const long long*);
   const auto function = reinterpret_cast<Entry>(symbol("host_" + kernel));
-  if (!function)
+  const auto how = launches_.find(kernel);
+  if (!function || how == launches_.end())
     return fail(error_in("host run", "PW1223", fmt::format("kernel {} was not compiled", kernel)));
   const std::vector<long long> values(params.begin(), params.end());
-  function(pointers.data(), values.data());
-  return std::monostate{};
+  Launch launch;
+  launch.blocks = static_cast<unsigned>((params[0] + how->second.rows_per_block - 1) /
+                                        how->second.rows_per_block);
+  launch.threads = static_cast<unsigned>(how->second.threads);
+  launch.shared_bytes = how->second.shared_bytes;
+  launch.seed = seed;
+  thread_local ThreadBlock block;
+  const std::string fault = block.run(launch, [&] { function(pointers.data(), values.data()); });
+  if (fault.empty()) return std::monostate{};
+  return fail(error_in("host run", "PW1225",
+                       fmt::format("kernel {}, seed {}: {}", kernel, seed, fault),
+                       "on a device this would depend on the order of its threads"));
 }
 
 }  // namespace pw::cuda

@@ -1,9 +1,10 @@
 // Runs the exact CUDA source of kernels on the host: a prologue defines the names of CUDA, a C++
-// compiler found on PATH makes a shared object in a private folder, and a loop over blocks and
-// threads calls the kernel. For tests and comparisons.
+// compiler found on PATH makes a shared object in a private folder, and its threads run as fibers
+// (see thread_block.hpp). For tests and comparisons.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,14 +25,21 @@ class HostKernels {
   static Result<HostKernels> build(std::span<const Kernel> kernels, std::string_view extra = {});
 
   /// Calls a kernel for all rows. Pointers in the order of `Kernel::arguments`; values of
-  /// `Kernel::params`, rows first.
+  /// `Kernel::params`, rows first. Threads and blocks run in an order drawn from the seed. PW1225
+  /// where threads race for shared memory, part at a barrier or an exchange, or leave a shared
+  /// array.
   Result<std::monostate> run(const std::string& kernel, std::span<void* const> pointers,
-                             std::span<const std::int64_t> params) const;
+                             std::span<const std::int64_t> params, std::uint64_t seed = 1) const;
   /// A function of the extra text, by its C name; null when absent.
   [[nodiscard]] void* symbol(const std::string& name) const;
 
  private:
+  struct Shape {
+    int threads = 0, rows_per_block = 0;
+    std::int64_t shared_bytes = 0;
+  };
   std::shared_ptr<void> library_;
+  std::map<std::string, Shape> launches_;
 };
 
 /// The text that is compiled: prologue, prelude, kernels, and an entry for each.

@@ -1,0 +1,87 @@
+// A block of threads of a kernel, run on the host: barriers, exchanges within warps, and shared
+// memory that knows who wrote and read each word since which barrier. What would depend on the
+// order of threads on a device is a fault here, in any order; the order is drawn from a seed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/fibers.hpp"
+
+namespace pw::cuda {
+
+/// What the compiled text calls; declared there in the same order.
+struct HostApi {
+  unsigned (*thread)();
+  unsigned (*block)();
+  unsigned (*threads)();
+  void (*barrier)(int line);
+  void (*exchange)(unsigned mask, int distance, const void* mine, void* other, int bytes);
+  void* (*shared)(const void* site, const char* name, long long count, int bytes);
+  void (*get)(void* array, long long i, void* value);
+  void (*set)(void* array, long long i, const void* value);
+  void (*fault)(const char* what);
+};
+
+struct Launch {
+  unsigned blocks = 0, threads = 0;
+  std::int64_t shared_bytes = 0;  ///< dynamic
+  std::uint64_t seed = 1;
+};
+
+class ThreadBlock {
+ public:
+  [[nodiscard]] static const HostApi& api();
+  /// Runs `kernel` as each thread of each block, blocks and threads in an order drawn from the
+  /// seed. The first fault, or an empty text.
+  std::string run(const Launch& launch, const std::function<void()>& kernel);
+
+ private:
+  enum class State : std::uint8_t { ready, at_barrier, exchanging, ended };
+  struct Thread {
+    State state = State::ready;
+    int line = 0;       ///< of the barrier
+    unsigned mask = 0;  ///< of the exchange, and the rest
+    int distance = 0, bytes = 0;
+    const void* mine = nullptr;
+    void* other = nullptr;
+  };
+  struct Word {
+    int writer = -1, reader = -1;         ///< the last; -2: several readers
+    std::uint64_t written = 0, read = 0;  ///< in which epoch
+  };
+  struct Shared {
+    std::string name;
+    int bytes = 0;
+    std::vector<unsigned char> data;
+    std::vector<Word> words;
+  };
+
+  void run_block(const std::function<void()>& kernel);
+  void release_barrier();
+  void release_exchange(unsigned warp);
+  void stuck();
+  void fail(std::string what);
+  std::uint64_t draw();
+  [[nodiscard]] int self() const { return static_cast<int>(fibers_.current()); }
+
+  void barrier(int line);
+  void exchange(unsigned mask, int distance, const void* mine, void* other, int bytes);
+  Shared* shared(const void* site, const char* name, long long count, int bytes);
+  void get(Shared& array, long long i, void* value);
+  void set(Shared& array, long long i, const void* value);
+  bool inside(const Shared& array, long long i);
+
+  Fibers fibers_;
+  Launch launch_;
+  std::vector<Thread> threads_;
+  std::map<const void*, Shared> shared_;
+  unsigned block_ = 0;
+  std::uint64_t epoch_ = 1, random_ = 1;
+  std::string fault_;
+};
+
+}  // namespace pw::cuda
