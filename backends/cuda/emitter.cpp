@@ -43,7 +43,7 @@ Kernel emit(const rows::RowProgram& program) {
 }
 
 std::string source_file(const Kernel& kernel) {
-  return fmt::format("{}\n{}", prelude(), kernel.source);
+  return fmt::format("{}\n{}\n{}", prelude(), team_prelude(), kernel.source);
 }
 
 }  // namespace pw::cuda

@@ -46,8 +46,11 @@ struct Kernel {
 };
 
 [[nodiscard]] Kernel emit(const rows::RowProgram& program);
-/// The text that stands before kernels.
+/// The text that stands before kernels: scalars, conversions, a reduction in one thread. The same
+/// for every emitter of C++.
 [[nodiscard]] std::string_view prelude();
+/// And after it: what the threads of a team do together.
+[[nodiscard]] std::string_view team_prelude();
 /// A whole .cu file of one kernel.
 [[nodiscard]] std::string source_file(const Kernel& kernel);
 /// Letters, digits and _ are kept, anything else becomes _; at most 64 characters.

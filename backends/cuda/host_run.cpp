@@ -220,7 +220,7 @@ std::string host_compiler() {
 }
 
 std::string host_source(std::span<const Kernel> kernels, std::string_view extra) {
-  std::string source = fmt::format("{}\n{}\n", kPrologue, prelude());
+  std::string source = fmt::format("{}\n{}\n{}\n", kPrologue, prelude(), team_prelude());
   std::set<std::string> done;
   for (const Kernel& kernel : kernels) {
     if (!done.insert(kernel.name).second) continue;

@@ -1,0 +1,126 @@
+// What the threads of a team do together: shared memory, reductions across lanes, groups of elements moved as one. Stands
+// after the prelude; compiled by NVRTC, and by a C++ compiler for the run on the host.
+
+// Shared memory is declared and reached through these names, so that a run on the host can check who reads what.
+#ifndef PW_SHARED
+#define PW_SHARED(type, name, count) __shared__ type name[count]
+#define PW_KEPT(name) extern __shared__ uint4 name[]
+#define PW_ALIGNED(p, bytes)
+template <class S, class T> PW_FUNCTION void pw_put(S& shared, int i, T x) { shared[i] = x; }
+template <class T> PW_FUNCTION T pw_at(T* shared, int i) { return shared[i]; }
+#endif
+
+// Lanes `distance` apart meet. All threads of a warp take part. The lower lane stands on the left.
+template <class T, class F>
+PW_FUNCTION T pw_pair(T mine, int distance, int t) {
+  const T other = __shfl_xor_sync(0xffffffffu, mine, distance);
+  return t & distance ? F::of(other, mine) : F::of(mine, other);
+}
+// Of what `lanes` threads have put, those 32 and more apart meet, the farthest first: what is left is one value a lane of a
+// warp.
+template <class T, class F, class S>
+PW_FUNCTION T pw_meet(S& shared, int t, int lanes) {
+  T x[8];
+  const int first = t - t % lanes + t % 32, count = lanes / 32;
+#pragma unroll
+  for (int m = 0; m < 8; ++m) {
+    if (m < count) x[m] = pw_at(shared, first + 32 * m);
+  }
+#pragma unroll
+  for (int d = 4; d > 0; d /= 2) {
+#pragma unroll
+    for (int m = 0; m < d; ++m) {
+      if (d < count) x[m] = F::of(x[m], x[m + d]);
+    }
+  }
+  return x[0];
+}
+
+// ---- groups of neighbouring elements, moved as one: N words of 4 bytes, aligned to min(4 N, 16) bytes.
+
+template <int N> struct pw_words { unsigned w[N]; };
+
+template <int N>
+PW_FUNCTION pw_words<N> pw_read(const void* p) {
+  PW_ALIGNED(p, N < 4 ? 4 * N : 16);
+  pw_words<N> v;
+  if constexpr (N == 1) {
+    v.w[0] = __ldg((const unsigned*)p);
+  } else if constexpr (N == 2) {
+    const uint2 q = __ldg((const uint2*)p);
+    v.w[0] = q.x, v.w[1] = q.y;
+  } else {
+#pragma unroll
+    for (int i = 0; i < N / 4; ++i) {
+      const uint4 q = __ldg((const uint4*)p + i);
+      v.w[4 * i] = q.x, v.w[4 * i + 1] = q.y, v.w[4 * i + 2] = q.z, v.w[4 * i + 3] = q.w;
+    }
+  }
+  return v;
+}
+template <int N>
+PW_FUNCTION void pw_write(void* p, const pw_words<N>& v) {
+  PW_ALIGNED(p, N < 4 ? 4 * N : 16);
+  if constexpr (N == 1) {
+    *(unsigned*)p = v.w[0];
+  } else if constexpr (N == 2) {
+    *(uint2*)p = uint2{v.w[0], v.w[1]};
+  } else {
+#pragma unroll
+    for (int i = 0; i < N / 4; ++i)
+      ((uint4*)p)[i] = uint4{v.w[4 * i], v.w[4 * i + 1], v.w[4 * i + 2], v.w[4 * i + 3]};
+  }
+}
+// Words kept in shared memory by the thread that will read them again.
+template <int N, class S>
+PW_FUNCTION void pw_keep(S& shared, int at, int step, const pw_words<N>& v) {
+#pragma unroll
+  for (int i = 0; i < (N + 3) / 4; ++i)
+    pw_put(shared, at + i * step, uint4{v.w[4 * i], N > 1 ? v.w[4 * i + 1] : 0u, N > 2 ? v.w[4 * i + 2] : 0u, N > 2 ? v.w[4 * i + 3] : 0u});
+}
+template <int N, class S>
+PW_FUNCTION pw_words<N> pw_kept(S& shared, int at, int step) {
+  pw_words<N> v;
+#pragma unroll
+  for (int i = 0; i < (N + 3) / 4; ++i) {
+    const uint4 q = pw_at(shared, at + i * step);
+    v.w[4 * i] = q.x;
+    if constexpr (N > 1) v.w[4 * i + 1] = q.y;
+    if constexpr (N > 2) v.w[4 * i + 2] = q.z, v.w[4 * i + 3] = q.w;
+  }
+  return v;
+}
+
+template <class T> struct pw_as {
+  PW_FUNCTION T from(unsigned long long bits) { return (T)bits; }
+  PW_FUNCTION unsigned long long to(T x) { return (unsigned long long)x & (sizeof(T) == 8 ? ~0ull : (1ull << 8 * (sizeof(T) & 7)) - 1); }
+};
+template <> struct pw_as<float> {
+  PW_FUNCTION float from(unsigned long long bits) { return pw_float((unsigned)bits); }
+  PW_FUNCTION unsigned long long to(float x) { return pw_bits(x); }
+};
+template <> struct pw_as<double> {
+  PW_FUNCTION double from(unsigned long long bits) { return __longlong_as_double((long long)bits); }
+  PW_FUNCTION unsigned long long to(double x) { return (unsigned long long)__double_as_longlong(x); }
+};
+/// Element e.
+template <class T, int N>
+PW_FUNCTION T pw_take(const pw_words<N>& v, int e) {
+  if constexpr (sizeof(T) == 8) {
+    return pw_as<T>::from((unsigned long long)v.w[2 * e + 1] << 32 | v.w[2 * e]);
+  } else {
+    constexpr int each = 4 / sizeof(T);
+    return pw_as<T>::from(v.w[e / each] >> (e % each) * (32 / each) & (0xffffffffu >> (32 - 32 / each)));
+  }
+}
+/// Sets element e of what was 0.
+template <class T, int N>
+PW_FUNCTION void pw_insert(pw_words<N>& v, int e, T x) {
+  const unsigned long long bits = pw_as<T>::to(x);
+  if constexpr (sizeof(T) == 8) {
+    v.w[2 * e] = (unsigned)bits, v.w[2 * e + 1] = (unsigned)(bits >> 32);
+  } else {
+    constexpr int each = 4 / sizeof(T);
+    v.w[e / each] |= (unsigned)bits << (e % each) * (32 / each);
+  }
+}
