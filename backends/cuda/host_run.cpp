@@ -1,29 +1,18 @@
 // Exports HostKernels and host_source.
 #include "backends/cuda/host_run.hpp"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <set>
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "backends/cuda/thread_block.hpp"
+#include "backends/toolchain.hpp"
 #include "base/file.hpp"
-
-extern char** environ;
 
 namespace pw::cuda {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// The names of CUDA. Whatever threads do together goes to a ThreadBlock.
 constexpr std::string_view kPrologue = R"cpp(
@@ -147,77 +136,7 @@ std::string entry(const Kernel& kernel) {
       kernel.name, call);
 }
 
-bool executable(const fs::path& path) {
-  return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path);
-}
-
-std::string on_path(const std::string& name) {
-  if (name.find('/') != std::string::npos) return executable(name) ? name : "";
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path ? path : "/usr/bin:/bin";
-  while (!rest.empty()) {
-    const std::string_view folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-    if (folder.empty()) continue;
-    const fs::path candidate = fs::path(folder) / name;
-    if (executable(candidate)) return candidate.string();
-  }
-  return "";
-}
-
-/// A folder that only this user can read, removed with all in it.
-class PrivateFolder {
- public:
-  PrivateFolder() {
-    std::error_code ignored;
-    fs::path base = fs::temp_directory_path(ignored);
-    std::string text = (base.empty() ? fs::path("/tmp") : base) / "piecewise-XXXXXX";
-    if (::mkdtemp(text.data())) path_ = text;
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  ~PrivateFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-/// Runs a program with its output in `log`; the exit status, or -1.
-int spawn(std::vector<std::string> arguments, const std::string& log) {
-  std::vector<char*> argv;
-  for (std::string& a : arguments) argv.push_back(a.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t child = 0;
-  const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return -1;
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return -1;
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 }  // namespace
-
-std::string host_compiler() {
-  if (const char* chosen = std::getenv("CXX"); chosen && *chosen) {
-    if (std::string found = on_path(chosen); !found.empty()) return found;
-  }
-  for (const char* name : {"c++", "g++", "clang++"}) {
-    if (std::string found = on_path(name); !found.empty()) return found;
-  }
-  return "";
-}
 
 std::string host_source(std::span<const Kernel> kernels, std::string_view extra) {
   std::string source = fmt::format("{}\n{}\n{}\n", kPrologue, prelude(), team_prelude());
@@ -238,8 +157,8 @@ Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::str
   if (folder.path().empty())
     return fail(error_in("host run", "PW1222", "no temporary folder could be made",
                          "set TMPDIR to a folder that can be written"));
-  const std::string source = folder.path() / "kernels.cpp", object = folder.path() / "kernels.so",
-                    log = folder.path() / "log";
+  const std::string source = folder.path() + "/kernels.cpp", object = folder.path() + "/kernels.so",
+                    log = folder.path() + "/log";
   if (auto written = write_file(source, host_source(kernels, extra)); !written)
     return forward(written);
   const int status = spawn({compiler, "-x", "c++", "-std=c++17", "-O1", "-w", "-ffp-contract=off",

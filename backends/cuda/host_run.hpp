@@ -15,9 +15,6 @@
 
 namespace pw::cuda {
 
-/// The first of $CXX, c++, g++, clang++ that is an executable on PATH; empty when there is none.
-[[nodiscard]] std::string host_compiler();
-
 class HostKernels {
  public:
   /// Compiles all kernels, with extra C++ text after them if given, in one go. PW1222 without a

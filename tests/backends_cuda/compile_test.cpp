@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/toolchain.hpp"
 #include "base/file.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/build.hpp"
@@ -74,7 +75,7 @@ void check_cubins(const StitchedGraph& pieces) {
 
 /// Every group that has a kernel, on random inputs: the host run's bits are the interpreter's.
 void check_on_host(const StitchedGraph& pieces, std::int64_t n, bool automatic = true) {
-  if (cuda::host_compiler().empty()) {
+  if (host_compiler().empty()) {
     WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
     return;
   }

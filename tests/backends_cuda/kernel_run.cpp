@@ -69,9 +69,9 @@ std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::u
   return inputs;
 }
 
-std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s,
-                                            const std::vector<Tensor>& inputs,
-                                            const Symbols& symbols) {
+Result<std::vector<std::vector<double>>> try_kernel(const cuda::HostKernels& host, const Subject& s,
+                                                    const std::vector<Tensor>& inputs,
+                                                    const Symbols& symbols, std::uint64_t seed) {
   Context& context = s.graph.context();
   std::vector<void*> pointers;
   if (!s.node.valid()) {
@@ -92,10 +92,16 @@ std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const
   REQUIRE(pointers.size() == s.kernel.arguments.size());
   std::vector<std::int64_t> params;
   for (DimId d : s.kernel.params) params.push_back(context.dims.evaluate(d, symbols).value());
-  need(host.run(s.kernel.name, pointers, params), context);
+  if (auto done = host.run(s.kernel.name, pointers, params, seed); !done) return forward(done);
   std::vector<std::vector<double>> results;
   for (const Tensor& t : outputs) results.push_back(values_of(t.view()));
   return results;
+}
+
+std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s,
+                                            const std::vector<Tensor>& inputs,
+                                            const Symbols& symbols) {
+  return need(try_kernel(host, s, inputs, symbols), s.graph.context());
 }
 
 std::vector<std::vector<double>> run_interpreter(const Subject& s,

@@ -29,6 +29,10 @@ std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::u
 std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s,
                                             const std::vector<Tensor>& inputs,
                                             const Symbols& symbols);
+/// The same, or what the host run found.
+Result<std::vector<std::vector<double>>> try_kernel(const cuda::HostKernels& host, const Subject& s,
+                                                    const std::vector<Tensor>& inputs,
+                                                    const Symbols& symbols, std::uint64_t seed = 1);
 /// The results of the interpreter.
 std::vector<std::vector<double>> run_interpreter(const Subject& s,
                                                  const std::vector<Tensor>& inputs,

@@ -1,0 +1,164 @@
+// The host run finds what is missing: a kernel from which any one barrier or exchange of lanes is
+// taken fails, by a report or by its numbers. So none of them is superfluous. A default run takes
+// some kernels, `[slow]` all forms of all ops.
+#include <fmt/format.h>
+
+#include "backends/cuda/thread_block.hpp"
+#include "backends/toolchain.hpp"
+#include "tests/backends_cuda/forms.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+struct Mutant {
+  std::size_t subject;
+  std::string without;  ///< the line that was taken out
+  std::size_t place;    ///< among the kernel's lines
+  cuda::Kernel kernel;
+};
+
+/// The kernel without one line, under a name of its own.
+std::vector<Mutant> mutants_of(const std::vector<Subject>& subjects, std::size_t number) {
+  std::vector<Mutant> out;
+  const cuda::Kernel& kernel = subjects[number].kernel;
+  std::size_t begin = 0, place = 0;
+  while (begin < kernel.source.size()) {
+    const std::size_t end = kernel.source.find('\n', begin);
+    const std::string line = kernel.source.substr(begin, end - begin);
+    ++place;
+    if (line.find("__syncthreads();") != std::string::npos ||
+        line.find("= pw_pair<") != std::string::npos) {
+      Mutant m{number, line, place, kernel};
+      m.kernel.source.erase(begin, end - begin);
+      m.kernel.name += fmt::format("_{}_{}", number, place);
+      const std::size_t name = m.kernel.source.find(kernel.name);
+      m.kernel.source.replace(name, kernel.name.size(), m.kernel.name);
+      out.push_back(std::move(m));
+    }
+    begin = end + 1;
+  }
+  return out;
+}
+
+void check_mutants(const std::vector<Subject>& subjects) {
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  std::vector<Mutant> mutants;
+  std::vector<cuda::Kernel> kernels;
+  for (std::size_t i = 0; i < subjects.size(); ++i) {
+    for (Mutant& m : mutants_of(subjects, i)) {
+      kernels.push_back(m.kernel);
+      mutants.push_back(std::move(m));
+    }
+  }
+  REQUIRE(!mutants.empty());
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  // Enough rows that a maximum is not always on the right side; m fills all lanes.
+  const Symbols symbols{{"n", 29}, {"m", 2003}};
+  for (const Mutant& m : mutants) {
+    Subject s = subjects[m.subject];
+    INFO(s.name << "\nwithout line " << m.place << ": " << m.without);
+    s.kernel = m.kernel;
+    const auto inputs = inputs_of(s.graph, symbols, 5);
+    const auto wanted = run_interpreter(s, inputs, symbols, false);
+    const auto got = try_kernel(*host, s, inputs, symbols, 3);
+    CHECK((!got || !difference(*got, wanted).empty()));
+  }
+}
+
+std::vector<Subject> some(const ContextPtr& context) {
+  std::vector<Subject> out;
+  for (const char* text :
+       {"in x: bf16[n, 4096], w: bf16[4096]  q, t = rms_norm_dynamic_per_token_quant(x, w)  out q, "
+        "t",
+        "in x: bf16[n, 512]  q, t = per_token_group_fp8_quant(x){group = 128}  out q, t",
+        "in x: f32[n, 131]  y = amax(x)  out y",
+        "in x: bf16[n, m], w: bf16[m]  y = rms_norm(x, w)  out y",
+        "in x: f16[n, 8192, 4]  y = sum(x){dim = 1}  out y"})
+    out.push_back(subject(context, text, fmt::format("graph {{ {} }}", text)));
+  return out;
+}
+
+/// The message of running a text of our own as one block of threads.
+std::string fault_of(const std::string& body, int threads, std::uint64_t seed = 1) {
+  cuda::Kernel kernel;
+  kernel.name = "k";
+  kernel.threads = threads;
+  kernel.rows_per_block = 1;
+  kernel.params = {DimId()};
+  kernel.source =
+      "extern \"C\" __global__ void k(long long rows) { const int t = (int)threadIdx.x; "
+      "(void)rows; (void)t;\n" +
+      body + "\n}\n";
+  const auto host = cuda::HostKernels::build(std::span(&kernel, 1));
+  if (!host) FAIL(host.error().front().message);
+  const std::int64_t rows = 1;
+  const auto done = host->run("k", {}, std::span(&rows, 1), seed);
+  if (done) return "";
+  CHECK(done.error().front().code == "PW1225");
+  return done.error().front().message;
+}
+
+}  // namespace
+
+TEST_CASE("mutants: no barrier and no exchange of lanes can be left out", "[cuda][diff]") {
+  check_mutants(some(library()));
+}
+
+TEST_CASE("mutants: of all ops, no barrier and no exchange of lanes can be left out",
+          "[.][slow][cuda][diff]") {
+  const ContextPtr context = library();
+  std::vector<Subject> all;
+  const auto add = [&](const Form& form, const char* dtype, int d) {
+    const std::string text = fmt::format(fmt::runtime(form.text), dtype, d, 2 * d);
+    all.push_back(subject(context, text, "graph { " + text + " }"));
+  };
+  for (const Form& form : kForms) {
+    for (int d : {131, 1024, 4096}) add(form, "bf16", d);
+  }
+  for (const Form& form : kSpecial) add(form, "f32", 0);
+  check_mutants(all);
+}
+
+TEST_CASE("host run: faults of threads are found in any order, and named", "[cuda]") {
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  const auto holds = [](const std::string& text, const char* part) {
+    CHECK_THAT(text, Catch::Matchers::Contains(part));
+  };
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const std::string race =
+        fault_of("PW_SHARED(float, s, 64); pw_put(s, t, 1.0f); pw_at(s, 63 - t);", 64, seed);
+    CHECK((race.find("with no barrier between") != std::string::npos ||
+           race.find("which nobody has written") != std::string::npos));
+    holds(race, "s[");
+    holds(fault_of("PW_SHARED(int, s, 4); pw_put(s, 1, t);", 32, seed),
+          "write s[1] with no barrier between");
+    holds(fault_of("PW_SHARED(int, s, 64); pw_put(s, t, t);\n__syncthreads();\n"
+                   "pw_at(s, t ^ 1); pw_put(s, t, 0);",
+                   64, seed),
+          "with no barrier between");
+  }
+  CHECK(fault_of("PW_SHARED(int, s, 64); pw_put(s, t, t);\n__syncthreads();\nif (pw_at(s, 63 - t) "
+                 "!= 63 - t) pw_host->fault(\"wrong\");",
+                 64) == "");
+  holds(fault_of("PW_SHARED(int, s, 4); if (t == 0) pw_at(s, 2);", 32), "which nobody has written");
+  holds(fault_of("PW_SHARED(int, s, 4); pw_put(s, 4 + t, 1);", 32), "is outside of its 4 elements");
+  holds(fault_of("if (t < 7)\n__syncthreads();", 32), "25 threads (thread 7 …) ended");
+  holds(fault_of("if (t < 7)\n__syncthreads();\nelse\n__syncthreads();", 32),
+        "wait at the barrier in line");
+  holds(fault_of("if (t < 16) pw_pair<float, pw_sum<float>>(1.0f, 1, t);", 32),
+        "16 threads (thread 0 …) wait to exchange 1 lanes apart (mask ffffffff)");
+  holds(fault_of("__shfl_xor_sync(0xffffu, t, 1);", 32), "is not in the mask 0000ffff");
+  holds(fault_of("char c[64]; pw_read<4>(c + (16 - (unsigned long long)c % 16) + 1);", 32),
+        "not aligned to");
+}
