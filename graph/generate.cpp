@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kMostNodes = 1'100'000;
 constexpr std::int64_t kMostNodesPerLayer = 26, kMostNodesPerExpert = 10;  // with scales and ranks
 constexpr std::int64_t kMostExperts = 1024;
+constexpr const char* kRanks = "tp";  // the group of tensor-parallel ranks
 
 Result<std::monostate> check_options(const LlamaOptions& o) {
   Diagnostics errors;
@@ -67,10 +68,12 @@ class Llama {
   }
 
   Result<Graph> run() {
-    const ValueId ids = graph_.add_input("ids", type(DType::i64, {tokens_}), InputKind::input);
-    positions_ = graph_.add_input("positions", type(DType::i64, {tokens_}), InputKind::input);
-    const ValueId table = weight("embed_w", DType::bf16, {o_.vocab, o_.hidden});
-    cos_sin_ = weight("cos_sin", DType::bf16, {o_.positions, head_});
+    const ValueId ids =
+        everywhere(graph_.add_input("ids", type(DType::i64, {tokens_}), InputKind::input));
+    positions_ =
+        everywhere(graph_.add_input("positions", type(DType::i64, {tokens_}), InputKind::input));
+    const ValueId table = everywhere(weight("embed_w", DType::bf16, {o_.vocab, o_.hidden}));
+    cos_sin_ = everywhere(weight("cos_sin", DType::bf16, {o_.positions, head_}));
     group_ = "embed";
     ValueId x = call("embedding", {table, ids}, {}, {"embedded"});
     for (std::int64_t i = 0; i < o_.layers && errors_.empty(); ++i) x = layer(i, x);
@@ -100,7 +103,7 @@ class Llama {
   /// Adds the residual, if there is one yet, keeps the sum as the next residual, and normalises it.
   ValueId normalised(ValueId x) {
     residual_ = residual_.valid() ? call("add", {x, residual_}, {}, {"sum"}) : x;
-    const ValueId w = weight("norm_w", DType::bf16, {o_.hidden});
+    const ValueId w = everywhere(weight("norm_w", DType::bf16, {o_.hidden}));
     return call("rms_norm", {residual_, w}, {{"eps", 1e-5}}, {"normed"});
   }
 
@@ -156,7 +159,7 @@ class Llama {
   /// The weights of the experts: softmax of the router's product, but the best few set to 0.
   ValueId routed(ValueId x) {
     const Attribute last = std::int64_t{-1};
-    const ValueId w = weight("router_w", DType::bf16, {o_.hidden, o_.experts});
+    const ValueId w = everywhere(weight("router_w", DType::bf16, {o_.hidden, o_.experts}));
     const ValueId product = call("mm", {x, w}, {}, {"router"});
     const ValueId scores = call("cast", {product}, {{"dtype", DType::f32}}, {"scores"});
     const ValueId most = call("amax", {scores}, {{"dim", last}, {"keepdim", true}}, {"most"});
@@ -178,7 +181,7 @@ class Llama {
       return call("mm", {x, w}, {}, {what});
     }
     const ValueId w = weight(what + "_w", DType::f8e4m3, {from, to});
-    const ValueId x_scale = weight(what + "_xs", DType::f32, {1});
+    const ValueId x_scale = everywhere(weight(what + "_xs", DType::f32, {1}));
     const ValueId w_scale = weight(what + "_ws", DType::f32, {1});
     const ValueId q = call("static_scaled_fp8_quant", {x, x_scale}, {}, {what + "_q"});
     return call("scaled_mm", {q, w, x_scale, w_scale}, {{"out", DType::bf16}}, {what});
@@ -186,7 +189,7 @@ class Llama {
 
   ValueId reduced(ValueId x) {
     if (o_.tp == 1) return x;
-    return call("all_reduce", {x}, {{"group", std::string("tp")}}, {"reduced"});
+    return call("all_reduce", {x}, {{"group", std::string(kRanks)}}, {"reduced"});
   }
 
   // ---- nodes
@@ -262,6 +265,12 @@ class Llama {
   TypeId type(DType dtype, const Shape& shape) { return context_.types.get(dtype, shape); }
   ValueId weight(const std::string& name, DType dtype, std::initializer_list<std::int64_t> shape) {
     return graph_.add_input(prefix_ + name, type(dtype, dims(shape)), InputKind::weight);
+  }
+
+  /// All ranks hold the same: what is not a part of a sharded product.
+  ValueId everywhere(ValueId input) {
+    if (o_.tp > 1) graph_.declare_replicated(input, kRanks);
+    return input;
   }
 
   Context& context_;

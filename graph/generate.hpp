@@ -14,8 +14,9 @@ struct LlamaOptions {
   std::int64_t vocab = 32000, positions = 8192;  ///< rows of the embedding and the rotary table
   std::int64_t max_tokens = 8192;
   std::string quant = "none";  ///< none, fp8: static scales before every product
-  std::int64_t tp =
-      1;  ///< tensor-parallel ranks: local widths, and an all_reduce after each sharded product
+  /// Tensor-parallel ranks: local widths, an all_reduce over the group "tp" after each sharded
+  /// product, and the inputs that no product shards declared to be replicated over it.
+  std::int64_t tp = 1;
   /// Of each feed-forward layer: a mixture, every expert a branch of its own, summed by the weights
   /// of a router that keeps the best `topk`. 0: one feed-forward layer, without a router.
   std::int64_t experts = 0, topk = 2;

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "graph/build.hpp"
+#include "graph/same_type.hpp"
 #include "graph/text.hpp"
 
 namespace pw {
@@ -119,13 +120,16 @@ Result<std::vector<NodeId>> inline_node(Graph& graph, NodeId node) {
   std::vector<std::pair<ValueId, std::string>> renames;
   for (std::size_t i = 0; i < graph.result_count(node); ++i) {
     ValueId old = graph.result(node, i), replacement = map[body.outputs()[i].index];
-    if (graph.type(replacement) != graph.type(old) && graph.type(old) != Types::unknown())
+    bool fresh = !graph.is_input(replacement) &&
+                 std::find(made.begin(), made.end(), graph.producer(replacement)) != made.end();
+    const bool same =
+        same_type(graph.context(), graph.type(old), graph.type(replacement), graph.facts);
+    if (fresh && same) graph.set_type(replacement, graph.type(old));  // as its users know it
+    if (!same && graph.type(old) != Types::unknown())
       return fail(graph.op_of(node).span, "PW0332",
                   fmt::format("op `{}` declares a result {}, but its body gives {}",
                               graph.op_of(node).name, graph.context().types.print(graph.type(old)),
                               graph.context().types.print(graph.type(replacement))));
-    bool fresh = !graph.is_input(replacement) &&
-                 std::find(made.begin(), made.end(), graph.producer(replacement)) != made.end();
     if (fresh) renames.emplace_back(replacement, graph.value_name(old));
     graph.replace_uses(old, replacement);
   }

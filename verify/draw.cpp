@@ -75,6 +75,39 @@ std::vector<DimId> Draw::factored(const Shape& shape) {
   return other;
 }
 
+void Draw::bind_factors(const Expr& list, const Shape& operand, Env& env) {
+  std::vector<DimId> left(operand.begin(), operand.end());
+  std::vector<std::string> unknown;
+  std::int64_t known = 1;
+  for (const Expr& element : list.args) {
+    const bool name = element.kind == Expr::Kind::path;
+    const auto bound = name ? env.find(element.text) : env.end();
+    if (name && bound == env.end()) {
+      unknown.push_back(element.text);
+      continue;
+    }
+    const auto* dim = bound == env.end() ? nullptr : std::get_if<DimId>(&bound->second);
+    if (dim == nullptr) return;
+    const auto same = std::find(left.begin(), left.end(), *dim);
+    if (same != left.end())
+      left.erase(same);
+    else if (const auto value = context_.dims.value(*dim))
+      known *= *value;
+    else
+      return;
+  }
+  std::int64_t count = 1;
+  for (DimId dim : left) count *= context_.dims.value(dim).value_or(0);
+  if (known < 1 || count < 1 || count % known != 0 || unknown.empty()) return;
+  count /= known;
+  for (; unknown.size() > 1; unknown.pop_back()) {
+    const std::int64_t factor = count % 16 == 0 && once_in(2) ? 16 : count % 8 == 0 ? 8 : 1;
+    env.insert_or_assign(unknown.back(), remember(constant(factor)));
+    count /= factor;
+  }
+  env.insert_or_assign(unknown.front(), remember(constant(count)));
+}
+
 /// Parts that sum to the last axis, as split wants them.
 std::vector<DimId> Draw::parts(const Shape& shape, std::size_t count) {
   std::vector<DimId> sizes;

@@ -31,6 +31,9 @@ class Draw {
                       const std::vector<TypeId>& operands, std::size_t results);
   /// Binds the unbound variables of a type's text.
   void bind_variables(const TypeExpr& type, Env& env, bool floats_only);
+  /// Binds what is free in the list of a reshape, so that it has as many elements as the operand;
+  /// the last axis is small. Leaves all as it is where that cannot be told.
+  void bind_factors(const Expr& list, const Shape& operand, Env& env);
 
  private:
   std::vector<DimId> factored(const Shape& shape);

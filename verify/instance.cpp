@@ -67,12 +67,13 @@ class Attempt {
   }
 
   /// The dims that lists of the pattern name, `[da, dc, dv]`, come first: shapes drawn later often
-  /// fit them or their sum.
+  /// fit them or their sum. Those of a reshape come with its operand.
   void draw_list_dims() {
     std::vector<std::string> names;
     for (const PatternNode& node : rule_.nodes) {
       for (const PatternAttribute& attribute : node.attributes) {
-        if (attribute.value.kind == Expr::Kind::list) collect_paths(attribute.value, names);
+        if (attribute.value.kind == Expr::Kind::list && attribute.name != "shape")
+          collect_paths(attribute.value, names);
       }
     }
     DimId sum = rules_.context->dims.constant(0);
@@ -109,6 +110,7 @@ class Attempt {
     const Op& op = rules_.context->ops[node.op];
     Env local;  // the op's own variables
     unify_known(node, op, local);
+    bind_attributes(node, op, local);
     NodeRequest request;
     request.op = node.op;
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
@@ -144,6 +146,24 @@ class Attempt {
       const ValueId value = values_[node.operands[i]];
       if (const TypeExpr* type = declared(op, i); type != nullptr && value.valid())
         unify(*rules_.context, *type, graph_.type(value), local);
+    }
+  }
+
+  /// Attributes that are known already, for operand types that name them: `table: T[m, head]`.
+  void bind_attributes(const PatternNode& node, const Op& op, Env& local) {
+    for (const PatternAttribute& attribute : node.attributes) {
+      std::vector<std::string> names;
+      collect_paths(attribute.value, names);
+      const auto known = [&](const std::string& name) { return env_.count(name) != 0; };
+      if (!std::all_of(names.begin(), names.end(), known)) continue;
+      const AttributeDecl* decl = op.attribute(attribute.name);
+      if (decl == nullptr || decl->kind != AttributeKind::int_) continue;
+      if (auto value = evaluate(*rules_.context, &graph_, attribute.value, env_)) {
+        if (const auto* number = std::get_if<std::int64_t>(&*value))
+          local.insert_or_assign(attribute.name, rules_.context->dims.constant(*number));
+        else if (const auto* dim = std::get_if<DimId>(&*value))
+          local.insert_or_assign(attribute.name, *dim);
+      }
     }
   }
 
@@ -290,6 +310,9 @@ class Attempt {
   Result<Attribute> written_value(const PatternAttribute& attribute, const Op& op,
                                   const std::vector<TypeId>& types, std::size_t results) {
     const AttributeDecl* declared = op.attribute(attribute.name);
+    const bool typed = !types.empty() && types[0].valid() && types[0] != Types::unknown();
+    if (attribute.name == "shape" && attribute.value.kind == Expr::Kind::list && typed)
+      draw_.bind_factors(attribute.value, rules_.context->types[types[0]].shape, env_);
     std::vector<std::string> names;
     collect_paths(attribute.value, names);
     for (const std::string& name : names) {
@@ -385,7 +408,11 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
       continue;
     }
     if (!seen.insert(structural_hash(*graph)).second) continue;
-    instances.found.push_back({std::move(*graph), matches.front(), varied});
+    Instance instance{std::move(*graph), matches.front(), varied};
+    if (const auto reason = options.refuses ? options.refuses(instance) : std::nullopt)
+      instances.why = *reason;
+    else
+      instances.found.push_back(std::move(instance));
   }
   return instances;
 }

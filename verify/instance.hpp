@@ -2,6 +2,7 @@
 // where the pattern and the ops' signatures leave them free, and what the matcher accepts is kept.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,8 @@ struct InstanceOptions {
   std::int64_t ranks = 1;  ///< what every `world` is, and every param that a `world` is written as
   /// A variable of the pattern, and the value it has.
   std::optional<std::pair<std::string, std::int64_t>> fixed;
+  /// What a well-typed graph that is matched must meet besides; says why it does not.
+  std::function<std::optional<std::string>(const Instance&)> refuses;
 };
 
 struct Instances {

@@ -174,8 +174,7 @@ class Check {
         report_(report) {}
 
   void run() {
-    InstanceOptions options = options_.instances;
-    options.ranks = ranks_;
+    const InstanceOptions options = instance_options();
     const Instances instances = make_instances(rules_, id_, params_, options);
     if (instances.found.empty()) {
       report_.failures.push_back(
@@ -190,6 +189,26 @@ class Check {
   }
 
  private:
+  /// Types do not say all that an op asks of its operands, so a graph that does not run as it is
+  /// says nothing about the rule.
+  InstanceOptions instance_options() const {
+    InstanceOptions options = options_.instances;
+    options.ranks = ranks_;
+    options.refuses = [this](const Instance& instance) -> std::optional<std::string> {
+      const Graph* graphs[] = {&instance.graph};
+      const std::int64_t least = options_.tokens.front() * ranks_;
+      const auto tokens = fitting_tokens(graphs, instance.match.conditions, least);
+      if (!tokens) return "no number of tokens meets its conditions";
+      const Symbols symbols = sample_symbols(instance.graph, *tokens);
+      std::vector<Weights> weights = weights_of_ranks(instance.graph, 1, ranks_);
+      auto ran = run_reference(instance.graph, std::span<Weights>(weights),
+                               sample_step(instance.graph, symbols), symbols);
+      if (ran) return std::nullopt;
+      return "the reference cannot run it: " + first_message(ran.error());
+    };
+    return options;
+  }
+
   void check(const Instance& instance) {
     if (!report_.passed()) return;
     ++report_.instances;
@@ -206,8 +225,7 @@ class Check {
   [[nodiscard]] std::optional<Instance> instance_at(const RuleSet& rules,
                                                     const GuardBoundary& boundary) const {
     constexpr std::size_t kAttempts = 2000;
-    InstanceOptions options = options_.instances;
-    options.ranks = ranks_;
+    InstanceOptions options = instance_options();
     options.wanted = 1;
     options.attempts = kAttempts;
     options.fixed = {boundary.variable, boundary.value};

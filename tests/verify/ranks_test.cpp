@@ -74,25 +74,31 @@ TEST_CASE("ranks: a tensor-parallel layer keeps every rank's numbers under o2", 
   }
 }
 
-TEST_CASE("ranks: a layer in sequence parallelism keeps every rank's numbers", "[verify]") {
-  for (std::int64_t ranks : {2, 4}) {
-    INFO(ranks << " ranks");
-    const RuleSet rules = library_rules();
-    Graph before = tensor_parallel_layer(rules.context, "none", ranks);
-    for (const char* name : {"ids", "positions", "embed_w", "cos_sin", "l0_attn_norm_w",
-                             "l0_mlp_norm_w", "final_norm_w"})
-      before.declare_replicated(before.find_value(name), "tp");
-    before.facts.symbols["n"] = {4, 64, 4, "tokens"};  // what the ranks divide
-    const Env params =
-        bind_params(rules, {{"tp", std::to_string(ranks)}, {"sp_tokens", "4"}}).value();
-    Graph after = before;
-    REQUIRE(run_pipeline(after, rules, "norm", params));
-    const auto report = run_pipeline(after, rules, "sp", params);
-    REQUIRE(report);
-    CHECK(report->journal.count(rules, "sp_norm") == 2);
-    CHECK(report->journal.count(rules, "noop.shard_gather") == 1);
-    const Step step{{{0, 5, 0}, {1, 3, 0}}};  // 8 tokens: equal parts on 2 and on 4 ranks
-    CHECK(passes(before, after, *make_eager(), ranks, step));
+TEST_CASE("ranks: a layer in sequence parallelism keeps every rank's numbers under o2",
+          "[verify]") {
+  for (const char* quant : {"none", "fp8"}) {
+    for (std::int64_t ranks : {2, 4}) {
+      INFO(quant << " on " << ranks << " ranks");
+      const RuleSet rules = library_rules();
+      const Graph before = tensor_parallel_layer(rules.context, quant, ranks);
+      const Env params =
+          bind_params(rules, {{"tp", std::to_string(ranks)}, {"sp_tokens", "4"}}).value();
+      Graph after = before;
+      const auto report = run_pipeline(after, rules, "o2", params);
+      REQUIRE(report);
+      const bool bytes = std::string(quant) == "fp8";
+      CHECK(report->journal.count(rules, "sp_norm") == 2);
+      CHECK(report->journal.count(rules, "noop.shard_gather") == 1);
+      CHECK(report->journal.count(rules, "gemm_reduce_scatter") == (bytes ? 0 : 2));
+      CHECK(report->journal.count(rules, "gather_quantised") == (bytes ? 1 : 0));
+      // What the graph holds for: n >= 4 and n % ranks == 0.
+      REQUIRE(report->conditions.size() == 2);
+      CHECK(report->conditions[0].text == "n % " + std::to_string(ranks) + " == 0");
+      CHECK(report->conditions[1].text == "n >= 4");
+      const Step step{{{0, 5, 0}, {1, 3, 0}}};  // 8 tokens: equal parts on 2 and on 4 ranks
+      for (const auto& backend : all_backends())
+        CHECK(passes(before, after, *backend, ranks, step));
+    }
   }
 }
 
