@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "backends/backend.hpp"
-#include "backends/cuda/host_run.hpp"
 #include "backends/cuda/nvrtc.hpp"
+#include "backends/toolchain.hpp"
 #include "cli/commands.hpp"
 
 namespace pw::cli {
@@ -17,7 +17,7 @@ void run_doctor(const Options& options) {
   cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   table.add(
       {"NVRTC", nvrtc.state(), "pwr compile: CUDA sources to cubins; without it, sources only"});
-  std::string compiler = cuda::host_compiler();
+  std::string compiler = host_compiler();
   table.add({"C++ compiler", compiler.empty() ? "not found" : compiler,
              "pwr run --backend cpu: row ops as compiled C++; without it, eager"});
   std::fputs(table.print(options.format).c_str(), stdout);

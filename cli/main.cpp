@@ -34,6 +34,7 @@ int run(int argc, char** argv) {
   add_explain_commands(app, options);
   add_plan_commands(app, options);
   add_run_commands(app, options);
+  add_cache_commands(app, options);
   add_doctor_command(app, options);
   try {
     app.parse(argc, argv);

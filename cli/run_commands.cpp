@@ -89,9 +89,14 @@ void say_compiled(const Session& session, const Backend& backend) {
         "or set CXX");
     return;
   }
-  session.say(fmt::format("cpu: {} kernels, {} compiled now by {}; {} nodes on eager",
-                          report.kernels.size(), report.compiled, report.compiler,
-                          report.nodes_on_eager()));
+  session.say(
+      fmt::format("cpu: {} kernels, {} from the cache, {} compiled now by {}; {} nodes on eager",
+                  report.kernels.size(), report.cache.found, report.compiled, report.compiler,
+                  report.nodes_on_eager()));
+  if (report.cache.evicted > 0)
+    session.say(
+        fmt::format("  {} damaged objects of the cache were thrown away", report.cache.evicted));
+  if (!report.cache_problem.empty()) session.say("  kernels are not kept: " + report.cache_problem);
   for (const CpuReport::Fallback& f : report.fallbacks)
     session.say(fmt::format("  {} × {}: {}", f.nodes, f.op, f.reason));
 }

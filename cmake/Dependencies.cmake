@@ -6,6 +6,7 @@ find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(Boost 1.74 REQUIRED) # headers only
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto) # SHA-256 only
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(GVC REQUIRED IMPORTED_TARGET libgvc libcgraph)
 

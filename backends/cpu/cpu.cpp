@@ -23,7 +23,7 @@ struct CpuBackend::State {
   explicit State(const CpuOptions& given)
       : options(given),
         emit{given.strict},
-        kernels(Toolchain::find(), emit),
+        kernels(Toolchain::find(), emit, given.cache),
         row_kernels(std::make_shared<std::vector<RowKernel>>()) {}
 
   CpuOptions options;
@@ -179,6 +179,10 @@ CpuReport CpuBackend::report() const {
   CpuReport out = state_->report;
   out.compiler = state_->kernels.toolchain().compiler;
   out.compiled = state_->kernels.compiled();
+  if (const CompileCache* cache = state_->kernels.cache()) {
+    out.cache = cache->counts();
+    out.cache_problem = cache->problem();
+  }
   for (const auto& [key, nodes] : state_->fallbacks)
     out.fallbacks.push_back({key.first, key.second, nodes});
   return out;

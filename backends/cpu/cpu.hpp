@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/cache/cache.hpp"
 
 namespace pw {
 
 struct CpuOptions {
   bool strict = false;  ///< the bits of the interpreter in single precision, whatever it costs
   bool group = true;    ///< neighbouring row ops become one kernel
+  /// Of compiled kernels; null: the one of the environment, opened when it is first needed.
+  std::shared_ptr<CompileCache> cache = {};
 };
 
 /// What became of the nodes of all pieces compiled so far.
@@ -30,6 +33,8 @@ struct CpuReport {
   std::vector<Kernel> kernels;  ///< in the order they were met
   std::vector<Fallback> fallbacks;  ///< what eager runs: by op, then reason
   std::size_t compiled = 0;         ///< runs of the compiler
+  CacheCounts cache;                ///< of this process
+  std::string cache_problem;        ///< why kernels are not kept; empty when they are
   [[nodiscard]] std::size_t nodes_on_eager() const;
 };
 

@@ -1,8 +1,9 @@
 // Exports Kernels.
 #include "backends/cpu/kernels.hpp"
 
-#include <atomic>
 #include <thread>
+
+#include "backends/cache/digest.hpp"
 
 namespace pw::cpu {
 namespace {
@@ -11,14 +12,28 @@ constexpr std::size_t kCompilers = 2;  // at the same time
 
 }  // namespace
 
-Kernels::Kernels(Toolchain toolchain, EmitOptions options)
+Kernels::Kernels(Toolchain toolchain, EmitOptions options, std::shared_ptr<CompileCache> cache)
     : toolchain_(std::move(toolchain)),
       options_(options),
-      flags_(compiler_flags(options, !processor().empty())) {}
+      cache_(std::move(cache)),
+      processor_(processor()),
+      flags_(compiler_flags(options, !processor_.empty())) {}
+
+/// All that the bytes of an object depend on.
+std::string Kernels::key(const std::string& source) const {
+  KeyParts parts;
+  parts.add("schema", "cpu 1").add("compiler", toolchain_.identity);
+  for (const std::string& flag : flags_) parts.add("flag", flag);
+  return parts.add("processor", processor_).add("source", source).digest();
+}
 
 Kernels::Entry Kernels::make(const std::string& text) {
   Entry entry;
-  auto bytes = toolchain_.shared_object(source_file(text), flags_);
+  const std::string source = source_file(text);
+  auto bytes = cache_->get("cpu", key(source), [&] {
+    ++compiled_;
+    return toolchain_.shared_object(source, flags_);
+  });
   if (!bytes) {
     entry.reason = bytes.error().front().message;
     return entry;
@@ -46,11 +61,12 @@ void Kernels::compile(std::span<const std::string> texts) {
     for (std::size_t i = next++; i < work.size(); i = next++)
       work[i]->second = make(work[i]->first);
   };
+  if (work.empty()) return;
+  if (!cache_) cache_ = std::make_shared<CompileCache>(CacheOptions::from_environment());
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < std::min(kCompilers, work.size()); ++i) others.emplace_back(run);
   run();
   for (std::thread& t : others) t.join();
-  compiled_ += work.size();
   entries_.merge(fresh);
 }
 

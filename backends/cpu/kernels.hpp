@@ -1,12 +1,15 @@
 // Compiled row kernels: from the text of a kernel to a function in this process, each text once.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "backends/cache/cache.hpp"
 #include "backends/cpu/emitter.hpp"
 #include "backends/shared_object.hpp"
 #include "backends/toolchain.hpp"
@@ -19,13 +22,16 @@ using RowFunction = void (*)(void* const* pointers, const long long* params, lon
 
 class Kernels {
  public:
-  Kernels(Toolchain toolchain, EmitOptions options);
+  /// The cache may be null: then it is opened from the environment when it is first needed.
+  Kernels(Toolchain toolchain, EmitOptions options, std::shared_ptr<CompileCache> cache);
   /// Compiles what is new, several at a time. By text: the function, or why there is none.
   void compile(std::span<const std::string> texts);
   /// Of a text that was compiled; null when that failed, for the reason.
   [[nodiscard]] RowFunction function(const std::string& text, std::string* reason = nullptr) const;
   [[nodiscard]] const Toolchain& toolchain() const { return toolchain_; }
   [[nodiscard]] std::size_t compiled() const { return compiled_; }  ///< runs of the compiler
+  /// Null before the first kernel.
+  [[nodiscard]] const CompileCache* cache() const { return cache_.get(); }
 
  private:
   struct Entry {
@@ -34,12 +40,15 @@ class Kernels {
     std::string reason;
   };
   Entry make(const std::string& text);
+  [[nodiscard]] std::string key(const std::string& source) const;
 
   Toolchain toolchain_;
   EmitOptions options_;
+  std::shared_ptr<CompileCache> cache_;
+  std::string processor_;
   std::vector<std::string> flags_;
   std::map<std::string, Entry> entries_;
-  std::size_t compiled_ = 0;
+  std::atomic<std::size_t> compiled_ = 0;
 };
 
 }  // namespace pw::cpu

@@ -1,0 +1,79 @@
+// Compiled objects by what they were made from: found in the user's folder or in a read-only one
+// below it, else made once, by one process at a time, and kept. Objects never change; a file whose
+// checksum is wrong is thrown away, counted and made anew. Without a folder everything is made, and
+// `problem` says why.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/diagnostic.hpp"
+
+namespace pw {
+
+struct CacheOptions {
+  std::string folder;     ///< empty: nothing is kept
+  std::string read_only;  ///< empty: none
+  /// From the environment; see folder.hpp.
+  static CacheOptions from_environment();
+};
+
+struct CacheCounts {
+  std::uint64_t found = 0, made = 0, evicted = 0, unwritten = 0;
+};
+
+/// All objects of a folder.
+struct CacheContents {
+  struct Kind {
+    std::size_t objects = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::map<std::string, Kind> kinds;
+  std::size_t bad = 0;        ///< whose checksum is wrong: thrown away
+  std::size_t leftovers = 0;  ///< unfinished files of processes that ended: thrown away
+};
+
+class CompileCache {
+ public:
+  explicit CompileCache(CacheOptions options);
+  CompileCache(const CompileCache&) = delete;
+  CompileCache& operator=(const CompileCache&) = delete;
+  /// Adds this process's counts to the folder's.
+  ~CompileCache();
+
+  /// The object of a key (64 hexadecimal digits): found, or made by `make`, whose errors are
+  /// returned and not kept. May be called from several threads; two that ask for one key at the
+  /// same time, in any processes, make it once.
+  Result<std::string> get(const std::string& kind, const std::string& key,
+                          const std::function<Result<std::string>()>& make);
+
+  [[nodiscard]] CacheCounts counts() const;  ///< of this process
+  [[nodiscard]] CacheCounts totals() const;  ///< of all processes that have ended, by the folder
+  [[nodiscard]] const std::string& folder() const { return options_.folder; }
+  /// Why there is no folder, or why nothing can be written to it; empty when all is well.
+  [[nodiscard]] std::string problem() const;
+
+  /// Reads every object; what is bad or left over goes when `repair` is set.
+  CacheContents inspect(bool repair);
+  /// Removes all objects, and the counts; returns how many.
+  std::size_t clear();
+
+ private:
+  [[nodiscard]] std::string object_path(const std::string& base, const std::string& key) const;
+  bool find(const std::string& base, const std::string& key, bool own, std::string& payload);
+  void keep(const std::string& kind, const std::string& key, const std::string& payload);
+  void unwritten(const std::string& why);
+
+  CacheOptions options_;
+  std::string refused_;  ///< why the folder is not used
+  std::atomic<std::uint64_t> found_{0}, made_{0}, evicted_{0}, unwritten_{0}, serial_{0};
+  mutable std::mutex saying_;
+  std::string unwritten_why_;  ///< the first
+};
+
+}  // namespace pw

@@ -1,0 +1,51 @@
+// For tests: folders that go when the test ends, child processes, and objects to keep.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backends/cache/cache.hpp"
+#include "backends/cache/digest.hpp"
+#include "backends/toolchain.hpp"
+#include "tests/catch.hpp"
+
+namespace pw::test {
+
+inline std::string key_of(int i) { return KeyParts().add("number", std::to_string(i)).digest(); }
+inline std::string object_of(int i) {
+  return std::string(static_cast<std::size_t>(1000 + 37 * i), static_cast<char>('a' + i % 26)) +
+         std::to_string(i);
+}
+
+/// Runs in a child process; its exit status, -signal if one ended it.
+inline int in_child(const std::function<int()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/// Files under a folder whose names begin with `prefix`, sorted.
+inline std::vector<std::string> files_of(const std::string& folder,
+                                         const std::string& prefix = "") {
+  std::vector<std::string> out;
+  std::error_code gone;  // others may be at work here
+  for (std::filesystem::recursive_directory_iterator at(folder, gone), end; !gone && at != end;
+       at.increment(gone)) {
+    if (at->is_regular_file(gone) && at->path().filename().string().rfind(prefix, 0) == 0)
+      out.push_back(at->path());
+    gone.clear();
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace pw::test
