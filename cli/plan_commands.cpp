@@ -1,4 +1,6 @@
 // Exports the commands that cut and plan: split, plan, compile.
+#include <thread>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -69,7 +71,8 @@ void run_plan(const Options& options, const SplitArgs& args) {
 }
 
 struct CompileArgs : SplitArgs {
-  std::string arch = "sm_90";
+  std::vector<std::string> archs{"sm_90"};
+  std::string grouping = "auto";
   bool sources_only = false;
 };
 
@@ -81,7 +84,9 @@ void run_compile(const Options& options, const CompileArgs& args) {
   if (!nvrtc.present() && !args.sources_only)
     session.say("NVRTC is absent, so sources only: " + nvrtc.state());
   cuda::CompileOptions compile;
-  compile.arch = args.arch;
+  compile.archs = args.archs;
+  compile.grouping.automatic = args.grouping == "auto";
+  compile.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   compile.sources_only = args.sources_only;
   session.progress("compiling");
   cuda::CompileReport report = cuda::compile_pieces(pieces, compile, nvrtc);
@@ -218,11 +223,19 @@ void add_plan_commands(CLI::App& app, const Options& options) {
                   "the folder for sources, cubins, plan.json and the report")
       ->type_name("DIR")
       ->required();
-  sub->add_option("--arch", compile->arch, "the architecture")
+  sub->add_option("--arch", compile->archs, "the architectures: sm_80,sm_90,sm_100")
+      ->delimiter(',')
       ->check(CLI::IsMember({"sm_80", "sm_90", "sm_100"}))
       ->capture_default_str();
+  sub->add_option("--grouping", compile->grouping,
+                  "auto: neighbouring row ops are one kernel; none: each op is its own, a fused op "
+                  "too")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->capture_default_str();
   sub->add_flag("--sources-only", compile->sources_only, "do not call NVRTC");
-  sub->footer("Example:\n  pwr compile model.json -r llm -p o2 -o compiled/");
+  sub->footer(
+      "Example:\n  pwr compile model.json -r llm -p o2 -o compiled/\n  pwr compile model.json "
+      "-o compiled/ --arch sm_80,sm_90 --grouping none");
   sub->callback([compile, &options] { run_compile(options, *compile); });
 }
 

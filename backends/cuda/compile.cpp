@@ -79,8 +79,7 @@ class Compiler {
     Kernel emitted = emit(program);
     const auto [found, fresh] = by_name_.emplace(emitted.name, report_.kernels.size());
     if (fresh)
-      report_.kernels.push_back(
-          {std::move(emitted), rows::print(program), class_->name, 0, {}, {}});
+      report_.kernels.push_back({std::move(emitted), rows::print(program), class_->name, 0, {}});
     report_.kernels[found->second].uses += class_->members;
     return found->second;
   }
@@ -93,20 +92,32 @@ class Compiler {
 };
 
 void compile_kernels(CompileReport& report, const CompileOptions& options, const Nvrtc& nvrtc) {
+  for (KernelReport& k : report.kernels) {
+    for (const std::string& arch : options.archs) k.targets.push_back({arch, {}, {}});
+  }
+  // The longest sources first, so that none of them is left for the end.
+  std::vector<std::pair<KernelReport*, TargetReport*>> jobs;
+  for (KernelReport& k : report.kernels) {
+    for (TargetReport& target : k.targets) jobs.emplace_back(&k, &target);
+  }
+  std::stable_sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) {
+    return a.first->kernel.source.size() > b.first->kernel.source.size();
+  });
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < report.kernels.size(); i = next++) {
-      KernelReport& k = report.kernels[i];
-      auto cubin = nvrtc.compile(source_file(k.kernel), k.kernel.name, options.arch);
+    for (std::size_t i = next++; i < jobs.size(); i = next++) {
+      const Kernel& kernel = jobs[i].first->kernel;
+      TargetReport& target = *jobs[i].second;
+      auto cubin = nvrtc.compile(source_file(kernel), kernel.name, target.arch);
       if (cubin)
-        k.cubin = std::move(*cubin);
+        target.cubin = std::move(*cubin);
       else
-        k.error = cubin.error().front().message;
+        target.error = cubin.error().front().message;
     }
   };
   std::vector<std::thread> others;
   const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(std::max(options.threads, 1)),
-                                            std::max<std::size_t>(report.kernels.size(), 1));
+                                            std::max<std::size_t>(jobs.size(), 1));
   for (std::size_t i = 1; i < wanted; ++i) others.emplace_back(work);
   work();
   for (std::thread& t : others) t.join();
@@ -122,20 +133,27 @@ std::size_t CompileReport::count(Kind kind) const {
   return n;
 }
 std::size_t CompileReport::failed() const {
-  return static_cast<std::size_t>(std::count_if(
-      kernels.begin(), kernels.end(), [](const KernelReport& k) { return !k.error.empty(); }));
+  std::size_t n = 0;
+  for (const KernelReport& k : kernels)
+    n += static_cast<std::size_t>(
+        std::count_if(k.targets.begin(), k.targets.end(),
+                      [](const TargetReport& target) { return !target.error.empty(); }));
+  return n;
 }
 std::size_t CompileReport::spilling() const {
-  return static_cast<std::size_t>(
-      std::count_if(kernels.begin(), kernels.end(),
-                    [](const KernelReport& k) { return k.cubin && k.cubin->usage.spills(); }));
+  std::size_t n = 0;
+  for (const KernelReport& k : kernels)
+    n += static_cast<std::size_t>(std::count_if(
+        k.targets.begin(), k.targets.end(),
+        [](const TargetReport& target) { return target.cubin && target.cubin->usage.spills(); }));
+  return n;
 }
 
 CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& options,
                              const Nvrtc& nvrtc) {
   CompileReport report;
   report.context = pieces.stitch.context_ptr();
-  report.arch = options.arch;
+  report.archs = options.archs;
   report.nvrtc = nvrtc.state();
   report.compiled = !options.sources_only && nvrtc.present();
   Compiler compiler(report, options.grouping);

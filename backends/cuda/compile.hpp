@@ -15,7 +15,7 @@
 namespace pw::cuda {
 
 struct CompileOptions {
-  std::string arch = "sm_90";
+  std::vector<std::string> archs{"sm_90"};
   int threads = 2;  ///< that compile at the same time
   bool sources_only = false;
   rows::GroupingOptions grouping;
@@ -38,13 +38,19 @@ struct NodeReport {
   std::string reason;                 ///< of opaque and parts
 };
 
-struct KernelReport {
-  Kernel kernel;
-  std::string text;      ///< the row program's text form
-  std::string folder;    ///< the first class that has it
-  std::size_t uses = 0;  ///< nodes, over all members of all classes
+/// A kernel compiled for one architecture.
+struct TargetReport {
+  std::string arch;
   std::optional<Cubin> cubin;
   std::string error;  ///< NVRTC's, when it failed
+};
+
+struct KernelReport {
+  Kernel kernel;
+  std::string text;                   ///< the row program's text form
+  std::string folder;                 ///< the first class that has it
+  std::size_t uses = 0;               ///< nodes, over all members of all classes
+  std::vector<TargetReport> targets;  ///< empty: sources only
 };
 
 struct ClassReport {
@@ -56,13 +62,13 @@ struct ClassReport {
 
 struct CompileReport {
   ContextPtr context;
-  std::string arch;
+  std::vector<std::string> archs;
   std::string nvrtc;      ///< state
   bool compiled = false;  ///< cubins were asked for and NVRTC is present
   std::vector<KernelReport> kernels;
   std::vector<ClassReport> classes;
   [[nodiscard]] std::size_t count(NodeReport::Kind kind) const;  ///< over classes, a class once
-  [[nodiscard]] std::size_t failed() const;                      ///< kernels that NVRTC refused
+  [[nodiscard]] std::size_t failed() const;  ///< targets of kernels that NVRTC refused
   [[nodiscard]] std::size_t spilling() const;
 };
 
@@ -72,8 +78,8 @@ struct CompileReport {
 CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& options,
                              const Nvrtc& nvrtc);
 
-/// Writes CLASS/k_….cu, .txt (the row program) and .cubin, report.json, report.txt, and plan.json
-/// if its text is given. Each file is complete or absent.
+/// Writes CLASS/k_….cu, .txt (the row program) and .sm_….cubin, report.json, report.txt, and
+/// plan.json if its text is given. Each file is complete or absent.
 Result<std::monostate> write_compiled(const CompileReport& report, const std::string& folder,
                                       const std::string& plan_json = {});
 

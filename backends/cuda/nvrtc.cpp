@@ -22,6 +22,8 @@ struct Nvrtc::Library {
   int (*log)(void*, char*) = nullptr;
   int (*cubin_size)(void*, std::size_t*) = nullptr;
   int (*cubin)(void*, char*) = nullptr;
+  int (*ptx_size)(void*, std::size_t*) = nullptr;
+  int (*ptx)(void*, char*) = nullptr;
 
   Library() = default;
   Library(const Library&) = delete;
@@ -62,7 +64,8 @@ bool fill(Nvrtc::Library& l) {
          find(l.handle, "nvrtcGetProgramLogSize", l.log_size) &&
          find(l.handle, "nvrtcGetProgramLog", l.log) &&
          find(l.handle, "nvrtcGetCUBINSize", l.cubin_size) &&
-         find(l.handle, "nvrtcGetCUBIN", l.cubin);
+         find(l.handle, "nvrtcGetCUBIN", l.cubin) &&
+         find(l.handle, "nvrtcGetPTXSize", l.ptx_size) && find(l.handle, "nvrtcGetPTX", l.ptx);
 }
 
 /// The number directly before `word`, at or after `from`; -1 when there is none.
@@ -102,6 +105,24 @@ Usage parse_usage(std::string_view log) {
   usage.spill_stores = std::max<std::int64_t>(number_before(log, " bytes spill stores"), 0);
   usage.spill_loads = std::max<std::int64_t>(number_before(log, " bytes spill loads"), 0);
   return usage;
+}
+
+Traffic parse_traffic(std::string_view ptx) {
+  Traffic traffic;
+  for (std::size_t at = 0; at < ptx.size();) {
+    std::size_t end = ptx.find('\n', at);
+    if (end == std::string_view::npos) end = ptx.size();
+    const std::string_view line = ptx.substr(at, end - at);
+    at = end + 1;
+    const bool reads = line.find("ld.global") != std::string_view::npos;
+    if (!reads && line.find("st.global") == std::string_view::npos) continue;
+    const bool wide =
+        line.find(".v4.") != std::string_view::npos || line.find(".v2.") != std::string_view::npos;
+    ++(reads  ? wide ? traffic.wide_reads : traffic.narrow_reads
+       : wide ? traffic.wide_writes
+              : traffic.narrow_writes);
+  }
+  return traffic;
 }
 
 std::vector<std::string> nvrtc_options(const std::string& arch) {
@@ -164,6 +185,11 @@ Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,
   cubin.bytes.resize(size);
   if (auto ok = check(l.cubin(program.handle, cubin.bytes.data()), "give the cubin"); !ok)
     return forward(ok);
+  std::string ptx;
+  if (l.ptx_size(program.handle, &size) == 0 && size > 1) {
+    ptx.resize(size);
+    if (l.ptx(program.handle, ptx.data()) == 0) cubin.traffic = parse_traffic(ptx);
+  }
   return cubin;
 }
 

@@ -19,14 +19,24 @@ struct Usage {
   [[nodiscard]] bool spills() const { return spill_stores != 0 || spill_loads != 0; }
 };
 
+/// Accesses to global memory in the PTX of one kernel, each instruction once.
+struct Traffic {
+  int wide_reads = 0, wide_writes = 0;      ///< of 8 or 16 bytes at once, as vectors of words
+  int narrow_reads = 0, narrow_writes = 0;  ///< of one element
+};
+
 struct Cubin {
   std::string bytes;
   Usage usage;
+  Traffic traffic;
   std::string log;
 };
 
 /// Reads the usage of the (one) kernel of a program out of its log.
 [[nodiscard]] Usage parse_usage(std::string_view log);
+
+/// Counts the accesses in a PTX text.
+[[nodiscard]] Traffic parse_traffic(std::string_view ptx);
 
 class Nvrtc {
  public:

@@ -19,12 +19,23 @@ std::string signature(const CompileReport& report, const Kernel& kernel) {
   return fmt::format("({}) -> ({})", fmt::join(in, ", "), fmt::join(out, ", "));
 }
 
-std::string cost(const CompileReport& report, const KernelReport& k) {
-  if (!k.error.empty()) return "NVRTC refused it: " + k.error;
-  if (!report.compiled || !k.cubin) return "source only";
-  const Usage& u = k.cubin->usage;
-  return fmt::format("{} registers, {} bytes stack, {} bytes spilled, cubin of {} bytes",
-                     u.registers, u.stack, u.spill_stores + u.spill_loads, k.cubin->bytes.size());
+std::string cost(const TargetReport& target) {
+  if (!target.error.empty()) return "NVRTC refused it: " + target.error;
+  const Usage& u = target.cubin->usage;
+  const Traffic& t = target.cubin->traffic;
+  return fmt::format(
+      "{} registers, {} bytes stack, {} bytes spilled; {} wide and {} narrow reads, {} wide and {} "
+      "narrow writes; cubin of {} bytes",
+      u.registers, u.stack, u.spill_stores + u.spill_loads, t.wide_reads, t.narrow_reads,
+      t.wide_writes, t.narrow_writes, target.cubin->bytes.size());
+}
+
+std::string shape(const Kernel& k) {
+  std::string out = fmt::format("{} thread{} a row", k.team, k.team == 1 ? "" : "s");
+  if (k.rows_per_block > 1) out += fmt::format(", {} rows a block", k.rows_per_block);
+  if (k.kept_words > 0) out += fmt::format(", {} words kept in registers", k.kept_words);
+  if (k.shared_bytes > 0) out += fmt::format(", {} bytes kept in shared memory", k.shared_bytes);
+  return out;
 }
 
 }  // namespace
@@ -43,8 +54,8 @@ std::string_view name(NodeReport::Kind kind) {
 
 std::string print(const CompileReport& report) {
   std::string out =
-      fmt::format("{} kernels for {}, {} classes. NVRTC: {}.\n", report.kernels.size(), report.arch,
-                  report.classes.size(), report.nvrtc);
+      fmt::format("{} kernels for {}, {} classes. NVRTC: {}.\n", report.kernels.size(),
+                  fmt::join(report.archs, ", "), report.classes.size(), report.nvrtc);
   if (!report.compiled) out += "No cubins were made: sources only.\n";
   if (report.compiled)
     out += fmt::format("{} refused, {} with spills.\n", report.failed(), report.spilling());
@@ -52,7 +63,12 @@ std::string print(const CompileReport& report) {
   for (const KernelReport& k : report.kernels) {
     out += fmt::format("  {} {}{}\n    {}, used {} time{}; {}\n", k.kernel.name, k.kernel.op,
                        signature(report, k.kernel), k.folder, k.uses, k.uses == 1 ? "" : "s",
-                       cost(report, k));
+                       shape(k.kernel));
+    for (const TargetReport& target : k.targets)
+      out += fmt::format("    {}: {}\n", target.arch, cost(target));
+    for (const ElementAccess& e : k.kernel.elements)
+      out += fmt::format("    p{} is {} element by element: {}\n", e.argument,
+                         e.store ? "written" : "read", e.why);
   }
   for (const ClassReport& c : report.classes) {
     out += fmt::format("\n{} ({} piece{}{})\n", c.name, c.members, c.members == 1 ? "" : "s",
@@ -82,7 +98,11 @@ Result<std::monostate> write_compiled(const CompileReport& report, const std::st
     if (auto made = make(base); !made) return made;
     files.emplace_back(base + "/" + k.kernel.name + ".cu", source_file(k.kernel));
     files.emplace_back(base + "/" + k.kernel.name + ".txt", k.text);
-    if (k.cubin) files.emplace_back(base + "/" + k.kernel.name + ".cubin", k.cubin->bytes);
+    for (const TargetReport& target : k.targets) {
+      if (target.cubin)
+        files.emplace_back(fmt::format("{}/{}.{}.cubin", base, k.kernel.name, target.arch),
+                           target.cubin->bytes);
+    }
   }
   files.emplace_back(folder + "/report.json", to_json(report));
   files.emplace_back(folder + "/report.txt", print(report));

@@ -8,6 +8,25 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json target_json(const KernelReport& k, const TargetReport& target) {
+  Json out{{"arch", target.arch}};
+  if (!target.error.empty()) out["error"] = target.error;
+  if (!target.cubin) return out;
+  const Usage& u = target.cubin->usage;
+  const Traffic& t = target.cubin->traffic;
+  out["cubin"] = k.folder + "/" + k.kernel.name + "." + target.arch + ".cubin";
+  out["bytes"] = target.cubin->bytes.size();
+  out["registers"] = u.registers;
+  out["stack"] = u.stack;
+  out["spill_stores"] = u.spill_stores;
+  out["spill_loads"] = u.spill_loads;
+  out["wide_reads"] = t.wide_reads;
+  out["narrow_reads"] = t.narrow_reads;
+  out["wide_writes"] = t.wide_writes;
+  out["narrow_writes"] = t.narrow_writes;
+  return out;
+}
+
 Json kernel_json(const CompileReport& report, const KernelReport& k) {
   Json types = Json::array(), params = Json::array();
   for (TypeId t : k.kernel.arguments) types.push_back(report.context->types.print(t));
@@ -19,15 +38,16 @@ Json kernel_json(const CompileReport& report, const KernelReport& k) {
            {"results", k.kernel.results},
            {"params", params},
            {"uses", k.uses}};
-  if (!k.error.empty()) out["error"] = k.error;
-  if (!k.cubin) return out;
-  const Usage& u = k.cubin->usage;
-  out["cubin"] = k.folder + "/" + k.kernel.name + ".cubin";
-  out["bytes"] = k.cubin->bytes.size();
-  out["registers"] = u.registers;
-  out["stack"] = u.stack;
-  out["spill_stores"] = u.spill_stores;
-  out["spill_loads"] = u.spill_loads;
+  out["threads"] = k.kernel.threads;
+  out["rows_per_block"] = k.kernel.rows_per_block;
+  out["shared_bytes"] = k.kernel.shared_bytes;
+  Json elements = Json::array(), targets = Json::array();
+  for (const ElementAccess& e : k.kernel.elements)
+    elements.push_back(
+        {{"argument", e.argument}, {"access", e.store ? "write" : "read"}, {"reason", e.why}});
+  out["by_element"] = elements;
+  for (const TargetReport& target : k.targets) targets.push_back(target_json(k, target));
+  out["targets"] = targets;
   return out;
 }
 
@@ -49,8 +69,9 @@ std::string to_json(const CompileReport& report) {
     classes.push_back(
         {{"name", c.name}, {"members", c.members}, {"splitting", c.splitting}, {"nodes", nodes}});
   }
-  const Json out{{"format", "piecewise.compile/1"}, {"arch", report.arch}, {"nvrtc", report.nvrtc},
-                 {"compiled", report.compiled},     {"kernels", kernels},  {"classes", classes}};
+  const Json out{
+      {"format", "piecewise.compile/1"}, {"archs", report.archs}, {"nvrtc", report.nvrtc},
+      {"compiled", report.compiled},     {"kernels", kernels},    {"classes", classes}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

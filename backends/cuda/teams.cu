@@ -58,17 +58,33 @@ PW_FUNCTION pw_words<N> pw_read(const void* p) {
   }
   return v;
 }
+// The compiler would take a store of 16 bytes apart where it stands under a condition, so on a device it is written out.
+PW_FUNCTION void pw_write4(void* p, unsigned a, unsigned b, unsigned c, unsigned d) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("{ .reg .u64 g; cvta.to.global.u64 g, %0; st.global.v4.u32 [g], {%1, %2, %3, %4}; }"
+               :: "l"(p), "r"(a), "r"(b), "r"(c), "r"(d));
+#else
+  *(uint4*)p = uint4{a, b, c, d};
+#endif
+}
+PW_FUNCTION void pw_write2(void* p, unsigned a, unsigned b) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("{ .reg .u64 g; cvta.to.global.u64 g, %0; st.global.v2.u32 [g], {%1, %2}; }" :: "l"(p), "r"(a), "r"(b));
+#else
+  *(uint2*)p = uint2{a, b};
+#endif
+}
 template <int N>
 PW_FUNCTION void pw_write(void* p, const pw_words<N>& v) {
   PW_ALIGNED(p, N < 4 ? 4 * N : 16);
   if constexpr (N == 1) {
     *(unsigned*)p = v.w[0];
   } else if constexpr (N == 2) {
-    *(uint2*)p = uint2{v.w[0], v.w[1]};
+    pw_write2(p, v.w[0], v.w[1]);
   } else {
 #pragma unroll
     for (int i = 0; i < N / 4; ++i)
-      ((uint4*)p)[i] = uint4{v.w[4 * i], v.w[4 * i + 1], v.w[4 * i + 2], v.w[4 * i + 3]};
+      pw_write4((uint4*)p + i, v.w[4 * i], v.w[4 * i + 1], v.w[4 * i + 2], v.w[4 * i + 3]);
   }
 }
 // Words kept in shared memory by the thread that will read them again.

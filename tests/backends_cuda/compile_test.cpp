@@ -2,6 +2,7 @@
 // against the interpreter.
 #include "backends/cuda/compile.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -59,18 +60,37 @@ cuda::CompileReport sources(const StitchedGraph& pieces) {
   return cuda::compile_pieces(pieces, options, cuda::Nvrtc::open());
 }
 
+/// No spills; what is not read and written by groups of columns says why.
 void check_cubins(const StitchedGraph& pieces) {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   if (!nvrtc.present()) {
     WARN("SKIPPED: NVRTC is " << nvrtc.state());
     return;
   }
-  const cuda::CompileReport report = cuda::compile_pieces(pieces, {}, nvrtc);
+  cuda::CompileOptions options;
+  options.archs = {"sm_80", "sm_90"};
+  const cuda::CompileReport report = cuda::compile_pieces(pieces, options, nvrtc);
   INFO(cuda::print(report));
   CHECK(report.compiled);
   CHECK(report.failed() == 0);
   CHECK(report.spilling() == 0);
-  for (const auto& k : report.kernels) CHECK((k.cubin && k.cubin->usage.registers > 0));
+  for (const auto& k : report.kernels) {
+    REQUIRE(k.targets.size() == 2);
+    for (const auto& target : k.targets) {
+      INFO(k.kernel.name << " for " << target.arch);
+      REQUIRE(target.cubin);
+      CHECK(target.cubin->usage.registers > 0);
+      CHECK(target.cubin->usage.registers <= 128);
+      const cuda::Traffic& traffic = target.cubin->traffic;
+      const auto by_element = [&](bool store) {
+        return std::any_of(k.kernel.elements.begin(), k.kernel.elements.end(),
+                           [&](const cuda::ElementAccess& e) { return e.store == store; });
+      };
+      CHECK((traffic.wide_reads > 0 || by_element(false)));
+      CHECK((traffic.wide_writes > 0 || by_element(true)));
+      if (!by_element(true)) CHECK(traffic.narrow_writes == 0);
+    }
+  }
 }
 
 /// Every group that has a kernel, on random inputs: the host run's bits are the interpreter's.
@@ -213,7 +233,8 @@ TEST_CASE("compile: the folder holds sources, programs, report and plan, the sam
   for (const auto& k : report.kernels) {
     CHECK(need(read_file(folder + "/" + k.folder + "/" + k.kernel.name + ".cu"), *context) ==
           cuda::source_file(k.kernel));
-    CHECK_FALSE(std::filesystem::exists(folder + "/" + k.folder + "/" + k.kernel.name + ".cubin"));
+    CHECK_FALSE(
+        std::filesystem::exists(folder + "/" + k.folder + "/" + k.kernel.name + ".sm_90.cubin"));
   }
   CHECK(cuda::print(sources(pieces)) == text);
   const auto blocked = cuda::write_compiled(report, folder + "/plan.json");
