@@ -147,7 +147,7 @@ PW_RULE(comparison) PW_RULE(sum) PW_RULE(term) PW_RULE(unary) PW_RULE(primary) P
     // ---- expressions
 
     const auto path_def = (name | t(Tok::out))[act<&B::push_path>] >>
-                          *(t(Tok::dot) >> word[act<&B::extend_path>]);
+                          *(t(Tok::dot) >> (word | t(Tok::star))[act<&B::extend_path>]);
 
 const auto expr_def = and_expr >>
                       *(t(Tok::or_)[act<&B::push_operator>] > and_expr[act<&B::fold_binary>]);

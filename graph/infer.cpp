@@ -64,6 +64,8 @@ class Instantiator {
       }
       Expr plain = e;
       if (plain.kind == Expr::Kind::star) plain.kind = Expr::Kind::path;
+      for (Expr& arg : plain.args)  // of an extern
+        if (arg.kind == Expr::Kind::star) arg.kind = Expr::Kind::path;
       Result<Attribute> value = evaluate(context_, nullptr, plain, env_);
       if (!value) return forward(value);
       if (auto i = std::get_if<std::int64_t>(&*value)) {

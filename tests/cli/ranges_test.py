@@ -13,6 +13,10 @@ rule few  { y = relu(x: T[n, d])  where n <= 16  => y = maximum(x, 0) }
 rule rest { y = relu(x: T[n, d])  where n > 16  => y = x + maximum(neg(x), 0) }
 pipeline ranged { for tokens in ranges(16) { greedy { few, rest } } }
 """
+ASSUMES = """
+rule four { y = relu(x: T[n, d])  assume n % 4 == 0, n >= 8  => y = maximum(x, 0) }
+pipeline ranged { for tokens in ranges(16) { greedy { four } } }
+"""
 GRAPH = "graph g { symbol n in 1..64 tokens in x: f32[n, 8]  y = relu(x)  out y }"
 
 
@@ -78,6 +82,35 @@ class Ranges(unittest.TestCase):
             done = self.pwr(command, "-o", "out")
             self.assertEqual(done.returncode, 2, command)
             self.assertIn("range of tokens", done.stderr)
+
+    def assume(self):
+        (self.path / "rules.pwr").write_text(ASSUMES, encoding="utf-8")
+
+    def test_what_is_assumed_has_a_second_graph(self):
+        self.assume()
+        done = self.pwr("opt", "-o", "out.pwg")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("tokens 1..16: right for steps where n % 4 == 0, n >= 8;", done.stderr)
+        self.assertIn("tokens 17..64: right for steps where n % 4 == 0;", done.stderr)
+        for name in ("1-16", "17-64"):
+            self.assertIn("maximum", (self.path / f"out.{name}.pwg").read_text(encoding="utf-8"))
+            self.assertIn("relu", (self.path / f"out.{name}.otherwise.pwg").read_text(encoding="utf-8"))
+
+    def test_a_step_runs_the_second_graph_where_its_padded_size_does_not_meet_the_conditions(self):
+        self.assume()
+        done = self.pwr("run", "--tokens", "4,6,7,9,16,18,63", "--check", "--sizes", "4,6,8,12,16,20,32", "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("all outputs of all steps pass", done.stderr)
+        decoder, text, steps = json.JSONDecoder(), done.stdout.strip(), []
+        while text:
+            table, end = decoder.raw_decode(text)
+            if "runs as" in table[0]:
+                steps.append([(row["tokens"], row["runs as"]) for row in table])
+            text = text[end:].strip()
+        # 4 and 6 are below 8; 7 and 9 are padded to what 4 divides; 63 is above the largest size and is not padded.
+        self.assertEqual(steps, [[(7, 8), (9, 12), (16, 16)], [(4, 4), (6, 6)], [(18, 20)], [(63, 63)]])
+        names = [line for line in done.stderr.splitlines() if line.startswith("tokens ") and line.endswith(":")]
+        self.assertEqual(names, ["tokens 1-16:", "tokens 1-16.otherwise:", "tokens 17-64:", "tokens 17-64.otherwise:"])
 
 
 if __name__ == "__main__":

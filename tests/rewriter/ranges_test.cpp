@@ -118,6 +118,40 @@ TEST_CASE("ranges: a step takes the graph whose range and conditions it meets", 
   CHECK(chosen(16) == -1);
 }
 
+TEST_CASE("ranges: an assumption makes a second graph, which is made without it", "[rewriter]") {
+  World world(R"(
+rule fours { y = relu(x: T[n, d])  assume n % 4 == 0, n >= 8  => y = sin(x) }
+rule other { y = neg(x)  => y = cos(x) }
+pipeline ranged { for tokens in ranges(16) { greedy { fours, other } } }
+)");
+  Graph g = world.graph("symbol n in 1..64 tokens in x: f32[n, 8]  y = relu(x)  z = neg(y)  out z");
+  const std::vector<RangedResult> out = ranged(world, g, "ranged");
+  REQUIRE(out.size() == 4);
+  for (std::size_t i : {0, 1, 2, 3}) {
+    CHECK(out[i].otherwise == (i % 2 == 1));
+    CHECK(count(out[i].graph, "sin") == (i % 2 == 0 ? 1u : 0u));
+    CHECK(count(out[i].graph, "cos") == 1);
+  }
+  CHECK(out[0].conditions.size() == 2);
+  CHECK(out[1].conditions.empty());
+  CHECK(out[2].conditions.size() == 1);  // that n is 17 at least proves the other
+  const auto chosen = [&](std::int64_t tokens) {
+    return static_cast<int>(variant_for(out, {{"n", tokens}}, tokens) - out.data());
+  };
+  CHECK(chosen(4) == 1);
+  CHECK(chosen(8) == 0);
+  CHECK(chosen(10) == 1);
+  CHECK(chosen(20) == 2);
+  CHECK(chosen(63) == 3);
+  // What is known to hold needs no second graph; what is known not to hold has no first.
+  Graph even = world.graph("symbol n in 8..64 by 4 tokens in x: f32[n, 8]  y = relu(x)  out y");
+  CHECK(ranged(world, even, "ranged").size() == 2);
+  Graph few = world.graph("symbol n in 1..7 tokens in x: f32[n, 8]  y = relu(x)  out y");
+  const std::vector<RangedResult> one = ranged(world, few, "ranged");
+  REQUIRE(one.size() == 1);
+  CHECK(count(one[0].graph, "relu") == 1);
+}
+
 TEST_CASE("ranges: what an assumption made a fact is asked of matches that were refused before",
           "[rewriter]") {
   // `even` is refused at `a` and `b` before `assumes` fires at the end of the graph.
