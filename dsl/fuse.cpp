@@ -97,11 +97,17 @@ class Fusion {
       if (value.literal || value.literal_none || !anonymous(value.name)) continue;
       const bool made = value.producer.valid();
       if (!made || !rule_.nodes[value.producer].own() || is_read(PatternValueId(i)))
-        value.name = (made ? "h#" : "x#") + std::to_string(i);
+        value.name = free_name((made ? "h#" : "x#") + std::to_string(i));
     }
     for (const PatternValue& value : rule_.values) {
       if (!anonymous(value.name)) plain_.of(value.name);
     }
+  }
+
+  /// A name of a shared pattern, put into place, looks alike.
+  [[nodiscard]] std::string free_name(std::string name) const {
+    while (rule_.value_named(name).valid()) name += "#";
+    return name;
   }
 
   [[nodiscard]] bool is_read(PatternValueId id) const {

@@ -1,4 +1,4 @@
-// Exports apply, apply_match, erase_unneeded.
+// Exports apply, try_apply, apply_match, erase_unneeded.
 #include "rewriter/apply.hpp"
 
 #include <algorithm>
@@ -48,19 +48,20 @@ class Application {
       : graph_(graph), layout_(layout), rule_(*layout.rule), match_(match), barriers_(barriers) {}
 
   Result<Applied> run() {
-    if (Result<std::monostate> legal = check_legal(); !legal) return forward(legal);
-    graph_.start_undo();
-    Graph::Checkpoint before = graph_.checkpoint();
-    Result<std::monostate> built = build();
-    graph_.insert_before({});
-    if (!built || unchanged()) {
-      graph_.rollback(before);
-      if (!built) return forward(built);
-      Applied same;
-      same.changed = false;
-      return same;
-    }
-    return replace();
+    Result<bool> differs = begin();
+    if (!differs) return forward(differs);
+    if (*differs) return replace();
+    Applied same;
+    same.changed = false;
+    return same;
+  }
+
+  Trial try_out() {
+    const Result<bool> differs = begin();
+    if (!differs) return differs.error().front().code == "N14" ? Trial::barred : Trial::forbidden;
+    if (!*differs) return Trial::unchanged;
+    graph_.rollback(before_);
+    return Trial::changed;
   }
 
  private:
@@ -68,6 +69,20 @@ class Application {
     return fail(rule_.name_span, code,
                 fmt::format("`{}` cannot be applied at %{}: {}", rule_.name,
                             graph_.node_name(own_.front()), message));
+  }
+
+  /// Builds the right side beside what is there; the graph is as before unless that is something
+  /// else.
+  Result<bool> begin() {
+    if (Result<std::monostate> legal = check_legal(); !legal) return forward(legal);
+    graph_.start_undo();
+    before_ = graph_.checkpoint();
+    Result<std::monostate> built = build();
+    graph_.insert_before({});
+    const bool differs = built && !unchanged();
+    if (!differs) graph_.rollback(before_);
+    if (!built) return forward(built);
+    return differs;
   }
 
   Result<std::monostate> check_legal() {
@@ -260,6 +275,7 @@ class Application {
   const Rule& rule_;
   const Match& match_;
   bool barriers_;
+  Graph::Checkpoint before_ = 0;
   std::vector<NodeId> own_;
   NodeSet inner_{{}};
   Boundary boundary_;
@@ -303,6 +319,10 @@ std::vector<NodeId> erase_unneeded(Graph& graph, std::vector<NodeId> nodes) {
 
 Result<Applied> apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers) {
   return Application(graph, layout, match, barriers).run();
+}
+
+Trial try_apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers) {
+  return Application(graph, layout, match, barriers).try_out();
 }
 
 Result<MatchEvent> apply_match(Graph& graph, const RuleSet& rules, const Match& match) {

@@ -21,6 +21,12 @@ struct Applied {
 /// `barriers`: the graph may hold ops with effects.
 Result<Applied> apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers);
 
+/// What apply() would come to. `forbidden` is about this way to see the nodes: they may fit the
+/// rule in another way. `barred` (N14) is about where they stand.
+enum class Trial : std::uint8_t { forbidden, barred, unchanged, changed };
+/// Leaves the graph as it is.
+Trial try_apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers);
+
 /// Erases those of `nodes` that nothing needs, and what that leaves unneeded; the erased, in order
 /// of erasure.
 std::vector<NodeId> erase_unneeded(Graph& graph, std::vector<NodeId> nodes);

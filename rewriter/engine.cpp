@@ -74,6 +74,20 @@ void RuleEngine::start() {
     compile();
     seed();
   } while (!frontiers_.empty());
+  note_first();
+}
+
+void RuleEngine::note_first() {
+  first_.clear();
+  if (!once_ || std::all_of(rules_.begin(), rules_.end(),
+                            [](const Prepared& rule) { return rule.above.empty(); }))
+    return;
+  for (const Entry& entry : seeds_) {
+    if (rules_[entry.rule].lists)
+      first_.insert(identity(entry.rule, all_nodes(listed_[entry.at].match)));
+    else if (rebind(entry.rule, entry, taken_))
+      first_.insert(identity(entry.rule, taken_.nodes));
+  }
 }
 
 /// A frontier that was opened stands for its variants.
@@ -133,17 +147,17 @@ void RuleEngine::find_rules_above() {
   for (const Prepared& rule : rules_) ops.push_back(own_ops(rule.ast()));
   for (std::uint32_t b = 0; b < rules_.size(); ++b)
     for (std::uint32_t a = 0; a < rules_.size(); ++a) {
-      if (a == b || rules_[a].ast().frontier) continue;
+      if (rules_[a].ast().frontier) continue;
+      const bool lists = !rules_[a].ast().members.empty() || !rules_[b].ast().members.empty();
+      if (a == b && !lists) continue;  // one of its matches is as large as another
       const std::vector<RuleId>& over = rules_[a].ast().over;
       const std::vector<RuleId>& under = rules_[b].ast().over;
       const bool declared =
           std::find(over.begin(), over.end(), rules_[b].layout().id) != over.end();
       const bool against =
           std::find(under.begin(), under.end(), rules_[a].layout().id) != under.end();
-      if (declared || (!against && may_nest(ops[a], ops[b],
-                                            !rules_[a].ast().members.empty() ||
-                                                !rules_[b].ast().members.empty())))
-        rules_[b].above.push_back(a);
+      rules_[b].under = rules_[b].under || declared;
+      if (declared || (!against && may_nest(ops[a], ops[b], lists))) rules_[b].above.push_back(a);
     }
 }
 

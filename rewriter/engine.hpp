@@ -4,10 +4,12 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "rewriter/apply.hpp"
 #include "rewriter/loop_guard.hpp"
 #include "rewriter/machine.hpp"
 #include "rewriter/run_state.hpp"
@@ -38,6 +40,7 @@ class RuleEngine {
     std::vector<PatternValueId> named;
     Journal::NamesId names;
     std::vector<std::uint32_t> above;  ///< rules whose matches may make one of this one wait
+    bool under = false;                ///< one of them is declared to be over this one
     std::uint64_t rejections[17] = {};
     [[nodiscard]] const RuleLayout& layout() const { return rule->layout; }
     [[nodiscard]] const Rule& ast() const { return *rule->layout.rule; }
@@ -62,6 +65,7 @@ class RuleEngine {
   void prepare();
   void compile();
   void find_rules_above();
+  void note_first();
   void seed();
   void attempt(NodeId anchor);
   void accept(std::uint32_t rule, NodeId anchor);
@@ -107,13 +111,22 @@ class RuleEngine {
   void for_each_match(std::uint32_t rule, NodeId anchor, const Candidate& c, Found&& found) {
     if (rules_[rule].lists) {
       for (const Match& match : matches_of(rule, listed_candidate(rule, anchor, c.nodes)))
-        found(own_nodes_of(rule, match));
+        if (counts(rule, all_nodes(match)) &&
+            try_apply(graph_, rules_[rule].layout(), match, run_.barriers) == Trial::changed)
+          found(own_nodes_of(rule, match));
       return;
     }
-    if (!legal(rule, anchor, c)) return;
+    if (!counts(rule, c.nodes) || !legal(rule, anchor, c)) return;
     std::vector<NodeId> own;
     for (PatternNodeId id : rules_[rule].layout().own) own.push_back(c.nodes[id.index]);
     found(own);
+  }
+  /// A key of first_: the rule, then the nodes by id.
+  [[nodiscard]] static std::vector<std::uint32_t> identity(std::uint32_t rule,
+                                                           const std::vector<NodeId>& nodes);
+  /// For `once` only a match that the input graph has.
+  [[nodiscard]] bool counts(std::uint32_t rule, const std::vector<NodeId>& nodes) const {
+    return !once_ || first_.contains(identity(rule, nodes));
   }
   [[nodiscard]] NodeId anchor_of_entry(const Entry& entry) const;
 
@@ -162,6 +175,8 @@ class RuleEngine {
   std::vector<std::uint32_t> pool_;
   std::vector<Entry> heap_, parked_;
   std::vector<Entry> seeds_;  ///< found at first, last one next
+  /// once: the matches of the input graph, where one may make another wait.
+  std::set<std::vector<std::uint32_t>> first_;
   Waiters waiters_;
   std::vector<NodeId> refused_;  ///< anchors with a match that something stood in the way of
   Candidate found_, taken_, other_;

@@ -201,24 +201,34 @@ bool RuleEngine::same_as(const Recipe& recipe, Recipe::Source source, ValueId va
   return true;
 }
 
+std::vector<std::uint32_t> RuleEngine::identity(std::uint32_t rule,
+                                                const std::vector<NodeId>& nodes) {
+  std::vector<std::uint32_t> out{rule};
+  for (NodeId n : nodes) out.push_back(n.index);
+  std::sort(out.begin() + 1, out.end());
+  return out;
+}
+
 /// A match waits while an overlapping one exists of a rule declared above, or one that holds all of
 /// its nodes and more. `own_` holds the nodes it replaces.
 bool RuleEngine::blocked(const Entry& entry) {
   const Prepared& rule = rules_[entry.rule];
-  const std::vector<NodeId> own = own_;
+  const NodeSet own(own_);
   next_round();
   std::vector<NodeId> anchors;
-  for (NodeId n : own)
-    for (const WayBack& way : program_.ways[graph_.op(n).index]) follow(way, n, anchors);
+  // One that holds all of them is found from any of them.
+  for (std::size_t i = 0; i < (rule.under ? own_.size() : 1); ++i)
+    for (const WayBack& way : program_.ways[graph_.op(own_[i]).index])
+      follow(way, own_[i], anchors);
   std::sort(anchors.begin(), anchors.end());
   std::vector<NodeId> blocker;
   const auto overlaps = [&](std::uint32_t index, const std::vector<NodeId>& others) {
     const std::vector<RuleId>& over = rules_[index].ast().over;
     std::size_t shared = 0;
-    for (NodeId n : others) shared += std::find(own.begin(), own.end(), n) != own.end() ? 1 : 0;
+    for (NodeId n : others) shared += own.contains(n) ? 1 : 0;
     if (shared == 0) return false;
     if (std::find(over.begin(), over.end(), rule.layout().id) != over.end()) return true;
-    return shared == own.size() && others.size() > own.size();
+    return shared == own_.size() && others.size() > own_.size();
   };
   for (NodeId anchor : anchors) {
     NoTrace none;

@@ -18,21 +18,32 @@ Search& RuleEngine::search_of(std::uint32_t index) {
   return *search;
 }
 
-/// A set of nodes once: in the way whose labels come first, and of equals the one found first.
+/// A set of nodes once: of the ways to see it, that whose labels come first and that is not
+/// forbidden; of equals the one found first.
 std::vector<Match> RuleEngine::matches_of(std::uint32_t index, const Candidate& c) {
-  std::vector<Match> out;
+  std::vector<std::vector<Match>> ways;  // by set
   std::map<std::vector<NodeId>, std::size_t> seen;
   Search& search = search_of(index);
   search.run_fixed(c.nodes, [&](const Match& match) {
     std::vector<NodeId> set = all_nodes(match);
     std::sort(set.begin(), set.end());
-    const auto [known, fresh] = seen.try_emplace(std::move(set), out.size());
-    if (fresh)
-      out.push_back(match);
-    else if (comes_first(match, out[known->second]))
-      out[known->second] = match;
+    const auto [known, fresh] = seen.try_emplace(std::move(set), ways.size());
+    if (fresh) ways.emplace_back();
+    ways[known->second].push_back(match);
     return true;
   });
+  std::vector<Match> out;
+  for (std::vector<Match>& set : ways) {
+    if (set.size() > 1)
+      std::stable_sort(set.begin(), set.end(),
+                       [&](const Match& a, const Match& b) { return comes_first(a, b); });
+    std::size_t chosen = 0;  // a single one is tried when it is taken
+    const auto forbidden = [&](const Match& match) {
+      return try_apply(graph_, rules_[index].layout(), match, run_.barriers) == Trial::forbidden;
+    };
+    while (chosen + 1 < set.size() && forbidden(set[chosen])) ++chosen;
+    out.push_back(std::move(set[chosen]));
+  }
   if (out.empty() && search.furthest().any()) reject(rules_[index], search.furthest().code);
   return out;
 }

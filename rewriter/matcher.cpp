@@ -40,7 +40,7 @@ std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId r
 }
 
 std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId rule,
-                                const Env& params) {
+                                const Env& params, const std::function<bool(const Match&)>& fits) {
   RuleLayout layout = lay_out(rules, rule);
   Env base = starting_env(rules.rules[rule], params);
   Search search(graph, layout, base, false);
@@ -50,6 +50,7 @@ std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId
   for (NodeId n = graph.first(); anchor.valid() && n.valid(); n = graph.next(n)) {
     if (graph.op(n) != rules.rules[rule].nodes[anchor].op) continue;
     search.run(n, [&](const Match& match) {
+      if (fits && !fits(match)) return true;
       std::vector<NodeId> key = all_nodes(match);
       std::sort(key.begin(), key.end());
       auto position = position_of(graph, layout, match);

@@ -2,6 +2,7 @@
 // written out. Slow, and kept for ever as the oracle of any faster one.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,9 +45,11 @@ std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId r
                               const Env& params, Rejection* why = nullptr);
 /// The pattern node that match_at anchors on.
 PatternNodeId anchor_of(const Rule& rule);
-/// All matches of a rule, in the order of their position (smallest label among consumed nodes).
+/// All matches of a rule, in the order of their position (smallest label among consumed nodes). A
+/// set of nodes is one match: of the ways to see it that `fits` lets through, the first.
 std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId rule,
-                                const Env& params);
+                                const Env& params,
+                                const std::function<bool(const Match&)>& fits = nullptr);
 /// The rules with each frontier that fits somewhere replaced by the variants it opens, to the depth
 /// that the graph has; other frontiers are left out. References into `rules` end.
 std::vector<RuleId> opened_rules(const Graph& graph, const RuleSet& rules,

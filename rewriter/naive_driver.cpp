@@ -66,14 +66,17 @@ class NaiveDriver {
     sort_by_rank(run_.rules, ids);
     for (std::uint32_t i = 0; i < ids.size(); ++i) {
       const PreparedRule& rule = run_.prepare(ids[i]);
-      for (Match& match : find_matches(graph_, run_.rules, ids[i], run_.params)) {
+      const auto fits = [&](const Match& match) {
+        return try_out(rule, match) != Trial::forbidden;
+      };
+      for (Match& match : find_matches(graph_, run_.rules, ids[i], run_.params, fits)) {
         Known known;
         known.rule = ids[i];
         known.own = own_nodes(graph_, rule.layout, match);
         known.key = {graph_.label(known.own.front()), i};
         for (NodeId n : all_nodes(match)) known.key.push_back(graph_.label(n));
         std::sort(known.own.begin(), known.own.end());
-        if (known.key.front() < cursor_ || !applies(rule, match)) continue;
+        if (known.key.front() < cursor_ || try_out(rule, match) != Trial::changed) continue;
         known.match = std::move(match);
         out.push_back(std::move(known));
       }
@@ -83,12 +86,10 @@ class NaiveDriver {
     return out;
   }
 
-  /// Whether replacing works and changes something: tried, and taken back.
-  bool applies(const PreparedRule& rule, const Match& match) {
+  Trial try_out(const PreparedRule& rule, const Match& match) {
     Graph copy = graph_;
     copy.forget_undo();
-    Result<Applied> applied = apply(copy, rule.layout, match, run_.barriers);
-    return applied && applied->changed;
+    return try_apply(copy, rule.layout, match, run_.barriers);
   }
 
   [[nodiscard]] bool goes_before(const Known& a, const Known& b) const {

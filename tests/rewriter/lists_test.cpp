@@ -4,7 +4,6 @@
 
 #include "rewriter/search.hpp"
 #include "tests/rewriter/fixture.hpp"
-#include "tests/rewriter/random_rules.hpp"
 
 using namespace pw;
 using namespace pw::test;
@@ -306,67 +305,4 @@ rule sum { y = add(neg(a), abs(b))  => y = sub(abs(b), a) }
   CHECK(count_fixed(world, g, "sum", {"e", "f", "s"}) == 1);
   CHECK(count_fixed(world, g, "sum", {"-", "f", "-"}) == 1);
   CHECK(count_fixed(world, g, "sum", {"-", "b", "-"}) == 0);
-}
-
-namespace {
-
-constexpr const char* kRandomLists[] = {
-    "{ many y = add(x, w)  where count(w) >= 2  => y... = sub(w, neg(x))... }",
-    "{ h = neg(x)  many y = mul(h, w)  where count(w) >= 1  => y... = sub(neg(mul(x, w)), x)... }",
-    "{ given { g = sin(z) }  many y = sub(g, w)  where count(w) >= 1  => y... = add(w, cos(g))... "
-    "}",
-    "{ y = relu(x)  unless { _ = neg(y) }  => y = abs(x) }",
-    "{ y = abs(x)  unless { x = sin(z) }  => y = cos(neg(x)) }",
-    "{ y = add(x, neg(z))  unless { _ = mul(z, q) }  => y = sub(x, z) }",
-    "{ y = cos(x)  => y = sin(neg(x)) }",
-};
-
-struct Ending {
-  std::string counts;
-  std::uint64_t hash = 0;
-};
-
-Ending end_of(const World& world, const Graph& start, EngineKind engine, std::string_view pass) {
-  Graph g = start;
-  RewriteOptions options;
-  options.engine = engine;
-  const RewriteReport report = world.run(g, pass, options);
-  Ending out{std::string(name(report.passes.front().stop)), structural_hash(g)};
-  for (const Rule& rule : world.rules.rules)
-    out.counts +=
-        " " + rule.name + "=" + std::to_string(report.journal.count(world.rules, rule.name));
-  return out;
-}
-
-}  // namespace
-
-TEST_CASE("lists: the compiled engine ends as the naive one does", "[rewriter]") {
-  std::size_t rewrites = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    Random random(seed);
-    std::string text = kRandomOps, names;
-    for (const char* body : kRandomLists) {
-      if (random.below(2) == 0) continue;
-      const std::string rule = "r" + std::to_string(names.size());
-      text += "rule " + rule + " " + body + "\n";
-      names += (names.empty() ? "" : ", ") + rule;
-    }
-    if (names.empty()) continue;
-    for (const char* kind : {"greedy", "walk", "once"})
-      text += std::string("pass by_") + kind + " = " + kind + " { " + names + " } fuel 60\n";
-    INFO("seed " << seed << "\n" << text);
-    const World world(text);
-    const Graph start = random_graph(world, seed);
-    INFO(print_pwg(start));
-    for (const char* pass : {"by_greedy", "by_walk", "by_once"}) {
-      INFO(pass);
-      const Ending naive = end_of(world, start, EngineKind::naive, pass);
-      const Ending compiled = end_of(world, start, EngineKind::compiled, pass);
-      REQUIRE(compiled.counts == naive.counts);
-      REQUIRE(compiled.hash == naive.hash);
-    }
-    Graph g = start;
-    rewrites += world.run(g, "by_greedy").journal.total();
-  }
-  CHECK(rewrites > 300);
 }
