@@ -47,8 +47,6 @@ void check_opened(const CheckedRule& checked,
 void check_output_types(const CheckedRule& checked,
                         Diagnostics& out);  ///< an output keeps its type, where that can be told
 // Of the whole.
-bool check_supported(const Program& program, const ast::Body& body,
-                     Diagnostics& out);  ///< no choice in what is matched many times or not at all
 void check_over(const Program& program, RuleSet& set,
                 Diagnostics& out);  ///< resolves precedence; closes it; no circle
 void check_reach(const Program& program, const RuleSet& set,

@@ -26,7 +26,6 @@ class PatternCheck {
                               "pattern " + in_ticks(pattern.name) + " has no results",
                               "write `-> y`"));
     for (const ast::Body& body : pattern.alternatives) {
-      check_supported(program_, body, out_);
       bind(pattern, body);
       for (const Statement& s : body.statements) calls(s);
       for (const ast::Clause& clause : body.clauses) {

@@ -1,4 +1,4 @@
-// Exports inline_pattern, resolve_aliases, Site.
+// Exports inline_pattern, is_tree, resolve_aliases, Site.
 #include "dsl/inline_pattern.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class Inliner {
           std::string suffix)
       : context_(context), program_(program), pattern_(pattern), suffix_(std::move(suffix)) {}
 
-  void run(ast::Body& body, const Site& site, std::size_t alternative) {
+  void run(ast::Body& body, const Site& site, std::size_t alternative, bool members) {
     std::vector<Statement>& statements = site.statements(body);
     const Expr call = site.call(body);
     const Span at = statements[site.statement].span;
@@ -32,6 +32,8 @@ class Inliner {
       for (Binder& binder : s.binders) take_type(binder, results);
       made.push_back(std::move(s));
     }
+    if (members)
+      return put_expression(statements[site.statement], site.call(body), made, results.front());
     put_in_place(statements, site, site.call(body), std::move(made), results.front().name);
     for (ast::Clause& clause : inner.clauses) {
       for (Statement& s : clause.statements) {
@@ -56,6 +58,35 @@ class Inliner {
     call = std::move(value);
     statements.insert(at, std::make_move_iterator(made.begin()),
                       std::make_move_iterator(made.end()));
+  }
+
+  /// The statements as one expression, from the result up: each binds a name that is read once.
+  static void put_expression(Statement& statement, Expr& call, std::vector<Statement>& made,
+                             const Binder& result) {
+    Expr value = path_expr(result.name, call.span);
+    fold(value, made);
+    std::move(call.type.begin(), call.type.end(), std::back_inserter(value.type));
+    const bool top = &call == &statement.value;
+    call = std::move(value);
+    if (!top) return;
+    std::move(call.type.begin(), call.type.end(),
+              std::back_inserter(statement.binders.front().type));
+    call.type.clear();
+  }
+
+  static void fold(Expr& expr, const std::vector<Statement>& made) {
+    if (expr.kind == Expr::Kind::path) {
+      const auto bound = std::find_if(made.begin(), made.end(), [&](const Statement& s) {
+        return s.binders.front().name == expr.text;
+      });
+      if (bound == made.end()) return;
+      std::vector<TypeExpr> types = std::move(expr.type);
+      expr = bound->value;
+      const std::vector<TypeExpr>& more = bound->binders.front().type;
+      types.insert(types.end(), more.begin(), more.end());
+      std::move(types.begin(), types.end(), std::back_inserter(expr.type));
+    }
+    for (Expr& arg : expr.args) fold(arg, made);
   }
 
   static void take_type(Binder& binder, std::vector<Binder>& results) {
@@ -175,7 +206,8 @@ std::size_t find_alias(const ast::Rule& rule, const std::vector<Statement>& stat
   return statements.size();
 }
 
-void resolve_in(ast::Rule& rule, std::vector<Statement>& statements) {
+/// `inner`: nothing outside of the statements reads what they bind.
+void resolve_in(ast::Rule& rule, std::vector<Statement>& statements, bool inner) {
   for (std::size_t i; (i = find_alias(rule, statements)) != statements.size();) {
     Statement& s = statements[i];
     Rename rename;
@@ -184,6 +216,10 @@ void resolve_in(ast::Rule& rule, std::vector<Statement>& statements) {
               std::back_inserter(with.type));
     rename.put(s.binders.front().name, std::move(with));
     statements.erase(statements.begin() + static_cast<std::ptrdiff_t>(i));
+    if (inner) {
+      for (Statement& other : statements) rename.apply(other);
+      continue;
+    }
     rename.apply(rule.body);
     for (Statement& r : rule.replacement) rename.apply(r);
   }
@@ -203,13 +239,30 @@ Expr& Site::call(ast::Body& body) const {
 
 void inline_pattern(const Context& context, const Program& program, ast::Body& body,
                     const Site& site, const ast::Pattern& pattern, std::size_t alternative,
-                    const std::string& suffix) {
-  Inliner(context, program, pattern, suffix).run(body, site, alternative);
+                    const std::string& suffix, bool members) {
+  Inliner(context, program, pattern, suffix).run(body, site, alternative, members);
+}
+
+bool is_tree(const ast::Body& alternative, const ast::Pattern& pattern, const Expr& call) {
+  if (pattern.results.size() != 1) return false;
+  std::map<std::string, int, std::less<>> reads;
+  for (const Statement& s : alternative.statements) {
+    if (s.many || s.binders.size() != 1 || s.binders.front().spread) return false;
+    visit_operand(s.value, [&](const Occurrence& o) { ++reads[std::string(o.name)]; });
+  }
+  for (std::size_t i = 0; i < call.args.size() && i < pattern.operands.size(); ++i)
+    if (call.args[i].kind != Expr::Kind::path && reads[pattern.operands[i]] > 1) return false;
+  return std::all_of(alternative.statements.begin(), alternative.statements.end(),
+                     [&](const Statement& s) {
+                       const std::string& name = s.binders.front().name;
+                       return name == pattern.results.front() ? reads[name] == 0 : reads[name] == 1;
+                     });
 }
 
 void resolve_aliases(ast::Rule& rule) {
-  resolve_in(rule, rule.body.statements);
-  for (ast::Clause& clause : rule.body.clauses) resolve_in(rule, clause.statements);
+  resolve_in(rule, rule.body.statements, false);
+  for (ast::Clause& clause : rule.body.clauses)
+    resolve_in(rule, clause.statements, clause.kind == ast::Clause::Kind::unless);
 }
 
 }  // namespace pw

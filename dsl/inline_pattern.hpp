@@ -22,10 +22,15 @@ struct Site {
 
 /// Replaces the call at `site`. What the alternative binds for itself gets `suffix`, so that uses
 /// stay apart; its clauses become clauses of the body. A call of a recursive pattern in it is one
-/// level deeper than the call it replaces.
+/// level deeper than the call it replaces. Among `members` of a list the alternative goes in as one
+/// expression; it must be a tree.
 void inline_pattern(const Context& context, const Program& program, ast::Body& body,
                     const Site& site, const ast::Pattern& pattern, std::size_t alternative,
-                    const std::string& suffix);
+                    const std::string& suffix, bool members = false);
+/// Whether the alternative, put in the place of the call, is a tree: one result, and what is bound
+/// in it or made for its operands is read once.
+[[nodiscard]] bool is_tree(const ast::Body& alternative, const ast::Pattern& pattern,
+                           const Expr& call);
 
 /// How deep a call of a recursive pattern stands in others; 0 where the rule calls it itself.
 [[nodiscard]] inline std::int64_t recursion_depth(const Expr& call) { return call.integer; }

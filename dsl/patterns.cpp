@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "dsl/inline_pattern.hpp"
+#include "dsl/names.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
 
@@ -136,6 +138,18 @@ class Expansion {
                                    ast::Clause::Kind::unless;
   }
 
+  /// Matched many times: the statement of a `many`, or what stands before `...`.
+  static bool in_members(ast::Body& body, const Site& site) {
+    const Statement& statement = site.statements(body)[site.statement];
+    const Expr* expr = &statement.value;
+    bool members = statement.many;
+    for (std::size_t i : site.args) {
+      members = members || is_member_spread(*expr);
+      expr = &expr->args[i];
+    }
+    return members;
+  }
+
   /// What may not be there may not be there in any spelling: a clause for each.
   bool choose_all(ast::Rule rule, const Site& site, std::size_t choices,
                   std::vector<ast::Rule>& open) {
@@ -148,12 +162,29 @@ class Expansion {
       Site here = site;
       here.clause = 0;
       apply(body, here, i);
+      if (i > 0)
+        rename_bound(rule.body, body.clauses.front(),
+                     "#" + std::to_string(uses_) + "_" + std::to_string(i));
       made.push_back(std::move(body.clauses.front()));
     }
     rule.body.clauses[at] = std::move(made.front());
     std::move(made.begin() + 1, made.end(), std::back_inserter(rule.body.clauses));
     open.push_back(std::move(rule));
     return true;
+  }
+
+  /// What one clause binds is not what another does; what the pattern binds is the same in all.
+  static void rename_bound(const ast::Body& pattern, ast::Clause& clause,
+                           const std::string& suffix) {
+    std::set<std::string, std::less<>> outside;
+    for (const PatternStatement& p : pattern_statements(pattern))
+      visit_statement(*p.statement, [&](const Occurrence& o) { outside.emplace(o.name); });
+    Rename rename;
+    for (const Statement& s : clause.statements)
+      for (const Binder& binder : s.binders)
+        if (binder.name != "_" && !outside.contains(binder.name))
+          rename.put(binder.name, path_expr(binder.name + suffix, binder.span));
+    for (Statement& s : clause.statements) rename.apply(s);
   }
 
   /// 0: the call is wrong, which has been said.
@@ -169,7 +200,9 @@ class Expansion {
     if (call.optional)
       return pattern != program_.patterns.end() && is_identity(*pattern->second) ? 1 : 2;
     if (!agrees(call, site.statements(rule.body)[site.statement], site.top(), *pattern->second) ||
-        (in_negation(rule, site) && !may_be_absent(call, *pattern->second)))
+        (in_negation(rule, site) && !may_stand_in(call, *pattern->second, "`unless`")) ||
+        (in_members(rule.body, site) &&
+         !may_stand_in(call, *pattern->second, "what is matched many times")))
       return 0;
     return pattern->second->alternatives.size();
   }
@@ -185,23 +218,33 @@ class Expansion {
                        });
   }
 
-  bool may_be_absent(const Expr& call, const ast::Pattern& pattern) {
-    const bool clauses = std::any_of(pattern.alternatives.begin(), pattern.alternatives.end(),
-                                     [](const ast::Body& body) { return !body.clauses.empty(); });
-    if (!pattern.recursive && !clauses) return true;
-    out_.push_back(error_at(call.span, "PW0388",
-                            "pattern " + in_ticks(pattern.name) +
-                                (pattern.recursive ? " is recursive" : " has clauses") +
-                                ", so it cannot stand in `unless`",
-                            "write the nodes that may not be there"));
+  /// Each of many members, and what must be absent, is a tree of nodes of its own.
+  bool may_stand_in(const Expr& call, const ast::Pattern& pattern, const std::string& where) {
+    const auto any = [&](auto has) {
+      return std::any_of(pattern.alternatives.begin(), pattern.alternatives.end(), has);
+    };
+    std::string why;
+    if (pattern.recursive)
+      why = " is recursive";
+    else if (any([](const ast::Body& body) { return !body.clauses.empty(); }))
+      why = " has clauses";
+    else if (where != "`unless`" &&
+             any([&](const ast::Body& body) { return !is_tree(body, pattern, call); }))
+      why = " reads a node twice, or has several results";
+    if (why.empty()) return true;
+    out_.push_back(
+        error_at(call.span, "PW0296",
+                 "pattern " + in_ticks(pattern.name) + why + ", so it cannot stand in " + where,
+                 "write the nodes themselves"));
     return false;
   }
 
   void apply(ast::Body& body, const Site& site, std::size_t choice) {
     const Expr& call = site.call(body);
     if (call.optional) return choose_optional(body, site, choice == 0);
+    const bool members = in_members(body, site);
     inline_pattern(context_, program_, body, site, *program_.patterns.find(call.text)->second,
-                   choice, suffix());
+                   choice, suffix(), members);
   }
 
   /// Apart from those of a frontier that is being opened.
@@ -211,6 +254,7 @@ class Expansion {
   }
 
   void choose_optional(ast::Body& body, const Site& site, bool present) const {
+    const bool members = in_members(body, site);
     Expr& call = site.call(body);
     if (!present) {
       Expr operand = std::move(call.args.front());
@@ -222,7 +266,7 @@ class Expansion {
     const OpId op = context_.ops.find(call.text);
     const bool attributes = op.valid() && !context_.ops[op].attributes.empty();
     if (!call.braces && attributes) call.braces = call.open = true;
-    if (op.valid() && call.attributes.empty()) share(site, site.statements(body), call);
+    if (op.valid() && call.attributes.empty() && !members) share(site, site.statements(body), call);
   }
 
   /// An optional node written twice over one value is one node: graphs hold it once. It gets a

@@ -40,7 +40,6 @@ RuleStage::RuleStage(const ContextPtr& context, const Program& program, Diagnost
 
 std::vector<Rule> RuleStage::run(const RuleDecl& decl, bool patterns_sound) {
   std::vector<Rule> rules;
-  if (!check_supported(program_, decl.rule->body, out_)) return rules;
   if (!patterns_sound && calls_pattern(*decl.rule)) return rules;
   const ast::Table* table = nullptr;
   if (!decl.rule->table.empty()) {
