@@ -37,7 +37,7 @@ Kernel emit(const rows::RowProgram& program) {
   const std::string text = emit_body(program, kernel);
   const std::string body = fmt::format("({}) {{\n{}}}\n", fmt::join(signature, ", "), text);
   kernel.name = fmt::format("k_{:016x}", hash_text(fmt::format("{} {}", kernel.threads, body)));
-  kernel.source = fmt::format("// {}\nextern \"C\" __global__ void __launch_bounds__({}) {}{}",
+  kernel.source = fmt::format("// {}\nextern \"C\" __global__ void __launch_bounds__({}, 1) {}{}",
                               sanitised(program.op), kernel.threads, kernel.name, body);
   return kernel;
 }

@@ -19,7 +19,7 @@ constexpr std::string_view kPrologue = R"cpp(
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(threads, blocks)
   struct uint2 {
     unsigned x, y;
   };

@@ -122,16 +122,16 @@ class Grouper {
     b = std::move(both);
   }
 
-  /// The rows stay what they are for the part that has fewest: nothing runs with less parallelism
-  /// than it had alone, but for the part with more rows, whose rows become columns.
+  /// The rows stay what they are for one of the two, or lie between: nothing runs with less
+  /// parallelism than the part with fewer rows had alone.
   [[nodiscard]] static bool is_worth(const RunUnit& a, const RunUnit& b, const RowProgram& both) {
     const auto prefix = [](const Shape& shorter, const Shape& longer) {
       return shorter.size() <= longer.size() &&
              std::equal(shorter.begin(), shorter.end(), longer.begin());
     };
     const Shape &x = a.program.domain, &y = b.program.domain, &z = both.domain;
-    const Shape& least = x.size() < y.size() ? x : y;
-    return prefix(x, y) != prefix(y, x) ? z == least : x == y && z == x;
+    const Shape &least = x.size() < y.size() ? x : y, &most = x.size() < y.size() ? y : x;
+    return prefix(least, z) && prefix(z, most);
   }
 
   /// Views at the rim of a group are views again: nothing runs for them.

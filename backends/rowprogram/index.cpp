@@ -97,6 +97,15 @@ IndexId Indices::add(IndexId a, IndexId b) {
   if (x.kind == Kind::mul && y.kind == Kind::mod && x.b == y.b) {
     const Index& quotient = nodes_[x.a];
     if (quotient.kind == Kind::div && quotient.a == y.a && quotient.b == y.b) return y.a;
+    // The same where t is a quotient itself: (s / (m k)) * k + (s / m) % k is s / m.
+    const Index& part = nodes_[y.a];
+    if (quotient.kind == Kind::div && part.kind == Kind::div && quotient.a == part.a) {
+      const Index &whole = nodes_[quotient.b], &m = nodes_[part.b], &k = nodes_[y.b];
+      if (whole.kind == Kind::constant && m.kind == Kind::constant && k.kind == Kind::constant &&
+          m.constant > 0 && whole.constant % m.constant == 0 &&
+          whole.constant / m.constant == k.constant)
+        return y.a;
+    }
   }
   const Interval p = intervals_[a], q = intervals_[b];
   return make(Kind::add, a, b, {plus(p.low, q.low, kMin), plus(p.high, q.high, kMax)});

@@ -135,6 +135,29 @@ TEST_CASE("prelude: narrowing rounds as the reference at every number, midpoint 
   CHECK(x.size() > 0x10000);  // more than every bf16 number was asked
 }
 
+TEST_CASE("prelude: narrowing rounds as the reference for every float there is",
+          "[.][slow][cuda]") {
+  NEED_COMPILER();
+  auto* narrow =
+      function<void(const float*, long long, unsigned*, unsigned*, unsigned*, unsigned*)>(
+          *kernels, "test_narrow");
+  std::vector<float> x(1 << 16);
+  std::vector<unsigned> y[4];
+  for (auto& v : y) v.resize(x.size());
+  for (std::uint32_t high = 0; high < 0x10000; ++high) {
+    for (std::uint32_t low = 0; low < 0x10000; ++low)
+      x[low] = std::bit_cast<float>(high << 16 | low);
+    narrow(x.data(), static_cast<long long>(x.size()), y[0].data(), y[1].data(), y[2].data(),
+           y[3].data());
+    bool same = true;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      same = same && y[0][i] == to_bf16(x[i]) && y[1][i] == to_f16(x[i]) &&
+             y[2][i] == to_f8e4m3(x[i]) && y[3][i] == to_f8e5m2(x[i]);
+    }
+    if (!same) FAIL("a float whose upper half is " << high);
+  }
+}
+
 TEST_CASE("prelude: from double there is one rounding, and integers saturate", "[cuda]") {
   NEED_COMPILER();
   std::vector<double> x{0.0,          -0.0,          0.49,     -0.51,    1.5,   127.4,

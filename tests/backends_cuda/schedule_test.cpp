@@ -1,0 +1,152 @@
+// How rows are shared out: by their width.
+#include <fmt/format.h>
+
+#include "backends/cuda/compile.hpp"
+#include "backends/toolchain.hpp"
+#include "dsl/dsl.hpp"
+#include "rewriter/rewriter.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+Subject norm(const ContextPtr& context, int columns) {
+  return subject(
+      context, fmt::format("norm of {}", columns),
+      fmt::format("graph {{ in x: bf16[n, {0}], z: bf16[n, {0}], w: bf16[{0}]  q, t, r = "
+                  "fused_add_rms_norm_dynamic_per_token_quant(x, z, w)  out q, t, r }}",
+                  columns));
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("schedule: parts of a warp, a warp, a block", "[cuda]") {
+  const auto context = library();
+  const auto shape = [&](int columns) {
+    const cuda::Kernel k = norm(context, columns).kernel;
+    return fmt::format("{} x {}", k.team, k.rows_per_block);
+  };
+  CHECK(shape(8) == "1 x 256");
+  CHECK(shape(24) == "4 x 64");
+  CHECK(shape(131) == "32 x 8");
+  CHECK(shape(256) == "32 x 8");
+  CHECK(shape(512) == "64 x 1");
+  CHECK(shape(4096) == "256 x 1");
+  CHECK(shape(65536) == "256 x 1");
+}
+
+TEST_CASE(
+    "schedule: what is read again is kept in registers, then in shared memory, then read again",
+    "[cuda]") {
+  const auto context = library();
+  const auto reads = [&](int columns) {  // of x and z
+    const std::string source = norm(context, columns).kernel.source;
+    return std::pair(count(source, "pw_read<4>(p0"), count(source, "pw_read<4>(p1"));
+  };
+  const auto once = std::pair<std::size_t, std::size_t>(1, 1);
+  const cuda::Kernel registers = norm(context, 8192).kernel;
+  CHECK(reads(8192) == once);
+  CHECK(registers.kept_words == 48);  // of x, z and w, 4 passes of 4 words each
+  CHECK(registers.shared_bytes == 0);
+  const cuda::Kernel shared = norm(context, 16384).kernel;
+  CHECK(reads(16384) == once);
+  CHECK((shared.shared_bytes > 0 && shared.shared_bytes <= 98304));
+  const cuda::Kernel again = norm(context, 65536).kernel;
+  CHECK(reads(65536) == std::pair<std::size_t, std::size_t>(3, 3));
+  CHECK((again.shared_bytes == 0 && again.kept_words == 0));
+}
+
+TEST_CASE("schedule: each gives the interpreter's bits", "[cuda][diff]") {
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  const auto context = library();
+  std::vector<Subject> all;
+  std::vector<cuda::Kernel> kernels;
+  for (int columns :
+       {1, 8, 24, 131, 256, 264, 512, 4096, 8192, 14336, 16384, 24576, 32768, 65536}) {
+    all.push_back(norm(context, columns));
+    kernels.push_back(all.back().kernel);
+  }
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  std::uint64_t seed = 1;
+  for (const Subject& s : all) {
+    const Symbols symbols{{"n", 3}};
+    INFO(s.name);
+    const auto inputs = inputs_of(s.graph, symbols, seed++);
+    CHECK(difference(run_kernel(*host, s, inputs, symbols),
+                     run_interpreter(s, inputs, symbols, false)) == "");
+  }
+}
+
+TEST_CASE("schedule: what is moved element by element says why", "[cuda]") {
+  const auto context = library();
+  const auto why = [&](const char* text) {
+    const Subject s = subject(context, "g", fmt::format("graph {{ {} }}", text));
+    REQUIRE(s.program);
+    std::string out;
+    for (const auto& e : s.kernel.elements)
+      out += fmt::format("p{} {}: {}\n", e.argument, e.store ? "write" : "read", e.why);
+    return out;
+  };
+  CHECK(why("in x: bf16[n, 64]  y = neg(x)  out y") == "");
+  CHECK(why("in x: bf16[n, 131]  y = neg(x)  out y") ==
+        "p0 read: 131 columns are not whole groups of 8\n"
+        "p1 write: 131 columns are not whole groups of 8\n");
+  CHECK(why("in x: bf16[n, m]  y = neg(x)  out y") ==
+        "p0 read: the number of columns is not known beforehand, or 0\n"
+        "p1 write: the number of columns is not known beforehand, or 0\n");
+  CHECK(why("in x: bf16[n, 65]  y = slice(x){dim = 1, start = 1, end = 65}  out y") ==
+        "p0 read: its number of elements is not known to be a multiple of 8\n");
+  CHECK(why("in x: bf16[n, 512]  y = slice(x){dim = 1, start = 0, end = 512, step = 32}  out y") ==
+        "p0 read: neighbouring columns are far apart in it\n");
+  CHECK(why("in x: bf16[n, 8, 16]  y = transpose(x){dim0 = 1, dim1 = 2}  out y") ==
+        "p0 read: its rows do not start at whole groups\n");
+  CHECK(why("in x: f32[n, 64]  y = sum(x)  out y") ==
+        "p1 write: one element for a row or a group\n");
+}
+
+TEST_CASE("schedule: a rule of one's own with `fuse` gets one kernel, and nothing else is written",
+          "[cuda][diff]") {
+  const auto context = library();
+  const std::string path = "examples/own_kernel.pwr";
+  auto rules = load_rules(context, {path});
+  if (!rules) FAIL(render(rules.error(), context->sources));
+  auto graph =
+      parse_graph(context,
+                  "graph { in x: bf16[n, 4096], y: bf16[n, 4096]  g = silu(x)  m = g * y  q, "
+                  "s = dynamic_per_token_fp8_quant(m)  out q, s }",
+                  "g");
+  REQUIRE(graph);
+  REQUIRE(run_pipeline(*graph, *rules, "fuse", {}));
+  REQUIRE(graph->node_count() == 1);
+  CHECK(graph->op_of(graph->first()).name == "gated_quant");
+  Subject s{"own", std::move(*graph), {}, tl::unexpected<rows::Opaque>(rows::Opaque{}), {}};
+  s.node = s.graph.first();
+  s.program = rows::lower_node(s.graph, s.node);
+  REQUIRE(s.program);
+  s.kernel = cuda::emit(*s.program);
+  CHECK(s.kernel.group_reads == 2);  // x and y, once each
+  CHECK(s.kernel.kept_words == 16);
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  const auto host = cuda::HostKernels::build(std::span(&s.kernel, 1));
+  if (!host) FAIL(host.error().front().message);
+  const Symbols symbols{{"n", 5}};
+  const auto inputs = inputs_of(s.graph, symbols, 3);
+  CHECK(difference(run_kernel(*host, s, inputs, symbols),
+                   run_interpreter(s, inputs, symbols, false)) == "");
+}
