@@ -165,6 +165,37 @@ class MainJob(unittest.TestCase):
             self.assertTrue(list(Path(folder).glob("class_*/*.cu")))
             self.assertTrue(Path(folder, "report.json").exists())
 
+    def test_a_rule_of_ones_own_gets_a_kernel(self):
+        done = pwr("test", "examples/own_kernel.pwr")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        readme, rule = Path("README.md").read_text(encoding="utf-8"), Path("examples/own_kernel.pwr").read_text(encoding="utf-8")
+        own = rule[rule.index("rule gated_quant"):rule.index("pipeline fuse")].rstrip()
+        self.assertIn(f"```\n{own}\n```", readme)
+        command = re.search(r"^    pwr (compile examples/gated.*) -o kernels/$", readme, flags=re.M).group(1).split()
+        with tempfile.TemporaryDirectory() as folder:
+            done = pwr(*command, "-o", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(Path(folder, "report.json").read_text(encoding="utf-8"))
+            self.assertEqual([k["op"] for k in report["kernels"]], ["gated_quant"])
+            self.assertEqual([n["kind"] for c in report["classes"] for n in c["nodes"]], ["kernel"])
+            self.assertTrue(list(Path(folder).glob("class_*/*.cu")))
+
+    def test_compile_for_several_architectures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = pwr("compile", "examples/gated.pwg", "--arch", "sm_80,sm_90", "--grouping", "none", "-o", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(Path(folder, "report.json").read_text(encoding="utf-8"))
+            self.assertEqual(report["archs"], ["sm_80", "sm_90"])
+            self.assertEqual(len(report["kernels"]), 3)
+            for kernel in report["kernels"]:
+                self.assertEqual(len(kernel["targets"]), 2 if report["compiled"] else 0)
+                for target in kernel["targets"]:
+                    self.assertEqual(target["spill_stores"] + target["spill_loads"], 0)
+                    self.assertGreater(target["wide_reads"], 0)
+                    self.assertTrue(Path(folder, target["cubin"]).exists())
+        done = pwr("compile", "examples/gated.pwg", "--arch", "sm_12", "-o", "nowhere")
+        self.assertNotEqual(done.returncode, 0)
+
     def test_the_examples_of_the_language_pass(self):
         done = pwr("test", "examples/language.pwr")
         self.assertEqual(done.returncode, 0, done.stdout)
