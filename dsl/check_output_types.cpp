@@ -1,28 +1,38 @@
 // Exports check_output_types: builds both sides on stand-ins for the pattern's variables and
 // compares the outputs' types. A variable dtype stands in as the first its guard allows, or bf16; a
-// variable dim as a symbol; a sequence as two symbols. Whatever cannot be built, or is not known,
-// is not an error here: only a proved change is.
+// variable dim as a symbol; a sequence as two symbols; a list as two of its elements, or as many as
+// a guard asks for. Whatever cannot be built, or is not known, is not an error here: only a proved
+// change is.
+#include <optional>
+
 #include "dsl/check.hpp"
 #include "dsl/suggest.hpp"
+#include "dsl/unroll.hpp"
 
 namespace pw {
 namespace {
 
 class OutputTypes {
  public:
-  explicit OutputTypes(const CheckedRule& checked)
+  /// `rule`: the checked one, or that with `length` elements for each list.
+  OutputTypes(const CheckedRule& checked, const Rule& rule, std::size_t length)
       : checked_(checked),
-        rule_(*checked.rule),
+        rule_(rule),
+        length_(length),
         context_(*checked.shared),
         graph_(checked.shared) {}
 
-  void run(Diagnostics& out) {
-    if (!rule_.lists.empty() || !rule_.members.empty()) return;  // of any length
+  /// Whether the sides could be compared; false where a guard refuses lists of this length, or what
+  /// is not known is in the way.
+  bool run(Diagnostics& out) {
     bind_variables();
-    if (!build_left() || refuted()) return;
+    if (!build_left()) return false;
+    bind_lists();
+    if (refuted()) return false;
     Env before = env_;
-    if (!build_right()) return;
-    for (const std::string& name : rule_.outputs) compare(name, before, out);
+    if (!build_right()) return false;
+    for (const std::string& name : checked_.rule->outputs) compare(name, before, out);
+    return true;
   }
 
  private:
@@ -31,11 +41,39 @@ class OutputTypes {
     for (const Expr& guard : rule_.where) bind_choice(guard);
     for (const auto& [text, name] : checked_.names.names) {
       if (env_.contains(text)) continue;
+      if (name.list) {
+        bind_elements(text, name.kind);
+        continue;
+      }
       if (name.kind == NameKind::dtype) env_.emplace(text, DTypeBinding{DType::bf16, false});
       if (name.kind == NameKind::dim) env_.emplace(text, context_.dims.symbol(text));
       if (name.kind == NameKind::sequence)
         env_.emplace(text,
                      Shape{context_.dims.symbol(text + ".0"), context_.dims.symbol(text + ".1")});
+    }
+  }
+
+  /// Dims are bound at once: one by one for the left side, together for the right.
+  void bind_elements(const std::string& text, NameKind kind) {
+    if (kind != NameKind::dim && kind != NameKind::attribute) return;
+    Shape all;
+    for (std::size_t k = 0; k < length_; ++k) {
+      all.push_back(context_.dims.symbol(element_name(text, k)));
+      env_.emplace(element_name(text, k), all.back());
+    }
+    env_.emplace(text, std::move(all));
+  }
+
+  void bind_lists() {
+    for (const std::string& name : checked_.rule->lists) {
+      if (env_.contains(name)) continue;
+      std::vector<ValueId> values;
+      for (std::size_t k = 0; k < length_; ++k) {
+        const auto element = env_.find(element_name(name, k));
+        if (element == env_.end()) break;
+        if (const auto* value = std::get_if<ValueId>(&element->second)) values.push_back(*value);
+      }
+      if (values.size() == length_) env_.emplace(name, std::move(values));
     }
   }
 
@@ -175,22 +213,29 @@ class OutputTypes {
   }
 
   void compare(const std::string& name, const Env& before, Diagnostics& out) {
-    const auto was = type_in(before, name), is = type_in(env_, name);
-    if (!was || !is || !differ(*was, *is)) return;
-    Diagnostic d =
-        error_at(binder(name), "PW0287", "the type of output " + in_ticks(name) + " changes",
-                 "an output keeps its type; cast or reshape the new value");
-    d.label = "would be " + context_.types.print(*is);
-    d.secondary.push_back(
-        {rule_.values[rule_.value_named(name)].span, "is " + context_.types.print(*was)});
-    out.push_back(std::move(d));
+    const std::vector<ValueId> were = values_of(before, name), are = values_of(env_, name);
+    for (std::size_t i = 0; i < were.size() && i < are.size(); ++i) {
+      const TypeId was = graph_.type(were[i]), is = graph_.type(are[i]);
+      if (was == Types::unknown() || is == Types::unknown() || !differ(was, is)) continue;
+      Diagnostic d =
+          error_at(binder(name), "PW0287", "the type of output " + in_ticks(name) + " changes",
+                   "an output keeps its type; cast or reshape the new value");
+      d.label = "would be " + context_.types.print(is);
+      d.secondary.push_back({checked_.rule->values[checked_.rule->value_named(name)].span,
+                             "is " + context_.types.print(was)});
+      out.push_back(std::move(d));
+      return;
+    }
   }
 
-  std::optional<TypeId> type_in(const Env& env, const std::string& name) const {
+  /// Of a list, its elements.
+  static std::vector<ValueId> values_of(const Env& env, const std::string& name) {
     const auto it = env.find(name);
-    const auto* value = it == env.end() ? nullptr : std::get_if<ValueId>(&it->second);
-    if (value == nullptr || !value->valid() || graph_.type(*value) == Types::unknown()) return {};
-    return graph_.type(*value);
+    if (it == env.end()) return {};
+    if (const auto* list = std::get_if<std::vector<ValueId>>(&it->second)) return *list;
+    const auto* value = std::get_if<ValueId>(&it->second);
+    if (value == nullptr || !value->valid()) return {};
+    return {*value};
   }
 
   bool differ(TypeId a, TypeId b) {
@@ -215,6 +260,7 @@ class OutputTypes {
 
   const CheckedRule& checked_;
   const Rule& rule_;
+  std::size_t length_;
   Context& context_;
   Graph graph_;
   Env env_;
@@ -225,7 +271,13 @@ class OutputTypes {
 }  // namespace
 
 void check_output_types(const CheckedRule& checked, Diagnostics& out) {
-  OutputTypes(checked).run(out);
+  const Rule& rule = *checked.rule;
+  if (rule.lists.empty() && rule.members.empty()) {
+    OutputTypes(checked, rule, 1).run(out);
+    return;
+  }
+  for (const std::size_t length : {2, 3, 4, 1})
+    if (OutputTypes(checked, unroll(rule, length), length).run(out)) return;
 }
 
 }  // namespace pw

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "dsl/unroll.hpp"
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
 #include "verify/boundaries.hpp"
 #include "verify/draw.hpp"
-#include "verify/unroll.hpp"
 
 namespace pw {
 namespace {

@@ -15,7 +15,10 @@ Variants variants_of(const RuleSet& rules, const RulePass& pass, AnalysisReport&
     if (is_plain(rule))
       out[written_name(rule)].push_back(id);
     else
-      note_not_analysed(report, "`" + written_name(rule) + "`: it has lists or `unless`");
+      note_not_analysed(
+          report,
+          "`" + written_name(rule) +
+              "`: it has lists or `unless`, so overlaps and loops with it are not looked for");
   }
   for (auto& [name, ids] : out)
     std::stable_sort(ids.begin(), ids.end(), [&](RuleId a, RuleId b) {

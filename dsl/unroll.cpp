@@ -1,15 +1,11 @@
-// Exports unroll.
-#include "verify/unroll.hpp"
+// Exports unroll, element_name.
+#include "dsl/unroll.hpp"
 
 #include <algorithm>
 #include <optional>
 
 namespace pw {
 namespace {
-
-std::string numbered(const std::string& name, std::size_t i) {
-  return name + "#" + std::to_string(i);
-}
 
 class Unroller {
  public:
@@ -29,7 +25,7 @@ class Unroller {
     for (const std::string& name : rule_.outputs) {
       if (!rule_.lists.contains(name)) out_.outputs.push_back(name);
       for (std::size_t k = 0; rule_.lists.contains(name) && k < count_; ++k)
-        out_.outputs.push_back(numbered(name, k));
+        out_.outputs.push_back(element_name(name, k));
     }
     return std::move(out_);
   }
@@ -55,7 +51,7 @@ class Unroller {
       PatternValue value = rule_.values[id];
       Member member;
       if (several) member = k;
-      if (several && !value.name.empty()) value.name = numbered(value.name, k);
+      if (several && !value.name.empty()) value.name = element_name(value.name, k);
       value.list = false;
       value.producer = {};
       for (TypeExpr& type : value.types) {
@@ -119,7 +115,8 @@ class Unroller {
     }
     expr.args = std::move(args);
     const bool name = expr.kind == Expr::Kind::path || expr.kind == Expr::Kind::star;
-    if (name && member && rule_.lists.contains(expr.text)) expr.text = numbered(expr.text, *member);
+    if (name && member && rule_.lists.contains(expr.text))
+      expr.text = element_name(expr.text, *member);
   }
 
   const Rule& rule_;
@@ -129,6 +126,10 @@ class Unroller {
 };
 
 }  // namespace
+
+std::string element_name(const std::string& list, std::size_t i) {
+  return list + "#" + std::to_string(i);
+}
 
 Rule unroll(const Rule& rule, std::size_t count) { return Unroller(rule, count).run(); }
 
