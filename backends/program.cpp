@@ -14,17 +14,18 @@ namespace pw {
 Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& symbols) {
   const Context& context = graph.context();
   const TypeId type = graph.type(value);
-  const std::string place =
-      fmt::format("graph {} at value {}", graph.name, graph.value_name(value));
+  const auto place = [&] {  // only where something is wrong
+    return fmt::format("graph {} at value {}", graph.name, graph.value_name(value));
+  };
   if (type == Types::unknown())
-    return fail(
-        error_in(place, "PW1202", "the type of this value is not known, so it cannot be computed"));
+    return fail(error_in(place(), "PW1202",
+                         "the type of this value is not known, so it cannot be computed"));
   Extents extents;
   for (DimId dim : context.types[type].shape) {
     const auto extent = context.dims.evaluate(dim, symbols);
     if (!extent || *extent < 0) {
       return fail(error_in(
-          place, "PW1202", fmt::format("dim {} has no value here", context.dims.print(dim)),
+          place(), "PW1202", fmt::format("dim {} has no value here", context.dims.print(dim)),
           fmt::format("give a value for: {}", fmt::join(context.dims.symbols(dim), ", "))));
     }
     extents.push_back(*extent);
@@ -32,7 +33,7 @@ Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& sym
   std::int64_t bytes = 8;
   for (std::int64_t extent : extents) {
     if (__builtin_mul_overflow(bytes, extent, &bytes))
-      return fail(error_in(place, "PW1202", "this value is too large for any memory"));
+      return fail(error_in(place(), "PW1202", "this value is too large for any memory"));
   }
   return extents;
 }

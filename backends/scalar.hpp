@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/single.hpp"
+
 namespace pw::scalar {
 
 template <class T>
@@ -149,18 +151,21 @@ struct Rsqrt {
 struct Exp {
   template <class T>
   static T of(T a) {
+    if constexpr (std::is_same_v<T, float>) return single::exp(a);
     return static_cast<T>(std::exp(a));
   }
 };
 struct Log {
   template <class T>
   static T of(T a) {
+    if constexpr (std::is_same_v<T, float>) return single::log(a);
     return static_cast<T>(std::log(a));
   }
 };
 struct Tanh {
   template <class T>
   static T of(T a) {
+    if constexpr (std::is_same_v<T, float>) return single::tanh(a);
     return static_cast<T>(std::tanh(a));
   }
 };

@@ -153,6 +153,10 @@ class Emitter {
 
   void block(const Block& statements, int depth) {
     const Phases phases = share_phases(program_, statements);
+    // What is stored as it is read must have been rounded as it was kept.
+    for (const auto& [read, kept] : phases.read) {
+      if (stored_.count(read) != 0) stored_.insert(kept);
+    }
     for (const auto& [slot, shared] : phases.kept)
       line(depth,
            fmt::format("alignas(64) {} k{}[{}];", held(dtype(slot)), slot.index, shared.extent));
@@ -362,6 +366,9 @@ std::vector<std::string> compiler_flags(const EmitOptions& options, bool native)
                                  "-ffp-contract=off"};
   if (!options.strict) flags.back() = "-ffp-contract=fast";
   if (native) flags.emplace_back("-march=native");
+#if defined(__x86_64__)
+  if (native) flags.emplace_back("-mprefer-vector-width=512");
+#endif
   return flags;
 }
 

@@ -15,8 +15,7 @@ PW_FUNCTION unsigned short pw_to_bf16(float x) {
   return y;
 #endif
   const unsigned u = pw_bits(x);
-  if ((u & 0x7fffffffu) > 0x7f800000u) return (unsigned short)((u | 0x00400000u) >> 16);
-  return (unsigned short)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+  return (unsigned short)((x != x ? u | 0x00400000u : u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
 // M mantissa bits, exponent bias B; `bits` without the sign. The product renormalises subnormals exactly.
@@ -25,14 +24,14 @@ PW_FUNCTION float pw_widen(unsigned bits, unsigned sign) {
   const float x = pw_float(bits << (23 - M)) * pw_float((unsigned)(254 - B) << 23);
   return pw_float(pw_bits(x) | sign << 31);
 }
-// Of a magnitude below overflow. Under the smallest normal number, adding 2^23 units does the rounding.
+// Of a magnitude; from `most` on, it is that of `most`. Under the smallest normal number, adding what has that number's unit
+// for its own does the rounding. Without branches, for vector units.
 template <int M, int B>
-PW_FUNCTION unsigned pw_narrow(unsigned u) {
-  if (u < ((unsigned)(128 - B) << 23)) {
-    return pw_bits(pw_float(u) * pw_float((unsigned)(126 + B + M) << 23) + 8388608.0f) & 0xffffu;
-  }
-  const unsigned even = u + ((1u << (22 - M)) - 1u) + ((u >> (23 - M)) & 1u);
-  return (even >> (23 - M)) - ((unsigned)(127 - B) << M);
+PW_FUNCTION unsigned pw_narrow(unsigned u, unsigned most) {
+  const unsigned c = u < most ? u : most;
+  const unsigned small = pw_bits(pw_float(u) + pw_float((unsigned)(151 - B - M) << 23)) & ((1u << (M + 1)) - 1u);
+  const unsigned even = c + ((1u << (22 - M)) - 1u) + ((c >> (23 - M)) & 1u);
+  return u < ((unsigned)(128 - B) << 23) ? small : (even >> (23 - M)) - ((unsigned)(127 - B) << M);
 }
 
 PW_FUNCTION float pw_from_f16(unsigned short bits) {
@@ -52,9 +51,7 @@ PW_FUNCTION unsigned short pw_to_f16(float x) {
   return y;
 #endif
   const unsigned u = pw_bits(x) & 0x7fffffffu, sign = pw_bits(x) >> 31 << 15;
-  if (u > 0x7f800000u) return (unsigned short)(0x7e00u | sign);
-  if (u >= 0x477ff000u) return (unsigned short)(0x7c00u | sign);
-  return (unsigned short)(pw_narrow<10, 15>(u) | sign);
+  return (unsigned short)((x != x ? 0x7e00u : pw_narrow<10, 15>(u, 0x477ff000u)) | sign);
 }
 PW_FUNCTION float pw_from_f8e4m3(unsigned char bits) {
   const unsigned u = bits & 0x7fu, sign = (unsigned)bits >> 7;
@@ -67,10 +64,8 @@ PW_FUNCTION unsigned char pw_to_f8e4m3(float x) {
   asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(y) : "f"(0.0f), "f"(x));
   return (unsigned char)y;
 #endif
-  const unsigned u = pw_bits(x) & 0x7fffffffu, sign = pw_bits(x) >> 31 << 7;
-  if (u > 0x7f800000u) return (unsigned char)(0x7fu | sign);
-  if (u >= 0x43e00000u) return (unsigned char)(0x7eu | sign);
-  return (unsigned char)(pw_narrow<3, 7>(u) | sign);
+  const unsigned char sign = (unsigned char)(pw_bits(x) >> 24 & 0x80u);
+  return (unsigned char)((unsigned char)(x != x ? 0x7fu : pw_narrow<3, 7>(pw_bits(x) & 0x7fffffffu, 0x43e00000u)) | sign);
 }
 PW_FUNCTION float pw_from_f8e5m2(unsigned char bits) { return pw_from_f16((unsigned short)(bits << 8)); }
 PW_FUNCTION unsigned char pw_to_f8e5m2(float x) {
@@ -79,10 +74,8 @@ PW_FUNCTION unsigned char pw_to_f8e5m2(float x) {
   asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(y) : "f"(0.0f), "f"(x));
   return (unsigned char)y;
 #endif
-  const unsigned u = pw_bits(x) & 0x7fffffffu, sign = pw_bits(x) >> 31 << 7;
-  if (u > 0x7f800000u) return (unsigned char)(0x7fu | sign);
-  if (u >= 0x47600000u) return (unsigned char)(0x7bu | sign);
-  return (unsigned char)(pw_narrow<2, 15>(u) | sign);
+  const unsigned char sign = (unsigned char)(pw_bits(x) >> 24 & 0x80u);
+  return (unsigned char)((unsigned char)(x != x ? 0x7fu : pw_narrow<2, 15>(pw_bits(x) & 0x7fffffffu, 0x47600000u)) | sign);
 }
 
 PW_FUNCTION float pw_round_bf16(float x) { return pw_from_bf16(pw_to_bf16(x)); }
@@ -143,11 +136,67 @@ PW_FUNCTION float pw_sqrt(float a) { return sqrtf(a); }
 PW_FUNCTION double pw_sqrt(double a) { return sqrt(a); }
 PW_FUNCTION float pw_rsqrt(float a) { return 1.0f / sqrtf(a); }
 PW_FUNCTION double pw_rsqrt(double a) { return 1.0 / sqrt(a); }
-PW_FUNCTION float pw_exp(float a) { return expf(a); }
+
+// exp, log and tanh in single precision are these polynomials everywhere (the coefficients are those of Moshier's Cephes
+// library), so that they give the same bits on every machine and suit vector units; within 2 units in the last place.
+PW_FUNCTION float pw_fma(float a, float b, float c) {
+#if defined(__CUDA_ARCH__)
+  return fmaf(a, b, c);
+#else
+  return __builtin_fmaf(a, b, c);
+#endif
+}
+/// 2^n, for n in [-126, 127].
+PW_FUNCTION float pw_power_of_two(int n) { return pw_float((unsigned)(n + 127) << 23); }
+PW_FUNCTION float pw_exp(float a) {
+  const float x = a < -104.0f ? -104.0f : a < 89.0f ? a : 89.0f;
+  const float shifted = pw_fma(x, 1.44269504f, 12582912.0f);  // the nearest integer stands in the low bits
+  const int n = (int)pw_bits(shifted) - 0x4b400000;
+  const float whole = shifted - 12582912.0f;
+  const float r = pw_fma(whole, 2.12194440e-4f, pw_fma(whole, -0.693359375f, x));
+  float y = pw_fma(1.9875691500e-4f, r, 1.3981999507e-3f);
+  y = pw_fma(y, r, 8.3334519073e-3f);
+  y = pw_fma(y, r, 4.1665795894e-2f);
+  y = pw_fma(y, r, 1.6666665459e-1f);
+  y = pw_fma(y, r, 5.0000001201e-1f);
+  y = pw_fma(y, r * r, r) + 1.0f;
+  const int half = n >> 1;  // in two steps, so that neither leaves the range before the product does
+  y = y * pw_power_of_two(half) * pw_power_of_two(n - half);
+  return a != a ? a : y;
+}
 PW_FUNCTION double pw_exp(double a) { return exp(a); }
-PW_FUNCTION float pw_log(float a) { return logf(a); }
+PW_FUNCTION float pw_log(float a) {
+  const bool small = a < 1.17549435e-38f;
+  const unsigned u = pw_bits(small ? a * 8388608.0f : a);
+  // a = m * 2^e with m in [sqrt(1/2), sqrt(2)).
+  const unsigned v = u + (0x3f800000u - 0x3f3504f3u);
+  const float e = (float)((int)(v >> 23) - 127 - (small ? 23 : 0));
+  const float x = pw_float((v & 0x007fffffu) + 0x3f3504f3u) - 1.0f, z = x * x;
+  float y = pw_fma(7.0376836292e-2f, x, -1.1514610310e-1f);
+  y = pw_fma(y, x, 1.1676998740e-1f);
+  y = pw_fma(y, x, -1.2420140846e-1f);
+  y = pw_fma(y, x, 1.4249322787e-1f);
+  y = pw_fma(y, x, -1.6668057665e-1f);
+  y = pw_fma(y, x, 2.0000714765e-1f);
+  y = pw_fma(y, x, -2.4999993993e-1f);
+  y = pw_fma(y, x, 3.3333331174e-1f);
+  y = pw_fma(y * x, z, pw_fma(e, -2.12194440e-4f, -0.5f * z));
+  y = pw_fma(e, 0.693359375f, x + y);
+  if (a == 0.0f) y = pw_float(0xff800000u);
+  if (a < 0.0f) y = pw_float(0x7fc00000u);
+  return a != a || a == pw_float(0x7f800000u) ? a : y;
+}
 PW_FUNCTION double pw_log(double a) { return log(a); }
-PW_FUNCTION float pw_tanh(float a) { return tanhf(a); }
+PW_FUNCTION float pw_tanh(float a) {
+  const float x = pw_abs(a), z = a * a;
+  float y = pw_fma(-5.70498872745e-3f, z, 2.06390887954e-2f);
+  y = pw_fma(y, z, -5.37397155531e-2f);
+  y = pw_fma(y, z, 1.33314422036e-1f);
+  y = pw_fma(y, z, -3.33332819422e-1f);
+  y = pw_fma(y * z, x, x);
+  const float far = 1.0f - 2.0f / (pw_exp(2.0f * x) + 1.0f);
+  return pw_float(pw_bits(x < 0.625f ? y : far) | (pw_bits(a) & 0x80000000u));
+}
 PW_FUNCTION double pw_tanh(double a) { return tanh(a); }
 PW_FUNCTION float pw_sin(float a) { return sinf(a); }
 PW_FUNCTION double pw_sin(double a) { return sin(a); }

@@ -31,10 +31,18 @@ struct Div {
   static auto of(auto& a, auto& b) { return a / b; }
 };
 struct Maximum {
-  static auto of(auto& a, auto& b) { return (a > b || a != a).select(a, b); }
+  template <class A>
+  static auto of(A& a, A& b) {
+    return a.binaryExpr(
+        b, Eigen::internal::scalar_max_op<ScalarOf<A>, ScalarOf<A>, Eigen::PropagateNaN>());
+  }
 };
 struct Minimum {
-  static auto of(auto& a, auto& b) { return (a < b || a != a).select(a, b); }
+  template <class A>
+  static auto of(A& a, A& b) {
+    return a.binaryExpr(
+        b, Eigen::internal::scalar_min_op<ScalarOf<A>, ScalarOf<A>, Eigen::PropagateNaN>());
+  }
 };
 struct Eq {
   template <class A>
@@ -111,11 +119,13 @@ struct Pow {
   }
 };
 
+template <class T>
+constexpr DType kOwn = sizeof(T) == 4 ? DType::f32 : DType::f64;
+
 /// A run as T: in place where it is stored so, else converted into the buffer.
 template <class T>
 const T* fetch(const Array& x, std::int64_t offset, std::int64_t step, std::int64_t n, T* buffer) {
-  constexpr DType kSelf = sizeof(T) == 4 ? DType::f32 : DType::f64;
-  if (x.dtype == kSelf && step == 1) return reinterpret_cast<const T*>(x.at(offset));
+  if (x.dtype == kOwn<T> && step == 1) return reinterpret_cast<const T*>(x.at(offset));
   load_run(x.dtype, x.at(offset), step, n, buffer);
   return buffer;
 }
@@ -145,9 +155,11 @@ void loop_rows(Call& call, const std::vector<Extents>& strides, std::int64_t beg
       in[i] = fetch(call.operand(i), run.offsets[i] + begin * first_step(strides[i]), run.steps[i],
                     run.length, buffers[i]);
     }
+    std::byte* target = y.at(run.offsets[N] + begin * first_step(strides[N]));
+    if (y.dtype == kOwn<T> && run.steps[N] == 1)  // computed where it belongs
+      return compute<T, F, N>(in, run.length, reinterpret_cast<T*>(target));
     compute<T, F, N>(in, run.length, out);
-    store_run(y.dtype, y.at(run.offsets[N] + begin * first_step(strides[N])), run.steps[N],
-              run.length, out);
+    store_run(y.dtype, target, run.steps[N], run.length, out);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 #include "graph/build.hpp"
 #include "tests/backends/graphs.hpp"
@@ -119,4 +120,26 @@ TEST_CASE("cpu: a phase keeps what the next one needs, and rows that are not of 
                wanted = outputs_of(*oracle, graph, views_of(inputs), {});
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(bit_difference(got[i], wanted[i]) == "");
   }
+}
+
+TEST_CASE("cpu: what is stored is rounded once, to nearest even, in any mode", "[cpu][diff]") {
+  if (!have_compiler()) return;
+  const ContextPtr context = library();
+  const Graph graph = graph_of(
+      "in x: bf16[4, 512], z: bf16[4, 512], w: bf16[512]  y, r = fused_add_rms_norm(x, z, w)  out "
+      "y, r",
+      context);
+  std::vector<Tensor> inputs;
+  Random random(3);
+  for (ValueId v : graph.inputs()) {
+    Tensor t(DType::bf16, extents_of(graph, v, {}).value());
+    for (std::int64_t i = 0; i < t.view().count(); ++i)
+      store(t.dtype(), t.data(), i, random.normal());
+    inputs.push_back(std::move(t));
+  }
+  CpuBackend cpu;
+  const auto eager = make_eager();
+  const auto got = outputs_of(cpu, graph, views_of(inputs), {}),
+             wanted = outputs_of(*eager, graph, views_of(inputs), {});
+  CHECK(bit_difference(got[1], wanted[1]) == "");
 }

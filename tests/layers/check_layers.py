@@ -18,7 +18,7 @@ ALLOWED["bench"] = set(STACK) | {"viz", "bench"}
 # The outside library an include names, and the only files that may name it.
 LIBRARIES = [
     ("Boost", r"boost/", r"dsl/grammar[^/]*\.cpp|graph/import/[^/]*\.cpp"),
-    ("Eigen", r"(Eigen|unsupported/Eigen)/", r"backends/.*\.cpp"),
+    ("Eigen", r"(Eigen|unsupported/Eigen)/", r"(backends/.*|bench/eigen)\.cpp"),
     ("JSON", r"nlohmann/", r".*_json\.cpp"),
     ("Graphviz", r"(graphviz/.*|gvc\.h|cgraph\.h)", r"viz/.*\.cpp"),
     ("CUDA", r"(cuda|nvrtc|cuda_runtime)[^/]*\.h", r"backends/cuda/.*"),

@@ -1,0 +1,263 @@
+// Row kernels on the processor, each beside what it is measured against, in one run: a fused norm
+// beside a copy of its bytes, a decoder layer without its products on cpu and eager, eager beside
+// plain Eigen.
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <map>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <sched.h>
+
+#include "backends/cpu/cpu.hpp"
+#include "backends/eager/eager.hpp"
+#include "backends/program.hpp"
+#include "backends/runner.hpp"
+#include "bench/eigen.hpp"
+#include "bench/measure.hpp"
+#include "dsl/dsl.hpp"
+#include "graph/generate.hpp"
+#include "rewriter/rewriter.hpp"
+
+namespace pw::bench {
+namespace {
+
+/// A graph compiled on a backend, its tensors filled.
+struct Prepared {
+  std::unique_ptr<Executable> executable;
+  std::vector<Tensor> inputs, outputs;
+  std::vector<TensorView> in, out;
+  RunContext context;
+  Step step;
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t n = 0;
+    for (const TensorView& t : in) n += t.bytes();
+    for (const TensorView& t : out) n += t.bytes();
+    return n;
+  }
+  void run() {
+    if (!executable->run(in, out, context)) die("a graph does not run");
+  }
+};
+
+std::unique_ptr<Prepared> prepare(Backend& backend, const Graph& graph, std::int64_t tokens) {
+  auto p = std::make_unique<Prepared>();
+  p->step = one_sequence(tokens);
+  p->context = {{}, &p->step, tokens};
+  if (!graph.facts.tokens().empty()) p->context.symbols[graph.facts.tokens()] = tokens;
+  Weights weights(graph, 1);
+  p->inputs = need(graph.context_ptr(), input_tensors(graph, weights, p->context.symbols, p->step));
+  for (ValueId v : graph.outputs())
+    p->outputs.emplace_back(graph.context().types[graph.type(v)].dtype,
+                            need(graph.context_ptr(), extents_of(graph, v, p->context.symbols)));
+  for (const Tensor& t : p->inputs) p->in.push_back(t.view());
+  for (const Tensor& t : p->outputs) p->out.push_back(t.view());
+  p->executable = need(graph.context_ptr(), backend.compile(graph));
+  p->run();
+  return p;
+}
+
+/// Processor time of all threads: what one core needs.
+double taken(const std::function<void()>& body) {
+  const auto now = [] {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  };
+  const double start = now();
+  body();
+  return now() - start;
+}
+
+/// The median time of one call, in seconds; calls of several bodies take turns, so that what
+/// disturbs the machine disturbs all of them.
+std::vector<double> medians(const std::vector<std::function<void()>>& bodies, int samples,
+                            double target) {
+  std::vector<int> repeats;
+  for (const auto& body : bodies) {
+    const double once = taken([&] { body(), body(); }) / 2;
+    repeats.push_back(std::max(1, static_cast<int>(target / std::max(once, 1e-9))));
+  }
+  std::vector<std::vector<double>> times(bodies.size());
+  for (int s = 0; s < samples; ++s) {
+    for (std::size_t b = 0; b < bodies.size(); ++b) {
+      const double t = taken([&] {
+        for (int r = 0; r < repeats[b]; ++r) bodies[b]();
+      });
+      times[b].push_back(t / repeats[b]);
+    }
+  }
+  std::vector<double> out;
+  for (auto& t : times) out.push_back(median(t));
+  return out;
+}
+
+Graph parsed(const ContextPtr& context, const std::string& text) {
+  return need(context, parse_graph(context, "graph g {\n" + text + "\n}\n", "bench"));
+}
+
+/// The graph without its products and its attention: what they make is read, what they read is
+/// made.
+Graph without_products(const Graph& graph) {
+  Graph out(graph.context_ptr(), graph.name);
+  out.facts = graph.facts;
+  std::vector<ValueId> values(graph.value_bound());
+  for (ValueId v : graph.inputs())
+    values[v.index] = out.add_input(graph.value_name(v), graph.type(v), graph.input_kind(v));
+  std::vector<ValueId> made;
+  for (NodeId n : graph.order()) {
+    const Op& op = graph.op_of(n);
+    const bool opaque = op.name == "mm" || op.name == "addmm" || op.name == "scaled_mm" ||
+                        op.name == "unified_attention";
+    if (opaque) {
+      for (ValueId v : graph.operands(n)) {
+        if (v.valid() && !graph.is_input(v)) made.push_back(values[v.index]);
+      }
+      for (std::size_t i = 0; i < graph.result_count(n); ++i)
+        values[graph.result(n, i).index] =
+            out.add_input(out.fresh_name("made"), graph.type(graph.result(n, i)), InputKind::input);
+      continue;
+    }
+    NodeSpec spec;
+    spec.op = graph.op(n);
+    spec.attributes = graph.attributes(n);
+    for (ValueId v : graph.operands(n)) spec.operands.push_back(v.valid() ? values[v.index] : v);
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      spec.results.push_back({graph.type(graph.result(n, i)), ""});
+    const NodeId copy = out.add_node(spec);
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      values[graph.result(n, i).index] = out.result(copy, i);
+  }
+  for (ValueId v : graph.outputs()) made.push_back(values[v.index]);
+  std::map<ValueId, bool> seen;
+  for (ValueId v : made) {
+    // A weight's transpose is no work of the layer.
+    const bool compute = !out.is_input(v) && out.op_of(out.producer(v)).name != "transpose" &&
+                         out.op_of(out.producer(v)).name != "constant";
+    if (compute && seen.emplace(v, true).second) out.add_output(v);
+  }
+  out.erase_dead();
+  return out;
+}
+
+std::string us(double seconds) { return fmt::format("{:.1f}", seconds * 1e6); }
+
+void norm(Table& table, Promises& promises) {
+  constexpr std::int64_t kRows = 32, kColumns = 4096;
+  auto context = std::make_shared<Context>();
+  need(context, load_op_library(context));
+  const Graph graph = parsed(
+      context, fmt::format("in x: bf16[{0}, {1}], z: bf16[{0}, {1}], w: bf16[{1}], s: f32[1]\n"
+                           "q, r = fused_add_rms_norm_static_fp8_quant(x, z, w, s)  out q, r",
+                           kRows, kColumns));
+  CpuBackend cpu;
+  const auto eager = make_eager();
+  auto fast = prepare(cpu, graph, kRows), slow = prepare(*eager, graph, kRows);
+  if (cpu.report().kernels.empty()) die("no C++ compiler: there is nothing to measure");
+  const std::size_t bytes = fast->bytes();
+  std::vector<char> from(bytes, 1), to(bytes);
+  const auto copy = [&](std::size_t n) {
+    std::memcpy(to.data(), from.data(), n);
+    asm volatile("" : : "r"(to.data()) : "memory");
+  };
+  const auto t = medians(
+      {[&] { fast->run(); }, [&] { copy(bytes); }, [&] { copy(bytes / 2); }, [&] { slow->run(); }},
+      31, 2e-3);
+  table.add({"add + rms_norm + fp8, 32 × 4096 bf16, cpu", us(t[0]),
+             fmt::format("{:.2f} µs a row", t[0] * 1e6 / kRows)});
+  table.add(
+      {"memcpy of the bytes it reads and writes", us(t[1]), fmt::format("{:.2f}", t[0] / t[1])});
+  table.add({"memcpy that reads and writes as many together", us(t[2]),
+             fmt::format("{:.2f}", t[0] / t[2])});
+  table.add({"the same on eager", us(t[3]), fmt::format("{:.2f}", t[0] / t[3])});
+  promises.at_most("norm over memcpy of the same bytes", t[0] / t[1], 3, "×");
+}
+
+void layer(Table& table, Promises& promises, std::int64_t tokens) {
+  for (const char* quant : {"none", "fp8"}) {
+    auto context = std::make_shared<Context>();
+    const RuleSet rules = need(context, load_rules(context, {"llm"}));
+    LlamaOptions options;
+    options.layers = 1;
+    options.hidden = 2048;
+    options.heads = 16;
+    options.kv_heads = 4;
+    options.ffn = 5632;
+    options.vocab = 512;
+    options.quant = quant;
+    Graph before = need(context, generate_llama(context, options));
+    Graph after = before.compact();
+    (void)need(context, run_pipeline(after, rules, "o2", need(context, bind_params(rules, {}))));
+    for (const auto& [name, graph] :
+         {std::pair("before", &before), std::pair("after o2", &after)}) {
+      const Graph rows = without_products(*graph);
+      CpuBackend cpu, alone({.group = false});
+      const auto eager = make_eager();
+      auto fast = prepare(cpu, rows, tokens), ungrouped = prepare(alone, rows, tokens),
+           slow = prepare(*eager, rows, tokens);
+      const auto t = medians(
+          {[&] { fast->run(); }, [&] { ungrouped->run(); }, [&] { slow->run(); }}, 11, 5e-3);
+      const std::string what =
+          fmt::format("layer without products, {}, {}, {} tokens", quant, name, tokens);
+      table.add({what + ", cpu", us(t[0]), fmt::format("{} kernels", cpu.report().kernels.size())});
+      table.add({what + ", cpu --group none", us(t[1]), fmt::format("{:.2f}", t[1] / t[0])});
+      table.add({what + ", eager", us(t[2]), fmt::format("{:.2f}", t[2] / t[0])});
+      promises.at_most("cpu over eager, " + what, t[0] / t[2], 0.2, "×");
+    }
+  }
+}
+
+void eager_ops(Table& table, Promises& promises) {
+  constexpr std::int64_t kRows = 64, kColumns = 4096;
+  const auto eager = make_eager();
+  for (const EigenOp& op : eigen_ops()) {
+    auto context = std::make_shared<Context>();
+    need(context, load_op_library(context));
+    const Graph graph =
+        parsed(context, fmt::format("in x: f32[{0}, {1}], z: f32[{0}, {1}]  y = {2}  out y", kRows,
+                                    kColumns, op.text));
+    auto run = prepare(*eager, graph, kRows);
+    const auto* x = reinterpret_cast<const float*>(run->in[0].data);
+    const auto* z = reinterpret_cast<const float*>(run->in[1].data);
+    std::vector<float> y(static_cast<std::size_t>(kRows * kColumns));
+    const auto t =
+        medians({[&] { run->run(); }, [&] { op.run(x, z, y.data(), kRows, kColumns); }}, 31, 2e-3);
+    table.add({std::string("eager ") + op.text, us(t[0]), ""});
+    table.add({std::string("Eigen ") + op.text, us(t[1]), fmt::format("{:.2f}", t[0] / t[1])});
+    promises.at_most(std::string("eager over Eigen, ") + op.text, t[0] / t[1], 2, "×");
+  }
+}
+
+/// All threads on one core: what is compared has one thread each.
+void stay_on_one_core() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(std::max(::sched_getcpu(), 0)), &set);
+  (void)::sched_setaffinity(0, sizeof set, &set);
+}
+
+}  // namespace
+}  // namespace pw::bench
+
+int main(int argc, char** argv) {
+  using namespace pw::bench;
+  CLI::App app("Row kernels on the processor", "pw_bench_kernels");
+  std::string output;
+  std::int64_t tokens = 64;
+  app.add_option("--output", output, "write the tables there too, as Markdown");
+  app.add_option("--tokens", tokens, "of the layer")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  stay_on_one_core();
+  Table table({"what", "µs", "ratio"});
+  Promises promises;
+  norm(table, promises);
+  layer(table, promises, tokens);
+  eager_ops(table, promises);
+  const std::string text =
+      "# Row kernels, one thread\n\n" + table.print() + "\n" + promises.print();
+  std::cout << text;
+  if (!output.empty()) std::ofstream(output) << text;
+  return promises.kept() ? 0 : 1;
+}
