@@ -202,7 +202,7 @@ void layer(Table& table, Promises& promises, std::int64_t tokens) {
       const std::string what =
           fmt::format("layer without products, {}, {}, {} tokens", quant, name, tokens);
       table.add({what + ", cpu", us(t[0]), fmt::format("{} kernels", cpu.report().kernels.size())});
-      table.add({what + ", cpu --group none", us(t[1]), fmt::format("{:.2f}", t[1] / t[0])});
+      table.add({what + ", cpu --grouping none", us(t[1]), fmt::format("{:.2f}", t[1] / t[0])});
       table.add({what + ", eager", us(t[2]), fmt::format("{:.2f}", t[2] / t[0])});
       promises.at_most("cpu over eager, " + what, t[0] / t[2], 0.2, "×");
     }

@@ -27,14 +27,14 @@ struct RunArgs {
   std::uint64_t seed = 1;
   std::int64_t ranks = 1;
   bool check = false, no_pad = false, strict = false;
-  std::string group = "auto";
+  std::string grouping = "auto";
 };
 
 std::unique_ptr<Backend> backend_named(const Session& session, const RunArgs& args) {
   const std::string& name = args.backend;
   if (name == "cpu")
     return std::make_unique<CpuBackend>(
-        CpuOptions{.strict = args.strict, .group = args.group != "none"});
+        CpuOptions{.strict = args.strict, .group = args.grouping != "none"});
   if (name == "interpreter" && args.strict) return make_interpreter(Precision::single);
   if (args.strict)
     session.die("--strict is for the backends cpu and interpreter",
@@ -73,7 +73,7 @@ std::string command_line(const RunArgs& args) {
   if (args.ranks > 1) out += fmt::format(" --ranks {}", args.ranks);
   if (!args.replicated.empty()) out += " --replicated " + args.replicated;
   if (args.strict) out += " --strict";
-  if (args.group != "auto") out += " --group " + args.group;
+  if (args.grouping != "auto") out += " --grouping " + args.grouping;
   return out + fmt::format(" --backend {} --tokens {} --seed {}{}", args.backend, args.tokens,
                            args.seed, args.check ? " --check" : "");
 }
@@ -311,7 +311,7 @@ void add_run_commands(CLI::App& app, const Options& options) {
   sub->add_flag("--strict", args->strict,
                 "of cpu: bit-equal to the interpreter in single precision; of interpreter: that "
                 "precision");
-  sub->add_option("--group", args->group,
+  sub->add_option("--grouping", args->grouping,
                   "of cpu. auto: neighbouring row ops are one kernel; none: an op is a kernel")
       ->check(CLI::IsMember({"auto", "none"}))
       ->capture_default_str();
