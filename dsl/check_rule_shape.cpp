@@ -40,6 +40,25 @@ Pieces pieces_of(const Rule& rule, int negation) {
   return pieces;
 }
 
+/// A value that goes away, where a node that survives reads it.
+void check_consumed(const Rule& rule, Diagnostics& out) {
+  for (const PatternNode& node : rule.nodes) {
+    if (!node.given) continue;
+    for (PatternValueId id : rule.consumed) {
+      if (std::find(node.operands.begin(), node.operands.end(), id) == node.operands.end())
+        continue;
+      const PatternValue& value = rule.values[id];
+      Diagnostic d = error_at(node.span, "PW0288",
+                              (value.name.empty() ? "a value" : in_ticks(value.name)) +
+                                  " is consumed, and read here in `given`, which survives",
+                              "bind it again on the right, or put the node that makes it into "
+                              "`given` too");
+      d.secondary.push_back({value.span, "bound here, and not on the right"});
+      out.push_back(std::move(d));
+    }
+  }
+}
+
 }  // namespace
 
 void check_rule_shape(const CheckedRule& checked, Diagnostics& out) {
@@ -55,6 +74,8 @@ void check_rule_shape(const CheckedRule& checked, Diagnostics& out) {
         rule.name_span, "PW0285",
         "this rule binds no result of its pattern again, so it would only delete",
         "bind the results whose users should read the new value, as in `y = …` on both sides"));
+  } else {
+    check_consumed(rule, out);
   }
 }
 

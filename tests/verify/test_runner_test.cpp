@@ -76,6 +76,20 @@ TEST_CASE("test runner: a wrong rule shows in the numbers", "[verify]") {
   CHECK(report.tests[0].failures[0].message.find("differs by") != std::string::npos);
 }
 
+TEST_CASE("test runner: numbers may differ by so much of the largest magnitude, and no more",
+          "[verify]") {
+  // x / 4 and x * 0.24 differ by 4 % of what x / 4 is, at its largest.
+  const auto within = [](const std::string& tolerance) {
+    const RuleSet rules = rules_of(
+        "rule near { y = div(x, 4) => y = x * 0.24 }\npass p = greedy { near }\n"
+        "test t { graph { in x: f32[n, 8]  y = x / 4  out y }  apply p  expect numeric within " +
+        tolerance + " }");
+    return run_tests(rules).failed() == 0;
+  };
+  CHECK(within("0.0401"));
+  CHECK_FALSE(within("0.0399"));
+}
+
 TEST_CASE("test runner: only the tests asked for run", "[verify]") {
   const RuleSet rules =
       rules_of(kNegated + ("test first { " + kTwice + "expect negated == 1 }  test second { " +
