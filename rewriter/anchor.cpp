@@ -190,6 +190,11 @@ std::vector<Edge> edges_of(const RuleSet& rules, const Rule& rule) {
       }
     }
   }
+  // What must be absent leads nowhere: only from one node of it to another of the same `unless`.
+  std::erase_if(out, [&](const Edge& edge) {
+    const int to = rule.nodes[edge.hop.to].negation;
+    return to >= 0 && to != rule.nodes[edge.from].negation;
+  });
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Exports apply, try_apply, apply_match, erase_unneeded.
+// Exports apply, try_apply, apply_match, first_of, is_unneeded, erase_unneeded.
 #include "rewriter/apply.hpp"
 
 #include <algorithm>
@@ -288,6 +288,13 @@ class Application {
 };
 
 }  // namespace
+
+NodeId first_of(const Graph& graph, const std::vector<NodeId>& nodes) {
+  NodeId out = nodes.front();
+  for (NodeId n : nodes)
+    if (graph.label(n) < graph.label(out)) out = n;
+  return out;
+}
 
 bool is_unneeded(const Graph& graph, NodeId node) {
   if (!graph.alive(node) || is_barrier(graph.op_of(node))) return false;

@@ -273,7 +273,7 @@ bool RuleEngine::comes_first(const Candidate& a, const Candidate& b) const {
 void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c) {
   Entry entry;
   entry.position = position_of(rules_[index], c);
-  if (walk_ && entry.position < cursor_) return;
+  if (is_behind(entry.position)) return;
   entry.rule = index;
   entry.at = static_cast<std::uint32_t>(pool_.size());
   std::uint32_t swaps = 0;
@@ -354,7 +354,7 @@ void RuleEngine::ask_under_new_facts() {
 }
 
 std::optional<StopReason> RuleEngine::take(const Entry& entry) {
-  if (walk_ && entry.position < cursor_) return std::nullopt;
+  if (is_behind(entry.position)) return std::nullopt;
   if (!rebind(entry.rule, entry, taken_)) return std::nullopt;
   Prepared& rule = rules_[entry.rule];
   const Timed timed(*this, rule.stats);
@@ -376,20 +376,14 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   if (run_.out_of_fuel()) return StopReason::fuel;
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;
-  NodeId front = taken_.nodes[rule.layout().own.front().index];
-  for (PatternNodeId id : rule.layout().own)
-    if (graph_.label(taken_.nodes[id.index]) < graph_.label(front)) front = taken_.nodes[id.index];
-  const NodeId before = graph_.previous(front);
-  const std::uint64_t position = entry.position, version = graph_.renumberings();
   note_conditions(verdict->conditions);
   replace(entry.rule, taken_, verdict->recipe);
-  return after_rewrite(entry.rule, before, position, version);
+  return after_rewrite(entry.rule);
 }
 
 /// What follows a rewrite, whoever made it: counts, the journal's reader, the loop guard, the
 /// queue.
-std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index, NodeId before,
-                                                    std::uint64_t position, std::uint64_t version) {
+std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   Prepared& rule = rules_[index];
   force_ = false;
   for (const std::unique_ptr<Search>& search : searches_)
@@ -398,12 +392,7 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index, NodeId 
   ++stats_.rewrites;
   ++rule.stats->matches;
   run_.count_rewrite();
-  if (walk_) {
-    if (version == graph_.renumberings())
-      cursor_ = position;
-    else
-      cursor_ = before.valid() && graph_.alive(before) ? graph_.label(before) + 1 : 0;
-  }
+  if (walk_) move_cursor();
   if (!once_) requeue();
   const std::vector<RuleId> cycle = guard_.after(graph_, rule.layout().id, own_, created_);
   if (cycle.empty()) return std::nullopt;
@@ -416,6 +405,27 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index, NodeId 
     warning.secondary.push_back({run_.rules.rules[r].name_span, "part of the cycle"});
   run_.report.warnings.push_back(std::move(warning));
   return StopReason::cycle;
+}
+
+/// The sweep goes on from where the first node stood that was replaced: new nodes behind that place
+/// are ahead of it.
+void RuleEngine::move_cursor() {
+  const NodeId front = first_of(graph_, own_);
+  cursor_ = graph_.label(front);
+  cursor_version_ = graph_.renumberings();
+  cursor_node_ = graph_.next(front);  // a dead node still says what stood behind it
+  while (cursor_node_.valid() && !graph_.alive(cursor_node_))
+    cursor_node_ = graph_.next(cursor_node_);
+}
+
+/// A match that was tried and taken back may leave other labels.
+bool RuleEngine::is_behind(std::uint64_t position) {
+  if (!walk_) return false;
+  if (rewrites_ > 0 && cursor_version_ != graph_.renumberings()) {
+    cursor_version_ = graph_.renumberings();
+    cursor_ = cursor_node_.valid() ? graph_.label(cursor_node_) : ~std::uint64_t{0};
+  }
+  return position < cursor_;
 }
 
 /// Nothing else is left: matches that waited are asked again, since what they waited for may be

@@ -78,8 +78,9 @@ class RuleEngine {
   Entry next_entry();
   std::optional<StopReason> step();
   std::optional<StopReason> take(const Entry& entry);
-  std::optional<StopReason> after_rewrite(std::uint32_t rule, NodeId before, std::uint64_t position,
-                                          std::uint64_t version);
+  std::optional<StopReason> after_rewrite(std::uint32_t rule);
+  void move_cursor();
+  bool is_behind(std::uint64_t position);
   void note_conditions(const std::vector<Condition>& conditions);
   void ask_under_new_facts();
   bool release_parked();
@@ -131,6 +132,11 @@ class RuleEngine {
   [[nodiscard]] NodeId anchor_of_entry(const Entry& entry) const;
 
   // Lists and `unless` (engine_lists.cpp).
+  struct Listed {
+    Match match;
+    NodeId anchor;
+  };
+  [[nodiscard]] NodeId anchor_now(const Listed& known, std::uint32_t rule) const;
   std::optional<StopReason> take_listed(const Entry& entry);
   void accept_listed(std::uint32_t rule, NodeId anchor, const Candidate& c);
   void push_listed(std::uint32_t rule, NodeId anchor, Match match);
@@ -189,11 +195,7 @@ class RuleEngine {
   };
   std::vector<Choice> choices_;
   std::vector<RuleId> frontiers_;  ///< that fit somewhere, and are to be opened
-  struct Listed {
-    Match match;
-    NodeId anchor;
-  };
-  std::vector<Listed> listed_;  ///< matches of rules with lists; an entry's `at` counts these
+  std::vector<Listed> listed_;     ///< matches of rules with lists; an entry's `at` counts these
   std::vector<std::unique_ptr<Search>> searches_;  ///< by rule; of rules with lists
   /// What the search was asked at the anchor at hand, by rule.
   std::vector<std::pair<std::uint32_t, std::vector<NodeId>>> asked_;
@@ -209,12 +211,14 @@ class RuleEngine {
   std::uint32_t round_ = 0;
   std::vector<NodeId> anchors_, here_, there_;
 
-  std::uint64_t version_ = 0;  ///< of the labels in the heap
-  std::uint64_t cursor_ = 0;   ///< walk: nothing before this label
+  std::uint64_t version_ = 0;         ///< of the labels in the heap
+  std::uint64_t cursor_ = 0;          ///< walk: nothing before this label
+  std::uint64_t cursor_version_ = 0;  ///< of the labels it is one of
+  NodeId cursor_node_;                ///< the first one that is not before it
   std::size_t rewrites_ = 0, limit_ = 0, rewrites_at_release_ = 0, rewrites_at_retry_ = 0;
   bool force_ = false;  ///< take the next match although it should wait: all that is left waits
   bool once_ = false, walk_ = false;
-  bool new_facts_ = false;  ///< a condition joined the facts, and no verdict has seen it
+  bool new_facts_ = false;      ///< a condition joined the facts, and no verdict has seen it
   bool seeding_ = false;        ///< the heap is put in order when all are known
   bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
   LoopGuard guard_;

@@ -210,7 +210,7 @@ std::vector<std::uint32_t> RuleEngine::identity(std::uint32_t rule,
 }
 
 /// A match waits while an overlapping one exists of a rule declared above, or one that holds all of
-/// its nodes and more. `own_` holds the nodes it replaces.
+/// its nodes and more, and that could be taken. `own_` holds the nodes it replaces.
 bool RuleEngine::blocked(const Entry& entry) {
   const Prepared& rule = rules_[entry.rule];
   const NodeSet own(own_);
@@ -226,7 +226,7 @@ bool RuleEngine::blocked(const Entry& entry) {
     const std::vector<RuleId>& over = rules_[index].ast().over;
     std::size_t shared = 0;
     for (NodeId n : others) shared += own.contains(n) ? 1 : 0;
-    if (shared == 0) return false;
+    if (shared == 0 || is_behind(graph_.label(first_of(graph_, others)))) return false;
     if (std::find(over.begin(), over.end(), rule.layout().id) != over.end()) return true;
     return shared == own_.size() && others.size() > own_.size();
   };

@@ -75,13 +75,14 @@ void RuleEngine::accept_listed(std::uint32_t index, NodeId anchor, const Candida
   if (std::find(asked_.begin(), asked_.end(), asked) != asked_.end()) return;
   asked_.push_back(std::move(asked));
   for (Match& match : matches_of(index, candidate)) push_listed(index, anchor, std::move(match));
+  for (NodeId n : search_of(index).in_the_way()) wait_for(n, anchor);
 }
 
 void RuleEngine::push_listed(std::uint32_t index, NodeId anchor, Match match) {
   Entry entry;
   entry.rule = index;
   entry.position = graph_.label(own_nodes_of(index, match).front());
-  if (walk_ && entry.position < cursor_) return;
+  if (is_behind(entry.position)) return;
   entry.at = static_cast<std::uint32_t>(listed_.size());
   listed_.push_back({std::move(match), anchor});
   heap_.push_back(entry);
@@ -101,25 +102,44 @@ bool RuleEngine::listed_later(const Entry& a, const Entry& b) const {
   return comes_first(y, x) || (!comes_first(x, y) && a.at > b.at);
 }
 
+/// Of members the first in order is the anchor, and nodes are moved.
+NodeId RuleEngine::anchor_now(const Listed& known, std::uint32_t index) const {
+  const Rule& rule = rules_[index].ast();
+  const PatternNodeId first = anchor_of(rule);
+  if (!first.valid() || !rule.nodes[first].members.valid()) return known.anchor;
+  const MembersId id = rule.nodes[first].members;
+  const std::vector<PatternNodeId>& ids = rule.members[id].nodes;
+  const auto root =
+      static_cast<std::size_t>(std::find(ids.begin(), ids.end(), first) - ids.begin());
+  NodeId out = known.anchor;
+  for (const std::vector<NodeId>& member : known.match.members[id.index])
+    if (graph_.label(member[root]) < graph_.label(out)) out = member[root];
+  return out;
+}
+
 /// The same match, found again with the graph as it is; nothing if it is another one now, which
 /// then is known too.
 std::optional<Match> RuleEngine::find_again(const Entry& entry) {
-  const Listed known = listed_[entry.at];
-  for (NodeId n : all_nodes(known.match))
+  const std::vector<NodeId> nodes = all_nodes(listed_[entry.at].match);
+  for (NodeId n : nodes)
     if (!graph_.alive(n)) return std::nullopt;
+  listed_[entry.at].anchor = anchor_now(listed_[entry.at], entry.rule);
+  const Listed known = listed_[entry.at];
+  const std::vector<std::uint32_t> set = identity(entry.rule, nodes);
   std::optional<Match> out;
   for (Match& match :
        matches_of(entry.rule, listed_candidate(entry.rule, known.anchor, known.match.nodes))) {
-    if (match.nodes == known.match.nodes && match.members == known.match.members)
+    if (identity(entry.rule, all_nodes(match)) == set)
       out = std::move(match);
     else if (!once_)
       push_listed(entry.rule, known.anchor, std::move(match));
   }
+  for (NodeId n : search_of(entry.rule).in_the_way()) wait_for(n, known.anchor);
   return out;
 }
 
 std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
-  if (walk_ && entry.position < cursor_) return std::nullopt;
+  if (is_behind(entry.position)) return std::nullopt;
   std::optional<Match> match = find_again(entry);
   if (!match) return std::nullopt;
   const NodeId anchor = listed_[entry.at].anchor;
@@ -135,8 +155,6 @@ std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
   if (run_.out_of_fuel()) return StopReason::fuel;
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;
-  const NodeId before = graph_.previous(own.front());
-  const std::uint64_t version = graph_.renumberings();
   Result<Applied> applied = apply(graph_, rules_[entry.rule].layout(), *match, run_.barriers);
   for (const std::unique_ptr<Search>& search : searches_)
     if (search) search->graph_changed();
@@ -150,7 +168,7 @@ std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
   erased_ = applied->event.erased;
   touched_ = std::move(applied->touched);
   run_.report.journal.add(applied->event);
-  return after_rewrite(entry.rule, before, entry.position, version);
+  return after_rewrite(entry.rule);
 }
 
 /// A match that cannot be applied. A right side that cannot be built is the rule's mistake.

@@ -44,12 +44,11 @@ class NaiveDriver {
  private:
   using Identity = std::vector<std::uint32_t>;
 
+  /// A set of nodes is one match, however it is seen.
   static Identity identity(const Known& known) {
     Identity out{known.rule.index};
-    for (NodeId n : known.match.nodes) out.push_back(n.index);
-    for (const auto& members : known.match.members)
-      for (const auto& member : members)
-        for (NodeId n : member) out.push_back(n.index);
+    for (NodeId n : all_nodes(known.match)) out.push_back(n.index);
+    std::sort(out.begin() + 1, out.end());
     return out;
   }
   static std::set<Identity> identities(const std::vector<Known>& known) {
@@ -116,11 +115,6 @@ class NaiveDriver {
 
   std::optional<StopReason> replace(const Known& known) {
     const PreparedRule& rule = run_.prepare(known.rule);
-    NodeId front = known.own.front();
-    for (NodeId n : known.own)
-      if (graph_.label(n) < graph_.label(front)) front = n;
-    const NodeId before = graph_.previous(front);
-    const std::uint64_t version = graph_.renumberings();
     Result<Applied> applied = apply(graph_, rule.layout, known.match, run_.barriers);
     if (!applied) return StopReason::interrupted;  // it was tried a moment ago
     for (const Condition& c : known.match.conditions) run_.note_condition(c);
@@ -128,12 +122,8 @@ class NaiveDriver {
     ++stats_.rewrites;
     ++stats_.rules[rule.layout.rule->name].matches;
     run_.count_rewrite();
-    if (strategy_.kind == ast::Strategy::Kind::walk) {
-      if (version == graph_.renumberings())
-        cursor_ = known.key.front();
-      else
-        cursor_ = before.valid() && graph_.alive(before) ? graph_.label(before) + 1 : 0;
-    }
+    if (strategy_.kind == ast::Strategy::Kind::walk)
+      cursor_ = graph_.label(first_of(graph_, known.own));
     for (NodeId n : applied->event.created)
       run_.barriers = run_.barriers || is_barrier(graph_.op_of(n));
     const std::vector<RuleId> cycle =

@@ -14,6 +14,7 @@ Search::Search(const Graph& graph, const RuleLayout& layout, const Env& base, bo
 
 void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) {
   failure_ = {};
+  in_the_way_.clear();
   found_ = &found;
   start(anchor);
 }
@@ -21,6 +22,7 @@ void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) 
 void Search::run_fixed(std::span<const NodeId> nodes,
                        const std::function<bool(const Match&)>& found) {
   failure_ = {};
+  in_the_way_.clear();
   bool more = true;
   std::function<bool(const Match&)> until = [&](const Match& match) { return more = found(match); };
   found_ = &until;

@@ -36,7 +36,8 @@ struct Group {
   std::vector<std::pair<PatternValueId, ValueId>> values;  ///< in common; invalid: none
   std::vector<std::pair<std::string, Binding>> names;      ///< in common
   std::vector<NodeId> sorted;                              ///< the nodes by id
-  bool open = false;  ///< a check still waits for what the rest of the pattern binds
+  std::vector<NodeId> in_the_way;  ///< on paths to members that were left out
+  bool open = false;               ///< a check still waits for what the rest of the pattern binds
   [[nodiscard]] std::size_t size() const { return nodes.size() / width; }
   [[nodiscard]] NodeId root(std::size_t i, std::size_t at) const { return nodes[i * width + at]; }
 };
@@ -56,6 +57,9 @@ class Search {
   /// PatternNodeId; an invalid one is free to search. Swaps, lists and `unless` are searched.
   void run_fixed(std::span<const NodeId> nodes, const std::function<bool(const Match&)>& found);
   [[nodiscard]] const Failure& furthest() const { return failure_; }
+  /// Nodes on paths that forbade a match, or kept a member out of one, since the run began: where
+  /// one of them goes or reads something else, there may be another match.
+  [[nodiscard]] const std::vector<NodeId>& in_the_way() const { return in_the_way_; }
   /// A search remembers the members it found, so that many attempts at one list cost no more than
   /// one. Must be told when the graph is not what it was.
   void graph_changed() {
@@ -130,6 +134,9 @@ class Search {
   Mark mark(std::span<const PatternNodeId> ids, const State& state) const;
   static void undo(const Mark& mark, State& state);
   void drop_dependents(MembersId id, Group& group) const;
+  void note_way(const Group& group) {
+    in_the_way_.insert(in_the_way_.end(), group.in_the_way.begin(), group.in_the_way.end());
+  }
   static void bind_group(const Group& group, State& state);
   bool bind_lists(State& state);
   void list_members(const State& state, Match& match) const;
@@ -182,6 +189,7 @@ class Search {
   bool explain_;
   bool frontiers_ = false;
   Failure failure_;
+  std::vector<NodeId> in_the_way_;
   std::span<const NodeId> fixed_;  ///< empty: all are free
   NodeId anchor_;
   bool quiet_ = false;  ///< failures are no reasons: what must be absent is sought

@@ -145,6 +145,7 @@ bool Search::check_convex(State& state, const Match& match) {
   Boundary boundary = boundary_of(graph_, layout_, match);
   std::vector<NodeId> path = find_bad_path(graph_, layout_, match, boundary);
   if (path.empty()) return ++state.gate, true;
+  in_the_way_.insert(in_the_way_.end(), path.begin(), path.end());
   return reject(state, "N13", rule_.name_span, path.front(),
                 [&] { return describe_path(graph_, path); });
 }

@@ -2,7 +2,7 @@
 // another in one state, and put into a group for each choice of what they have in common.
 #include <algorithm>
 #include <map>
-#include <unordered_set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -198,21 +198,26 @@ void Search::drop_dependents(MembersId id, Group& group) const {
   const std::size_t root = root_place(id);
   if (group.size() < 2) return;
   const std::uint64_t last = graph_.label(group.root(group.size() - 1, root));
-  std::unordered_set<NodeId> reached;  // looked up only
+  std::unordered_map<NodeId, NodeId> reached;  // from which node; looked up only
   std::vector<NodeId> open;
   const auto follow = [&](NodeId node) {
     for (std::size_t i = 0; i < graph_.result_count(node); ++i) {
       const ValueId value = graph_.result(node, i);
       for (UseId u = graph_.first_use(value); u.valid(); u = graph_.next_use(u)) {
         const NodeId user = graph_.user(u);
-        if (graph_.label(user) <= last && reached.insert(user).second) open.push_back(user);
+        if (graph_.label(user) <= last && reached.emplace(user, node).second) open.push_back(user);
       }
     }
   };
   const std::size_t lists = group.lists.size() / group.size();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < group.size(); ++i) {
-    if (reached.contains(group.root(i, root))) continue;
+    if (reached.contains(group.root(i, root))) {
+      for (auto at = reached.find(group.root(i, root)); at != reached.end();
+           at = reached.find(at->second))
+        group.in_the_way.push_back(at->first);
+      continue;
+    }
     follow(group.root(i, root));
     while (!open.empty()) {
       const NodeId node = open.back();
@@ -303,6 +308,7 @@ void Search::start_members(NodeId anchor) {
       bind_common(id, common, state);
       bind_group(*group, state);
       anchored_ = group;
+      note_way(*group);
       if (!extend(1, state)) return;
     }
   }
@@ -321,6 +327,7 @@ bool Search::extend_members(std::size_t index, State& state) {
   for (const GroupPtr& group : groups) {
     State next = state;
     bind_group(*group, next);
+    note_way(*group);
     next.groups[step.members] = group;
     next.matched += static_cast<int>(group->width);
     next.gate = 0;
