@@ -1,4 +1,5 @@
 // Exports the commands that cut and plan: split, plan, compile.
+#include <optional>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -88,12 +89,27 @@ void run_compile(const Options& options, const CompileArgs& args) {
   compile.grouping.automatic = args.grouping == "auto";
   compile.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   compile.sources_only = args.sources_only;
+  std::optional<CompileCache> cache;
+  if (nvrtc.present() && !args.sources_only) {
+    cache.emplace(CacheOptions::from_environment());
+    compile.cache = &*cache;
+  }
   session.progress("compiling");
   cuda::CompileReport report = cuda::compile_pieces(pieces, compile, nvrtc);
   make_folder(session, args.output);
   session.need(cuda::write_compiled(report, args.output, plan_to_json(plan, pieces)));
   std::fputs((options.format == "json" ? cuda::to_json(report) : cuda::print(report)).c_str(),
              stdout);
+  if (cache) {
+    const CacheCounts counts = cache->counts();
+    session.say(
+        fmt::format("cubins: {} from the cache, {} compiled now", counts.found, counts.made));
+    if (counts.evicted > 0)
+      session.say(
+          fmt::format("  {} damaged objects of the cache were thrown away", counts.evicted));
+    if (const std::string why = cache->problem(); !why.empty())
+      session.say("  cubins are not kept: " + why);
+  }
   session.say("sources, cubins, plan.json and report are in " + args.output);
   if (report.failed() > 0)
     session.die(fmt::format("{} kernels did not compile", report.failed()),

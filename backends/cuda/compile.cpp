@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda/cubin_cache.hpp"
 #include "graph/build.hpp"
 
 namespace pw::cuda {
@@ -108,7 +109,7 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
     for (std::size_t i = next++; i < jobs.size(); i = next++) {
       const Kernel& kernel = jobs[i].first->kernel;
       TargetReport& target = *jobs[i].second;
-      auto cubin = nvrtc.compile(source_file(kernel), kernel.name, target.arch);
+      auto cubin = cubin_of(nvrtc, options.cache, kernel, target.arch);
       if (cubin)
         target.cubin = std::move(*cubin);
       else

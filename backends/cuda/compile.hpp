@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cache/cache.hpp"
 #include "backends/cuda/emitter.hpp"
 #include "backends/cuda/nvrtc.hpp"
 #include "backends/rowprogram/grouping.hpp"
@@ -18,6 +19,7 @@ struct CompileOptions {
   std::vector<std::string> archs{"sm_90"};
   int threads = 2;  ///< that compile at the same time
   bool sources_only = false;
+  CompileCache* cache = nullptr;  ///< of cubins; null: each is compiled
   rows::GroupingOptions grouping;
 };
 

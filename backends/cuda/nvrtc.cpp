@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 namespace pw::cuda {
 
@@ -151,6 +152,17 @@ Nvrtc Nvrtc::open() {
         "absent: neither libnvrtc.so.13 nor libnvrtc.so.12 was found (CUDA_HOME says where CUDA "
         "is)";
   return nvrtc;
+}
+
+std::string Nvrtc::identity() const {
+  if (!present()) return "";
+  Dl_info info{};
+  struct stat file{};
+  if (dladdr(reinterpret_cast<void*>(library_->version), &info) == 0 || !info.dli_fname ||
+      ::stat(info.dli_fname, &file) != 0)
+    return state_;
+  return fmt::format("{} {} {} {}.{:09}", version_, info.dli_fname, file.st_size,
+                     file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
 }
 
 Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,

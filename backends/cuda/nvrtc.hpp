@@ -48,6 +48,8 @@ class Nvrtc {
   /// "13.0 at /…/libnvrtc.so.13", or why it is absent.
   [[nodiscard]] const std::string& state() const { return state_; }
   [[nodiscard]] const std::string& version() const { return version_; }
+  /// The library's version, path, size and time of change: another build, another identity.
+  [[nodiscard]] std::string identity() const;
   /// Source → cubin. Errors carry NVRTC's log. May be called from several threads.
   [[nodiscard]] Result<Cubin> compile(const std::string& source, const std::string& name,
                                       const std::string& arch = "sm_90") const;

@@ -1,0 +1,71 @@
+// Exports cubin_of, pack and unpack.
+#include "backends/cuda/cubin_cache.hpp"
+
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "backends/cache/digest.hpp"
+
+namespace pw::cuda {
+namespace {
+
+/// The source without lines that only people read: an op's name makes no other kernel.
+std::string normalised(const std::string& source) {
+  std::string out;
+  std::istringstream lines(source);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find_first_not_of(' ');
+    if (first == std::string::npos || line.compare(first, 2, "//") == 0) continue;
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string key_of(const Nvrtc& nvrtc, const Kernel& kernel, const std::string& arch) {
+  KeyParts parts;
+  parts.add("schema", "cuda 1").add("nvrtc", nvrtc.identity());
+  for (const std::string& option : nvrtc_options(arch)) parts.add("option", option);
+  return parts.add("source", normalised(source_file(kernel))).digest();
+}
+
+}  // namespace
+
+std::string pack(const Cubin& cubin) {
+  const Traffic& t = cubin.traffic;
+  return fmt::format("{} {} {} {} {}\n{}{}", t.wide_reads, t.wide_writes, t.narrow_reads,
+                     t.narrow_writes, cubin.log.size(), cubin.log, cubin.bytes);
+}
+
+std::optional<Cubin> unpack(std::string_view bytes) {
+  const std::size_t end = bytes.find('\n');
+  if (end == std::string_view::npos) return std::nullopt;
+  std::istringstream head{std::string(bytes.substr(0, end))};
+  Cubin cubin;
+  Traffic& t = cubin.traffic;
+  std::size_t log = 0;
+  head >> t.wide_reads >> t.wide_writes >> t.narrow_reads >> t.narrow_writes >> log;
+  const std::string_view rest = bytes.substr(end + 1);
+  if (!head || log > rest.size()) return std::nullopt;
+  cubin.log = rest.substr(0, log);
+  cubin.bytes = rest.substr(log);
+  cubin.usage = parse_usage(cubin.log);
+  return cubin;
+}
+
+Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& kernel,
+                       const std::string& arch) {
+  const auto compile = [&] { return nvrtc.compile(source_file(kernel), kernel.name, arch); };
+  if (cache == nullptr) return compile();
+  auto packed = cache->get("cuda", key_of(nvrtc, kernel, arch), [&]() -> Result<std::string> {
+    auto made = compile();
+    if (!made) return forward(made);
+    return pack(*made);
+  });
+  if (!packed) return forward(packed);
+  auto cubin = unpack(*packed);
+  return cubin ? Result<Cubin>(std::move(*cubin)) : compile();
+}
+
+}  // namespace pw::cuda
