@@ -36,7 +36,8 @@ Kernel emit(const rows::RowProgram& program) {
     signature.push_back(fmt::format("long long d{}", i));
   const std::string text = emit_body(program, kernel);
   const std::string body = fmt::format("({}) {{\n{}}}\n", fmt::join(signature, ", "), text);
-  kernel.name = fmt::format("k_{:016x}", hash_text(fmt::format("{} {}", kernel.threads, body)));
+  kernel.name = fmt::format(
+      "k_{:016x}", hash_text(fmt::format("{} {} {}", kernel.threads, kernel.column_blocks, body)));
   kernel.source = fmt::format("// {}\nextern \"C\" __global__ void __launch_bounds__({}, 1) {}{}",
                               sanitised(program.op), kernel.threads, kernel.name, body);
   return kernel;

@@ -32,9 +32,10 @@ struct Kernel {
       params;          ///< `long long` each, after the pointers: rows, then other symbol values
   std::string source;  ///< the kernel alone; needs the prelude before it
 
-  // How it is launched: a block of `threads` for each `rows_per_block` rows, with `shared_bytes` of
-  // dynamic shared memory (above 48 KiB a kernel must be allowed them).
-  int threads = 0, rows_per_block = 0;
+  // How it is launched: a block of `threads` for each `rows_per_block` rows, `column_blocks` such
+  // (the grid's y), with `shared_bytes` of dynamic shared memory (above 48 KiB a kernel must be
+  // allowed them).
+  int threads = 0, rows_per_block = 0, column_blocks = 1;
   std::int64_t shared_bytes = 0;
   // What the text does: reads and writes by groups of columns (16 bytes where the group has them),
   // and those element by element, once for each reason.

@@ -39,6 +39,7 @@ constexpr std::string_view kPrologue = R"cpp(
   struct pw_host_api {
     unsigned (*thread)();
     unsigned (*block)();
+    unsigned (*block_y)();
     unsigned (*threads)();
     void (*barrier)(int line);
     void (*exchange)(unsigned mask, int distance, const void* mine, void* other, int bytes);
@@ -50,7 +51,7 @@ constexpr std::string_view kPrologue = R"cpp(
   static const pw_host_api* pw_host;
   extern "C" void pw_bind(const pw_host_api* api) { pw_host = api; }
 #define threadIdx (pw_dim{pw_host->thread(), 0, 0})
-#define blockIdx (pw_dim{pw_host->block(), 0, 0})
+#define blockIdx (pw_dim{pw_host->block(), pw_host->block_y(), 0})
 #define blockDim (pw_dim{pw_host->threads(), 1, 1})
 #define __syncthreads() pw_host->barrier(__LINE__)
   template <class T>
@@ -179,7 +180,7 @@ Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::str
   if (const auto bind = reinterpret_cast<void (*)(const HostApi*)>(result.symbol("pw_bind")))
     bind(&ThreadBlock::api());
   for (const Kernel& k : kernels)
-    result.launches_[k.name] = {k.threads, k.rows_per_block, k.shared_bytes};
+    result.launches_[k.name] = {k.threads, k.rows_per_block, k.column_blocks, k.shared_bytes};
   return result;
 }
 
@@ -199,6 +200,7 @@ Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<voi
   Launch launch;
   launch.blocks = static_cast<unsigned>((params[0] + how->second.rows_per_block - 1) /
                                         how->second.rows_per_block);
+  launch.column_blocks = static_cast<unsigned>(how->second.column_blocks);
   launch.threads = static_cast<unsigned>(how->second.threads);
   launch.shared_bytes = how->second.shared_bytes;
   launch.seed = seed;

@@ -32,7 +32,7 @@ class HostKernels {
 
  private:
   struct Shape {
-    int threads = 0, rows_per_block = 0;
+    int threads = 0, rows_per_block = 0, column_blocks = 1;
     std::int64_t shared_bytes = 0;
   };
   std::shared_ptr<void> library_;

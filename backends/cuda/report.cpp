@@ -33,6 +33,7 @@ std::string cost(const TargetReport& target) {
 std::string shape(const Kernel& k) {
   std::string out = fmt::format("{} thread{} a row", k.team, k.team == 1 ? "" : "s");
   if (k.rows_per_block > 1) out += fmt::format(", {} rows a block", k.rows_per_block);
+  if (k.column_blocks > 1) out += fmt::format(", in {} blocks", k.column_blocks);
   if (k.kept_words > 0) out += fmt::format(", {} words kept in registers", k.kept_words);
   if (k.shared_bytes > 0) out += fmt::format(", {} bytes kept in shared memory", k.shared_bytes);
   return out;

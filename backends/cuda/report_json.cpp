@@ -40,6 +40,7 @@ Json kernel_json(const CompileReport& report, const KernelReport& k) {
            {"uses", k.uses}};
   out["threads"] = k.kernel.threads;
   out["rows_per_block"] = k.kernel.rows_per_block;
+  out["column_blocks"] = k.kernel.column_blocks;
   out["shared_bytes"] = k.kernel.shared_bytes;
   Json elements = Json::array(), targets = Json::array();
   for (const ElementAccess& e : k.kernel.elements)

@@ -22,6 +22,7 @@ using Kind = rows::Statement::Kind;
 constexpr int kMaxTeam = 256;                  // lanes of the widest reduction
 constexpr int kMaxKeptWords = 48;              // registers
 constexpr std::int64_t kMaxKeptBytes = 98304;  // of shared memory a block
+constexpr std::int64_t kMaxParts = 4096;       // blocks that share a row
 constexpr std::int64_t kMaxKeptPasses = 8;     // that are unrolled to stay in registers
 
 int power_of_two_from(std::int64_t n) {
@@ -39,6 +40,7 @@ struct Team {
   std::string place = "t";  ///< of a thread in it
   std::string live;         ///< whether it may store; empty: always
   bool repeated = false;    ///< its statements run several times in one block
+  bool spread = false;      ///< passes of its loops are shared out over blocks
 };
 
 /// A group of columns that several loops of one block read.
@@ -62,11 +64,14 @@ class TeamEmitter {
     kernel_.team = team;
     kernel_.rows_per_block = team > 32 ? 1 : kMaxTeam / team;
     kernel_.threads = team * kernel_.rows_per_block;
+    kernel_.column_blocks = kernel_.rows_per_block == 1 ? parts_of(body) : 1;
     Team all;
     all.size = team;
+    all.spread = kernel_.column_blocks > 1;
     line(1, fmt::format("const int t = (int)threadIdx.x % {};", team));
     if (kernel_.rows_per_block == 1) {
       line(1, "const long long row = blockIdx.x;");
+      if (all.spread) line(1, "const int part = blockIdx.y;");
     } else {
       line(1,
            fmt::format("const long long turn = (long long)blockIdx.x * {} + (int)threadIdx.x / {};",
@@ -105,6 +110,26 @@ class TeamEmitter {
     return std::min(kMaxTeam, needed(s.first) * power_of_two_from(n));
   }
 
+  /// Into how many blocks a row can go: the most passes of a loop, where no reduction is over the
+  /// whole row. A step of few tokens then runs on more than a few multiprocessors.
+  [[nodiscard]] int parts_of(const Block& body) const {
+    std::int64_t most = 1;
+    for (const Statement& s : body) {
+      if (s.kind == Kind::reduce || s.kind == Kind::branch) return 1;
+      if (s.kind != Kind::loop) continue;
+      if (columns(s.var) < 0) return 1;
+      most = std::max(most, passes_of(s));
+    }
+    return most <= kMaxParts ? static_cast<int>(most) : 1;
+  }
+  [[nodiscard]] std::int64_t passes_of(const Statement& loop) const {
+    const std::int64_t n = columns(loop.var);
+    const std::int64_t at_once = holds_loops(loop.first)
+                                     ? kernel_.team / std::min(kernel_.team, needed(loop.first))
+                                     : kernel_.team * kColumns;
+    return (n + at_once - 1) / at_once;
+  }
+
   // ---- text
   void line(int depth, const std::string& text) {
     out_ += std::string(static_cast<std::size_t>(depth) * 2, ' ') + text + "\n";
@@ -129,6 +154,7 @@ class TeamEmitter {
     switch (s.kind) {
       case Kind::store: {
         std::string condition = team.size > 1 ? team.place + " == 0" : "";
+        if (team.spread) condition += (condition.empty() ? "" : " && ") + std::string("part == 0");
         if (!team.live.empty()) condition += (condition.empty() ? "" : " && ") + team.live;
         note({s.argument, true, "one element for a row or a group"});
         return line(depth, fmt::format("{}{}", condition.empty() ? "" : "if (" + condition + ") ",
@@ -154,8 +180,12 @@ class TeamEmitter {
     const std::int64_t n = columns(s.var);
     const std::string id = std::to_string(s.var.index);
     const bool once = n >= 0 && n <= parts, whole = n >= 0 && n % parts == 0;
-    part.repeated = team.repeated || !once;
-    if (once) {
+    part.repeated = team.repeated || (!once && !team.spread);
+    part.spread = false;
+    if (team.spread) {
+      line(depth, fmt::format("if (part * {} < {}) {{", parts, n));
+      line(depth + 1, fmt::format("const long long g{} = part * {};", id, parts));
+    } else if (once) {
       line(depth, "{");
       line(depth + 1, fmt::format("const long long g{} = 0;", id));
     } else {
@@ -200,7 +230,10 @@ class TeamEmitter {
       return !k.shared && uses(loop, k, turns, lanes, team);
     });
     const std::string id = std::to_string(loop.chunk.index);
-    if (turns == 1) {
+    if (team.spread) {
+      line(depth, fmt::format("if (part < {}) {{", turns));
+      line(depth + 1, "const int k = part;");
+    } else if (turns == 1) {
       line(depth, "{");
       line(depth + 1, "const int k = 0;");
     } else {
@@ -496,7 +529,7 @@ class TeamEmitter {
       const ColumnLoop& loop =
           scope.loops.emplace(&s, accesses_.plan(s.var, s.first)).first->second;
       const int lanes = s.kind == Kind::reduce ? lanes_of(loop.columns) : team.size;
-      if (loop.columns == 0 || lanes != team.size) continue;
+      if (loop.columns == 0 || lanes != team.size || team.spread) continue;
       const std::int64_t chunks = (loop.columns + kColumns - 1) / kColumns;
       const std::int64_t turns = (chunks + lanes - 1) / lanes;
       for (const GroupRead& g : loop.groups) {

@@ -19,7 +19,8 @@ constexpr int kSeveral = -2;
 const HostApi& ThreadBlock::api() {
   static const HostApi table{
       [] { return static_cast<unsigned>(active->self()); },
-      [] { return active->block_; },
+      [] { return active->block_ % active->launch_.blocks; },
+      [] { return active->block_ / active->launch_.blocks; },
       [] { return active->launch_.threads; },
       [](int line) { active->barrier(line); },
       [](unsigned mask, int distance, const void* mine, void* other, int bytes) {
@@ -52,8 +53,8 @@ std::string ThreadBlock::run(const Launch& launch, const std::function<void()>& 
   launch_ = launch;
   random_ = launch.seed;
   fault_.clear();
-  std::vector<unsigned> order(launch.blocks);
-  for (unsigned i = 0; i < launch.blocks; ++i) order[i] = i;
+  std::vector<unsigned> order(std::size_t{launch.blocks} * launch.column_blocks);
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<unsigned>(i);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw() % i]);
   for (unsigned block : order) {
     block_ = block;

@@ -17,6 +17,7 @@ namespace pw::cuda {
 struct HostApi {
   unsigned (*thread)();
   unsigned (*block)();
+  unsigned (*block_y)();
   unsigned (*threads)();
   void (*barrier)(int line);
   void (*exchange)(unsigned mask, int distance, const void* mine, void* other, int bytes);
@@ -27,8 +28,8 @@ struct HostApi {
 };
 
 struct Launch {
-  unsigned blocks = 0, threads = 0;
-  std::int64_t shared_bytes = 0;  ///< dynamic
+  unsigned blocks = 0, column_blocks = 1, threads = 0;  ///< blocks: x; column_blocks: y
+  std::int64_t shared_bytes = 0;                        ///< dynamic
   std::uint64_t seed = 1;
 };
 

@@ -78,6 +78,14 @@ TEST_CASE("schedule: each gives the interpreter's bits", "[cuda][diff]") {
     all.push_back(norm(context, columns));
     kernels.push_back(all.back().kernel);
   }
+  for (const char* text :
+       {"in x: bf16[n, 28672]  y = silu_and_mul(x)  out y",
+        "in x: bf16[n, 2056]  y = neg(x)  out y",
+        "in x: bf16[n, 14336]  q, s = per_token_group_fp8_quant(x){group = 128}  out q, s",
+        "in x: f32[n, 6400], z: f32[n, 1]  y = x * z  out y"}) {
+    all.push_back(subject(context, text, fmt::format("graph {{ {} }}", text)));
+    kernels.push_back(all.back().kernel);
+  }
   const auto host = cuda::HostKernels::build(kernels);
   if (!host) FAIL(host.error().front().message);
   std::uint64_t seed = 1;
