@@ -4,27 +4,21 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
-#include "backends/cuda/access.hpp"
-#include "backends/cuda/expressions.hpp"
+#include "backends/cuda/kept.hpp"
+#include "backends/cuda/thread_text.hpp"
 
 namespace pw::cuda {
 namespace {
 
 using rows::Block;
-using rows::Operation;
 using rows::Statement;
 using Kind = rows::Statement::Kind;
 
-constexpr int kMaxTeam = 256;                  // lanes of the widest reduction
-constexpr int kMaxKeptWords = 48;              // registers
-constexpr std::int64_t kMaxKeptBytes = 98304;  // of shared memory a block
-constexpr std::int64_t kMaxParts = 4096;       // blocks that share a row
-constexpr std::int64_t kMaxKeptPasses = 8;     // that are unrolled to stay in registers
-
+constexpr int kMaxTeam = 256;             // lanes of the widest reduction
+constexpr std::int64_t kMaxParts = 4096;  // blocks that share a row
 int power_of_two_from(std::int64_t n) {
   int p = 1;
   while (p < kMaxTeam && p < n) p *= 2;
@@ -43,20 +37,14 @@ struct Team {
   bool spread = false;      ///< passes of its loops are shared out over blocks
 };
 
-/// A group of columns that several loops of one block read.
-struct Kept {
-  std::string name;
-  GroupRead group;
-  std::int64_t passes = 0;
-  bool shared = false;
-  int slot = 0;  ///< of shared memory, in units of passes * team * 16 bytes
-  const Statement* first = nullptr;
-};
-
 class TeamEmitter {
  public:
   TeamEmitter(const rows::RowProgram& program, Kernel& kernel)
-      : program_(program), kernel_(kernel), text_(program), accesses_(program) {}
+      : program_(program),
+        kernel_(kernel),
+        thread_(program, kernel, text_),
+        accesses_(program),
+        store_(program, kernel) {}
 
   std::string run() {
     const Block& body = program_.body;
@@ -80,23 +68,15 @@ class TeamEmitter {
       line(1, "const long long row = live ? turn : rows - 1;");
       all.live = "live";
     }
-    const std::string head = std::move(out_);
-    out_.clear();
+    const std::string head = std::move(text_.out);
+    text_.out.clear();
     block(body, all, 1);
-    std::string shared;
-    if (units_ > 0) {
-      kernel_.shared_bytes = units_ * team * 16;
-      shared = "  PW_KEPT(kept);\n";
-    }
-    return head + shared + out_;
+    return head + (kernel_.shared_bytes > 0 ? "  PW_KEPT(kept);\n" : "") + text_.out;
   }
 
  private:
   // ---- how many threads
-  [[nodiscard]] std::int64_t columns(rows::VarId var) const {
-    const rows::Interval extent = program_.indices.interval(program_.indices.extent(var));
-    return extent.low == extent.high ? extent.high : -1;
-  }
+  [[nodiscard]] std::int64_t columns(rows::VarId var) const { return thread_.columns(var); }
   [[nodiscard]] int needed(const Block& body) const {
     int most = 1;
     for (const Statement& s : body) most = std::max(most, needed(s));
@@ -131,23 +111,37 @@ class TeamEmitter {
   }
 
   // ---- text
-  void line(int depth, const std::string& text) {
-    out_ += std::string(static_cast<std::size_t>(depth) * 2, ' ') + text + "\n";
-  }
-  std::string index(rows::IndexId id) const { return program_.indices.print(id); }
-  static std::string variable(rows::VarId id) { return fmt::format("i{}", id.index); }
-  std::string width(rows::VarId var) const { return index(program_.indices.extent(var)); }
+  void line(int depth, const std::string& text) { text_.line(depth, text); }
+  [[nodiscard]] std::string width(rows::VarId var) const { return thread_.width(var); }
 
   // ---- statements of a team
   void block(const Block& body, const Team& team, int depth) {
-    const Scope scope = keep(body, team, depth);
+    Scope scope;
+    for (const Statement& s : body) {
+      if (s.kind == Kind::reduce || (s.kind == Kind::loop && !holds_loops(s.first)))
+        scope.loops.emplace(&s, passes_through(s, team));
+    }
+    if (!team.spread)
+      scope.kept = store_.choose(body, scope.loops, team.size, !team.repeated && team.place == "t");
+    for (const Kept& k : scope.kept) {
+      if (!k.shared)
+        line(depth, fmt::format("pw_words<{}> {}[{}];", k.group.words, k.name, k.passes));
+    }
     for (const Statement& s : body) statement(s, team, scope, depth);
   }
 
   struct Scope {
-    std::map<const Statement*, ColumnLoop> loops;
+    std::map<const Statement*, ColumnPasses> loops;
     std::vector<Kept> kept;
   };
+
+  ColumnPasses passes_through(const Statement& s, const Team& team) {
+    ColumnPasses p{accesses_.plan(s.var, s.first), team.size, 0};
+    if (s.kind == Kind::reduce) p.lanes = columns(s.var) < 0 ? kMaxTeam : lanes_of(columns(s.var));
+    const std::int64_t chunks = (p.loop.columns + kColumns - 1) / kColumns;
+    p.passes = (chunks + p.lanes - 1) / p.lanes;
+    return p;
+  }
 
   void statement(const Statement& s, const Team& team, const Scope& scope, int depth) {
     const auto columns_of = scope.loops.find(&s);
@@ -156,19 +150,19 @@ class TeamEmitter {
         std::string condition = team.size > 1 ? team.place + " == 0" : "";
         if (team.spread) condition += (condition.empty() ? "" : " && ") + std::string("part == 0");
         if (!team.live.empty()) condition += (condition.empty() ? "" : " && ") + team.live;
-        note({s.argument, true, "one element for a row or a group"});
+        thread_.note({s.argument, true, "one element for a row or a group"});
         return line(depth, fmt::format("{}{}", condition.empty() ? "" : "if (" + condition + ") ",
-                                       store_text(s)));
+                                       thread_.store(s)));
       }
       case Kind::loop:
         if (columns_of == scope.loops.end()) return shared_out(s, team, depth);
-        return passes(s, columns_of->second, scope, team, team.size, depth,
-                      [&](int at) { column(s.first, columns_of->second, at); });
+        return passes(s, columns_of->second, scope, team, depth,
+                      [&](int at) { thread_.block(s.first, at); });
       case Kind::reduce: return reduce(s, columns_of->second, scope, team, depth);
       case Kind::constant:
       case Kind::load:
       case Kind::compute:
-      case Kind::branch: return alone(s, depth);
+      case Kind::branch: return thread_.statement(s, depth);
     }
   }
 
@@ -210,88 +204,77 @@ class TeamEmitter {
     line(depth, "}");
   }
 
-  /// The passes of a thread over its groups of 8 columns, the one of `lanes` apart each.
+  /// The passes of a thread over its groups of 8 columns.
   template <class Body>
-  void passes(const Statement& s, const ColumnLoop& loop, const Scope& scope, const Team& team,
-              int lanes, int depth, const Body& body) {
-    const std::string chunk = fmt::format("c{}", s.var.index);
+  void passes(const Statement& s, const ColumnPasses& p, const Scope& scope, const Team& team,
+              int depth, const Body& body) {
     const std::string place =
-        lanes == team.size ? team.place : fmt::format("{} % {}", team.place, lanes);
-    if (loop.columns == 0) {
-      const std::string size = width(s.var);
+        p.lanes == team.size ? team.place : fmt::format("{} % {}", team.place, p.lanes);
+    if (p.loop.columns == 0) {
+      const std::string chunk = fmt::format("c{}", s.var.index), size = width(s.var);
       line(depth, fmt::format("for (long long {0} = {1}; {0} * {2} < {3}; {0} += {4}) {{", chunk,
-                              place, kColumns, size, lanes));
-      element_loop(s, loop, team, chunk, size, depth + 1, body);
+                              place, kColumns, size, p.lanes));
+      element_loop(s, p.loop, team, chunk, size, depth + 1, body);
       return line(depth, "}");
     }
-    const std::int64_t chunks = (loop.columns + kColumns - 1) / kColumns;
-    const std::int64_t turns = (chunks + lanes - 1) / lanes;
-    const bool unrolled = std::any_of(scope.kept.begin(), scope.kept.end(), [&](const Kept& k) {
-      return !k.shared && uses(loop, k, turns, lanes, team);
-    });
-    const std::string id = std::to_string(loop.chunk.index);
+    const bool unrolled = std::any_of(scope.kept.begin(), scope.kept.end(),
+                                      [&](const Kept& k) { return !k.shared && uses(p, k); });
     if (team.spread) {
-      line(depth, fmt::format("if (part < {}) {{", turns));
+      line(depth, fmt::format("if (part < {}) {{", p.passes));
       line(depth + 1, "const int k = part;");
-    } else if (turns == 1) {
+    } else if (p.passes == 1) {
       line(depth, "{");
       line(depth + 1, "const int k = 0;");
     } else {
-      if (unrolled) out_ += "#pragma unroll\n";
-      line(depth, fmt::format("for (int k = 0; k < {}; ++k) {{", turns));
+      if (unrolled) text_.out += "#pragma unroll\n";
+      line(depth, fmt::format("for (int k = 0; k < {}; ++k) {{", p.passes));
     }
-    line(depth + 1, fmt::format("const long long i{} = {} + k * {};", id, place, lanes));
-    const bool partial = chunks % lanes != 0;
-    if (partial) line(depth + 1, fmt::format("if (i{} < {}) {{", id, chunks));
+    const std::string chunk = ThreadText::variable(p.loop.chunk);
+    const std::int64_t chunks = (p.loop.columns + kColumns - 1) / kColumns;
+    line(depth + 1, fmt::format("const long long {} = {} + k * {};", chunk, place, p.lanes));
+    const bool partial = chunks % p.lanes != 0;
+    if (partial) line(depth + 1, fmt::format("if ({} < {}) {{", chunk, chunks));
     const int at = depth + 1 + (partial ? 1 : 0);
-    for (std::size_t g = 0; g < loop.groups.size(); ++g)
-      read_group(s, loop, g, scope, turns, lanes, team, at);
-    const std::string tail = loop.columns % kColumns == 0 ? "" : std::to_string(loop.columns);
-    element_loop(s, loop, team, "i" + id, tail, at, body);
+    for (std::size_t g = 0; g < p.loop.groups.size(); ++g) read_group(s, p, g, scope, team, at);
+    const std::string tail = p.loop.columns % kColumns == 0 ? "" : std::to_string(p.loop.columns);
+    element_loop(s, p.loop, team, chunk, tail, at, body);
     if (partial) line(depth + 1, "}");
     line(depth, "}");
   }
 
-  [[nodiscard]] bool uses(const ColumnLoop& loop, const Kept& kept, std::int64_t turns, int lanes,
-                          const Team& team) const {
-    return lanes == team.size && kept.passes == turns &&
-           std::find(loop.groups.begin(), loop.groups.end(), kept.group) != loop.groups.end();
+  [[nodiscard]] static bool uses(const ColumnPasses& p, const Kept& kept) {
+    return kept.serves(p) &&
+           std::find(p.loop.groups.begin(), p.loop.groups.end(), kept.group) != p.loop.groups.end();
   }
 
-  std::string group_name(const Statement& s, std::size_t group) const {
-    return fmt::format("w{}_{}", s.var.index, group);
-  }
+  static std::string group_names(const Statement& s) { return fmt::format("w{}_", s.var.index); }
 
-  void read_group(const Statement& s, const ColumnLoop& loop, std::size_t g, const Scope& scope,
-                  std::int64_t turns, int lanes, const Team& team, int depth) {
-    const GroupRead& group = loop.groups[g];
-    const std::string name = group_name(s, g), type = fmt::format("pw_words<{}>", group.words);
+  void read_group(const Statement& s, const ColumnPasses& p, std::size_t g, const Scope& scope,
+                  const Team& team, int depth) {
+    const GroupRead& group = p.loop.groups[g];
+    const std::string name = group_names(s) + std::to_string(g);
+    const std::string type = fmt::format("pw_words<{}>", group.words);
     if (program_.arguments[group.argument].result)
       return line(depth, fmt::format("{} {} = {{}};", type, name));
     const std::string read = fmt::format("pw_read<{}>(p{} + ({}))", group.words, group.argument,
                                          accesses_.indices().print(group.base));
-    const auto kept = std::find_if(scope.kept.begin(), scope.kept.end(), [&](const Kept& k) {
-      return k.group == group && uses(loop, k, turns, lanes, team);
-    });
-    if (kept == scope.kept.end()) {
-      ++kernel_.group_reads;
+    const auto kept = std::find_if(scope.kept.begin(), scope.kept.end(),
+                                   [&](const Kept& k) { return k.group == group && k.serves(p); });
+    const bool first = kept == scope.kept.end() || kept->first == &s;
+    kernel_.group_reads += first ? 1 : 0;
+    if (kept == scope.kept.end())
       return line(depth, fmt::format("const {} {} = {};", type, name, read));
+    if (!kept->shared) {
+      if (first) line(depth, fmt::format("{}[k] = {};", kept->name, read));
+      return line(depth, fmt::format("const {} {} = {}[k];", type, name, kept->name));
     }
-    const std::string place =
-        kept->shared ? fmt::format("({} * {} + k) * {} + {}, {}", kept->slot, kept->passes,
-                                   team.size, team.place, kept->passes * team.size)
-                     : "";
-    if (kept->first == &s) {
-      ++kernel_.group_reads;
-      if (!kept->shared) line(depth, fmt::format("{}[k] = {};", kept->name, read));
-      line(depth,
-           fmt::format("const {} {} = {};", type, name, kept->shared ? read : kept->name + "[k]"));
-      if (kept->shared) line(depth, fmt::format("pw_keep(kept, {}, {});", place, name));
-      return;
-    }
-    line(depth, kept->shared ? fmt::format("const {} {} = pw_kept<{}>(kept, {});", type, name,
-                                           group.words, place)
-                             : fmt::format("const {} {} = {}[k];", type, name, kept->name));
+    const std::string place = fmt::format("({} * {} + k) * {} + {}, {}", kept->slot, kept->passes,
+                                          team.size, team.place, kept->passes * team.size);
+    if (!first)
+      return line(depth, fmt::format("const {} {} = pw_kept<{}>(kept, {});", type, name,
+                                     group.words, place));
+    line(depth, fmt::format("const {} {} = {};", type, name, read));
+    line(depth, fmt::format("pw_keep(kept, {}, {});", place, name));
   }
 
   /// One pass: the 8 columns of a chunk, then what was gathered is written.
@@ -299,12 +282,12 @@ class TeamEmitter {
   void element_loop(const Statement& s, const ColumnLoop& loop, const Team& team,
                     const std::string& chunk, const std::string& tail, int depth,
                     const Body& body) {
-    column_ = {&s, &loop, &team};
-    out_ += "#pragma unroll\n";
+    thread_.place = {&loop, group_names(s), team.live};
+    const std::string column = ThreadText::variable(s.var);
+    text_.out += "#pragma unroll\n";
     line(depth, fmt::format("for (int e = 0; e < {}; ++e) {{", kColumns));
-    line(depth + 1,
-         fmt::format("const long long {} = {} * {} + e;", variable(s.var), chunk, kColumns));
-    if (!tail.empty()) line(depth + 1, fmt::format("if ({} < {}) {{", variable(s.var), tail));
+    line(depth + 1, fmt::format("const long long {} = {} * {} + e;", column, chunk, kColumns));
+    if (!tail.empty()) line(depth + 1, fmt::format("if ({} < {}) {{", column, tail));
     body(depth + (tail.empty() ? 1 : 2));
     if (!tail.empty()) line(depth + 1, "}");
     line(depth, "}");
@@ -313,271 +296,58 @@ class TeamEmitter {
       if (!program_.arguments[group.argument].result) continue;
       ++kernel_.group_writes;
       line(depth,
-           fmt::format("{}pw_write(p{} + ({}), {});",
+           fmt::format("{}pw_write(p{} + ({}), {}{});",
                        team.live.empty() ? "" : fmt::format("if ({}) ", team.live), group.argument,
-                       accesses_.indices().print(group.base), group_name(s, g)));
+                       accesses_.indices().print(group.base), group_names(s), g));
     }
-    column_ = {};
+    thread_.place = {};
   }
 
-  void reduce(const Statement& s, const ColumnLoop& loop, const Scope& scope, const Team& team,
+  void reduce(const Statement& s, const ColumnPasses& p, const Scope& scope, const Team& team,
               int depth) {
     const std::string type(type_of(s.unit)), id = std::to_string(s.slot.index);
-    const bool mean = s.operation == Operation::mean;
-    const std::string function = fmt::format("pw_{}<{}>", mean ? "sum" : name(s.operation), type);
-    const std::int64_t n = columns(s.var);
-    const int lanes = n < 0 ? kMaxTeam : lanes_of(n);
-    line(depth, fmt::format("{} a{} = {}::start();", type, id, function));
-    const auto accumulate = [&](int at) {
-      column(s.first, loop, at);
-      line(at, fmt::format("a{0} = {1}::of(a{0}, {2});", id, function,
-                           text_.in_unit(s.operands[0], s.unit)));
-    };
-    if (n < 0) {
-      line(depth, fmt::format("const int n{} = (int)pw_lanes({});", id, width(s.var)));
+    const std::string of = ThreadText::function(s), lanes = "n" + id;
+    const bool known = columns(s.var) >= 0;
+    line(depth, fmt::format("{} a{} = {}::start();", type, id, of));
+    const auto accumulate = [&](int at) { thread_.accumulate(s, at); };
+    if (!known) {
+      line(depth, fmt::format("const int {} = (int)pw_lanes({});", lanes, width(s.var)));
       const std::string chunk = fmt::format("c{}", s.var.index);
-      line(depth, fmt::format("for (long long {0} = {1} % n{2}; {0} * {3} < {4}; {0} += n{2}) {{",
-                              chunk, team.place, id, kColumns, width(s.var)));
-      element_loop(s, loop, team, chunk, width(s.var), depth + 1, accumulate);
+      line(depth, fmt::format("for (long long {0} = {1} % {2}; {0} * {3} < {4}; {0} += {2}) {{",
+                              chunk, team.place, lanes, kColumns, width(s.var)));
+      element_loop(s, p.loop, team, chunk, width(s.var), depth + 1, accumulate);
       line(depth, "}");
-    } else if (n > 0) {
-      passes(s, loop, scope, team, lanes, depth, accumulate);
+    } else if (p.loop.columns > 0) {
+      passes(s, p, scope, team, depth, accumulate);
     }
-    const auto meet = [&](const std::string& text, const std::string& condition) {
+    const auto meet = [&](int more_than, const std::string& text) {
+      const std::string condition = known ? "" : fmt::format("if ({} > {}) ", lanes, more_than);
       line(depth, fmt::format("{}a{} = {};", condition, id, text));
     };
-    if (lanes > 32) {
+    if (p.lanes > 32) {
       // By the place in the block: parts of the team meet side by side.
       line(depth, fmt::format("PW_SHARED({}, s{}, {});", type, id, kernel_.team));
       line(depth, fmt::format("pw_put(s{0}, t, a{0});", id));
       barrier(depth);
-      meet(fmt::format("pw_meet<{}, {}>(s{}, t, {})", type, function, id,
-                       n < 0 ? "n" + id : std::to_string(lanes)),
-           n < 0 ? fmt::format("if (n{} > 32) ", id) : "");
+      meet(32, fmt::format("pw_meet<{}, {}>(s{}, t, {})", type, of, id,
+                           known ? std::to_string(p.lanes) : lanes));
       if (team.repeated) barrier(depth);
     }
-    for (int d = std::min(lanes, 32) / 2; d > 0; d /= 2)
-      meet(fmt::format("pw_pair<{}, {}>(a{}, {}, {})", type, function, id, d, team.place),
-           n < 0 ? fmt::format("if (n{} > {}) ", id, d) : "");
-    // An empty mean of integers divides by zero; pw_div says what that gives.
-    std::string total = "a" + id;
-    if (mean) total = fmt::format("pw_div({}, ({})({}))", total, type, width(s.var));
-    line(depth, text_.rounded(s.slot, total, s.unit));
+    for (int d = std::min(p.lanes, 32) / 2; d > 0; d /= 2)
+      meet(d, fmt::format("pw_pair<{}, {}>(a{}, {}, {})", type, of, id, d, team.place));
+    thread_.total(s, "a" + id, depth);
   }
   void barrier(int depth) {
     ++kernel_.barriers;
     line(depth, "__syncthreads();");
   }
 
-  // ---- statements of one thread, alone or for one column
-  void column(const Block& body, const ColumnLoop&, int depth) {
-    for (const Statement& s : body) alone(s, depth);
-  }
-
-  void alone(const Statement& s, int depth) {
-    switch (s.kind) {
-      case Kind::constant:
-      case Kind::compute: return line(depth, text_.defined(s));
-      case Kind::load: return line(depth, load_text(s));
-      case Kind::store: return line(depth, store_text(s));
-      case Kind::branch: return branch(s, depth);
-      case Kind::loop:
-        line(depth, fmt::format("for (long long {0} = 0; {0} < {1}; ++{0}) {{", variable(s.var),
-                                width(s.var)));
-        for (const Statement& inner : s.first) alone(inner, depth + 1);
-        return line(depth, "}");
-      case Kind::reduce: return reduce_alone(s, depth);
-    }
-  }
-
-  const Access* access(const Statement& s) const {
-    if (!column_.loop) return nullptr;
-    const auto found = column_.loop->accesses.find(&s);
-    return found == column_.loop->accesses.end() ? nullptr : &found->second;
-  }
-
-  std::string load_text(const Statement& s) {
-    const Access* how = access(s);
-    if (how && how->kind == Access::Kind::groups) {
-      return text_.loaded(s.slot, taken(s, *how));
-    }
-    if (how && how->kind == Access::Kind::element) note({s.argument, false, how->why});
-    return text_.loaded(s.slot, fmt::format("p{}[{}]", s.argument, index(s.index)));
-  }
-
-  /// The element of a group that column e reads.
-  std::string taken(const Statement& s, const Access& how) const {
-    const auto table = [](const auto& numbers) {
-      std::uint64_t bits = 0;
-      bool rising = true, equal = true;
-      for (std::size_t e = 0; e < numbers.size(); ++e) {
-        bits |= static_cast<std::uint64_t>(numbers[e]) << 4 * e;
-        rising = rising && static_cast<std::size_t>(numbers[e]) == e;
-        equal = equal && numbers[e] == numbers[0];
-      }
-      if (rising) return std::string("e");
-      if (equal) return std::to_string(numbers[0]);
-      return fmt::format("(int)(0x{:08x}u >> 4 * e & 15)", bits);
-    };
-    const std::string_view type = storage(program_.type(s.argument).dtype);
-    const auto take = [&](std::size_t group) {
-      return fmt::format("pw_take<{}>({}, {})", type, group_name(*column_.statement, group),
-                         table(how.places));
-    };
-    const std::size_t first = how.groups.front();
-    const auto other = std::find_if(how.groups.begin(), how.groups.end(),
-                                    [&](std::size_t g) { return g != first; });
-    if (other == how.groups.end()) return take(first);
-    std::vector<int> which;
-    for (std::size_t g : how.groups) which.push_back(g == first ? 0 : 1);
-    return fmt::format("({} ? {} : {})", table(which), take(*other), take(first));
-  }
-
-  std::string store_text(const Statement& s) {
-    const Access* how = access(s);
-    const DType to = program_.type(s.argument).dtype;
-    const std::string value = text_.stored(s.operands[0]);
-    if (how && how->kind == Access::Kind::groups) {
-      return fmt::format("pw_insert<{}>({}, e, {});", storage(to),
-                         group_name(*column_.statement, how->groups[0]), value);
-    }
-    if (how) note({s.argument, true, how->why});
-    const bool guarded = column_.team && !column_.team->live.empty();
-    return fmt::format("{}p{}[{}] = {};",
-                       guarded ? fmt::format("if ({}) ", column_.team->live) : "", s.argument,
-                       index(s.index), value);
-  }
-
-  void note(ElementAccess access) {
-    auto& all = kernel_.elements;
-    if (std::find(all.begin(), all.end(), access) == all.end()) all.push_back(std::move(access));
-  }
-
-  void branch(const Statement& s, int depth) {
-    const DType to = text_.dtype(s.slot);
-    const std::string slot = Expressions::slot(s.slot), own = "u" + std::to_string(s.slot.index);
-    line(depth, fmt::format("{} {};", held(to), own));
-    line(depth, fmt::format("if ({} < {}) {{", index(s.index), index(s.bound)));
-    for (const Statement& inner : s.first) alone(inner, depth + 1);
-    line(depth + 1, fmt::format("{} = {};", own, Expressions::slot(s.operands[0])));
-    line(depth, "} else {");
-    for (const Statement& inner : s.second) alone(inner, depth + 1);
-    line(depth + 1, fmt::format("{} = {};", own, Expressions::slot(s.operands[1])));
-    line(depth, "}");
-    line(depth, text_.given(s.slot, own));
-  }
-
-  void reduce_alone(const Statement& s, int depth) {
-    const std::string type(type_of(s.unit)), id = std::to_string(s.slot.index);
-    const bool mean = s.operation == Operation::mean;
-    const std::string function = fmt::format("pw_{}<{}>", mean ? "sum" : name(s.operation), type);
-    const std::string size = width(s.var), var = variable(s.var);
-    const auto accumulate = [&](int at) {
-      for (const Statement& inner : s.first) alone(inner, at);
-      line(at, fmt::format("a{0} = {1}::of(a{0}, {2});", id, function,
-                           text_.in_unit(s.operands[0], s.unit)));
-    };
-    std::string total = "r" + id;
-    line(depth, fmt::format("{} r{};", type, id));
-    line(depth, "{");
-    const std::int64_t n = columns(s.var);
-    if (n >= 0 && n <= kColumns) {
-      line(depth + 1, fmt::format("{} a{} = {}::start();", type, id, function));
-      line(depth + 1, fmt::format("for (long long {0} = 0; {0} < {1}; ++{0}) {{", var, size));
-      accumulate(depth + 2);
-      line(depth + 1, "}");
-      line(depth + 1, fmt::format("r{0} = a{0};", id));
-    } else {
-      line(depth + 1, fmt::format("pw_tree<{}, {}> t{};", type, function, id));
-      line(depth + 1, fmt::format("const long long l{} = pw_lanes({});", id, size));
-      line(depth + 1, fmt::format("for (long long q{0} = 0; q{0} < l{0}; ++q{0}) {{", id));
-      line(depth + 2, fmt::format("{} a{} = {}::start();", type, id, function));
-      line(
-          depth + 2,
-          fmt::format(
-              "for (long long c{0} = pw_lane(q{0}, l{0}) * {1}; c{0} < {2}; c{0} += l{0} * {1}) {{",
-              id, kColumns, size));
-      line(depth + 3, fmt::format("const long long e{0} = c{0} + {1} < {2} ? c{0} + {1} : {2};", id,
-                                  kColumns, size));
-      line(depth + 3, fmt::format("for (long long {0} = c{1}; {0} < e{1}; ++{0}) {{", var, id));
-      accumulate(depth + 4);
-      line(depth + 3, "}");
-      line(depth + 2, "}");
-      line(depth + 2, fmt::format("t{0}.push(q{0}, a{0});", id));
-      line(depth + 1, "}");
-      line(depth + 1, fmt::format("r{0} = t{0}.total;", id));
-    }
-    line(depth, "}");
-    if (mean) total = fmt::format("pw_div({}, ({})({}))", total, type, size);
-    line(depth, text_.rounded(s.slot, total, s.unit));
-  }
-
-  // ---- what is read by several loops of a block
-  Scope keep(const Block& body, const Team& team, int depth) {
-    Scope scope;
-    struct Candidate {
-      GroupRead group;
-      std::int64_t passes;
-      const Statement* first;
-      int uses;
-    };
-    std::vector<Candidate> candidates;
-    for (const Statement& s : body) {
-      const bool columns_here =
-          s.kind == Kind::reduce || (s.kind == Kind::loop && !holds_loops(s.first));
-      if (!columns_here) continue;
-      const ColumnLoop& loop =
-          scope.loops.emplace(&s, accesses_.plan(s.var, s.first)).first->second;
-      const int lanes = s.kind == Kind::reduce ? lanes_of(loop.columns) : team.size;
-      if (loop.columns == 0 || lanes != team.size || team.spread) continue;
-      const std::int64_t chunks = (loop.columns + kColumns - 1) / kColumns;
-      const std::int64_t turns = (chunks + lanes - 1) / lanes;
-      for (const GroupRead& g : loop.groups) {
-        if (program_.arguments[g.argument].result || g.words < 2) continue;
-        const auto found =
-            std::find_if(candidates.begin(), candidates.end(),
-                         [&](const Candidate& c) { return c.group == g && c.passes == turns; });
-        if (found == candidates.end())
-          candidates.push_back({g, turns, &s, 1});
-        else
-          ++found->uses;
-      }
-    }
-    for (const Candidate& c : candidates) {
-      if (c.uses < 2) continue;
-      Kept kept{fmt::format("h{}", kept_count_), c.group, c.passes, false, 0, c.first};
-      const std::int64_t words = c.passes * c.group.words;
-      const std::int64_t units = c.passes * ((c.group.words + 3) / 4);
-      if (c.passes <= kMaxKeptPasses && kernel_.kept_words + words <= kMaxKeptWords) {
-        kernel_.kept_words += static_cast<int>(words);
-        line(depth, fmt::format("pw_words<{}> {}[{}];", c.group.words, kept.name, c.passes));
-      } else if (!team.repeated && team.size > 32 && team.place == "t" &&
-                 (units_ + units) * team.size * 16 <= kMaxKeptBytes) {
-        kept.shared = true;
-        kept.slot = static_cast<int>(units_ / c.passes);
-        if (units_ % c.passes != 0) continue;
-        units_ += units;
-      } else {
-        continue;
-      }
-      ++kept_count_;
-      scope.kept.push_back(kept);
-    }
-    return scope;
-  }
-
   const rows::RowProgram& program_;
   Kernel& kernel_;
-  Expressions text_;
+  KernelText text_;
+  ThreadText thread_;
   AccessPlan accesses_;
-  std::string out_;
-  int kept_count_ = 0;
-  std::int64_t units_ = 0;  ///< of 16 bytes a thread, kept in shared memory
-  struct {
-    const Statement* statement = nullptr;
-    const ColumnLoop* loop = nullptr;
-    const Team* team = nullptr;
-  } column_;  ///< where the statements of a column stand
+  KeptStore store_;
 };
 
 }  // namespace

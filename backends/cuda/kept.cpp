@@ -1,0 +1,58 @@
+// Exports KeptStore.
+#include "backends/cuda/kept.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace pw::cuda {
+namespace {
+
+constexpr int kMaxWords = 48;              // registers
+constexpr std::int64_t kMaxBytes = 98304;  // of shared memory a block
+constexpr std::int64_t kMaxPasses = 8;     // that are unrolled to stay in registers
+
+}  // namespace
+
+std::vector<Kept> KeptStore::choose(const rows::Block& body,
+                                    const std::map<const rows::Statement*, ColumnPasses>& loops,
+                                    int team, bool whole) {
+  std::vector<std::pair<Kept, int>> read;  // with how many loops read it
+  for (const rows::Statement& s : body) {
+    const auto found = loops.find(&s);
+    if (found == loops.end() || found->second.lanes != team || found->second.passes == 0) continue;
+    const ColumnPasses& p = found->second;
+    for (const GroupRead& g : p.loop.groups) {
+      if (program_.arguments[g.argument].result || g.words < 2) continue;
+      const auto known = std::find_if(read.begin(), read.end(), [&](const auto& r) {
+        return r.first.group == g && r.first.serves(p);
+      });
+      if (known != read.end())
+        ++known->second;
+      else
+        read.push_back({Kept{"", g, p.lanes, p.passes, false, 0, &s}, 1});
+    }
+  }
+  std::vector<Kept> chosen;
+  for (auto& [kept, times] : read) {
+    if (times < 2) continue;
+    const std::int64_t words = kept.passes * kept.group.words;
+    const std::int64_t units = kept.passes * ((kept.group.words + 3) / 4);
+    if (kept.passes <= kMaxPasses && kernel_.kept_words + words <= kMaxWords) {
+      kernel_.kept_words += static_cast<int>(words);
+    } else if (whole && team > 32 && units_ % kept.passes == 0 &&
+               (units_ + units) * team * 16 <= kMaxBytes) {
+      kept.shared = true;
+      kept.slot = units_ / kept.passes;
+      units_ += units;
+      kernel_.shared_bytes = units_ * team * 16;
+    } else {
+      continue;
+    }
+    kept.name = fmt::format("h{}", count_++);
+    chosen.push_back(kept);
+  }
+  return chosen;
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,53 @@
+// Internal to cuda/: which groups of columns several phases of a row read, and where they stay
+// between: in registers, then in shared memory, each thread its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/access.hpp"
+#include "backends/cuda/emitter.hpp"
+
+namespace pw::cuda {
+
+/// A loop over columns as a team passes through it: thread p takes group p + k * lanes in pass k.
+struct ColumnPasses {
+  ColumnLoop loop;
+  int lanes = 1;
+  std::int64_t passes = 0;  ///< 0: not known beforehand
+};
+
+struct Kept {
+  std::string name;
+  GroupRead group;
+  int lanes = 1;
+  std::int64_t passes = 0;
+  bool shared = false;
+  std::int64_t slot = 0;  ///< of shared memory, in units of passes * lanes * 16 bytes
+  const rows::Statement* first = nullptr;  ///< the loop that reads it from global memory
+  [[nodiscard]] bool serves(const ColumnPasses& p) const {
+    return p.lanes == lanes && p.passes == passes;
+  }
+};
+
+/// Chooses over the phases of a whole kernel: each choice takes of what is left.
+class KeptStore {
+ public:
+  explicit KeptStore(const rows::RowProgram& program, Kernel& kernel)
+      : program_(program), kernel_(kernel) {}
+  /// Of the loops of one block of statements, in its order. `whole`: the team is the block of
+  /// threads, and passes here once.
+  std::vector<Kept> choose(const rows::Block& body,
+                           const std::map<const rows::Statement*, ColumnPasses>& loops, int team,
+                           bool whole);
+
+ private:
+  const rows::RowProgram& program_;
+  Kernel& kernel_;
+  int count_ = 0;
+  std::int64_t units_ = 0;  ///< of 16 bytes a thread
+};
+
+}  // namespace pw::cuda
