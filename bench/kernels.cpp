@@ -1,6 +1,7 @@
 // Row kernels on the processor, each beside what it is measured against, in one run: a fused norm
 // beside a copy of its bytes, a decoder layer without its products on cpu and eager, eager beside
 // plain Eigen.
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -15,11 +16,13 @@
 #include "backends/eager/eager.hpp"
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
+#include "backends/toolchain.hpp"
 #include "bench/eigen.hpp"
 #include "bench/measure.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
 #include "rewriter/rewriter.hpp"
+#include "splitter/plan.hpp"
 
 namespace pw::bench {
 namespace {
@@ -230,6 +233,35 @@ void eager_ops(Table& table, Promises& promises) {
   }
 }
 
+/// From the plan of a 32-layer model to executables, without the cache's objects and with them.
+void start(Table& table, Promises& promises) {
+  auto context = std::make_shared<Context>();
+  const RuleSet rules = need(context, load_rules(context, {"llm"}));
+  Graph graph = need(context, generate_llama(context, LlamaOptions{}));
+  (void)need(context, run_pipeline(graph, rules, "o2", need(context, bind_params(rules, {}))));
+  const StitchedGraph pieces =
+      need(context, split(graph, need(context, splitting_ops(context, &rules, {}, {}))));
+  const Plan plan = need(context, make_plan(pieces, graph, {}));
+  const PrivateFolder folder;
+  std::vector<double> times;
+  std::string kernels;
+  for (int round = 0; round < 6; ++round) {
+    CpuBackend cpu(
+        {.cache = std::make_shared<CompileCache>(CacheOptions{folder.path() + "/cache", ""})});
+    const auto begin = std::chrono::steady_clock::now();
+    (void)need(context, Runner::make(pieces, graph, plan, cpu));
+    times.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    kernels =
+        fmt::format("{} kernels, {} compiled", cpu.report().kernels.size(), cpu.report().compiled);
+    if (round == 0) table.add({"32 layers, plan to executables, cold", us(times[0]), kernels});
+  }
+  times.erase(times.begin());
+  const double warm = median(times);
+  table.add({"32 layers, plan to executables, warm", us(warm), kernels});
+  promises.at_most("warm start of 32 layers", warm * 1e3, 20, "ms");
+}
+
 /// All threads on one core: what is compared has one thread each.
 void stay_on_one_core() {
   cpu_set_t set;
@@ -255,6 +287,7 @@ int main(int argc, char** argv) {
   norm(table, promises);
   layer(table, promises, tokens);
   eager_ops(table, promises);
+  start(table, promises);
   const std::string text =
       "# Row kernels, one thread\n\n" + table.print() + "\n" + promises.print();
   std::cout << text;
