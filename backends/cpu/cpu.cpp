@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -14,10 +15,52 @@
 #include "backends/program.hpp"
 #include "backends/rowprogram/grouping.hpp"
 #include "graph/build.hpp"
+#include "splitter/piece_class.hpp"
 
 namespace pw {
 
 using cpu::RowKernel;
+
+namespace {
+
+/// What pieces that are compiled alike have in common; the context, which ids belong to, lives as
+/// long as the executable.
+using PieceKey = std::tuple<const Context*, std::vector<std::uint32_t>, std::string>;
+
+PieceKey key_of(const Graph& piece) {
+  std::string facts;
+  for (const auto& [symbol, fact] : piece.facts.symbols)
+    facts += fmt::format("{} {} {} {} {}\n", symbol, fact.min, fact.max, fact.multiple, fact.role);
+  return {&piece.context(), canonical_form(piece), std::move(facts)};
+}
+
+/// The canonical form says nothing of layers' names, which an op may know its state by.
+bool names_a_layer(const Graph& piece) {
+  for (NodeId n = piece.first(); n.valid(); n = piece.next(n)) {
+    if (piece.attribute(n, "layer") || piece.attribute(n, "layer_name")) return true;
+  }
+  return false;
+}
+
+class SharedExecutable final : public Executable {
+ public:
+  explicit SharedExecutable(std::shared_ptr<Executable> executable)
+      : executable_(std::move(executable)) {}
+  Result<std::monostate> run(std::span<const TensorView> inputs,
+                             std::span<const TensorView> outputs,
+                             const RunContext& context) override {
+    return executable_->run(inputs, outputs, context);
+  }
+  Result<std::monostate> run_ranks(std::span<const RankTensors> ranks,
+                                   const RunContext& context) override {
+    return executable_->run_ranks(ranks, context);
+  }
+
+ private:
+  std::shared_ptr<Executable> executable_;
+};
+
+}  // namespace
 
 struct CpuBackend::State {
   explicit State(const CpuOptions& given)
@@ -34,8 +77,21 @@ struct CpuBackend::State {
   CpuReport report;
   std::map<std::pair<std::string, std::string>, std::size_t> fallbacks;
 
-  void take_apart(Graph& graph);
-  void note(const std::string& op, const std::string& reason) { ++fallbacks[{op, reason}]; }
+  /// What a piece became. Pieces that are equal but for names are compiled once.
+  struct Made {
+    std::shared_ptr<Executable> executable;
+    std::vector<std::size_t> kernels;  // of the report
+    std::vector<std::pair<std::string, std::string>> fallbacks;
+  };
+  std::map<PieceKey, Made> pieces;
+  Made* making = nullptr;
+
+  bool take_apart(Graph& graph, const std::vector<rows::RunUnit>& units);
+  std::vector<rows::RunUnit> grouped(Graph& graph);
+  void note(const std::string& op, const std::string& reason) {
+    ++fallbacks[{op, reason}];
+    if (making) making->fallbacks.emplace_back(op, reason);
+  }
   std::size_t use(const std::string& text, const rows::RowProgram& program,
                   cpu::RowFunction function);
   std::map<std::size_t, std::size_t> compiled_units(const Graph& graph,
@@ -57,22 +113,28 @@ bool only_layout(const Graph& graph, const rows::RunUnit& unit) {
 }  // namespace
 
 /// Ops that fit no row program but have a body are replaced by it, as `eager` would: their parts
-/// may fit.
-void CpuBackend::State::take_apart(Graph& graph) {
-  constexpr int kRounds = 16;
-  for (int round = 0; round < kRounds; ++round) {
-    bool changed = false;
-    for (NodeId n : graph.order()) {
-      if (!graph.op_of(n).has_body()) continue;
-      const auto program = rows::lower_node(graph, n);
-      if (program && !graph.op_of(n).traits.view) continue;
-      const std::string op = graph.op_of(n).name;
-      if (!inline_node(graph, n)) continue;
-      if (!program) note(op, "taken apart: " + program.error().reason);
-      changed = true;
-    }
-    if (!changed) return;
+/// may fit. False when there are none.
+bool CpuBackend::State::take_apart(Graph& graph, const std::vector<rows::RunUnit>& units) {
+  bool changed = false;
+  for (const rows::RunUnit& unit : units) {
+    if (unit.kind != rows::RunUnit::Kind::opaque) continue;
+    const NodeId n = unit.nodes.front();
+    const std::string op = graph.op_of(n).name;
+    if (!graph.op_of(n).has_body() || !inline_node(graph, n)) continue;
+    note(op, "taken apart: " + unit.why.reason);
+    changed = true;
   }
+  return changed;
+}
+
+std::vector<rows::RunUnit> CpuBackend::State::grouped(Graph& graph) {
+  constexpr int kRounds = 16;  // bodies in bodies
+  std::vector<rows::RunUnit> units = rows::group_rows(graph, {options.group});
+  for (int round = 0; round < kRounds && take_apart(graph, units); ++round) {
+    graph.erase_dead();
+    units = rows::group_rows(graph, {options.group});
+  }
+  return units;
 }
 
 std::size_t CpuBackend::State::use(const std::string& text, const rows::RowProgram& program,
@@ -80,6 +142,7 @@ std::size_t CpuBackend::State::use(const std::string& text, const rows::RowProgr
   const auto [known, fresh] = kernel_number.emplace(text, report.kernels.size());
   if (fresh) report.kernels.push_back({program.op, 0});
   ++report.kernels[known->second].uses;
+  if (making) making->kernels.push_back(known->second);
   row_kernels->push_back({function, program.params, program.arguments.size()});
   return row_kernels->size() - 1;
 }
@@ -113,9 +176,8 @@ std::map<std::size_t, std::size_t> CpuBackend::State::compiled_units(
 /// A graph with one node for each compiled unit.
 Graph CpuBackend::State::with_kernels(const Graph& piece) {
   Graph graph = piece.compact();
-  take_apart(graph);
   graph.erase_dead();
-  const std::vector<rows::RunUnit> units = rows::group_rows(graph, {options.group});
+  const std::vector<rows::RunUnit> units = grouped(graph);
   const std::map<std::size_t, std::size_t> numbers = compiled_units(graph, units);
   Graph out(graph.context_ptr(), graph.name);
   out.facts = graph.facts;
@@ -172,7 +234,24 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(const Graph& piece) {
                    "give the op another name"));
   }
   engine.special = cpu::row_kernel_runner(state_->row_kernels);
-  return compile_program(state_->with_kernels(piece), engine);
+  if (names_a_layer(piece)) return compile_program(state_->with_kernels(piece), engine);
+  const auto [known, fresh] = state_->pieces.try_emplace(key_of(piece));
+  State::Made& made = known->second;
+  if (!fresh) {
+    for (std::size_t kernel : made.kernels) ++state_->report.kernels[kernel].uses;
+    for (const auto& one : made.fallbacks) ++state_->fallbacks[one];
+    return std::make_unique<SharedExecutable>(made.executable);
+  }
+  state_->making = &made;
+  const Graph replaced = state_->with_kernels(piece);
+  state_->making = nullptr;
+  auto executable = compile_program(replaced, engine);
+  if (!executable) {
+    state_->pieces.erase(known);
+    return executable;
+  }
+  made.executable = std::move(*executable);
+  return std::make_unique<SharedExecutable>(made.executable);
 }
 
 CpuReport CpuBackend::report() const {
