@@ -74,6 +74,7 @@ void run_plan(const Options& options, const SplitArgs& args) {
 struct CompileArgs : SplitArgs {
   std::vector<std::string> archs{"sm_90"};
   std::string grouping = "auto";
+  bool strict = false;
   bool sources_only = false;
 };
 
@@ -86,6 +87,7 @@ void run_compile(const Options& options, const CompileArgs& args) {
     session.say("NVRTC is absent, so sources only: " + nvrtc.state());
   cuda::CompileOptions compile;
   compile.archs = args.archs;
+  compile.strict = args.strict;
   compile.grouping.automatic = args.grouping == "auto";
   compile.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   compile.sources_only = args.sources_only;
@@ -248,6 +250,8 @@ void add_plan_commands(CLI::App& app, const Options& options) {
                   "too")
       ->check(CLI::IsMember({"auto", "none"}))
       ->capture_default_str();
+  sub->add_flag("--strict", compile->strict,
+                "exact division and roots, no fused multiply-add: the interpreter's bits");
   sub->add_flag("--sources-only", compile->sources_only, "do not call NVRTC");
   sub->footer(
       "Example:\n  pwr compile model.json -r llm -p o2 -o compiled/\n  pwr compile model.json "

@@ -109,7 +109,7 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
     for (std::size_t i = next++; i < jobs.size(); i = next++) {
       const Kernel& kernel = jobs[i].first->kernel;
       TargetReport& target = *jobs[i].second;
-      auto cubin = cubin_of(nvrtc, options.cache, kernel, target.arch);
+      auto cubin = cubin_of(nvrtc, options.cache, kernel, {target.arch, options.strict});
       if (cubin)
         target.cubin = std::move(*cubin);
       else
@@ -155,6 +155,7 @@ CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& 
   CompileReport report;
   report.context = pieces.stitch.context_ptr();
   report.archs = options.archs;
+  report.strict = options.strict;
   report.nvrtc = nvrtc.state();
   report.compiled = !options.sources_only && nvrtc.present();
   Compiler compiler(report, options.grouping);

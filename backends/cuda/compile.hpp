@@ -17,7 +17,8 @@ namespace pw::cuda {
 
 struct CompileOptions {
   std::vector<std::string> archs{"sm_90"};
-  int threads = 2;  ///< that compile at the same time
+  bool strict = false;  ///< see Target
+  int threads = 2;      ///< that compile at the same time
   bool sources_only = false;
   CompileCache* cache = nullptr;  ///< of cubins; null: each is compiled
   rows::GroupingOptions grouping;
@@ -65,6 +66,7 @@ struct ClassReport {
 struct CompileReport {
   ContextPtr context;
   std::vector<std::string> archs;
+  bool strict = false;
   std::string nvrtc;      ///< state
   bool compiled = false;  ///< cubins were asked for and NVRTC is present
   std::vector<KernelReport> kernels;

@@ -23,10 +23,10 @@ std::string normalised(const std::string& source) {
   return out;
 }
 
-std::string key_of(const Nvrtc& nvrtc, const Kernel& kernel, const std::string& arch) {
+std::string key_of(const Nvrtc& nvrtc, const Kernel& kernel, const Target& target) {
   KeyParts parts;
   parts.add("schema", "cuda 1").add("nvrtc", nvrtc.identity());
-  for (const std::string& option : nvrtc_options(arch)) parts.add("option", option);
+  for (const std::string& option : nvrtc_options(target)) parts.add("option", option);
   return parts.add("source", normalised(source_file(kernel))).digest();
 }
 
@@ -55,10 +55,10 @@ std::optional<Cubin> unpack(std::string_view bytes) {
 }
 
 Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& kernel,
-                       const std::string& arch) {
-  const auto compile = [&] { return nvrtc.compile(source_file(kernel), kernel.name, arch); };
+                       const Target& target) {
+  const auto compile = [&] { return nvrtc.compile(source_file(kernel), kernel.name, target); };
   if (cache == nullptr) return compile();
-  auto packed = cache->get("cuda", key_of(nvrtc, kernel, arch), [&]() -> Result<std::string> {
+  auto packed = cache->get("cuda", key_of(nvrtc, kernel, target), [&]() -> Result<std::string> {
     auto made = compile();
     if (!made) return forward(made);
     return pack(*made);

@@ -11,10 +11,10 @@
 
 namespace pw::cuda {
 
-/// The kernel's cubin for an architecture: from the cache, else compiled and kept; without a cache
+/// The kernel's cubin for a target: from the cache, else compiled and kept; without a cache
 /// always compiled. May be called from several threads.
 Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& kernel,
-                       const std::string& arch);
+                       const Target& target);
 
 /// A cubin with what was said of it, as bytes and back; nothing where the bytes are no cubin.
 [[nodiscard]] std::string pack(const Cubin& cubin);

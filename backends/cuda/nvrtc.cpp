@@ -126,9 +126,12 @@ Traffic parse_traffic(std::string_view ptx) {
   return traffic;
 }
 
-std::vector<std::string> nvrtc_options(const std::string& arch) {
-  return {"-arch=" + arch,  "--std=c++17",     "-fmad=false",       "-ftz=false",
-          "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v"};
+std::vector<std::string> nvrtc_options(const Target& target) {
+  const std::string exact = target.strict ? "true" : "false";
+  return {
+      "-arch=" + target.arch, "--std=c++17",        target.strict ? "-fmad=false" : "-fmad=true",
+      "-ftz=false",           "-prec-div=" + exact, "-prec-sqrt=" + exact,
+      "--ptxas-options=-v"};
 }
 
 Nvrtc Nvrtc::open() {
@@ -166,7 +169,7 @@ std::string Nvrtc::identity() const {
 }
 
 Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,
-                             const std::string& arch) const {
+                             const Target& target) const {
   if (!present()) return fail(error_in("kernel " + name, "PW1220", "NVRTC is " + state_));
   const Library& l = *library_;
   Program program{l};
@@ -181,7 +184,7 @@ Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,
           "read the source");
       !ok)
     return forward(ok);
-  const std::vector<std::string> options = nvrtc_options(arch);
+  const std::vector<std::string> options = nvrtc_options(target);
   std::vector<const char*> pointers;
   for (const std::string& o : options) pointers.push_back(o.c_str());
   if (auto ok = check(l.compile(program.handle, static_cast<int>(pointers.size()), pointers.data()),

@@ -38,6 +38,14 @@ struct Cubin {
 /// Counts the accesses in a PTX text.
 [[nodiscard]] Traffic parse_traffic(std::string_view ptx);
 
+/// What a kernel is compiled for. Strict: IEEE division and square root, and no contraction, so
+/// that its bits are the interpreter's; else division and root may be off in the last two bits, and
+/// a product and a sum may be one rounding.
+struct Target {
+  std::string arch = "sm_90";
+  bool strict = true;
+};
+
 class Nvrtc {
  public:
   /// Looks for libnvrtc.so.13, then .12, by the loader's path, then under CUDA_HOME, CUDA_PATH and
@@ -52,7 +60,7 @@ class Nvrtc {
   [[nodiscard]] std::string identity() const;
   /// Source → cubin. Errors carry NVRTC's log. May be called from several threads.
   [[nodiscard]] Result<Cubin> compile(const std::string& source, const std::string& name,
-                                      const std::string& arch = "sm_90") const;
+                                      const Target& target = {}) const;
 
   struct Library;
 
@@ -61,8 +69,7 @@ class Nvrtc {
   std::string state_, version_;
 };
 
-/// The options every kernel is compiled with: IEEE division and square root, no contraction, no
-/// flushing.
-[[nodiscard]] std::vector<std::string> nvrtc_options(const std::string& arch);
+/// The options a kernel is compiled with; nothing is flushed to zero.
+[[nodiscard]] std::vector<std::string> nvrtc_options(const Target& target);
 
 }  // namespace pw::cuda

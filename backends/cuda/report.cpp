@@ -1,5 +1,6 @@
 // Exports the files of a compilation: write_compiled and the report for people.
 #include <filesystem>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,6 +40,24 @@ std::string shape(const Kernel& k) {
   return out;
 }
 
+/// How many nodes of each kind, and why the opaque ones are.
+std::string summary(const CompileReport& report) {
+  using Kind = NodeReport::Kind;
+  std::string out = fmt::format(
+      "Of the classes' nodes {} are in kernels, {} views, {} literals, {} library calls, {} taken "
+      "apart, {} opaque.\n",
+      report.count(Kind::kernel), report.count(Kind::view), report.count(Kind::literal),
+      report.count(Kind::library), report.count(Kind::parts), report.count(Kind::opaque));
+  std::map<std::string, std::size_t> reasons;
+  for (const ClassReport& c : report.classes) {
+    for (const NodeReport& n : c.nodes) {
+      if (n.kind == Kind::opaque) ++reasons[fmt::format("{}: {}", n.op, n.reason)];
+    }
+  }
+  for (const auto& [reason, times] : reasons) out += fmt::format("  {} × {}\n", times, reason);
+  return out;
+}
+
 }  // namespace
 
 std::string_view name(NodeReport::Kind kind) {
@@ -60,6 +79,7 @@ std::string print(const CompileReport& report) {
   if (!report.compiled) out += "No cubins were made: sources only.\n";
   if (report.compiled)
     out += fmt::format("{} refused, {} with spills.\n", report.failed(), report.spilling());
+  out += summary(report);
   if (!report.kernels.empty()) out += "\nkernels\n";
   for (const KernelReport& k : report.kernels) {
     out += fmt::format("  {} {}{}\n    {}, used {} time{}; {}\n", k.kernel.name, k.kernel.op,

@@ -70,9 +70,13 @@ std::string to_json(const CompileReport& report) {
     classes.push_back(
         {{"name", c.name}, {"members", c.members}, {"splitting", c.splitting}, {"nodes", nodes}});
   }
-  const Json out{
-      {"format", "piecewise.compile/1"}, {"archs", report.archs}, {"nvrtc", report.nvrtc},
-      {"compiled", report.compiled},     {"kernels", kernels},    {"classes", classes}};
+  const Json out{{"format", "piecewise.compile/1"},
+                 {"archs", report.archs},
+                 {"strict", report.strict},
+                 {"nvrtc", report.nvrtc},
+                 {"compiled", report.compiled},
+                 {"kernels", kernels},
+                 {"classes", classes}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -8,7 +8,8 @@
 namespace pw::rows {
 namespace {
 
-constexpr std::int64_t kMinGroup = 4;  // narrower groups would take vectors of columns apart
+constexpr std::int64_t kMinGroup = 4;  // narrower ones would take groups of columns apart, where it
+                                       // is only for a condition
 constexpr std::int64_t kMinPart = 2;
 
 }  // namespace
@@ -109,7 +110,7 @@ void Lowering::in_loop(Cut* cut, IndexId extent, const Body& body) {
 
 void Lowering::tile(VarId var, std::int64_t offset, std::int64_t size) {
   const auto found = cut_of_.find(var);
-  if (!cutting_ || found == cut_of_.end() || size < kMinGroup || offset % size != 0) return;
+  if (!cutting_ || found == cut_of_.end() || size < 2 || offset % size != 0) return;
   const std::int64_t extent = program_.indices.interval(program_.indices.extent(var)).high;
   if (extent % size != 0 || extent == size) return;
   found->second->tile = size;
@@ -125,7 +126,10 @@ void Lowering::cut_at(IndexId place, std::int64_t bound) {
     const std::int64_t number = by_number ? program_.indices[node.b].constant : 0;
     if (node.kind == Index::Kind::variable) {
       const VarId var(static_cast<std::size_t>(node.constant));
-      if (modulus != 0) return tile(var, 0, modulus);
+      if (modulus != 0) {
+        if (modulus >= kMinGroup) tile(var, 0, modulus);
+        return;
+      }
       const auto found = cut_of_.find(var);
       if (!cutting_ || found == cut_of_.end()) return;
       const std::int64_t extent = program_.indices.interval(program_.indices.extent(var)).high;

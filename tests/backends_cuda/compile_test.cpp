@@ -61,15 +61,7 @@ cuda::CompileReport sources(const StitchedGraph& pieces) {
 }
 
 /// No spills; what is not read and written by groups of columns says why.
-void check_cubins(const StitchedGraph& pieces) {
-  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
-  cuda::CompileOptions options;
-  options.archs = {"sm_80", "sm_90"};
-  const cuda::CompileReport report = cuda::compile_pieces(pieces, options, nvrtc);
+void check_report(const cuda::CompileReport& report) {
   INFO(cuda::print(report));
   CHECK(report.compiled);
   CHECK(report.failed() == 0);
@@ -90,6 +82,20 @@ void check_cubins(const StitchedGraph& pieces) {
       CHECK((traffic.wide_writes > 0 || by_element(true)));
       if (!by_element(true)) CHECK(traffic.narrow_writes == 0);
     }
+  }
+}
+
+void check_cubins(const StitchedGraph& pieces) {
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state());
+    return;
+  }
+  cuda::CompileOptions options;
+  options.archs = {"sm_80", "sm_90"};
+  for (const bool strict : {true, false}) {
+    options.strict = strict;
+    check_report(cuda::compile_pieces(pieces, options, nvrtc));
   }
 }
 
@@ -211,6 +217,23 @@ TEST_CASE("compile: rewritten decoders compile without spills and run on the hos
     check_cubins(pieces);
     check_on_host(pieces, 5);
     check_on_host(pieces, 5, false);
+  }
+}
+
+TEST_CASE("compile: kernels of a decoder of full size, strict or not", "[cuda]") {
+  const auto context = library();
+  for (const char* quant : {"none", "fp8"}) {
+    LlamaOptions llama;
+    llama.layers = 1;
+    llama.quant = quant;
+    Graph graph = need(generate_llama(context, llama), *context);
+    const StitchedGraph pieces = pieces_of(context, graph, 1, "o2");
+    check_cubins(pieces);
+    for (const auto& k : sources(pieces).kernels) {
+      INFO(k.kernel.op);
+      CHECK(k.kernel.elements.empty());  // all by groups of columns
+      CHECK(k.kernel.group_reads > 0);
+    }
   }
 }
 

@@ -122,13 +122,13 @@ TEST_CASE("row program: a reduction that would be repeated is refused", "[rowpro
            context,
            {{"extra.pwr",
              "op centred(x: T[n, d]) -> y: T[n, d] { y = x - mean(x){dim = 0, keepdim = true} }\n"
-             "op grouped(x: T[n, 2*d]) -> y: T[n, 2*d] {\n"
+             "op strided(x: T[n, 2*d]) -> y: T[n, 2*d] {\n"
              "  g = reshape(x){shape = [size(x, 0), 2, d]}\n"
-             "  y = reshape(g - mean(g){keepdim = true}){shape = [size(x, 0), 2*d]}\n}"}}),
+             "  y = reshape(g - mean(g){dim = 1, keepdim = true}){shape = [size(x, 0), 2*d]}\n}"}}),
        *context);
   CHECK(reason(context, "graph { in x: f32[n, 6]  y = centred(x)  out y }") ==
         "mean would be computed over again in a loop");
-  CHECK(reason(context, "graph { in x: f32[n, 6]  y = grouped(x)  out y }") ==
+  CHECK(reason(context, "graph { in x: f32[n, 6]  y = strided(x)  out y }") ==
         "mean over groups of columns would be computed over again for each column");
 }
 

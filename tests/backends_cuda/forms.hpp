@@ -73,6 +73,8 @@ inline constexpr Form kSpecial[] = {
     {"rms_norm_per_block_quant",
      "in x: {0}[n, 1280], w: {0}[1280]  q, t = rms_norm_per_block_quant(x, w){{group = 64}}  out "
      "q, t"},
+    {"per_token_group_fp8_quant",
+     "in x: {0}[n, 12]  q, t = per_token_group_fp8_quant(x){{group = 3}}  out q, t"},
     {"fused_qk_norm_rope",
      "in x: {0}[n, 20], a: {0}[4], b: {0}[4], c: {0}[9, 4], p: i64[n]  y = fused_qk_norm_rope(x, "
      "a, b, c, p){{heads_q = 3, heads_k = 1, head = 4}}  out y"},
