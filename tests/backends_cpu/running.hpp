@@ -14,6 +14,7 @@
 #include "backends/numerics.hpp"
 #include "backends/program.hpp"
 #include "backends/toolchain.hpp"
+#include "base/hash.hpp"
 #include "tests/catch.hpp"
 
 namespace pw::test {
@@ -39,6 +40,23 @@ inline std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) {
   std::vector<TensorView> out;
   for (const Tensor& t : tensors) out.push_back(t.view());
   return out;
+}
+
+/// Normal numbers; ids and b8 below 2 or 7.
+inline std::vector<Tensor> random_inputs(const Graph& graph, const Symbols& symbols,
+                                         std::uint64_t seed) {
+  Random random(seed);
+  std::vector<Tensor> inputs;
+  for (ValueId v : graph.inputs()) {
+    const DType dtype = graph.context().types[graph.type(v)].dtype;
+    Tensor t(dtype, extents_of(graph, v, symbols).value());
+    for (std::int64_t i = 0; i < t.view().count(); ++i)
+      store(dtype, t.data(), i,
+            is_float(dtype) ? random.normal()
+                            : static_cast<double>(random.below(dtype == DType::b8 ? 2 : 7)));
+    inputs.push_back(std::move(t));
+  }
+  return inputs;
 }
 
 /// The first element whose bits differ (a NaN equals a NaN), or an empty text.
