@@ -33,6 +33,11 @@ template <class Scalar>
 using Multiply = void (*)(const BlockProduct<Scalar>&);
 template <class Scalar>
 Multiply<Scalar> best_multiply() {
+#ifdef PW_HAVE_AVX512
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+    return avx512::multiply_block;
+#endif
 #ifdef PW_HAVE_AVX2
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::multiply_block;
 #endif

@@ -24,5 +24,9 @@ namespace avx2 {
 void multiply_block(const BlockProduct<float>& product);
 void multiply_block(const BlockProduct<double>& product);
 }  // namespace avx2
+namespace avx512 {
+void multiply_block(const BlockProduct<float>& product);
+void multiply_block(const BlockProduct<double>& product);
+}  // namespace avx512
 
 }  // namespace pw

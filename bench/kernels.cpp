@@ -212,6 +212,22 @@ void layer(Table& table, Promises& promises, std::int64_t tokens) {
   }
 }
 
+void attention(Table& table) {
+  constexpr std::int64_t kTokens = 1024;
+  auto context = std::make_shared<Context>();
+  need(context, load_op_library(context));
+  const Graph graph = parsed(
+      context, fmt::format("in q: bf16[{0}, 16, 128], k: bf16[{0}, 4, 128], v: bf16[{0}, 4, 128]\n"
+                           "y = unified_attention(q, k, v, none){{layer = \"a\"}}  out y",
+                           kTokens));
+  CpuBackend cpu;
+  const auto eager = make_eager();
+  auto fast = prepare(cpu, graph, kTokens), slow = prepare(*eager, graph, kTokens);
+  const auto t = medians({[&] { fast->run(); }, [&] { slow->run(); }}, 5, 5e-3);
+  table.add({"attention, 1024 tokens, 16 heads of 128, cpu", us(t[0]), ""});
+  table.add({"the same on eager", us(t[1]), fmt::format("{:.2f}", t[1] / t[0])});
+}
+
 void eager_ops(Table& table, Promises& promises) {
   constexpr std::int64_t kRows = 64, kColumns = 4096;
   const auto eager = make_eager();
@@ -286,6 +302,7 @@ int main(int argc, char** argv) {
   Promises promises;
   norm(table, promises);
   layer(table, promises, tokens);
+  attention(table);
   eager_ops(table, promises);
   start(table, promises);
   const std::string text =

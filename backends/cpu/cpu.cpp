@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cpu/attention.hpp"
 #include "backends/cpu/kernels.hpp"
 #include "backends/cpu/run.hpp"
 #include "backends/eager/kernels.hpp"
@@ -33,6 +34,9 @@ PieceKey key_of(const Graph& piece) {
     facts += fmt::format("{} {} {} {} {}\n", symbol, fact.min, fact.max, fact.multiple, fact.role);
   return {&piece.context(), canonical_form(piece), std::move(facts)};
 }
+
+/// What this backend has a kernel of its own for.
+bool is_attention(const Op& op) { return op.name == "unified_attention" && !op.has_body(); }
 
 /// The canonical form says nothing of layers' names, which an op may know its state by.
 bool names_a_layer(const Graph& piece) {
@@ -162,7 +166,8 @@ std::map<std::size_t, std::size_t> CpuBackend::State::compiled_units(
   for (std::size_t i = 0; i < units.size(); ++i) {
     std::string reason;
     if (texts[i].empty()) {
-      if (units[i].kind == rows::RunUnit::Kind::opaque)
+      if (units[i].kind == rows::RunUnit::Kind::opaque &&
+          (options.strict || !is_attention(graph.op_of(units[i].nodes.front()))))
         note(graph.op_of(units[i].nodes.front()).name, units[i].why.reason);
     } else if (const auto function = kernels.function(texts[i], &reason)) {
       numbers.emplace(i, use(texts[i], units[i].program, function));
@@ -233,7 +238,12 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(const Graph& piece) {
                    "it holds an op `" + piece.op_of(n).name + "`, which only this backend may make",
                    "give the op another name"));
   }
-  engine.special = cpu::row_kernel_runner(state_->row_kernels);
+  engine.special = [rows = cpu::row_kernel_runner(state_->row_kernels),
+                    strict = state_->options.strict](const Graph& graph, NodeId n) {
+    RunCall run = rows(graph, n);
+    if (!run && !strict && is_attention(graph.op_of(n))) run = cpu::attention;
+    return run;
+  };
   if (names_a_layer(piece)) return compile_program(state_->with_kernels(piece), engine);
   const auto [known, fresh] = state_->pieces.try_emplace(key_of(piece));
   State::Made& made = known->second;

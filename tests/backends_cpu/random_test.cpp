@@ -8,6 +8,7 @@
 #include "tests/backends/graphs.hpp"
 #include "tests/backends_cpu/running.hpp"
 #include "tests/random_rows.hpp"
+#include "verify/numeric.hpp"
 
 namespace {
 
@@ -59,9 +60,17 @@ void check(Backends& on, const ContextPtr& context, std::uint64_t seed) {
                                longer),
              got = outputs_of(on.fast, *graph, views_of(inputs), run),
              eager = outputs_of(*on.eager, *graph, views_of(inputs), run);
+  const auto exact = interpret(*graph, views_of(inputs), run);
+  REQUIRE(exact);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     CHECK(bit_difference(bits[i], wanted[i]) == "");
-    CHECK(far_apart(got[i], eager[i]) <= static_cast<std::size_t>(got[i].view().count()) / 50);
+    // Without the round trips that strict code keeps, it may be nearer to the truth than eager is.
+    const bool near =
+        far_apart(got[i], eager[i]) <= static_cast<std::size_t>(got[i].view().count()) / 50;
+    const OutputCheck measured =
+        check_output("", (*exact)[i].view(), eager[i].view(), got[i].view(), {1.5, 1, 0.02});
+    INFO("output " << i << ": " << measured.reason);
+    CHECK((near || measured.passed));
     CHECK(std::memcmp(more[i].data(), bits[i].data(), bits[i].view().bytes()) == 0);
   }
 }

@@ -1,0 +1,90 @@
+// Exports attention.
+#include "backends/cpu/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "backends/cpu/attention_kernel.hpp"
+#include "backends/parallel.hpp"
+#include "backends/sequences.hpp"
+
+namespace pw::cpu {
+namespace {
+
+constexpr std::int64_t kQueries = 64;
+
+std::vector<float> values_of(const Array& x) {
+  const Array packed = contiguous(x);
+  std::vector<float> values(static_cast<std::size_t>(packed.count()));
+  load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
+  return values;
+}
+
+using Attend = void (*)(const AttentionBlock&);
+Attend best_attend() {
+#ifdef PW_HAVE_AVX512
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+    return avx512::attend_block;
+#endif
+#ifdef PW_HAVE_AVX2
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::attend_block;
+#endif
+  return portable::attend_block;
+}
+
+/// A block of queries of one head: what the cores divide among them.
+struct Work {
+  std::int64_t sequence, first, rows, head;
+};
+
+}  // namespace
+
+Result<std::monostate> attention(Call& call) {
+  const Array& query = call.operand(0);
+  const std::int64_t heads = query.extents[1], width = query.extents[2];
+  const std::int64_t kv_heads = call.operand(1).extents[1];
+  if (kv_heads == 0 || heads % kv_heads != 0)
+    return fail_call(
+        call, "PW1203",
+        fmt::format("{} query heads do not divide over {} key heads", heads, kv_heads));
+  const std::vector<float> q = values_of(query), k = values_of(call.operand(1)),
+                           v = values_of(call.operand(2));
+  const bool divides = call.operands.size() > 3 && call.operands[3] != nullptr;
+  const float divisor = divides ? values_of(call.operand(3))[0] : 1.0f;
+  std::vector<float> out(q.size(), 0.0f);
+  std::vector<Work> work;
+  std::int64_t keys = 0;
+  for (const RowSpan& s : sequence_rows(call.context, query.extents[0])) {
+    for (std::int64_t first = s.begin; first < s.end; first += kQueries) {
+      for (std::int64_t head = 0; head < heads; ++head)
+        work.push_back({s.begin, first, std::min(kQueries, s.end - first), head});
+    }
+    keys += (s.end - s.begin) * (s.end - s.begin);
+  }
+  // Blocks late in a sequence see more keys: every core takes some of all.
+  const auto count = static_cast<std::int64_t>(work.size());
+  const std::int64_t stride = 16, lanes = std::min<std::int64_t>(stride, count);
+  const Attend attend = best_attend();
+  const std::int64_t grain = keys * heads * width > (1 << 18) ? 1 : stride;
+  parallel_for(lanes, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t lane = begin; lane < end; ++lane) {
+      for (std::int64_t i = lane; i < count; i += stride) {
+        const Work& w = work[static_cast<std::size_t>(i)];
+        const std::int64_t kv = (w.sequence * kv_heads + w.head / (heads / kv_heads)) * width;
+        const std::int64_t own = (w.first * heads + w.head) * width;
+        attend({q.data() + own, k.data() + kv, v.data() + kv, out.data() + own, w.rows,
+                w.first - w.sequence + 1, width, heads * width, kv_heads * width, heads * width,
+                1 / std::sqrt(static_cast<float>(width)), divisor});
+      }
+    }
+  });
+  Array& y = call.result();
+  store_run(y.dtype, y.data, 1, y.count(), out.data());
+  return std::monostate{};
+}
+
+}  // namespace pw::cpu

@@ -1,0 +1,61 @@
+// Exports attend_block, once for each instruction set: this file is compiled several times, with
+// PW_GEMM naming the variant, as gemm_kernel.cpp is. Keys come in blocks; the softmax runs along,
+// so that scores of a block are all that is held.
+#define PW_JOIN_(a, b) a##b
+#define PW_JOIN(a, b) PW_JOIN_(a, b)
+#define Eigen PW_JOIN(Eigen_, PW_GEMM)
+#define EIGEN_DONT_PARALLELIZE
+#include "backends/cpu/attention_kernel.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <limits>
+
+namespace pw::PW_GEMM {
+namespace {
+
+using Block = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using View = Eigen::Map<const Block, 0, Eigen::OuterStride<>>;
+using Column = Eigen::Array<float, Eigen::Dynamic, 1>;
+constexpr std::int64_t kKeys = 256;
+
+}  // namespace
+
+void attend_block(const AttentionBlock& b) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  const View q(b.q, b.rows, b.width, Eigen::OuterStride<>(b.q_step));
+  const std::int64_t keys = b.seen + b.rows - 1;
+  Column largest = Column::Constant(b.rows, kNone), total = Column::Zero(b.rows);
+  Block sum = Block::Zero(b.rows, b.width), scores;
+  for (std::int64_t first = 0; first < keys; first += kKeys) {
+    const std::int64_t count = std::min(kKeys, keys - first);
+    const View k(b.k + first * b.kv_step, count, b.width, Eigen::OuterStride<>(b.kv_step));
+    const View v(b.v + first * b.kv_step, count, b.width, Eigen::OuterStride<>(b.kv_step));
+    scores.resize(b.rows, count);
+    scores.noalias() = q * k.transpose();
+    for (std::int64_t row = 0; row < b.rows; ++row) {
+      auto all = scores.row(row).array();
+      const std::int64_t seen = std::clamp<std::int64_t>(b.seen + row - first, 0, count);
+      if (seen == 0) {
+        all.setZero();
+        continue;
+      }
+      auto own = all.head(seen);
+      own *= b.scale;
+      const float before = largest(row);
+      const float now = std::max(before, own.maxCoeff());
+      own = (own - now).exp();
+      all.tail(count - seen).setZero();
+      const float keep = before == now ? 1.0f : std::exp(before - now);
+      total(row) = total(row) * keep + own.sum();
+      if (keep != 1.0f) sum.row(row) *= keep;
+      largest(row) = now;
+    }
+    sum.noalias() += scores * v;
+  }
+  Eigen::Map<Block, 0, Eigen::OuterStride<>> out(b.out, b.rows, b.width,
+                                                 Eigen::OuterStride<>(b.out_step));
+  out = (sum.array().colwise() / (total * b.divisor)).matrix();
+}
+
+}  // namespace pw::PW_GEMM
