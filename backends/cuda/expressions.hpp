@@ -3,20 +3,18 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
+#include "backends/rowprogram/cxx.hpp"
 #include "backends/rowprogram/row_program.hpp"
 
 namespace pw::cuda {
 
-/// The type of elements in memory.
-[[nodiscard]] std::string_view storage(DType dtype);
-/// The type of values in registers: narrow floats are held as floats that are already rounded, and
-/// beside them as the bits they have in memory.
-[[nodiscard]] std::string_view held(DType dtype);
-[[nodiscard]] std::string_view type_of(rows::Unit unit);
-/// f8, f16 and bf16.
-[[nodiscard]] bool is_narrow(DType dtype);
+// Values in registers: narrow floats are held as floats that are already rounded, and beside them
+// as the bits they have in memory.
+using rows::cxx::held;
+using rows::cxx::is_narrow;
+using rows::cxx::storage;
+using rows::cxx::type_of;
 
 class Expressions {
  public:

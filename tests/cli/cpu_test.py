@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+"""The backend cpu and the compile cache from outside: what is compiled, what is found again, what is refused."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+DEMO = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0", "-r", "llm", "-p", "o2"]
+COMPILER = any(shutil.which(name) for name in ("c++", "g++", "clang++"))
+
+
+def pwr(*args, **environment):
+    done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False,
+                          env={**os.environ, **environment})
+    if "internal error" in done.stderr or done.returncode < 0:
+        raise AssertionError(f"{args}: {done.returncode}\n{done.stderr}")
+    return done
+
+
+class Cpu(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.cache = str(Path(self.folder.name, "cache"))
+
+    def run_demo(self, *more, **environment):
+        return pwr("run", *DEMO, "--backend", "cpu", "--tokens", "1,7", *more,
+                   **{"PW_CACHE_DIR": self.cache, **environment})
+
+    def stats(self):
+        done = pwr("cache", "stats", "--format", "json", PW_CACHE_DIR=self.cache)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["what"]: row["number"] for row in json.loads(done.stdout)}
+
+    @unittest.skipUnless(COMPILER, "no C++ compiler")
+    def test_a_second_run_compiles_nothing(self):
+        cold, warm = self.run_demo("--check"), self.run_demo("--check")
+        for done in (cold, warm):
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("all outputs of all steps pass the check", done.stderr)
+            self.assertIn("× scaled_mm: op scaled_mm has no body", done.stderr)
+        self.assertIn("0 from the cache", cold.stderr)
+        self.assertIn("0 compiled now", warm.stderr)
+        stats = self.stats()
+        self.assertGreater(stats["objects of cpu"], 3)
+        self.assertEqual(stats["objects of cpu"], stats["compiled, over all runs"])
+        self.assertEqual(stats["damaged objects"], 0)
+
+    @unittest.skipUnless(COMPILER, "no C++ compiler")
+    def test_damage_is_found_and_repaired(self):
+        self.run_demo()
+        objects = [path for path in Path(self.cache, "objects").rglob("*") if path.is_file()]
+        for path in objects:
+            data = bytearray(path.read_bytes())
+            data[len(data) // 2] ^= 4
+            path.write_bytes(data)
+        self.assertEqual(self.stats()["damaged objects"], len(objects))
+        done = self.run_demo()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"{len(objects)} damaged objects of the cache were thrown away", done.stderr)
+        self.assertEqual(pwr("cache", "verify", PW_CACHE_DIR=self.cache).returncode, 0)
+        objects[0].write_bytes(b"")
+        self.assertEqual(pwr("cache", "verify", PW_CACHE_DIR=self.cache).returncode, 1)
+        self.assertEqual(pwr("cache", "clear", PW_CACHE_DIR=self.cache).returncode, 0)
+        self.assertNotIn("objects of cpu", self.stats())
+
+    def test_a_folder_that_others_can_write_to_is_refused(self):
+        os.mkdir(self.cache)
+        os.chmod(self.cache, 0o777)
+        done = self.run_demo()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if COMPILER:
+            self.assertIn("others can write to it (mode 777)", done.stderr)
+        self.assertEqual(list(Path(self.cache).iterdir()), [])
+        self.assertEqual(pwr("cache", "stats", PW_CACHE_DIR=self.cache).returncode, 3)
+
+    @unittest.skipUnless(COMPILER, "no C++ compiler")
+    def test_strict_is_the_interpreter_in_single_precision(self):
+        for more in ([], ["--grouping", "none"]):
+            done = self.run_demo("--strict", "--check", *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(pwr("run", *DEMO, "--strict", "--tokens", "1").returncode, 2)
+
+    def test_without_a_compiler_everything_runs_on_eager(self):
+        done = self.run_demo("--check", PATH="/nowhere", CXX="")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no C++ compiler was found, so everything runs on eager", done.stderr)
+
+    def test_help(self):
+        done = pwr("cache", "--help")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("pwr cache stats", done.stdout)
+        self.assertIn("PW_CACHE_DIR", done.stdout)
+        self.assertEqual(pwr("cache").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, argv=sys.argv)
