@@ -18,6 +18,7 @@ using rows::Statement;
 using Kind = rows::Statement::Kind;
 
 constexpr int kMaxTeam = 256;             // lanes of the widest reduction
+constexpr int kMeetings = 8;              // for each unit; 40 KiB together
 constexpr std::int64_t kMaxParts = 4096;  // blocks that share a row
 int power_of_two_from(std::int64_t n) {
   int p = 1;
@@ -71,7 +72,8 @@ class TeamEmitter {
     const std::string head = std::move(text_.out);
     text_.out.clear();
     block(body, all, 1);
-    return head + (kernel_.shared_bytes > 0 ? "  PW_KEPT(kept);\n" : "") + text_.out;
+    return head + meeting_places_ + (kernel_.shared_bytes > 0 ? "  PW_KEPT(kept);\n" : "") +
+           text_.out;
   }
 
  private:
@@ -90,9 +92,17 @@ class TeamEmitter {
     return std::min(kMaxTeam, needed(s.first) * power_of_two_from(n));
   }
 
+  [[nodiscard]] static int reductions(const Block& body) {
+    int n = 0;
+    for (const Statement& s : body)
+      n += (s.kind == Kind::reduce ? 1 : 0) + reductions(s.first) + reductions(s.second);
+    return n;
+  }
   /// Into how many blocks a row can go: the most passes of a loop, where no reduction is over the
   /// whole row. A step of few tokens then runs on more than a few multiprocessors.
   [[nodiscard]] int parts_of(const Block& body) const {
+    if (reductions(body) > kMeetings)
+      return 1;  // blocks skip barriers: places could not take turns
     std::int64_t most = 1;
     for (const Statement& s : body) {
       if (s.kind == Kind::reduce || s.kind == Kind::branch) return 1;
@@ -227,7 +237,8 @@ class TeamEmitter {
       line(depth + 1, "const int k = 0;");
     } else {
       if (unrolled) text_.out += "#pragma unroll\n";
-      line(depth, fmt::format("for (int k = 0; k < {}; ++k) {{", p.passes));
+      line(depth, fmt::format("for ({} k = 0; k < {}; ++k) {{",
+                              p.passes > (1 << 20) ? "long long" : "int", p.passes));
     }
     const std::string chunk = ThreadText::variable(p.loop.chunk);
     const std::int64_t chunks = (p.loop.columns + kColumns - 1) / kColumns;
@@ -326,16 +337,26 @@ class TeamEmitter {
     };
     if (p.lanes > 32) {
       // By the place in the block: parts of the team meet side by side.
-      line(depth, fmt::format("PW_SHARED({}, s{}, {});", type, id, kernel_.team));
-      line(depth, fmt::format("pw_put(s{0}, t, a{0});", id));
+      const std::string shared = meeting_place(s.unit);
+      line(depth, fmt::format("pw_put({}, t, a{});", shared, id));
       barrier(depth);
-      meet(32, fmt::format("pw_meet<{}, {}>(s{}, t, {})", type, of, id,
+      meet(32, fmt::format("pw_meet<{}, {}>({}, t, {})", type, of, shared,
                            known ? std::to_string(p.lanes) : lanes));
       if (team.repeated) barrier(depth);
     }
     for (int d = std::min(p.lanes, 32) / 2; d > 0; d /= 2)
       meet(d, fmt::format("pw_pair<{}, {}>(a{}, {}, {})", type, of, id, d, team.place));
     thread_.total(s, "a" + id, depth);
+  }
+  /// A place of its own for each of the first reductions. Later ones take turns: so many barriers
+  /// lie between that everybody has read what was there.
+  std::string meeting_place(rows::Unit unit) {
+    const int number = meetings_++ % kMeetings;
+    const std::string name = fmt::format("s{}_{}", rows::name(unit), number);
+    const std::string declaration =
+        fmt::format("  PW_SHARED({}, {}, {});\n", type_of(unit), name, kernel_.team);
+    if (meeting_places_.find(declaration) == std::string::npos) meeting_places_ += declaration;
+    return name;
   }
   void barrier(int depth) {
     ++kernel_.barriers;
@@ -348,6 +369,8 @@ class TeamEmitter {
   ThreadText thread_;
   AccessPlan accesses_;
   KeptStore store_;
+  int meetings_ = 0;
+  std::string meeting_places_;  ///< their declarations
 };
 
 }  // namespace

@@ -98,6 +98,37 @@ TEST_CASE("schedule: each gives the interpreter's bits", "[cuda][diff]") {
   }
 }
 
+TEST_CASE("schedule: many reductions take turns in shared memory", "[cuda][diff]") {
+  const auto context = library();
+  std::string text = "op thirty(x: T[n, d]) -> y: f32[n, d] { h0 = f32(x) ";
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format("h{} = h{} - 0.25 * {}(h{}){{keepdim = true}} ", i + 1, i,
+                        i % 3 == 0   ? "mean"
+                        : i % 3 == 1 ? "amax"
+                                     : "amin",
+                        i);
+  const auto loaded = load_rule_texts(context, {{"extra.pwr", text + "y = h30 }"}});
+  if (!loaded) FAIL(render(loaded.error(), context->sources));
+  const Subject s =
+      subject(context, "thirty", "graph { in x: bf16[n, 1024]  y = thirty(x)  out y }");
+  REQUIRE(s.program);
+  CHECK(s.kernel.barriers == 30);
+  CHECK(count(s.kernel.source, "PW_SHARED(") == 8);
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  const auto host = cuda::HostKernels::build(std::span(&s.kernel, 1));
+  if (!host) FAIL(host.error().front().message);
+  const Symbols symbols{{"n", 2}};
+  const auto inputs = inputs_of(s.graph, symbols, 11);
+  CHECK(difference(run_kernel(*host, s, inputs, symbols),
+                   run_interpreter(s, inputs, symbols, false)) == "");
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present()) return;
+  CHECK(nvrtc.compile(cuda::source_file(s.kernel), s.kernel.name));
+}
+
 TEST_CASE("schedule: what is moved element by element says why", "[cuda]") {
   const auto context = library();
   const auto why = [&](const char* text) {
