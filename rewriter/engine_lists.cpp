@@ -127,13 +127,17 @@ std::optional<Match> RuleEngine::find_again(const Entry& entry) {
   const Listed known = listed_[entry.at];
   const std::vector<std::uint32_t> set = identity(entry.rule, nodes);
   std::optional<Match> out;
+  std::vector<Match> others;
   for (Match& match :
        matches_of(entry.rule, listed_candidate(entry.rule, known.anchor, known.match.nodes))) {
     if (identity(entry.rule, all_nodes(match)) == set)
       out = std::move(match);
-    else if (!once_)
-      push_listed(entry.rule, known.anchor, std::move(match));
+    else
+      others.push_back(std::move(match));
   }
+  // Beside the known match the others are known too: two that wait would bring each other back.
+  if (!out && !once_)
+    for (Match& match : others) push_listed(entry.rule, known.anchor, std::move(match));
   for (NodeId n : search_of(entry.rule).in_the_way()) wait_for(n, known.anchor);
   return out;
 }
