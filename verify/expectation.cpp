@@ -102,12 +102,29 @@ bool is_reason(const Rejection& rejection, const ast::Expectation& expectation) 
   return code && rejection.message.find(expectation.because_text) != std::string::npos;
 }
 
+/// Why the rule does not match, or why a match of it cannot be applied: a write in between.
+std::optional<Rejection> reason_of(const RangeRun& run, RuleId rule) {
+  if (auto rejection = explain(run.after, run.rules, rule, run.params)) return rejection;
+  for (const Match& match : find_matches(run.after, run.rules, rule, run.params)) {
+    Graph copy = run.after;
+    copy.forget_undo();
+    const auto applied = apply_match(copy, run.rules, match);
+    if (applied) continue;
+    const Diagnostic& why = applied.error().front();
+    Rejection rejection;
+    rejection.code = why.code;
+    rejection.message = why.message;
+    return rejection;
+  }
+  return std::nullopt;
+}
+
 Verdict judge_because(const RangeRun& run, const ast::Expectation& expectation) {
   if (expectation.because_code.empty() && expectation.because_text.empty()) return std::nullopt;
   std::string met;
   for (const Expr& guard : expectation.guard) {
     for (RuleId rule : rules_of(run, guard)) {
-      const auto rejection = explain(run.after, run.rules, rule, run.params);
+      const auto rejection = reason_of(run, rule);
       if (!rejection) continue;
       if (is_reason(*rejection, expectation)) return std::nullopt;
       met += fmt::format("{}: {} {}\n", run.rules.rules[rule].name, rejection->code,

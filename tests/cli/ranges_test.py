@@ -112,6 +112,26 @@ class Ranges(unittest.TestCase):
         names = [line for line in done.stderr.splitlines() if line.startswith("tokens ") and line.endswith(":")]
         self.assertEqual(names, ["tokens 1-16:", "tokens 1-16.otherwise:", "tokens 17-64:", "tokens 17-64.otherwise:"])
 
+    def test_a_decoder_in_sequence_parallelism_where_the_ranks_divide_the_tokens(self):
+        made = subprocess.run([BIN / "pwr", "generate", "llama", "--layers", "2", "--hidden", "64", "--heads", "4", "--kv-heads", "2",
+                               "--ffn", "128", "--vocab", "64", "--tp", "2", "-o", "llama.pwg"],
+                              cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        command = [BIN / "pwr", "run", "llama.pwg", "-r", "llm", "-p", "o2", "-D", "tp=2", "-D", "sp_tokens=8", "--ranks", "2",
+                   "--sizes", "3,4,8,12", "--tokens", "3,4,7,13,14", "--check", "--format", "json"]
+        done = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("n % 2 == 0, n >= 8", done.stderr)
+        self.assertIn("all outputs of all steps pass", done.stderr)
+        decoder, text, steps = json.JSONDecoder(), done.stdout.strip(), []
+        while text:
+            table, end = decoder.raw_decode(text)
+            if "runs as" in table[0]:
+                steps.append([(row["tokens"], row["runs as"]) for row in table])
+            text = text[end:].strip()
+        # In parts: 7 as 8, and 14. As sums over ranks: too few tokens, and 13, which two ranks do not divide.
+        self.assertEqual(steps, [[(7, 8), (14, 14)], [(3, 3), (4, 4), (13, 13)]])
+
 
 if __name__ == "__main__":
     unittest.main()
