@@ -17,9 +17,10 @@ using rows::Block;
 using rows::Statement;
 using Kind = rows::Statement::Kind;
 
-constexpr int kMaxTeam = 256;             // lanes of the widest reduction
-constexpr int kMeetings = 8;              // for each unit; 40 KiB together
-constexpr std::int64_t kMaxParts = 4096;  // blocks that share a row
+constexpr int kMaxTeam = 256;              // lanes of the widest reduction
+constexpr int kMeetings = 8;               // for each unit; 40 KiB together
+constexpr std::size_t kMaxUnrolled = 600;  // statements; eight times more would compile for long
+constexpr std::int64_t kMaxParts = 4096;   // blocks that share a row
 int power_of_two_from(std::int64_t n) {
   int p = 1;
   while (p < kMaxTeam && p < n) p *= 2;
@@ -288,6 +289,12 @@ class TeamEmitter {
     line(depth, fmt::format("pw_keep(kept, {}, {});", place, name));
   }
 
+  static std::size_t size_of(const Block& body) {
+    std::size_t n = body.size();
+    for (const Statement& s : body) n += size_of(s.first) + size_of(s.second);
+    return n;
+  }
+
   /// One pass: the 8 columns of a chunk, then what was gathered is written.
   template <class Body>
   void element_loop(const Statement& s, const ColumnLoop& loop, const Team& team,
@@ -295,7 +302,7 @@ class TeamEmitter {
                     const Body& body) {
     thread_.place = {&loop, group_names(s), team.live};
     const std::string column = ThreadText::variable(s.var);
-    text_.out += "#pragma unroll\n";
+    text_.out += size_of(s.first) > kMaxUnrolled ? "#pragma unroll 1\n" : "#pragma unroll\n";
     line(depth, fmt::format("for (int e = 0; e < {}; ++e) {{", kColumns));
     line(depth + 1, fmt::format("const long long {} = {} * {} + e;", column, chunk, kColumns));
     if (!tail.empty()) line(depth + 1, fmt::format("if ({} < {}) {{", column, tail));
