@@ -79,10 +79,7 @@ std::string command_line(const RunArgs& args) {
 }
 
 /// What the cpu backend compiled, and what it left to eager and why.
-void say_compiled(const Session& session, const Backend& backend) {
-  const auto* cpu = dynamic_cast<const CpuBackend*>(&backend);
-  if (cpu == nullptr) return;
-  const CpuReport report = cpu->report();
+void say_compiled(const Session& session, const CpuReport& report) {
   if (report.compiler.empty()) {
     session.say(
         "no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH, "
@@ -154,7 +151,10 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
                const Graph& graph, Backend& backend, const std::vector<std::int64_t>& tokens,
                RunRecord& record) {
   Runner runner = need_run(session, Runner::make(*record.pieces, graph, record.plan, backend));
-  say_compiled(session, backend);
+  if (const auto* cpu = dynamic_cast<const CpuBackend*>(&backend)) {
+    record.cpu = cpu->report();
+    say_compiled(session, *record.cpu);
+  }
   std::vector<Weights> weights =
       weights_of_ranks(original, args.seed, args.ranks, replication_of(session, args, original));
   RunOptions run_options;

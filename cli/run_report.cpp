@@ -109,6 +109,26 @@ ReportSection memory(const RunRecord& record) {
           {std::move(totals), std::move(slots), ReportLink{"plan.json", "The whole plan"}}};
 }
 
+ReportSection kernels(const CpuReport& cpu) {
+  ReportSection section{"Kernels", {}};
+  if (cpu.compiler.empty()) {
+    section.items.push_back(ReportText{{"No C++ compiler was found: everything ran on eager."}});
+    return section;
+  }
+  section.items.push_back(
+      ReportText{{fmt::format("{} kernels, {} from the compile cache, {} compiled by {}.",
+                              cpu.kernels.size(), cpu.cache.found, cpu.compiled, cpu.compiler)}});
+  ReportTable compiled{{"ops of one kernel", "uses"}, {}, "row kernels, over all pieces"};
+  for (const CpuReport::Kernel& k : cpu.kernels)
+    compiled.rows.push_back({k.ops, std::to_string(k.uses)});
+  ReportTable rest{{"op", "nodes", "why"}, {}, "what is no kernel: run by eager"};
+  for (const CpuReport::Fallback& f : cpu.fallbacks)
+    rest.rows.push_back({f.op, std::to_string(f.nodes), f.reason});
+  section.items.push_back(std::move(compiled));
+  if (!rest.rows.empty()) section.items.push_back(std::move(rest));
+  return section;
+}
+
 ReportSection numbers(const RunRecord& record) {
   ReportSection section{"Numbers", {}};
   if (record.steps.empty() || record.steps.front().numbers.empty()) {
@@ -186,6 +206,7 @@ std::string write_report(const Session& session, const RunRecord& record, const 
   report.sections.push_back(splitting(record));
   report.sections.push_back(sizes(record));
   report.sections.push_back(memory(record));
+  if (record.cpu) report.sections.push_back(kernels(*record.cpu));
   report.sections.push_back(numbers(record));
   report.sections.push_back(pictures(session, record, input));
   report.sections.push_back({"How to reproduce", {ReportText{{record.command}, true}}});

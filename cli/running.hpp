@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "backends/cpu/cpu.hpp"
 #include "cli/planning.hpp"
 #include "cli/rewriting.hpp"
 #include "verify/numeric.hpp"
@@ -21,7 +22,8 @@ struct RunRecord {
   std::string command, graph_path, backend;
   std::uint64_t seed = 0;
   std::int64_t ranks = 1;
-  bool collectives = false;  ///< on one rank they run as the identity
+  std::optional<CpuReport> cpu;  ///< of that backend
+  bool collectives = false;      ///< on one rank they run as the identity
   std::vector<Version> versions;
   RewriteReport rewrite;
   std::optional<StitchedGraph> pieces;

@@ -1,11 +1,10 @@
-// Exports emit, source_file and compiler_flags.
+// Exports emit and compiler_flags.
 #include "backends/cpu/emitter.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "backends/cpu/phases.hpp"
-#include "backends/cuda/emitter.hpp"
 #include "backends/rowprogram/cxx.hpp"
 
 namespace pw::cpu {
@@ -18,110 +17,6 @@ using rows::Statement;
 using namespace rows::cxx;
 
 constexpr std::int64_t kChunk = 8;  // columns that a lane of the tree adds in a row
-
-// The names of CUDA that the prelude uses: what a row of its own needs is defined, what only
-// threads that work together need is declared, and never called.
-constexpr std::string_view kPrologue = R"cpp(#define __device__
-#define __shared__
-#define __forceinline__ inline __attribute__((always_inline))
-                                             struct uint2 {
-                                               unsigned x, y;
-                                             };
-                                             struct uint4 {
-                                               unsigned x, y, z, w;
-                                             };
-                                             struct pw_dim {
-                                               unsigned x, y, z;
-                                             };
-                                             extern pw_dim threadIdx, blockIdx, blockDim, gridDim;
-                                             template <class T>
-                                             T __ldg(const T*);
-                                             template <class T>
-                                             T __shfl_xor_sync(unsigned, T, int);
-                                             template <class T>
-                                             T __shfl_sync(unsigned, T, int);
-                                             void __syncthreads();
-                                             void __syncwarp();
-                                             static inline unsigned __float_as_uint(float x) {
-                                               unsigned u;
-                                               __builtin_memcpy(&u, &x, 4);
-                                               return u;
-                                             }
-                                             static inline float __uint_as_float(unsigned u) {
-                                               float x;
-                                               __builtin_memcpy(&x, &u, 4);
-                                               return x;
-                                             }
-                                             static inline long long __double_as_longlong(double x) {
-                                               long long u;
-                                               __builtin_memcpy(&u, &x, 8);
-                                               return u;
-                                             }
-                                             static inline double __longlong_as_double(long long u) {
-                                               double x;
-                                               __builtin_memcpy(&x, &u, 8);
-                                               return x;
-                                             }
-                                             extern "C" {
-                                             double fabs(double);
-                                             float sqrtf(float);
-                                             double sqrt(double);
-                                             float expf(float);
-                                             double exp(double);
-                                             float logf(float);
-                                             double log(double);
-                                             float tanhf(float);
-                                             double tanh(double);
-                                             float sinf(float);
-                                             double sin(double);
-                                             float cosf(float);
-                                             double cos(double);
-                                             float powf(float, float);
-                                             double pow(double, double);
-                                             float fmaf(float, float, float);
-                                             double fma(double, double, double);
-                                             }
-)cpp";
-
-// The fixed tree over a row: what a lane adds, and how lanes meet; and reductions for the vector
-// unit, in any order.
-constexpr std::string_view kRows = R"cpp(
-  template <class T, class F>
-  static T pw_folded(T* lane, long long lanes) {
-    for (long long far = lanes / 2; far > 0; far /= 2)
-      for (long long i = 0; i < far; ++i) lane[i] = F::of(lane[i], lane[i + far]);
-    return lane[0];
-  }
-  template <class T, class F>
-  static T pw_reduced(const T* x, long long width) {
-    const long long lanes = pw_lanes(width);
-    T lane[256];
-    for (long long q = 0; q < lanes; ++q) {
-      T a = F::start();
-      for (long long c = q * 8; c < width; c += lanes * 8) {
-        const long long e = c + 8 < width ? c + 8 : width;
-        for (long long i = c; i < e; ++i) a = F::of(a, x[i]);
-      }
-      lane[q] = a;
-    }
-    return pw_folded<T, F>(lane, lanes);
-  }
-#pragma omp declare reduction(pw_sum : float, double,                            \
-                                    long long : omp_out = pw_add(omp_out, omp_in)) \
-      initializer(omp_priv = 0)
-#pragma omp declare reduction(pw_amax:float : omp_out = pw_maximum(omp_out, omp_in)) \
-      initializer(omp_priv = pw_amax<float>::start())
-#pragma omp declare reduction(pw_amax:double : omp_out = pw_maximum(omp_out, omp_in)) \
-      initializer(omp_priv = pw_amax<double>::start())
-#pragma omp declare reduction(pw_amax : long long : omp_out = pw_maximum(omp_out, omp_in)) \
-      initializer(omp_priv = pw_amax<long long>::start())
-#pragma omp declare reduction(pw_amin:float : omp_out = pw_minimum(omp_out, omp_in)) \
-      initializer(omp_priv = pw_amin<float>::start())
-#pragma omp declare reduction(pw_amin:double : omp_out = pw_minimum(omp_out, omp_in)) \
-      initializer(omp_priv = pw_amin<double>::start())
-#pragma omp declare reduction(pw_amin : long long : omp_out = pw_minimum(omp_out, omp_in)) \
-      initializer(omp_priv = pw_amin<long long>::start())
-)cpp";
 
 void find_stored(const Block& block, std::set<SlotId>& stored) {
   for (const Statement& s : block) {
@@ -348,10 +243,6 @@ std::string emit(const rows::RowProgram& program, const EmitOptions& options) {
   out += "  for (long long row = begin; row < end; ++row) {\n";
   out += Emitter(program, options).body();
   return out + "  }\n}\n";
-}
-
-std::string source_file(std::string_view kernel) {
-  return fmt::format("{}{}{}{}", kPrologue, cuda::prelude(), kRows, kernel);
 }
 
 std::vector<std::string> compiler_flags(const EmitOptions& options, bool native) {
