@@ -202,14 +202,38 @@ std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout,
   return bad_path(graph, NodeSet(own_nodes(graph, layout, nodes)), boundary);
 }
 
+namespace {
+
+/// What `symbol op number` says of the symbol; what would leave it no size is not taken.
+void narrow(SymbolFact& fact, Compare op, std::int64_t number) {
+  std::int64_t min = fact.min, max = fact.max;
+  switch (op) {
+    case Compare::eq: min = std::max(min, number), max = std::min(max, number); break;
+    case Compare::ge: min = std::max(min, number); break;
+    case Compare::gt: min = std::max(min, number + 1); break;
+    case Compare::le: max = std::min(max, number); break;
+    case Compare::lt: max = std::min(max, number - 1); break;
+    case Compare::ne: break;
+  }
+  if (min <= max) fact.min = min, fact.max = max;
+}
+
+}  // namespace
+
 Facts with_conditions(const Graph& graph, const std::vector<Condition>& conditions) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 40;
   Facts facts = graph.facts;
   const Dims& dims = graph.context().dims;
   for (const Condition& c : conditions) {
-    const auto factor = c.divides && c.b.valid() ? dims.value(c.b) : std::nullopt;
-    if (!factor || *factor < 1 || !c.a.valid() || !dims.is_symbol(c.a)) continue;
+    const auto number = c.b.valid() ? dims.value(c.b) : std::nullopt;
+    if (!number || *number < 1 || *number > kLargest || !c.a.valid() || !dims.is_symbol(c.a))
+      continue;
     SymbolFact& fact = facts.symbols[dims.symbols(c.a).front()];
-    const std::int64_t least = std::lcm(fact.multiple, *factor);
+    if (!c.divides) {
+      narrow(fact, c.op, *number);
+      continue;
+    }
+    const std::int64_t least = std::lcm(fact.multiple, *number);
     if (least > 0 && least <= fact.max) fact.multiple = least;
   }
   return facts;

@@ -182,3 +182,18 @@ pass o = once { even, assumes }
     }
   }
 }
+
+TEST_CASE("ranges: an interval that was assumed is a fact too", "[rewriter]") {
+  World world(R"(
+rule large { y = relu(x: T[n, d])  assume n >= 16  => y = sin(x) }
+rule small { y = abs(x: T[n, d])  assume n < 100  => y = cos(x) }
+rule known { y = neg(x: T[n, d])  where n in 16..99  => y = exp(x) }
+pass p = greedy { large, small, known }
+)");
+  Graph g = world.graph("in x: f32[n, 8]  y = neg(abs(relu(x)))  out y");
+  const RewriteReport report = world.run(g, "p");
+  CHECK(report.journal.count(world.rules, "known") == 1);
+  CHECK(report.conditions.size() == 2);
+  CHECK(g.facts.find("n")->min == 16);
+  CHECK(g.facts.find("n")->max == 99);
+}
