@@ -68,6 +68,7 @@ void RuleEngine::start() {
     parked_.clear();
     pool_.clear();
     listed_.clear();
+    queued_.clear();
     searches_.clear();
     waiters_.clear();
     prepare();

@@ -3,6 +3,7 @@
 // rewrite exactly those anchors asked again whose match may have changed.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -196,6 +197,8 @@ class RuleEngine {
   std::vector<Choice> choices_;
   std::vector<RuleId> frontiers_;  ///< that fit somewhere, and are to be opened
   std::vector<Listed> listed_;     ///< matches of rules with lists; an entry's `at` counts these
+  /// Those that wait to be taken, by identity().
+  std::map<std::vector<std::uint32_t>, std::uint32_t> queued_;
   std::vector<std::unique_ptr<Search>> searches_;  ///< by rule; of rules with lists
   /// What the search was asked at the anchor at hand, by rule.
   std::vector<std::pair<std::uint32_t, std::vector<NodeId>>> asked_;

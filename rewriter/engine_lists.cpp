@@ -84,6 +84,7 @@ void RuleEngine::push_listed(std::uint32_t index, NodeId anchor, Match match) {
   entry.position = graph_.label(own_nodes_of(index, match).front());
   if (is_behind(entry.position)) return;
   entry.at = static_cast<std::uint32_t>(listed_.size());
+  ++queued_[identity(index, all_nodes(match))];
   listed_.push_back({std::move(match), anchor});
   heap_.push_back(entry);
   std::push_heap(heap_.begin(), heap_.end(), Later{this});
@@ -127,35 +128,39 @@ std::optional<Match> RuleEngine::find_again(const Entry& entry) {
   const Listed known = listed_[entry.at];
   const std::vector<std::uint32_t> set = identity(entry.rule, nodes);
   std::optional<Match> out;
-  std::vector<Match> others;
   for (Match& match :
        matches_of(entry.rule, listed_candidate(entry.rule, known.anchor, known.match.nodes))) {
-    if (identity(entry.rule, all_nodes(match)) == set)
+    std::vector<std::uint32_t> found = identity(entry.rule, all_nodes(match));
+    if (found == set)
       out = std::move(match);
-    else
-      others.push_back(std::move(match));
+    else if (!once_ && !queued_.contains(found))  // two that wait would bring each other back
+      push_listed(entry.rule, known.anchor, std::move(match));
   }
-  // Beside the known match the others are known too: two that wait would bring each other back.
-  if (!out && !once_)
-    for (Match& match : others) push_listed(entry.rule, known.anchor, std::move(match));
   for (NodeId n : search_of(entry.rule).in_the_way()) wait_for(n, known.anchor);
   return out;
 }
 
 std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
+  const std::vector<std::uint32_t> set = identity(entry.rule, all_nodes(listed_[entry.at].match));
+  if (const auto queued = queued_.find(set); queued != queued_.end() && --queued->second == 0)
+    queued_.erase(queued);
   if (is_behind(entry.position)) return std::nullopt;
   std::optional<Match> match = find_again(entry);
   if (!match) return std::nullopt;
   const NodeId anchor = listed_[entry.at].anchor;
   std::vector<NodeId> own = own_nodes_of(entry.rule, *match);
   if (const std::uint64_t now = graph_.label(own.front()); now != entry.position) {
+    ++queued_[set];
     heap_.push_back(entry);
     heap_.back().position = now;
     std::push_heap(heap_.begin(), heap_.end(), Later{this});
     return std::nullopt;
   }
   own_ = own;
-  if (!force_ && !rules_[entry.rule].above.empty() && blocked(entry)) return std::nullopt;
+  if (!force_ && !rules_[entry.rule].above.empty() && blocked(entry)) {
+    ++queued_[set];
+    return std::nullopt;
+  }
   if (run_.out_of_fuel()) return StopReason::fuel;
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;

@@ -35,6 +35,7 @@ std::size_t RuleEngine::scan() {
   seeds_.clear();
   pool_.clear();
   listed_.clear();
+  queued_.clear();
   waiters_.clear();
   refused_.clear();
   seed();
