@@ -1,13 +1,9 @@
-// Exports group_rows, keeps_bytes and isolate of several nodes.
+// Exports group_rows and keeps_bytes.
 #include "backends/rowprogram/grouping.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include <fmt/format.h>
-
-#include "graph/build.hpp"
 
 namespace pw::rows {
 namespace {
@@ -15,18 +11,6 @@ namespace {
 using Kind = RunUnit::Kind;
 
 bool is_constant(const Graph& graph, NodeId n) { return graph.op_of(n).name == "constant"; }
-
-tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
-                                             std::vector<ValueId>& inputs,
-                                             std::vector<ValueId>& outputs) {
-  Graph alone = isolate(graph, nodes, inputs, outputs);
-  if (auto inlined = inline_bodies(alone); !inlined) {
-    return tl::unexpected<Opaque>(
-        Opaque{"its body does not apply: " + inlined.error().front().message});
-  }
-  alone.erase_dead();
-  return lower(alone);
-}
 
 class Grouper {
  public:
@@ -210,62 +194,6 @@ bool keeps_bytes(const Graph& graph, NodeId n) {
   if (op.name == "reshape") return true;
   return graph.attributes(n) == Attributes::empty() &&
          graph.type(graph.operand(n, 0)) == graph.type(graph.result(n));
-}
-
-Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<ValueId>& inputs,
-              std::vector<ValueId>& outputs) {
-  Graph alone(graph.context_ptr(), "");
-  alone.facts = graph.facts;
-  std::map<ValueId, ValueId> copies;
-  const std::set<NodeId> own(nodes.begin(), nodes.end());
-  inputs.clear();
-  outputs.clear();
-  const auto literal = [&](ValueId v) {
-    const NodeId source = graph.producer(v);
-    NodeSpec spec;
-    spec.op = graph.op(source);
-    spec.attributes = graph.attributes(source);
-    spec.results = {{graph.type(v), ""}};
-    return alone.result(alone.add_node(spec));
-  };
-  const auto operand = [&](ValueId v) -> ValueId {
-    if (!v.valid()) return v;
-    if (const auto known = copies.find(v); known != copies.end()) return known->second;
-    ValueId copy;
-    if (!graph.is_input(v) && is_constant(graph, graph.producer(v))) {
-      copy = literal(v);
-    } else {
-      copy = alone.add_input(fmt::format("x{}", inputs.size()), graph.type(v), InputKind::input);
-      inputs.push_back(v);
-    }
-    copies.emplace(v, copy);
-    return copy;
-  };
-  for (NodeId n : nodes) {
-    alone.name += (alone.name.empty() ? "" : " + ") + graph.op_of(n).name;
-    NodeSpec spec;
-    spec.op = graph.op(n);
-    spec.attributes = graph.attributes(n);
-    for (ValueId v : graph.operands(n)) spec.operands.push_back(operand(v));
-    for (std::size_t i = 0; i < graph.result_count(n); ++i)
-      spec.results.push_back({graph.type(graph.result(n, i)), ""});
-    const NodeId copy = alone.add_node(spec);
-    for (std::size_t i = 0; i < graph.result_count(n); ++i)
-      copies[graph.result(n, i)] = alone.result(copy, i);
-  }
-  for (NodeId n : nodes) {
-    for (std::size_t i = 0; i < graph.result_count(n); ++i) {
-      const ValueId v = graph.result(n, i);
-      const std::vector<NodeId> users = graph.users(v);
-      const bool leaves = graph.is_output(v) || nodes.size() == 1 ||
-                          std::any_of(users.begin(), users.end(),
-                                      [&](NodeId user) { return own.count(user) == 0; });
-      if (!leaves) continue;
-      outputs.push_back(v);
-      alone.add_output(copies.at(v));
-    }
-  }
-  return alone;
 }
 
 }  // namespace pw::rows

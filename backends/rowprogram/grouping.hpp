@@ -38,10 +38,4 @@ std::vector<RunUnit> group_rows(const Graph& graph, const GroupingOptions& optio
 /// Result 0 is the operand, byte for byte.
 [[nodiscard]] bool keeps_bytes(const Graph& graph, NodeId node);
 
-/// A graph of these nodes (in order) alone: an input for each value that they read from elsewhere,
-/// constants beside them, an output for each value that is read elsewhere. Not inlined. `inputs`
-/// and `outputs` say which values of `graph` they are.
-Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<ValueId>& inputs,
-              std::vector<ValueId>& outputs);
-
 }  // namespace pw::rows

@@ -1,12 +1,9 @@
-// Exports lower, lower_node, isolate and argument_operands. Here: the domain of rows, and the
-// scopes.
+// Exports lower. Here: the domain of rows, and the scopes.
 #include "backends/rowprogram/lowering.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
-
-#include "graph/build.hpp"
 
 namespace pw::rows {
 namespace {
@@ -18,10 +15,6 @@ constexpr std::uint64_t kMaxAddress = 1000;  // operators in one address
 
 bool is_reduction(std::string_view op) {
   return op == "sum" || op == "mean" || op == "amax" || op == "amin";
-}
-
-bool is_constant(const Graph& graph, ValueId v) {
-  return v.valid() && !graph.is_input(v) && graph.op_of(graph.producer(v)).name == "constant";
 }
 
 }  // namespace
@@ -178,55 +171,6 @@ tl::expected<RowProgram, Opaque> lower(const Graph& meaning) {
   } catch (Opaque& opaque) {
     return tl::unexpected<Opaque>(std::move(opaque));
   }
-}
-
-std::vector<std::size_t> argument_operands(const Graph& graph, NodeId node) {
-  std::vector<std::size_t> operands;
-  for (std::size_t i = 0; i < graph.operand_count(node); ++i) {
-    const ValueId v = graph.operand(node, i);
-    if (v.valid() && !is_constant(graph, v)) operands.push_back(i);
-  }
-  return operands;
-}
-
-Graph isolate(const Graph& graph, NodeId node) {
-  Graph alone(graph.context_ptr(), graph.op_of(node).name);
-  alone.facts = graph.facts;
-  NodeSpec spec;
-  spec.op = graph.op(node);
-  spec.attributes = graph.attributes(node);
-  for (std::size_t i = 0; i < graph.operand_count(node); ++i) {
-    const ValueId v = graph.operand(node, i);
-    if (!v.valid()) {
-      spec.operands.push_back(v);
-    } else if (is_constant(graph, v)) {
-      const NodeId source = graph.producer(v);
-      NodeSpec literal;
-      literal.op = graph.op(source);
-      literal.attributes = graph.attributes(source);
-      literal.results = {{graph.type(v), ""}};
-      spec.operands.push_back(alone.result(alone.add_node(literal)));
-    } else {
-      spec.operands.push_back(
-          alone.add_input(fmt::format("x{}", i), graph.type(v), InputKind::input));
-    }
-  }
-  for (std::size_t i = 0; i < graph.result_count(node); ++i)
-    spec.results.push_back({graph.type(graph.result(node, i)), fmt::format("y{}", i)});
-  const NodeId copy = alone.add_node(spec);
-  for (std::size_t i = 0; i < graph.result_count(node); ++i)
-    alone.add_output(alone.result(copy, i));
-  return alone;
-}
-
-tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node) {
-  Graph alone = isolate(graph, node);
-  if (auto inlined = inline_bodies(alone); !inlined) {
-    return tl::unexpected<Opaque>(
-        Opaque{"its body does not apply: " + inlined.error().front().message});
-  }
-  alone.erase_dead();
-  return lower(alone);
 }
 
 }  // namespace pw::rows

@@ -4,6 +4,7 @@
 // the meaning is kept. Plain data; `print` is its text form.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -114,14 +115,19 @@ struct Opaque {
 /// then its outputs. An index read from memory is brought into its table, so that bad ids cannot
 /// read elsewhere.
 tl::expected<RowProgram, Opaque> lower(const Graph& meaning);
-/// The row program of one node, its body inlined. Operands made by `constant` become literals and
-/// are not arguments; absent operands are not arguments.
+/// The row program of these nodes of a graph (in its order), their bodies inlined. `inputs` and
+/// `outputs` become the values of the graph that are its arguments: what the nodes read from
+/// elsewhere, each once, and what is read elsewhere; of one node, all its results. Operands made by
+/// `constant` become literals, absent operands are no arguments.
+tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
+                                             std::vector<ValueId>& inputs,
+                                             std::vector<ValueId>& outputs);
+/// Of one node.
 tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node);
-/// A graph of that node alone: an input per argument, constant operands beside it, an output per
-/// result. Not inlined.
-Graph isolate(const Graph& graph, NodeId node);
-/// The operand indices of `node` that are arguments of its row program, in order.
-[[nodiscard]] std::vector<std::size_t> argument_operands(const Graph& graph, NodeId node);
+/// A graph of these nodes alone, with those inputs and outputs, and constants beside them. Not
+/// inlined.
+Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<ValueId>& inputs,
+              std::vector<ValueId>& outputs);
 
 /// The text form.
 [[nodiscard]] std::string print(const RowProgram& program);

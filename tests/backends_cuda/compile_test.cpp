@@ -115,8 +115,8 @@ void check_on_host(const StitchedGraph& pieces, std::int64_t n, bool automatic =
       if (unit.kind != rows::RunUnit::Kind::rows) continue;
       Graph alone = rows::isolate(graph, unit.nodes, unit.inputs, unit.outputs);
       const std::string name = alone.name;
-      subjects.push_back({name, std::move(alone), {}, std::move(unit.program), {}});
-      subjects.back().kernel = cuda::emit(*subjects.back().program);
+      const std::vector<NodeId> nodes = alone.order();
+      subjects.push_back(subject(name, std::move(alone), nodes));
       kernels.push_back(subjects.back().kernel);
     }
   }

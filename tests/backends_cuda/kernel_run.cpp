@@ -41,10 +41,14 @@ Subject subject(const ContextPtr& context, const std::string& name, const std::s
   for (NodeId n : graph.order()) {
     if (graph.op_of(n).name != "constant") node = n;
   }
-  Subject s{
-      name, std::move(graph), node, tl::unexpected<rows::Opaque>(rows::Opaque{"not lowered"}), {}};
   REQUIRE(node.valid());
-  s.program = rows::lower_node(s.graph, node);
+  return subject(name, std::move(graph), std::span(&node, 1));
+}
+
+Subject subject(const std::string& name, Graph graph, std::span<const NodeId> nodes) {
+  Subject s{name, std::move(graph), {}, tl::unexpected<rows::Opaque>(rows::Opaque{}), {}};
+  std::vector<ValueId> results;
+  s.program = rows::lower_nodes(s.graph, nodes, s.operands, results);
   if (s.program) s.kernel = cuda::emit(*s.program);
   return s;
 }
@@ -74,13 +78,9 @@ Result<std::vector<std::vector<double>>> try_kernel(const cuda::HostKernels& hos
                                                     const Symbols& symbols, std::uint64_t seed) {
   Context& context = s.graph.context();
   std::vector<void*> pointers;
-  if (!s.node.valid()) {
-    for (const Tensor& t : inputs) pointers.push_back(t.data());
-  }
-  for (std::size_t i :
-       s.node.valid() ? rows::argument_operands(s.graph, s.node) : std::vector<std::size_t>()) {
-    const auto& all = s.graph.inputs();
-    const auto at = std::find(all.begin(), all.end(), s.graph.operand(s.node, i));
+  const auto& all = s.graph.inputs();
+  for (ValueId v : s.operands) {
+    const auto at = std::find(all.begin(), all.end(), v);
     pointers.push_back(inputs[static_cast<std::size_t>(at - all.begin())].data());
   }
   std::vector<Tensor> outputs;

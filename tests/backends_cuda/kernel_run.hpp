@@ -12,8 +12,8 @@ namespace pw::test {
 
 struct Subject {
   std::string name;
-  Graph graph;  ///< inputs, one node that is not a constant, outputs
-  NodeId node;  ///< invalid: several, and the inputs are the kernel's
+  Graph graph;
+  std::vector<ValueId> operands;  ///< of the kernel; its results are the graph's outputs
   tl::expected<rows::RowProgram, rows::Opaque> program;
   cuda::Kernel kernel;  ///< of the program, if there is one
 };
@@ -22,6 +22,9 @@ struct Subject {
 ContextPtr library();
 /// Parses `in … out …` of a graph; the one node that is not a constant is lowered and emitted.
 Subject subject(const ContextPtr& context, const std::string& name, const std::string& text);
+
+/// The kernel of these nodes of a graph, whose results are the graph's outputs.
+Subject subject(const std::string& name, Graph graph, std::span<const NodeId> nodes);
 
 /// Random inputs: normal; integers below 7; b8 by a coin.
 std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::uint64_t seed);

@@ -171,11 +171,9 @@ TEST_CASE("schedule: a rule of one's own with `fuse` gets one kernel, and nothin
   REQUIRE(run_pipeline(*graph, *rules, "fuse", {}));
   REQUIRE(graph->node_count() == 1);
   CHECK(graph->op_of(graph->first()).name == "gated_quant");
-  Subject s{"own", std::move(*graph), {}, tl::unexpected<rows::Opaque>(rows::Opaque{}), {}};
-  s.node = s.graph.first();
-  s.program = rows::lower_node(s.graph, s.node);
+  const NodeId node = graph->first();
+  const Subject s = subject("own", std::move(*graph), std::span(&node, 1));
   REQUIRE(s.program);
-  s.kernel = cuda::emit(*s.program);
   CHECK(s.kernel.group_reads == 2);  // x and y, once each
   CHECK(s.kernel.kept_words == 16);
   if (host_compiler().empty()) {
