@@ -140,6 +140,11 @@ DimId Dims::symbol(std::string_view name) {
 
 DimId Dims::add(DimId a, DimId b) {
   if (!a || !b) return {};
+  if (const auto x = value(a), y = value(b); x && y) {
+    std::int64_t sum = 0;
+    if (__builtin_add_overflow(*x, *y, &sum)) return {};
+    return constant(sum);
+  }
   std::map<Monomial, std::int64_t> terms(dims_[a].begin(), dims_[a].end());
   for (const auto& [m, c] : dims_[b])
     if (__builtin_add_overflow(terms[m], c, &terms[m])) return {};

@@ -2,6 +2,7 @@
 #include "graph/graph.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -143,6 +144,7 @@ std::uint32_t Graph::provenance(NameId group, NameId source) {
 
 void Graph::add_output(ValueId value) {
   outputs_.push_back(value);
+  slots_of_outputs_.clear();
   mark_output(value);
 }
 
@@ -262,6 +264,12 @@ void Graph::set_op(NodeId n, OpId op) {
 void Graph::set_output(std::size_t i, ValueId v) {
   record(Undo::Kind::output, static_cast<std::uint32_t>(i), outputs_[i].index);
   unmark_output(outputs_[i]);
+  if (!slots_of_outputs_.empty()) {
+    const auto [first, last] = slots_of_outputs_.equal_range(outputs_[i].index);
+    slots_of_outputs_.erase(
+        std::find_if(first, last, [&](const auto& s) { return s.second == i; }));
+    slots_of_outputs_.emplace(v.index, static_cast<std::uint32_t>(i));
+  }
   outputs_[i] = v;
   mark_output(v);
 }
@@ -275,15 +283,44 @@ void Graph::set_group(NodeId n, std::string_view group_name) {
 
 void Graph::replace_uses(ValueId from, ValueId to) {
   if (from == to) return;
-  while (values_[from].first_use.valid()) {
-    const UseId u = values_[from].first_use;
+  PW_ASSERT(to.valid(), "replace_uses: by nothing");
+  // The list as a whole goes before the other one: each use is touched once.
+  Value &before = values_[from], &after = values_[to];
+  UseId last;
+  for (UseId u = before.first_use; u.valid(); u = uses_[u].next) {
     record(Undo::Kind::operand, u.index, from.index);
-    unlink_use(u);
-    link_use(u, to);
+    uses_[u].value = to;
+    last = u;
+  }
+  if (last.valid()) {
+    uses_[last].next = after.first_use;
+    if (after.first_use.valid()) uses_[after.first_use].previous = last;
+    after.first_use = std::exchange(before.first_use, UseId());
+    const std::uint32_t uses = before.uses >> kUseShift << kUseShift;
+    before.uses -= uses;
+    after.uses += uses;
   }
   if (!is_output(from)) return;
-  for (std::size_t i = 0; i < outputs_.size(); ++i)
-    if (outputs_[i] == from) set_output(i, to);
+  for (std::size_t i : output_slots(from)) set_output(i, to);
+}
+
+/// Sorted. Where there are many outputs, their slots are indexed from the first time one is asked
+/// for.
+std::vector<std::size_t> Graph::output_slots(ValueId v) {
+  constexpr std::size_t kFew = 16;
+  std::vector<std::size_t> out;
+  if (outputs_.size() <= kFew) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      if (outputs_[i] == v) out.push_back(i);
+    return out;
+  }
+  if (slots_of_outputs_.empty())
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      slots_of_outputs_.emplace(outputs_[i].index, i);
+  const auto [first, last] = slots_of_outputs_.equal_range(v.index);
+  for (auto it = first; it != last; ++it) out.push_back(it->second);
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 void Graph::erase(NodeId n) {

@@ -290,6 +290,7 @@ class Graph {
   // ---- uses
   void link_use(UseId u, ValueId v);
   void unlink_use(UseId u);
+  [[nodiscard]] std::vector<std::size_t> output_slots(ValueId v);
   void mark_output(ValueId v);
   void unmark_output(ValueId v);
   // ---- the order list
@@ -329,6 +330,7 @@ class Graph {
   HashIndex provenance_index_;
   std::unordered_map<std::uint32_t, std::uint32_t> many_results_;  // by node
   std::unordered_map<std::uint32_t, std::uint32_t> more_outputs_;  // by value: times, but the first
+  std::unordered_multimap<std::uint32_t, std::uint32_t> slots_of_outputs_;  // see output_slots()
   std::unordered_map<std::uint32_t, ValueNameId> node_names_;      // those that differ
 
   bool trusting_ = false, names_known_ = false;

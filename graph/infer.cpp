@@ -1,6 +1,7 @@
 // Exports instantiate_type, complete_attributes and infer_types: what a signature says at given
 // operands.
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -18,8 +19,8 @@ Attribute simplified(Context& context, DimId d) {
 
 class Instantiator {
  public:
-  Instantiator(Context& context, const Env& env, std::span<const TypeId> operands, int result_index)
-      : context_(context), env_(env), operands_(operands), result_index_(result_index) {}
+  Instantiator(Context& context, const Env& env, std::span<const TypeId> operands)
+      : context_(context), env_(env), operands_(operands) {}
 
   Result<DTypeBinding> dtype(const Expr& e) {
     if (e.kind == Expr::Kind::call && e.text == "promote") {
@@ -52,12 +53,12 @@ class Instantiator {
   }
 
   /// Nothing: the op has no result of this index.
-  Result<std::optional<Shape>> shape(const TypeExpr& expr) {
+  Result<std::optional<Shape>> shape(const TypeExpr& expr, int result_index) {
     Shape out;
     for (const Expr& e : expr.dims) {
       ShapeFunction function = e.kind == Expr::Kind::call ? shape_function(e.text) : nullptr;
       if (function) {
-        Result<std::optional<Shape>> part = call(function, e);
+        Result<std::optional<Shape>> part = call(function, e, result_index);
         if (!part || !*part) return part;
         out.insert(out.end(), (*part)->begin(), (*part)->end());
         continue;
@@ -82,36 +83,35 @@ class Instantiator {
   }
 
  private:
-  Result<std::optional<Shape>> call(ShapeFunction function, const Expr& e) {
-    std::vector<Attribute> arguments;
-    for (const Expr& arg : e.args) {
-      Expr plain = arg;
+  Result<std::optional<Shape>> call(ShapeFunction function, const Expr& e, int result_index) {
+    const auto [known, fresh] = arguments_.try_emplace(&e);
+    std::vector<Attribute>& arguments = known->second;
+    for (std::size_t i = 0; fresh && i < e.args.size(); ++i) {
+      Expr plain = e.args[i];
       if (plain.kind == Expr::Kind::star) plain.kind = Expr::Kind::path;
       Result<Attribute> value = evaluate(context_, nullptr, plain, env_);
-      if (!value) return forward(value);
-      arguments.push_back(*value);
+      if (!value) return arguments_.erase(known), forward(value);
+      arguments.push_back(std::move(*value));
     }
-    return function({context_, arguments, operands_, result_index_, e.span});
+    return function({context_, arguments, operands_, result_index, e.span});
   }
 
   Context& context_;
   const Env& env_;
   std::span<const TypeId> operands_;
-  int result_index_;
+  std::map<const Expr*, std::vector<Attribute>> arguments_;  // of shape functions; looked up only
 };
 
 /// Nothing: no result of this index.
 Result<std::optional<TypeId>> try_instantiate(Context& context, const TypeExpr& expr,
-                                              const Env& env, std::span<const TypeId> operands,
-                                              int result_index) {
+                                              Instantiator& instantiate, int result_index) {
   if (expr.dtype.empty())
     return fail(expr.span, "PW0302", "the type `" + print(expr) + "` has no dtype");
-  Instantiator instantiate(context, env, operands, result_index);
   Result<DTypeBinding> dtype = instantiate.dtype(expr.dtype[0]);
   if (!dtype) return forward(dtype);
   if (expr.any_shape)
     return fail(expr.span, "PW0303", "the type `" + print(expr) + "` has no shape");
-  Result<std::optional<Shape>> shape = instantiate.shape(expr);
+  Result<std::optional<Shape>> shape = instantiate.shape(expr, result_index);
   if (!shape) return forward(shape);
   if (!*shape) return std::optional<TypeId>();
   for (DimId d : **shape)
@@ -228,7 +228,8 @@ Result<std::monostate> agree_with_body(Context& context, OpId op, std::span<cons
 
 Result<TypeId> instantiate_type(Context& context, const TypeExpr& expr, const Env& env,
                                 std::span<const TypeId> operands, int result_index) {
-  Result<std::optional<TypeId>> type = try_instantiate(context, expr, env, operands, result_index);
+  Instantiator instantiate(context, env, operands);
+  Result<std::optional<TypeId>> type = try_instantiate(context, expr, instantiate, result_index);
   if (!type) return forward(type);
   if (!*type)
     return fail(expr.span, "PW0304", "the op has no result number " + std::to_string(result_index));
@@ -318,11 +319,12 @@ Result<std::vector<TypeId>> infer_types(Context& context, OpId op_id,
     return forward(bound);
   std::vector<TypeId> out;
   std::vector<TypeId> from_body;
+  Instantiator instantiate(context, env, operands);
   for (const ResultDecl& decl : op.results) {
     for (int i = 0;; ++i) {
       Result<std::optional<TypeId>> type = std::optional<TypeId>();
       if (decl.type && !decl.type->any_shape) {
-        type = try_instantiate(context, *decl.type, env, operands, i);
+        type = try_instantiate(context, *decl.type, instantiate, i);
       } else if (op.has_body() && !unknown) {
         if (from_body.empty()) {
           Result<std::vector<TypeId>> types = body_types(context, op_id, operands, attributes);

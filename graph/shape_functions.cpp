@@ -179,22 +179,28 @@ Out sliced(const ShapeCall& call) {  // (*s, dim, start, end, step)
   return std::optional(*s);
 }
 
-Out split_part(const ShapeCall& call) {  // (*s, dim, sizes), a result each
+/// (*s, dim, sizes), a result each. Asked for one after another, so the sum is looked at once: a
+/// value may be cut into a million parts.
+Out split_part(const ShapeCall& call) {
   Dims& dims = call.context.dims;
-  Result<Shape> s = shape_at(call, 0), sizes = shape_at(call, 2);
+  Result<Shape> s = shape_at(call, 0);
   if (!s) return forward(s);
-  if (!sizes) return forward(sizes);
+  if (call.arguments.size() < 3 || !std::holds_alternative<Shape>(call.arguments[2]))
+    return bad(call, "shape function: argument 3 is not a sequence of dims");
+  const auto& sizes = std::get<Shape>(call.arguments[2]);
   Result<std::size_t> axis = axis_at(call, 1, s->size());
   if (!axis) return forward(axis);
-  DimId sum = dims.constant(0);
-  for (DimId d : *sizes) sum = dims.add(sum, d);
-  if (sum != (*s)[*axis])
-    return bad(call, fmt::format("the sizes {} of a split add up to {}, not to {}",
-                                 call.context.types.print(*sizes), dims.print(sum),
-                                 dims.print((*s)[*axis])));
+  if (call.result_index == 0) {
+    DimId sum = dims.constant(0);
+    for (DimId d : sizes) sum = dims.add(sum, d);
+    if (sum != (*s)[*axis])
+      return bad(call, fmt::format("the sizes {} of a split add up to {}, not to {}",
+                                   call.context.types.print(sizes), dims.print(sum),
+                                   dims.print((*s)[*axis])));
+  }
   auto i = static_cast<std::size_t>(call.result_index);
-  if (i >= sizes->size()) return std::optional<Shape>();
-  (*s)[*axis] = (*sizes)[i];
+  if (i >= sizes.size()) return std::optional<Shape>();
+  (*s)[*axis] = sizes[i];
   return std::optional(*s);
 }
 
