@@ -394,7 +394,10 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   ++rule.stats->matches;
   run_.count_rewrite();
   if (walk_) move_cursor();
-  if (!once_) requeue();
+  if (once_)
+    unpark();
+  else
+    requeue();
   const std::vector<RuleId> cycle = guard_.after(graph_, rule.layout().id, own_, created_);
   if (cycle.empty()) return std::nullopt;
   Diagnostic warning = error_at(strategy_.span, "PW1103",

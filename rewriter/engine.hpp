@@ -165,6 +165,7 @@ class RuleEngine {
 
   // Requeueing (engine_requeue.cpp).
   void requeue();
+  void unpark();
   void next_round();
   void follow(const WayBack& way, NodeId node, std::vector<NodeId>& out);
   void wake(NodeId node);
