@@ -1,7 +1,6 @@
 // Row kernels on the processor, each beside what it is measured against, in one run: a fused norm
 // beside a copy of its bytes, a decoder layer without its products on cpu and eager, eager beside
 // plain Eigen.
-#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -264,13 +263,9 @@ void start(Table& table, Promises& promises) {
   for (int round = 0; round < 6; ++round) {
     CpuBackend cpu(
         {.cache = std::make_shared<CompileCache>(CacheOptions{folder.path() + "/cache", ""})});
-    const auto begin = std::chrono::steady_clock::now();
-    (void)need(context, Runner::make(pieces, graph, plan, cpu));
-    times.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    times.push_back(taken([&] { (void)need(context, Runner::make(pieces, graph, plan, cpu)); }));
     kernels =
         fmt::format("{} kernels, {} compiled", cpu.report().kernels.size(), cpu.report().compiled);
-    if (round == 0) table.add({"32 layers, plan to executables, cold", us(times[0]), kernels});
   }
   times.erase(times.begin());
   const double warm = median(times);

@@ -66,7 +66,7 @@ class Emitter {
       if (const auto kept = phases.read.find(s.slot); s.slot.valid() && kept != phases.read.end()) {
         line(depth, fmt::format("const {} {} = k{}[{}];", held(dtype(s.slot)), slot(s.slot),
                                 kept->second.index, variable(var)));
-        from_buffer_.insert(s.slot);
+        exact_.insert(s.slot);
         continue;
       }
       statement(s, depth, phases);
@@ -100,7 +100,12 @@ class Emitter {
     if (is_truth(program_, s)) return define(depth, s, value);
     if (!is_narrow(to)) return define(depth, s, rounded(value, s.unit, to));
     const bool wide = to == DType::bf16 || to == DType::f16;
-    if (options_.strict || !wide || stored_.count(s.slot) != 0)
+    const bool keep = options_.strict || !wide || stored_.count(s.slot) != 0;
+    if (keep && to == DType::bf16) {  // the bits are the upper half of the value's
+      exact_.insert(s.slot);
+      return define(depth, s, rounded(value, s.unit, to));
+    }
+    if (keep)
       return define_bits(depth, s,
                          fmt::format("pw_to_{}({})", name(to), before_rounding(value, s.unit)));
     define(depth, s, s.unit == rows::Unit::f32 ? value : "(float)(" + value + ")");
@@ -112,7 +117,7 @@ class Emitter {
     std::string value = slot(from);
     if (with_bits_.count(from) != 0)
       value = fmt::format("b{}", from.index);
-    else if (to == DType::bf16 && from_buffer_.count(from) != 0)
+    else if (to == DType::bf16 && exact_.count(from) != 0)
       value = fmt::format("(unsigned short)(pw_bits({}) >> 16)", value);  // it is rounded already
     else if (is_narrow(to))
       value = fmt::format("pw_to_{}({})", name(to), value);
@@ -219,7 +224,7 @@ class Emitter {
 
   const rows::RowProgram& program_;
   const EmitOptions& options_;
-  std::set<SlotId> stored_, with_bits_, from_buffer_;
+  std::set<SlotId> stored_, with_bits_, exact_;
   std::string out_;
 };
 

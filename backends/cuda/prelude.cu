@@ -78,7 +78,14 @@ PW_FUNCTION unsigned char pw_to_f8e5m2(float x) {
   return (unsigned char)((unsigned char)(x != x ? 0x7fu : pw_narrow<2, 15>(pw_bits(x) & 0x7fffffffu, 0x47600000u)) | sign);
 }
 
-PW_FUNCTION float pw_round_bf16(float x) { return pw_from_bf16(pw_to_bf16(x)); }
+PW_FUNCTION float pw_round_bf16(float x) {
+#if defined(__CUDA_ARCH__)
+  return pw_from_bf16(pw_to_bf16(x));
+#else  // without narrowing, for vector units
+  const unsigned u = pw_bits(x);
+  return pw_float((x != x ? u | 0x00400000u : u + 0x7fffu + ((u >> 16) & 1u)) & 0xffff0000u);
+#endif
+}
 PW_FUNCTION float pw_round_f16(float x) { return pw_from_f16(pw_to_f16(x)); }
 PW_FUNCTION float pw_round_f8e4m3(float x) { return pw_from_f8e4m3(pw_to_f8e4m3(x)); }
 PW_FUNCTION float pw_round_f8e5m2(float x) { return pw_from_f8e5m2(pw_to_f8e5m2(x)); }

@@ -1,6 +1,7 @@
 // Exports the reductions: each row converted to f32 (f64, int64) and reduced by Eigen.
 #include <Eigen/Core>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "backends/eager/kernels.hpp"
@@ -11,6 +12,12 @@ namespace {
 using Done = Result<std::monostate>;
 template <class T>
 using Row = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
+
+/// What a row is reduced in without being converted.
+template <class T>
+constexpr DType kOwn = std::is_same_v<T, float>    ? DType::f32
+                       : std::is_same_v<T, double> ? DType::f64
+                                                   : DType::i64;
 
 struct Sum {
   template <class T>
@@ -53,12 +60,15 @@ Done over_axis(Call& call) {
   x.extents.erase(x.extents.begin() + static_cast<std::ptrdiff_t>(axis));
   x.strides.erase(x.strides.begin() + static_cast<std::ptrdiff_t>(axis));
   const Extents strides[] = {x.strides, row_major(x.extents)};
-  std::vector<T> row(static_cast<std::size_t>(width)), values;
+  const bool in_place = x.dtype == kOwn<T> && step == 1;
+  std::vector<T> row(in_place ? 0 : static_cast<std::size_t>(width)), values;
   for_each_run(x.extents, strides, std::int64_t{1} << 60, [&](const Run& run) {
     values.resize(static_cast<std::size_t>(run.length));
     for (std::int64_t i = 0; i < run.length; ++i) {
-      load_run(x.dtype, x.at(run.offsets[0] + i * run.steps[0]), step, width, row.data());
-      values[static_cast<std::size_t>(i)] = F::template of<T>(Row<T>(row.data(), width));
+      const std::byte* source = x.at(run.offsets[0] + i * run.steps[0]);
+      if (!in_place) load_run(x.dtype, source, step, width, row.data());
+      const T* begin = in_place ? reinterpret_cast<const T*>(source) : row.data();
+      values[static_cast<std::size_t>(i)] = F::template of<T>(Row<T>(begin, width));
     }
     store_run(y.dtype, y.at(run.offsets[1]), run.steps[1], run.length, values.data());
   });
