@@ -1,6 +1,7 @@
 // Row kernels on the processor, each beside what it is measured against, in one run: a fused norm
 // beside a copy of its bytes, a decoder layer without its products on cpu and eager, eager beside
 // plain Eigen.
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -273,6 +274,21 @@ void start(Table& table, Promises& promises) {
   promises.at_most("warm start of 32 layers", warm * 1e3, 20, "ms");
 }
 
+/// What was measured on.
+std::string machine() {
+  const std::string text = processor();
+  const std::size_t colon = text.find(':');
+  const std::string model = colon == std::string::npos
+                                ? "unknown processor"
+                                : text.substr(colon + 2, text.find('\n') - colon - 2);
+  double load[1] = {0};
+  (void)::getloadavg(load, 1);
+  return fmt::format(
+      "One thread, {}; load {:.1f} when it began. Processor time, medians of bodies that "
+      "take turns, caches warm.",
+      model, load[0]);
+}
+
 /// All threads on one core: what is compared has one thread each.
 void stay_on_one_core() {
   cpu_set_t set;
@@ -292,6 +308,7 @@ int main(int argc, char** argv) {
   app.add_option("--output", output, "write the tables there too, as Markdown");
   app.add_option("--tokens", tokens, "of the layer")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  const std::string on = machine();
   stay_on_one_core();
   Table table({"what", "µs", "ratio"});
   Promises promises;
@@ -301,7 +318,7 @@ int main(int argc, char** argv) {
   eager_ops(table, promises);
   start(table, promises);
   const std::string text =
-      "# Row kernels, one thread\n\n" + table.print() + "\n" + promises.print();
+      "# Row kernels, one thread\n\n" + on + "\n\n" + table.print() + "\n" + promises.print();
   std::cout << text;
   if (!output.empty()) std::ofstream(output) << text;
   return promises.kept() ? 0 : 1;
