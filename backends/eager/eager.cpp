@@ -34,7 +34,8 @@ class Eager final : public Backend {
  public:
   [[nodiscard]] std::string name() const override { return "eager"; }
   [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override {
-    return compile_program(piece, {name(), eager::kernels(), [](DType declared) { return declared; }});
+    return compile_program(piece,
+                           {name(), eager::kernels(), [](DType declared) { return declared; }});
   }
 };
 
