@@ -18,6 +18,7 @@
 #define PW_ASAN_FIBERS 1
 #endif
 #ifdef PW_ASAN_FIBERS
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -73,7 +74,14 @@ struct Fibers::Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
   ~Fiber() {
+    forget();
     if (stack) munmap(stack, kStack);
+  }
+  /// What functions that never returned have marked as out of bounds is free again.
+  void forget() {
+#ifdef PW_ASAN_FIBERS
+    if (stack) __asan_unpoison_memory_region(stack, kStack);
+#endif
   }
   void make_stack() {
     if (stack) return;
@@ -127,6 +135,7 @@ void Fibers::start(std::size_t count, std::function<void(std::size_t)> body) {
   for (std::size_t i = 0; i < count; ++i) {
     Fiber& fiber = *fibers_[i];
     fiber.make_stack();
+    fiber.forget();
     fiber.done = false;
 #if defined(__x86_64__)
     // As if `enter` were about to be returned to, with the alignment that a call leaves.

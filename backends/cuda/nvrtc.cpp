@@ -12,7 +12,7 @@ namespace pw::cuda {
 
 /// Declared as in NVRTC's documentation; a program is an opaque pointer, 0 means success.
 struct Nvrtc::Library {
-  void* handle = nullptr;
+  void* handle = nullptr;  ///< never closed: NVRTC keeps memory for the life of the process
   int (*version)(int*, int*) = nullptr;
   const char* (*error_string)(int) = nullptr;
   int (*create)(void**, const char*, const char*, int, const char* const*,
@@ -25,13 +25,6 @@ struct Nvrtc::Library {
   int (*cubin)(void*, char*) = nullptr;
   int (*ptx_size)(void*, std::size_t*) = nullptr;
   int (*ptx)(void*, char*) = nullptr;
-
-  Library() = default;
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  ~Library() {
-    if (handle) dlclose(handle);
-  }
 };
 
 namespace {
