@@ -385,8 +385,10 @@ void HandCompiled::apply(const Match& match) {
       graph_.make_room(reads, writes, own);
     made = make(match);
     graph_.insert_before({});
-    for (std::size_t i = 0; i < writes.size(); ++i)
+    for (std::size_t i = 0; i < writes.size(); ++i) {
       graph_.replace_uses(writes[i], graph_.result(made, i));
+      graph_.take_name(graph_.result(made, i), writes[i]);
+    }
   } else {
     graph_.replace_uses(writes[0], reads[0]);
   }

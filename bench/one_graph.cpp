@@ -47,8 +47,9 @@ std::string run_one_graph(const OneGraph& job) {
   const double rewrite_s =
       seconds([&] { report = need(context, run_pipeline(*graph, *rules, job.pass, params)); });
   const std::size_t rewritten = resident_bytes();
-  if (const Diagnostics broken = verify(*graph); job.verify && !broken.empty())
-    die(render(broken, context->sources));
+  if (job.verify)
+    if (const Diagnostics broken = verify(*graph); !broken.empty())
+      die(render(broken, context->sources));
 
   const auto a_node = [&](std::size_t bytes) {
     return static_cast<double>(bytes - empty) / static_cast<double>(nodes);

@@ -17,7 +17,7 @@ struct Stages {
   double compile = 0;   ///< rules laid out, statistics of the graph, match program
   double scan = 0;      ///< every anchor asked, nothing rewritten
   double fixpoint = 0;  ///< run_pipeline: all of a run, with journal and both hashes
-  double hash = 0;      ///< of it, the two structural hashes of the journal
+  double hash = 0;      ///< two structural hashes, as a journal that is written to a file has them
   double explain = 0;   ///< why a rule that does not match does not
   double hand_scan = 0, hand_fixpoint = 0;  ///< without a journal and hashes
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.hpp"
+#include "base/memory.hpp"
 #include "cli/session.hpp"
 #include "graph/attribute.hpp"
 
@@ -34,6 +35,7 @@ void write_reproducer(int argc, char** argv, const std::string& message) {
 }  // namespace
 
 int guarded(int argc, char** argv, const std::function<int()>& body) {
+  keep_large_arrays_apart();
   std::signal(SIGPIPE, SIG_DFL);
   std::signal(SIGINT, interrupted);
   try {

@@ -36,6 +36,7 @@ std::vector<Named> run_all(const Session& session, const OptArgs& args, const Lo
     rewrite.engine = args.engine == "naive" ? EngineKind::naive : EngineKind::compiled;
     rewrite.stats = args.stats;
     if (args.trace.empty()) return rewrite;
+    rewrite.hashes = true;
     Trace& trace = *traces.emplace_back(std::make_unique<Trace>(
         session, variant.empty() ? args.trace : args.trace + "/" + variant));
     rewrite.after_pass = [&trace](const std::string& pass, const Graph& g) { trace.add(pass, g); };

@@ -16,6 +16,7 @@ std::vector<Variant> make_variants(const Session& session, const Graph& graph,
     versions.emplace_back();
     RewriteOptions rewrite;
     rewrite.stats = true;
+    rewrite.hashes = true;
     if (keep)
       rewrite.after_pass = [&versions, range](const std::string& pass, const Graph& g) {
         versions[range].push_back({pass, g});

@@ -25,36 +25,41 @@ Graph::Graph(ContextPtr context, std::string graph_name)
 // ---- building
 
 ValueId Graph::add_input(std::string_view input_name, TypeId type, InputKind kind) {
-  Value v;
-  v.type = type;
-  v.name = claim(input_name);
-  const ValueId id = values_.push_back(v);
+  const ValueId id = push_value({}, type, claim(input_name));
   set_input_kind(id, kind);
   inputs_.push_back(id);
   return id;
 }
 
 void Graph::set_input_kind(ValueId v, InputKind kind) {
-  std::uint32_t& uses = values_[v].uses;
-  uses = (uses & ~(3u << kKindShift)) | (static_cast<std::uint32_t>(kind) << kKindShift);
+  std::uint32_t& marks = values_[v].marks;
+  marks = (marks & ~(3u << kKindShift)) | (static_cast<std::uint32_t>(kind) << kKindShift);
 }
 
 void Graph::declare_replicated(ValueId input, std::string_view over) {
   ++edition_;
-  std::vector<std::string>& groups = replicated_[input];
+  std::vector<std::string> groups = replicated_over(input);
   const auto at = std::lower_bound(groups.begin(), groups.end(), over);
   if (at == groups.end() || *at != over) groups.emplace(at, over);
+  auto known = std::find(replicated_.begin(), replicated_.end(), groups);
+  if (known == replicated_.end() && replicated_.size() < kManySets)
+    known = replicated_.insert(known, groups);
+  const bool many = known == replicated_.end();
+  if (many) more_replicated_[input] = std::move(groups);
+  const auto set = static_cast<std::uint32_t>(known - replicated_.begin());
+  values_[input].producer.index = NodeId::kNone - (many ? kManySets : set);
 }
 
 const std::vector<std::string>& Graph::replicated_over(ValueId input) const {
-  static const std::vector<std::string> none;
-  const auto it = replicated_.find(input);
-  return it == replicated_.end() ? none : it->second;
+  if (!is_input(input)) return replicated_.front();
+  const std::uint32_t set = NodeId::kNone - values_[input].producer.index;
+  return set < kManySets ? replicated_[set] : more_replicated_.at(input);
 }
 
 NodeId Graph::push_node(OpId op, AttributesId attributes, std::size_t results,
                         std::uint32_t provenance) {
   const NodeId id(node_bound());
+  PW_ASSERT(id.index < (kWideUse >> kSlotBits), "more nodes than a graph can hold");
   Node& n = nodes_.back();
   n.op = op;
   n.attributes = attributes;
@@ -72,12 +77,16 @@ NodeId Graph::push_node(OpId op, AttributesId attributes, std::size_t results,
 }
 
 void Graph::push_operands(NodeId n, std::span<const ValueId> operands) {
-  constexpr std::size_t kMostUses = std::size_t{1} << (32 - kUseShift);
-  PW_ASSERT(uses_.size() + operands.size() < kMostUses, "more operands than a graph can hold");
-  for (ValueId operand : operands) {
-    Use u;
-    u.user = n;
-    link_use(uses_.push_back(u), operand);
+  PW_ASSERT(uses_.size() + operands.size() < ValueId::kNone, "more operands than a graph can hold");
+  if (operands.size() > kSlots) {
+    first_wide_.emplace(n.index, static_cast<std::uint32_t>(wide_uses_.size()));
+    for (std::size_t i = kSlots; i < operands.size(); ++i)
+      wide_uses_.push_back({n, static_cast<std::uint32_t>(i)});
+    PW_ASSERT(wide_uses_.size() < kWideUse, "more operands than a graph can hold");
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    uses_.emplace_back();
+    link_use(use_of(n, i), operands[i]);
   }
   nodes_.back().first_operand = static_cast<std::uint32_t>(uses_.size());
 }
@@ -86,12 +95,7 @@ NodeId Graph::add_node(OpId op, std::span<const ValueId> operands, AttributesId 
                        std::span<const TypeId> results, NodeId like) {
   const NodeId id = push_node(op, attributes, results.size(),
                               like.valid() ? nodes_[like].marks & kProvenance : 0);
-  for (TypeId type : results) {
-    Value v;
-    v.producer = id;
-    v.type = type;
-    values_.push_back(v);
-  }
+  for (TypeId type : results) push_value(id, type, {});
   push_operands(id, operands);
   link_node(id, insertion_);
   record(Undo::Kind::added, id.index, 0);
@@ -99,19 +103,9 @@ NodeId Graph::add_node(OpId op, std::span<const ValueId> operands, AttributesId 
 }
 
 NodeId Graph::add_node(const NodeSpec& spec) {
-  Strings& strings = context_->strings;
-  const auto interned = [&](const std::string& text) {
-    return text.empty() ? NameId() : strings.intern(text);
-  };
   const NodeId id = push_node(spec.op, spec.attributes, spec.results.size(),
-                              provenance(interned(spec.group), interned(spec.source)));
-  for (const ResultSpec& result : spec.results) {
-    Value v;
-    v.producer = id;
-    v.type = result.type;
-    v.name = claim(result.name);
-    values_.push_back(v);
-  }
+                              provenance(text_id(spec.group), text_id(spec.source)));
+  for (const ResultSpec& result : spec.results) push_value(id, result.type, claim(result.name));
   const ValueNameId first = spec.results.empty() ? ValueNameId() : values_[result(id)].name;
   const bool own_name =
       !spec.name.empty() && (!first.valid() || !context_->value_names.is(first, spec.name));
@@ -124,7 +118,29 @@ NodeId Graph::add_node(const NodeSpec& spec) {
   return id;
 }
 
-std::uint32_t Graph::provenance(NameId group, NameId source) {
+ValueId Graph::push_value(NodeId producer, TypeId type, ValueNameId value_name) {
+  Value value;
+  value.producer = producer;
+  value.name = value_name;
+  const ValueId id = values_.push_back(value);
+  put_type(id, type);
+  return id;
+}
+
+void Graph::put_type(ValueId v, TypeId type) {
+  std::uint32_t& marks = values_[v].marks;
+  if ((marks & kType) == kType) wide_types_.erase(v.index);
+  if (type.index >= kType) wide_types_.emplace(v.index, type);
+  marks = (marks & ~kType) | std::min(type.index, kType);
+}
+
+TextId Graph::text_id(std::string_view text) {
+  return text.empty() ? TextId() : context_->value_names.intern(text);
+}
+
+std::string_view Graph::text_of(TextId id) const { return context_->value_names.text(id); }
+
+std::uint32_t Graph::provenance(TextId group, TextId source) {
   const Provenance wanted{group, source};
   if (wanted == Provenance{}) return 0;
   if (provenances_.back() == wanted) return static_cast<std::uint32_t>(provenances_.size() - 1);
@@ -189,7 +205,9 @@ std::size_t Graph::bytes() const {
          values_.size() * sizeof(Value) + uses_.size() * sizeof(Use) +
          (inputs_.size() + outputs_.size()) * sizeof(ValueId) +
          provenances_.size() * sizeof(Provenance) + provenance_index_.bytes() +
-         (many_results_.size() + more_outputs_.size() + node_names_.size() + reserved_.size()) *
+         wide_uses_.size() * sizeof(WideUse) +
+         (many_results_.size() + first_wide_.size() + many_uses_.size() + wide_types_.size() +
+          more_outputs_.size() + node_names_.size() + reserved_.size()) *
              kMapEntry +
          (names_.size() + name_counters_.size()) * 3 * kMapEntry + undo_.size() * sizeof(Undo) +
          relabelled_.size() * sizeof(NodeId);
@@ -197,42 +215,57 @@ std::size_t Graph::bytes() const {
 
 // ---- uses
 
+UseId Graph::wide_use_of(NodeId n, std::size_t slot) const {
+  return UseId(kWideUse | (first_wide_.at(n.index) + (slot - kSlots)));
+}
+
+void Graph::set_use_count(ValueId v, std::size_t count) {
+  std::uint32_t& marks = values_[v].marks;
+  const bool were_many = marks >> kUseShift == kManyUses;
+  const auto shown = static_cast<std::uint32_t>(std::min<std::size_t>(count, kManyUses));
+  marks = (marks & ((1u << kUseShift) - 1)) | (shown << kUseShift);
+  if (shown == kManyUses)
+    many_uses_[v.index] = static_cast<std::uint32_t>(count);
+  else if (were_many)
+    many_uses_.erase(v.index);
+}
+
 void Graph::link_use(UseId u, ValueId v) {
-  Use& use = uses_[u];
+  Use& use = at(u);
   use.value = v;
   use.previous = {};
   use.next = {};
   if (!v.valid()) return;
   Value& value = values_[v];
   use.next = value.first_use;
-  if (use.next.valid()) uses_[use.next].previous = u;
+  if (use.next.valid()) at(use.next).previous = u;
   value.first_use = u;
-  value.uses += 1u << kUseShift;
+  set_use_count(v, use_count(v) + 1);
 }
 
 void Graph::unlink_use(UseId u) {
-  Use& use = uses_[u];
+  const Use& use = at(u);
   if (!use.value.valid()) return;
   Value& value = values_[use.value];
   if (use.previous.valid())
-    uses_[use.previous].next = use.next;
+    at(use.previous).next = use.next;
   else
     value.first_use = use.next;
-  if (use.next.valid()) uses_[use.next].previous = use.previous;
-  value.uses -= 1u << kUseShift;
+  if (use.next.valid()) at(use.next).previous = use.previous;
+  set_use_count(use.value, use_count(use.value) - 1);
 }
 
 void Graph::mark_output(ValueId v) {
   if (is_output(v))
     ++more_outputs_[v.index];
   else
-    values_[v].uses |= kOutput;
+    values_[v].marks |= kOutput;
 }
 
 void Graph::unmark_output(ValueId v) {
   const auto more = more_outputs_.find(v.index);
   if (more == more_outputs_.end())
-    values_[v].uses &= ~kOutput;
+    values_[v].marks &= ~kOutput;
   else if (--more->second == 0)
     more_outputs_.erase(more);
 }
@@ -240,8 +273,8 @@ void Graph::unmark_output(ValueId v) {
 // ---- mutation
 
 void Graph::set_operand(NodeId n, std::size_t i, ValueId v) {
-  const UseId u(nodes_[n].first_operand + i);
-  record(Undo::Kind::operand, u.index, uses_[u].value.index);
+  const UseId u = use_of(n, i);
+  record(Undo::Kind::operand, u.index, at(u).value.index);
   unlink_use(u);
   link_use(u, v);
 }
@@ -252,8 +285,8 @@ void Graph::set_attributes(NodeId n, AttributesId attributes) {
 }
 
 void Graph::set_type(ValueId v, TypeId type) {
-  record(Undo::Kind::type, v.index, values_[v].type.index);
-  values_[v].type = type;
+  record(Undo::Kind::type, v.index, this->type(v).index);
+  put_type(v, type);
 }
 
 void Graph::set_op(NodeId n, OpId op) {
@@ -277,8 +310,7 @@ void Graph::set_output(std::size_t i, ValueId v) {
 void Graph::set_group(NodeId n, std::string_view group_name) {
   const std::uint32_t old = nodes_[n].marks & kProvenance;
   record(Undo::Kind::provenance, n.index, old);
-  set_provenance(n, provenance(group_name.empty() ? NameId() : context_->strings.intern(group_name),
-                               provenances_[old].source));
+  set_provenance(n, provenance(text_id(group_name), provenances_[old].source));
 }
 
 void Graph::replace_uses(ValueId from, ValueId to) {
@@ -287,18 +319,17 @@ void Graph::replace_uses(ValueId from, ValueId to) {
   // The list as a whole goes before the other one: each use is touched once.
   Value &before = values_[from], &after = values_[to];
   UseId last;
-  for (UseId u = before.first_use; u.valid(); u = uses_[u].next) {
+  for (UseId u = before.first_use; u.valid(); u = at(u).next) {
     record(Undo::Kind::operand, u.index, from.index);
-    uses_[u].value = to;
+    at(u).value = to;
     last = u;
   }
   if (last.valid()) {
-    uses_[last].next = after.first_use;
-    if (after.first_use.valid()) uses_[after.first_use].previous = last;
+    at(last).next = after.first_use;
+    if (after.first_use.valid()) at(after.first_use).previous = last;
     after.first_use = std::exchange(before.first_use, UseId());
-    const std::uint32_t uses = before.uses >> kUseShift << kUseShift;
-    before.uses -= uses;
-    after.uses += uses;
+    set_use_count(to, use_count(to) + use_count(from));
+    set_use_count(from, 0);
   }
   if (!is_output(from)) return;
   for (std::size_t i : output_slots(from)) set_output(i, to);
@@ -345,6 +376,25 @@ std::size_t Graph::erase_dead() {
     n = before;
   }
   return erased;
+}
+
+void Graph::drop_dead_operands() {
+  if (recording_ || !undo_.empty() || dead_operands_ * 4 < uses_.size()) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < node_bound(); ++i) {
+    Node& node = nodes_[NodeId(i)];
+    const std::size_t begin = node.first_operand, end = nodes_[NodeId(i + 1)].first_operand;
+    node.first_operand = static_cast<std::uint32_t>(kept);
+    if ((node.marks & kDead) != 0) continue;
+    for (std::size_t u = begin; u < end; ++u) uses_[kept++] = uses_[u];
+  }
+  nodes_.back().first_operand = static_cast<std::uint32_t>(kept);
+  uses_.resize(kept);
+  std::vector<Use> fitting;
+  fitting.reserve(kept + kept / 4);
+  fitting = uses_;
+  uses_ = std::move(fitting);
+  dead_operands_ = 0;
 }
 
 }  // namespace pw

@@ -1,7 +1,7 @@
 // The dataflow graph: structure of arrays, 32-bit ids that rise and are never reused, doubly linked
 // uses, an order list that is always topological, and an undo journal with one inverse record a
-// mutation. Dead nodes keep their data. Made for a million nodes: 36 bytes a node, 20 a value, 16
-// an operand, and every mutation costs what it touches.
+// mutation. Dead nodes keep their data, up to drop_dead_operands(). Made for a million nodes: 36
+// bytes a node, 16 a value, 12 an operand, and every mutation costs what it touches.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ namespace pw {
 
 using NodeId = Id<struct NodeTag>;
 using ValueId = Id<struct ValueTag>;
+/// A node and an operand slot of it, in one number (see Graph::use_of).
 using UseId = Id<struct UseTag>;
 
 enum class InputKind : std::uint8_t { input, weight, buffer };
@@ -104,16 +105,16 @@ class Graph {
   /// Its own, if it was given one, or that of the first result.
   [[nodiscard]] std::string_view node_name(NodeId n) const;
   [[nodiscard]] std::string_view group(NodeId n) const {
-    return text_or_empty(provenances_[nodes_[n].marks & kProvenance].group);
+    return text_of(provenances_[nodes_[n].marks & kProvenance].group);
   }
   [[nodiscard]] std::string_view source(NodeId n) const {
-    return text_or_empty(provenances_[nodes_[n].marks & kProvenance].source);
+    return text_of(provenances_[nodes_[n].marks & kProvenance].source);
   }
   [[nodiscard]] std::size_t operand_count(NodeId n) const {
     return nodes_[NodeId(n.index + 1)].first_operand - nodes_[n].first_operand;
   }
   [[nodiscard]] ValueId operand(NodeId n, std::size_t i) const {
-    return uses_[UseId(nodes_[n].first_operand + i)].value;
+    return uses_[nodes_[n].first_operand + i].value;
   }
   [[nodiscard]] std::vector<ValueId> operands(NodeId n) const;
   [[nodiscard]] std::size_t result_count(NodeId n) const {
@@ -124,36 +125,48 @@ class Graph {
     return ValueId(nodes_[n].first_result + i);
   }
 
-  [[nodiscard]] TypeId type(ValueId v) const { return values_[v].type; }
+  [[nodiscard]] TypeId type(ValueId v) const {
+    const std::uint32_t type = values_[v].marks & kType;
+    return type != kType ? TypeId(type) : wide_types_.at(v.index);
+  }
   /// A value that was given no name is called by its op and its id, `rms_norm__17`: always the
   /// same, whenever it is asked for, and unlike the name of any other value.
   [[nodiscard]] std::string_view value_name(ValueId v) const;
   [[nodiscard]] bool named(ValueId v) const { return values_[v].name.valid(); }
   [[nodiscard]] ValueId find_value(
       std::string_view name) const;  ///< linear over values; for tools and tests
-  [[nodiscard]] bool is_input(ValueId v) const { return !values_[v].producer.valid(); }
+  [[nodiscard]] bool is_input(ValueId v) const { return values_[v].producer.index >= kInput; }
   [[nodiscard]] InputKind input_kind(ValueId v) const {
-    return static_cast<InputKind>((values_[v].uses >> kKindShift) & 3);
+    return static_cast<InputKind>((values_[v].marks >> kKindShift) & 3);
   }
   /// The groups of ranks over which an input is declared to be replicated, sorted.
   [[nodiscard]] const std::vector<std::string>& replicated_over(ValueId input) const;
+  /// Invalid for an input.
   [[nodiscard]] NodeId producer(ValueId v) const {
-    return values_[v].producer;
-  }  ///< invalid for an input
+    const NodeId producer = values_[v].producer;
+    return producer.index < kInput ? producer : NodeId();
+  }
   [[nodiscard]] std::size_t result_index(ValueId v) const {
     return v.index - nodes_[producer(v)].first_result;
   }
   /// Operand slots that read it; graph outputs are counted apart.
-  [[nodiscard]] std::size_t use_count(ValueId v) const { return values_[v].uses >> kUseShift; }
-  [[nodiscard]] bool is_output(ValueId v) const { return (values_[v].uses & kOutput) != 0; }
+  [[nodiscard]] std::size_t use_count(ValueId v) const {
+    const std::uint32_t count = values_[v].marks >> kUseShift;
+    return count < kManyUses ? count : many_uses_.at(v.index);
+  }
+  [[nodiscard]] bool is_output(ValueId v) const { return (values_[v].marks & kOutput) != 0; }
   /// How many of the graph's outputs it is.
   [[nodiscard]] std::size_t output_count(ValueId v) const;
   [[nodiscard]] bool unused(ValueId v) const { return use_count(v) == 0 && !is_output(v); }
   [[nodiscard]] UseId first_use(ValueId v) const { return values_[v].first_use; }
-  [[nodiscard]] UseId next_use(UseId u) const { return uses_[u].next; }
-  [[nodiscard]] NodeId user(UseId u) const { return uses_[u].user; }
+  [[nodiscard]] UseId next_use(UseId u) const { return at(u).next; }
+  [[nodiscard]] NodeId user(UseId u) const {
+    return (u.index & kWideUse) == 0 ? NodeId(std::size_t{u.index >> kSlotBits})
+                                     : wide_uses_[u.index & ~kWideUse].user;
+  }
   [[nodiscard]] std::size_t use_operand(UseId u) const {
-    return u.index - nodes_[user(u)].first_operand;
+    return (u.index & kWideUse) == 0 ? u.index & (kSlots - 1)
+                                     : wide_uses_[u.index & ~kWideUse].slot;
   }
   /// The distinct nodes that read it, in order.
   [[nodiscard]] std::vector<NodeId> users(ValueId v) const;
@@ -186,6 +199,9 @@ class Graph {
                  std::span<const NodeId> ignoring);
   /// Erases nodes without users and without `effect`, transitively; returns how many.
   std::size_t erase_dead();
+  /// Gives back the memory of what dead nodes read, if it is worth the copying; they have no
+  /// operands then. Nothing happens while an undo journal may bring them back.
+  void drop_dead_operands();
 
   // ---- undo
   using Checkpoint = std::size_t;
@@ -216,9 +232,17 @@ class Graph {
   static constexpr unsigned kCountShift = 28;
   static constexpr std::uint32_t kMany = 7;
   static constexpr std::uint32_t kProvenance = (1u << kCountShift) - 1;
-  // Of Value::uses: whether it is a graph output, the kind of an input, and the number of uses.
-  static constexpr std::uint32_t kOutput = 1;
-  static constexpr unsigned kKindShift = 1, kUseShift = 3;
+  // Of Value::marks: its type (kType: see wide_types_), whether it is a graph output, the kind of
+  // an input, and the number of uses (kManyUses: see many_uses_).
+  static constexpr unsigned kKindShift = 21, kUseShift = 23;
+  static constexpr std::uint32_t kType = (1u << 20) - 1, kOutput = 1u << 20;
+  static constexpr std::uint32_t kManyUses = (1u << (32 - kUseShift)) - 1;
+  // Of Value::producer: from here on it is an input, and the distance to kNone is the number of the
+  // set of groups that it is replicated over (kManySets: see more_replicated_).
+  static constexpr std::uint32_t kInput = 0xffffff00u, kManySets = 0xff;
+  // Of UseId: node and slot, or, with the top bit, an index into wide_uses_.
+  static constexpr unsigned kSlotBits = 4;
+  static constexpr std::uint32_t kSlots = 1u << kSlotBits, kWideUse = 1u << 31;
 
   /// The last one is no node: it says where the operands of the next will begin.
   struct Node {
@@ -234,18 +258,20 @@ class Graph {
   };
   struct Value {
     NodeId producer;
-    TypeId type;
     ValueNameId name;
     UseId first_use;
-    std::uint32_t uses = 0;
+    std::uint32_t marks = 0;
   };
   struct Use {
     ValueId value;
     UseId previous, next;
+  };
+  struct WideUse {
     NodeId user;
+    std::uint32_t slot = 0;
   };
   struct Provenance {
-    NameId group, source;
+    TextId group, source;
     friend bool operator==(const Provenance&, const Provenance&) = default;
   };
   struct Undo {
@@ -264,8 +290,8 @@ class Graph {
     std::uint32_t subject;
     std::uint32_t old;
   };
-  static_assert(sizeof(Node) == 20 && sizeof(Place) == 16 && sizeof(Value) == 20 &&
-                sizeof(Use) == 16 && sizeof(Undo) == 12);
+  static_assert(sizeof(Node) == 20 && sizeof(Place) == 16 && sizeof(Value) == 16 &&
+                sizeof(Use) == 12 && sizeof(Undo) == 12);
 
   struct TextHash {
     using is_transparent = void;
@@ -283,11 +309,22 @@ class Graph {
   // ---- building
   NodeId push_node(OpId op, AttributesId attributes, std::size_t results, std::uint32_t provenance);
   void push_operands(NodeId n, std::span<const ValueId> operands);
-  std::uint32_t provenance(NameId group, NameId source);
+  std::uint32_t provenance(TextId group, TextId source);
   void set_provenance(NodeId n, std::uint32_t provenance) {
     nodes_[n].marks = (nodes_[n].marks & ~kProvenance) | provenance;
   }
+  ValueId push_value(NodeId producer, TypeId type, ValueNameId name);
+  void put_type(ValueId v, TypeId type);
   // ---- uses
+  [[nodiscard]] UseId use_of(NodeId n, std::size_t slot) const {
+    return slot < kSlots ? UseId((n.index << kSlotBits) | slot) : wide_use_of(n, slot);
+  }
+  [[nodiscard]] UseId wide_use_of(NodeId n, std::size_t slot) const;
+  [[nodiscard]] Use& at(UseId u) { return uses_[nodes_[user(u)].first_operand + use_operand(u)]; }
+  [[nodiscard]] const Use& at(UseId u) const {
+    return uses_[nodes_[user(u)].first_operand + use_operand(u)];
+  }
+  void set_use_count(ValueId v, std::size_t count);
   void link_use(UseId u, ValueId v);
   void unlink_use(UseId u);
   [[nodiscard]] std::vector<std::size_t> output_slots(ValueId v);
@@ -316,22 +353,26 @@ class Graph {
   void reserve(std::string_view name);
   [[nodiscard]] std::size_t reserved(std::uint32_t number) const;
   [[nodiscard]] std::string unnamed(ValueId v) const;
-  [[nodiscard]] std::string_view text_or_empty(NameId id) const {
-    return id.valid() ? context_->strings.text(id) : std::string_view();
-  }
+  [[nodiscard]] TextId text_id(std::string_view text);
+  [[nodiscard]] std::string_view text_of(TextId id) const;
 
   ContextPtr context_;
   IdVec<NodeId, Node> nodes_;
   IdVec<NodeId, Place> places_;
   IdVec<ValueId, Value> values_;
-  IdVec<UseId, Use> uses_;
+  std::vector<Use> uses_;           // by Node::first_operand and slot
+  std::vector<WideUse> wide_uses_;  // of slots from kSlots on
+  std::size_t dead_operands_ = 0;   // of uses_
   std::vector<ValueId> inputs_, outputs_;
   std::vector<Provenance> provenances_{{}};  // no pair twice; the first is none
   HashIndex provenance_index_;
   std::unordered_map<std::uint32_t, std::uint32_t> many_results_;  // by node
+  std::unordered_map<std::uint32_t, std::uint32_t> first_wide_;    // by node, in wide_uses_
+  std::unordered_map<std::uint32_t, std::uint32_t> many_uses_;     // by value
+  std::unordered_map<std::uint32_t, TypeId> wide_types_;           // by value
   std::unordered_map<std::uint32_t, std::uint32_t> more_outputs_;  // by value: times, but the first
   std::unordered_multimap<std::uint32_t, std::uint32_t> slots_of_outputs_;  // see output_slots()
-  std::unordered_map<std::uint32_t, ValueNameId> node_names_;      // those that differ
+  std::unordered_map<std::uint32_t, ValueNameId> node_names_;               // those that differ
 
   bool trusting_ = false, names_known_ = false;
   NameSet names_;               // those of live values, while they are known; looked up only
@@ -341,7 +382,8 @@ class Graph {
   NodeId head_, tail_, insertion_;
   std::size_t live_ = 0;
   std::uint64_t renumberings_ = 0, edition_ = 0;
-  std::map<ValueId, std::vector<std::string>> replicated_;
+  std::vector<std::vector<std::string>> replicated_{{}};  // sets of groups; the first is empty
+  std::map<ValueId, std::vector<std::string>> more_replicated_;
   mutable Replication replication_;
   bool listing_relabelled_ = false, recording_ = false;
   std::vector<NodeId> relabelled_;

@@ -21,11 +21,8 @@ Graph Graph::compact() const {
 
   std::vector<ValueId> map(values_.size());
   const auto copy = [&](ValueId v, NodeId producer) {
-    Value value;
-    value.producer = producer;
-    value.type = type(v);
-    value.name = named(v) ? values_[v].name : context_->value_names.add(unnamed(v));
-    map[v.index] = out.values_.push_back(value);
+    map[v.index] = out.push_value(
+        producer, type(v), named(v) ? values_[v].name : context_->value_names.add(unnamed(v)));
   };
   for (ValueId v : inputs_) {
     copy(v, {});

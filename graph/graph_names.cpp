@@ -95,7 +95,7 @@ std::string_view Graph::node_name(NodeId n) const {
 ValueId Graph::find_value(std::string_view wanted) const {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Value& v = values_[ValueId(i)];
-    if (v.producer.valid() && !alive(v.producer)) continue;
+    if (!is_input(ValueId(i)) && !alive(v.producer)) continue;
     if (v.name.valid() && context_->value_names.is(v.name, wanted)) return ValueId(i);
   }
   const std::optional<Numbered> n = numbered(wanted);

@@ -73,7 +73,8 @@ void Graph::relabel(NodeId first, std::size_t count, std::uint64_t base, std::ui
 }
 
 void Graph::detach(NodeId n) {
-  for (std::size_t i = 0; i < operand_count(n); ++i) unlink_use(UseId(nodes_[n].first_operand + i));
+  for (std::size_t i = 0; i < operand_count(n); ++i) unlink_use(use_of(n, i));
+  dead_operands_ += operand_count(n);
   unlink_node(n);
   if (names_known_)
     for (std::size_t i = 0; i < result_count(n); ++i) release_name(result(n, i));
@@ -81,10 +82,8 @@ void Graph::detach(NodeId n) {
 
 void Graph::attach(NodeId n, NodeId before) {
   link_node(n, before);
-  for (std::size_t i = 0; i < operand_count(n); ++i) {
-    const UseId u(nodes_[n].first_operand + i);
-    link_use(u, uses_[u].value);
-  }
+  dead_operands_ -= operand_count(n);
+  for (std::size_t i = 0; i < operand_count(n); ++i) link_use(use_of(n, i), operand(n, i));
   if (names_known_)
     for (std::size_t i = 0; i < result_count(n); ++i) hold_name(result(n, i));
 }

@@ -37,7 +37,7 @@ void Graph::rollback(Checkpoint to) {
         break;
       }
       case Undo::Kind::attributes: nodes_[node].attributes = AttributesId(u.old); break;
-      case Undo::Kind::type: values_[ValueId(u.subject)].type = TypeId(u.old); break;
+      case Undo::Kind::type: put_type(ValueId(u.subject), TypeId(u.old)); break;
       case Undo::Kind::op: nodes_[node].op = OpId(u.old); break;
       case Undo::Kind::output: set_output(u.subject, ValueId(u.old)); break;
       case Undo::Kind::provenance: set_provenance(node, u.old); break;

@@ -34,54 +34,70 @@ Parts take_apart(std::string_view text) {
   return {text.substr(0, begin), text.substr(end), number};
 }
 
-std::uint32_t number_of(ValueNameId id) { return id.index & (kNumbers - 1); }
+std::uint32_t number_of(std::uint32_t id) { return id & (kNumbers - 1); }
 
 }  // namespace
 
-ValueNameId ValueNames::add(std::string_view text) {
+/// Nothing where there is no number in it, or as many patterns already and none that fits.
+std::optional<std::uint32_t> ValueNames::add_pattern(Patterns& patterns, std::string_view text) {
   const Parts parts = take_apart(text);
-  if (parts.number < kNumbers) {
-    const std::hash<std::string_view> hash;
-    const std::uint64_t h = combine(hash(parts.before), hash(parts.after));
-    std::uint32_t found = index_.find(h, [&](std::uint32_t i) {
-      return strings_.text(patterns_[i].before) == parts.before &&
-             strings_.text(patterns_[i].after) == parts.after;
-    });
-    if (found == HashIndex::kNone && patterns_.size() < kPatterns) {
-      found = static_cast<std::uint32_t>(patterns_.size());
-      patterns_.push_back({strings_.intern(parts.before), strings_.intern(parts.after)});
-      index_.insert(h, found);
-    }
-    if (found != HashIndex::kNone)
-      return ValueNameId(kPatternBit | (found << kNumberBits) | parts.number);
+  if (parts.number >= kNumbers) return std::nullopt;
+  const std::hash<std::string_view> hash;
+  const std::uint64_t h = combine(hash(parts.before), hash(parts.after));
+  std::uint32_t found = patterns.index.find(h, [&](std::uint32_t i) {
+    return strings_.text(patterns.items[i].before) == parts.before &&
+           strings_.text(patterns.items[i].after) == parts.after;
+  });
+  if (found == HashIndex::kNone) {
+    if (patterns.items.size() >= kPatterns) return std::nullopt;
+    found = static_cast<std::uint32_t>(patterns.items.size());
+    patterns.items.push_back({strings_.intern(parts.before), strings_.intern(parts.after)});
+    patterns.index.insert(h, found);
   }
+  return kPatternBit | (found << kNumberBits) | parts.number;
+}
+
+ValueNameId ValueNames::add(std::string_view text) {
+  if (const auto pattern = add_pattern(names_, text)) return ValueNameId(*pattern);
   const auto place = pool_.add(text, kPoolBits);
   return place ? ValueNameId(*place) : ValueNameId();
 }
 
-const ValueNames::Pattern* ValueNames::pattern(ValueNameId id) const {
-  if ((id.index & kPatternBit) == 0) return nullptr;
-  return &patterns_[(id.index & ~kPatternBit) >> kNumberBits];
+TextId ValueNames::intern(std::string_view text) {
+  const auto pattern = add_pattern(texts_, text);
+  return pattern ? TextId(*pattern) : TextId(strings_.intern(text).index);
 }
 
-std::string ValueNames::put_together(const Pattern& pattern, ValueNameId id) const {
+std::string_view ValueNames::text(TextId id) const {
+  if (!id.valid()) return {};
+  const Pattern* p = pattern(texts_, id.index);
+  return p ? strings_.text(strings_.intern(put_together(*p, id.index)))
+           : strings_.text(NameId(id.index));
+}
+
+const ValueNames::Pattern* ValueNames::pattern(const Patterns& patterns, std::uint32_t id) {
+  if ((id & kPatternBit) == 0) return nullptr;
+  return &patterns.items[(id & ~kPatternBit) >> kNumberBits];
+}
+
+std::string ValueNames::put_together(const Pattern& pattern, std::uint32_t id) const {
   std::string out(strings_.text(pattern.before));
   out += std::to_string(number_of(id));
   return out += strings_.text(pattern.after);
 }
 
 std::string_view ValueNames::text(ValueNameId id) const {
-  const Pattern* p = pattern(id);
-  return p ? strings_.text(strings_.intern(put_together(*p, id))) : pool_.text(id.index);
+  const Pattern* p = pattern(names_, id.index);
+  return p ? strings_.text(strings_.intern(put_together(*p, id.index))) : pool_.text(id.index);
 }
 
 std::string ValueNames::copy(ValueNameId id) const {
-  const Pattern* p = pattern(id);
-  return p ? put_together(*p, id) : std::string(pool_.text(id.index));
+  const Pattern* p = pattern(names_, id.index);
+  return p ? put_together(*p, id.index) : std::string(pool_.text(id.index));
 }
 
 bool ValueNames::is(ValueNameId id, std::string_view text) const {
-  const Pattern* p = pattern(id);
+  const Pattern* p = pattern(names_, id.index);
   if (!p) return pool_.text(id.index) == text;
   const std::string_view before = strings_.text(p->before), after = strings_.text(p->after);
   if (text.size() <= before.size() + after.size() || !text.starts_with(before) ||
@@ -92,7 +108,7 @@ bool ValueNames::is(ValueNameId id, std::string_view text) const {
   if (*begin == '0' && end - begin > 1) return false;
   std::uint32_t number = 0;
   const auto [rest, error] = std::from_chars(begin, end, number);
-  return error == std::errc() && rest == end && number == number_of(id);
+  return error == std::errc() && rest == end && number == number_of(id.index);
 }
 
 }  // namespace pw

@@ -28,7 +28,8 @@ class LineWriter {
   }
 
   std::vector<Question> run(std::uint32_t index, ProgramRule& rule) {
-    for (const SearchStep& step : plan_.steps) write(step);
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) write(plan_.steps[i], i);
+    for (PatternNodeId id : late_) write_exchangeable(id);
     Instruction done;
     done.code = Code::accept;
     done.number = index;
@@ -53,15 +54,45 @@ class LineWriter {
     return in;
   }
 
-  void write(const SearchStep& step) {
+  void write(const SearchStep& step, std::size_t position) {
     const PatternNode& node = rule_.nodes[step.node];
     find(step, node);
     write_distinct(step.node, node);
     write_arity(step.node, node);
-    write_swap(step.node, node);
-    for (std::size_t slot = 0; slot < node.operands.size(); ++slot)
+    if (is_exchangeable(node) && may_wait(node, position))
+      late_.push_back(step.node);
+    else
+      write_exchangeable(step.node);
+    for (std::size_t slot = 2; slot < node.operands.size(); ++slot)
       write_operand(step.node, node, slot);
     for (std::size_t i = 0; i < node.results.size(); ++i) write_result(step.node, node, i);
+  }
+
+  /// The value through which a step finds its node; invalid for the anchor.
+  [[nodiscard]] PatternValueId way_to(const SearchStep& step) const {
+    if (step.from == SearchStep::From::anchor) return {};
+    if (step.from == SearchStep::From::producer) return step.via;
+    return rule_.nodes[step.node].operands[static_cast<std::size_t>(step.connectors.front())];
+  }
+
+  /// Operands that are not known yet decide nothing: they are read when all nodes are there, so
+  /// that nothing is asked again for the exchanged ones. Unless a later node is found through them.
+  [[nodiscard]] bool may_wait(const PatternNode& node, std::size_t position) const {
+    for (std::size_t slot = 0; slot < 2; ++slot) {
+      const PatternValueId v = node.operands[slot];
+      if (out_.values[v.index] != ProgramRule::kNone || rule_.values[v].list) return false;
+      for (std::size_t i = position + 1; i < plan_.steps.size(); ++i)
+        if (way_to(plan_.steps[i]) == v) return false;
+    }
+    return true;
+  }
+
+  /// The first two operands, which a commutative op may have exchanged.
+  void write_exchangeable(PatternNodeId id) {
+    const PatternNode& node = rule_.nodes[id];
+    write_swap(id, node);
+    for (std::size_t slot = 0; slot < std::min<std::size_t>(2, node.operands.size()); ++slot)
+      write_operand(id, node, slot);
   }
 
   void find(const SearchStep& step, const PatternNode& node) {
@@ -71,11 +102,7 @@ class LineWriter {
     Instruction in =
         make(step.from == SearchStep::From::producer ? Code::producer : Code::users, step.node);
     in.number = node.op.index;
-    const PatternValueId via =
-        step.from == SearchStep::From::producer
-            ? step.via
-            : node.operands[static_cast<std::size_t>(step.connectors.front())];
-    in.value = out_.values[via.index];
+    in.value = out_.values[way_to(step).index];
     ask(in, "N01", node.span);
   }
 
@@ -110,10 +137,13 @@ class LineWriter {
     ask(in, "N02", node.span);
   }
 
+  [[nodiscard]] bool is_exchangeable(const PatternNode& node) const {
+    return context_.ops[node.op].traits.commutative && node.operands.size() >= 2 &&
+           node.operands[0] != node.operands[1];
+  }
+
   void write_swap(PatternNodeId id, const PatternNode& node) {
-    if (!context_.ops[node.op].traits.commutative || node.operands.size() < 2 ||
-        node.operands[0] == node.operands[1] || swaps_ >= Instruction::kNoSwap)
-      return;
+    if (!is_exchangeable(node) || swaps_ >= Instruction::kNoSwap) return;
     const auto reg = static_cast<std::uint16_t>(swaps_++);
     out_.swaps[id.index] = reg;
     Instruction in = make(Code::swap, id);
@@ -173,6 +203,7 @@ class LineWriter {
   const SearchPlan& plan_;
   ProgramRule out_;
   std::vector<Question> line_;
+  std::vector<PatternNodeId> late_;  ///< whose exchangeable operands are read at the end
   std::size_t nodes_ = 0, values_ = 0, swaps_ = 0;
 };
 
@@ -270,6 +301,7 @@ class ProgramWriter {
     if (code == Code::users || code == Code::swap) {
       Instruction next = question.ask;
       next.code = code == Code::users ? Code::next_user : Code::next_swap;
+      next.last_choice = code == Code::swap && decides_no_node(branch);
       const std::uint32_t again = emit(branch, next, question.origin);
       leave(again, last, after, open);
       write_all(branches_[branch].children, again);
@@ -284,6 +316,16 @@ class ProgramWriter {
         for (std::uint32_t p : below)
           program_.code[p].fail = static_cast<std::uint32_t>(program_.code.size());
     }
+  }
+
+  /// Whether a branch is one rule's, and finds no node that is part of the match.
+  [[nodiscard]] bool decides_no_node(std::uint32_t branch) const {
+    if (branches_[branch].rules.size() != 1) return false;
+    const Code code = branches_[branch].question.ask.code;
+    if (code == Code::producer || code == Code::users) return false;
+    const std::vector<std::uint32_t>& children = branches_[branch].children;
+    return std::all_of(children.begin(), children.end(),
+                       [&](std::uint32_t child) { return decides_no_node(child); });
   }
 
   void leave(std::uint32_t pc, bool last, std::uint32_t after, std::vector<std::uint32_t>& open) {

@@ -58,14 +58,14 @@ class Driver {
 
   Result<std::monostate> measure(const Strategy& pass, PassStats& stats) {
     auto start = std::chrono::steady_clock::now();
-    run_.report.journal.add(PassBegin{pass.label, structural_hash(graph_), graph_.node_count()});
+    run_.report.journal.add(PassBegin{pass.label, hash(), graph_.node_count()});
     Result<StopReason> done = interpreter_.run(pass, stats, true);
     if (!done) return forward(done);
+    graph_.drop_dead_operands();
     stats.stop = *done;
     stats.nodes_after = graph_.node_count();
     stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    run_.report.journal.add(
-        PassEnd{pass.label, structural_hash(graph_), graph_.node_count(), stats.seconds});
+    run_.report.journal.add(PassEnd{pass.label, hash(), graph_.node_count(), stats.seconds});
     if (*done == StopReason::limit)
       run_.report.warnings.push_back(warning_at(
           pass.span, "PW1104",
@@ -76,6 +76,10 @@ class Driver {
     if (!has_errors(broken)) return std::monostate();
     for (Diagnostic& d : broken) d.notes.push_back(fmt::format("after pass `{}`", pass.label));
     return tl::unexpected<Diagnostics>(std::move(broken));
+  }
+
+  [[nodiscard]] std::uint64_t hash() const {
+    return run_.options.hashes ? structural_hash(graph_) : 0;
   }
 
   RunState& run_;
@@ -116,6 +120,7 @@ Result<RewriteReport> run_strategy(Graph& graph, const RuleSet& rules, const Str
   RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}};
   if (Result<std::monostate> done = Driver(run).run_all(strategy); !done) return forward(done);
   warn_of_idle(run);
+  run.report.journal.settle();
   return std::move(run.report);
 }
 

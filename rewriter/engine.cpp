@@ -42,6 +42,48 @@ bool may_nest(const OpCounts& outer, const OpCounts& inner, bool lists) {
   return more > 0 || lists;
 }
 
+/// Whether every own node reaches every output, and all that is read is read by an own node: a path
+/// from an output to what is read would then be a cycle already.
+bool cannot_close_a_path(const RuleLayout& layout, const std::vector<PatternValueId>& reads) {
+  const Rule& rule = *layout.rule;
+  const auto is_own = [&](PatternNodeId n) {
+    return n.valid() && std::find(layout.own.begin(), layout.own.end(), n) != layout.own.end();
+  };
+  std::set<PatternValueId> read_inside;
+  for (PatternNodeId n : layout.own)
+    read_inside.insert(rule.nodes[n].operands.begin(), rule.nodes[n].operands.end());
+  for (PatternValueId v : reads)
+    if (!read_inside.contains(v)) return false;
+  for (PatternValueId output : layout.outputs) {
+    std::set<PatternNodeId> reaching{rule.values[output].producer};
+    std::vector<PatternNodeId> open(reaching.begin(), reaching.end());
+    while (!open.empty()) {
+      const PatternNodeId n = open.back();
+      open.pop_back();
+      for (PatternValueId v : rule.nodes[n].operands)
+        if (const PatternNodeId p = rule.values[v].producer; is_own(p) && reaching.insert(p).second)
+          open.push_back(p);
+    }
+    for (PatternNodeId n : layout.own)
+      if (!reaching.contains(n)) return false;
+  }
+  return true;
+}
+
+/// By insertion while that moves little, as it does where the order is nearly there.
+template <class T, class Before>
+void sort_nearly_sorted(std::vector<T>& items, const Before& before) {
+  std::size_t moves = 0;
+  const std::size_t most = items.size();
+  for (std::size_t i = 1; i < items.size(); ++i) {
+    if (moves > most) return std::sort(items.begin(), items.end(), before);
+    const T item = items[i];
+    std::size_t at = i;
+    for (; at > 0 && before(item, items[at - 1]); --at, ++moves) items[at] = items[at - 1];
+    items[at] = item;
+  }
+}
+
 }  // namespace
 
 RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats)
@@ -52,7 +94,10 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
       constant_(run.graph.context().ops.find("constant")) {
   once_ = strategy.kind == ast::Strategy::Kind::once;
   walk_ = strategy.kind == ast::Strategy::Kind::walk;
+  careful_ = once_;  // what becomes legal later is not of the input graph
   limit_ = 10'000 + run.options.limits.per_node * graph_.node_count();
+  const OpTable& ops = graph_.context().ops;
+  for (std::size_t op = 0; op < ops.size(); ++op) barrier_.push_back(is_barrier(ops[OpId(op)]));
 }
 
 /// Opens what is asked for, prepares, compiles and seeds, until nothing more is asked for.
@@ -115,6 +160,8 @@ void RuleEngine::prepare() {
     out.stats = rule.frontier ? nullptr : &stats_.rules[rule.name];
     out.memo = std::none_of(rule.where.begin(), rule.where.end(), looks_around) &&
                std::none_of(rule.assume.begin(), rule.assume.end(), looks_around);
+    // once: the verdicts may have been forgotten since the match was found.
+    out.lasting = out.memo && !once_ && !out.verdicts->reads_numbers();
     out.lists = !layout.plain();
     follow_erased_ = follow_erased_ || out.lists;
     std::set<OpId> ops;
@@ -128,6 +175,8 @@ void RuleEngine::prepare() {
       out.uses_inside.push_back(uses);
     }
     for (const std::string& name : layout.reads) out.reads.push_back(rule.value_named(name));
+    out.operands = operands_of(rule);
+    out.always_convex = !out.lists && cannot_close_a_path(layout, out.reads);
     std::vector<std::string> names;
     for (std::size_t i = 0; i < rule.values.size(); ++i) {
       const PatternValue& value = rule.values[PatternValueId(i)];
@@ -141,6 +190,27 @@ void RuleEngine::prepare() {
     rules_.push_back(std::move(out));
   }
   find_rules_above();
+}
+
+std::vector<RuleEngine::Operand> RuleEngine::operands_of(const Rule& rule) {
+  std::vector<Operand> out;
+  for (std::size_t n = 0; n < rule.nodes.size(); ++n) {
+    const PatternNode& node = rule.nodes[PatternNodeId(n)];
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      const PatternValueId id = node.operands[k];
+      const PatternValue& value = rule.values[id];
+      Operand operand;
+      operand.node = static_cast<std::uint16_t>(n);
+      operand.slot = static_cast<std::uint16_t>(k);
+      operand.value = id.index;
+      operand.none = value.literal_none;
+      operand.optional = value.optional;
+      operand.produced = value.producer.valid();
+      operand.number = value.literal || value.attribute_variable;
+      out.push_back(operand);
+    }
+  }
+  return out;
 }
 
 void RuleEngine::find_rules_above() {
@@ -185,28 +255,32 @@ StopReason RuleEngine::run() {
 
 void RuleEngine::seed() {
   version_ = graph_.renumberings();
+  pool_.reserve(2 * graph_.node_count());  // more than enough; what is not used costs nothing
+  heap_.reserve(graph_.node_count() / 4);
   seeding_ = true;
   for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) attempt(n);
   seeding_ = false;
   // Nearly in order already, and taken in order: a sorted list needs no heap.
   seeds_ = std::move(heap_);
   heap_.clear();
-  std::sort(seeds_.begin(), seeds_.end(), Later{this});  // the first comes last
+  std::reverse(seeds_.begin(), seeds_.end());  // the first comes last
+  sort_nearly_sorted(seeds_, Later{this});
 }
 
 void RuleEngine::attempt(NodeId anchor) {
   if (program_.entry_of(graph_.op(anchor)) == Instruction::kNowhere) return;
-  choices_.clear();
+  choice_count_ = 0;
   asked_.clear();
-  const auto accepted = [&](std::uint32_t rule) { accept(rule, anchor); };
+  const auto accepted = [&](std::uint32_t rule) { return accept(rule, anchor); };
   if (trace_) {
     execute(program_, graph_, anchor, constant_, *registers_, *trace_, accepted);
   } else {
     NoTrace none;
     execute(program_, graph_, anchor, constant_, *registers_, none, accepted);
   }
-  for (const Choice& choice : choices_)
-    if (legal(choice.rule, anchor, choice.best)) push(choice.rule, anchor, choice.best);
+  for (std::size_t i = 0; i < choice_count_; ++i)
+    if (!careful_ || legal(choices_[i].rule, anchor, choices_[i].best))
+      push(choices_[i].rule, anchor, choices_[i].best, choices_[i].verdict);
 }
 
 /// With RewriteOptions::stats: what is spent on one rule, from here to the end of the scope.
@@ -229,15 +303,20 @@ class RuleEngine::Timed {
   Clock::time_point start_;
 };
 
-void RuleEngine::accept(std::uint32_t index, NodeId anchor) {
+/// True: nothing is to be gained from the same nodes with operands exchanged.
+bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
   const Timed timed(*this, rule.stats);
   if (rule.stats != nullptr) ++rule.stats->hits;
   read_candidate(program_.rules[index], *registers_, found_);
-  if (rule.ast().frontier) return accept_frontier(index, found_);
-  if (rule.lists) return accept_listed(index, anchor, found_);
-  if (rule.ambiguous) return choose(index, anchor, found_);
-  if (legal(index, anchor, found_)) push(index, anchor, found_);
+  if (rule.ambiguous && !rule.lists && !rule.ast().frontier) return choose(index, anchor, found_);
+  if (rule.ast().frontier)
+    accept_frontier(index, found_);
+  else if (rule.lists)
+    accept_listed(index, anchor, found_);
+  else if (promising(index, anchor, found_))
+    push(index, anchor, found_, rule.verdicts->last());
+  return false;
 }
 
 /// Where a frontier fits, its variants have to be asked.
@@ -253,16 +332,22 @@ void RuleEngine::accept_frontier(std::uint32_t index, const Candidate& c) {
 }
 
 /// One match per set of nodes: the smallest labels in pattern order, then the operands as written.
-void RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) {
-  if (!fits(index, anchor, c)) return;  // a way that is forbidden leaves the set to the others
-  std::vector<NodeId> set = c.nodes;
-  std::sort(set.begin(), set.end());
-  for (Choice& known : choices_) {
-    if (known.rule != index || known.set != set) continue;
-    if (comes_first(c, known.best)) known.best = c;
-    return;
-  }
-  choices_.push_back({index, c, std::move(set)});
+bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) {
+  const auto same_set = [&](const Choice& known) {
+    return known.rule == index &&
+           std::is_permutation(c.nodes.begin(), c.nodes.end(), known.best.nodes.begin());
+  };
+  std::size_t at = 0;
+  while (at < choice_count_ && !same_set(choices_[at])) ++at;
+  if (at < choice_count_ && !comes_first(c, choices_[at].best)) return false;
+  // A way that is forbidden leaves the set to the others.
+  if (!promising(index, anchor, c)) return false;
+  if (at == choices_.size()) choices_.emplace_back();
+  choices_[at].rule = index;
+  choices_[at].verdict = rules_[index].verdicts->last();
+  choices_[at].best = c;
+  choice_count_ = std::max(choice_count_, at + 1);
+  return true;
 }
 
 bool RuleEngine::comes_first(const Candidate& a, const Candidate& b) const {
@@ -271,7 +356,8 @@ bool RuleEngine::comes_first(const Candidate& a, const Candidate& b) const {
   return a.swaps < b.swaps;
 }
 
-void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c) {
+void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c,
+                      std::uint32_t verdict) {
   Entry entry;
   entry.position = position_of(rules_[index], c);
   if (is_behind(entry.position)) return;
@@ -284,13 +370,14 @@ void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c) {
   }
   pool_.push_back(swaps);
   pool_.push_back(anchor.index);
+  pool_.push_back(verdict);
   heap_.push_back(entry);
   if (!seeding_) std::push_heap(heap_.begin(), heap_.end(), Later{this});
 }
 
-/// The total order: position, rank, the labels of the nodes in pattern order, then as written.
-bool RuleEngine::goes_later(const Entry& a, const Entry& b) const {
-  if (a.position != b.position) return a.position > b.position;
+/// Whether `a` goes later than `b` at the same position: by rank, the labels of the nodes in
+/// pattern order, then as written.
+bool RuleEngine::breaks_tie(const Entry& a, const Entry& b) const {
   if (a.rule != b.rule) return a.rule > b.rule;
   if (rules_[a.rule].lists) return listed_later(a, b);
   const std::size_t count = rules_[a.rule].ast().nodes.size();
@@ -323,7 +410,7 @@ void RuleEngine::rekey() {
 
 /// The earlier of the next seed and the top of the heap.
 RuleEngine::Entry RuleEngine::next_entry() {
-  const bool seed = heap_.empty() || (!seeds_.empty() && goes_later(heap_.front(), seeds_.back()));
+  const bool seed = heap_.empty() || (!seeds_.empty() && Later{this}(heap_.front(), seeds_.back()));
   if (!seed) std::pop_heap(heap_.begin(), heap_.end(), Later{this});
   std::vector<Entry>& from = seed ? seeds_ : heap_;
   const Entry out = from.back();
@@ -366,8 +453,10 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
     std::push_heap(heap_.begin(), heap_.end(), Later{this});
     return std::nullopt;
   }
-  const NodeId anchor{std::size_t{pool_[entry.at + taken_.nodes.size() + 1]}};
-  const Verdict* verdict = legal(entry.rule, anchor, taken_);
+  const std::size_t behind = entry.at + taken_.nodes.size() + 1;
+  const NodeId anchor{std::size_t{pool_[behind]}};
+  const Verdict* known = rule.lasting ? &rule.verdicts->number(pool_[behind + 1]) : nullptr;
+  const Verdict* verdict = legal(entry.rule, anchor, taken_, known);
   if (verdict == nullptr) return std::nullopt;
   if (!force_ && !rule.above.empty()) {
     own_.clear();

@@ -28,15 +28,26 @@ class RuleEngine {
   std::size_t scan();
 
  private:
+  /// An operand slot of a pattern's node, and what stands there.
+  struct Operand {
+    std::uint16_t node = 0, slot = 0;
+    std::uint32_t value = 0;
+    bool none = false, optional = false;
+    bool produced = false;  ///< by a node of the pattern
+    bool number = false;    ///< its value may come from several nodes
+  };
   /// One rule of the pass, with what is worked out once.
   struct Prepared {
     const PreparedRule* rule = nullptr;
     std::unique_ptr<Verdicts> verdicts;
     RuleStats* stats = nullptr;
-    bool memo = true;        ///< a verdict depends on nothing but types and attributes
-    bool lists = false;      ///< members or `unless`: finished by the naive search
-    bool ambiguous = false;  ///< one set of nodes may match in several ways
+    bool memo = true;            ///< a verdict depends on nothing but types and attributes
+    bool lasting = true;         ///< and on nothing that a rewrite may change while the nodes live
+    bool lists = false;          ///< members or `unless`: finished by the naive search
+    bool ambiguous = false;      ///< one set of nodes may match in several ways
+    bool always_convex = false;  ///< no path can lead from what it defines to what it reads
     std::vector<std::uint32_t> uses_inside;  ///< of each consumed value, by the pattern
+    std::vector<Operand> operands;           ///< what rebind() reads
     std::vector<PatternValueId> reads;
     std::vector<PatternValueId> named;
     Journal::NamesId names;
@@ -50,11 +61,14 @@ class RuleEngine {
   struct Entry {
     std::uint64_t position = 0;
     std::uint32_t rule = 0;
-    std::uint32_t at = 0;  ///< in pool_: the nodes by PatternNodeId, a mask of swaps, the anchor
+    /// In pool_: the nodes by PatternNodeId, a mask of swaps, the anchor, the verdict's number.
+    std::uint32_t at = 0;
   };
   struct Later {
     const RuleEngine* engine;
-    bool operator()(const Entry& a, const Entry& b) const { return engine->goes_later(a, b); }
+    bool operator()(const Entry& a, const Entry& b) const {
+      return a.position != b.position ? a.position > b.position : engine->breaks_tie(a, b);
+    }
   };
   class Timed;
   /// A node that stands in the way of a match, and the anchor to ask again when it changes.
@@ -65,16 +79,17 @@ class RuleEngine {
   void collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const;
   void prepare();
   void compile();
+  static std::vector<Operand> operands_of(const Rule& rule);
   void find_rules_above();
   void note_first();
   void seed();
   void attempt(NodeId anchor);
-  void accept(std::uint32_t rule, NodeId anchor);
+  bool accept(std::uint32_t rule, NodeId anchor);
   void accept_frontier(std::uint32_t rule, const Candidate& candidate);
-  void choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
+  bool choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
   [[nodiscard]] bool comes_first(const Candidate& a, const Candidate& b) const;
-  void push(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
-  [[nodiscard]] bool goes_later(const Entry& a, const Entry& b) const;
+  void push(std::uint32_t rule, NodeId anchor, const Candidate& candidate, std::uint32_t verdict);
+  [[nodiscard]] bool breaks_tie(const Entry& a, const Entry& b) const;
   void rekey();
   Entry next_entry();
   std::optional<StopReason> step();
@@ -97,8 +112,11 @@ class RuleEngine {
   static void read_boundary(const Prepared& rule, const Candidate& c, std::vector<ValueId>& reads,
                             std::vector<ValueId>& writes);
   /// Null: refused. The verdict holds until the rule's next one is asked for.
-  const Verdict* fits(std::uint32_t rule, NodeId anchor, const Candidate& c);
-  const Verdict* legal(std::uint32_t rule, NodeId anchor, const Candidate& c);
+  const Verdict* fits(std::uint32_t rule, NodeId anchor, const Candidate& c,
+                      const Verdict* known = nullptr);
+  bool promising(std::uint32_t rule, NodeId anchor, const Candidate& c);
+  const Verdict* legal(std::uint32_t rule, NodeId anchor, const Candidate& c,
+                       const Verdict* known = nullptr);
   bool closed(const Prepared& rule, const Candidate& c) const;
   bool convex(const Prepared& rule, NodeId anchor, const Candidate& c);
   bool clear_of_barriers(const Prepared& rule, NodeId anchor, const Candidate& c);
@@ -158,7 +176,10 @@ class RuleEngine {
   void note_touched();
   [[nodiscard]] ValueId resolve(const Recipe& recipe, Recipe::Source source,
                                 const Candidate& c) const;
-  void touch(NodeId node) { touched_.push_back(node); }
+  void touch(NodeId node) {
+    if (!program_.ways[graph_.op(node).index].empty() || !waiters_.empty())
+      touched_.push_back(node);
+  }
   void touch_producer(ValueId v) {
     if (v.valid() && !graph_.is_input(v)) touch(graph_.producer(v));
   }
@@ -168,6 +189,10 @@ class RuleEngine {
   void unpark();
   void next_round();
   void follow(const WayBack& way, NodeId node, std::vector<NodeId>& out);
+  void follow_far(const WayBack& way, NodeId node, std::vector<NodeId>& out);
+  template <class Arrive>
+  void leave(const WayBack::SearchStep& step, NodeId node, Arrive&& arrive) const;
+  void ask_again(NodeId anchor, std::vector<NodeId>& out);
   void wake(NodeId node);
   void wait_for(NodeId node, NodeId anchor) { waiters_[node.index].push_back(anchor); }
 
@@ -191,11 +216,11 @@ class RuleEngine {
 
   /// One set of nodes of an ambiguous rule at the anchor at hand, in the way that comes first.
   struct Choice {
-    std::uint32_t rule;
+    std::uint32_t rule = 0, verdict = 0;
     Candidate best;
-    std::vector<NodeId> set;  ///< sorted
   };
-  std::vector<Choice> choices_;
+  std::vector<Choice> choices_;  ///< the first choice_count_; the others keep their memory
+  std::size_t choice_count_ = 0;
   std::vector<RuleId> frontiers_;  ///< that fit somewhere, and are to be opened
   std::vector<Listed> listed_;     ///< matches of rules with lists; an entry's `at` counts these
   /// Those that wait to be taken, by identity().
@@ -213,7 +238,8 @@ class RuleEngine {
 
   std::vector<std::uint32_t> stamp_;  ///< by node: the round in which it was asked again
   std::uint32_t round_ = 0;
-  std::vector<NodeId> anchors_, here_, there_;
+  std::vector<NodeId> anchors_, again_, here_, there_;
+  std::vector<char> barrier_;  ///< by op
 
   std::uint64_t version_ = 0;         ///< of the labels in the heap
   std::uint64_t cursor_ = 0;          ///< walk: nothing before this label
@@ -223,6 +249,7 @@ class RuleEngine {
   bool force_ = false;  ///< take the next match although it should wait: all that is left waits
   bool once_ = false, walk_ = false;
   bool new_facts_ = false;      ///< a condition joined the facts, and no verdict has seen it
+  bool careful_ = false;        ///< only legal matches are remembered, not promising ones
   bool seeding_ = false;        ///< the heap is put in order when all are known
   bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
   LoopGuard guard_;

@@ -45,22 +45,17 @@ bool RuleEngine::rebind(std::uint32_t index, const Entry& entry, Candidate& out)
     for (std::size_t k = 0; k < pattern.results.size(); ++k)
       out.values[pattern.results[k].index] = graph_.result(out.nodes[i], k);
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    const PatternNode& pattern = rule.nodes[PatternNodeId(i)];
-    for (std::size_t k = 0; k < pattern.operands.size(); ++k) {
-      const PatternValueId id = pattern.operands[k];
-      const PatternValue& wanted = rule.values[id];
-      const ValueId value = operand_at(graph_, out.nodes[i], k, out.swaps[i] != 0);
-      if (wanted.literal_none) {
-        if (value.valid()) return false;
-        continue;
-      }
-      if (!value.valid() && !wanted.optional) return false;
-      const bool bound = wanted.producer.valid() || out.values[id.index].valid();
-      if (bound && !wanted.literal && !wanted.attribute_variable && out.values[id.index] != value)
-        return false;
-      out.values[id.index] = value;
+  for (const Operand& wanted : rules_[index].operands) {
+    const ValueId value =
+        operand_at(graph_, out.nodes[wanted.node], wanted.slot, out.swaps[wanted.node] != 0);
+    if (wanted.none) {
+      if (value.valid()) return false;
+      continue;
     }
+    if (!value.valid() && !wanted.optional) return false;
+    ValueId& bound = out.values[wanted.value];
+    if (!wanted.number && (wanted.produced || bound.valid()) && bound != value) return false;
+    bound = value;
   }
   return true;
 }
@@ -84,18 +79,33 @@ bool RuleEngine::reject(Prepared& rule, const char* reason) {
 }
 
 /// The order matters: what a verdict remembers must not hang on where the match stands.
-const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c) {
+const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c,
+                                const Verdict* known) {
   Prepared& rule = rules_[index];
   if (!closed(rule, c)) return reject(rule, "N08"), nullptr;
   if (!convex(rule, anchor, c)) return reject(rule, "N13"), nullptr;
-  const Verdict& verdict = rule.memo ? rule.verdicts->ask(c) : rule.verdicts->ask_anew(c);
+  const Verdict& verdict = known != nullptr ? *known
+                           : rule.memo      ? rule.verdicts->ask(c)
+                                            : rule.verdicts->ask_anew(c);
   if (verdict.yes()) return &verdict;
   if (!verdict.refused.empty()) run_.warn_refused(rule.ast(), graph_, anchor, verdict.refused);
   return reject(rule, verdict.reason), nullptr;
 }
 
-const Verdict* RuleEngine::legal(std::uint32_t index, NodeId anchor, const Candidate& c) {
-  const Verdict* verdict = fits(index, anchor, c);
+/// Whether a match is worth remembering: legal as far as is known without looking at more than its
+/// types and attributes. The rest is asked when it is taken, and again whenever it changes.
+bool RuleEngine::promising(std::uint32_t index, NodeId anchor, const Candidate& c) {
+  Prepared& rule = rules_[index];
+  if (careful_)
+    return (rule.ambiguous ? fits(index, anchor, c) : legal(index, anchor, c)) != nullptr;
+  const Verdict* known = rule.memo ? rule.verdicts->known(c) : nullptr;
+  if (known == nullptr) return fits(index, anchor, c) != nullptr;
+  return known->yes() || reject(rule, known->reason);
+}
+
+const Verdict* RuleEngine::legal(std::uint32_t index, NodeId anchor, const Candidate& c,
+                                 const Verdict* known) {
+  const Verdict* verdict = fits(index, anchor, c, known);
   if (verdict == nullptr) return nullptr;
   Prepared& rule = rules_[index];
   const Recipe& recipe = verdict->recipe;
@@ -109,7 +119,7 @@ bool RuleEngine::closed(const Prepared& rule, const Candidate& c) const {
   const RuleLayout& layout = rule.layout();
   for (std::size_t i = 0; i < layout.consumed.size(); ++i) {
     const ValueId value = c.values[layout.consumed[i].index];
-    if (graph_.output_count(value) > 0) return false;
+    if (graph_.is_output(value)) return false;
     if (graph_.use_count(value) == rule.uses_inside[i]) continue;
     std::size_t inside = 0;  // distinct names may stand for one value
     for (PatternNodeId id : layout.own)
@@ -137,6 +147,7 @@ void RuleEngine::read_boundary(const Prepared& rule, const Candidate& c,
 /// Only a user of an output that stands before the last producer of what is read can lie on a path
 /// that leads back into the match.
 bool RuleEngine::convex(const Prepared& rule, NodeId anchor, const Candidate& c) {
+  if (rule.always_convex) return true;
   std::uint64_t last = 0;
   for (PatternValueId id : rule.reads) {
     const ValueId value = c.values[id.index];
@@ -235,11 +246,12 @@ bool RuleEngine::blocked(const Entry& entry) {
     execute(program_, graph_, anchor, constant_, *registers_, none, [&](std::uint32_t index) {
       if (!blocker.empty() ||
           std::find(rule.above.begin(), rule.above.end(), index) == rule.above.end())
-        return;
+        return false;
       read_candidate(program_.rules[index], *registers_, other_);
       for_each_match(index, anchor, other_, [&](const std::vector<NodeId>& others) {
         if (blocker.empty() && overlaps(index, others)) blocker = others;
       });
+      return false;
     });
     if (!blocker.empty()) break;
   }

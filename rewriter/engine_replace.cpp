@@ -55,10 +55,10 @@ void RuleEngine::redirect(const Prepared& rule, const Candidate& c, const Recipe
   taken_over_.clear();
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
     const ValueId from = writes_[i], to = resolve(recipe, recipe.outputs[i], c);
-    were_outputs_.push_back(graph_.output_count(from) > 0);
+    were_outputs_.push_back(graph_.is_output(from));
     for (UseId u = graph_.first_use(from); u.valid(); u = graph_.next_use(u)) touch(graph_.user(u));
     touch_producer(to);
-    taken_over_.push_back(graph_.output_count(to) > 0);
+    taken_over_.push_back(graph_.is_output(to));
     graph_.replace_uses(from, to);
   }
   erase_matched(rule, c);
@@ -94,9 +94,13 @@ void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c) {
     graph_.erase(*n);
     erased_.push_back(*n);
   }
-  const bool none = std::none_of(anchors_.begin(), anchors_.end(),
-                                 [&](NodeId n) { return is_unneeded(graph_, n); });
-  if (!none) {
+  const bool some = std::any_of(anchors_.begin(), anchors_.end(), [&](NodeId n) {
+    bool used = barrier_[graph_.op(n).index] != 0 || !graph_.alive(n);
+    for (std::size_t k = 0; !used && k < graph_.result_count(n); ++k)
+      used = !graph_.unused(graph_.result(n, k));
+    return !used;
+  });
+  if (some) {
     const std::vector<NodeId> gone = erase_unneeded(graph_, anchors_);
     erased_.insert(erased_.end(), gone.begin(), gone.end());
   }

@@ -6,26 +6,47 @@
 
 namespace pw {
 
-/// Anchors at the end of one way that starts at `node`, each once a round.
+/// The nodes at the other end of one step.
+template <class Arrive>
+void RuleEngine::leave(const WayBack::SearchStep& step, NodeId n, Arrive&& arrive) const {
+  const bool down = step.kind == Hop::Kind::user_of_result;
+  const std::size_t count = down ? graph_.result_count(n) : graph_.operand_count(n);
+  const auto through = [&](std::size_t slot) {
+    if (slot >= count) return;
+    const ValueId v = down ? graph_.result(n, slot) : graph_.operand(n, slot);
+    if (!v.valid()) return;
+    if (step.kind == Hop::Kind::producer) {
+      const NodeId producer = graph_.producer(v);
+      if (producer.valid() && graph_.op(producer) == step.to) arrive(producer);
+      return;
+    }
+    for (UseId u = graph_.first_use(v); u.valid(); u = graph_.next_use(u))
+      if (const NodeId user = graph_.user(u); graph_.op(user) == step.to) arrive(user);
+  };
+  through(static_cast<std::size_t>(step.slot));
+  if (step.either) through(static_cast<std::size_t>(1 - step.slot));
+}
+
+/// Each anchor once a round.
+void RuleEngine::ask_again(NodeId anchor, std::vector<NodeId>& out) {
+  if (stamp_[anchor.index] == round_ || !graph_.alive(anchor)) return;
+  stamp_[anchor.index] = round_;
+  out.push_back(anchor);
+}
+
+/// Anchors at the end of one way that starts at `node`.
 void RuleEngine::follow(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
+  if (way.steps.empty()) return ask_again(node, out);
+  if (way.steps.size() > 1) return follow_far(way, node, out);
+  leave(way.steps.front(), node, [&](NodeId n) { ask_again(n, out); });
+}
+
+/// Step by step, so that what several paths lead to is left once.
+void RuleEngine::follow_far(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
   here_.assign(1, node);
   for (const WayBack::SearchStep& step : way.steps) {
     there_.clear();
-    const auto arrive = [&](NodeId n) {
-      if (n.valid() && graph_.op(n) == step.to) there_.push_back(n);
-    };
-    const auto leave = [&](NodeId n, std::size_t slot) {
-      const bool down = step.kind == Hop::Kind::user_of_result;
-      if (slot >= (down ? graph_.result_count(n) : graph_.operand_count(n))) return;
-      const ValueId v = down ? graph_.result(n, slot) : graph_.operand(n, slot);
-      if (!v.valid()) return;
-      if (step.kind == Hop::Kind::producer) return arrive(graph_.producer(v));
-      for (UseId u = graph_.first_use(v); u.valid(); u = graph_.next_use(u)) arrive(graph_.user(u));
-    };
-    for (NodeId n : here_) {
-      leave(n, static_cast<std::size_t>(step.slot));
-      if (step.either) leave(n, static_cast<std::size_t>(1 - step.slot));
-    }
+    for (NodeId n : here_) leave(step, n, [&](NodeId to) { there_.push_back(to); });
     if (there_.size() > 1) {
       std::sort(there_.begin(), there_.end());
       there_.erase(std::unique(there_.begin(), there_.end()), there_.end());
@@ -33,21 +54,13 @@ void RuleEngine::follow(const WayBack& way, NodeId node, std::vector<NodeId>& ou
     here_.swap(there_);
     if (here_.empty()) return;
   }
-  for (NodeId n : here_) {
-    if (stamp_[n.index] == round_ || !graph_.alive(n)) continue;
-    stamp_[n.index] = round_;
-    out.push_back(n);
-  }
+  for (NodeId n : here_) ask_again(n, out);
 }
 
 void RuleEngine::wake(NodeId node) {
   const auto waiting = waiters_.find(node.index);
   if (waiting == waiters_.end()) return;
-  for (NodeId n : waiting->second) {
-    if (!graph_.alive(n) || stamp_[n.index] == round_) continue;
-    stamp_[n.index] = round_;
-    anchors_.push_back(n);
-  }
+  for (NodeId n : waiting->second) ask_again(n, anchors_);
   waiters_.erase(waiting);
 }
 
@@ -85,8 +98,8 @@ void RuleEngine::requeue() {
       if (!way.steps.empty()) follow(way, n, anchors_);
   }
   std::sort(anchors_.begin(), anchors_.end());
-  const std::vector<NodeId> again = anchors_;
-  for (NodeId n : again) attempt(n);
+  again_.swap(anchors_);
+  for (NodeId n : again_) attempt(n);
 }
 
 }  // namespace pw

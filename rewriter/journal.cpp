@@ -1,4 +1,5 @@
-// Exports Journal: events packed as numbers of seven bits a byte, node ids as differences.
+// Exports Journal: events packed as numbers of seven bits a byte, ids as differences from the one
+// before, and what a match erases as places among the nodes it matched.
 #include "rewriter/journal.hpp"
 
 #include <algorithm>
@@ -8,12 +9,45 @@ namespace pw {
 namespace {
 
 enum class Tag : std::uint8_t { pass_begin, pass_end, match, builtin };
+// Beside the tag of a match: what need not be said.
+constexpr std::uint8_t kTag = 0x0f;
+constexpr std::uint8_t kMirrored = 0x10;  // it erases what it matched, from the last to the first
+constexpr std::uint8_t kUsual =
+    0x20;                            // it binds the names, of as many nodes, as its rule did first
+constexpr std::uint8_t kOne = 0x40;  // it makes one node
+
+/// Small for a small step in either direction.
+std::uint32_t zigzag(std::uint32_t step) { return (step << 1) ^ (0u - (step >> 31)); }
+std::uint32_t from_zigzag(std::uint32_t coded) { return (coded >> 1) ^ (0u - (coded & 1u)); }
+
+/// Values come from two regions, the graph's inputs and the rest: each is told by its distance from
+/// the nearer of the last ones of both.
+class Regions {
+ public:
+  std::uint64_t code(ValueId value) {
+    const std::uint32_t here = zigzag(value.index - here_), there = zigzag(value.index - there_);
+    const bool other = there < here;
+    if (other) std::swap(here_, there_);
+    if (value.valid()) here_ = value.index;
+    return (std::uint64_t{other ? there : here} << 1) | (other ? 1 : 0);
+  }
+  ValueId value(std::uint64_t code) {
+    if ((code & 1) != 0) std::swap(here_, there_);
+    ValueId out;
+    out.index = here_ + from_zigzag(static_cast<std::uint32_t>(code >> 1));
+    if (out.valid()) here_ = out.index;
+    return out;
+  }
+
+ private:
+  std::uint32_t here_ = 0, there_ = 0;
+};
 
 class Reader {
  public:
   Reader(const std::vector<std::uint8_t>& bytes, std::size_t& at) : bytes_(bytes), at_(at) {}
 
-  Tag tag() { return static_cast<Tag>(bytes_[at_++]); }
+  std::uint8_t byte() { return bytes_[at_++]; }
 
   std::uint64_t number() {
     std::uint64_t out = 0;
@@ -32,13 +66,25 @@ class Reader {
     return out;
   }
 
-  std::vector<NodeId> nodes() {
-    std::vector<NodeId> out(static_cast<std::size_t>(number()));
+  std::uint32_t small() { return static_cast<std::uint32_t>(number()); }
+
+  std::size_t size() { return static_cast<std::size_t>(number()); }
+
+  std::vector<NodeId> nodes(std::size_t count) {
+    std::vector<NodeId> out(count);
     std::uint32_t last = 0;
     for (NodeId& node : out) {
-      const auto coded = static_cast<std::uint32_t>(number());
-      last += (coded >> 1) ^ (0u - (coded & 1u));
+      last = &node == out.data() ? small() : last + from_zigzag(small());
       node.index = last;
+    }
+    return out;
+  }
+
+  std::vector<NodeId> nodes(const std::vector<NodeId>& known) {
+    std::vector<NodeId> out(static_cast<std::size_t>(number()));
+    for (NodeId& node : out) {
+      const auto place = static_cast<std::size_t>(number());
+      node.index = place > 0 ? known[place - 1].index : small();
     }
     return out;
   }
@@ -46,6 +92,54 @@ class Reader {
  private:
   const std::vector<std::uint8_t>& bytes_;
   std::size_t& at_;
+};
+
+constexpr std::size_t kNumber = 10;  // bytes at most
+
+/// Writes one event into the scratch, then behind the bytes that are there.
+class Writer {
+ public:
+  /// `most`: bytes behind the tag.
+  Writer(std::vector<std::uint8_t>& bytes, std::vector<std::uint8_t>& scratch, Tag tag,
+         std::size_t most, std::uint8_t flags = 0)
+      : bytes_(bytes) {
+    if (scratch.size() < 1 + most) scratch.resize(1 + most);
+    begin_ = at_ = scratch.data();
+    *at_++ = static_cast<std::uint8_t>(static_cast<std::uint8_t>(tag) | flags);
+  }
+  ~Writer() { bytes_.insert(bytes_.end(), begin_, at_); }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void number(std::uint64_t number) {
+    for (; number >= 0x80; number >>= 7) *at_++ = static_cast<std::uint8_t>(number | 0x80u);
+    *at_++ = static_cast<std::uint8_t>(number);
+  }
+  void text(std::string_view text) {
+    number(text.size());
+    at_ = std::copy(text.begin(), text.end(), at_);
+  }
+  /// Without their number.
+  void nodes(std::span<const NodeId> nodes) {
+    std::uint32_t last = 0;
+    for (const NodeId& node : nodes) {
+      number(&node == nodes.data() ? node.index : zigzag(node.index - last));
+      last = node.index;
+    }
+  }
+  /// Those among the known ones by their place, from 1 on; the others behind a 0.
+  void nodes(std::span<const NodeId> nodes, std::span<const NodeId> known) {
+    number(nodes.size());
+    for (NodeId node : nodes) {
+      const auto place = std::find(known.begin(), known.end(), node);
+      number(place == known.end() ? 0 : static_cast<std::uint64_t>(place - known.begin()) + 1);
+      if (place == known.end()) number(node.index);
+    }
+  }
+
+ private:
+  std::vector<std::uint8_t>& bytes_;
+  std::uint8_t *begin_, *at_;
 };
 
 }  // namespace
@@ -57,39 +151,19 @@ Journal::NamesId Journal::register_names(std::vector<std::string> names) {
   return NamesId(names_.size() - 1);
 }
 
-void Journal::put(std::uint64_t number) {
-  for (; number >= 0x80; number >>= 7) bytes_.push_back(static_cast<std::uint8_t>(number | 0x80u));
-  bytes_.push_back(static_cast<std::uint8_t>(number));
-}
-
-void Journal::put(std::string_view text) {
-  put(text.size());
-  bytes_.insert(bytes_.end(), text.begin(), text.end());
-}
-
-void Journal::put(std::span<const NodeId> nodes) {
-  put(nodes.size());
-  std::uint32_t last = 0;
-  for (NodeId node : nodes) {
-    const std::uint32_t step = node.index - last;
-    put(std::uint64_t{(step << 1) ^ (0u - (step >> 31))});
-    last = node.index;
-  }
-}
-
 void Journal::add(const PassBegin& event) {
-  bytes_.push_back(static_cast<std::uint8_t>(Tag::pass_begin));
-  put(event.pass);
-  put(event.hash);
-  put(event.nodes);
+  Writer out(bytes_, scratch_, Tag::pass_begin, event.pass.size() + 3 * kNumber);
+  out.text(event.pass);
+  out.number(event.hash);
+  out.number(event.nodes);
 }
 
 void Journal::add(const PassEnd& event) {
-  bytes_.push_back(static_cast<std::uint8_t>(Tag::pass_end));
-  put(event.pass);
-  put(event.hash);
-  put(event.nodes);
-  put(std::bit_cast<std::uint64_t>(event.seconds));
+  Writer out(bytes_, scratch_, Tag::pass_end, event.pass.size() + 4 * kNumber);
+  out.text(event.pass);
+  out.number(event.hash);
+  out.number(event.nodes);
+  out.number(std::bit_cast<std::uint64_t>(event.seconds));
 }
 
 void Journal::add(const MatchEvent& event) {
@@ -104,26 +178,43 @@ void Journal::add(const MatchEvent& event) {
 }
 
 void Journal::add(const BuiltinEvent& event) {
-  bytes_.push_back(static_cast<std::uint8_t>(Tag::builtin));
-  put(event.pass);
-  put(event.erased);
+  Writer out(bytes_, scratch_, Tag::builtin,
+             event.pass.size() + (event.erased.size() + 2) * kNumber);
+  out.text(event.pass);
+  out.number(event.erased.size());
+  out.nodes(event.erased);
 }
 
 void Journal::add_match(RuleId rule, NamesId names, std::span<const NodeId> matched,
                         std::span<const ValueId> values, std::span<const NodeId> created,
                         std::span<const NodeId> erased) {
-  bytes_.push_back(static_cast<std::uint8_t>(Tag::match));
-  put(rule.index);
-  put(names.index);
-  put(matched);
-  for (ValueId value : values) put(std::uint64_t{value.index});
-  put(created);
-  put(erased);
+  const std::size_t numbers =
+      5 + matched.size() + values.size() + created.size() + 2 * erased.size();
+  if (usual_.size() <= rule.index) usual_.resize(rule.index + 1);
+  Usual& usual = usual_[rule.index];
+  if (!usual.names.valid()) usual = {names, matched.size()};
+  std::uint8_t flags = usual.names == names && usual.matched == matched.size() ? kUsual : 0;
+  if (created.size() == 1) flags |= kOne;
+  if (std::equal(erased.begin(), erased.end(), matched.rbegin(), matched.rend()))
+    flags |= kMirrored;
+  Writer out(bytes_, scratch_, Tag::match, numbers * kNumber, flags);
+  out.number(rule.index);
+  if ((flags & kUsual) == 0) {
+    out.number(names.index);
+    out.number(matched.size());
+  }
+  out.nodes(matched);
+  Regions regions;
+  for (ValueId value : values) out.number(regions.code(value));
+  if ((flags & kOne) == 0) out.number(created.size());
+  out.nodes(created);
+  if ((flags & kMirrored) == 0) out.nodes(erased, matched);
 }
 
 JournalEvent Journal::unpack(std::size_t& at) const {
   Reader read(bytes_, at);
-  switch (read.tag()) {
+  const std::uint8_t first = read.byte();
+  switch (static_cast<Tag>(first & kTag)) {
     case Tag::pass_begin: {
       PassBegin out;
       out.pass = read.text();
@@ -142,22 +233,30 @@ JournalEvent Journal::unpack(std::size_t& at) const {
     case Tag::builtin: {
       BuiltinEvent out;
       out.pass = read.text();
-      out.erased = read.nodes();
+      out.erased = read.nodes(read.size());
       return out;
     }
     case Tag::match: break;
   }
   MatchEvent out;
   out.rule = RuleId(static_cast<std::size_t>(read.number()));
-  const std::vector<std::string>& names = names_[static_cast<std::size_t>(read.number())];
-  out.matched = read.nodes();
-  for (const std::string& name : names) {
-    ValueId value;
-    value.index = static_cast<std::uint32_t>(read.number());
-    out.bindings.emplace_back(name, value);
+  Usual form;
+  if ((first & kUsual) != 0) {
+    form = usual_[out.rule.index];
+  } else {
+    form.names = NamesId(read.size());
+    form.matched = read.size();
   }
-  out.created = read.nodes();
-  out.erased = read.nodes();
+  const std::vector<std::string>& names = names_[form.names.index];
+  out.matched = read.nodes(form.matched);
+  Regions regions;
+  for (const std::string& name : names)
+    out.bindings.emplace_back(name, regions.value(read.number()));
+  out.created = read.nodes((first & kOne) != 0 ? 1 : read.size());
+  if ((first & kMirrored) != 0)
+    out.erased.assign(out.matched.rbegin(), out.matched.rend());
+  else
+    out.erased = read.nodes(out.matched);
   return out;
 }
 

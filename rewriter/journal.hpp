@@ -16,7 +16,7 @@ namespace pw {
 
 struct PassBegin {
   std::string pass;
-  std::uint64_t hash = 0;  ///< structural hash before
+  std::uint64_t hash = 0;  ///< structural hash before; 0 without RewriteOptions::hashes
   std::size_t nodes = 0;
 };
 struct PassEnd {
@@ -37,7 +37,7 @@ struct BuiltinEvent {  ///< dce, cse
 };
 using JournalEvent = std::variant<PassBegin, PassEnd, MatchEvent, BuiltinEvent>;
 
-/// Events in order, packed: a rewrite takes some forty bytes. Reading unpacks one at a time.
+/// Events in order, packed: a rewrite takes some thirty bytes. Reading unpacks one at a time.
 class Journal {
  public:
   /// A list of names that many matches bind: registered once, referred to by number.
@@ -80,6 +80,9 @@ class Journal {
   [[nodiscard]] Mark mark() const { return bytes_.size(); }
   void rollback(Mark to) { bytes_.resize(to); }
 
+  /// At the end of a run: gives back what was kept for more.
+  void settle() { bytes_.shrink_to_fit(); }
+
   /// Rewrites by full rule name, in the final history.
   [[nodiscard]] std::size_t count(const RuleSet& rules, std::string_view reference) const;
   [[nodiscard]] std::size_t total() const;
@@ -89,12 +92,15 @@ class Journal {
 
  private:
   JournalEvent unpack(std::size_t& at) const;
-  void put(std::uint64_t number);
-  void put(std::string_view text);
-  void put(std::span<const NodeId> nodes);
 
-  std::vector<std::uint8_t> bytes_;
+  std::vector<std::uint8_t> bytes_, scratch_;
   std::vector<std::vector<std::string>> names_;
+  /// What the first match of a rule bound, and how many nodes it matched: most others are alike.
+  struct Usual {
+    NamesId names;
+    std::size_t matched = 0;
+  };
+  std::vector<Usual> usual_;  ///< by rule
 };
 
 /// JSON Lines; times left out unless asked for, so that the same input gives the same bytes.

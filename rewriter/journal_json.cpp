@@ -17,10 +17,10 @@ class Writer {
       : graph_(graph), rules_(rules), times_(times) {}
 
   [[nodiscard]] Json operator()(const PassBegin& e) const {
-    return {{"event", "pass_begin"}, {"pass", e.pass}, {"hash", hash(e.hash)}, {"nodes", e.nodes}};
+    return pass("pass_begin", e.pass, e.hash, e.nodes);
   }
   [[nodiscard]] Json operator()(const PassEnd& e) const {
-    Json out{{"event", "pass_end"}, {"pass", e.pass}, {"hash", hash(e.hash)}, {"nodes", e.nodes}};
+    Json out = pass("pass_end", e.pass, e.hash, e.nodes);
     if (times_) out["seconds"] = e.seconds;
     return out;
   }
@@ -36,7 +36,13 @@ class Writer {
   }
 
  private:
-  static std::string hash(std::uint64_t value) { return fmt::format("{:016x}", value); }
+  static Json pass(const char* event, const std::string& name, std::uint64_t hash,
+                   std::size_t nodes) {
+    Json out{{"event", event}, {"pass", name}};
+    if (hash != 0) out["hash"] = fmt::format("{:016x}", hash);
+    out["nodes"] = nodes;
+    return out;
+  }
   [[nodiscard]] Json value(ValueId v) const {
     return {{"id", v.index}, {"name", graph_.value_name(v)}};
   }

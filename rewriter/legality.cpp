@@ -253,12 +253,11 @@ bool is_barrier(const Op& op) {
 }
 
 bool has_barriers(const Graph& graph) {
-  std::map<OpId, bool> known;
-  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
-    auto [it, fresh] = known.try_emplace(graph.op(n), false);
-    if (fresh) it->second = is_barrier(graph.op_of(n));
-    if (it->second) return true;
-  }
+  const OpTable& ops = graph.context().ops;
+  std::vector<char> barrier;
+  for (std::size_t op = 0; op < ops.size(); ++op) barrier.push_back(is_barrier(ops[OpId(op)]));
+  for (std::size_t i = 0; i < graph.node_bound(); ++i)
+    if (barrier[graph.op(NodeId(i)).index] && graph.alive(NodeId(i))) return true;
   return false;
 }
 

@@ -57,7 +57,8 @@ inline bool first_of_user(const Graph& graph, UseId use, NodeId user, ValueId va
   return true;
 }
 
-/// Calls `accept(rule index)` for each rule and each way it matches structurally at the anchor.
+/// Calls `accept(rule index)` for each rule and each way it matches structurally at the anchor;
+/// where it returns true, other ways that differ in exchanged operands alone are left out.
 template <class Trace, class Accept>
 void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpId constant,
              Registers& r, Trace& trace, Accept&& accept) {
@@ -139,7 +140,11 @@ void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpI
       case Code::bind_result: r.values[in.value] = graph.result(r.nodes[in.node], in.slot); break;
       case Code::distinct: yes = r.nodes[in.node] != r.nodes[in.second]; break;
       case Code::accept:
-        accept(in.number);
+        if (accept(in.number)) {
+          for (pc = in.fail; pc != Instruction::kNowhere && code[pc].last_choice;)
+            pc = code[pc].fail;
+          continue;
+        }
         yes = false;
         break;
     }

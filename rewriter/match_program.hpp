@@ -36,6 +36,7 @@ struct Instruction {
   std::uint8_t swap = kNoSwap;  ///< register that tells whether slots 0 and 1 are exchanged
   std::uint16_t slot = 0;
   std::uint16_t node = 0, second = 0, value = 0;  ///< registers
+  bool last_choice = false;  ///< of next_swap: below it are one rule's values, and no nodes
   std::uint32_t number = 0;
   std::uint32_t fail = 0;  ///< where a no continues; kNowhere: this anchor is done
 

@@ -20,11 +20,12 @@ enum class StopReason : std::uint8_t { fixpoint, fuel, limit, cycle, interrupted
 [[nodiscard]] std::string_view name(StopReason reason);
 
 struct RuleStats {
-  std::size_t attempts = 0;  ///< nodes from which it was looked for
-  std::size_t hits = 0;      ///< times its nodes and edges were all there
-  std::size_t matches = 0;   ///< rewrites made
+  std::size_t attempts = 0;                       ///< nodes from which it was looked for
+  std::size_t hits = 0;                           ///< times its nodes and edges were all there
+  std::size_t matches = 0;                        ///< rewrites made
   std::map<std::string, std::size_t> rejections;  ///< by code
-  double seconds = 0;  ///< behind a hit: guards, replacing; looking is shared by all rules of a pass
+  double seconds =
+      0;  ///< behind a hit: guards, replacing; looking is shared by all rules of a pass
 };
 struct PassStats {
   std::string pass;
@@ -62,6 +63,7 @@ struct RewriteOptions {
   EngineKind engine = EngineKind::compiled;
   bool stats = false;  ///< count what each instruction of the matcher says: attempts, rejections
   bool verify_each = false;
+  bool hashes = false;  ///< the journal has the graph's structural hash before and after each pass
   /// Called with the graph before the first pass ("input") and after each top-level pass; for
   /// pictures and dumps.
   std::function<void(const std::string& pass, const Graph& graph)> after_pass;

@@ -26,6 +26,7 @@ Scan::~Scan() = default;
 std::size_t Scan::run() { return state_->engine.scan(); }
 
 void RuleEngine::ready() {
+  careful_ = true;
   prepare();
   compile();
 }

@@ -20,7 +20,7 @@ struct GraphStatistics {
   }
 };
 
-/// Looks at some hundred thousand nodes at most, evenly spread over the ids.
+/// Looks at some thousand nodes at most, spread over the ids.
 GraphStatistics gather_statistics(const Graph& graph);
 
 }  // namespace pw

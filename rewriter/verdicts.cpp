@@ -44,20 +44,25 @@ std::optional<Match> bind_candidate(const Graph& graph, const RuleLayout& layout
   return out;
 }
 
-void Verdicts::read_key(const Candidate& candidate) {
-  key_.clear();
-  for (ValueId value : candidate.values)
-    key_.push_back(value.valid() ? graph_.type(value).index : kEmpty);
-  for (NodeId node : candidate.nodes)
-    key_.push_back(node.valid() ? graph_.attributes(node).index : kEmpty);
-  const Rule& rule = *layout_.rule;
-  for (std::size_t i = 0; i < candidate.values.size(); ++i) {
+Verdicts::Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base)
+    : graph_(graph), layout_(layout), base_(base) {
+  const Rule& rule = *layout.rule;
+  for (std::uint32_t i = 0; i < rule.values.size(); ++i) {
     const PatternValue& value = rule.values[PatternValueId(i)];
-    if (!value.literal && !value.attribute_variable) continue;
+    if (value.literal || value.attribute_variable) numbers_.push_back(i);
+  }
+}
+
+void Verdicts::read_key(const Candidate& candidate) {
+  key_.resize(candidate.values.size() + candidate.nodes.size() + numbers_.size());
+  std::uint32_t* at = key_.data();
+  for (ValueId value : candidate.values) *at++ = value.valid() ? graph_.type(value).index : kEmpty;
+  for (NodeId node : candidate.nodes) *at++ = node.valid() ? graph_.attributes(node).index : kEmpty;
+  for (std::uint32_t i : numbers_) {
     const ValueId number = candidate.values[i];
-    key_.push_back(number.valid() && graph_.producer(number).valid()
-                       ? graph_.attributes(graph_.producer(number)).index
-                       : kEmpty);
+    *at++ = number.valid() && graph_.producer(number).valid()
+                ? graph_.attributes(graph_.producer(number)).index
+                : kEmpty;
   }
 }
 
@@ -67,21 +72,34 @@ std::uint64_t Verdicts::hash_key() const {
   return h;
 }
 
-const Verdict& Verdicts::ask(const Candidate& candidate) {
-  read_key(candidate);
+/// Where the verdict on key_ stands in the table, or would; last_ where it is the last one.
+std::uint32_t& Verdicts::slot_of_key() {
   const std::size_t width = key_.size();
   const auto equal = [&](std::uint32_t v) {
-    return std::equal(key_.begin(), key_.end(),
-                      keys_.begin() + static_cast<std::ptrdiff_t>(v * width));
+    const std::uint32_t* known = keys_.data() + v * width;
+    std::size_t i = 0;
+    while (i < width && key_[i] == known[i]) ++i;
+    return i == width;
   };
-  if (!verdicts_.empty() && equal(last_)) return *verdicts_[last_];
+  if (!verdicts_.empty() && equal(last_)) return last_;
   if ((verdicts_.size() + 1) * 2 > table_.size()) grow();
   std::size_t at = hash_key() & (table_.size() - 1);
-  for (; table_[at] != kEmpty; at = (at + 1) & (table_.size() - 1))
-    if (equal(table_[at])) return *verdicts_[last_ = table_[at]];
+  while (table_[at] != kEmpty && !equal(table_[at])) at = (at + 1) & (table_.size() - 1);
+  return table_[at];
+}
+
+const Verdict* Verdicts::known(const Candidate& candidate) {
+  read_key(candidate);
+  const std::uint32_t found = slot_of_key();
+  return found == kEmpty ? nullptr : verdicts_[last_ = found].get();
+}
+
+const Verdict& Verdicts::ask(const Candidate& candidate) {
+  read_key(candidate);
+  std::uint32_t& slot = slot_of_key();
+  if (slot != kEmpty) return *verdicts_[last_ = slot];
   std::unique_ptr<Verdict> verdict = judge(candidate);
-  last_ = static_cast<std::uint32_t>(verdicts_.size());
-  table_[at] = last_;
+  last_ = slot = static_cast<std::uint32_t>(verdicts_.size());
   keys_.insert(keys_.end(), key_.begin(), key_.end());
   verdicts_.push_back(std::move(verdict));
   return *verdicts_.back();

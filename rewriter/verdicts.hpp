@@ -55,30 +55,38 @@ struct Candidate {
 
 class Verdicts {
  public:
-  Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base)
-      : graph_(graph), layout_(layout), base_(base) {}
+  Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base);
   /// The candidate must have passed the closed-world and convexity checks: they look at more than
   /// the key. The reference holds until the next call.
   const Verdict& ask(const Candidate& candidate);
+  /// What was answered to an equal question before, or null.
+  const Verdict* known(const Candidate& candidate);
   /// The same, not remembered: for guards that look at more than the key.
   const Verdict& ask_anew(const Candidate& candidate) {
     anew_ = judge(candidate);
     return *anew_;
   }
+  /// The number of the verdict that ask() or known() gave last, and the verdict of a number.
+  [[nodiscard]] std::uint32_t last() const { return last_; }
+  [[nodiscard]] const Verdict& number(std::uint32_t verdict) const { return *verdicts_[verdict]; }
+  /// Whether it looks at constants: which of them a value is may change with a rewrite.
+  [[nodiscard]] bool reads_numbers() const { return !numbers_.empty(); }
   [[nodiscard]] std::size_t size() const { return verdicts_.size(); }
 
  private:
   void read_key(const Candidate& candidate);
   [[nodiscard]] std::uint64_t hash_key() const;
+  std::uint32_t& slot_of_key();
   std::unique_ptr<Verdict> judge(const Candidate& candidate);
   void grow();
 
   const Graph& graph_;
   const RuleLayout& layout_;
   const Env& base_;
-  std::vector<std::uint32_t> key_;    // of the question
-  std::vector<std::uint32_t> keys_;   // of all verdicts, one after the other
-  std::vector<std::uint32_t> table_;  // open addressing: verdict, or kEmpty
+  std::vector<std::uint32_t> numbers_;  // values that stand for numbers
+  std::vector<std::uint32_t> key_;      // of the question
+  std::vector<std::uint32_t> keys_;     // of all verdicts, one after the other
+  std::vector<std::uint32_t> table_;    // open addressing: verdict, or kEmpty
   std::vector<std::unique_ptr<Verdict>> verdicts_;
   std::unique_ptr<Verdict> anew_;
   std::uint32_t last_ = 0;
