@@ -380,20 +380,17 @@ std::size_t Graph::erase_dead() {
 
 void Graph::drop_dead_operands() {
   if (recording_ || !undo_.empty() || dead_operands_ * 4 < uses_.size()) return;
-  std::size_t kept = 0;
+  std::vector<Use> kept;
+  kept.reserve(uses_.size() - dead_operands_ + uses_.size() / 4);
   for (std::size_t i = 0; i < node_bound(); ++i) {
     Node& node = nodes_[NodeId(i)];
     const std::size_t begin = node.first_operand, end = nodes_[NodeId(i + 1)].first_operand;
-    node.first_operand = static_cast<std::uint32_t>(kept);
+    node.first_operand = static_cast<std::uint32_t>(kept.size());
     if ((node.marks & kDead) != 0) continue;
-    for (std::size_t u = begin; u < end; ++u) uses_[kept++] = uses_[u];
+    for (std::size_t u = begin; u < end; ++u) kept.push_back(uses_[u]);
   }
-  nodes_.back().first_operand = static_cast<std::uint32_t>(kept);
-  uses_.resize(kept);
-  std::vector<Use> fitting;
-  fitting.reserve(kept + kept / 4);
-  fitting = uses_;
-  uses_ = std::move(fitting);
+  nodes_.back().first_operand = static_cast<std::uint32_t>(kept.size());
+  uses_ = std::move(kept);
   dead_operands_ = 0;
 }
 

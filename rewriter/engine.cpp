@@ -476,8 +476,9 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
 std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   Prepared& rule = rules_[index];
   force_ = false;
-  for (const std::unique_ptr<Search>& search : searches_)
-    if (search) search->graph_changed();
+  if (follow_erased_)  // otherwise no rule has a search of its own
+    for (const std::unique_ptr<Search>& search : searches_)
+      if (search) search->graph_changed();
   ++rewrites_;
   ++stats_.rewrites;
   ++rule.stats->matches;

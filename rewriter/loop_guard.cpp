@@ -10,7 +10,8 @@ namespace pw {
 std::vector<RuleId> LoopGuard::after(const Graph& graph, RuleId rule,
                                      std::span<const NodeId> matched,
                                      std::span<const NodeId> created) {
-  generation_.resize(graph.node_bound(), 0);
+  if (generation_.size() < graph.node_bound())
+    generation_.resize(graph.node_bound() + graph.node_bound() / 8, 0);
   std::uint32_t oldest = 0;
   for (NodeId n : matched) oldest = std::max(oldest, generation_[n.index]);
   for (NodeId n : created) generation_[n.index] = oldest + 1;

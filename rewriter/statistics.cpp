@@ -7,7 +7,7 @@ namespace pw {
 
 namespace {
 
-constexpr std::size_t kMost = 1 << 13;
+constexpr std::size_t kMost = 1 << 12;
 
 /// Calls `look(i)` for all i below the count, or for kMost of them: spread by the golden ratio,
 /// since an even stride would meet the same places of every layer.
