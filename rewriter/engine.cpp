@@ -165,9 +165,11 @@ void RuleEngine::prepare() {
     out.lists = !layout.plain();
     follow_erased_ = follow_erased_ || out.lists;
     std::set<OpId> ops;
-    for (const PatternNode& node : rule.nodes)
-      out.ambiguous = out.ambiguous || !ops.insert(node.op).second ||
-                      graph_.context().ops[node.op].traits.commutative;
+    for (const PatternNode& node : rule.nodes) {
+      out.permutable = !ops.insert(node.op).second || out.permutable;
+      out.ambiguous = out.ambiguous || graph_.context().ops[node.op].traits.commutative;
+    }
+    out.ambiguous = out.ambiguous || out.permutable;
     for (PatternValueId v : layout.consumed) {
       std::uint32_t uses = 0;
       for (PatternNodeId n : layout.own)
@@ -340,8 +342,10 @@ bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) 
   std::size_t at = 0;
   while (at < choice_count_ && !same_set(choices_[at])) ++at;
   if (at < choice_count_ && !comes_first(c, choices_[at].best)) return false;
-  // A way that is forbidden leaves the set to the others.
-  if (!promising(index, anchor, c)) return false;
+  // A way that is forbidden leaves the set to the others. Which inner values others may use hangs
+  // on the nodes' places, so where those may change the way has to be legal now.
+  if (rules_[index].permutable ? fits(index, anchor, c) == nullptr : !promising(index, anchor, c))
+    return false;
   if (at == choices_.size()) choices_.emplace_back();
   choices_[at].rule = index;
   choices_[at].verdict = rules_[index].verdicts->last();

@@ -45,6 +45,7 @@ class RuleEngine {
     bool lasting = true;         ///< and on nothing that a rewrite may change while the nodes live
     bool lists = false;          ///< members or `unless`: finished by the naive search
     bool ambiguous = false;      ///< one set of nodes may match in several ways
+    bool permutable = false;     ///< two of its nodes have the same op, and may change places
     bool always_convex = false;  ///< no path can lead from what it defines to what it reads
     std::vector<std::uint32_t> uses_inside;  ///< of each consumed value, by the pattern
     std::vector<Operand> operands;           ///< what rebind() reads
