@@ -3,13 +3,11 @@
 
 #include <set>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "backends/cuda/thread_block.hpp"
 #include "backends/toolchain.hpp"
-#include "base/file.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -150,33 +148,13 @@ std::string host_source(std::span<const Kernel> kernels, std::string_view extra)
 }
 
 Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::string_view extra) {
-  const std::string compiler = host_compiler();
-  if (compiler.empty())
-    return fail(error_in("host run", "PW1222", "no C++ compiler was found",
-                         "put c++, g++ or clang++ on PATH, or set CXX"));
-  const PrivateFolder folder;
-  if (folder.path().empty())
-    return fail(error_in("host run", "PW1222", "no temporary folder could be made",
-                         "set TMPDIR to a folder that can be written"));
-  const std::string source = folder.path() + "/kernels.cpp", object = folder.path() + "/kernels.so",
-                    log = folder.path() + "/log";
-  if (auto written = write_file(source, host_source(kernels, extra)); !written)
-    return forward(written);
-  const int status = spawn({compiler, "-x", "c++", "-std=c++17", "-O1", "-w", "-ffp-contract=off",
-                            "-shared", "-fPIC", source, "-o", object, "-lm"},
-                           log);
-  if (status != 0) {
-    auto text = read_file(log);
-    return fail(
-        error_in("host run", "PW1223",
-                 fmt::format("{} ended with status {}\n{}", compiler, status, text ? *text : "")));
-  }
-  void* handle = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle)
-    return fail(error_in("host run", "PW1223",
-                         fmt::format("the compiled kernels cannot be loaded: {}", ::dlerror())));
+  const std::vector<std::string> flags{"-std=c++17", "-O1", "-w", "-ffp-contract=off"};
+  Result<std::string> object = Toolchain::find().shared_object(host_source(kernels, extra), flags);
+  if (!object) return forward(object);
+  Result<SharedObject> library = SharedObject::load(*object);
+  if (!library) return forward(library);
   HostKernels result;
-  result.library_ = std::shared_ptr<void>(handle, [](void* h) { ::dlclose(h); });
+  result.library_ = std::move(*library);
   if (const auto bind = reinterpret_cast<void (*)(const HostApi*)>(result.symbol("pw_bind")))
     bind(&ThreadBlock::api());
   for (const Kernel& k : kernels)
@@ -184,9 +162,7 @@ Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::str
   return result;
 }
 
-void* HostKernels::symbol(const std::string& name) const {
-  return ::dlsym(library_.get(), name.c_str());
-}
+void* HostKernels::symbol(const std::string& name) const { return library_.symbol(name.c_str()); }
 
 Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<void* const> pointers,
                                         std::span<const std::int64_t> params,

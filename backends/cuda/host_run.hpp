@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <variant>
 
 #include "backends/cuda/emitter.hpp"
+#include "backends/shared_object.hpp"
 #include "base/diagnostic.hpp"
 
 namespace pw::cuda {
@@ -35,7 +35,7 @@ class HostKernels {
     int threads = 0, rows_per_block = 0, column_blocks = 1;
     std::int64_t shared_bytes = 0;
   };
-  std::shared_ptr<void> library_;
+  SharedObject library_;
   std::map<std::string, Shape> launches_;
 };
 
