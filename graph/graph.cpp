@@ -255,6 +255,18 @@ void Graph::unlink_use(UseId u) {
   set_use_count(use.value, use_count(use.value) - 1);
 }
 
+/// Back between the uses that it was unlinked from, if those are neighbours again.
+void Graph::relink_use(UseId u) {
+  const Use& use = at(u);
+  if (!use.value.valid()) return;
+  if (use.previous.valid())
+    at(use.previous).next = u;
+  else
+    values_[use.value].first_use = u;
+  if (use.next.valid()) at(use.next).previous = u;
+  set_use_count(use.value, use_count(use.value) + 1);
+}
+
 void Graph::mark_output(ValueId v) {
   if (is_output(v))
     ++more_outputs_[v.index];
@@ -274,7 +286,10 @@ void Graph::unmark_output(ValueId v) {
 
 void Graph::set_operand(NodeId n, std::size_t i, ValueId v) {
   const UseId u = use_of(n, i);
-  record(Undo::Kind::operand, u.index, at(u).value.index);
+  const Use& use = at(u);
+  if (use.value.valid() && use.previous.valid())
+    record(Undo::Kind::behind, u.index, use.previous.index);
+  record(Undo::Kind::operand, u.index, use.value.index);
   unlink_use(u);
   link_use(u, v);
 }
@@ -316,19 +331,19 @@ void Graph::set_group(NodeId n, std::string_view group_name) {
 void Graph::replace_uses(ValueId from, ValueId to) {
   if (from == to) return;
   PW_ASSERT(to.valid(), "replace_uses: by nothing");
-  // The list as a whole goes before the other one: each use is touched once.
-  Value &before = values_[from], &after = values_[to];
-  UseId last;
-  for (UseId u = before.first_use; u.valid(); u = at(u).next) {
-    record(Undo::Kind::operand, u.index, from.index);
-    at(u).value = to;
-    last = u;
-  }
-  if (last.valid()) {
+  if (const std::size_t count = use_count(from); count == 1) {
+    set_operand(user(first_use(from)), use_operand(first_use(from)), to);
+  } else if (count > 1) {
+    // The list as a whole goes before the other one: each use is touched once.
+    Value &before = values_[from], &after = values_[to];
+    UseId last;
+    for (UseId u = before.first_use; u.valid(); last = u, u = at(u).next) at(u).value = to;
+    record(Undo::Kind::last, last.index, static_cast<std::uint32_t>(count));
+    record(Undo::Kind::uses, from.index, to.index);
     at(last).next = after.first_use;
     if (after.first_use.valid()) at(after.first_use).previous = last;
     after.first_use = std::exchange(before.first_use, UseId());
-    set_use_count(to, use_count(to) + use_count(from));
+    set_use_count(to, use_count(to) + count);
     set_use_count(from, 0);
   }
   if (!is_output(from)) return;

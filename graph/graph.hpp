@@ -1,7 +1,8 @@
 // The dataflow graph: structure of arrays, 32-bit ids that rise and are never reused, doubly linked
-// uses, an order list that is always topological, and an undo journal with one inverse record a
-// mutation. Dead nodes keep their data, up to drop_dead_operands(). Made for a million nodes: 36
-// bytes a node, 16 a value, 12 an operand, and every mutation costs what it touches.
+// uses, an order list that is always topological, and an undo journal with an inverse record or two
+// a mutation, however many users it concerns; undone, every list of uses is in its order again.
+// Dead nodes keep their data, up to drop_dead_operands(). Made for a million nodes: 36 bytes a
+// node, 16 a value, 12 an operand, and every mutation costs what it touches.
 #pragma once
 
 #include <cstdint>
@@ -278,7 +279,10 @@ class Graph {
     enum class Kind : std::uint8_t {
       added,
       erased,
+      behind,  // of the operand that follows: a use, and the use it stood behind
       operand,
+      last,  // of the uses that follow: the last one, and how many
+      uses,  // all of a value, and the value that got them
       attributes,
       type,
       op,
@@ -327,6 +331,9 @@ class Graph {
   void set_use_count(ValueId v, std::size_t count);
   void link_use(UseId u, ValueId v);
   void unlink_use(UseId u);
+  void relink_use(UseId u);
+  void undo_operand(UseId u, ValueId old);
+  void undo_uses(ValueId from, ValueId to);
   [[nodiscard]] std::vector<std::size_t> output_slots(ValueId v);
   void mark_output(ValueId v);
   void unmark_output(ValueId v);

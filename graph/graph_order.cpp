@@ -83,7 +83,7 @@ void Graph::detach(NodeId n) {
 void Graph::attach(NodeId n, NodeId before) {
   link_node(n, before);
   dead_operands_ -= operand_count(n);
-  for (std::size_t i = 0; i < operand_count(n); ++i) link_use(use_of(n, i), operand(n, i));
+  for (std::size_t i = operand_count(n); i-- > 0;) relink_use(use_of(n, i));
   if (names_known_)
     for (std::size_t i = 0; i < result_count(n); ++i) hold_name(result(n, i));
 }

@@ -1,4 +1,4 @@
-// Exports Graph's undo journal: one inverse record a mutation, applied backwards.
+// Exports Graph's undo journal: inverse records, applied backwards.
 #include <utility>
 
 #include "base/assert.hpp"
@@ -19,6 +19,34 @@ void Graph::stop_undo() {
   std::vector<Undo>().swap(undo_);
 }
 
+void Graph::undo_operand(UseId u, ValueId old) {
+  unlink_use(u);
+  Use& use = at(u);
+  use.value = old;
+  use.previous = use.next = {};
+  if (!old.valid()) return;
+  if (!undo_.empty() && undo_.back().kind == Undo::Kind::behind) {
+    use.previous = UseId(undo_.back().old);
+    use.next = at(use.previous).next;
+    undo_.pop_back();
+  } else {
+    use.next = values_[old].first_use;
+  }
+  relink_use(u);
+}
+
+void Graph::undo_uses(ValueId from, ValueId to) {
+  const UseId last{undo_.back().subject};
+  const std::size_t count = undo_.back().old;
+  undo_.pop_back();
+  Value &before = values_[from], &after = values_[to];
+  before.first_use = std::exchange(after.first_use, std::exchange(at(last).next, UseId()));
+  if (after.first_use.valid()) at(after.first_use).previous = {};
+  for (UseId u = before.first_use; u.valid(); u = at(u).next) at(u).value = from;
+  set_use_count(from, count);
+  set_use_count(to, use_count(to) - count);
+}
+
 void Graph::rollback(Checkpoint to) {
   PW_ASSERT(to <= undo_.size(), "rollback to a checkpoint that is gone");
   const bool was_recording = std::exchange(recording_, false);
@@ -30,12 +58,10 @@ void Graph::rollback(Checkpoint to) {
     switch (u.kind) {
       case Undo::Kind::added: detach(node); break;
       case Undo::Kind::erased: attach(node, id_of<NodeId>(u.old)); break;
-      case Undo::Kind::operand: {
-        const UseId use{u.subject};
-        unlink_use(use);
-        link_use(use, id_of<ValueId>(u.old));
-        break;
-      }
+      case Undo::Kind::operand: undo_operand(UseId(u.subject), id_of<ValueId>(u.old)); break;
+      case Undo::Kind::uses: undo_uses(ValueId(u.subject), ValueId(u.old)); break;
+      case Undo::Kind::behind:
+      case Undo::Kind::last: PW_ASSERT(false, "undone with the record that follows"); break;
       case Undo::Kind::attributes: nodes_[node].attributes = AttributesId(u.old); break;
       case Undo::Kind::type: put_type(ValueId(u.subject), TypeId(u.old)); break;
       case Undo::Kind::op: nodes_[node].op = OpId(u.old); break;

@@ -29,6 +29,19 @@ struct Fixture {
   }
 };
 
+/// The uses of a value in the order of its list.
+std::string uses_of(const Graph& g, ValueId v) {
+  std::string out = std::string(g.value_name(v)) + ":";
+  std::size_t uses = 0;
+  for (UseId u = g.first_use(v); u.valid(); u = g.next_use(u)) {
+    ++uses;
+    REQUIRE(g.operand(g.user(u), g.use_operand(u)) == v);
+    out += std::to_string(g.user(u).index) + "." + std::to_string(g.use_operand(u)) + ",";
+  }
+  REQUIRE(uses == g.use_count(v));
+  return out + "/" + std::to_string(g.output_count(v));
+}
+
 /// Everything observable, in order.
 std::string snapshot(const Graph& g) {
   std::string out;
@@ -43,19 +56,10 @@ std::string snapshot(const Graph& g) {
       if (v.valid() && !g.is_input(v)) REQUIRE(g.label(g.producer(v)) < g.label(n));
     }
     out += ")";
-    for (std::size_t i = 0; i < g.result_count(n); ++i) {
-      ValueId v = g.result(n, i);
-      std::size_t uses = 0;
-      for (UseId u = g.first_use(v); u.valid(); u = g.next_use(u)) {
-        ++uses;
-        REQUIRE(g.operand(g.user(u), g.use_operand(u)) == v);
-      }
-      REQUIRE(uses == g.use_count(v));
-      out += " " + std::string(g.value_name(v)) + ":" + std::to_string(uses) + "/" +
-             std::to_string(g.output_count(v));
-    }
+    for (std::size_t i = 0; i < g.result_count(n); ++i) out += " " + uses_of(g, g.result(n, i));
     out += "\n";
   }
+  for (ValueId v : g.inputs()) out += uses_of(g, v) + "\n";
   for (ValueId v : g.outputs()) out += "out " + std::string(g.value_name(v)) + "\n";
   return out;
 }
