@@ -101,9 +101,11 @@ Result<ValueId> Builder::number(const Expr& e) {
   Result<Attribute> value = evaluate(context_, &graph_, e, env_);
   if (!value) return forward(value);
   if (auto i = std::get_if<std::int64_t>(&*value))
-    return add_constant(graph_, static_cast<double>(*i), DType::i64);
-  if (auto x = std::get_if<double>(&*value)) return add_constant(graph_, *x, DType::f64);
-  if (auto b = std::get_if<bool>(&*value)) return add_constant(graph_, *b ? 1 : 0, DType::i64);
+    return add_constant(graph_, static_cast<double>(*i), DType::i64, options_.like);
+  if (auto x = std::get_if<double>(&*value))
+    return add_constant(graph_, *x, DType::f64, options_.like);
+  if (auto b = std::get_if<bool>(&*value))
+    return add_constant(graph_, *b ? 1 : 0, DType::i64, options_.like);
   if (std::holds_alternative<None>(*value)) return ValueId();
   if (std::holds_alternative<DimId>(*value))
     return error(e, "PW0321",
@@ -173,7 +175,9 @@ Result<ValueId> Builder::cast(const Expr& e, DType to, int depth) {
                       {},
                       options_.group,
                       options_.source,
-                      e.span};
+                      e.span,
+                      {},
+                      options_.like};
   Result<NodeId> node = build_node(graph_, request);
   if (!node) return forward(node);
   return graph_.result(*node);
@@ -289,6 +293,7 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
   request.group = options_.group;
   request.source = options_.source;
   request.span = e.span;
+  request.like = options_.like;
   Result<NodeId> node = build_node(graph_, request);
   if (!node) return forward(node);
   Values results;
@@ -350,7 +355,7 @@ Result<std::monostate> Builder::statement(const Statement& s) {
     bool fresh = results[i].valid() && !graph_.is_input(results[i]) &&
                  graph_.producer(results[i]).index >= before;
     std::string wanted = options_.name_prefix + b.name;
-    if (fresh && graph_.value_name(results[i]) != wanted &&
+    if (fresh && !options_.like.valid() && graph_.value_name(results[i]) != wanted &&
         graph_.value_name(results[i]).substr(0, wanted.size()) != wanted)
       graph_.rename(results[i], wanted);
     if (results[i].valid())
@@ -363,7 +368,7 @@ Result<std::monostate> Builder::statement(const Statement& s) {
 
 }  // namespace
 
-ValueId add_constant(Graph& graph, double value, DType dtype) {
+ValueId add_constant(Graph& graph, double value, DType dtype, NodeId like) {
   Context& context = graph.context();
   OpId op = context.ops.find("constant");
   if (!op.valid()) {
@@ -384,7 +389,9 @@ ValueId add_constant(Graph& graph, double value, DType dtype) {
   spec.op = op;
   spec.attributes = context.attributes.intern(
       {{context.strings.intern("dtype"), dtype}, {context.strings.intern("value"), value}});
-  spec.results = {{context.types.get(dtype, {}), graph.fresh_name("c")}};
+  const TypeId type = context.types.get(dtype, {});
+  if (like.valid()) return graph.result(graph.add_node(op, {}, spec.attributes, {&type, 1}, like));
+  spec.results = {{type, graph.fresh_name("c")}};
   return graph.result(graph.add_node(spec));
 }
 
@@ -412,10 +419,14 @@ Result<NodeId> build_node(Graph& graph, const NodeRequest& request) {
                       context.types.print((*results)[i])));
     (*results)[i] = stated;
   }
+  const AttributesId resolved =
+      resolve_shape(context, context.ops[request.op], *attributes, *results);
+  if (request.like.valid())
+    return graph.add_node(request.op, request.operands, resolved, *results, request.like);
   NodeSpec spec;
   spec.op = request.op;
   spec.operands = request.operands;
-  spec.attributes = resolve_shape(context, context.ops[request.op], *attributes, *results);
+  spec.attributes = resolved;
   for (std::size_t i = 0; i < results->size(); ++i)
     spec.results.push_back(
         {(*results)[i], i < request.result_names.size() ? request.result_names[i] : ""});

@@ -69,6 +69,7 @@ struct NodeRequest {
   std::string group, source;
   Span span;
   std::string name = {};  ///< the node's; empty: the first result's
+  NodeId like = {};       ///< if valid: its group and source, and no names
 };
 Result<NodeId> build_node(Graph& graph, const NodeRequest& request);
 
@@ -76,6 +77,7 @@ struct BuildOptions {
   std::string group;  ///< given to new nodes
   std::string source;
   std::string name_prefix;  ///< before every new name
+  NodeId like = {};         ///< if valid: new nodes have its group and source, and no names
   /// For `..` on a right side: the attributes of the left node with that op, by op name.
   std::map<std::string, AttributesId, std::less<>> open_attributes;
 };
@@ -103,7 +105,7 @@ Result<std::monostate> inline_bodies(Graph& graph);
 /// The same for one node: its results' users read the body's results. Returns the nodes made.
 Result<std::vector<NodeId>> inline_node(Graph& graph, NodeId node);
 
-/// A rank-0 constant node: op `constant` with attributes value, dtype.
-ValueId add_constant(Graph& graph, double value, DType dtype);
+/// A rank-0 constant node: op `constant` with attributes value, dtype. `like`: see BuildOptions.
+ValueId add_constant(Graph& graph, double value, DType dtype, NodeId like = {});
 
 }  // namespace pw

@@ -111,8 +111,7 @@ class Application {
     NodeId root =
         boundary_.writes.empty() ? own_.back() : graph_.producer(boundary_.writes.front());
     BuildOptions options;
-    options.group = graph_.group(root);
-    options.source = graph_.source(root);
+    options.like = root;
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i)  // what `..` copies
       if (NodeId node = representative(PatternNodeId(i)); node.valid())
         options.open_attributes.emplace(graph_.op_of(node).name, graph_.attributes(node));
@@ -199,10 +198,8 @@ class Application {
 
   Result<Applied> replace() {
     Applied out;
-    std::vector<std::string> names;
     std::vector<bool> were_outputs;
     for (const Output& o : outputs_) {
-      names.emplace_back(graph_.value_name(o.from));
       were_outputs.push_back(graph_.output_count(o.from) > 0);
       for (NodeId user : graph_.users(o.from)) touch(user);
       touch_producer(o.to);
@@ -211,7 +208,8 @@ class Application {
     }
     describe_match(out.event);
     erase(out.event);
-    for (std::size_t i = 0; i < outputs_.size(); ++i) keep_name(i, names[i], were_outputs[i]);
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      keep_name(outputs_[i], were_outputs[i] && !taken_over_[i]);
     for (NodeId n : out.event.created) touch(n);
     std::sort(touched_.begin(), touched_.end());
     touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
@@ -258,11 +256,10 @@ class Application {
 
   /// New values take the names of the old ones; an older value only where a graph output would lose
   /// its name otherwise.
-  void keep_name(std::size_t i, const std::string& name, bool was_output) {
-    ValueId to = outputs_[i].to;
-    if (!named_.insert(to).second || graph_.is_input(to) || graph_.value_name(to) == name) return;
-    bool is_new = !(graph_.producer(to) < first_new_);
-    if (is_new || (was_output && !taken_over_[i])) graph_.rename(to, name);
+  void keep_name(const Output& o, bool lost_otherwise) {
+    if (!named_.insert(o.to).second || graph_.is_input(o.to)) return;
+    const bool is_new = !(graph_.producer(o.to) < first_new_);
+    if (is_new || lost_otherwise) graph_.take_name(o.to, o.from);
   }
 
   void touch(NodeId n) { touched_.push_back(n); }
