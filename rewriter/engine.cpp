@@ -125,9 +125,7 @@ void RuleEngine::start() {
 
 void RuleEngine::note_first() {
   first_.clear();
-  if (!once_ || std::all_of(rules_.begin(), rules_.end(),
-                            [](const Prepared& rule) { return rule.above.empty(); }))
-    return;
+  if (!once_) return;
   for (const Entry& entry : seeds_) {
     if (rules_[entry.rule].lists)
       first_.insert(identity(entry.rule, all_nodes(listed_[entry.at].match)));
@@ -333,7 +331,7 @@ void RuleEngine::accept_frontier(std::uint32_t index, const Candidate& c) {
   });
 }
 
-/// One match per set of nodes: the smallest labels in pattern order, then the operands as written.
+/// One match per set of nodes: the one that goes first.
 bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) {
   const auto same_set = [&](const Choice& known) {
     return known.rule == index &&
@@ -341,7 +339,7 @@ bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) 
   };
   std::size_t at = 0;
   while (at < choice_count_ && !same_set(choices_[at])) ++at;
-  if (at < choice_count_ && !comes_first(c, choices_[at].best)) return false;
+  if (at < choice_count_ && !comes_first(rules_[index], c, choices_[at].best)) return false;
   // A way that is forbidden leaves the set to the others. Which inner values others may use hangs
   // on the nodes' places, so where those may change the way has to be legal now.
   if (rules_[index].permutable ? fits(index, anchor, c) == nullptr : !promising(index, anchor, c))
@@ -354,7 +352,11 @@ bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) 
   return true;
 }
 
-bool RuleEngine::comes_first(const Candidate& a, const Candidate& b) const {
+/// By position, which differs where a `given` node and one that goes may change places; by the
+/// labels in pattern order; by the operands as written.
+bool RuleEngine::comes_first(const Prepared& rule, const Candidate& a, const Candidate& b) const {
+  const std::uint64_t here = position_of(rule, a), there = position_of(rule, b);
+  if (here != there) return here < there;
   for (std::size_t i = 0; i < a.nodes.size(); ++i)
     if (a.nodes[i] != b.nodes[i]) return graph_.label(a.nodes[i]) < graph_.label(b.nodes[i]);
   return a.swaps < b.swaps;
@@ -362,6 +364,7 @@ bool RuleEngine::comes_first(const Candidate& a, const Candidate& b) const {
 
 void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c,
                       std::uint32_t verdict) {
+  if (!seeding_ && !counts(index, c.nodes)) return;
   Entry entry;
   entry.position = position_of(rules_[index], c);
   if (is_behind(entry.position)) return;
@@ -488,10 +491,7 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   ++rule.stats->matches;
   run_.count_rewrite();
   if (walk_) move_cursor();
-  if (once_)
-    unpark();
-  else
-    requeue();
+  requeue();
   const std::vector<RuleId> cycle = guard_.after(graph_, rule.layout().id, own_, created_);
   if (cycle.empty()) return std::nullopt;
   Diagnostic warning = error_at(strategy_.span, "PW1103",
@@ -542,7 +542,7 @@ bool RuleEngine::release_parked() {
 /// A path or a barrier that forbade a match may be gone since, though no node of the match was
 /// touched.
 bool RuleEngine::ask_refused_again() {
-  if (once_ || walk_ || refused_.empty() || rewrites_ == rewrites_at_retry_) return false;
+  if (walk_ || refused_.empty() || rewrites_ == rewrites_at_retry_) return false;
   rewrites_at_retry_ = rewrites_;
   std::vector<NodeId> again = std::move(refused_);
   refused_.clear();

@@ -88,7 +88,8 @@ class RuleEngine {
   bool accept(std::uint32_t rule, NodeId anchor);
   void accept_frontier(std::uint32_t rule, const Candidate& candidate);
   bool choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
-  [[nodiscard]] bool comes_first(const Candidate& a, const Candidate& b) const;
+  [[nodiscard]] bool comes_first(const Prepared& rule, const Candidate& a,
+                                 const Candidate& b) const;
   void push(std::uint32_t rule, NodeId anchor, const Candidate& candidate, std::uint32_t verdict);
   [[nodiscard]] bool breaks_tie(const Entry& a, const Entry& b) const;
   void rekey();
@@ -187,7 +188,6 @@ class RuleEngine {
 
   // Requeueing (engine_requeue.cpp).
   void requeue();
-  void unpark();
   void next_round();
   void follow(const WayBack& way, NodeId node, std::vector<NodeId>& out);
   void follow_far(const WayBack& way, NodeId node, std::vector<NodeId>& out);
@@ -209,7 +209,7 @@ class RuleEngine {
   std::vector<std::uint32_t> pool_;
   std::vector<Entry> heap_, parked_;
   std::vector<Entry> seeds_;  ///< found at first, last one next
-  /// once: the matches of the input graph, where one may make another wait.
+  /// once: the matches of the input graph. One that a rewrite stands in the way of may come back.
   std::set<std::vector<std::uint32_t>> first_;
   Waiters waiters_;
   std::vector<NodeId> refused_;  ///< anchors with a match that something stood in the way of

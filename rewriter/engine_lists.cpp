@@ -79,6 +79,10 @@ void RuleEngine::accept_listed(std::uint32_t index, NodeId anchor, const Candida
 }
 
 void RuleEngine::push_listed(std::uint32_t index, NodeId anchor, Match match) {
+  const auto legal = [&] {
+    return try_apply(graph_, rules_[index].layout(), match, run_.barriers) == Trial::changed;
+  };
+  if (seeding_ ? careful_ && !legal() : !counts(index, all_nodes(match))) return;
   Entry entry;
   entry.rule = index;
   entry.position = graph_.label(own_nodes_of(index, match).front());
@@ -133,7 +137,7 @@ std::optional<Match> RuleEngine::find_again(const Entry& entry) {
     std::vector<std::uint32_t> found = identity(entry.rule, all_nodes(match));
     if (found == set)
       out = std::move(match);
-    else if (!once_ && !queued_.contains(found))  // two that wait would bring each other back
+    else if (!queued_.contains(found))  // two that wait would bring each other back
       push_listed(entry.rule, known.anchor, std::move(match));
   }
   for (NodeId n : search_of(entry.rule).in_the_way()) wait_for(n, known.anchor);

@@ -70,19 +70,6 @@ void RuleEngine::next_round() {
     stamp_.resize(graph_.node_bound() + graph_.node_bound() / 8, 0);
 }
 
-/// once: nothing is looked for anew, but what waited for a node that changed may go.
-void RuleEngine::unpark() {
-  bool any = false;
-  for (const std::vector<NodeId>* nodes : {&touched_, &erased_})
-    for (NodeId n : *nodes) any = waiters_.erase(n.index) > 0 || any;
-  if (!any) return;
-  for (const Entry& entry : parked_) {
-    heap_.push_back(entry);
-    std::push_heap(heap_.begin(), heap_.end(), Later{this});
-  }
-  parked_.clear();
-}
-
 void RuleEngine::requeue() {
   next_round();
   anchors_.clear();
