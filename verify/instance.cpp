@@ -233,7 +233,8 @@ class Attempt {
       return context.types.get(dtype_of(*type, local).value_or(DType::bf16),
                                like.valid() ? context.types[like].shape : draw_.shape());
     }
-    return context.types.get(dtype.value_or(draw_.dtype()), draw_.shape());
+    const DType drawn = dtype.value_or(draw_.dtype());
+    return context.types.get(drawn, draw_.shape());
   }
 
   /// The first dim of a matrix is often the number of tokens.
