@@ -111,8 +111,9 @@ class RowsGenerator {
     return kOps[random_.below(4)];
   }
   std::string along_row(const std::string& h) {
-    const std::string r = define(fmt::format("{}({} * {}){{dim = -1, keepdim = true}}", reduction(),
-                                             h, random_.below(2) == 0 ? h : "0.5"));
+    const std::string factor = random_.below(2) == 0 ? h : "0.5";
+    const std::string r =
+        define(fmt::format("{}({} * {}){{dim = -1, keepdim = true}}", reduction(), h, factor));
     row_values_.push_back(r);
     if (random_.below(2) == 0) return define(fmt::format("{} - {}", h, r));
     return define(fmt::format("{} / (abs({}) + 1.0)", h, r));

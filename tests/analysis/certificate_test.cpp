@@ -63,7 +63,8 @@ TEST_CASE("certificate: random rows are answered, and rightly", "[analysis]") {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
-    Rows rows(1 + random.below(6), std::vector<std::int64_t>(1 + random.below(6)));
+    const std::size_t height = 1 + random.below(6), width = 1 + random.below(6);
+    Rows rows(height, std::vector<std::int64_t>(width));
     for (auto& row : rows)
       for (std::int64_t& number : row) number = static_cast<std::int64_t>(random.below(7)) - 3;
     (kind_of(rows) == Kind::weights ? weights : combinations) += 1;

@@ -138,7 +138,8 @@ TEST_CASE("numerics: random doubles and floats round as the search says", "[back
     Random random(17);
     int failures = 0;
     for (int i = 0; i < 200000; ++i) {
-      const double wide = std::ldexp(1 + random.uniform(), static_cast<int>(random.below(60)) - 40);
+      const double mantissa = 1 + random.uniform();
+      const double wide = std::ldexp(mantissa, static_cast<int>(random.below(60)) - 40);
       failures += check(format, numbers, wide);
       failures += check(format, numbers, static_cast<float>(wide));
     }

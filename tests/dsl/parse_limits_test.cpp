@@ -142,9 +142,10 @@ TEST_CASE("parse limits: mutated files give diagnostics or a tree that prints", 
         case 0: mutant.insert(at, kPieces[random.below(kPieces.size())]); break;
         case 1: mutant.erase(at, 1 + random.below(20)); break;
         case 2: mutant[at] = static_cast<char>(random.below(256)); break;
-        default:
-          mutant.insert(at, mutant.substr(random.below(mutant.size()), random.below(60)));
-          break;
+        default: {
+          const std::size_t from = random.below(mutant.size());
+          mutant.insert(at, mutant.substr(from, random.below(60)));
+        }
       }
     }
     Parsed parsed(mutant);

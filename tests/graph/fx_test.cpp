@@ -453,7 +453,11 @@ TEST_CASE("fx: mutated dumps give a graph or a diagnostic with a place", "[graph
         case 0: text[at] = static_cast<char>(random.below(256)); break;
         case 1: text.erase(at, 1 + random.below(20)); break;
         case 2: text.insert(at, pieces[random.below(std::size(pieces))]); break;
-        case 3: text.insert(at, text.substr(random.below(text.size()), random.below(60))); break;
+        case 3: {
+          const std::size_t from = random.below(text.size());
+          text.insert(at, text.substr(from, random.below(60)));
+          break;
+        }
         default: text.resize(at); break;
       }
     }

@@ -139,12 +139,15 @@ TEST_CASE_METHOD(Fixture, "graph: rollback restores everything, whatever was don
           break;
         case 2: {
           NodeId n = order[random.below(order.size())];
-          g.set_operand(n, random.below(2), values[random.below(2)]);
+          const std::size_t operand = random.below(2);
+          g.set_operand(n, operand, values[random.below(2)]);
           break;
         }
-        case 3:
-          g.rename(values[random.below(values.size())], "r" + std::to_string(random.below(5)));
+        case 3: {
+          const ValueId value = values[random.below(values.size())];
+          g.rename(value, "r" + std::to_string(random.below(5)));
           break;
+        }
         case 4: {
           NodeId n = order[random.below(order.size())];
           if (g.result_count(n)) g.replace_uses(g.result(n, 0), values[0]);

@@ -270,7 +270,10 @@ TEST_CASE("json: mutated texts give a graph or a diagnostic, never more", "[grap
         case 0: text[at] = static_cast<char>(random.below(256)); break;
         case 1: text.erase(at, random.below(12)); break;
         case 2: text.insert(at, pieces[random.below(std::size(pieces))]); break;
-        default: text.insert(at, text.substr(random.below(text.size()), random.below(40))); break;
+        default: {
+          const std::size_t from = random.below(text.size());
+          text.insert(at, text.substr(from, random.below(40)));
+        }
       }
       if (text.empty()) text = " ";
     }

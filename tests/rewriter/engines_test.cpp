@@ -115,7 +115,7 @@ class Coverage {
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       INFO(kConstructs[i]);
       CHECK(counts_[i].pairs > pairs_ / 50);
-      CHECK(counts_[i].rewrites > 0);
+      CHECK(counts_[i].rewrites > pairs_ / 500);
     }
   }
 
@@ -166,6 +166,20 @@ void compare_engines(std::uint64_t first, std::uint64_t count) {
 }
 
 }  // namespace
+
+// A seed that fails has to fail everywhere. The number is another one when the generators or the
+// form of graphs as text change, but not with the compiler.
+TEST_CASE("engines: a seed stands for the same rules and graphs with every compiler",
+          "[rewriter]") {
+  std::uint64_t texts = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const RandomRules rules = random_rules(seed);
+    const World world(rules.text);
+    texts = combine(texts, hash_text(rules.text));
+    texts = combine(texts, hash_text(print_pwg(random_graph(world, rules, seed))));
+  }
+  CHECK(texts == 0x52cba39745a40c96);
+}
 
 TEST_CASE("engines: compiled and naive end with the same graph", "[rewriter]") {
   compare_engines(1, 1000);

@@ -63,7 +63,10 @@ class GraphWriter {
 
   void grow() {
     switch (random_.below(12)) {
-      case 0: return add("tag", {near()}, 1, {{"k", static_cast<std::int64_t>(random_.below(2))}});
+      case 0: {
+        const ValueId a = near();
+        return add("tag", {a}, 1, {{"k", static_cast<std::int64_t>(random_.below(2))}});
+      }
       case 1: return add("pair", {near()}, 2, {});
       case 2:
       case 3: return random_.below(2) == 0 ? join() : part();
@@ -71,10 +74,14 @@ class GraphWriter {
       case 5:
       case 6:
       case 7: {
+        const char* op = alphabet_.binary[random_.below(2)];
         const ValueId a = near();
-        return add(alphabet_.binary[random_.below(2)], {a, like(a)}, 1, {});
+        return add(op, {a, like(a)}, 1, {});
       }
-      default: return add(alphabet_.unary[random_.below(3)], {near()}, 1, {});
+      default: {
+        const char* op = alphabet_.unary[random_.below(3)];
+        return add(op, {near()}, 1, {});
+      }
     }
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/hash.hpp"
+#include "tests/drawn_text.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 namespace pw::test {
@@ -134,36 +135,39 @@ class RuleWriter {
   void patterns() {
     const auto one = [&]() -> std::string {
       switch (random_.below(5)) {
-        case 0: return "h = " + unary() + "(x)  y = " + unary() + "(h)";
-        case 1: return "y = " + binary() + "(" + unary() + "(x), x)";
-        case 2: return "given { h = " + unary() + "(x) }  y = " + unary() + "(h)";
-        case 3: return "y = " + unary() + "(" + unary() + "?(x))";
+        case 0: return Text{"h = ", unary(), "(x)  y = ", unary(), "(h)"};
+        case 1: return Text{"y = ", binary(), "(", unary(), "(x), x)"};
+        case 2: return Text{"given { h = ", unary(), "(x) }  y = ", unary(), "(h)"};
+        case 3: return Text{"y = ", unary(), "(", unary(), "?(x))"};
         default: return "y = " + unary() + "(x)";
       }
     };
-    out_.text += "pattern p(x) -> y { " + one() + " | " + one() + (one_in(3) ? " | " + one() : "") +
-                 (one_in(4) ? "  where size(x, 0) >= 2" : "") + " }\n";
-    out_.text += "pattern q(x, z) -> y { y = " + binary() + "(x, z) | y = " + binary() + "(" +
-                 unary() + "(x), z) }\n";
-    out_.text += "pattern d(x) -> p, q { p, q = pair(x) | p = " + unary() + "(x)  q = " + unary() +
-                 "(p) }\n";
-    out_.text += "pattern rec c(x) -> y { y = " + (one_in(3) ? unary() + "(x)" : "x") +
-                 " | y = " + unary() + "(c(x))" + (one_in(3) ? " | y = tag(c(x)){k = 1}" : "") +
-                 " }\n";
+    out_.text += Text{"pattern p(x) -> y { ", one(), " | ", one()};
+    if (one_in(3)) out_.text += " | " + one();
+    if (one_in(4)) out_.text += "  where size(x, 0) >= 2";
+    out_.text += " }\npattern q(x, z) -> y { y = " + binary() + "(x, z)";
+    out_.text += Text{" | y = ", binary(), "(", unary(), "(x), z) }\n"};
+    out_.text += "pattern d(x) -> p, q { p, q = pair(x)";
+    out_.text += Text{" | p = ", unary(), "(x)  q = ", unary(), "(p) }\n"};
+    out_.text += "pattern rec c(x) -> y { y = " + (one_in(3) ? unary() + "(x)" : "x");
+    out_.text += " | y = " + unary() + "(c(x))";
+    if (one_in(3)) out_.text += " | y = tag(c(x)){k = 1}";
+    out_.text += " }\n";
   }
 
   // ---- rules whose nodes are matched once
 
-  /// A value to read: an input or a result made before, the latest more often.
+  /// A value to read: an input or a result made before, the latest more often; in a wide rule
+  /// mostly an input, so that many of its results are roots.
   std::string operand(bool fresh_allowed) {
-    const bool old = !made_.empty() && (!one_in(3) || !fresh_allowed);
+    const bool old = !made_.empty() && (wide_ ? one_in(6) : !one_in(3) || !fresh_allowed);
     if (old) {
       Made& m = one_in(2) ? made_.back() : made_[random_.below(made_.size())];
       if (m.read) has(Construct::shared_node);
       m.read = true;
       return m.name;
     }
-    if (!inputs_.empty() && one_in(3)) return inputs_[random_.below(inputs_.size())];
+    if (!inputs_.empty() && (one_in(3) || (wide_ && !fresh_allowed))) return pick(inputs_);
     const std::string name = "x" + std::to_string(inputs_.size());
     inputs_.push_back(name);
     if (mix_ == Mix::plain || !one_in(6)) return name;
@@ -196,9 +200,9 @@ class RuleWriter {
       case 0: has(Construct::attribute); return "tag(" + a + "){k = " + pick({"0", "1"}) + "}";
       case 1: has(Construct::attribute); return "tag(" + a + "){..}";
       case 2:
-      case 3: return binary() + "(" + a + ", " + argument(true) + ")";
+      case 3: return Text{binary(), "(", a, ", ", argument(true), ")"};
       case 4: return "sub(" + a + ", " + argument(true) + ")";
-      case 5: return unary() + "(" + unary() + "(" + a + "))";
+      case 5: return Text{unary(), "(", unary(), "(", a, "))"};
       case 8: has(Construct::alternatives); return "p(" + a + ")";
       case 9: has(Construct::alternatives); return "q(" + a + ", " + operand(true) + ")";
       case 10: has(Construct::recursion); return "c(" + unary() + "(" + a + "))";
@@ -211,8 +215,9 @@ class RuleWriter {
     inputs_.clear();
     typed_ = false;
     choices_ = 0;
+    wide_ = one_in(6);
     std::string body, given;
-    const std::size_t count = 1 + random_.below(4);
+    const std::size_t count = wide_ ? 3 + random_.below(2) : 1 + random_.below(4);
     for (std::size_t i = 0; i < count; ++i) {
       const std::string name = "v" + std::to_string(made_.size());
       if (may_choose() && i + 1 == count && one_in(8)) {
@@ -255,7 +260,7 @@ class RuleWriter {
     has(Construct::unless);
     switch (random_.below(5)) {
       case 0: return "  unless { _ = " + binary() + "(" + value + ", other) }\n";
-      case 1: return "  unless { h = " + unary() + "(" + value + ")  _ = " + unary() + "(h) }\n";
+      case 1: return Text{"  unless { h = ", unary(), "(", value, ")  _ = ", unary(), "(h) }\n"};
       case 2: return "  unless { " + input + " = " + unary() + "(other) }\n";
       default: return "  unless { _ = " + unary() + "(" + value + ") }\n";
     }
@@ -288,10 +293,10 @@ class RuleWriter {
       out += "  " + o + " = ";
       switch (random_.below(6)) {
         case 0: out += value(); break;
-        case 1: out += other() + "(" + value() + ")"; break;
+        case 1: out += Text{other(), "(", value(), ")"}; break;
         case 2: out += "tag(" + value() + "){k = 1}"; break;
-        case 3: out += "mul(" + value() + ", " + value() + ")"; break;
-        case 4: out += unary() + "(" + value() + ")"; break;
+        case 3: out += Text{"mul(", value(), ", ", value(), ")"}; break;
+        case 4: out += Text{unary(), "(", value(), ")"}; break;
         default: out += "cos(neg(" + value() + "))"; break;
       }
       out += "\n";
@@ -356,8 +361,8 @@ class RuleWriter {
         return {members + "  s = cat(y...){dim = 0}\n", "s = cat(w...){dim = 0}"};
       case 7:
         has(Construct::two_lists);
-        return {"many y = " + std::string(alphabet_.binary[0]) + "(x, w)\n  many z = " +
-                    alphabet_.binary[1] + "(x, e)\n" + counted("w") + counted("e"),
+        return {Text{"many y = ", alphabet_.binary[0], "(x, w)\n  many z = ", alphabet_.binary[1],
+                     "(x, e)\n", counted("w"), counted("e")},
                 "y... = " + o + "(w)...\n  z... = sub(e, x)..."};
       default:
         return {members + w,
@@ -377,7 +382,7 @@ class RuleWriter {
                 one};
       case 1:
         has(Construct::member_spread);
-        return {"y = cat(" + b + "(x, w)...){dim}\n" + counted("w") + counted("x"),
+        return {Text{"y = cat(", b, "(x, w)...){dim}\n", counted("w"), counted("x")},
                 one_in(2) ? "y = cat(" + o + "(w)...){dim}" : "y = cat(sub(w, x)...){dim}", "y"};
       case 2:
         has(Construct::rest);
@@ -403,7 +408,7 @@ class RuleWriter {
   RandomRules out_;
   std::vector<Made> made_;
   std::vector<std::string> inputs_;
-  bool typed_ = false;
+  bool typed_ = false, wide_ = false;
   std::size_t choices_ = 0;
 };
 

@@ -8,8 +8,10 @@
 #include "base/hash.hpp"
 #include "dsl/dsl.hpp"
 #include "tests/catch.hpp"
+#include "tests/drawn_text.hpp"
 
 using namespace pw;
+using namespace pw::test;
 
 namespace {
 
@@ -120,9 +122,9 @@ TEST_CASE("grouping: random graphs keep their order, each node once", "[rowprogr
         case 0: text += fmt::format("  v{} = mm({}, w)", i, any()); break;
         case 1: text += fmt::format("  v{} = silu({})", i, any()); break;
         case 2:
-          text += fmt::format("  v{} = {} - mean({})", i, any(), any()) + "{keepdim = true}";
+          text += Text{fmt::format("  v{} = ", i), any(), " - mean(", any(), "){keepdim = true}"};
           break;
-        default: text += fmt::format("  v{} = {} + {}", i, any(), any());
+        default: text += Text{fmt::format("  v{} = ", i), any(), " + ", any()};
       }
       out += (out.empty() ? "v" : ", v") + std::to_string(i);
     }
