@@ -3,7 +3,6 @@
 // plain Eigen.
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -14,11 +13,11 @@
 
 #include "backends/cpu/cpu.hpp"
 #include "backends/eager/eager.hpp"
-#include "backends/program.hpp"
 #include "backends/runner.hpp"
 #include "backends/toolchain.hpp"
 #include "bench/eigen.hpp"
 #include "bench/measure.hpp"
+#include "bench/prepared.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
 #include "rewriter/rewriter.hpp"
@@ -27,66 +26,19 @@
 namespace pw::bench {
 namespace {
 
-/// A graph compiled on a backend, its tensors filled.
-struct Prepared {
-  std::unique_ptr<Executable> executable;
-  std::vector<Tensor> inputs, outputs;
-  std::vector<TensorView> in, out;
-  RunContext context;
-  Step step;
-  [[nodiscard]] std::size_t bytes() const {
-    std::size_t n = 0;
-    for (const TensorView& t : in) n += t.bytes();
-    for (const TensorView& t : out) n += t.bytes();
-    return n;
-  }
-  void run() {
-    if (!executable->run(in, out, context)) die("a graph does not run");
-  }
-};
-
-std::unique_ptr<Prepared> prepare(Backend& backend, const Graph& graph, std::int64_t tokens) {
-  auto p = std::make_unique<Prepared>();
-  p->step = one_sequence(tokens);
-  p->context = {{}, &p->step, tokens};
-  if (!graph.facts.tokens().empty()) p->context.symbols[graph.facts.tokens()] = tokens;
-  Weights weights(graph, 1);
-  p->inputs = need(graph.context_ptr(), input_tensors(graph, weights, p->context.symbols, p->step));
-  for (ValueId v : graph.outputs())
-    p->outputs.emplace_back(graph.context().types[graph.type(v)].dtype,
-                            need(graph.context_ptr(), extents_of(graph, v, p->context.symbols)));
-  for (const Tensor& t : p->inputs) p->in.push_back(t.view());
-  for (const Tensor& t : p->outputs) p->out.push_back(t.view());
-  p->executable = need(graph.context_ptr(), backend.compile(graph));
-  p->run();
-  return p;
-}
-
-/// Processor time of all threads: what one core needs.
-double taken(const std::function<void()>& body) {
-  const auto now = [] {
-    timespec t{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-  };
-  const double start = now();
-  body();
-  return now() - start;
-}
-
 /// The median time of one call, in seconds; calls of several bodies take turns, so that what
 /// disturbs the machine disturbs all of them.
 std::vector<double> medians(const std::vector<std::function<void()>>& bodies, int samples,
                             double target) {
   std::vector<int> repeats;
   for (const auto& body : bodies) {
-    const double once = taken([&] { body(), body(); }) / 2;
+    const double once = all_threads_seconds([&] { body(), body(); }) / 2;
     repeats.push_back(std::max(1, static_cast<int>(target / std::max(once, 1e-9))));
   }
   std::vector<std::vector<double>> times(bodies.size());
   for (int s = 0; s < samples; ++s) {
     for (std::size_t b = 0; b < bodies.size(); ++b) {
-      const double t = taken([&] {
+      const double t = all_threads_seconds([&] {
         for (int r = 0; r < repeats[b]; ++r) bodies[b]();
       });
       times[b].push_back(t / repeats[b]);
@@ -264,7 +216,7 @@ void start(Table& table, Promises& promises) {
   for (int round = 0; round < 6; ++round) {
     CpuBackend cpu(
         {.cache = std::make_shared<CompileCache>(CacheOptions{folder.path() + "/cache", ""})});
-    times.push_back(taken([&] { (void)need(context, Runner::make(pieces, graph, plan, cpu)); }));
+    times.push_back(all_threads_seconds([&] { (void)need(context, Runner::make(pieces, graph, plan, cpu)); }));
     kernels =
         fmt::format("{} kernels, {} compiled", cpu.report().kernels.size(), cpu.report().compiled);
   }

@@ -21,9 +21,9 @@ std::size_t width(const std::string& text) {
   }));
 }
 
-double processor_time() {
+double processor_time(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
@@ -35,9 +35,15 @@ void empty_caches() {
 }  // namespace
 
 double seconds(const std::function<void()>& body) {
-  const double start = processor_time();
+  const double start = processor_time(CLOCK_THREAD_CPUTIME_ID);
   body();
-  return processor_time() - start;
+  return processor_time(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+double all_threads_seconds(const std::function<void()>& body) {
+  const double start = processor_time(CLOCK_PROCESS_CPUTIME_ID);
+  body();
+  return processor_time(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
 double cold_seconds(const std::function<void()>& body) {

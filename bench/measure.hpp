@@ -14,7 +14,9 @@ namespace pw::bench {
 
 /// Processor time of the thread, which other work on the machine disturbs less than the clock.
 [[nodiscard]] double seconds(const std::function<void()>& body);
-/// The same from cold caches: a small graph is not helped by the run before it.
+/// Processor time of all threads: what one core needs.
+[[nodiscard]] double all_threads_seconds(const std::function<void()>& body);
+/// The thread's from cold caches: a small graph is not helped by the run before it.
 [[nodiscard]] double cold_seconds(const std::function<void()>& body);
 [[nodiscard]] double median(std::vector<double> values);
 /// Of this process, in bytes, after what is free has been given back.

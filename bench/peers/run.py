@@ -7,13 +7,14 @@ be run is listed with the reason. Exit code 1: a count is wrong, or Piecewise is
 """
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from environment import Unavailable, call, machine, one_thread, python_with
 
 HERE = Path(__file__).resolve().parent
 RUNS = 3
@@ -23,24 +24,6 @@ MUST = [("MLIR", 10_000, 1.0), ("MLIR", 1_000_000, 6.0), ("torch.fx", 10_000, 10
 DERIVED = {"add_rms": ("add", -1), "silu_mul": ("silu", -1), "reshape_chain": ("reshape", -1),
            "add_rms_quant": ("fused_add_rms_norm_static_fp8_quant", 1), "rms_quant": ("rms_norm_static_fp8_quant", 1),
            "silu_mul_quant": ("silu_and_mul_quant", 1)}
-
-
-class Unavailable(Exception):
-    pass
-
-
-def call(command, limit=1800, **options):
-    """Standard output, or Unavailable with the last line of what went wrong."""
-    try:
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=limit, **options)
-    except FileNotFoundError as error:
-        raise Unavailable(f"`{error.filename}` is not installed") from None
-    except subprocess.TimeoutExpired:
-        raise Unavailable(f"took more than {limit} s") from None
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
-        raise Unavailable(f"ended with {done.returncode}: {said[-1][:160]}")
-    return done.stdout
 
 
 @dataclass
@@ -101,16 +84,10 @@ class Script(Peer):
         self.script, self.packages = script, packages
 
     def prepare(self, cache):
-        place = cache / self.packages[0]
-        self.python = place / "bin" / "python"
-        if not (place / "ready").exists():
-            call([sys.executable, "-m", "venv", place])
-            call([self.python, "-m", "pip", "install", "-q", *self.packages], 3600)
-            (place / "ready").touch()
+        self.python = python_with(self.packages, cache)
 
     def measure(self, size, folder):
-        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
-        out = call([self.python, HERE / self.script[0], *self.script[1:], size], LIMIT_S, env=environment, cwd=HERE)
+        out = call([self.python, HERE / self.script[0], *self.script[1:], size], LIMIT_S, env=one_thread(), cwd=HERE)
         return json.loads(out.splitlines()[-1])
 
 
@@ -212,16 +189,6 @@ def promises(rows):
     return lines, kept
 
 
-def machine(runs):
-    model = "unknown processor"
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.split(": ", 1)[1]
-            break
-    return (f"One thread of {os.cpu_count()} cores, {model}, load {os.getloadavg()[0]:.1f} when it began. Processor time, medians "
-            f"of {runs} processes (one where a rewrite takes more than 30 s). Only the ratios carry over to other machines.")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--piecewise", required=True, help="the program pw_bench_rewrite")
@@ -232,7 +199,8 @@ def main():
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "piecewise-peers")
     arguments = parser.parse_args()
     arguments.cache.mkdir(parents=True, exist_ok=True)
-    lines = ["# Peers", "", machine(arguments.runs), ""]
+    lines = ["# Peers", "", f"{machine()} Processor time, medians of {arguments.runs} processes (one where a rewrite takes more "
+             "than 30 s). Only the ratios carry over to other machines.", ""]
     with tempfile.TemporaryDirectory() as folder:
         rows, missing, wrong = run_all(arguments, Path(folder), arguments.cache)
     order = peers(arguments.piecewise)

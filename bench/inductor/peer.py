@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""One graph on Inductor, timed when asked to: `peer.py CASE FOLDER`.
+
+Reads FOLDER/tensors.json and the tensors it names, compiles each function of the case with each set of options, and prints
+for each a line of JSON: what is wrong with its outputs, and at the end one with versions. After that each line `I N` on standard input runs variant I N times; printed is the processor time of one run, in seconds.
+
+What is timed is the function `call` of the module that Inductor wrote: no guards of Dynamo, no dispatch. It allocates its
+outputs, from memory that is kept.
+"""
+import json
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch._dynamo
+from torch._inductor.codecache import PyCodeCache
+from torch._inductor.compile_fx import compile_fx
+from torch._inductor.cpu_vec_isa import pick_vec_isa
+
+import graphs
+
+DTYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "f8e4m3": torch.float8_e4m3fn, "i64": torch.int64}
+OPTIONS = {"default": {}, "fast math": {"cpp.enable_unsafe_math_opt_flag": True, "cpp.enable_floating_point_contract_flag": "fast"}}
+# Of the root mean square: how far an element may be from Piecewise's, in units of its dtype's epsilon (bf16: 2⁻⁸).
+EPSILON = {torch.bfloat16: 2.0**-8, torch.float32: 2.0**-23}
+
+
+def load(folder, described):
+    data = bytearray((folder / described["file"]).read_bytes())
+    return torch.frombuffer(data, dtype=DTYPES[described["dtype"]]).reshape(described["shape"]).clone()
+
+
+def steps(x):
+    """fp8 numbers by their order, so that neighbours differ by one."""
+    bits = x.view(torch.uint8).to(torch.int32)
+    return torch.where(bits >= 128, 128 - bits, bits)
+
+
+def difference(got, expected):
+    """None where they agree, else what is wrong, in words."""
+    if got.dtype != expected.dtype or got.shape != expected.shape:
+        return f"{got.dtype} {tuple(got.shape)} instead of {expected.dtype} {tuple(expected.shape)}"
+    if got.dtype == torch.float8_e4m3fn:
+        off = (steps(got) - steps(expected)).abs()
+        share = (off > 0).double().mean().item()
+        if off.max().item() > 1 or share > 0.01:
+            return f"fp8 off by up to {off.max().item()} steps, {share:.2%} differ"
+        return None
+    a, b, epsilon = got.double(), expected.double(), EPSILON[got.dtype]
+    if not torch.isfinite(a).all():
+        return "not finite"
+    rms = b.square().mean().sqrt()
+    # Sums of thousands of terms in another order, and the dtype's own rounding, of a value and of what it was made from.
+    far = ((a - b).abs() / (epsilon * (b.abs() + rms))).max().item()
+    return f"off by {far:.1f} epsilon" if far > (2.0 if got.dtype == torch.bfloat16 else 32.0) else None
+
+
+def compiled(function, options, inputs):
+    """The `call` of the one module that is written for the function, and its arguments in the order it wants them."""
+    taken = []
+
+    def backend(graph, examples):
+        inner = compile_fx(graph, examples, config_patches=options)
+
+        def run(*arguments):
+            taken.append(arguments)
+            return inner(*arguments)
+        return run
+
+    torch._dynamo.reset()
+    before = len(PyCodeCache.modules)
+    torch.compile(function, fullgraph=True, dynamic=False, backend=backend)(*inputs)
+    written = [module for module in PyCodeCache.modules[before:] if hasattr(module, "call")]
+    if len(written) != 1:
+        raise RuntimeError(f"Inductor wrote {len(written)} modules")
+    return written[0].call, taken[0]
+
+
+def variants(case, folder):
+    described = json.loads((folder / "tensors.json").read_text())
+    inputs = [load(folder, d) for d in described["inputs"]]
+    expected = [load(folder, d) for d in described["outputs"]]
+    calls = []
+    for function in case.functions:
+        for name, options in OPTIONS.items():
+            line = {"function": function.__name__, "options": name}
+            try:
+                call, arguments = compiled(function, options, inputs)
+                outputs = call(list(arguments))
+                line["wrong"] = [w for w in map(difference, outputs, expected) if w]
+                if len(outputs) != len(expected):
+                    line["wrong"] = [f"{len(outputs)} outputs instead of {len(expected)}"]
+            except Exception as error:  # whatever the compiler ends with is reported
+                call, arguments = None, ()
+                line["wrong"] = [str(error).strip().splitlines()[0][:160]]
+            calls.append((call, arguments))
+            print(json.dumps(line), flush=True)
+    print(json.dumps({"torch": torch.__version__, "isa": str(pick_vec_isa())}), flush=True)
+    return calls
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    case = next(c for c in graphs.CASES if c.name == sys.argv[1])
+    calls = variants(case, Path(sys.argv[2]))
+    for line in sys.stdin:
+        index, runs = map(int, line.split())
+        call, inputs = calls[index]
+        start = time.process_time()
+        for _ in range(runs):
+            call(list(inputs))
+        print((time.process_time() - start) / runs, flush=True)
+
+
+if __name__ == "__main__":
+    main()

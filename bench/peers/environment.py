@@ -1,0 +1,48 @@
+"""What others are run in: processes with a time limit, virtual environments that are kept, and the machine in words."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+class Unavailable(Exception):
+    pass
+
+
+def call(command, limit=1800, **options):
+    """Standard output, or Unavailable with the last line of what went wrong."""
+    try:
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=limit, **options)
+    except FileNotFoundError as error:
+        raise Unavailable(f"`{error.filename}` is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"took more than {limit} s") from None
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
+        raise Unavailable(f"ended with {done.returncode}: {said[-1][:160]}")
+    return done.stdout
+
+
+def python_with(packages, cache):
+    """The interpreter of an environment with these packages, made when it is first asked for; named after the first."""
+    place = cache / packages[0]
+    python = place / "bin" / "python"
+    if not (place / "ready").exists():
+        call([sys.executable, "-m", "venv", place])
+        call([python, "-m", "pip", "install", "-q", *packages], 3600)
+        (place / "ready").touch()
+    return python
+
+
+def one_thread():
+    """Environment variables under which numeric libraries start no threads."""
+    return os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+
+
+def machine():
+    model = "unknown processor"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(": ", 1)[1]
+            break
+    return f"One thread of {os.cpu_count()} cores, {model}, load {os.getloadavg()[0]:.1f} when it began."
