@@ -5,13 +5,26 @@
 #include <thread>
 #include <vector>
 
+#include <sched.h>
+
 namespace pw {
+namespace {
+
+/// Those that this process may run on, which can be fewer than the machine has.
+std::int64_t allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0)
+    return std::max(1u, std::thread::hardware_concurrency());
+  return std::max(1, CPU_COUNT(&set));
+}
+
+}  // namespace
 
 void parallel_for(std::int64_t count, std::int64_t grain,
                   const std::function<void(std::int64_t, std::int64_t)>& work) {
   // Asking the system costs more than a small kernel takes.
-  static const auto cores =
-      static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  static const std::int64_t cores = allowed_cores();
   const std::int64_t parts = std::clamp<std::int64_t>(count / std::max<std::int64_t>(grain, 1), 1,
                                                       std::min<std::int64_t>(cores, 16));
   const auto begin_of = [&](std::int64_t part) { return count * part / parts; };

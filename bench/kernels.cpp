@@ -216,7 +216,8 @@ void start(Table& table, Promises& promises) {
   for (int round = 0; round < 6; ++round) {
     CpuBackend cpu(
         {.cache = std::make_shared<CompileCache>(CacheOptions{folder.path() + "/cache", ""})});
-    times.push_back(all_threads_seconds([&] { (void)need(context, Runner::make(pieces, graph, plan, cpu)); }));
+    times.push_back(
+        all_threads_seconds([&] { (void)need(context, Runner::make(pieces, graph, plan, cpu)); }));
     kernels =
         fmt::format("{} kernels, {} compiled", cpu.report().kernels.size(), cpu.report().compiled);
   }

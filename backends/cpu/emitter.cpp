@@ -1,10 +1,15 @@
 // Exports emit and compiler_flags.
 #include "backends/cpu/emitter.hpp"
 
+#include <functional>
+#include <optional>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backends/cpu/pairs.hpp"
 #include "backends/cpu/phases.hpp"
+#include "backends/cpu/uses.hpp"
 #include "backends/rowprogram/cxx.hpp"
 
 namespace pw::cpu {
@@ -18,19 +23,12 @@ using namespace rows::cxx;
 
 constexpr std::int64_t kChunk = 8;  // columns that a lane of the tree adds in a row
 
-void find_stored(const Block& block, std::set<SlotId>& stored) {
-  for (const Statement& s : block) {
-    if (s.kind == Statement::Kind::store) stored.insert(s.operands[0]);
-    find_stored(s.first, stored);
-    find_stored(s.second, stored);
-  }
-}
-
 class Emitter {
  public:
   Emitter(const rows::RowProgram& program, const EmitOptions& options)
       : program_(program), options_(options) {
-    find_stored(program.body, stored_);
+    find_uses(program.body, stored_, read_);
+    if (!options.strict) find_divisions(program, program.body, divisions_);
   }
 
   std::string body() {
@@ -52,10 +50,24 @@ class Emitter {
     for (const auto& [read, kept] : phases.read) {
       if (stored_.count(read) != 0) stored_.insert(kept);
     }
+    for (const auto& [slot, shared] : phases.kept) read_.insert(slot);
+    if (!options_.strict) paired_.merge(loops_in_pairs(program_, statements));
     for (const auto& [slot, shared] : phases.kept)
       line(depth,
            fmt::format("alignas(64) {} k{}[{}];", held(dtype(slot)), slot.index, shared.extent));
-    for (const Statement& s : statements) statement(s, depth, phases);
+    for (const Statement& s : statements) {
+      statement(s, depth, phases);
+      if (!s.slot.valid() || divisions_.divisors.count(s.slot) == 0) continue;
+      line(depth, fmt::format("const float r{} = pw_reciprocal({});", s.slot.index,
+                              in_unit(program_, s.slot, rows::Unit::f32)));
+      reciprocals_.insert(s.slot);
+    }
+  }
+
+  /// Where a buffer holds what the column at hand has; in pairs, even columns come first.
+  [[nodiscard]] std::string place(rows::VarId var, std::int64_t extent) const {
+    if (!half_) return variable(var);
+    return fmt::format("{}h{}", *half_ == 0 ? "" : fmt::format("{} + ", extent / 2), var.index);
   }
 
   /// The body of a loop: what phases share is kept or read at the place of `var`.
@@ -64,14 +76,55 @@ class Emitter {
     for (const Statement& s : statements) {
       if (s.slot.valid() && phases.idle.count(s.slot) != 0) continue;
       if (const auto kept = phases.read.find(s.slot); s.slot.valid() && kept != phases.read.end()) {
+        const std::int64_t extent = phases.kept.at(kept->second).extent;
         line(depth, fmt::format("const {} {} = k{}[{}];", held(dtype(s.slot)), slot(s.slot),
-                                kept->second.index, variable(var)));
+                                kept->second.index, place(var, extent)));
         exact_.insert(s.slot);
         continue;
       }
       statement(s, depth, phases);
-      if (s.slot.valid() && phases.kept.count(s.slot) != 0)
-        line(depth, fmt::format("k{}[{}] = {};", s.slot.index, variable(var), slot(s.slot)));
+      if (const auto kept = phases.kept.find(s.slot); s.slot.valid() && kept != phases.kept.end())
+        line(depth, fmt::format("k{}[{}] = {};", s.slot.index, place(var, kept->second.extent),
+                                slot(s.slot)));
+    }
+  }
+
+  /// The same for two neighbouring columns, the pair `h`; `after` follows each of them. Narrow
+  /// elements are read before as one word, and written after as one.
+  void inner_pair(const Block& statements, int depth, const Phases& phases, rows::VarId var,
+                  const std::function<void(int half)>& after) {
+    const auto word = [&](const Statement& s) {
+      return size_of(program_.type(s.argument).dtype) == 2 ? "unsigned" : "unsigned short";
+    };
+    const auto moved = [&](const Statement& s, Statement::Kind kind) {
+      const bool made =
+          !s.slot.valid() || (phases.idle.count(s.slot) == 0 && phases.read.count(s.slot) == 0);
+      return s.kind == kind && made && is_packed(program_, s, var);
+    };
+    line(depth, fmt::format("const long long {} = 2 * h{};", variable(var), var.index));
+    for (const Statement& s : statements) {
+      const bool store = moved(s, Statement::Kind::store);
+      if (!store && !moved(s, Statement::Kind::load)) continue;
+      const std::string name = fmt::format("w{}", words_.size());
+      words_.emplace(&s, name);
+      line(depth, store ? fmt::format("{} {};", word(s), name)
+                        : fmt::format("const {0} {1} = pw_word<{0}>(p{2} + {3});", word(s), name,
+                                      s.argument, index(s.index)));
+    }
+    for (const int half : {0, 1}) {
+      half_ = half;
+      line(depth, "{");
+      if (half == 1)
+        line(depth + 1, fmt::format("const long long {} = 2 * h{} + 1;", variable(var), var.index));
+      inner(statements, depth + 1, phases, var);
+      after(half);
+      line(depth, "}");
+    }
+    half_.reset();
+    for (const Statement& s : statements) {
+      if (moved(s, Statement::Kind::store))
+        line(depth,
+             fmt::format("pw_put_word(p{} + {}, {});", s.argument, index(s.index), words_.at(&s)));
     }
   }
 
@@ -90,18 +143,38 @@ class Emitter {
   void load(const Statement& s, int depth) {
     const DType from = program_.type(s.argument).dtype;
     const std::string element = fmt::format("p{}[{}]", s.argument, index(s.index));
+    if (const auto word = words_.find(&s); word != words_.end()) {
+      const int shift = *half_ * 8 * static_cast<int>(size_of(from));
+      line(depth, fmt::format("const {} b{} = {} >> {};", storage(from), s.slot.index, word->second,
+                              shift));
+      with_bits_.insert(s.slot);
+      if (from != DType::bf16)
+        return define(depth, s, fmt::format("pw_from_{}(b{})", name(from), s.slot.index));
+      return define(
+          depth, s,
+          fmt::format("pw_float({} {})", word->second, *half_ == 0 ? "<< 16" : "& 0xffff0000u"));
+    }
     if (is_narrow(from)) return define_bits(depth, s, element);
     define(depth, s, loaded(from, element));
   }
 
+  /// A division by what stays the same in the loop is a product with its reciprocal.
+  [[nodiscard]] std::string value_of(const Statement& s) const {
+    if (divisions_.quotients.count(s.slot) == 0 || reciprocals_.count(s.operands[1]) == 0)
+      return computed(program_, s);
+    return fmt::format("pw_mul({}, r{})", in_unit(program_, s.operands[0], s.unit),
+                       s.operands[1].index);
+  }
+
   void compute(const Statement& s, int depth) {
-    const std::string value = computed(program_, s);
+    const std::string value = value_of(s);
     const DType to = dtype(s.slot);
     if (is_truth(program_, s)) return define(depth, s, value);
     if (!is_narrow(to)) return define(depth, s, rounded(value, s.unit, to));
     const bool wide = to == DType::bf16 || to == DType::f16;
     const bool keep = options_.strict || !wide || stored_.count(s.slot) != 0;
-    if (keep && to == DType::bf16) {  // the bits are the upper half of the value's
+    if (keep && to == DType::bf16 &&
+        read_.count(s.slot) != 0) {  // its bits: the value's upper half
       exact_.insert(s.slot);
       return define(depth, s, rounded(value, s.unit, to));
     }
@@ -115,17 +188,24 @@ class Emitter {
     const DType to = program_.type(s.argument).dtype;
     const SlotId from = s.operands[0];
     std::string value = slot(from);
+    const bool upper = to == DType::bf16 && exact_.count(from) != 0;  // it is rounded already
     if (with_bits_.count(from) != 0)
       value = fmt::format("b{}", from.index);
-    else if (to == DType::bf16 && exact_.count(from) != 0)
-      value = fmt::format("(unsigned short)(pw_bits({}) >> 16)", value);  // it is rounded already
+    else if (upper)
+      value = fmt::format("(unsigned short)(pw_bits({}) >> 16)", value);
     else if (is_narrow(to))
       value = fmt::format("pw_to_{}({})", name(to), value);
-    line(depth, fmt::format("p{}[{}] = {};", s.argument, index(s.index), value));
+    const auto word = words_.find(&s);
+    if (word == words_.end())
+      return line(depth, fmt::format("p{}[{}] = {};", s.argument, index(s.index), value));
+    if (*half_ == 0) return line(depth, fmt::format("{} = {};", word->second, value));
+    line(depth,
+         upper ? fmt::format("{} |= pw_bits({});", word->second, slot(from))
+               : fmt::format("{} |= (unsigned){} << {};", word->second, value, 8 * size_of(to)));
   }
 
-  void simd(int depth, const Block& body, const std::string& clause = {}) {
-    if (is_flat(body)) line(depth, "#pragma omp simd" + clause);
+  void simd(int depth, const Block& body) {
+    if (is_flat(body)) line(depth, "#pragma omp simd");
   }
 
   void loop(rows::VarId var, const std::string& from, const std::string& to, int depth) {
@@ -148,9 +228,10 @@ class Emitter {
                            in_unit(program_, s.operands[0], s.unit)));
     };
     const std::int64_t most = program_.indices.interval(extent).high;
-    if (!options_.strict || most <= kChunk) {
-      if (!options_.strict)
-        simd(depth + 1, s.first, fmt::format(" reduction({}:a{})", function, id));
+    const std::int64_t side = lanes_beside(s, extent);
+    if (side > 0) {
+      side_by_side(s, depth + 1, side, id, type, function, phases);
+    } else if (!options_.strict || most <= kChunk) {
       loop(s.var, "0", width, depth + 1);
       accumulate(depth + 2);
       line(depth + 1, "}");
@@ -171,6 +252,57 @@ class Emitter {
         mean ? fmt::format("pw_div(a{}, ({})({}))", id, type, width) : "a" + id;
     line(depth + 1, fmt::format("v{} = {};", id, rounded(total, s.unit, dtype(s.slot))));
     line(depth, "}");
+  }
+
+  /// Partial results that are made side by side where any order will do, as several vectors, which
+  /// hide each other's latency; 0: one after the other.
+  [[nodiscard]] std::int64_t lanes_beside(const Statement& s, rows::IndexId extent) const {
+    constexpr std::int64_t kBytes = 256, kLongRow = 256, kShortest = 8;
+    if (options_.strict || !is_flat(s.first)) return 0;
+    const auto width = program_.indices.interval(extent);
+    std::int64_t lanes = kBytes / (s.unit == rows::Unit::f32 ? 4 : 8);
+    if (width.high < kLongRow) lanes /= 2;
+    while (lanes > width.high) lanes /= 2;
+    return lanes < kShortest ? 0 : lanes;
+  }
+
+  void side_by_side(const Statement& s, int depth, std::int64_t lanes, const std::string& id,
+                    const std::string& type, std::string function, const Phases& phases) {
+    if (s.operation == Operation::amax && s.unit == rows::Unit::f32 && of_magnitudes(program_, s))
+      function = "pw_most";  // by their bits, among which NaN is the largest
+    const auto extent = program_.indices.interval(program_.indices.extent(s.var));
+    const std::string width = index(program_.indices.extent(s.var));
+    line(depth, fmt::format("alignas(64) {} l{}[{}];", type, id, lanes));
+    line(depth,
+         fmt::format("for (int q{0} = 0; q{0} < {1}; ++q{0}) l{0}[q{0}] = a{0};", id, lanes));
+    line(depth, fmt::format("long long c{} = 0;", id));
+    const bool pairs = paired_.count(s.var) != 0;
+    const auto lane = [&](int at, const std::string& first) {
+      line(at, fmt::format("l{0}[{1}q{0}] = {2}<{3}>::of(l{0}[{1}q{0}], {4});", id, first, function,
+                           type, in_unit(program_, s.operands[0], s.unit)));
+    };
+    const auto lanes_of_a_chunk = [&](int at, const std::string& count) {
+      line(at, "#pragma omp simd");
+      line(at, fmt::format("for (long long q{0} = 0; q{0} < ({1}){2}; ++q{0}) {{", id, count,
+                           pairs ? " / 2" : ""));
+      if (pairs) {
+        line(at + 1, fmt::format("const long long h{} = c{} / 2 + q{};", s.var.index, id, id));
+        inner_pair(s.first, at + 1, phases, s.var, [&](int half) {
+          lane(at + 2, half == 0 ? "" : fmt::format("{} + ", lanes / 2));
+        });
+      } else {
+        line(at + 1, fmt::format("const long long {} = c{} + q{};", variable(s.var), id, id));
+        inner(s.first, at + 1, phases, s.var);
+        lane(at + 1, "");
+      }
+      line(at, "}");
+    };
+    line(depth, fmt::format("for (; c{0} + {1} <= {2}; c{0} += {1}) {{", id, lanes, width));
+    lanes_of_a_chunk(depth + 1, std::to_string(lanes));
+    line(depth, "}");
+    if (extent.low != extent.high || extent.high % lanes != 0)
+      lanes_of_a_chunk(depth, fmt::format("{} - c{}", width, id));
+    line(depth, fmt::format("a{0} = pw_met<{1}, {2}<{1}>, {3}>(l{0});", id, type, function, lanes));
   }
 
   /// The tree without a buffer, for rows of any length.
@@ -216,6 +348,12 @@ class Emitter {
       case Statement::Kind::store: return store(s, depth);
       case Statement::Kind::loop:
         simd(depth, s.first);
+        if (paired_.count(s.var) != 0) {
+          line(depth, fmt::format("for (long long h{0} = 0; h{0} < {1} / 2; ++h{0}) {{",
+                                  s.var.index, index(program_.indices.extent(s.var))));
+          inner_pair(s.first, depth + 1, phases, s.var, [](int) {});
+          return line(depth, "}");
+        }
         loop(s.var, "0", index(program_.indices.extent(s.var)), depth);
         inner(s.first, depth + 1, phases, s.var);
         return line(depth, "}");
@@ -224,7 +362,12 @@ class Emitter {
 
   const rows::RowProgram& program_;
   const EmitOptions& options_;
-  std::set<SlotId> stored_, with_bits_, exact_;
+  std::set<SlotId> stored_, read_, with_bits_, exact_;
+  Divisions divisions_;
+  std::set<SlotId> reciprocals_;                   // the divisors that have theirs
+  std::set<rows::VarId> paired_;                   // loops that take two columns at a time
+  std::optional<int> half_;                        // of a pair of columns: the one at hand
+  std::map<const Statement*, std::string> words_;  // what moves a pair's elements
   std::string out_;
 };
 

@@ -29,7 +29,7 @@ double pow(double, double);
 )text";
 
 // After the prelude: the fixed tree over a row in memory, what a lane adds and how lanes meet; and
-// reductions for the vector unit, in any order.
+// how a number of lanes meet that the compiler knows, in registers; neighbours as one word.
 constexpr std::string_view kRows = R"text(
 template <class T, class F>
 static T pw_folded(T* lane, long long lanes) {
@@ -51,13 +51,36 @@ static T pw_reduced(const T* x, long long width) {
   }
   return pw_folded<T, F>(lane, lanes);
 }
-#pragma omp declare reduction(pw_sum : float, double, long long : omp_out = pw_add(omp_out, omp_in)) initializer(omp_priv = 0)
-#pragma omp declare reduction(pw_amax : float : omp_out = pw_maximum(omp_out, omp_in)) initializer(omp_priv = pw_amax<float>::start())
-#pragma omp declare reduction(pw_amax : double : omp_out = pw_maximum(omp_out, omp_in)) initializer(omp_priv = pw_amax<double>::start())
-#pragma omp declare reduction(pw_amax : long long : omp_out = pw_maximum(omp_out, omp_in)) initializer(omp_priv = pw_amax<long long>::start())
-#pragma omp declare reduction(pw_amin : float : omp_out = pw_minimum(omp_out, omp_in)) initializer(omp_priv = pw_amin<float>::start())
-#pragma omp declare reduction(pw_amin : double : omp_out = pw_minimum(omp_out, omp_in)) initializer(omp_priv = pw_amin<double>::start())
-#pragma omp declare reduction(pw_amin : long long : omp_out = pw_minimum(omp_out, omp_in)) initializer(omp_priv = pw_amin<long long>::start())
+template <class T>
+struct pw_most {  // of magnitudes: their order is that of their bits
+  static inline T of(T a, T b) {
+    const int x = (int)pw_bits(a), y = (int)pw_bits(b);
+    return pw_float((unsigned)(x > y ? x : y));
+  }
+};
+static inline float pw_reciprocal(float x) {  // no infinity but that of 0: 0 / x is 0
+  const float y = 1.0f / x, most = pw_float(0x7f7fffffu);
+  return x == 0 || !(y > most || y < -most) ? y : y > 0 ? most : -most;
+}
+template <class Word>
+static inline Word pw_word(const void* p) {
+  Word word;
+  __builtin_memcpy(&word, p, sizeof word);
+  return word;
+}
+template <class Word>
+static inline void pw_put_word(void* p, Word word) {
+  __builtin_memcpy(p, &word, sizeof word);
+}
+template <class T, class F, int lanes>
+static inline __attribute__((always_inline)) T pw_met(T* lane) {
+  if constexpr (lanes > 1) {
+#pragma omp simd
+    for (int q = 0; q < lanes / 2; ++q) lane[q] = F::of(lane[q], lane[q + lanes / 2]);
+    return pw_met<T, F, lanes / 2>(lane);
+  }
+  return lane[0];
+}
 )text";
 
 }  // namespace

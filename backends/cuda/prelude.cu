@@ -153,22 +153,22 @@ PW_FUNCTION float pw_fma(float a, float b, float c) {
   return __builtin_fmaf(a, b, c);
 #endif
 }
-/// 2^n, for n in [-126, 127].
-PW_FUNCTION float pw_power_of_two(int n) { return pw_float((unsigned)(n + 127) << 23); }
+/// Bounds are kept to by comparing bits, which gives compilers no branches to think about.
 PW_FUNCTION float pw_exp(float a) {
-  const float x = a < -104.0f ? -104.0f : a < 89.0f ? a : 89.0f;
-  const float shifted = pw_fma(x, 1.44269504f, 12582912.0f);  // the nearest integer stands in the low bits
-  const int n = (int)pw_bits(shifted) - 0x4b400000;
-  const float whole = shifted - 12582912.0f;
-  const float r = pw_fma(whole, 2.12194440e-4f, pw_fma(whole, -0.693359375f, x));
+  const unsigned u = pw_bits(a), least = u < 0xc2d00000u ? u : 0xc2d00000u;               // -104
+  const unsigned bounded = (int)least < 0x42b20000 ? least : 0x42b20000u;                 // 89
+  const float x = pw_float(bounded), shifted = pw_fma(x, 1.44269504f, 12583038.0f);       // n + 126 in the low bits
+  const float n = shifted - 12583038.0f;
+  const float r = pw_fma(n, 2.12194440e-4f, pw_fma(n, -0.693359375f, x));
   float y = pw_fma(1.9875691500e-4f, r, 1.3981999507e-3f);
   y = pw_fma(y, r, 8.3334519073e-3f);
   y = pw_fma(y, r, 4.1665795894e-2f);
   y = pw_fma(y, r, 1.6666665459e-1f);
   y = pw_fma(y, r, 5.0000001201e-1f);
-  y = pw_fma(y, r * r, r) + 1.0f;
-  const int half = n >> 1;  // in two steps, so that neither leaves the range before the product does
-  y = y * pw_power_of_two(half) * pw_power_of_two(n - half);
+  y = pw_fma(y, r * r, r);
+  // 2 e^r times 2^(n - 1), so that n may be 128; times 2^-126 and the rest where 2^(n - 1) is no normal number.
+  const int i = (int)pw_bits(shifted), k = i > 0x4b400001 ? i : 0x4b400001;
+  y = pw_fma(y, 2.0f, 2.0f) * pw_float((unsigned)k << 23) * pw_float(((unsigned)(i - k) << 23) + 0x3f800000u);
   return a != a ? a : y;
 }
 PW_FUNCTION double pw_exp(double a) { return exp(a); }

@@ -1,0 +1,92 @@
+// Exports loops_in_pairs and is_packed.
+#include "backends/cpu/pairs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "backends/cpu/phases.hpp"
+
+namespace pw::cpu {
+namespace {
+
+using rows::Block;
+using rows::Index;
+using rows::IndexId;
+using rows::Indices;
+using rows::Statement;
+using rows::VarId;
+using Kind = Statement::Kind;
+
+constexpr std::int64_t kShortest = 64;  // columns that are worth it
+
+bool depends(const Indices& indices, IndexId id, VarId var) {
+  const auto& vars = indices.vars(id);
+  return std::binary_search(vars.begin(), vars.end(), var);
+}
+
+/// The next column is the next element.
+bool is_next(const Indices& indices, IndexId id, VarId var) {
+  const auto terms = indices.terms(id);
+  if (!terms) return false;
+  bool steps = false;
+  for (const auto& [atom, factor] : terms->factors) {
+    if (!depends(indices, atom, var)) continue;
+    if (indices[atom].kind != Index::Kind::variable || factor != 1) return false;
+    steps = true;
+  }
+  return steps;
+}
+
+/// Operations on vectors that are saved for each 32 columns; nothing where the loop cannot.
+std::optional<int> gain(const rows::RowProgram& program, const Block& body, VarId var) {
+  int total = 0;
+  for (const Statement& s : body) {
+    if (s.kind != Kind::load && s.kind != Kind::store) continue;
+    const Indices& indices = program.indices;
+    if (!depends(indices, s.index, var)) {
+      if (s.kind == Kind::store) return std::nullopt;
+      continue;
+    }
+    if (!is_next(indices, s.index, var)) return std::nullopt;
+    // What is not packed is taken apart into even and odd columns, or made from them.
+    if (!is_packed(program, s, var))
+      total -= 2;
+    else if (size_of(program.type(s.argument).dtype) == 2)
+      total += s.kind == Kind::load ? 2 : 3;
+  }
+  return total;
+}
+
+}  // namespace
+
+bool is_packed(const rows::RowProgram& program, const Statement& access, VarId var) {
+  const DType dtype = program.type(access.argument).dtype;
+  return is_float(dtype) && size_of(dtype) <= 2 && depends(program.indices, access.index, var);
+}
+
+std::set<VarId> loops_in_pairs(const rows::RowProgram& program, const Block& block) {
+  struct Group {
+    std::set<VarId> loops;
+    int gain = 0;
+    bool possible = true;
+  };
+  std::map<std::int64_t, Group> groups;  // by extent
+  for (const Statement& s : block) {
+    if (s.kind != Kind::reduce && s.kind != Kind::loop) continue;
+    const rows::Interval extent = program.indices.interval(program.indices.extent(s.var));
+    if (extent.low != extent.high || extent.high % 2 != 0 || extent.high < kShortest) continue;
+    Group& group = groups[extent.high];
+    const auto gained = is_flat(s.first) ? gain(program, s.first, s.var) : std::nullopt;
+    group.possible = group.possible && gained;
+    group.gain += gained.value_or(0);
+    group.loops.insert(s.var);
+  }
+  std::set<VarId> out;
+  for (const auto& [extent, group] : groups) {
+    if (group.possible && group.gain > 0) out.insert(group.loops.begin(), group.loops.end());
+  }
+  return out;
+}
+
+}  // namespace pw::cpu

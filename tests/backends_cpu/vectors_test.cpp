@@ -1,0 +1,163 @@
+// What the default mode does for the vector unit: two columns at a time, partial results side by
+// side, a reciprocal for a row. Inputs are such that the order and the place of roundings cannot
+// show, so that strict code must give the same bits.
+#include <limits>
+
+#include "tests/backends/graphs.hpp"
+#include "tests/backends_cpu/running.hpp"
+
+namespace {
+
+using namespace pw;
+using namespace pw::test;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Both {
+  ContextPtr context = library();
+  CpuBackend fast, strict{{.strict = true}};
+
+  Graph graph(const std::string& text) {
+    auto parsed = parse_graph(context, "graph g {\n" + text + "\n}\n", "test");
+    if (!parsed) FAIL(render(parsed.error(), context->sources));
+    return std::move(*parsed);
+  }
+  /// Outputs of the default mode, after they were found equal to those of strict code.
+  std::vector<Tensor> run(const Graph& g, const std::vector<Tensor>& inputs,
+                          const Symbols& symbols = {}) {
+    const RunContext context_of_run{symbols, nullptr, 5};
+    auto got = outputs_of(fast, g, views_of(inputs), context_of_run);
+    const auto wanted = outputs_of(strict, g, views_of(inputs), context_of_run);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      INFO("output " << i);
+      CHECK(bit_difference(got[i], wanted[i]) == "");
+    }
+    return got;
+  }
+};
+
+/// Any bits: infinities, NaNs and subnormal numbers are among them.
+std::vector<Tensor> any_bits(const Graph& graph, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<Tensor> inputs = random_inputs(graph, {}, seed);
+  for (Tensor& t : inputs) {
+    for (std::size_t i = 0; i < t.view().bytes(); ++i)
+      t.data()[i] = static_cast<std::byte>(random.below(256));
+  }
+  return inputs;
+}
+
+Tensor floats(Extents extents, const std::function<float(std::int64_t)>& of) {
+  Tensor t(DType::f32, std::move(extents));
+  for (std::int64_t i = 0; i < t.view().count(); ++i) store(DType::f32, t.data(), i, of(i));
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("cpu: two columns at a time are what each of them is alone", "[cpu]") {
+  if (!have_compiler()) return;
+  Both on;
+  for (const char* type : {"bf16", "f16", "f8e4m3"}) {
+    for (int width : {63, 66, 190}) {
+      INFO(type << ", " << width << " columns");
+      // The sum over the row makes a loop of the columns.
+      const Graph g = on.graph(
+          fmt::format("in x: {0}[5, {1}], z: bf16[5, {1}], f: f32[5, {1}], w: {0}[{1}]\n"
+                      "m = amax(abs(f32(x))){{dim = -1, keepdim = true}}\n"
+                      "y = bf16(f32(x) * f32(z))  q = {0}(f32(w) * f32(z))  h = f16(f32(x) * f)\n"
+                      "c = cat(x, slice(x){{dim = -1, start = 0, end = 32}}){{dim = -1}}\n"
+                      "p = x * w  out y, q, h, p, c, m",
+                      type, width));
+      on.run(g, random_inputs(g, {}, 1));
+      on.run(g, any_bits(g, 2));
+    }
+  }
+}
+
+TEST_CASE("cpu: sums side by side are sums", "[cpu]") {
+  if (!have_compiler()) return;
+  Both on;
+  const std::string text =
+      "in x: f32[5, {0}], y: bf16[5, {0}]\n"
+      "a = sum(x){{dim = -1}}  b = mean(x * x){{dim = -1}}  c = amax(x){{dim = -1}}\n"
+      "d = amin(x){{dim = -1}}  e = amax(abs(x)){{dim = -1}}  f = sum(f32(y)){{dim = -1}}\n"
+      "out a, b, c, d, e, f";
+  // Whole numbers: their sums are exact in any order.
+  const auto filled = [](const Graph& g, const Symbols& symbols) {
+    std::vector<Tensor> inputs = random_inputs(g, symbols, 3);
+    for (Tensor& t : inputs) {
+      for (std::int64_t i = 0; i < t.view().count(); ++i)
+        store(t.dtype(), t.data(), i, std::trunc(3 * load(t.dtype(), t.data(), i)));
+    }
+    return inputs;
+  };
+  for (int width : {1, 8, 31, 64, 192, 257, 1000}) {
+    INFO(width << " columns");
+    const Graph g = on.graph(fmt::format(fmt::runtime(text), width));
+    on.run(g, filled(g, {}));
+  }
+  const Graph g = on.graph("symbol k in 1..4096\n" + fmt::format(fmt::runtime(text), "k"));
+  for (std::int64_t width : {1, 63, 64, 300}) {
+    INFO("k = " << width);
+    on.run(g, filled(g, {{"k", width}}), {{"k", width}});
+  }
+}
+
+TEST_CASE("cpu: a NaN anywhere in a row is its largest magnitude, its maximum and its minimum",
+          "[cpu]") {
+  if (!have_compiler()) return;
+  Both on;
+  const Graph g = on.graph(
+      "in x: f32[5, 150]\n"
+      "a = amax(abs(x)){dim = -1}  b = amax(x){dim = -1}  c = amin(x){dim = -1}\n"
+      "out a, b, c");
+  for (const float special : {kNan, -kNan, kInfinity, -kInfinity}) {
+    for (int row = 0; row < 150; row += 5) {
+      // Row r has it in column row + r.
+      const auto got =
+          on.run(g, {floats({5, 150}, [&](std::int64_t i) {
+                   return i % 150 == row + i / 150 ? special : static_cast<float>(i % 7) - 3;
+                 })});
+      if (!std::isnan(special)) continue;
+      for (const Tensor& t : got) {
+        for (std::int64_t i = 0; i < 5; ++i) CHECK(std::isnan(load(t.dtype(), t.data(), i)));
+      }
+    }
+  }
+}
+
+TEST_CASE("cpu: a division by what stays the same along a row is a division", "[cpu]") {
+  if (!have_compiler()) return;
+  Both on;
+  const std::string text = "in x: f32[12, 64], s: f32[12, 1]\nm = amax(x){dim = -1}\n";
+  const Graph g = on.graph(text + "y = x / s  out y, m"),
+              ties = on.graph(text + "y = f8e4m3(x / s)  out y, m");
+  const float divisors[] = {1,      3,       -7e-3f,    1e38f, 3e38f, 1e-37f,
+                            1e-40f, -1e-45f, kInfinity, 0.0f,  -0.0f, kNan};
+  const float dividends[] = {0.0f, -0.0f, 1, -5, 1e-38f, 3e38f, kInfinity, -kInfinity, kNan, 0.3f};
+  const Tensor x = floats({12, 64}, [&](std::int64_t i) { return dividends[i % 64 % 10]; }),
+               s = floats({12, 1}, [&](std::int64_t i) { return divisors[i]; });
+  const RunContext run{{}, nullptr, 12};
+  const auto got = outputs_of(on.fast, g, {x.view(), s.view()}, run),
+             wanted = outputs_of(on.strict, g, {x.view(), s.view()}, run);
+  (void)on.run(ties, {x, s});  // rounded once, where it may lie halfway between two of fp8
+  for (std::int64_t i = 0; i < 12 * 64; ++i) {
+    const auto a = static_cast<float>(load(DType::f32, got[0].data(), i)),
+               b = static_cast<float>(load(DType::f32, wanted[0].data(), i));
+    const float by = divisors[i / 64];
+    INFO(dividends[i % 64 % 10] << " / " << by);
+    const bool tiny = by != 0 && std::fabs(by) < std::numeric_limits<float>::min();
+    if (std::isnan(b) || b == 0 || std::isinf(by)) {
+      CHECK((std::isnan(a) == std::isnan(b) && (std::isnan(b) || a == b)));
+    } else if (tiny) {  // the reciprocal is out of range: of the right sign, and large
+      CHECK(std::signbit(a) == std::signbit(b));
+      CHECK(!std::isnan(a));
+    } else {
+      const bool near = a == b || std::fabs(a - b) <= 2e-7f * std::fabs(b) ||
+                        std::fabs(a - b) <= 2 * std::numeric_limits<float>::denorm_min();
+      CHECK(near);
+    }
+  }
+}
