@@ -12,7 +12,7 @@ namespace {
 void need_folder(const Session& session, const CompileCache& cache) {
   if (cache.folder().empty())
     session.die("there is no compile cache: " + cache.problem(),
-                "set PW_CACHE_DIR to a folder of your own", kInvalidInput);
+                "set PWR_CACHE_DIR to a folder of your own", kInvalidInput);
 }
 
 void run_stats(const Options& options) {
@@ -70,8 +70,8 @@ void add_cache_commands(CLI::App& app, const Options& options) {
       ->callback([&options] { run_verify(options); });
   sub->add_subcommand("clear", "Remove all objects")->callback([&options] { run_clear(options); });
   sub->footer(
-      "The folder is $PW_CACHE_DIR, else piecewise under $XDG_CACHE_HOME or ~/.cache; it must be\n"
-      "your own, and closed to others. $PW_CACHE_READ_ONLY_DIR names one more, which is only "
+      "The folder is $PWR_CACHE_DIR, else piecewise under $XDG_CACHE_HOME or ~/.cache; it must be\n"
+      "your own, and closed to others. $PWR_CACHE_READ_ONLY_DIR names one more, which is only "
       "read.\n"
       "Example:\n  pwr cache stats --format json");
 }

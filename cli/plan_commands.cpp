@@ -1,11 +1,9 @@
-// Exports the commands that cut and plan: split, plan, compile.
+// Exports the commands that cut and plan: split, plan.
 #include <optional>
-#include <thread>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "backends/cuda/compile.hpp"
 #include "base/file.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
@@ -14,27 +12,6 @@
 
 namespace pw::cli {
 namespace {
-
-struct SplitArgs {
-  GraphOptions graph;
-  RuleOptions rules;
-  PlanArgs plan;
-  std::string output;
-};
-
-/// What every command here starts from: the graph, rewritten if a pipeline is named, and cut.
-struct Prepared {
-  LoadedRules rules;
-  Graph graph;
-  StitchedGraph pieces;
-};
-Prepared prepared(const Session& session, const SplitArgs& args) {
-  LoadedRules rules = load(session, args.rules);
-  Graph graph = load(session, args.graph);
-  if (!args.rules.pipeline.empty()) rewritten(session, graph, rules, args.rules.pipeline, {});
-  StitchedGraph pieces = cut(session, graph, rules, args.plan);
-  return {std::move(rules), std::move(graph), std::move(pieces)};
-}
 
 void run_split(const Options& options, const SplitArgs& args) {
   Session session(options);
@@ -71,54 +48,15 @@ void run_plan(const Options& options, const SplitArgs& args) {
   }
 }
 
-struct CompileArgs : SplitArgs {
-  std::vector<std::string> archs{"sm_90"};
-  std::string grouping = "auto";
-  bool strict = false;
-  bool sources_only = false;
-};
-
-void run_compile(const Options& options, const CompileArgs& args) {
-  Session session(options);
-  const auto [rules, graph, pieces] = prepared(session, args);
-  Plan plan = planned(session, pieces, graph, rules, args.plan);
-  cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present() && !args.sources_only)
-    session.say("NVRTC is absent, so sources only: " + nvrtc.state());
-  cuda::CompileOptions compile;
-  compile.archs = args.archs;
-  compile.strict = args.strict;
-  compile.grouping.automatic = args.grouping == "auto";
-  compile.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  compile.sources_only = args.sources_only;
-  std::optional<CompileCache> cache;
-  if (nvrtc.present() && !args.sources_only) {
-    cache.emplace(CacheOptions::from_environment());
-    compile.cache = &*cache;
-  }
-  session.progress("compiling");
-  cuda::CompileReport report = cuda::compile_pieces(pieces, compile, nvrtc);
-  make_folder(session, args.output);
-  session.need(cuda::write_compiled(report, args.output, plan_to_json(plan, pieces)));
-  std::fputs((options.format == "json" ? cuda::to_json(report) : cuda::print(report)).c_str(),
-             stdout);
-  if (cache) {
-    const CacheCounts counts = cache->counts();
-    session.say(
-        fmt::format("cubins: {} from the cache, {} compiled now", counts.found, counts.made));
-    if (counts.evicted > 0)
-      session.say(
-          fmt::format("  {} damaged objects of the cache were thrown away", counts.evicted));
-    if (const std::string why = cache->problem(); !why.empty())
-      session.say("  cubins are not kept: " + why);
-  }
-  session.say("sources, cubins, plan.json and report are in " + args.output);
-  if (report.failed() > 0)
-    session.die(fmt::format("{} kernels did not compile", report.failed()),
-                "the report holds the compiler's messages", kInternalError);
-}
-
 }  // namespace
+
+Prepared prepared(const Session& session, const SplitArgs& args) {
+  LoadedRules rules = load(session, args.rules);
+  Graph graph = load(session, args.graph);
+  if (!args.rules.pipeline.empty()) rewritten(session, graph, rules, args.rules.pipeline, {});
+  StitchedGraph pieces = cut(session, graph, rules, args.plan);
+  return {std::move(rules), std::move(graph), std::move(pieces)};
+}
 
 void PlanArgs::add_to(CLI::App& app) {
   app.add_option("--at", at, "split at this op too (repeatable)")->type_name("OP");
@@ -230,33 +168,6 @@ void add_plan_commands(CLI::App& app, const Options& options) {
   sub->footer(
       "Example:\n  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json");
   sub->callback([plan_args, &options] { run_plan(options, *plan_args); });
-
-  auto compile = std::make_shared<CompileArgs>();
-  sub = app.add_subcommand(
-      "compile", "Rewrite, split, plan, and emit each piece's kernels as CUDA C++ and cubins");
-  compile->graph.add_to(*sub);
-  compile->rules.add_to(*sub);
-  compile->plan.add_to(*sub);
-  sub->add_option("-o,--output", compile->output,
-                  "the folder for sources, cubins, plan.json and the report")
-      ->type_name("DIR")
-      ->required();
-  sub->add_option("--arch", compile->archs, "the architectures: sm_80,sm_90,sm_100")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"sm_80", "sm_90", "sm_100"}))
-      ->capture_default_str();
-  sub->add_option("--grouping", compile->grouping,
-                  "auto: neighbouring row ops are one kernel; none: each op is its own, a fused op "
-                  "too")
-      ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str();
-  sub->add_flag("--strict", compile->strict,
-                "exact division and roots, no fused multiply-add: the interpreter's bits");
-  sub->add_flag("--sources-only", compile->sources_only, "do not call NVRTC");
-  sub->footer(
-      "Example:\n  pwr compile model.json -r llm -p o2 -o compiled/\n  pwr compile model.json "
-      "-o compiled/ --arch sm_80,sm_90 --grouping none");
-  sub->callback([compile, &options] { run_compile(options, *compile); });
 }
 
 }  // namespace pw::cli

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "cli/rewriting.hpp"
 #include "cli/session.hpp"
 #include "rewriter/ranges.hpp"
 #include "splitter/plan.hpp"
@@ -18,6 +19,21 @@ struct PlanArgs {
   std::string mode = "piecewise";
   void add_to(CLI::App& app);
 };
+
+/// What split, plan, compile and tune start from.
+struct SplitArgs {
+  GraphOptions graph;
+  RuleOptions rules;
+  PlanArgs plan;
+  std::string output;
+};
+/// The graph, rewritten if a pipeline is named, and cut.
+struct Prepared {
+  LoadedRules rules;
+  Graph graph;
+  StitchedGraph pieces;
+};
+Prepared prepared(const Session& session, const SplitArgs& args);
 
 StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules& rules,
                   const PlanArgs& args);

@@ -62,7 +62,7 @@ function(pw_script_test name)
     TIMEOUT ${ARG_TIMEOUT}
     LABELS "${ARG_LABELS}"
     SKIP_RETURN_CODE 77
-    ENVIRONMENT "PW_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PW_CACHE_DIR=${PROJECT_BINARY_DIR}/compile-cache;${ARG_ENV}")
+    ENVIRONMENT "PW_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PWR_CACHE_DIR=${PROJECT_BINARY_DIR}/compile-cache;${ARG_ENV}")
 endfunction()
 
 function(pw_refuse_unknown caller arguments)

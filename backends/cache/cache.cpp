@@ -70,7 +70,7 @@ CacheOptions CacheOptions::from_environment() {
 
 CompileCache::CompileCache(CacheOptions options) : options_(std::move(options)) {
   if (options_.folder.empty()) {
-    refused_ = "no folder is known for it: set PW_CACHE_DIR";
+    refused_ = "no folder is known for it: set PWR_CACHE_DIR";
   } else if (auto taken = take_private_folder(options_.folder); !taken) {
     refused_ = fmt::format("{} {}", options_.folder, taken.error().front().message);
     options_.folder.clear();

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 tl::unexpected<Diagnostics> refuse(const std::string& path, const std::string& why) {
   return fail(error_in(path, "PW1230", "cannot be the compile cache: " + why,
-                       "set PW_CACHE_DIR to a folder of your own"));
+                       "set PWR_CACHE_DIR to a folder of your own"));
 }
 
 std::string environment(const char* name) {
@@ -28,14 +28,14 @@ std::string environment(const char* name) {
 }  // namespace
 
 std::string default_cache_folder() {
-  if (std::string own = environment("PW_CACHE_DIR"); !own.empty()) return own;
+  if (std::string own = environment("PWR_CACHE_DIR"); !own.empty()) return own;
   if (const std::string base = environment("XDG_CACHE_HOME"); !base.empty())
     return base + "/piecewise";
   const std::string home = environment("HOME");
   return home.empty() ? "" : home + "/.cache/piecewise";
 }
 
-std::string default_read_only_folder() { return environment("PW_CACHE_READ_ONLY_DIR"); }
+std::string default_read_only_folder() { return environment("PWR_CACHE_READ_ONLY_DIR"); }
 
 Result<std::monostate> take_private_folder(const std::string& path) {
   std::error_code ignored;

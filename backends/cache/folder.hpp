@@ -8,9 +8,9 @@
 
 namespace pw {
 
-/// $PW_CACHE_DIR, else piecewise under $XDG_CACHE_HOME or ~/.cache; empty without any of them.
+/// $PWR_CACHE_DIR, else piecewise under $XDG_CACHE_HOME or ~/.cache; empty without any of them.
 [[nodiscard]] std::string default_cache_folder();
-/// $PW_CACHE_READ_ONLY_DIR; empty when not set.
+/// $PWR_CACHE_READ_ONLY_DIR; empty when not set.
 [[nodiscard]] std::string default_read_only_folder();
 
 /// Makes the folder with mode 0700 where it is absent. PW1230 where it is no folder, belongs to

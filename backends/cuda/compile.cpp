@@ -25,15 +25,15 @@ bool is_library(const Op& op) {
 
 class Compiler {
  public:
-  Compiler(CompileReport& report, const rows::GroupingOptions& grouping)
-      : report_(report), grouping_(grouping) {}
+  Compiler(CompileReport& report, const CompileOptions& options, std::string tokens_symbol)
+      : report_(report), options_(options), tokens_symbol_(std::move(tokens_symbol)) {}
 
   void add(const StitchedGraph& pieces, const PieceClass& piece_class) {
     ClassReport entry{piece_class.name, piece_class.members.size(), piece_class.splitting, {}};
     class_ = &entry;
     Graph graph = pieces.pieces[piece_class.members.front()].graph.compact();
     for (NodeId n : graph.order()) take_apart(graph, n, 0);
-    for (const rows::RunUnit& unit : rows::group_rows(graph, grouping_)) {
+    for (const rows::RunUnit& unit : rows::group_rows(graph, options_.grouping)) {
       for (const NodeReport& n : reports(graph, unit)) class_->nodes.push_back(n);
     }
     report_.classes.push_back(std::move(entry));
@@ -77,17 +77,27 @@ class Compiler {
   }
 
   std::size_t kernel(const rows::RowProgram& program) {
-    Kernel emitted = emit(program);
+    Kernel emitted = emit(program, schedule_of(program));
     const auto [found, fresh] = by_name_.emplace(emitted.name, report_.kernels.size());
-    if (fresh)
-      report_.kernels.push_back({std::move(emitted), rows::print(program), class_->name, 0, {}});
+    if (fresh) report_.kernels.push_back({std::move(emitted), program, class_->name, 0, {}});
     report_.kernels[found->second].uses += class_->members;
     return found->second;
   }
 
+  [[nodiscard]] Schedule schedule_of(const rows::RowProgram& program) const {
+    if (options_.schedules == nullptr || options_.archs.empty()) return {};
+    const std::map<std::string, std::int64_t, std::less<>> symbols{
+        {tokens_symbol_, options_.tokens}};
+    const auto rows = program.context->dims.evaluate(program.params.front(), symbols);
+    const TunedSchedule* tuned =
+        options_.schedules->find(program_key(program), options_.archs.front(), rows.value_or(1));
+    return tuned == nullptr ? Schedule() : tuned->schedule;
+  }
+
   static constexpr int kMaxDepth = 8;
   CompileReport& report_;
-  const rows::GroupingOptions& grouping_;
+  const CompileOptions& options_;
+  std::string tokens_symbol_;
   ClassReport* class_ = nullptr;
   std::map<std::string, std::size_t> by_name_;
 };
@@ -158,7 +168,7 @@ CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& 
   report.strict = options.strict;
   report.nvrtc = nvrtc.state();
   report.compiled = !options.sources_only && nvrtc.present();
-  Compiler compiler(report, options.grouping);
+  Compiler compiler(report, options, pieces.stitch.facts.tokens());
   for (const PieceClass& c : pieces.classes) compiler.add(pieces, c);
   if (report.compiled) compile_kernels(report, options, nvrtc);
   return report;

@@ -10,6 +10,7 @@
 #include "backends/cache/cache.hpp"
 #include "backends/cuda/emitter.hpp"
 #include "backends/cuda/nvrtc.hpp"
+#include "backends/cuda/schedules.hpp"
 #include "backends/rowprogram/grouping.hpp"
 #include "splitter/splitter.hpp"
 
@@ -22,6 +23,9 @@ struct CompileOptions {
   bool sources_only = false;
   CompileCache* cache = nullptr;  ///< of cubins; null: each is compiled
   rows::GroupingOptions grouping;
+  /// A kernel gets the schedule that was tuned for the first architecture; null: the usual one.
+  const ScheduleTable* schedules = nullptr;
+  std::int64_t tokens = 1;  ///< that it is taken for
 };
 
 /// One node of a piece class, of its first member. A node whose body holds library calls is taken
@@ -50,7 +54,7 @@ struct TargetReport {
 
 struct KernelReport {
   Kernel kernel;
-  std::string text;                   ///< the row program's text form
+  rows::RowProgram program;
   std::string folder;                 ///< the first class that has it
   std::size_t uses = 0;               ///< nodes, over all members of all classes
   std::vector<TargetReport> targets;  ///< empty: sources only

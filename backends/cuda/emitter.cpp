@@ -19,8 +19,9 @@ std::string sanitised(std::string_view text) {
   return out;
 }
 
-Kernel emit(const rows::RowProgram& program) {
+Kernel emit(const rows::RowProgram& program, const Schedule& schedule) {
   Kernel kernel;
+  kernel.schedule = schedule;
   kernel.op = program.op;
   kernel.params = program.params;
   std::vector<std::string> signature;
@@ -36,10 +37,12 @@ Kernel emit(const rows::RowProgram& program) {
     signature.push_back(fmt::format("long long d{}", i));
   const std::string text = emit_body(program, kernel);
   const std::string body = fmt::format("({}) {{\n{}}}\n", fmt::join(signature, ", "), text);
-  kernel.name = fmt::format(
-      "k_{:016x}", hash_text(fmt::format("{} {} {}", kernel.threads, kernel.column_blocks, body)));
-  kernel.source = fmt::format("// {}\nextern \"C\" __global__ void __launch_bounds__({}, 1) {}{}",
-                              sanitised(program.op), kernel.threads, kernel.name, body);
+  const std::string bounds =
+      fmt::format("__launch_bounds__({}, {})", kernel.threads, schedule.resident);
+  kernel.name = fmt::format("k_{:016x}",
+                            hash_text(fmt::format("{} {} {}", bounds, kernel.column_blocks, body)));
+  kernel.source = fmt::format("// {}\nextern \"C\" __global__ void {} {}{}", sanitised(program.op),
+                              bounds, kernel.name, body);
   return kernel;
 }
 

@@ -14,6 +14,16 @@
 
 namespace pw::cuda {
 
+/// How rows are shared out beyond what their width decides. It changes how fast a kernel is, and
+/// none of its bits: reductions follow the row program's tree whoever computes it.
+struct Schedule {
+  int block = 256;      ///< threads of a block that holds several rows: a power of two, 32 to 1024
+  int passes = 1;       ///< groups of 8 columns a thread takes of a row that several blocks share
+  int resident = 1;     ///< blocks that a multiprocessor must have room for; bounds the registers
+  int kept_words = 48;  ///< registers of 4 bytes, at most, for what is read again
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
 /// An access that is not by groups of columns.
 struct ElementAccess {
   std::size_t argument = 0;
@@ -37,16 +47,19 @@ struct Kernel {
   // allowed them).
   int threads = 0, rows_per_block = 0, column_blocks = 1;
   std::int64_t shared_bytes = 0;
+  Schedule schedule;
   // What the text does: reads and writes by groups of columns (16 bytes where the group has them),
   // and those element by element, once for each reason.
   int group_reads = 0, group_writes = 0;
+  int again_reads = 0;  ///< of group_reads: of what an earlier phase has read
   std::vector<ElementAccess> elements;
-  int team = 0;        ///< threads a row
-  int barriers = 0;    ///< in the text
-  int kept_words = 0;  ///< registers of 4 bytes that hold what is read again
+  int team = 0;                  ///< threads a row
+  int barriers = 0;              ///< in the text
+  int kept_words = 0;            ///< registers of 4 bytes that hold what is read again
+  std::int64_t again_bytes = 0;  ///< a row, read by groups more than once
 };
 
-[[nodiscard]] Kernel emit(const rows::RowProgram& program);
+[[nodiscard]] Kernel emit(const rows::RowProgram& program, const Schedule& schedule = {});
 /// The text that stands before kernels: scalars, conversions, a reduction in one thread. The same
 /// for every emitter of C++.
 [[nodiscard]] std::string_view prelude();

@@ -8,7 +8,6 @@
 namespace pw::cuda {
 namespace {
 
-constexpr int kMaxWords = 48;              // registers
 constexpr std::int64_t kMaxBytes = 98304;  // of shared memory a block
 constexpr std::int64_t kMaxPasses = 8;     // that are unrolled to stay in registers
 
@@ -38,7 +37,7 @@ std::vector<Kept> KeptStore::choose(const rows::Block& body,
     if (times < 2) continue;
     const std::int64_t words = kept.passes * kept.group.words;
     const std::int64_t units = kept.passes * ((kept.group.words + 3) / 4);
-    if (kept.passes <= kMaxPasses && kernel_.kept_words + words <= kMaxWords) {
+    if (kept.passes <= kMaxPasses && kernel_.kept_words + words <= kernel_.schedule.kept_words) {
       kernel_.kept_words += static_cast<int>(words);
     } else if (whole && team > 32 && units_ % kept.passes == 0 &&
                (units_ + units) * team * 16 <= kMaxBytes) {

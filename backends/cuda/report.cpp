@@ -36,6 +36,11 @@ std::string shape(const Kernel& k) {
   if (k.rows_per_block > 1) out += fmt::format(", {} rows a block", k.rows_per_block);
   if (k.column_blocks > 1) out += fmt::format(", in {} blocks", k.column_blocks);
   if (k.kept_words > 0) out += fmt::format(", {} words kept in registers", k.kept_words);
+  if (!(k.schedule == Schedule()))
+    out +=
+        fmt::format(", tuned ({}, {} resident)",
+                    k.schedule.passes == 1 ? "1 pass" : fmt::format("{} passes", k.schedule.passes),
+                    k.schedule.resident);
   if (k.shared_bytes > 0) out += fmt::format(", {} bytes kept in shared memory", k.shared_bytes);
   return out;
 }
@@ -118,7 +123,7 @@ Result<std::monostate> write_compiled(const CompileReport& report, const std::st
     const std::string base = folder + "/" + k.folder;
     if (auto made = make(base); !made) return made;
     files.emplace_back(base + "/" + k.kernel.name + ".cu", source_file(k.kernel));
-    files.emplace_back(base + "/" + k.kernel.name + ".txt", k.text);
+    files.emplace_back(base + "/" + k.kernel.name + ".txt", rows::print(k.program));
     for (const TargetReport& target : k.targets) {
       if (target.cubin)
         files.emplace_back(fmt::format("{}/{}.{}.cubin", base, k.kernel.name, target.arch),

@@ -42,6 +42,10 @@ Json kernel_json(const CompileReport& report, const KernelReport& k) {
   out["rows_per_block"] = k.kernel.rows_per_block;
   out["column_blocks"] = k.kernel.column_blocks;
   out["shared_bytes"] = k.kernel.shared_bytes;
+  out["schedule"] = {{"block", k.kernel.schedule.block},
+                     {"passes", k.kernel.schedule.passes},
+                     {"resident", k.kernel.schedule.resident},
+                     {"kept_words", k.kernel.schedule.kept_words}};
   Json elements = Json::array(), targets = Json::array();
   for (const ElementAccess& e : k.kernel.elements)
     elements.push_back(

@@ -52,7 +52,7 @@ class TeamEmitter {
     const Block& body = program_.body;
     const int team = needed(body);
     kernel_.team = team;
-    kernel_.rows_per_block = team > 32 ? 1 : kMaxTeam / team;
+    kernel_.rows_per_block = team > 32 ? 1 : std::max(kernel_.schedule.block / team, 1);
     kernel_.threads = team * kernel_.rows_per_block;
     kernel_.column_blocks = kernel_.rows_per_block == 1 ? parts_of(body) : 1;
     Team all;
@@ -111,6 +111,7 @@ class TeamEmitter {
       if (columns(s.var) < 0) return 1;
       most = std::max(most, passes_of(s));
     }
+    most = (most + kernel_.schedule.passes - 1) / kernel_.schedule.passes;
     return most <= kMaxParts ? static_cast<int>(most) : 1;
   }
   [[nodiscard]] std::int64_t passes_of(const Statement& loop) const {
@@ -185,9 +186,12 @@ class TeamEmitter {
     const std::int64_t n = columns(s.var);
     const std::string id = std::to_string(s.var.index);
     const bool once = n >= 0 && n <= parts, whole = n >= 0 && n % parts == 0;
-    part.repeated = team.repeated || (!once && !team.spread);
+    part.repeated = team.repeated || (!once && !(team.spread && kernel_.schedule.passes == 1));
     part.spread = false;
-    if (team.spread) {
+    if (team.spread && kernel_.schedule.passes > 1) {
+      line(depth, fmt::format("for (long long g{0} = part * {1}; g{0} < {2}; g{0} += {3}) {{", id,
+                              parts, n, std::int64_t{parts} * kernel_.column_blocks));
+    } else if (team.spread) {
       line(depth, fmt::format("if (part * {} < {}) {{", parts, n));
       line(depth + 1, fmt::format("const long long g{} = part * {};", id, parts));
     } else if (once) {
@@ -230,7 +234,10 @@ class TeamEmitter {
     }
     const bool unrolled = std::any_of(scope.kept.begin(), scope.kept.end(),
                                       [&](const Kept& k) { return !k.shared && uses(p, k); });
-    if (team.spread) {
+    if (team.spread && kernel_.schedule.passes > 1) {
+      line(depth,
+           fmt::format("for (int k = part; k < {}; k += {}) {{", p.passes, kernel_.column_blocks));
+    } else if (team.spread) {
       line(depth, fmt::format("if (part < {}) {{", p.passes));
       line(depth + 1, "const int k = part;");
     } else if (p.passes == 1) {
@@ -274,6 +281,11 @@ class TeamEmitter {
                                    [&](const Kept& k) { return k.group == group && k.serves(p); });
     const bool first = kept == scope.kept.end() || kept->first == &s;
     kernel_.group_reads += first ? 1 : 0;
+    if (first && std::find(read_.begin(), read_.end(), group) != read_.end()) {
+      ++kernel_.again_reads;
+      kernel_.again_bytes += p.loop.columns / kColumns * group.words * 4;
+    }
+    if (first) read_.push_back(group);
     if (kept == scope.kept.end())
       return line(depth, fmt::format("const {} {} = {};", type, name, read));
     if (!kept->shared) {
@@ -378,6 +390,7 @@ class TeamEmitter {
   KeptStore store_;
   int meetings_ = 0;
   std::string meeting_places_;  ///< their declarations
+  std::vector<GroupRead> read_;
 };
 
 }  // namespace

@@ -30,10 +30,10 @@ class Cpu(unittest.TestCase):
 
     def run_demo(self, *more, **environment):
         return pwr("run", *DEMO, "--backend", "cpu", "--tokens", "1,7", *more,
-                   **{"PW_CACHE_DIR": self.cache, **environment})
+                   **{"PWR_CACHE_DIR": self.cache, **environment})
 
     def stats(self):
-        done = pwr("cache", "stats", "--format", "json", PW_CACHE_DIR=self.cache)
+        done = pwr("cache", "stats", "--format", "json", PWR_CACHE_DIR=self.cache)
         self.assertEqual(done.returncode, 0, done.stderr)
         return {row["what"]: row["number"] for row in json.loads(done.stdout)}
 
@@ -66,10 +66,10 @@ class Cpu(unittest.TestCase):
         done = self.run_demo()
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(f"{len(objects)} damaged objects of the cache were thrown away", done.stderr)
-        self.assertEqual(pwr("cache", "verify", PW_CACHE_DIR=self.cache).returncode, 0)
+        self.assertEqual(pwr("cache", "verify", PWR_CACHE_DIR=self.cache).returncode, 0)
         objects[0].write_bytes(b"")
-        self.assertEqual(pwr("cache", "verify", PW_CACHE_DIR=self.cache).returncode, 1)
-        self.assertEqual(pwr("cache", "clear", PW_CACHE_DIR=self.cache).returncode, 0)
+        self.assertEqual(pwr("cache", "verify", PWR_CACHE_DIR=self.cache).returncode, 1)
+        self.assertEqual(pwr("cache", "clear", PWR_CACHE_DIR=self.cache).returncode, 0)
         self.assertNotIn("objects of cpu", self.stats())
 
     def test_a_folder_that_others_can_write_to_is_refused(self):
@@ -80,7 +80,7 @@ class Cpu(unittest.TestCase):
         if COMPILER:
             self.assertIn("others can write to it (mode 777)", done.stderr)
         self.assertEqual(list(Path(self.cache).iterdir()), [])
-        self.assertEqual(pwr("cache", "stats", PW_CACHE_DIR=self.cache).returncode, 3)
+        self.assertEqual(pwr("cache", "stats", PWR_CACHE_DIR=self.cache).returncode, 3)
 
     @unittest.skipUnless(COMPILER, "no C++ compiler")
     def test_strict_is_the_interpreter_in_single_precision(self):
@@ -98,7 +98,7 @@ class Cpu(unittest.TestCase):
         done = pwr("cache", "--help")
         self.assertEqual(done.returncode, 0)
         self.assertIn("pwr cache stats", done.stdout)
-        self.assertIn("PW_CACHE_DIR", done.stdout)
+        self.assertIn("PWR_CACHE_DIR", done.stdout)
         self.assertEqual(pwr("cache").returncode, 2)
 
 

@@ -196,6 +196,43 @@ class MainJob(unittest.TestCase):
         done = pwr("compile", "examples/gated.pwg", "--arch", "sm_12", "-o", "nowhere")
         self.assertNotEqual(done.returncode, 0)
 
+    def test_tune(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = Path(folder, "schedules.json")
+            tune = ["tune", "examples/gated.pwg", "--tokens", "1,4096", "-o", str(table)]
+            done = pwr(*tune)
+            if done.returncode == 5:
+                self.assertIn("NVRTC", done.stderr)
+                self.skipTest("NVRTC is absent")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("no measurements", done.stderr)
+            first = table.read_bytes()
+            entries = json.loads(first)["schedules"]
+            self.assertEqual({e["arch"] for e in entries}, {"sm_90"})
+            self.assertEqual(len(entries) % 2, 0)
+            self.assertEqual(pwr(*tune, "--arch", "sm_80,sm_90").returncode, 0)
+            more = json.loads(table.read_text(encoding="utf-8"))["schedules"]
+            self.assertEqual([e for e in more if e["arch"] == "sm_90"], entries)
+            self.assertEqual(len(more), 2 * len(entries))
+            # What is in the table is what is compiled.
+            for e in more:
+                e["schedule"]["resident"] = 3
+            table.write_text(json.dumps({"format": "piecewise.schedules/1", "schedules": more}), encoding="utf-8")
+            out = Path(folder, "out")
+            done = pwr("compile", "examples/gated.pwg", "--schedules", str(table), "-o", str(out))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads((out / "report.json").read_text(encoding="utf-8"))
+            for kernel in report["kernels"]:
+                self.assertEqual(kernel["schedule"]["resident"], 3)
+                self.assertRegex(Path(out, kernel["source"]).read_text(encoding="utf-8"), r"__launch_bounds__\(\d+, 3\)")
+            table.write_text('{"format": "piecewise.schedules/1", "schedules": [{"program": 3}]}', encoding="utf-8")
+            before = table.read_bytes()
+            for command in (tune, ["compile", "examples/gated.pwg", "--schedules", str(table), "-o", str(out)]):
+                done = pwr(*command)
+                self.assertEqual(done.returncode, 3)
+                self.assertIn("schedules[0]: `program` is no text", done.stderr)
+            self.assertEqual(table.read_bytes(), before)
+
     def test_the_examples_of_the_language_pass(self):
         done = pwr("test", "examples/language.pwr")
         self.assertEqual(done.returncode, 0, done.stdout)

@@ -1,0 +1,49 @@
+// The table of schedules that tuning found, as a file (piecewise.schedules/1) and looked up. One is
+// part of the binary, so that a machine without a device compiles what was found elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/cuda/emitter.hpp"
+#include "base/diagnostic.hpp"
+
+namespace pw::cuda {
+
+struct TunedSchedule {
+  std::string program;    ///< see program_key
+  std::string op;         ///< for people
+  std::string arch;       ///< "sm_90"
+  std::int64_t rows = 0;  ///< of the kernel's domain, that it was tuned for
+  Schedule schedule;
+  double seconds = 0, default_seconds = 0;  ///< with it, and with the schedule a kernel has untuned
+  std::string by;                           ///< "model", or the device it was measured on
+};
+
+class ScheduleTable {
+ public:
+  /// Errors PW1240–PW1242 name the file, the entry and the field.
+  static Result<ScheduleTable> parse(std::string_view text, const std::string& file);
+  static Result<ScheduleTable> read(const std::string& file);
+  /// The one in the binary.
+  static const ScheduleTable& builtin();
+
+  /// In place of the entry for the same program, architecture and rows.
+  void put(TunedSchedule entry);
+  /// The entry for the fewest rows that are at least so many, else the one for the most; null where
+  /// the program was not tuned for the architecture.
+  [[nodiscard]] const TunedSchedule* find(std::string_view program, std::string_view arch,
+                                          std::int64_t rows) const;
+  [[nodiscard]] const std::vector<TunedSchedule>& entries() const { return entries_; }
+  [[nodiscard]] std::string to_json() const;
+
+ private:
+  std::vector<TunedSchedule> entries_;  // by program, architecture, rows
+};
+
+/// 16 hexadecimal digits: equal programs have equal keys, whatever their ops are called.
+[[nodiscard]] std::string program_key(const rows::RowProgram& program);
+
+}  // namespace pw::cuda

@@ -1,0 +1,166 @@
+// Exports candidates and tune.
+#include "backends/cuda/tuning.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <set>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "backends/cuda/cubin_cache.hpp"
+#include "backends/cuda/machine.hpp"
+#include "backends/kernel.hpp"
+
+namespace pw::cuda {
+namespace {
+
+constexpr double kBetter = 0.98;  // of the default's time: less of a gain is noise of the model
+
+struct Compiled {
+  Kernel kernel;
+  std::optional<Usage> usage;  ///< none: refused, or it spills
+};
+
+/// All candidates compiled, several at a time.
+std::vector<Compiled> compile_all(std::vector<Kernel> kernels, const TuneOptions& options,
+                                  const Nvrtc& nvrtc) {
+  std::vector<Compiled> out;
+  for (Kernel& k : kernels) out.push_back({std::move(k), {}});
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < out.size(); i = next++) {
+      const auto cubin =
+          cubin_of(nvrtc, options.cache, out[i].kernel, {options.arch, options.strict});
+      if (cubin && !cubin->usage.spills()) out[i].usage = cubin->usage;
+    }
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < options.threads; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& t : others) t.join();
+  return out;
+}
+
+/// What the sizes depend on: one symbol is it, whatever it is called; of several the tokens.
+std::string symbol_of(const rows::RowProgram& program, const std::string& tokens_symbol) {
+  const Context& context = *program.context;
+  std::set<std::string> all;
+  for (std::size_t i = 0; i < program.arguments.size(); ++i) {
+    for (DimId d : program.type(i).shape)
+      for (std::string& s : context.dims.symbols(d)) all.insert(std::move(s));
+  }
+  return all.size() == 1 ? *all.begin() : tokens_symbol;
+}
+
+/// Rows and bytes at so many tokens; nothing where a size cannot be told.
+std::optional<Load> load_of(const rows::RowProgram& program, const std::string& tokens_symbol,
+                            std::int64_t tokens) {
+  const Context& context = *program.context;
+  const Symbols symbols{{symbol_of(program, tokens_symbol), tokens}};
+  const auto rows = context.dims.evaluate(program.params.front(), symbols);
+  if (!rows || *rows < 1) return std::nullopt;
+  Load out{*rows, 0};
+  std::int64_t widest = 0, tables = 0;  // bytes of one argument
+  for (std::size_t i = 0; i < program.arguments.size(); ++i) {
+    const Type& type = program.type(i);
+    double bytes = static_cast<double>(size_of(type.dtype));
+    bool grows = false;
+    for (DimId d : type.shape) {
+      const auto extent = context.dims.evaluate(d, symbols);
+      if (!extent || *extent < 0) return std::nullopt;
+      bytes *= static_cast<double>(*extent);
+      grows = grows || !context.dims.value(d);
+    }
+    if (bytes > 1e15) return std::nullopt;
+    const auto whole = static_cast<std::int64_t>(bytes);
+    if (grows) {
+      out.bytes += whole;
+      widest = std::max(widest, whole);
+    } else {
+      tables = std::max(tables, whole);
+    }
+  }
+  // Of a table that rows are gathered from, no more is read than the rows are wide.
+  out.bytes += std::min(tables, widest);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Kernel> candidates(const rows::RowProgram& program) {
+  std::vector<Kernel> out;
+  std::set<std::string> seen;
+  const auto add = [&](const Schedule& schedule) {
+    Kernel kernel = emit(program, schedule);
+    if (seen.insert(kernel.name).second) out.push_back(std::move(kernel));
+  };
+  const Schedule usual;
+  add(usual);
+  for (int kept_words : {usual.kept_words, 16, 0}) {
+    for (int block : {256, 64, 128, 512}) {
+      for (int passes : {1, 2, 4}) {
+        for (int resident : {1, 2, 4, 8}) {
+          const Schedule schedule{block, passes, resident, kept_words};
+          if (emit(program, schedule).threads * resident <= 2048) add(schedule);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_symbol,
+                        const TuneOptions& options, const Nvrtc& nvrtc) {
+  const Machine* machine = machine_of(options.arch);
+  if (machine == nullptr)
+    return fail(error_in(options.arch, "PW1243", "no machine of this architecture is known",
+                         "sm_80, sm_90 and sm_100 are"));
+  if (!nvrtc.present())
+    return fail(error_in("NVRTC", "PW1244", "candidates cannot be compiled: " + nvrtc.state(),
+                         "install the CUDA toolkit's NVRTC; `pwr doctor` says where it is sought"));
+  TuneReport out;
+  out.by = fmt::format("model of {}", machine->name);
+  std::size_t done = 0;
+  for (const KernelReport& k : report.kernels) {
+    const std::vector<Compiled> compiled = compile_all(candidates(k.program), options, nvrtc);
+    for (std::int64_t tokens : options.tokens) {
+      const std::optional<Load> load = load_of(k.program, tokens_symbol, tokens);
+      if (!load) {
+        out.skipped.push_back(
+            fmt::format("{}: its sizes depend on more than the tokens", k.kernel.op));
+        break;
+      }
+      Tuned tuned;
+      tuned.tokens = tokens;
+      tuned.bytes = load->bytes;
+      tuned.candidates = compiled.size();
+      double usual = 0;
+      for (const Compiled& c : compiled) {
+        tuned.spilled += c.usage ? 0 : 1;
+        const double seconds = c.usage ? estimate(*machine, c.kernel, *c.usage, *load) : HUGE_VAL;
+        if (&c == &compiled.front()) usual = seconds;
+        if (!std::isfinite(seconds)) continue;
+        tuned.others.push_back({program_key(k.program), k.kernel.op, options.arch, load->rows,
+                                c.kernel.schedule, seconds, 0, out.by});
+      }
+      if (tuned.others.empty()) {
+        out.skipped.push_back(fmt::format("{}: no candidate can be launched", k.kernel.op));
+        break;
+      }
+      for (TunedSchedule& t : tuned.others) t.default_seconds = std::isfinite(usual) ? usual : 0;
+      const TunedSchedule untuned = tuned.others.front();
+      std::stable_sort(
+          tuned.others.begin(), tuned.others.end(),
+          [](const TunedSchedule& a, const TunedSchedule& b) { return a.seconds < b.seconds; });
+      const bool gains = !std::isfinite(usual) || tuned.others.front().seconds < kBetter * usual;
+      tuned.chosen = gains ? tuned.others.front() : untuned;
+      out.tuned.push_back(std::move(tuned));
+    }
+    if (options.progress) options.progress(++done);
+  }
+  return out;
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,50 @@
+// Looks for the schedule that a kernel is fastest with: candidates that NVRTC refuses or that spill
+// are dropped, the rest are timed by the model of the machine. No candidate changes a bit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/compile.hpp"
+#include "backends/cuda/schedules.hpp"
+
+namespace pw::cuda {
+
+struct TuneOptions {
+  std::string arch = "sm_90";
+  std::vector<std::int64_t> tokens;  ///< values of the graph's token symbol, each tuned for
+  bool strict = false;
+  int threads = 2;
+  CompileCache* cache = nullptr;
+  /// Called after each kernel with how many are done.
+  std::function<void(std::size_t)> progress;
+};
+
+/// One kernel at one number of rows.
+struct Tuned {
+  TunedSchedule chosen;
+  std::int64_t tokens = 0;
+  std::int64_t bytes = 0;             ///< of its arguments
+  std::size_t candidates = 0;         ///< kernels that differ
+  std::size_t spilled = 0;            ///< of them, or refused
+  std::vector<TunedSchedule> others;  ///< those that were timed, the fastest first
+};
+
+struct TuneReport {
+  std::string by;                    ///< the machine of the model
+  std::vector<Tuned> tuned;          ///< by kernel, then tokens
+  std::vector<std::string> skipped;  ///< kernels that could not be, each with the reason
+};
+
+/// The schedules that are worth trying for a program: the default first, none twice the same
+/// kernel.
+[[nodiscard]] std::vector<Kernel> candidates(const rows::RowProgram& program);
+
+/// Tunes every kernel of the report once. `tokens_symbol` stands for the tokens in its dims. PW1243
+/// for an architecture without a machine, PW1244 without NVRTC.
+Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_symbol,
+                        const TuneOptions& options, const Nvrtc& nvrtc);
+
+}  // namespace pw::cuda
