@@ -70,8 +70,24 @@ void PlanArgs::add_to(CLI::App& app) {
   app.add_option("--ranges", ranges, "end points of token ranges: 8,32")->type_name("LIST");
   app.add_option("--sizes", sizes, "capture sizes instead of the default ones: 1,2,4,8")
       ->type_name("LIST");
+  app.add_option("--size-cap", size_cap, "largest of the default capture sizes")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  app.add_option("--compile-sizes", compile_sizes,
+                 "compile for exactly these token counts too: 16,64,128")
+      ->type_name("LIST");
   app.add_option("--max-requests", max_requests, "sequences of a step, for the default sizes")
       ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--speculative-tokens", speculative_tokens,
+                 "K: a decode step has 1+K tokens a sequence; captured sizes are multiples of that")
+      ->check(CLI::Range(0, 1024))
+      ->type_name("K")
+      ->capture_default_str();
+  app.add_option("--sequence-parallel", sequence_parallel,
+                 "ranks that share the tokens of a step: all steps pad to a multiple of them")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("RANKS")
       ->capture_default_str();
   app.add_option("--mode", mode, "piecewise, or none: no piece is captured")
       ->check(CLI::IsMember({"piecewise", "none"}))
@@ -91,16 +107,19 @@ StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules&
 Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph,
              const LoadedRules& rules, const PlanArgs& args, std::optional<TokenRange> range) {
   PlanOptions options;
+  const auto numbers = [&](const std::string& list) {
+    return list.empty() ? std::vector<std::int64_t>()
+                        : session.need(parse_numbers(list, 1, kLargestSize), kUsage);
+  };
   options.max_tokens = args.max_tokens;
   options.max_requests = args.max_requests;
+  options.size_cap = args.size_cap;
+  options.speculative_tokens = args.speculative_tokens;
+  options.sequence_parallel = args.sequence_parallel;
   options.mode = args.mode;
-  if (!args.ranges.empty())
-    options.range_ends = session.need(parse_numbers(args.ranges, 1, std::int64_t{1} << 24), kUsage);
-  if (!args.sizes.empty())
-    options.capture_sizes =
-        session.need(parse_numbers(args.sizes, 1, std::int64_t{1} << 24), kUsage);
-  else
-    options.capture_sizes = rules.set.capture.sizes;
+  options.range_ends = numbers(args.ranges);
+  options.compile_sizes = numbers(args.compile_sizes);
+  options.capture_sizes = args.sizes.empty() ? rules.set.capture.sizes : numbers(args.sizes);
   std::string tokens = graph.facts.tokens();
   if (const SymbolFact* fact =
           graph.facts.find(tokens)) {  // what the model cannot run is not planned for
@@ -113,8 +132,12 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
     return range && (size < range->min || size > range->max);
   };
   std::erase_if(options.capture_sizes, outside);
+  std::erase_if(options.compile_sizes, outside);
   std::erase_if(options.range_ends, outside);
-  return session.need(make_plan(pieces, graph, options));
+  if (range) options.min_tokens = range->min;
+  Plan plan = session.need(make_plan(pieces, graph, options));
+  for (const std::string& note : plan.notes) session.say("note: " + note);
+  return plan;
 }
 
 Table piece_table(const StitchedGraph& pieces) {
@@ -138,8 +161,10 @@ std::string plan_summary(const Plan& plan) {
                           ? "no capture sizes"
                           : fmt::format("{} capture sizes {}..{}", plan.capture.sizes.size(),
                                         plan.capture.sizes.front(), plan.capture.sizes.back());
-  return fmt::format("{}, {} range{}, arena {} (live {}), weights {}", sizes, plan.ranges.size(),
-                     plan.ranges.size() == 1 ? "" : "s", bytes(plan.memory.arena_bytes),
+  const std::string exact =
+      plan.compile_sizes.empty() ? "" : fmt::format(" and {} sizes", plan.compile_sizes.size());
+  return fmt::format("{}, {} range{}{}, arena {} (live {}), weights {}", sizes, plan.ranges.size(),
+                     plan.ranges.size() == 1 ? "" : "s", exact, bytes(plan.memory.arena_bytes),
                      bytes(plan.memory.live_bytes), bytes(plan.memory.weight_bytes));
 }
 
@@ -166,7 +191,10 @@ void add_plan_commands(CLI::App& app, const Options& options) {
   plan_args->plan.add_to(*sub);
   sub->add_option("-o,--output", plan_args->output, "plan.json; standard output when left out");
   sub->footer(
-      "Example:\n  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json");
+      "Examples:\n"
+      "  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json\n"
+      "  pwr plan model.json --ranges 8,32 --compile-sizes 16,64,128 --speculative-tokens 3\n"
+      "  pwr plan model.json -r llm -p o2 -D tp=2 --sequence-parallel 2 --sizes 2,4,16");
   sub->callback([plan_args, &options] { run_plan(options, *plan_args); });
 }
 

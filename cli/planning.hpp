@@ -14,8 +14,9 @@ struct PlanArgs {
   std::vector<std::string> at;
   std::string fold = "auto";
   std::int64_t max_tokens = 8192;
-  std::string ranges, sizes;
-  std::int64_t max_requests = 256;
+  std::string ranges, sizes, compile_sizes;
+  std::int64_t max_requests = 256, size_cap = 512;
+  std::int64_t speculative_tokens = 0, sequence_parallel = 1;
   std::string mode = "piecewise";
   void add_to(CLI::App& app);
 };

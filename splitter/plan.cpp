@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kUnbounded = std::int64_t{1}
                                     << 40;  // what a symbol without a stated maximum has
-constexpr std::int64_t kLargestPadding = std::int64_t{1} << 24;  // the padding table is an array
+constexpr std::int64_t kMostSpeculative = 1024, kMostRanks = 65536;
 
 Diagnostic in_graph(const Graph& graph, std::string code, std::string message, std::string help) {
   return error_in("graph " + graph.name, code, std::move(message), std::move(help));
@@ -84,17 +84,54 @@ Result<std::monostate> check_numbers(const Graph& graph, const PlanOptions& opti
   };
   require(options.max_tokens >= 1, "the token maximum", options.max_tokens, "1..");
   require(options.max_requests >= 1, "the request maximum", options.max_requests, "1..");
-  require(options.size_cap >= 1 && options.size_cap <= kLargestPadding, "the size cap",
-          options.size_cap, "1.." + std::to_string(kLargestPadding));
+  require(options.size_cap >= 1 && options.size_cap <= kLargestSize, "the size cap",
+          options.size_cap, "1.." + std::to_string(kLargestSize));
+  require(options.speculative_tokens >= 0 && options.speculative_tokens <= kMostSpeculative,
+          "the number of speculative tokens", options.speculative_tokens,
+          "0.." + std::to_string(kMostSpeculative));
+  require(options.sequence_parallel >= 1 && options.sequence_parallel <= kMostRanks,
+          "the number of ranks of sequence parallelism", options.sequence_parallel,
+          "1.." + std::to_string(kMostRanks));
   if (!plan.tokens.empty() && errors.empty()) {
     const std::string range = "1.." + std::to_string(plan.max_tokens);
     for (const std::int64_t end : options.range_ends)
       require(end >= 1 && end <= plan.max_tokens, "range end", end, range);
     for (const std::int64_t size : options.capture_sizes)
-      require(size >= 1 && size <= std::min(plan.max_tokens, kLargestPadding), "capture size", size,
+      require(size >= 1 && size <= std::min(plan.max_tokens, kLargestSize), "capture size", size,
               range);
+    for (const std::int64_t size : options.compile_sizes)
+      require(size >= 1 && size <= plan.max_tokens, "compile size", size, range);
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
+  return std::monostate{};
+}
+
+/// The sizes that were asked for, or the default ones. What cannot be kept is noted; it is an error
+/// where nothing is left.
+Result<std::vector<std::int64_t>> choose_sizes(const Graph& graph, const PlanOptions& options,
+                                               Plan& plan) {
+  const SizeRules rules{plan.max_tokens, options.max_requests, options.speculative_tokens,
+                        options.sequence_parallel, options.size_cap};
+  if (options.capture_sizes.empty()) return default_capture_sizes(rules);
+  KeptSizes kept = keep_multiples(options.capture_sizes, rules.multiple(), "capture sizes");
+  if (kept.sizes.empty())
+    return fail(in_graph(graph, "PW0726", kept.dropped + "; none is left",
+                         "sequence parallelism asks for multiples of its ranks, speculative "
+                         "decoding for multiples of 1 + its tokens"));
+  if (!kept.dropped.empty()) plan.notes.push_back(kept.dropped);
+  return std::move(kept.sizes);
+}
+
+Result<std::monostate> plan_sizes(const Graph& graph, const PlanOptions& options, Plan& plan) {
+  plan.ranges = make_ranges(options.range_ends, plan.max_tokens, options.min_tokens);
+  plan.eager_multiple = options.sequence_parallel;
+  KeptSizes compiled = keep_multiples(options.compile_sizes, plan.eager_multiple, "compile sizes");
+  plan.compile_sizes = std::move(compiled.sizes);
+  if (!compiled.dropped.empty()) plan.notes.push_back(compiled.dropped);
+  if (plan.mode == "none") return std::monostate{};
+  auto sizes = choose_sizes(graph, options, plan);
+  if (!sizes) return forward(sizes);
+  plan.capture = make_capture_sizes(std::move(*sizes));
   return std::monostate{};
 }
 
@@ -139,16 +176,10 @@ Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source,
   if (auto done = choose_mode(source, options.mode, plan); !done) return forward(done);
   if (auto done = bind_symbols(source, options, plan); !done) return forward(done);
   if (auto done = check_numbers(source, options, plan); !done) return forward(done);
-  if (!plan.tokens.empty()) {
-    plan.ranges = make_ranges(options.range_ends, plan.max_tokens);
-    if (plan.mode != "none")
-      plan.capture = make_capture_sizes(
-          options.capture_sizes.empty()
-              ? default_capture_sizes(options.max_requests, options.size_cap, plan.max_tokens)
-              : options.capture_sizes);
-  }
+  if (!plan.tokens.empty())
+    if (auto done = plan_sizes(source, options, plan); !done) return forward(done);
   plan.steps = make_steps(pieces, source, plan.mode);
-  auto memory = plan_memory(pieces, source, plan.max_tokens);
+  auto memory = plan_memory(pieces, source, round_up(plan.max_tokens, plan.eager_multiple));
   if (!memory) return forward(memory);
   plan.memory = std::move(*memory);
   return plan;

@@ -7,20 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "splitter/sizes.hpp"
 #include "splitter/splitter.hpp"
 
 namespace pw {
 
 struct Range {  ///< inclusive
   std::int64_t begin = 1, end = 1;
-};
-
-struct CaptureSizes {
-  std::vector<std::int64_t> sizes;  ///< ascending
-  std::vector<std::int64_t>
-      padding;  ///< [tokens] → captured size; 0: no tokens; -1: none; up to the largest size
-  /// The captured size for a token count, or -1: runs at its own size, or eagerly.
-  [[nodiscard]] std::int64_t pad(std::int64_t tokens) const;
 };
 
 /// One value's place in the arena. A value that crosses pieces is alive in whole pieces, so that a
@@ -55,6 +48,10 @@ struct PlanOptions {
   std::int64_t size_cap = 512;
   std::string mode =
       "piecewise";  ///< none, piecewise; full, full_decode_only, full_and_piecewise are lowered
+  std::int64_t speculative_tokens = 0;           ///< see SizeRules
+  std::int64_t sequence_parallel = 1;            ///< see SizeRules
+  std::vector<std::int64_t> compile_sizes = {};  ///< compiled for exactly this many tokens
+  std::int64_t min_tokens = 1;  ///< fewer are another plan's: where the first range begins
 };
 
 struct Plan {
@@ -62,10 +59,13 @@ struct Plan {
   std::string tokens;           ///< name of the token symbol; empty: the graph is static
   std::int64_t max_tokens = 0;  ///< 0: static
   std::map<std::string, std::int64_t> bound;  ///< other dynamic dims, each planned at its maximum
-  std::vector<Range> ranges;
+  std::vector<Range> ranges;                  ///< each compiled for, all its sizes in one
+  std::vector<std::int64_t> compile_sizes;    ///< ascending; compiled for by themselves
   CaptureSizes capture;
-  std::string mode;         ///< none, piecewise
-  std::string mode_reason;  ///< why it is not the one that was asked for, or empty
+  std::int64_t eager_multiple = 1;  ///< a step without a captured size pads to a multiple of it
+  std::vector<std::string> notes;   ///< what was asked for and is not planned, and why
+  std::string mode;                 ///< none, piecewise
+  std::string mode_reason;          ///< why it is not the one that was asked for, or empty
   struct Step {
     PieceId piece;
     PieceClassId piece_class;
@@ -74,21 +74,23 @@ struct Plan {
   };
   std::vector<Step> steps;
   MemoryPlan memory;
+  /// How many times each piece class is compiled.
+  [[nodiscard]] std::size_t compilations() const { return ranges.size() + compile_sizes.size(); }
 };
 
-/// `1, 2, 4`, 8..<256 by 8, 256..M by 16, with M = min(requests * 2, cap, max_tokens), plus
-/// max_tokens where ≤ M.
-std::vector<std::int64_t> default_capture_sizes(std::int64_t max_requests, std::int64_t cap,
-                                                std::int64_t max_tokens);
-CaptureSizes make_capture_sizes(std::vector<std::int64_t> sizes);
-std::vector<Range> make_ranges(std::vector<std::int64_t> ends, std::int64_t max_tokens);
+/// Inclusive, from `first` to max_tokens, cut after each end; ends outside are left out.
+std::vector<Range> make_ranges(std::vector<std::int64_t> ends, std::int64_t max_tokens,
+                               std::int64_t first = 1);
+/// What the kernels of a step of that many rows, padding included, were compiled for: the size
+/// alone, or the range that holds it.
+[[nodiscard]] Range compiled_for(const Plan& plan, std::int64_t rows);
 /// Slots at the largest size: the tokens symbol at `max_tokens`, any other at its maximum. Literals
 /// have no slot.
 Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
                                std::int64_t max_tokens);
 /// Fails without exactly one tokens symbol in a graph that has symbols, for other symbols without a
-/// bound, and for sizes or range ends outside 1..max_tokens (the smaller of the option and the
-/// symbol's own maximum).
+/// bound, for sizes or range ends outside 1..max_tokens (the smaller of the option and the symbol's
+/// own maximum), and where none of the sizes that were asked for can be kept.
 Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source,
                        const PlanOptions& options);
 std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces);

@@ -105,7 +105,10 @@ std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces) {
   if (!plan.bound.empty()) out["bound"] = plan.bound;
   out["ranges"] = Json::array();
   for (const Range& range : plan.ranges) out["ranges"].push_back({range.begin, range.end});
+  out["compile_sizes"] = plan.compile_sizes;
   out["capture_sizes"] = plan.capture.sizes;
+  if (plan.eager_multiple > 1) out["eager_multiple"] = plan.eager_multiple;
+  if (!plan.notes.empty()) out["notes"] = plan.notes;
   out["steps"] = Json::array();
   for (const Plan::Step& step : plan.steps) out["steps"].push_back(step_json(step, pieces));
   out["classes"] = Json::array();

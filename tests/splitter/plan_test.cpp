@@ -8,43 +8,6 @@
 using namespace pw;
 using pw::test::Builder;
 
-TEST_CASE("sizes: the defaults have 35, 51 and 83 members", "[splitter]") {
-  CHECK(default_capture_sizes(128, 1024, 8192).size() == 35);
-  CHECK(default_capture_sizes(256, 1024, 8192).size() == 51);
-  CHECK(default_capture_sizes(512, 1024, 8192).size() == 83);
-  CHECK(default_capture_sizes(1 << 20, 512, 8192).back() == 512);
-}
-
-TEST_CASE("sizes: the token maximum is one where it is not above M", "[splitter]") {
-  CHECK(default_capture_sizes(256, 512, 100).back() == 100);
-  CHECK(default_capture_sizes(256, 512, 3) == std::vector<std::int64_t>{1, 2, 3});
-  CHECK(default_capture_sizes(10, 512, 8192).back() == 16);
-}
-
-TEST_CASE("sizes: every count pads to the next size", "[splitter]") {
-  const CaptureSizes c = make_capture_sizes({8, 1, 4, 2, 2});
-  CHECK(c.pad(3) == 4);
-  CHECK(c.pad(5) == 8);
-  CHECK(c.pad(8) == 8);
-  CHECK(c.pad(0) == 0);
-  CHECK(c.pad(9) == -1);
-  CHECK(c.pad(-1) == -1);
-  CHECK(make_capture_sizes({}).pad(1) == -1);
-  const CaptureSizes d = make_capture_sizes(default_capture_sizes(256, 512, 8192));
-  CHECK(d.pad(7) == 8);
-  CHECK(d.pad(300) == 304);
-  CHECK(d.pad(513) == -1);
-  for (const std::int64_t s : d.sizes) CHECK(d.pad(s) == s);
-}
-
-TEST_CASE("ranges: end points 8 and 32 with a maximum of 8192", "[splitter]") {
-  const auto ranges = make_ranges({32, 8, 8}, 8192);
-  REQUIRE(ranges.size() == 3);
-  CHECK((ranges[0].begin == 1 && ranges[0].end == 8));
-  CHECK((ranges[1].begin == 9 && ranges[1].end == 32));
-  CHECK((ranges[2].begin == 33 && ranges[2].end == 8192));
-}
-
 namespace {
 
 /// Byte by byte and position by position, in units of the alignment: an oracle that shares nothing
