@@ -49,6 +49,7 @@ struct Div {
 struct Pow {
   template <class T>
   static T of(T a, T b) {
+    if constexpr (std::is_same_v<T, float>) return single::pow(a, b);
     return static_cast<T>(std::pow(a, b));
   }
 };
@@ -172,12 +173,14 @@ struct Tanh {
 struct Sin {
   template <class T>
   static T of(T a) {
+    if constexpr (std::is_same_v<T, float>) return single::sin(a);
     return static_cast<T>(std::sin(a));
   }
 };
 struct Cos {
   template <class T>
   static T of(T a) {
+    if constexpr (std::is_same_v<T, float>) return single::cos(a);
     return static_cast<T>(std::cos(a));
   }
 };

@@ -1,4 +1,4 @@
-// Exports exp, log and tanh of the prelude. Compiled without contraction of products and sums.
+// Exports functions of the prelude. Compiled without contraction of products and sums.
 #include "backends/single.hpp"
 
 #include <bit>
@@ -24,5 +24,8 @@ using std::fabs, std::sqrt, std::exp, std::log, std::tanh, std::sin, std::cos, s
 float exp(float x) { return pw_exp(x); }
 float log(float x) { return pw_log(x); }
 float tanh(float x) { return pw_tanh(x); }
+float sin(float x) { return pw_sin(x); }
+float cos(float x) { return pw_cos(x); }
+float pow(float x, float y) { return pw_pow(x, y); }
 
 }  // namespace pw::single

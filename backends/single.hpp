@@ -7,5 +7,8 @@ namespace pw::single {
 [[nodiscard]] float exp(float x);
 [[nodiscard]] float log(float x);
 [[nodiscard]] float tanh(float x);
+[[nodiscard]] float sin(float x);
+[[nodiscard]] float cos(float x);
+[[nodiscard]] float pow(float x, float y);
 
 }  // namespace pw::single

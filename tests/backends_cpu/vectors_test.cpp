@@ -3,6 +3,7 @@
 // show, so that strict code must give the same bits.
 #include <limits>
 
+#include "backends/interpreter.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends_cpu/running.hpp"
 
@@ -158,6 +159,36 @@ TEST_CASE("cpu: a division by what stays the same along a row is a division", "[
       const bool near = a == b || std::fabs(a - b) <= 2e-7f * std::fabs(b) ||
                         std::fabs(a - b) <= 2 * std::numeric_limits<float>::denorm_min();
       CHECK(near);
+    }
+  }
+}
+
+TEST_CASE("cpu: functions in a kernel are those of the interpreter, for any number", "[cpu]") {
+  if (!have_compiler()) return;
+  Both on;
+  const Graph g = on.graph(
+      "in x: f32[5, 2048], z: f32[5, 2048]\n"
+      "a = exp(x)  b = log(x)  c = tanh(x)  d = sin(x)  e = cos(x)  f = pow(x, z)  h = pow(z, 3)\n"
+      "out a, b, c, d, e, f, h");
+  std::vector<Tensor> inputs = any_bits(g, 5);
+  // Half of the numbers, that pow of them is not all 0 and infinity.
+  const std::vector<Tensor> normal = random_inputs(g, {}, 6);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    std::memcpy(inputs[i].data(), normal[i].data(), normal[i].view().bytes() / 2);
+  const RunContext run{{}, nullptr, 5};
+  const auto oracle = make_interpreter(Precision::single);
+  const auto wanted = outputs_of(*oracle, g, views_of(inputs), run),
+             strict = outputs_of(on.strict, g, views_of(inputs), run),
+             fast = outputs_of(on.fast, g, views_of(inputs), run);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    INFO("output " << i);
+    CHECK(bit_difference(strict[i], wanted[i]) == "");
+    for (std::int64_t e = 0; e < wanted[i].view().count(); ++e) {
+      const double a = load(DType::f32, fast[i].data(), e),
+                   b = load(DType::f32, wanted[i].data(), e);
+      const bool near = a == b || (std::isnan(a) && std::isnan(b)) ||
+                        std::fabs(a - b) <= std::max(2.4e-7 * std::fabs(b), 3e-45);
+      if (!near) FAIL_CHECK("element " << e << ": " << a << ", not " << b);
     }
   }
 }

@@ -48,10 +48,15 @@ TEST_CASE("nvrtc: the prelude compiles, and equal sources give equal cubins", "[
   }
   const std::string source = std::string(cuda::prelude()) +
                              "extern \"C\" __global__ void k(float* y) { y[threadIdx.x] = "
-                             "pw_tanh(pw_round_f16(y[threadIdx.x])); }";
-  const auto a = nvrtc.compile(source, "k"), b = nvrtc.compile(source, "k");
-  REQUIRE((a && b));
-  CHECK(a->bytes == b->bytes);
-  CHECK(a->usage.registers > 0);
-  CHECK_FALSE(a->usage.spills());
+                             "pw_pow(pw_sin(pw_tanh(pw_round_f16(y[threadIdx.x]))), "
+                             "pw_cos(y[threadIdx.x])); }";
+  for (const bool strict : {false, true}) {
+    cuda::Target target;
+    target.strict = strict;
+    const auto a = nvrtc.compile(source, "k", target), b = nvrtc.compile(source, "k", target);
+    REQUIRE((a && b));
+    CHECK(a->bytes == b->bytes);
+    CHECK(a->usage.registers > 0);
+    CHECK_FALSE(a->usage.spills());
+  }
 }
