@@ -37,14 +37,20 @@ struct Sizer {
 
 class Planner {
  public:
-  Planner(const StitchedGraph& stitched, const Graph& graph, Sizer sizer)
-      : stitched_(stitched), graph_(graph), sizer_(std::move(sizer)) {
+  /// Without schedules each node is a launch.
+  Planner(const StitchedGraph& stitched, const Graph& graph, Sizer sizer,
+          std::vector<PieceSchedule> schedules)
+      : stitched_(stitched),
+        graph_(graph),
+        sizer_(std::move(sizer)),
+        schedules_(std::move(schedules)) {
     slot_of_.assign(graph.value_bound(), kNone);
   }
 
   Result<MemoryPlan> run() {
     for (std::size_t i = 0; i < stitched_.pieces.size(); ++i)
-      if (auto done = add_piece(i); !done) return forward(done);
+      if (auto done = schedules_.empty() ? add_piece(i) : add_schedule(i); !done)
+        return forward(done);
     keep_returned();
     merge_storage();
     place();
@@ -70,6 +76,25 @@ class Planner {
     const std::size_t end = position_ == begin ? begin : position_ - 1;
     for (const ValueId v : piece.outputs) make_crossing(v, begin);
     for (const ValueId v : piece.inputs) extend(v, step, end);
+    return std::monostate{};
+  }
+
+  /// Only what crosses has a slot, alive in whole pieces.
+  Done add_schedule(std::size_t step) {
+    const Piece& piece = stitched_.pieces[PieceId(step)];
+    const std::size_t begin = position_;
+    position_ += std::max<std::size_t>(schedules_[step].launches, 1);
+    for (const ValueId v : piece.outputs) {
+      const NodeId n = graph_.producer(v);
+      if (auto done = add_slot(n, graph_.result_index(v), step); !done) return done;
+      make_crossing(v, begin);
+    }
+    for (const ValueId v : piece.inputs) extend(v, step, position_ - 1);
+    std::vector<Scratch>& scratch = schedules_[step].scratch;
+    for (Scratch& s : scratch) {
+      intervals_.push_back({begin + s.first, begin + s.last, align(s.bytes)});
+      scratch_.push_back(&s);
+    }
     return std::monostate{};
   }
 
@@ -111,7 +136,9 @@ class Planner {
         return root;
     }
     int from = -1;
-    if (r < op.results.size() && op.results[r].from) from = *op.results[r].from;
+    // A kernel of several ops may read the old value after it has written the new one.
+    if (schedules_.empty() && r < op.results.size() && op.results[r].from)
+      from = *op.results[r].from;
     if (r == 0 && keeps_bytes(n)) from = 0;
     if (from < 0 || static_cast<std::size_t>(from) >= graph_.operand_count(n)) return v;
     const ValueId root = storage_of(graph_.operand(n, static_cast<std::size_t>(from)));
@@ -162,7 +189,7 @@ class Planner {
   }
 
   void place() {
-    std::vector<Interval> intervals, crossing;
+    std::vector<Interval> intervals = intervals_, crossing;
     std::vector<std::size_t> owner;
     for (std::size_t i = 0; i < plan_.slots.size(); ++i) {
       const Slot& slot = plan_.slots[i];
@@ -172,8 +199,10 @@ class Planner {
       owner.push_back(i);
     }
     const Placement placement = place_intervals(intervals);
+    for (std::size_t i = 0; i < scratch_.size(); ++i) scratch_[i]->offset = placement.offsets[i];
     for (std::size_t i = 0; i < owner.size(); ++i)
-      plan_.slots[owner[i]].offset = placement.offsets[i];
+      plan_.slots[owner[i]].offset = placement.offsets[scratch_.size() + i];
+    for (PieceSchedule& schedule : schedules_) plan_.scratch.push_back(std::move(schedule.scratch));
     plan_.arena_bytes = placement.total;
     plan_.live_bytes = peak(intervals);
     plan_.crossing_bytes = peak(crossing);
@@ -210,6 +239,9 @@ class Planner {
   const Graph& graph_;
   Sizer sizer_;
   MemoryPlan plan_;
+  std::vector<PieceSchedule> schedules_;
+  std::vector<Interval> intervals_;  // of scratch_
+  std::vector<Scratch*> scratch_;
   std::vector<std::size_t> slot_of_;
   std::size_t position_ = 0;
 };
@@ -218,11 +250,16 @@ class Planner {
 
 Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
                                std::int64_t max_tokens) {
+  return plan_memory(pieces, source, max_tokens, {});
+}
+
+Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
+                               std::int64_t max_tokens, std::vector<PieceSchedule> schedules) {
   Sizer sizer{source, {}};
   const std::string tokens = source.facts.tokens();
   for (const auto& [symbol, fact] : source.facts.symbols)
     sizer.symbols.emplace(symbol, symbol == tokens ? max_tokens : fact.max);
-  return Planner(pieces, source, std::move(sizer)).run();
+  return Planner(pieces, source, std::move(sizer), std::move(schedules)).run();
 }
 
 }  // namespace pw

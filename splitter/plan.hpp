@@ -31,8 +31,23 @@ struct Slot {
   std::int64_t offset = 0;
 };
 
+/// Memory that a piece needs between its launches, besides what crosses it.
+struct Scratch {
+  std::string name;                 ///< of the value it holds first
+  std::size_t first = 0, last = 0;  ///< launches of the piece in which it is alive, inclusive
+  std::int64_t bytes = 0;           ///< at the range's maximum
+  std::int64_t offset = 0;
+};
+/// A piece as a backend runs it: launches in order, each one or several nodes.
+struct PieceSchedule {
+  std::size_t launches = 1;
+  std::vector<Scratch> scratch;
+};
+
 struct MemoryPlan {
-  std::vector<Slot> slots;       ///< by value order
+  std::vector<Slot> slots;  ///< by value order
+  /// By piece; of a plan that was made for schedules, whose slots are those that cross pieces.
+  std::vector<std::vector<Scratch>> scratch;
   std::int64_t arena_bytes = 0;  ///< aligned to 256
   std::int64_t live_bytes =
       0;  ///< maximum over the schedule of live (aligned) bytes: a lower bound of the arena
@@ -88,6 +103,10 @@ std::vector<Range> make_ranges(std::vector<std::int64_t> ends, std::int64_t max_
 /// have no slot.
 Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
                                std::int64_t max_tokens);
+/// The same where a backend groups nodes: values that do not cross a piece have a place only as
+/// scratch of its schedule. One schedule a piece.
+Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
+                               std::int64_t max_tokens, std::vector<PieceSchedule> schedules);
 /// Fails without exactly one tokens symbol in a graph that has symbols, for other symbols without a
 /// bound, for sizes or range ends outside 1..max_tokens (the smaller of the option and the symbol's
 /// own maximum), and where none of the sizes that were asked for can be kept.

@@ -17,10 +17,18 @@ namespace {
 
 using Kind = NodeReport::Kind;
 
-bool is_library(const Op& op) {
-  constexpr std::array kCalls{"mm", "addmm", "scaled_mm", "unified_attention"};
-  return !op.has_body() &&
-         (op.traits.collective || std::find(kCalls.begin(), kCalls.end(), op.name) != kCalls.end());
+constexpr int kMaxDepth = 8;  // of bodies in bodies
+
+void take_one_apart(Graph& graph, NodeId n, int depth,
+                    const std::function<void(NodeId, const std::string&)>& note) {
+  const Op op = graph.op_of(n);  // a copy: taking apart interns
+  if (!op.has_body() || depth >= kMaxDepth) return;
+  const auto program = rows::lower_node(graph, n);
+  if (program || !program.error().call) return;
+  note(n, program.error().reason);
+  auto made = inline_node(graph, n);
+  if (!made) return;
+  for (NodeId part : *made) take_one_apart(graph, part, depth + 1, note);
 }
 
 class Compiler {
@@ -32,7 +40,10 @@ class Compiler {
     ClassReport entry{piece_class.name, piece_class.members.size(), piece_class.splitting, {}};
     class_ = &entry;
     Graph graph = pieces.pieces[piece_class.members.front()].graph.compact();
-    for (NodeId n : graph.order()) take_apart(graph, n, 0);
+    take_apart(graph, [&](NodeId n, const std::string& reason) {
+      entry.nodes.push_back({std::string(graph.node_name(n)), graph.op_of(n).name, Kind::parts,
+                             std::nullopt, reason});
+    });
     for (const rows::RunUnit& unit : rows::group_rows(graph, options_.grouping)) {
       for (const NodeReport& n : reports(graph, unit)) class_->nodes.push_back(n);
     }
@@ -40,20 +51,6 @@ class Compiler {
   }
 
  private:
-  /// A body that holds a library call is replaced by its parts.
-  void take_apart(Graph& graph, NodeId n, int depth) {
-    const Op op = graph.op_of(n);  // a copy: taking apart interns
-    if (!op.has_body() || depth >= kMaxDepth) return;
-    const auto program = rows::lower_node(graph, n);
-    if (program || !program.error().call) return;
-    NodeReport entry{std::string(graph.node_name(n)), op.name, Kind::parts, {}, {}};
-    entry.reason = program.error().reason;
-    auto made = inline_node(graph, n);
-    if (!made) return;
-    class_->nodes.push_back(std::move(entry));
-    for (NodeId part : *made) take_apart(graph, part, depth + 1);
-  }
-
   std::vector<NodeReport> reports(const Graph& graph, const rows::RunUnit& unit) {
     std::optional<std::size_t> index;
     if (unit.kind == rows::RunUnit::Kind::rows) index = kernel(unit.program);
@@ -94,7 +91,6 @@ class Compiler {
     return tuned == nullptr ? Schedule() : tuned->schedule;
   }
 
-  static constexpr int kMaxDepth = 8;
   CompileReport& report_;
   const CompileOptions& options_;
   std::string tokens_symbol_;
@@ -135,6 +131,16 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
 }
 
 }  // namespace
+
+bool is_library(const Op& op) {
+  constexpr std::array kCalls{"mm", "addmm", "scaled_mm", "unified_attention"};
+  return !op.has_body() &&
+         (op.traits.collective || std::find(kCalls.begin(), kCalls.end(), op.name) != kCalls.end());
+}
+
+void take_apart(Graph& graph, const std::function<void(NodeId, const std::string&)>& note) {
+  for (NodeId n : graph.order()) take_one_apart(graph, n, 0, note);
+}
 
 std::size_t CompileReport::count(Kind kind) const {
   std::size_t n = 0;

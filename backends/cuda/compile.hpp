@@ -3,6 +3,7 @@
 // they stay sources, and the report says so.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,6 +82,12 @@ struct CompileReport {
 };
 
 [[nodiscard]] std::string_view name(NodeReport::Kind kind);
+
+/// A library has it: a matrix product, attention, a collective.
+[[nodiscard]] bool is_library(const Op& op);
+/// Ops whose bodies hold library calls are replaced by them, bodies in bodies too. `note` hears of
+/// each, with the reason, before it goes.
+void take_apart(Graph& graph, const std::function<void(NodeId, const std::string& reason)>& note);
 
 /// Never fails as a whole: what cannot be compiled is in the report.
 CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& options,

@@ -1,0 +1,126 @@
+// The seam to a device: memory, and graphs of launches that are recorded once and replayed. A
+// recorded graph is plain data. Two implementations: the CUDA driver, and one that runs the same
+// kernels on the host (host_driver.hpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "backends/backend.hpp"
+#include "backends/cuda/emitter.hpp"
+
+namespace pw::cuda {
+
+/// Of device memory, in bytes; 0 is none.
+using Address = std::uint64_t;
+
+struct MemoryRange {
+  Address begin = 0, end = 0;
+  [[nodiscard]] bool meets(const MemoryRange& other) const {
+    return begin < other.end && other.begin < end;
+  }
+  friend bool operator==(const MemoryRange&, const MemoryRange&) = default;
+};
+
+/// A tensor in device memory.
+struct DeviceTensor {
+  DType dtype = DType::f32;
+  Extents extents;
+  Address address = 0;
+  [[nodiscard]] std::int64_t bytes() const {
+    return static_cast<std::int64_t>(TensorView{dtype, extents, nullptr}.bytes());
+  }
+  [[nodiscard]] MemoryRange range() const {
+    return {address, address + static_cast<Address>(bytes())};
+  }
+};
+
+/// An op that a library runs: a matrix product.
+struct LibraryCall {
+  std::string op;
+  std::shared_ptr<Executable> on_host;  ///< the call as a graph of one node
+  RunContext context;
+};
+
+/// One node of a recorded graph.
+struct LaunchNode {
+  enum class Kind : std::uint8_t { kernel, library, copy };
+  Kind kind = Kind::kernel;
+  std::string name;                            ///< of the kernel, or the library's op
+  std::vector<DeviceTensor> reads, writes;     ///< a kernel's pointers: reads, then writes
+  std::vector<std::int64_t> params;            ///< of a kernel: rows first
+  std::shared_ptr<const LibraryCall> library;  ///< of a library call
+  std::vector<std::size_t> after;              ///< nodes that must have ended, ascending
+};
+
+struct RecordedGraph {
+  std::string name;  ///< "piece_3 of 16 tokens"
+  std::vector<LaunchNode> nodes;
+};
+
+/// Whether both touch the same bytes, one of them writing.
+[[nodiscard]] bool conflict(const LaunchNode& a, const LaunchNode& b);
+
+/// Which nodes must have ended before a node begins, by edges and what they imply. Edges lead from
+/// lower numbers to higher ones.
+class Ancestors {
+ public:
+  explicit Ancestors(const RecordedGraph& graph);
+  [[nodiscard]] bool has(std::size_t node, std::size_t before) const {
+    return (bits_[node * words_ + before / 64] >> (before % 64) & 1) != 0;
+  }
+  /// An edge more, to a node that none leads from yet.
+  void add(std::size_t node, std::size_t before);
+
+ private:
+  std::size_t words_;
+  std::vector<std::uint64_t> bits_;
+};
+
+/// Gives the nodes their edges: those in conflict stay in the order they stand in. No edge that
+/// others imply.
+void order_nodes(RecordedGraph& graph);
+
+/// A graph made ready to run.
+class GraphExecutable {
+ public:
+  virtual ~GraphExecutable() = default;
+  /// Runs all nodes and waits for them. PW1253 where the device fails; nothing works then.
+  virtual Result<std::monostate> replay() = 0;
+};
+
+struct DeviceMemory {
+  std::int64_t free = 0, total = 0;  ///< bytes
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  /// "NVIDIA H200", or "the host".
+  [[nodiscard]] virtual std::string device() const = 0;
+  [[nodiscard]] virtual DeviceMemory memory() const = 0;
+  /// Aligned to 256 bytes. PW1250 where there is not as much.
+  [[nodiscard]] virtual Result<Address> allocate(std::int64_t bytes) = 0;
+  virtual void release(Address address) = 0;
+  virtual Result<std::monostate> write(Address to, const void* from, std::int64_t bytes) = 0;
+  virtual Result<std::monostate> read(void* to, Address from, std::int64_t bytes) = 0;
+  /// All bytes the same.
+  virtual Result<std::monostate> fill(Address at, int byte, std::int64_t bytes) = 0;
+  /// Makes kernels known by their names; those that are known already cost nothing.
+  virtual Result<std::monostate> load(std::span<const Kernel> kernels) = 0;
+  /// PW1251: two nodes touch the same bytes, and no path orders them; PW1252: a node touches memory
+  /// that is not allocated.
+  virtual Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) = 0;
+  /// One node by itself; returns when it has ended.
+  virtual Result<std::monostate> launch(const LaunchNode& node) = 0;
+  /// An op between graphs, on tensors in device memory; PW1201 where this driver has none.
+  virtual Result<std::monostate> run(Executable& executable, std::span<const DeviceTensor> inputs,
+                                     std::span<const DeviceTensor> outputs,
+                                     const RunContext& context) = 0;
+};
+
+}  // namespace pw::cuda

@@ -1,0 +1,61 @@
+// A driver without a device: memory is the host's, kernels are the very CUDA source run on fibers
+// (see host_run.hpp), library calls are a CPU backend's. A graph's nodes run in an order drawn from
+// a seed, as far as its edges allow, so that a missing edge shows.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "backends/cuda/driver.hpp"
+#include "backends/cuda/host_run.hpp"
+
+namespace pw::cuda {
+
+struct HostDriverOptions {
+  std::uint64_t seed = 1;
+  std::int64_t capacity = std::int64_t{1} << 40;  ///< bytes that can be allocated
+  // Failures to be had: of the n-th graph from 0 on, and of the n-th replay.
+  std::optional<std::size_t> refuse_graph, break_replay;
+};
+
+class HostDriver final : public Driver {
+ public:
+  explicit HostDriver(const HostDriverOptions& options = {});
+  ~HostDriver() override;
+  HostDriver(const HostDriver&) = delete;
+  HostDriver& operator=(const HostDriver&) = delete;
+
+  [[nodiscard]] std::string device() const override { return "the host"; }
+  [[nodiscard]] DeviceMemory memory() const override;
+  [[nodiscard]] Result<Address> allocate(std::int64_t bytes) override;
+  void release(Address address) override;
+  Result<std::monostate> write(Address to, const void* from, std::int64_t bytes) override;
+  Result<std::monostate> read(void* to, Address from, std::int64_t bytes) override;
+  Result<std::monostate> fill(Address at, int byte, std::int64_t bytes) override;
+  Result<std::monostate> load(std::span<const Kernel> kernels) override;
+  Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
+  Result<std::monostate> launch(const LaunchNode& node) override;
+  Result<std::monostate> run(Executable& executable, std::span<const DeviceTensor> inputs,
+                             std::span<const DeviceTensor> outputs,
+                             const RunContext& context) override;
+
+  /// Bytes that are allocated, each allocation aligned to 256.
+  [[nodiscard]] std::int64_t allocated() const { return allocated_; }
+  [[nodiscard]] std::size_t replays() const { return replays_; }
+
+ private:
+  class Replay;
+  [[nodiscard]] Result<std::monostate> check(const MemoryRange& range,
+                                             const std::string& what) const;
+  Result<std::monostate> run_node(const LaunchNode& node, std::uint64_t seed);
+
+  HostDriverOptions options_;
+  std::map<Address, std::int64_t> blocks_;  ///< aligned bytes, by where they begin
+  std::int64_t allocated_ = 0;
+  std::vector<HostKernels> modules_;
+  std::map<std::string, std::size_t, std::less<>> module_of_;  ///< by kernel
+  std::size_t graphs_ = 0, replays_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace pw::cuda

@@ -1,0 +1,313 @@
+// Exports Runtime: what is done before the first step; steps are in runtime_steps.cpp.
+#include "backends/cuda/runtime.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backends/cpu/cpu.hpp"
+#include "backends/cuda/runtime_live.hpp"
+#include "backends/eager/eager.hpp"
+#include "backends/program.hpp"
+#include "base/hash.hpp"
+
+namespace pw::cuda {
+
+Runtime::Runtime(const StitchedGraph& stitched, const Graph& source, const Plan& plan,
+                 Driver& driver, const RuntimeOptions& options)
+    : stitched_(stitched), source_(source), plan_(plan), driver_(driver), options_(options) {
+  if (options.strict) {
+    CpuOptions cpu;
+    cpu.strict = true;
+    host_ = std::make_unique<CpuBackend>(cpu);
+  } else {
+    host_ = make_eager();
+  }
+}
+
+Runtime::~Runtime() {
+  for (Address block : blocks_) driver_.release(block);
+}
+
+Result<std::unique_ptr<Runtime>> Runtime::make(const StitchedGraph& stitched, const Graph& source,
+                                               const Plan& plan, Driver& driver,
+                                               const RuntimeOptions& options) {
+  std::unique_ptr<Runtime> out(new Runtime(stitched, source, plan, driver, options));
+  if (auto done = out->compile(); !done) return forward(done);
+  if (auto done = out->plan_all_memory(); !done) return forward(done);
+  if (auto done = out->allocate_all(); !done) return forward(done);
+  return out;
+}
+
+void Runtime::note(const std::string& text) {
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
+}
+
+Result<std::monostate> Runtime::compile() {
+  std::vector<Kernel> kernels;
+  for (const PieceClass& c : stitched_.classes) {
+    Class& made = classes_.emplace_back();
+    const Graph& piece = stitched_.pieces[c.members.front()].graph;
+    counters_.pieces += c.members.size();
+    ++counters_.piece_classes;
+    if (!c.splitting) {
+      auto program = make_program(piece, *host_, options_.grouping);
+      if (!program) return forward(program);
+      made.program = std::move(*program);
+      for (const std::string& why : made.program.lacks) note(c.name + " is not captured: " + why);
+    }
+    if (!c.splitting && made.program.lacks.empty()) {
+      counters_.capturable_pieces += c.members.size();
+      ++counters_.compilations;
+      kernels.insert(kernels.end(), made.program.kernels.begin(), made.program.kernels.end());
+      continue;
+    }
+    made.program.launches.clear();
+    made.program.scratch.clear();
+    auto between = host_->compile(piece);
+    if (!between) return forward(between);
+    made.between = std::move(*between);
+  }
+  graphs_.resize(stitched_.pieces.size());
+  return driver_.load(kernels);
+}
+
+Symbols Runtime::symbols_at(std::int64_t tokens) const {
+  Symbols symbols;
+  for (const auto& [symbol, bound] : plan_.bound) symbols.emplace(symbol, bound);
+  if (!plan_.tokens.empty()) symbols[plan_.tokens] = tokens;
+  return symbols;
+}
+
+Result<std::monostate> Runtime::plan_all_memory() {
+  const Symbols largest = symbols_at(plan_.max_tokens);
+  const Context& context = source_.context();
+  std::vector<PieceSchedule> schedules;
+  for (const Piece& piece : stitched_.pieces) {
+    const PieceProgram& program = classes_[piece.piece_class.index].program;
+    PieceSchedule& schedule = schedules.emplace_back();
+    schedule.launches = std::max<std::size_t>(program.launches.size(), 1);
+    for (const ScratchValue& s : program.scratch) {
+      std::int64_t bytes = size_of(context.types[s.type].dtype);
+      for (DimId d : context.types[s.type].shape) {
+        const auto extent = context.dims.evaluate(d, largest);
+        if (!extent || __builtin_mul_overflow(bytes, *extent, &bytes))
+          return fail(error_in(piece.name, "PW1202",
+                               fmt::format("`{}` has no size: dim {} has no value here", s.name,
+                                           context.dims.print(d))));
+      }
+      schedule.scratch.push_back({s.name, s.first, s.last, bytes, 0});
+    }
+  }
+  auto memory =
+      plan_memory(stitched_, source_, std::max<std::int64_t>(plan_.max_tokens, 1), schedules);
+  if (!memory) return forward(memory);
+  memory_ = std::move(*memory);
+  return std::monostate{};
+}
+
+std::string Runtime::memory_table() const {
+  std::map<std::string, std::pair<std::size_t, std::int64_t>> rows;
+  for (const auto& [what, bytes] : asked_) {
+    ++rows[what].first;
+    rows[what].second += bytes;
+  }
+  std::string out = "asked for so far:";
+  for (const auto& [what, row] : rows)
+    out += fmt::format("\n  {}: {} bytes in {}", what, row.second, row.first);
+  return out;
+}
+
+Result<Address> Runtime::allocate(std::int64_t bytes, const std::string& what) {
+  asked_.emplace_back(what, bytes);
+  auto address = driver_.allocate(bytes);
+  if (!address) {
+    Diagnostics why = address.error();
+    why.front().help = memory_table();
+    return tl::unexpected(std::move(why));
+  }
+  ++counters_.allocations;
+  blocks_.push_back(*address);
+  return address;
+}
+
+Result<std::int64_t> Runtime::largest_bytes(ValueId value) const {
+  auto extents = extents_of(source_, value, symbols_at(plan_.max_tokens));
+  if (!extents) return forward(extents);
+  const DType dtype = source_.context().types[source_.type(value)].dtype;
+  return static_cast<std::int64_t>(TensorView{dtype, *extents, nullptr}.bytes());
+}
+
+Result<std::monostate> Runtime::allocate_all() {
+  address_.assign(source_.value_bound(), 0);
+  auto arena = allocate(memory_.arena_bytes, "arena");
+  if (!arena) return forward(arena);
+  arena_ = *arena;
+  for (const Slot& slot : memory_.slots)
+    address_[slot.value.index] = arena_ + static_cast<Address>(slot.offset);
+  const auto own = [&](ValueId v, const char* what) -> Result<std::monostate> {
+    auto bytes = largest_bytes(v);
+    if (!bytes) return forward(bytes);
+    auto address = allocate(*bytes, what);
+    if (!address) return forward(address);
+    address_[v.index] = *address;
+    return std::monostate{};
+  };
+  for (ValueId v : source_.inputs()) {
+    if (source_.input_kind(v) != InputKind::input) continue;
+    if (auto done = own(v, "inputs"); !done) return done;
+  }
+  // Literals and views of inputs that cross pieces.
+  for (const Piece& piece : stitched_.pieces) {
+    for (ValueId v : piece.outputs) {
+      if (address_[v.index] != 0) continue;
+      if (auto done = own(v, "values outside the arena"); !done) return done;
+    }
+  }
+  for (Class& c : classes_) {
+    for (const Tensor& t : c.program.literals) {
+      const auto bytes = static_cast<std::int64_t>(t.view().bytes());
+      auto address = allocate(bytes, "literals");
+      if (!address) return forward(address);
+      c.literals.push_back(*address);
+      if (auto done = driver_.write(*address, t.data(), bytes); !done) return done;
+    }
+  }
+  return std::monostate{};
+}
+
+Result<std::monostate> Runtime::load(Weights& weights) {
+  const Symbols symbols = symbols_at(plan_.max_tokens);
+  for (ValueId v : source_.inputs()) {
+    if (source_.input_kind(v) == InputKind::input) continue;
+    auto tensor = weights.tensor(source_.value_name(v), symbols, Step{});
+    if (!tensor) return forward(tensor);
+    const auto bytes = static_cast<std::int64_t>(tensor->view().bytes());
+    auto address = allocate(bytes, "weights");
+    if (!address) return forward(address);
+    if (const Address old = std::exchange(address_[v.index], *address); old != 0) {
+      std::erase(blocks_, old);
+      driver_.release(old);
+    }
+    if (auto done = driver_.write(*address, tensor->data(), bytes); !done) return done;
+  }
+  return std::monostate{};
+}
+
+bool Runtime::captured(PieceId piece) const {
+  return class_of(piece).between == nullptr && plan_.steps[piece.index].captured;
+}
+
+/// Of everything outside the piece that it reads and writes.
+std::uint64_t Runtime::address_hash(PieceId piece) const {
+  std::uint64_t hash = arena_;
+  const Piece& p = stitched_.pieces[piece];
+  for (const auto* values : {&p.inputs, &p.outputs})
+    for (ValueId v : *values) hash = combine(hash, address_[v.index]);
+  return hash;
+}
+
+Result<DeviceTensor> Runtime::tensor(ValueId value, const Symbols& symbols) const {
+  auto extents = extents_of(source_, value, symbols);
+  if (!extents) return forward(extents);
+  return DeviceTensor{source_.context().types[source_.type(value)].dtype, std::move(*extents),
+                      address_[value.index]};
+}
+
+Result<DeviceTensor> Runtime::tensor(PieceId piece, const Place& place,
+                                     const Symbols& symbols) const {
+  const Context& context = source_.context();
+  const Type& type = context.types[place.type];
+  DeviceTensor out{type.dtype, {}, 0};
+  for (DimId d : type.shape) {
+    const auto extent = context.dims.evaluate(d, symbols);
+    if (!extent)
+      return fail(error_in(stitched_.pieces[piece].name, "PW1202",
+                           "dim " + context.dims.print(d) + " has no value here"));
+    out.extents.push_back(*extent);
+  }
+  const Piece& p = stitched_.pieces[piece];
+  switch (place.kind) {
+    case Place::Kind::input: out.address = address_[p.inputs[place.index].index]; break;
+    case Place::Kind::output: out.address = address_[p.outputs[place.index].index]; break;
+    case Place::Kind::literal: out.address = class_of(piece).literals[place.index]; break;
+    case Place::Kind::scratch:
+      out.address = arena_ + static_cast<Address>(memory_.scratch[piece.index][place.index].offset);
+  }
+  return out;
+}
+
+Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const {
+  const Symbols symbols = symbols_at(tokens);
+  const Context& context = source_.context();
+  RecordedGraph out;
+  out.name = fmt::format("{} of {} tokens", stitched_.pieces[piece].name, tokens);
+  for (const Launch& launch : class_of(piece).program.launches) {
+    LaunchNode node;
+    node.kind = launch.kind;
+    node.name = launch.name;
+    for (const Place& place : launch.reads) {
+      auto t = tensor(piece, place, symbols);
+      if (!t) return forward(t);
+      node.reads.push_back(std::move(*t));
+    }
+    for (const Place& place : launch.writes) {
+      auto t = tensor(piece, place, symbols);
+      if (!t) return forward(t);
+      node.writes.push_back(std::move(*t));
+    }
+    for (DimId d : launch.params) {
+      const auto value = context.dims.evaluate(d, symbols);
+      if (!value)
+        return fail(
+            error_in(out.name, "PW1202", "dim " + context.dims.print(d) + " has no value here"));
+      node.params.push_back(*value);
+    }
+    const bool nowhere =
+        launch.kind == LaunchNode::Kind::copy && node.reads[0].address == node.writes[0].address;
+    if (nowhere) continue;  // a view that shares the place of what it is a view of
+    if (launch.on_host)
+      node.library = std::make_shared<LibraryCall>(
+          LibraryCall{launch.name, launch.on_host, RunContext{symbols, nullptr, tokens}});
+    out.nodes.push_back(std::move(node));
+  }
+  order_nodes(out);
+  return out;
+}
+
+Result<std::monostate> Runtime::capture() {
+  if (stepped_)
+    return fail(error_in("capture", "PW1255", "comes after the first step",
+                         "capture before anything is run: memory and addresses are settled then"));
+  std::vector<std::int64_t> sizes = plan_.capture.sizes;
+  if (plan_.tokens.empty()) sizes = {0};
+  std::sort(sizes.rbegin(), sizes.rend());
+  if (plan_.mode == "none") sizes.clear();
+  for (std::int64_t size : sizes) {
+    std::vector<bool> recorded(classes_.size());
+    for (std::size_t i = 0; i < stitched_.pieces.size(); ++i) {
+      const PieceId piece(i);
+      if (!captured(piece)) continue;
+      auto graph = record(piece, size);
+      if (!graph) return forward(graph);
+      const std::size_t nodes = graph->nodes.size();
+      auto executable = driver_.instantiate(std::move(*graph));
+      if (!executable) {
+        ++counters_.failed_captures;
+        note("not captured: " + executable.error().front().message + " (" +
+             executable.error().front().place + ")");
+        continue;
+      }
+      const std::size_t c = stitched_.pieces[piece].piece_class.index;
+      counters_.graphs_captured += recorded[c] ? 0 : 1;
+      recorded[c] = true;
+      ++counters_.executables;
+      counters_.graph_nodes += nodes;
+      graphs_[i][size] = {std::move(*executable), address_hash(piece)};
+    }
+  }
+  captured_ = true;
+  return std::monostate{};
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,121 @@
+// Runs steps through a plan on a device: pieces that the plan captures are recorded once for each
+// size and replayed, ops between them are launched. All memory is allocated and everything recorded
+// before the first step.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/piece_program.hpp"
+#include "backends/runner.hpp"
+
+namespace pw::cuda {
+
+struct RuntimeOptions {
+  bool strict = false;  ///< library calls and ops between graphs give the interpreter's bits
+  rows::GroupingOptions grouping;
+};
+
+/// Since the runtime was made. A class is recorded once for each size; each of its pieces has an
+/// executable of its own, with its own addresses.
+struct RuntimeCounters {
+  std::size_t pieces = 0, capturable_pieces = 0, piece_classes = 0;
+  std::size_t compilations = 0;     ///< of classes
+  std::size_t graphs_captured = 0;  ///< class and size
+  std::size_t executables = 0;      ///< piece and size
+  std::size_t graph_nodes = 0;      ///< of the executables
+  std::size_t failed_captures = 0;  ///< pieces and sizes that run launch by launch instead
+  std::size_t allocations = 0;
+  std::size_t replays = 0, launches = 0, ops_between = 0;
+  std::size_t stale = 0;  ///< replays that did not happen, as an address had changed
+};
+
+class Runtime {
+ public:
+  /// Compiles and allocates everything but the contents of inputs. PW1250 with a table of what was
+  /// asked for where memory is short. The stitched graph, its source, the plan and the driver must
+  /// outlive it.
+  static Result<std::unique_ptr<Runtime>> make(const StitchedGraph& stitched, const Graph& source,
+                                               const Plan& plan, Driver& driver,
+                                               const RuntimeOptions& options = {});
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  /// Weights and buffers to the device, each to memory of its own. Again: to other memory; what was
+  /// captured before is then stale.
+  Result<std::monostate> load(Weights& weights);
+  /// Every captured piece at every size of the plan, the largest first. Once, after load(); PW1255
+  /// after the first step.
+  Result<std::monostate> capture();
+  Result<StepResult> run(const Step& step, Weights& weights, const RunOptions& options = {});
+
+  // ---- a step by hand: begin, every piece in the plan's order, then the outputs. PW1254 in any
+  // other order.
+  Result<StepReport> begin_step(const Step& step, Weights& weights, const RunOptions& options = {});
+  Result<std::monostate> run_piece(PieceId piece);
+  Result<std::vector<Tensor>> end_step();
+
+  [[nodiscard]] const MemoryPlan& memory() const { return memory_; }
+  [[nodiscard]] const RuntimeCounters& counters() const { return counters_; }
+  /// Why pieces are not captured, and what went otherwise than planned; each once.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  /// The graph that is recorded for a piece at a size.
+  Result<RecordedGraph> record(PieceId piece, std::int64_t tokens) const;
+
+ private:
+  struct Class {
+    PieceProgram program;
+    std::unique_ptr<Executable> between;  ///< of a piece that is not captured
+    std::vector<Address> literals;
+  };
+  struct Captured {
+    std::unique_ptr<GraphExecutable> executable;
+    std::uint64_t addresses = 0;  ///< hash
+  };
+  struct Live;
+
+  Runtime(const StitchedGraph& stitched, const Graph& source, const Plan& plan, Driver& driver,
+          const RuntimeOptions& options);
+  Result<std::monostate> compile();
+  Result<std::monostate> plan_all_memory();
+  Result<std::monostate> allocate_all();
+  Result<Address> allocate(std::int64_t bytes, const std::string& what);
+  [[nodiscard]] std::string memory_table() const;
+  [[nodiscard]] Symbols symbols_at(std::int64_t tokens) const;
+  [[nodiscard]] Result<std::int64_t> largest_bytes(ValueId value) const;
+  [[nodiscard]] const Class& class_of(PieceId piece) const {
+    return classes_[stitched_.pieces[piece].piece_class.index];
+  }
+  [[nodiscard]] bool captured(PieceId piece) const;
+  [[nodiscard]] std::uint64_t address_hash(PieceId piece) const;
+  Result<DeviceTensor> tensor(ValueId value, const Symbols& symbols) const;
+  Result<DeviceTensor> tensor(PieceId piece, const Place& place, const Symbols& symbols) const;
+  Result<StepReport> dispatch(const Step& step, const RunOptions& options) const;
+  Result<std::monostate> bind_input(ValueId input, const Tensor& tensor);
+  Result<std::monostate> run_between(PieceId piece);
+  Result<std::monostate> launch_all(PieceId piece);
+  void note(const std::string& text);
+
+  const StitchedGraph& stitched_;
+  const Graph& source_;
+  const Plan& plan_;
+  Driver& driver_;
+  RuntimeOptions options_;
+  std::unique_ptr<Backend> host_;
+  std::vector<Class> classes_;
+  MemoryPlan memory_;
+  std::vector<Address> blocks_;                              ///< everything that was allocated
+  std::vector<std::pair<std::string, std::int64_t>> asked_;  ///< what for, and bytes
+  Address arena_ = 0;
+  std::vector<Address> address_;                          ///< by source value; 0: none
+  std::vector<std::map<std::int64_t, Captured>> graphs_;  ///< by piece, then size
+  std::unique_ptr<Live> live_;
+  bool captured_ = false, stepped_ = false;
+  RuntimeCounters counters_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace pw::cuda

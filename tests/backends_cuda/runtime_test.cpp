@@ -1,0 +1,380 @@
+// Steps on the host driver: captured ≡ launched ≡ the whole graph, with all padding poisoned; what
+// is done before the first step; and every failure.
+#include "backends/cuda/runtime.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "backends/cpu/cpu.hpp"
+#include "backends/cuda/host_driver.hpp"
+#include "backends/program.hpp"
+#include "backends/toolchain.hpp"
+#include "base/hash.hpp"
+#include "dsl/dsl.hpp"
+#include "graph/generate.hpp"
+#include "rewriter/rewriter.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+template <class T>
+T need(Result<T> result, const Context& context) {
+  if (!result) FAIL(render(result.error(), context.sources));
+  return std::move(*result);
+}
+
+struct Model {
+  std::string quant = "none", pipeline;
+  std::int64_t layers = 2, experts = 0;
+  bool fold = true;
+  std::vector<std::int64_t> sizes{1, 2, 4, 8};
+};
+
+/// A graph, cut and planned.
+struct Planned {
+  explicit Planned(const Model& model)
+      : context(library()), graph(make(model)), pieces(cut(model)), plan(decide(model)) {}
+  Planned(const Planned&) = delete;
+
+  Graph make(const Model& model) const {
+    LlamaOptions options;
+    options.layers = model.layers;
+    options.hidden = 64;
+    options.heads = 4;
+    options.kv_heads = 2;
+    options.ffn = 96;
+    options.vocab = 64;
+    options.positions = 64;
+    options.max_tokens = 24;
+    options.quant = model.quant;
+    options.experts = model.experts;
+    return need(generate_llama(context, options), *context);
+  }
+
+  /// Rewritten first.
+  StitchedGraph cut(const Model& model) {
+    RuleSet rules = need(load_rules(context, {"llm"}), *context);
+    const Env params = need(bind_params(rules, {}), *context);
+    if (!model.pipeline.empty()) need(run_pipeline(graph, rules, model.pipeline, params), *context);
+    SplitOptions options;
+    options.fold = model.fold;
+    return need(
+        split(graph, need(splitting_ops(context, &rules, params, options), *context), options),
+        *context);
+  }
+  Plan decide(const Model& model) const {
+    PlanOptions options;
+    options.max_tokens = 24;
+    options.capture_sizes = model.sizes;
+    return need(make_plan(pieces, graph, options), *context);
+  }
+
+  ContextPtr context;
+  Graph graph;
+  StitchedGraph pieces;
+  Plan plan;
+};
+
+cuda::RuntimeOptions strict() {
+  cuda::RuntimeOptions options;
+  options.strict = true;
+  return options;
+}
+
+/// A runtime that is ready, and what it needs.
+struct Ready {
+  explicit Ready(const Model& model, const cuda::HostDriverOptions& how = {})
+      : planned(model),
+        driver(how),
+        weights(planned.graph, 7),
+        runtime(
+            need(cuda::Runtime::make(planned.pieces, planned.graph, planned.plan, driver, strict()),
+                 *planned.context)) {
+    need(runtime->load(weights), *planned.context);
+    need(runtime->capture(), *planned.context);
+  }
+  Result<StepResult> run(const Step& step, bool pad = true) {
+    RunOptions options;
+    options.pad = pad;
+    options.poison = true;
+    return runtime->run(step, weights, options);
+  }
+  /// The graph whole, at its own size, with the interpreter's bits.
+  std::vector<Tensor> whole(const Step& step) {
+    CpuOptions options;
+    options.strict = true;
+    CpuBackend backend(options);
+    return need(run_whole(planned.graph, backend, weights, step), *planned.context);
+  }
+
+  Planned planned;
+  cuda::HostDriver driver;
+  Weights weights;
+  std::unique_ptr<cuda::Runtime> runtime;
+};
+
+std::string bits_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  if (a.size() != b.size()) return "number of outputs";
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].extents() != b[i].extents()) return fmt::format("extents of output {}", i);
+    if (std::memcmp(a[i].data(), b[i].data(), a[i].view().bytes()) != 0)
+      return fmt::format("bits of output {}", i);
+  }
+  return "";
+}
+
+/// Sequences that begin with some tokens and go on one at a time, several in a step.
+std::vector<Step> traffic(std::uint64_t seed, std::size_t steps) {
+  Random random(seed);
+  std::vector<Sequence> running;
+  std::vector<Step> out;
+  std::int64_t next = 0;
+  while (out.size() < steps) {
+    Step step;
+    for (Sequence& s : running) {
+      s.past += s.new_tokens;
+      s.new_tokens = 1;
+    }
+    std::erase_if(running, [&](const Sequence& s) { return s.past > 12 || random.below(5) == 0; });
+    if (running.empty() || (running.size() < 4 && random.below(2) == 0))
+      running.push_back({next++, 1 + static_cast<std::int64_t>(random.below(6)), 0});
+    step.sequences = running;
+    out.push_back(step);
+  }
+  return out;
+}
+
+bool no_compiler() {
+  if (!host_compiler().empty()) return false;
+  WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+  return true;
+}
+
+void check_traffic(const Model& model, std::uint64_t first, std::uint64_t count,
+                   std::size_t steps) {
+  if (no_compiler()) return;
+  Ready ready(model);
+  const cuda::RuntimeCounters before = ready.runtime->counters();
+  const std::int64_t allocated = ready.driver.allocated();
+  std::size_t captured = 0, padded = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    for (const Step& step : traffic(seed, steps)) {
+      INFO("seed " << seed << ", " << step.tokens() << " tokens");
+      const auto replayed = need(ready.run(step), *ready.planned.context);
+      const auto launched = need(ready.run(step, false), *ready.planned.context);
+      const auto whole = ready.whole(step);
+      captured += replayed.report.mode == "captured" ? 1 : 0;
+      padded += replayed.report.padded > step.tokens() ? 1 : 0;
+      CHECK(launched.report.mode == "eager");
+      CHECK(bits_apart(replayed.outputs, whole) == "");
+      CHECK(bits_apart(launched.outputs, whole) == "");
+    }
+  }
+  const cuda::RuntimeCounters& after = ready.runtime->counters();
+  CHECK(captured > 0);
+  CHECK(padded > 0);
+  CHECK(after.replays == captured * ready.planned.pieces.capturable());
+  // After warm-up nothing is compiled, allocated or captured.
+  CHECK(after.compilations == before.compilations);
+  CHECK(after.allocations == before.allocations);
+  CHECK(after.executables == before.executables);
+  CHECK(after.stale == 0);
+  CHECK(ready.driver.allocated() == allocated);
+}
+
+std::string code(const Diagnostics& diagnostics) { return diagnostics.front().code; }
+
+const Model kModels[] = {{"none", ""}, {"none", "o2"}, {"fp8", ""}, {"fp8", "o2"}};
+
+}  // namespace
+
+TEST_CASE("runtime: captured, launched and whole give the same bits", "[cuda][diff]") {
+  std::uint64_t seed = 1;
+  for (const Model& model : kModels) {
+    INFO(model.quant << " " << model.pipeline);
+    check_traffic(model, seed++, 1, 5);
+  }
+}
+
+TEST_CASE("runtime: 200 sequences of steps", "[.][slow][cuda][diff]") {
+  std::uint64_t seed = 100;
+  for (const Model& model : kModels) {
+    INFO(model.quant << " " << model.pipeline);
+    check_traffic(model, seed, 50, 6);
+    seed += 50;
+  }
+}
+
+TEST_CASE("runtime: as many graphs as classes and sizes, as many executables as pieces and sizes",
+          "[cuda]") {
+  if (no_compiler()) return;
+  Model model;
+  model.layers = 12;
+  model.sizes = {1, 2};
+  Ready folded(model);
+  const cuda::RuntimeCounters& c = folded.runtime->counters();
+  CHECK(c.pieces == 25);
+  CHECK(c.capturable_pieces == 13);
+  CHECK(c.compilations == 3);
+  CHECK(c.graphs_captured == 6);
+  CHECK(c.executables == 26);
+  model.fold = false;
+  Ready unfolded(model);
+  const cuda::RuntimeCounters& u = unfolded.runtime->counters();
+  CHECK(u.pieces == 25);
+  CHECK(u.compilations == 13);
+  CHECK(u.graphs_captured == 26);
+  CHECK(u.graph_nodes == c.graph_nodes);
+}
+
+TEST_CASE("runtime: the memory it takes is the plan's", "[cuda]") {
+  if (no_compiler()) return;
+  Ready ready({"fp8", "o2"});
+  const MemoryPlan& memory = ready.runtime->memory();
+  const auto aligned = [](std::int64_t bytes) { return (bytes + 255) / 256 * 256; };
+  std::int64_t inputs = 0;
+  for (ValueId v : ready.planned.graph.inputs()) {
+    const auto extents = extents_of(ready.planned.graph, v, {{ready.planned.plan.tokens, 24}});
+    const DType dtype = ready.planned.context->types[ready.planned.graph.type(v)].dtype;
+    inputs += aligned(static_cast<std::int64_t>(TensorView{dtype, *extents, nullptr}.bytes()));
+  }
+  const std::int64_t rest = ready.driver.allocated() - aligned(memory.arena_bytes) - inputs;
+  CHECK(rest >= 0);
+  CHECK(rest * 20 <= ready.driver.allocated());  // literals, and values outside of the arena
+  CHECK(memory.arena_bytes >= memory.live_bytes);
+  CHECK(10 * memory.arena_bytes <= 11 * memory.live_bytes);
+}
+
+TEST_CASE("runtime: an edge that is taken out is found, each of them", "[cuda]") {
+  if (no_compiler()) return;
+  Ready ready({"none", "o2"});
+  std::size_t edges = 0;
+  for (std::size_t p = 0; p < ready.planned.pieces.pieces.size(); ++p) {
+    const PieceId piece(p);
+    if (ready.planned.pieces.pieces[piece].splitting) continue;
+    cuda::RecordedGraph graph = need(ready.runtime->record(piece, 4), *ready.planned.context);
+    CHECK(ready.driver.instantiate(graph));
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+      for (std::size_t e = 0; e < graph.nodes[n].after.size(); ++e) {
+        cuda::RecordedGraph without = graph;
+        without.nodes[n].after.erase(without.nodes[n].after.begin() +
+                                     static_cast<std::ptrdiff_t>(e));
+        const auto found = ready.driver.instantiate(without);
+        REQUIRE(!found);
+        CHECK(code(found.error()) == "PW1251");
+        ++edges;
+      }
+    }
+  }
+  CHECK(edges >= 8);
+}
+
+TEST_CASE("runtime: memory that has moved is not replayed", "[cuda][diff]") {
+  if (no_compiler()) return;
+  Ready ready({});
+  const Step step = one_sequence(3);
+  const auto expected = ready.whole(step);
+  CHECK(bits_apart(need(ready.run(step), *ready.planned.context).outputs, expected) == "");
+  CHECK(ready.runtime->counters().stale == 0);
+  need(ready.runtime->load(ready.weights), *ready.planned.context);
+  CHECK(bits_apart(need(ready.run(step), *ready.planned.context).outputs, expected) == "");
+  CHECK(ready.runtime->counters().stale == ready.planned.pieces.capturable());
+  REQUIRE(!ready.runtime->notes().empty());
+  CHECK(ready.runtime->notes().back().find("has moved") != std::string::npos);
+}
+
+TEST_CASE("runtime: pieces run in the plan's order", "[cuda]") {
+  if (no_compiler()) return;
+  Ready ready({});
+  const auto none = ready.runtime->run_piece(PieceId(0));
+  REQUIRE(!none);
+  CHECK(code(none.error()) == "PW1254");
+  need(ready.runtime->begin_step(one_sequence(2), ready.weights), *ready.planned.context);
+  const auto early = ready.runtime->run_piece(PieceId(2));
+  REQUIRE(!early);
+  CHECK(code(early.error()) == "PW1254");
+  CHECK(early.error().front().message.find("piece_0") != std::string::npos);
+  need(ready.runtime->run_piece(PieceId(0)), *ready.planned.context);
+  CHECK(!ready.runtime->run_piece(PieceId(0)));
+  const auto unfinished = ready.runtime->end_step();
+  REQUIRE(!unfinished);
+  CHECK(code(unfinished.error()) == "PW1254");
+}
+
+TEST_CASE("runtime: sizes beyond the captured ones, and steps beyond the plan", "[cuda][diff]") {
+  if (no_compiler()) return;
+  Ready ready({});
+  const auto result = need(ready.run(one_sequence(20)), *ready.planned.context);
+  CHECK(result.report.mode == "eager");
+  CHECK(result.report.reason == "above the largest captured size, 8");
+  CHECK(bits_apart(result.outputs, ready.whole(one_sequence(20))) == "");
+  const auto beyond = ready.run(one_sequence(25));
+  REQUIRE(!beyond);
+  CHECK(code(beyond.error()) == "PW1207");
+}
+
+TEST_CASE("runtime: too little memory is said before anything is captured", "[cuda]") {
+  if (no_compiler()) return;
+  cuda::HostDriverOptions small;
+  small.capacity = 40'000;
+  cuda::HostDriver driver(small);
+  Planned planned({});
+  auto made = cuda::Runtime::make(planned.pieces, planned.graph, planned.plan, driver, strict());
+  Weights weights(planned.graph, 7);
+  Diagnostics why;
+  if (!made) {
+    why = made.error();
+  } else {
+    const auto loaded = (*made)->load(weights);
+    REQUIRE(!loaded);
+    why = loaded.error();
+    CHECK((*made)->counters().graphs_captured == 0);
+    made->reset();
+  }
+  CHECK(code(why) == "PW1250");
+  CHECK(why.front().help.find("arena: ") != std::string::npos);
+  CHECK(why.front().help.find("weights: ") != std::string::npos);
+  CHECK(driver.allocated() == 0);
+}
+
+TEST_CASE("runtime: a graph that cannot be captured is launched node by node", "[cuda][diff]") {
+  if (no_compiler()) return;
+  cuda::HostDriverOptions refusing;
+  refusing.refuse_graph = 4;
+  Ready ready({}, refusing);
+  CHECK(ready.runtime->counters().failed_captures == 1);
+  CHECK(ready.runtime->counters().executables == 4 * ready.planned.pieces.capturable() - 1);
+  REQUIRE(ready.runtime->notes().size() == 1);
+  for (std::int64_t tokens : {1, 2, 4, 8})
+    CHECK(bits_apart(need(ready.run(one_sequence(tokens)), *ready.planned.context).outputs,
+                     ready.whole(one_sequence(tokens))) == "");
+  CHECK(ready.runtime->counters().launches > 0);
+}
+
+TEST_CASE("runtime: a device that fails stays failed, and says where", "[cuda]") {
+  if (no_compiler()) return;
+  cuda::HostDriverOptions breaking;
+  breaking.break_replay = 2;
+  Ready ready({}, breaking);
+  const auto failed = ready.run(one_sequence(4));
+  REQUIRE(!failed);
+  CHECK(code(failed.error()) == "PW1253");
+  CHECK(failed.error().front().place.find("piece_") != std::string::npos);
+  const auto again = ready.run(one_sequence(4));
+  REQUIRE(!again);
+  CHECK(code(again.error()) == "PW1253");
+}
+
+TEST_CASE("runtime: nothing is captured after the first step", "[cuda]") {
+  if (no_compiler()) return;
+  Ready ready({});
+  need(ready.run(one_sequence(1)), *ready.planned.context);
+  const auto late = ready.runtime->capture();
+  REQUIRE(!late);
+  CHECK(code(late.error()) == "PW1255");
+}
