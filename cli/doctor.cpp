@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/backend.hpp"
+#include "backends/cuda/cuda_driver.hpp"
 #include "backends/cuda/nvrtc.hpp"
 #include "backends/toolchain.hpp"
 #include "cli/commands.hpp"
@@ -14,9 +15,13 @@ void run_doctor(const Options& options) {
   Table table({"what", "state", "used for"});
   for (const std::unique_ptr<Backend>& backend : all_backends())
     table.add({"backend " + backend->name(), "built in", "pwr run --backend " + backend->name()});
+  table.add({"backend cuda", "built in", "pwr run --backend cuda"});
   cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   table.add(
       {"NVRTC", nvrtc.state(), "pwr compile: CUDA sources to cubins; without it, sources only"});
+  const cuda::DriverStatus driver = cuda::CudaDriver::probe();
+  table.add({"CUDA driver", fmt::format("{}: {}", cuda::name(driver.state), driver.text),
+             "pwr run --backend cuda; without it, --driver host"});
   std::string compiler = host_compiler();
   table.add({"C++ compiler", compiler.empty() ? "not found" : compiler,
              "pwr run --backend cpu: row ops as compiled C++; without it, eager"});

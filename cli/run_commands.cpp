@@ -1,11 +1,16 @@
 // Exports the command run: the main job, from a model's graph to numbers.
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "backends/cpu/cpu.hpp"
+#include "backends/cuda/cuda_driver.hpp"
+#include "backends/cuda/host_driver.hpp"
+#include "backends/cuda/runtime.hpp"
+#include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 #include "backends/runner.hpp"
 #include "base/assert.hpp"
@@ -16,7 +21,8 @@
 namespace pw::cli {
 namespace {
 
-constexpr std::string_view kMissingCapabilityCode = "PW1201";  // see docs/codes.md
+// See docs/codes.md.
+constexpr std::string_view kMissingCapabilityCode = "PW1201", kDeviceFailedCode = "PW1253";
 
 struct RunArgs {
   GraphOptions graph;
@@ -27,7 +33,7 @@ struct RunArgs {
   std::uint64_t seed = 1;
   std::int64_t ranks = 1;
   bool check = false, no_pad = false, strict = false;
-  std::string grouping = "auto";
+  std::string grouping = "auto", driver = "cuda";
 };
 
 std::unique_ptr<Backend> backend_named(const Session& session, const RunArgs& args) {
@@ -35,27 +41,28 @@ std::unique_ptr<Backend> backend_named(const Session& session, const RunArgs& ar
   if (name == "cpu")
     return std::make_unique<CpuBackend>(
         CpuOptions{.strict = args.strict, .group = args.grouping != "none"});
+  if (name == "cuda") return make_eager();  // for what is compared with; see run_captured
   if (name == "interpreter" && args.strict) return make_interpreter(Precision::single);
   if (args.strict)
-    session.die("--strict is for the backends cpu and interpreter",
+    session.die("--strict is for the backends cpu, cuda and interpreter",
                 "leave it out, or run with --backend cpu", kUsage);
-  if (name == "cuda")
-    session.die("the cuda backend compiles here, but does not run yet",
-                "`pwr compile` writes its sources and cubins; run with --backend eager",
-                kMissingCapability);
   for (std::unique_ptr<Backend>& backend : all_backends())
     if (backend->name() == name) return std::move(backend);
-  session.die("there is no backend `" + name + "`", "eager, cpu, interpreter", kUsage);
+  session.die("there is no backend `" + name + "`", "eager, cpu, cuda, interpreter", kUsage);
 }
 
-/// The result, or an end with 5 where a capability is missing and with 3 where the input is at
-/// fault.
+/// The result, or an end with 5 where a capability is missing, with 70 where a device has failed,
+/// and with 3 where the input is at fault.
 template <class T>
 T need_run(const Session& session, Result<T> result) {
   if (result) return std::move(*result);
-  bool missing = std::any_of(result.error().begin(), result.error().end(),
-                             [](const Diagnostic& d) { return d.code == kMissingCapabilityCode; });
-  session.die(result.error(), missing ? kMissingCapability : kInvalidInput);
+  const auto holds = [&](std::string_view code) {
+    return std::any_of(result.error().begin(), result.error().end(),
+                       [&](const Diagnostic& d) { return d.code == code; });
+  };
+  session.die(result.error(), holds(kDeviceFailedCode)        ? kInternalError
+                              : holds(kMissingCapabilityCode) ? kMissingCapability
+                                                              : kInvalidInput);
 }
 
 bool has_collectives(const Graph& graph) {
@@ -74,6 +81,7 @@ std::string command_line(const RunArgs& args) {
   if (!args.replicated.empty()) out += " --replicated " + args.replicated;
   if (args.strict) out += " --strict";
   if (args.grouping != "auto") out += " --grouping " + args.grouping;
+  if (args.driver != "cuda") out += " --driver " + args.driver;
   return out + fmt::format(" --backend {} --tokens {} --seed {}{}", args.backend, args.tokens,
                            args.seed, args.check ? " --check" : "");
 }
@@ -147,16 +155,81 @@ void prepare(const Session& session, const RunArgs& args, const LoadedRules& rul
                         variant.name.empty() ? std::nullopt : std::optional(result.range));
 }
 
+/// What runs one step on all ranks.
+using StepRunner =
+    std::function<Result<RankStepResult>(const Step&, std::span<Weights>, const RunOptions&)>;
+
+void say_captured(const Session& session, const cuda::Driver& driver,
+                  const cuda::Runtime& runtime) {
+  const cuda::RuntimeCounters& c = runtime.counters();
+  session.say(fmt::format(
+      "cuda on {}: {} of {} pieces captured, {} classes compiled; {} graphs, {} executables of {} "
+      "nodes, arena {}",
+      driver.device(), c.capturable_pieces, c.pieces, c.compilations, c.graphs_captured,
+      c.executables, c.graph_nodes, bytes(runtime.memory().arena_bytes)));
+}
+
+/// A device, or the host in its place.
+std::unique_ptr<cuda::Driver> driver_named(const Session& session, const RunArgs& args,
+                                           CompileCache& cache) {
+  if (args.driver == "host") {
+    cuda::HostDriverOptions host;
+    host.seed = args.seed;
+    return std::make_unique<cuda::HostDriver>(host);
+  }
+  cuda::CudaDriverOptions device;
+  device.strict = args.strict;
+  device.cache = &cache;
+  return session.need(cuda::CudaDriver::open(device), kMissingCapability);
+}
+
+/// Pieces recorded and replayed; see cuda/runtime.hpp.
+struct CapturedRun {
+  std::unique_ptr<cuda::Driver> driver;
+  std::unique_ptr<cuda::Runtime> runtime;
+};
+CapturedRun capture(const Session& session, const RunArgs& args, const Graph& graph,
+                    const RunRecord& record, CompileCache& cache, Weights& weights) {
+  CapturedRun out{driver_named(session, args, cache), nullptr};
+  cuda::RuntimeOptions options;
+  options.strict = args.strict;
+  options.grouping.automatic = args.grouping == "auto";
+  session.progress("capturing");
+  out.runtime = need_run(
+      session, cuda::Runtime::make(*record.pieces, graph, record.plan, *out.driver, options));
+  need_run(session, out.runtime->load(weights));
+  need_run(session, out.runtime->capture());
+  say_captured(session, *out.driver, *out.runtime);
+  return out;
+}
+
 void run_steps(const Session& session, const RunArgs& args, const Graph& original,
                const Graph& graph, Backend& backend, const std::vector<std::int64_t>& tokens,
                RunRecord& record) {
-  Runner runner = need_run(session, Runner::make(*record.pieces, graph, record.plan, backend));
+  std::vector<Weights> weights =
+      weights_of_ranks(original, args.seed, args.ranks, replication_of(session, args, original));
+  CompileCache cache(CacheOptions::from_environment());
+  std::optional<Runner> runner;
+  CapturedRun captured;
+  StepRunner run_step;
+  if (args.backend == "cuda") {
+    captured = capture(session, args, graph, record, cache, weights.front());
+    run_step = [&](const Step& step, std::span<Weights> of, const RunOptions& how) {
+      auto done = captured.runtime->run(step, of.front(), how);
+      if (!done) return Result<RankStepResult>(forward(done));
+      return Result<RankStepResult>(
+          RankStepResult{{std::move(done->outputs)}, std::move(done->report)});
+    };
+  } else {
+    runner = need_run(session, Runner::make(*record.pieces, graph, record.plan, backend));
+    run_step = [&](const Step& step, std::span<Weights> of, const RunOptions& how) {
+      return runner->run(step, of, how);
+    };
+  }
   if (const auto* cpu = dynamic_cast<const CpuBackend*>(&backend)) {
     record.cpu = cpu->report();
     say_compiled(session, *record.cpu);
   }
-  std::vector<Weights> weights =
-      weights_of_ranks(original, args.seed, args.ranks, replication_of(session, args, original));
   RunOptions run_options;
   run_options.pad = !args.no_pad;
   run_options.poison = args.check;
@@ -164,7 +237,7 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
     session.progress(fmt::format("running {} tokens", t));
     Step step = one_sequence(t);
     RankStepResult result =
-        need_run(session, runner.run(step, std::span<Weights>(weights), run_options));
+        need_run(session, run_step(step, std::span<Weights>(weights), run_options));
     StepRun run{result.report, {}};
     if (args.check) {
       session.progress(
@@ -174,6 +247,8 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
     }
     record.steps.push_back(std::move(run));
   }
+  if (captured.runtime)
+    for (const std::string& note : captured.runtime->notes()) session.say("  " + note);
 }
 
 RunRecord empty_record(const RunArgs& args, const Graph& original) {
@@ -208,6 +283,16 @@ void run_run(const Options& options, const RunArgs& args) {
   std::vector<std::int64_t> tokens =
       session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
   std::unique_ptr<Backend> backend = backend_named(session, args);
+  if (args.backend == "cuda" && args.ranks > 1)
+    session.die("the backend cuda runs one rank a process",
+                "the backends eager, cpu and interpreter run several", kMissingCapability);
+  if (args.backend == "cuda" && args.driver == "cuda") {  // before any work is done
+    const cuda::DriverStatus status = cuda::CudaDriver::probe();
+    if (status.state != cuda::DriverState::ok)
+      session.die(fmt::format("CUDA driver, {}: {}", cuda::name(status.state), status.text),
+                  "`--driver host` runs the same kernels and graphs on the host",
+                  kMissingCapability);
+  }
   LoadedRules rules = load(session, args.rules);
   Graph original = load(session, args.graph);
   if (has_collectives(original) && args.ranks == 1)
@@ -292,7 +377,13 @@ void add_run_commands(CLI::App& app, const Options& options) {
   args->plan.add_to(*sub);
   sub->add_option(
          "--backend", args->backend,
-         "eager, cpu (row ops as C++ compiled now), or interpreter (slow, double precision)")
+         "eager, cpu (row ops as C++ compiled now), cuda (pieces captured and replayed), or "
+         "interpreter (slow, double precision)")
+      ->capture_default_str();
+  sub->add_option("--driver", args->driver,
+                  "of cuda. cuda: the first device; host: the same kernels and graphs, run on the "
+                  "host thread by thread (slow)")
+      ->check(CLI::IsMember({"cuda", "host"}))
       ->capture_default_str();
   sub->add_option("--tokens", args->tokens, "a step for each of these token counts")
       ->type_name("LIST")
@@ -308,11 +399,13 @@ void add_run_commands(CLI::App& app, const Options& options) {
   sub->add_flag("--check", args->check,
                 "compare with the unrewritten graph, both against the double-precision "
                 "interpreter; exit 4 if worse");
-  sub->add_flag("--strict", args->strict,
-                "of cpu: bit-equal to the interpreter in single precision; of interpreter: that "
-                "precision");
-  sub->add_option("--grouping", args->grouping,
-                  "of cpu. auto: neighbouring row ops are one kernel; none: an op is a kernel")
+  sub->add_flag(
+      "--strict", args->strict,
+      "of cpu and cuda: bit-equal to the interpreter in single precision; of interpreter: "
+      "that precision");
+  sub->add_option(
+         "--grouping", args->grouping,
+         "of cpu and cuda. auto: neighbouring row ops are one kernel; none: an op is a kernel")
       ->check(CLI::IsMember({"auto", "none"}))
       ->capture_default_str();
   sub->add_flag("--no-pad", args->no_pad, "run each step at its own size");
@@ -326,6 +419,7 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "--check\n"
       "  pwr run model.json -r my_rules.pwr -p mine -D tp=2 --check --report out/\n"
       "  pwr run model.json -r llm -p o2 --backend cpu\n"
+      "  pwr run examples/tiny-decoder.pwg -r llm -p o2 --backend cuda --driver host --check\n"
       "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check");
   sub->callback([args, &options] { run_run(options, *args); });
 }

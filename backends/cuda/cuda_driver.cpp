@@ -1,0 +1,332 @@
+// Exports CudaDriver.
+#include "backends/cuda/cuda_driver.hpp"
+
+#include <cstdlib>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "backends/cuda/cubin_cache.hpp"
+#include "backends/cuda/cuda_library.hpp"
+
+namespace pw::cuda {
+namespace {
+
+constexpr int kStub = 34;                                 // CUDA_ERROR_STUB_LIBRARY
+constexpr int kMemory = 2;                                // CUDA_ERROR_OUT_OF_MEMORY
+constexpr int kOldest = 12000;                            // CUDA 12.0
+constexpr int kMajor = 75, kMinor = 76, kMostShared = 8;  // attributes
+
+/// A loaded library, and how far it can be used.
+struct Opened {
+  void* library = nullptr;
+  CudaFunctions functions;
+  DriverStatus status;
+  int device = 0;
+  std::string name, arch;
+};
+
+std::string path_of(const CudaDriverOptions& options) {
+  if (!options.library.empty()) return options.library;
+  const char* named = std::getenv("PWR_CUDA_DRIVER");
+  return named != nullptr && *named != '\0' ? named : "libcuda.so.1";
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::string error_text(const CudaFunctions& f, int code) {
+  const char* text = nullptr;
+  const bool known = f.error_name != nullptr && f.error_name(code, &text) == 0 && text != nullptr;
+  return known ? text : fmt::format("error {}", code);
+}
+
+Opened open_library(const CudaDriverOptions& options) {
+  Opened out;
+  const std::string path = path_of(options);
+  const auto is = [&](DriverState state, const std::string& text) {
+    out.status = {state, text};
+    return out;
+  };
+  out.library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (out.library == nullptr) return is(DriverState::absent, path + " was not found");
+  const std::string missing = fill(out.functions, out.library);
+  CudaFunctions& f = out.functions;
+  if (f.init == nullptr) return is(DriverState::absent, path + " is no CUDA driver");
+  const int begun = f.init(0);
+  if (begun == kStub)
+    return is(DriverState::stub, path + " is the toolkit's stand-in, made for linking only");
+  int version = 0;
+  if (f.version != nullptr) f.version(&version);
+  if (!missing.empty() || version < kOldest)
+    return is(DriverState::too_old,
+              fmt::format("{} is of CUDA {}{}; 12.0 is needed", path, version_text(version),
+                          missing.empty() ? "" : " and lacks " + missing));
+  int devices = 0;
+  if (begun != 0)
+    return is(DriverState::no_device, fmt::format("{} (CUDA {}) cannot start: {}", path,
+                                                  version_text(version), error_text(f, begun)));
+  if (f.device_count(&devices) != 0 || devices == 0)
+    return is(DriverState::no_device,
+              fmt::format("{} (CUDA {}) has no device", path, version_text(version)));
+  char name[128] = {};
+  int major = 0, minor = 0;
+  if (f.device_get(&out.device, 0) != 0 || f.device_name(name, 127, out.device) != 0 ||
+      f.device_attribute(&major, kMajor, out.device) != 0 ||
+      f.device_attribute(&minor, kMinor, out.device) != 0)
+    return is(DriverState::no_device, path + " does not say what its device is");
+  out.name = name;
+  out.arch = fmt::format("sm_{}{}", major, minor);
+  return is(DriverState::ok,
+            fmt::format("CUDA {}, {} ({})", version_text(version), out.name, out.arch));
+}
+
+}  // namespace
+
+std::string_view name(DriverState state) {
+  switch (state) {
+    case DriverState::absent: return "absent";
+    case DriverState::stub: return "stub";
+    case DriverState::too_old: return "too old";
+    case DriverState::no_device: return "no device";
+    case DriverState::ok: return "ok";
+  }
+  return "";
+}
+
+struct CudaDriver::State {
+  Opened opened;
+  CudaDriverOptions options;
+  Nvrtc nvrtc = Nvrtc::open();
+  void* stream = nullptr;
+  struct Loaded {
+    void* module = nullptr;
+    void* function = nullptr;
+    Kernel kernel;
+  };
+  std::map<std::string, Loaded, std::less<>> kernels;
+
+  [[nodiscard]] const CudaFunctions& f() const { return opened.functions; }
+  Result<std::monostate> check(int code, const std::string& what) const {
+    if (code == 0) return std::monostate{};
+    return fail(error_in(opened.name, code == kMemory ? "PW1250" : "PW1253",
+                         fmt::format("could not {}: {}", what, error_text(f(), code))));
+  }
+  Result<std::monostate> wait(int code, const std::string& what) const {
+    if (auto ok = check(code, what); !ok) return ok;
+    return check(f().stream_wait(stream), what);
+  }
+};
+
+/// How a kernel is launched, with the memory its parameters are in.
+class CudaLaunch {
+ public:
+  CudaLaunch(const Kernel& kernel, void* function, const LaunchNode& node) {
+    for (const auto* tensors : {&node.reads, &node.writes})
+      for (const DeviceTensor& t : *tensors) values_.push_back(t.address);
+    for (std::int64_t p : node.params) values_.push_back(static_cast<std::uint64_t>(p));
+    for (std::uint64_t& v : values_) params_.push_back(&v);
+    node_.function = function;
+    node_.grid[0] =
+        static_cast<unsigned>((node.params[0] + kernel.rows_per_block - 1) / kernel.rows_per_block);
+    node_.grid[1] = static_cast<unsigned>(kernel.column_blocks);
+    node_.block[0] = static_cast<unsigned>(kernel.threads);
+    node_.shared_bytes = static_cast<unsigned>(kernel.shared_bytes);
+    node_.params = params_.data();
+  }
+  CudaLaunch(const CudaLaunch&) = delete;
+  CudaLaunch& operator=(const CudaLaunch&) = delete;
+  [[nodiscard]] const CudaKernelNode& node() const { return node_; }
+
+ private:
+  std::vector<std::uint64_t> values_;
+  std::vector<void*> params_;
+  CudaKernelNode node_;
+};
+
+class CudaDriver::Replay final : public GraphExecutable {
+ public:
+  Replay(State& state, std::string name, void* executable)
+      : state_(state), name_(std::move(name)), executable_(executable) {}
+  ~Replay() override { state_.f().executable_destroy(executable_); }
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+  Result<std::monostate> replay() override {
+    return state_.wait(state_.f().graph_launch(executable_, state_.stream), "replay " + name_);
+  }
+
+ private:
+  State& state_;
+  std::string name_;
+  void* executable_;
+};
+
+CudaDriver::CudaDriver(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+DriverStatus CudaDriver::probe(const CudaDriverOptions& options) {
+  return open_library(options).status;
+}
+
+Result<std::unique_ptr<CudaDriver>> CudaDriver::open(const CudaDriverOptions& options) {
+  auto state = std::make_unique<State>();
+  state->opened = open_library(options);
+  state->options = options;
+  const DriverStatus& status = state->opened.status;
+  if (status.state != DriverState::ok)
+    return fail(error_in("CUDA driver", "PW1260",
+                         fmt::format("{}: {}", cuda::name(status.state), status.text),
+                         "`--driver host` runs the same kernels and graphs on the host"));
+  const CudaFunctions& f = state->f();
+  void* context = nullptr;
+  if (auto ok = state->check(f.context_retain(&context, state->opened.device), "get a context");
+      !ok)
+    return forward(ok);
+  std::unique_ptr<CudaDriver> driver(new CudaDriver(std::move(state)));
+  State& s = *driver->state_;
+  if (auto ok = s.check(f.context_set(context), "enter its context"); !ok) return forward(ok);
+  if (auto ok = s.check(s.f().stream_create(&s.stream, 1), "make a stream"); !ok)
+    return forward(ok);
+  return driver;
+}
+
+CudaDriver::~CudaDriver() {
+  for (const auto& [name, loaded] : state_->kernels) state_->f().module_unload(loaded.module);
+  if (state_->stream != nullptr) state_->f().stream_destroy(state_->stream);
+  state_->f().context_release(state_->opened.device);
+}
+
+std::string CudaDriver::device() const { return state_->opened.name; }
+
+DeviceMemory CudaDriver::memory() const {
+  std::size_t free = 0, total = 0;
+  state_->f().memory_info(&free, &total);
+  return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+}
+
+Result<Address> CudaDriver::allocate(std::int64_t bytes) {
+  Address address = 0;
+  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+  const int code = state_->f().memory_allocate(&address, wanted);
+  if (auto ok = state_->check(code, fmt::format("allocate {} bytes; {} of {} are free", bytes,
+                                                memory().free, memory().total));
+      !ok)
+    return forward(ok);
+  return address;
+}
+
+void CudaDriver::release(Address address) { state_->f().memory_free(address); }
+
+Result<std::monostate> CudaDriver::write(Address to, const void* from, std::int64_t bytes) {
+  return state_->wait(
+      state_->f().copy_in(to, from, static_cast<std::size_t>(bytes), state_->stream),
+      "copy to the device");
+}
+
+Result<std::monostate> CudaDriver::read(void* to, Address from, std::int64_t bytes) {
+  return state_->wait(
+      state_->f().copy_out(to, from, static_cast<std::size_t>(bytes), state_->stream),
+      "copy from the device");
+}
+
+Result<std::monostate> CudaDriver::fill(Address at, int byte, std::int64_t bytes) {
+  return state_->wait(state_->f().fill(at, static_cast<unsigned char>(byte),
+                                       static_cast<std::size_t>(bytes), state_->stream),
+                      "fill memory");
+}
+
+Result<std::monostate> CudaDriver::load(std::span<const Kernel> kernels) {
+  for (const Kernel& kernel : kernels) {
+    if (state_->kernels.count(kernel.name) != 0) continue;
+    auto cubin = cubin_of(state_->nvrtc, state_->options.cache, kernel,
+                          {state_->opened.arch, state_->options.strict});
+    if (!cubin) return forward(cubin);
+    State::Loaded loaded;
+    loaded.kernel = kernel;
+    const CudaFunctions& f = state_->f();
+    if (auto ok = state_->check(f.module_load(&loaded.module, cubin->bytes.data()),
+                                "load kernel " + kernel.name);
+        !ok)
+      return ok;
+    const auto [known, fresh] = state_->kernels.emplace(kernel.name, loaded);
+    if (auto ok = state_->check(
+            f.module_function(&known->second.function, loaded.module, kernel.name.c_str()),
+            "find kernel " + kernel.name);
+        !ok)
+      return ok;
+    if (auto ok = state_->check(f.function_set(known->second.function, kMostShared,
+                                               static_cast<int>(kernel.shared_bytes)),
+                                "give shared memory to kernel " + kernel.name);
+        !ok)
+      return ok;
+  }
+  return std::monostate{};
+}
+
+Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
+  const CudaFunctions& f = state_->f();
+  void* made = nullptr;
+  if (auto ok = state_->check(f.graph_create(&made, 0), "make a graph"); !ok) return forward(ok);
+  const std::unique_ptr<void, int (*)(void*)> owner(made, f.graph_destroy);
+  std::vector<void*> nodes;
+  for (const LaunchNode& node : graph.nodes) {
+    std::vector<void*> after;
+    for (std::size_t before : node.after) after.push_back(nodes[before]);
+    void* added = nullptr;
+    int code = 0;
+    if (node.kind == LaunchNode::Kind::library) {
+      return fail(error_in(graph.name, "PW1201",
+                           "library calls cannot be captured on a device yet: " + node.name));
+    }
+    if (node.kind == LaunchNode::Kind::copy) {
+      CudaCopy copy;
+      copy.from.device = node.reads[0].address;
+      copy.to.device = node.writes[0].address;
+      copy.width = static_cast<std::size_t>(node.reads[0].bytes());
+      code = f.graph_copy(&added, made, after.data(), after.size(), &copy, nullptr);
+    } else {
+      const auto loaded = state_->kernels.find(node.name);
+      if (loaded == state_->kernels.end())
+        return fail(error_in(graph.name, "PW1223", "kernel " + node.name + " was not loaded"));
+      const CudaLaunch launch(loaded->second.kernel, loaded->second.function, node);
+      code = f.graph_kernel(&added, made, after.data(), after.size(), &launch.node());
+    }
+    if (auto ok = state_->check(code, "add " + node.name + " to " + graph.name); !ok)
+      return forward(ok);
+    nodes.push_back(added);
+  }
+  void* executable = nullptr;
+  if (auto ok = state_->check(f.graph_instantiate(&executable, made, 0), "capture " + graph.name);
+      !ok)
+    return forward(ok);
+  auto replay = std::make_unique<Replay>(*state_, graph.name, executable);
+  if (auto ok = state_->wait(f.graph_upload(executable, state_->stream), "upload " + graph.name);
+      !ok)
+    return forward(ok);
+  return replay;
+}
+
+Result<std::monostate> CudaDriver::launch(const LaunchNode& node) {
+  const CudaFunctions& f = state_->f();
+  if (node.kind == LaunchNode::Kind::library)
+    return fail(error_in(node.name, "PW1201", "library calls do not run on a device yet"));
+  if (node.kind == LaunchNode::Kind::copy)
+    return state_->wait(f.copy(node.writes[0].address, node.reads[0].address,
+                               static_cast<std::size_t>(node.reads[0].bytes()), state_->stream),
+                        "copy on the device");
+  const auto loaded = state_->kernels.find(node.name);
+  if (loaded == state_->kernels.end())
+    return fail(error_in(node.name, "PW1223", "the kernel was not loaded"));
+  const CudaLaunch launch(loaded->second.kernel, loaded->second.function, node);
+  const CudaKernelNode& n = launch.node();
+  return state_->wait(f.launch(n.function, n.grid[0], n.grid[1], 1, n.block[0], 1, 1,
+                               n.shared_bytes, state_->stream, n.params, nullptr),
+                      "launch " + node.name);
+}
+
+Result<std::monostate> CudaDriver::run(Executable&, std::span<const DeviceTensor>,
+                                       std::span<const DeviceTensor>, const RunContext&) {
+  return fail(error_in(device(), "PW1201", "ops between graphs do not run on a device yet"));
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,63 @@
+// The CUDA driver, loaded when first asked for. The same binary runs with and without it.
+#pragma once
+
+#include <map>
+
+#include "backends/cache/cache.hpp"
+#include "backends/cuda/driver.hpp"
+
+namespace pw::cuda {
+
+enum class DriverState : std::uint8_t {
+  absent,     ///< no libcuda
+  stub,       ///< the toolkit's stand-in, for linking only
+  too_old,    ///< lacks functions of CUDA 12.0
+  no_device,  ///< a driver without a device, or one that cannot start
+  ok,
+};
+[[nodiscard]] std::string_view name(DriverState state);
+
+struct DriverStatus {
+  DriverState state = DriverState::absent;
+  std::string text;  ///< version, device and architecture, or what is missing
+};
+
+struct CudaDriverOptions {
+  /// Of libcuda; empty: $PWR_CUDA_DRIVER, else libcuda.so.1 by the loader's path.
+  std::string library;
+  bool strict = false;
+  CompileCache* cache = nullptr;  ///< of cubins
+};
+
+class CudaDriver final : public Driver {
+ public:
+  /// What is there. Never fails.
+  [[nodiscard]] static DriverStatus probe(const CudaDriverOptions& options = {});
+  /// The first device. PW1260 with the status where there is none.
+  static Result<std::unique_ptr<CudaDriver>> open(const CudaDriverOptions& options = {});
+  ~CudaDriver() override;
+  CudaDriver(const CudaDriver&) = delete;
+  CudaDriver& operator=(const CudaDriver&) = delete;
+
+  [[nodiscard]] std::string device() const override;
+  [[nodiscard]] DeviceMemory memory() const override;
+  [[nodiscard]] Result<Address> allocate(std::int64_t bytes) override;
+  void release(Address address) override;
+  Result<std::monostate> write(Address to, const void* from, std::int64_t bytes) override;
+  Result<std::monostate> read(void* to, Address from, std::int64_t bytes) override;
+  Result<std::monostate> fill(Address at, int byte, std::int64_t bytes) override;
+  Result<std::monostate> load(std::span<const Kernel> kernels) override;
+  Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
+  Result<std::monostate> launch(const LaunchNode& node) override;
+  Result<std::monostate> run(Executable& executable, std::span<const DeviceTensor> inputs,
+                             std::span<const DeviceTensor> outputs,
+                             const RunContext& context) override;
+
+ private:
+  struct State;
+  class Replay;
+  explicit CudaDriver(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace pw::cuda

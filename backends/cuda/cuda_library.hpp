@@ -1,0 +1,77 @@
+// Internal to cuda/: the functions of the CUDA driver that are used, found by dlopen. Types and
+// numbers as in NVIDIA's cuda.h (12.0), under names of our own, so that nothing is linked or
+// included.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace pw::cuda {
+
+struct CudaKernelNode {  ///< CUDA_KERNEL_NODE_PARAMS_v2
+  void* function = nullptr;
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  void** params = nullptr;
+  void** extra = nullptr;
+  void* kernel = nullptr;
+  void* context = nullptr;
+};
+
+struct CudaCopyEnd {  ///< half of CUDA_MEMCPY3D_v2
+  std::size_t x = 0, y = 0, z = 0, level = 0;
+  int memory = 2;  ///< of the device
+  void* host = nullptr;
+  std::uint64_t device = 0;
+  void* array = nullptr;
+  void* reserved = nullptr;
+  std::size_t pitch = 0, height = 0;
+};
+struct CudaCopy {  ///< CUDA_MEMCPY3D_v2
+  CudaCopyEnd from, to;
+  std::size_t width = 0, height = 1, depth = 1;  ///< width in bytes
+};
+
+/// Every function returns a CUresult, 0 for success.
+struct CudaFunctions {
+  int (*init)(unsigned) = nullptr;
+  int (*version)(int*) = nullptr;
+  int (*error_name)(int, const char**) = nullptr;
+  int (*device_count)(int*) = nullptr;
+  int (*device_get)(int*, int) = nullptr;
+  int (*device_name)(char*, int, int) = nullptr;
+  int (*device_attribute)(int*, int, int) = nullptr;
+  int (*context_retain)(void**, int) = nullptr;
+  int (*context_release)(int) = nullptr;
+  int (*context_set)(void*) = nullptr;
+  int (*memory_info)(std::size_t*, std::size_t*) = nullptr;
+  int (*memory_allocate)(std::uint64_t*, std::size_t) = nullptr;
+  int (*memory_free)(std::uint64_t) = nullptr;
+  int (*copy_in)(std::uint64_t, const void*, std::size_t, void*) = nullptr;
+  int (*copy_out)(void*, std::uint64_t, std::size_t, void*) = nullptr;
+  int (*copy)(std::uint64_t, std::uint64_t, std::size_t, void*) = nullptr;
+  int (*fill)(std::uint64_t, unsigned char, std::size_t, void*) = nullptr;
+  int (*stream_create)(void**, unsigned) = nullptr;
+  int (*stream_wait)(void*) = nullptr;
+  int (*stream_destroy)(void*) = nullptr;
+  int (*module_load)(void**, const void*) = nullptr;
+  int (*module_unload)(void*) = nullptr;
+  int (*module_function)(void**, void*, const char*) = nullptr;
+  int (*function_set)(void*, int, int) = nullptr;
+  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                void**, void**) = nullptr;
+  int (*graph_create)(void**, unsigned) = nullptr;
+  int (*graph_destroy)(void*) = nullptr;
+  int (*graph_kernel)(void**, void*, void* const*, std::size_t, const CudaKernelNode*) = nullptr;
+  int (*graph_copy)(void**, void*, void* const*, std::size_t, const CudaCopy*, void*) = nullptr;
+  int (*graph_instantiate)(void**, void*, unsigned long long) = nullptr;
+  int (*graph_upload)(void*, void*) = nullptr;
+  int (*graph_launch)(void*, void*) = nullptr;
+  int (*executable_destroy)(void*) = nullptr;
+};
+
+/// Fills all of them from a loaded library; the name of the first that it lacks, or an empty text.
+[[nodiscard]] std::string fill(CudaFunctions& functions, void* library);
+
+}  // namespace pw::cuda
