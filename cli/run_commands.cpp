@@ -419,7 +419,7 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "--check\n"
       "  pwr run model.json -r my_rules.pwr -p mine -D tp=2 --check --report out/\n"
       "  pwr run model.json -r llm -p o2 --backend cpu\n"
-      "  pwr run examples/tiny-decoder.pwg -r llm -p o2 --backend cuda --driver host --check\n"
+      "  pwr run model.json -r llm -p o2 --backend cuda --driver host --check\n"
       "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check");
   sub->callback([args, &options] { run_run(options, *args); });
 }

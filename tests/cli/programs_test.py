@@ -196,6 +196,18 @@ class MainJob(unittest.TestCase):
         done = pwr("compile", "examples/gated.pwg", "--arch", "sm_12", "-o", "nowhere")
         self.assertNotEqual(done.returncode, 0)
 
+    def test_captured_on_the_host(self):
+        run = ["run", *DEMO, "-r", "llm", "-p", "o2", "--backend", "cuda", "--driver", "host", "--tokens", "1,3,9", "--sizes", "1,2,4"]
+        done = pwr(*run, "--check", "--format", "csv")
+        if "no C++ compiler" in done.stderr:
+            self.skipTest("no C++ compiler")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("3 of 5 pieces captured, 3 classes compiled; 9 graphs, 9 executables", done.stderr)
+        self.assertRegex(done.stdout, r"\n3,4,captured,")
+        self.assertRegex(done.stdout, r"\n9,9,eager,")
+        done = pwr(*run, "--ranks", "2")
+        self.assertEqual(done.returncode, 5)
+
     def test_tune(self):
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder, "schedules.json")
