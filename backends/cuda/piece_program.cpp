@@ -84,7 +84,7 @@ class ProgramMaker {
       case rows::RunUnit::Kind::literal: return add_literal(unit.nodes.front());
       case rows::RunUnit::Kind::rows: {
         Kernel kernel = emit(unit.program);
-        Launch launch;
+        ProgramLaunch launch;
         launch.name = kernel.name;
         launch.reads = places(unit.inputs);
         launch.writes = places(unit.outputs);
@@ -130,7 +130,7 @@ class ProgramMaker {
     const Graph alone = rows::isolate(graph_, {&n, 1}, inputs, outputs);
     auto executable = library_.compile(alone);
     if (!executable) return forward(executable);
-    Launch launch;
+    ProgramLaunch launch;
     launch.kind = LaunchNode::Kind::library;
     launch.name = op.name;
     launch.reads = places(inputs);
@@ -147,7 +147,7 @@ class ProgramMaker {
       const Place from = places_[root(v).index];
       if (from.kind == Place::Kind::output && from.index == i) continue;
       if (!out_.lacks.empty()) return;
-      Launch launch;
+      ProgramLaunch launch;
       launch.kind = LaunchNode::Kind::copy;
       launch.name = "copy";
       launch.reads = {place_of(v)};

@@ -19,7 +19,7 @@ struct Place {
   TypeId type;
 };
 
-struct Launch {
+struct ProgramLaunch {
   LaunchNode::Kind kind = LaunchNode::Kind::kernel;
   std::string name;
   std::vector<Place> reads, writes;
@@ -34,7 +34,7 @@ struct ScratchValue {
 };
 
 struct PieceProgram {
-  std::vector<Launch> launches;
+  std::vector<ProgramLaunch> launches;
   std::vector<ScratchValue> scratch;
   std::vector<Tensor> literals;
   std::vector<Kernel> kernels;     ///< that its launches name

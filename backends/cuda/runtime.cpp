@@ -242,7 +242,7 @@ Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const 
   const Context& context = source_.context();
   RecordedGraph out;
   out.name = fmt::format("{} of {} tokens", stitched_.pieces[piece].name, tokens);
-  for (const Launch& launch : class_of(piece).program.launches) {
+  for (const ProgramLaunch& launch : class_of(piece).program.launches) {
     LaunchNode node;
     node.kind = launch.kind;
     node.name = launch.name;
