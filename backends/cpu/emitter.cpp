@@ -1,4 +1,4 @@
-// Exports emit and compiler_flags.
+// Exports emit.
 #include "backends/cpu/emitter.hpp"
 
 #include <functional>
@@ -26,7 +26,7 @@ constexpr std::int64_t kChunk = 8;  // columns that a lane of the tree adds in a
 class Emitter {
  public:
   Emitter(const rows::RowProgram& program, const EmitOptions& options)
-      : program_(program), options_(options) {
+      : program_(program), indices_(program.indices), options_(options) {
     find_uses(program.body, stored_, read_);
     if (!options.strict) find_divisions(program, program.body, divisions_);
   }
@@ -37,7 +37,7 @@ class Emitter {
   }
 
  private:
-  std::string index(rows::IndexId id) const { return program_.indices.print(id); }
+  std::string index(rows::IndexId id) const { return indices_.print(id); }
   static std::string variable(rows::VarId id) { return fmt::format("i{}", id.index); }
   DType dtype(SlotId id) const { return program_.slots[id]; }
   void line(int depth, const std::string& text) {
@@ -52,9 +52,11 @@ class Emitter {
     }
     for (const auto& [slot, shared] : phases.kept) read_.insert(slot);
     if (!options_.strict) paired_.merge(loops_in_pairs(program_, statements));
-    for (const auto& [slot, shared] : phases.kept)
-      line(depth,
-           fmt::format("alignas(64) {} k{}[{}];", held(dtype(slot)), slot.index, shared.extent));
+    for (const auto& [slot, shared] : phases.kept) {
+      if (!in_result(shared))
+        line(depth,
+             fmt::format("alignas(64) {} k{}[{}];", held(dtype(slot)), slot.index, shared.extent));
+    }
     for (const Statement& s : statements) {
       statement(s, depth, phases);
       if (!s.slot.valid() || divisions_.divisors.count(s.slot) == 0) continue;
@@ -64,10 +66,20 @@ class Emitter {
     }
   }
 
-  /// Where a buffer holds what the column at hand has; in pairs, even columns come first.
-  [[nodiscard]] std::string place(rows::VarId var, std::int64_t extent) const {
-    if (!half_) return variable(var);
-    return fmt::format("{}h{}", *half_ == 0 ? "" : fmt::format("{} + ", extent / 2), var.index);
+  /// What is kept is kept in the result that it is written to.
+  [[nodiscard]] bool in_result(const Phases::Shared& shared) const {
+    return shared.store != nullptr && paired_.count(shared.var) == 0;
+  }
+
+  /// Where the value of the column at hand is kept; in pairs, even columns come first.
+  std::string kept(const Phases::Shared& shared, rows::VarId var) {
+    if (in_result(shared))
+      return fmt::format(
+          "p{}[{}]", shared.store->argument,
+          index(indices_.substitute(shared.store->index, shared.var, indices_.use(var))));
+    if (!half_) return fmt::format("k{}[{}]", shared.first.index, variable(var));
+    const std::string half = *half_ == 0 ? "" : fmt::format("{} + ", shared.extent / 2);
+    return fmt::format("k{}[{}h{}]", shared.first.index, half, var.index);
   }
 
   /// The body of a loop: what phases share is kept or read at the place of `var`.
@@ -75,18 +87,25 @@ class Emitter {
     if (!is_flat(statements)) return block(statements, depth);
     for (const Statement& s : statements) {
       if (s.slot.valid() && phases.idle.count(s.slot) != 0) continue;
-      if (const auto kept = phases.read.find(s.slot); s.slot.valid() && kept != phases.read.end()) {
-        const std::int64_t extent = phases.kept.at(kept->second).extent;
-        line(depth, fmt::format("const {} {} = k{}[{}];", held(dtype(s.slot)), slot(s.slot),
-                                kept->second.index, place(var, extent)));
+      if (const auto read = phases.read.find(s.slot); s.slot.valid() && read != phases.read.end()) {
+        line(depth, fmt::format("const {} {} = {};", held(dtype(s.slot)), slot(s.slot),
+                                kept(phases.kept.at(read->second), var)));
         exact_.insert(s.slot);
         continue;
       }
+      if (s.kind == Statement::Kind::store && is_done(s, phases)) continue;
       statement(s, depth, phases);
-      if (const auto kept = phases.kept.find(s.slot); s.slot.valid() && kept != phases.kept.end())
-        line(depth, fmt::format("k{}[{}] = {};", s.slot.index, place(var, kept->second.extent),
-                                slot(s.slot)));
+      if (const auto own = phases.kept.find(s.slot); s.slot.valid() && own != phases.kept.end())
+        line(depth, fmt::format("{} = {};", kept(own->second, var), slot(s.slot)));
     }
+  }
+
+  /// Keeping it has stored it.
+  [[nodiscard]] bool is_done(const Statement& store, const Phases& phases) const {
+    const auto read = phases.read.find(store.operands[0]);
+    if (read == phases.read.end()) return false;
+    const Phases::Shared& shared = phases.kept.at(read->second);
+    return shared.store == &store && in_result(shared);
   }
 
   /// The same for two neighbouring columns, the pair `h`; `after` follows each of them. Narrow
@@ -198,6 +217,11 @@ class Emitter {
     const auto word = words_.find(&s);
     if (word == words_.end())
       return line(depth, fmt::format("p{}[{}] = {};", s.argument, index(s.index), value));
+    if (late_.count(from) != 0)
+      return line(depth, *half_ == 0 ? fmt::format("{} = pw_above_bf16({}) >> 16;", word->second,
+                                                   slot(from))
+                                     : fmt::format("{} |= pw_above_bf16({}) & 0xffff0000u;",
+                                                   word->second, slot(from)));
     if (*half_ == 0) return line(depth, fmt::format("{} = {};", word->second, value));
     line(depth,
          upper ? fmt::format("{} |= pw_bits({});", word->second, slot(from))
@@ -228,7 +252,7 @@ class Emitter {
                            in_unit(program_, s.operands[0], s.unit)));
     };
     const std::int64_t most = program_.indices.interval(extent).high;
-    const std::int64_t side = lanes_beside(s, extent);
+    const std::int64_t side = options_.strict ? 0 : lanes_beside(program_, s);
     if (side > 0) {
       side_by_side(s, depth + 1, side, id, type, function, phases);
     } else if (!options_.strict || most <= kChunk) {
@@ -252,18 +276,6 @@ class Emitter {
         mean ? fmt::format("pw_div(a{}, ({})({}))", id, type, width) : "a" + id;
     line(depth + 1, fmt::format("v{} = {};", id, rounded(total, s.unit, dtype(s.slot))));
     line(depth, "}");
-  }
-
-  /// Partial results that are made side by side where any order will do, as several vectors, which
-  /// hide each other's latency; 0: one after the other.
-  [[nodiscard]] std::int64_t lanes_beside(const Statement& s, rows::IndexId extent) const {
-    constexpr std::int64_t kBytes = 256, kLongRow = 256, kShortest = 8;
-    if (options_.strict || !is_flat(s.first)) return 0;
-    const auto width = program_.indices.interval(extent);
-    std::int64_t lanes = kBytes / (s.unit == rows::Unit::f32 ? 4 : 8);
-    if (width.high < kLongRow) lanes /= 2;
-    while (lanes > width.high) lanes /= 2;
-    return lanes < kShortest ? 0 : lanes;
   }
 
   void side_by_side(const Statement& s, int depth, std::int64_t lanes, const std::string& id,
@@ -361,8 +373,9 @@ class Emitter {
   }
 
   const rows::RowProgram& program_;
+  rows::Indices indices_;  // the program's, and those of places where results keep values
   const EmitOptions& options_;
-  std::set<SlotId> stored_, read_, with_bits_, exact_;
+  std::set<SlotId> stored_, read_, with_bits_, exact_, late_;
   Divisions divisions_;
   std::set<SlotId> reciprocals_;                   // the divisors that have theirs
   std::set<rows::VarId> paired_;                   // loops that take two columns at a time
@@ -391,24 +404,6 @@ std::string emit(const rows::RowProgram& program, const EmitOptions& options) {
   out += "  for (long long row = begin; row < end; ++row) {\n";
   out += Emitter(program, options).body();
   return out + "  }\n}\n";
-}
-
-std::vector<std::string> compiler_flags(const EmitOptions& options, bool native) {
-  std::vector<std::string> flags{"-std=c++17",
-                                 "-O3",
-                                 "-w",
-                                 "-fopenmp-simd",
-                                 "-fno-math-errno",
-                                 "-fno-trapping-math",
-                                 "-fno-exceptions",
-                                 "-fno-rtti",
-                                 "-ffp-contract=off"};
-  if (!options.strict) flags.back() = "-ffp-contract=fast";
-  if (native) flags.emplace_back("-march=native");
-#if defined(__x86_64__)
-  if (native) flags.emplace_back("-mprefer-vector-width=512");
-#endif
-  return flags;
 }
 
 }  // namespace pw::cpu

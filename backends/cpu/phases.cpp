@@ -46,6 +46,9 @@ class Sharing {
       need_address(s.index, needed, size);
     }
     if (loop.kind == Kind::reduce) need(loop.operands[0], needed, size);
+    for (const Statement& s : loop.first) {
+      if (s.kind == Kind::store) find_result(s, loop.var);
+    }
     for (const auto& [slot, statement] : statements_) {
       if (needed.count(slot) == 0) out_.idle.insert(slot);
       if (needed.count(slot) != 0 && out_.read.count(slot) == 0) first_.emplace(keys_[slot], slot);
@@ -98,12 +101,27 @@ class Sharing {
     return "";
   }
 
+  bool picks(rows::IndexId id) const {
+    const rows::Index& node = program_.indices[id];
+    return node.kind == rows::Index::Kind::slot || (node.a.valid() && picks(node.a)) ||
+           (node.b.valid() && picks(node.b));
+  }
+
+  void find_result(const Statement& store, rows::VarId var) {
+    const auto read = out_.read.find(store.operands[0]);
+    if (read == out_.read.end() || picks(store.index)) return;
+    const DType dtype = program_.type(store.argument).dtype;
+    Phases::Shared& shared = out_.kept.at(read->second);
+    const bool same = dtype == program_.slots[shared.first] && size_of(dtype) >= 4;
+    if (same && shared.store == nullptr) shared.store = &store, shared.var = var;
+  }
+
   void need(SlotId slot, std::set<SlotId>& needed, std::int64_t extent) {
     const auto found = statements_.find(slot);
     if (found == statements_.end() || !needed.insert(slot).second) return;
     const Statement& s = *found->second;
     if (const auto known = first_.find(keys_[slot]); known != first_.end() && !cheap(s)) {
-      out_.kept.emplace(known->second, Phases::Shared{known->second, extent});
+      out_.kept.emplace(known->second, Phases::Shared{known->second, extent, nullptr, {}});
       out_.read.emplace(slot, known->second);
       return;
     }

@@ -15,6 +15,10 @@ struct Phases {
   struct Shared {
     rows::SlotId first;  ///< of the loop that computes it
     std::int64_t extent = 0;
+    /// What writes it to a result as it is, in a later loop over `var`: that result can be the
+    /// buffer. Null: there is none.
+    const rows::Statement* store = nullptr;
+    rows::VarId var;
   };
   /// Buffers, by the slot that is computed first.
   std::map<rows::SlotId, Shared> kept;

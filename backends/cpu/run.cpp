@@ -10,19 +10,24 @@ namespace {
 constexpr const char* kOp = "row kernel";
 constexpr std::int64_t kWorthAThread = 1 << 17;  // elements
 
+/// A table that rows look things up in, or a weight, says nothing of the work in a row.
+bool has_rows(const Array& array, std::int64_t rows) {
+  std::int64_t leading = 1;
+  for (std::int64_t extent : array.extents) {
+    if (leading == rows) break;
+    leading *= extent;
+  }
+  return leading == rows;
+}
+
 Result<std::monostate> run(const RowKernel& kernel, Call& call) {
   std::vector<Array> held;  // row-major forms of operands
   std::vector<void*> pointers;
-  std::int64_t largest = 1;
   for (const Array* operand : call.operands) {
     held.push_back(contiguous(*operand));
     pointers.push_back(held.back().data);
-    largest = std::max(largest, held.back().count());
   }
-  for (std::size_t i = 0; i < call.results.size(); ++i) {
-    pointers.push_back(call.result(i).data);
-    largest = std::max(largest, call.results[i].count());
-  }
+  for (std::size_t i = 0; i < call.results.size(); ++i) pointers.push_back(call.result(i).data);
   PW_ASSERT(pointers.size() == kernel.arguments, "a kernel gets its arguments");
   std::vector<long long> params;
   for (DimId dim : kernel.params) {
@@ -34,6 +39,10 @@ Result<std::monostate> run(const RowKernel& kernel, Call& call) {
   }
   const std::int64_t rows = params.front();
   if (rows <= 0) return std::monostate{};
+  std::int64_t largest = rows;
+  for (const Array& operand : held)
+    largest = std::max(largest, has_rows(operand, rows) ? operand.count() : 0);
+  for (const auto& result : call.results) largest = std::max(largest, result.count());
   parallel_for(rows, 1 + kWorthAThread / (largest / rows + 1),
                [&](std::int64_t begin, std::int64_t end) {
                  kernel.function(pointers.data(), params.data(), begin, end);

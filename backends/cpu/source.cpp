@@ -1,4 +1,4 @@
-// Exports source_file: what stands around a kernel's text.
+// Exports source_file and compiler_flags: what stands around a kernel's text.
 #include <fmt/format.h>
 
 #include "backends/cpu/emitter.hpp"
@@ -62,6 +62,10 @@ static inline float pw_reciprocal(float x) {  // no infinity but that of 0: 0 / 
   const float y = 1.0f / x, most = pw_float(0x7f7fffffu);
   return x == 0 || !(y > most || y < -most) ? y : y > 0 ? most : -most;
 }
+static inline unsigned pw_above_bf16(float x) {  // its bits, and below them what means nothing
+  const unsigned u = pw_bits(x);
+  return x != x ? u | 0x00400000u : u + 0x7fffu + ((u >> 16) & 1u);
+}
 template <class Word>
 static inline Word pw_word(const void* p) {
   Word word;
@@ -87,6 +91,24 @@ static inline __attribute__((always_inline)) T pw_met(T* lane) {
 
 std::string source_file(std::string_view kernel) {
   return fmt::format("{}{}{}{}", kPrologue, cuda::prelude(), kRows, kernel);
+}
+
+std::vector<std::string> compiler_flags(const EmitOptions& options, bool native) {
+  std::vector<std::string> flags{"-std=c++17",
+                                 "-O3",
+                                 "-w",
+                                 "-fopenmp-simd",
+                                 "-fno-math-errno",
+                                 "-fno-trapping-math",
+                                 "-fno-exceptions",
+                                 "-fno-rtti",
+                                 "-ffp-contract=off"};
+  if (!options.strict) flags.back() = "-ffp-contract=fast";
+  if (native) flags.emplace_back("-march=native");
+#if defined(__x86_64__)
+  if (native) flags.emplace_back("-mprefer-vector-width=512");
+#endif
+  return flags;
 }
 
 }  // namespace pw::cpu

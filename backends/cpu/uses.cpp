@@ -1,4 +1,4 @@
-// Exports find_uses, find_divisions and of_magnitudes.
+// Exports find_uses, find_divisions, of_magnitudes and lanes_beside.
 #include "backends/cpu/uses.hpp"
 
 #include "backends/cpu/phases.hpp"
@@ -54,6 +54,16 @@ bool of_magnitudes(const rows::RowProgram& program, const Statement& reduce) {
     operand = s->operands[0];
   }
   return false;
+}
+
+std::int64_t lanes_beside(const rows::RowProgram& program, const Statement& reduce) {
+  constexpr std::int64_t kBytes = 256, kLongRow = 256, kShortest = 8;
+  if (!is_flat(reduce.first)) return 0;
+  const std::int64_t width = program.indices.interval(program.indices.extent(reduce.var)).high;
+  std::int64_t lanes = kBytes / (reduce.unit == rows::Unit::f32 ? 4 : 8);
+  if (width < kLongRow) lanes /= 2;
+  while (lanes > width) lanes /= 2;
+  return lanes < kShortest ? 0 : lanes;
 }
 
 }  // namespace pw::cpu

@@ -21,4 +21,9 @@ void find_divisions(const rows::RowProgram& program, const rows::Block& block, D
 /// Whether what a reduction reduces has no sign: absolute values, as they are or cast.
 [[nodiscard]] bool of_magnitudes(const rows::RowProgram& program, const rows::Statement& reduce);
 
+/// How many partial results of a reduction are made side by side where any order will do: several
+/// vectors of them, which hide each other's latency. 0: one after the other.
+[[nodiscard]] std::int64_t lanes_beside(const rows::RowProgram& program,
+                                        const rows::Statement& reduce);
+
 }  // namespace pw::cpu
