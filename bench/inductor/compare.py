@@ -13,6 +13,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import graphs
@@ -44,8 +46,9 @@ class Side:
         print(*request, file=self.process.stdin, flush=True)
         return float(self.line())
 
-    def end(self):
-        self.process.communicate()
+    def close(self):
+        if self.process.poll() is None:
+            self.process.communicate()
 
 
 def sample(ask, repeats):
@@ -68,26 +71,29 @@ def medians(asks, samples):
 
 
 def measure(case, arguments, python, folder, core):
-    """A row of the table."""
+    """A row of the table, or None, and what is wrong with outputs."""
     graph = folder / "graph.pwg"
     graph.write_text(case.text)
-    ours = Side([arguments.piecewise, graph, folder], core)
-    (folder / "tensors.json").write_text(json.dumps(ours.described[0]))
     # Memory that was given back is kept and not zeroed again by the system.
     kept = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_TOP_PAD_": str(1 << 26)}
-    theirs = Side([python, HERE / "peer.py", case.name, folder], core, 1 + 2 * len(case.functions), env=one_thread() | kept)
+    with closing(Side([arguments.piecewise, graph, folder], core)) as ours:
+        (folder / "tensors.json").write_text(json.dumps(ours.described[0]))
+        lines = 1 + 2 * len(case.functions)
+        with closing(Side([python, HERE / "peer.py", case.name, folder], core, lines, env=one_thread() | kept)) as theirs:
+            return compared(case, ours, theirs, arguments.samples)
+
+
+def compared(case, ours, theirs, samples):
+    """A row of the table, or None, and what is wrong with outputs."""
     variants, versions = theirs.described[:-1], theirs.described[-1]
     right = [i for i, variant in enumerate(variants) if not variant["wrong"]]
     wrong = [f"{case.name}, {v['function']}, {v['options']}: {w}" for v in variants for w in v["wrong"]]
-    if right:
-        ask = [lambda runs: ours.seconds(runs), *(lambda runs, i=i: theirs.seconds(i, runs) for i in right)]
-        mine, *others = medians(ask, arguments.samples)
-        best = min(range(len(right)), key=others.__getitem__)
-        row = {"ours": mine, "theirs": others[best], "variant": variants[right[best]], "versions": versions,
-               "kernels": ours.described[0]["kernels"]}
-    ours.end()
-    theirs.end()
-    return (row if right else None), wrong
+    if not right:
+        return None, wrong
+    mine, *others = medians([ours.seconds, *(partial(theirs.seconds, i) for i in right)], samples)
+    best = min(range(len(right)), key=others.__getitem__)
+    return {"ours": mine, "theirs": others[best], "variant": variants[right[best]], "versions": versions,
+            "kernels": ours.described[0]["kernels"]}, wrong
 
 
 def table(rows):

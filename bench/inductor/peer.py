@@ -2,7 +2,8 @@
 """One graph on Inductor, timed when asked to: `peer.py CASE FOLDER`.
 
 Reads FOLDER/tensors.json and the tensors it names, compiles each function of the case with each set of options, and prints
-for each a line of JSON: what is wrong with its outputs, and at the end one with versions. After that each line `I N` on standard input runs variant I N times; printed is the processor time of one run, in seconds.
+for each a line of JSON: what is wrong with its outputs, and at the end one with versions. After that each line `I N` on
+standard input runs variant I N times; printed is the processor time of one run, in seconds.
 
 What is timed is the function `call` of the module that Inductor wrote: no guards of Dynamo, no dispatch. It allocates its
 outputs, from memory that is kept.
@@ -22,8 +23,9 @@ import graphs
 
 DTYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "f8e4m3": torch.float8_e4m3fn, "i64": torch.int64}
 OPTIONS = {"default": {}, "fast math": {"cpp.enable_unsafe_math_opt_flag": True, "cpp.enable_floating_point_contract_flag": "fast"}}
-# Of the root mean square: how far an element may be from Piecewise's, in units of its dtype's epsilon (bf16: 2⁻⁸).
+# How far an element may be from Piecewise's: so many units of its dtype's last place, at its size and that of its tensor.
 EPSILON = {torch.bfloat16: 2.0**-8, torch.float32: 2.0**-23}
+MOST = {torch.bfloat16: 2.0, torch.float32: 32.0}
 
 
 def load(folder, described):
@@ -53,7 +55,7 @@ def difference(got, expected):
     rms = b.square().mean().sqrt()
     # Sums of thousands of terms in another order, and the dtype's own rounding, of a value and of what it was made from.
     far = ((a - b).abs() / (epsilon * (b.abs() + rms))).max().item()
-    return f"off by {far:.1f} epsilon" if far > (2.0 if got.dtype == torch.bfloat16 else 32.0) else None
+    return f"off by {far:.1f} epsilon" if far > MOST[got.dtype] else None
 
 
 def compiled(function, options, inputs):
