@@ -251,8 +251,9 @@ PW_FUNCTION double pw_cos(double a) { return cos(a); }
 /// The logarithm to base 2 of a finite float above 0, within 2^-37 of its value: of m, which is in [sqrt(1/2), sqrt(2)), by the
 /// series of the inverse hyperbolic tangent.
 PW_FUNCTION double pw_log2(float a) {
-  const long long v = __double_as_longlong((double)a) + (0x3ff0000000000000ll - 0x3fe6a09e667f3bcdll);
-  const double m = __longlong_as_double((v & 0x000fffffffffffffll) + 0x3fe6a09e667f3bcdll);
+  const unsigned long long u = (unsigned long long)__double_as_longlong((double)a);
+  const unsigned long long v = u + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull);
+  const double m = __longlong_as_double((long long)((v & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull));
   const double e = (double)((int)(v >> 52) - 1023), t = (m - 1.0) / (m + 1.0), z = t * t;
   double y = pw_fma(0.22195308321368669, z, 0.26230818925253882);
   y = pw_fma(y, z, 0.32059889797532526);
@@ -275,7 +276,7 @@ PW_FUNCTION double pw_exp2(double a) {
   y = pw_fma(y, r, 1.6666666666666667e-1);
   y = pw_fma(y, r, 0.5);
   y = pw_fma(y, r * r, r) + 1.0;
-  return y * __longlong_as_double((__double_as_longlong(shifted) + 1023) << 52);
+  return y * __longlong_as_double((long long)(((unsigned long long)__double_as_longlong(shifted) + 1023u) << 52));
 }
 #if defined(__CUDA_ARCH__) && !defined(PW_STRICT)
 PW_FUNCTION float pw_pow(float a, float b) { return b == 2.0f ? a * a : powf(a, b); }
