@@ -14,6 +14,8 @@
 
 namespace pw {
 
+class KvCache;
+
 /// One sequence's share of a step.
 struct Sequence {
   std::int64_t id = 0;
@@ -22,6 +24,9 @@ struct Sequence {
 };
 struct Step {
   std::vector<Sequence> sequences;
+  /// What attention reads of earlier tokens, and adds this step's to; null: earlier tokens are not
+  /// seen. Each engine that runs the step has one of its own.
+  KvCache* cache = nullptr;
   [[nodiscard]] std::int64_t tokens() const;  ///< sum of new tokens: the valid rows
 };
 

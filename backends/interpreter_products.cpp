@@ -98,26 +98,30 @@ void attend(const Real* q, const Real* k, const Real* v, std::int64_t step, std:
 template <class Real>
 Done attention(Call& call) {
   const Array& query = call.operand(0);
-  const std::int64_t rows = query.extents[0], heads = query.extents[1], width = query.extents[2];
+  const std::int64_t heads = query.extents[1], width = query.extents[2];
   const std::int64_t kv_heads = call.operand(1).extents[1];
   if (kv_heads == 0 || heads % kv_heads != 0)
     return fail_call(
         call, "PW1203",
         fmt::format("{} query heads do not divide over {} key heads", heads, kv_heads));
-  const std::vector<Real> q = all_of<Real>(query), k = all_of<Real>(call.operand(1)),
-                          v = all_of<Real>(call.operand(2));
+  const auto keys = seen_keys(call);
+  if (!keys) return tl::unexpected(keys.error());
+  const std::vector<Real> q = all_of<Real>(query), k = all_of<Real>(keys->k),
+                          v = all_of<Real>(keys->v);
   const Real divisor = call.operands.size() > 3 && call.operands[3] != nullptr
                            ? all_of<Real>(call.operand(3))[0]
                            : Real(1);
-  std::vector<Real> out(q.size(), Real(0)), scores(static_cast<std::size_t>(rows));
-  for (const RowSpan& sequence : sequence_rows(call.context, rows)) {
-    for (std::int64_t row = sequence.begin; row < sequence.end; ++row) {
+  std::vector<Real> out(q.size(), Real(0)), scores(static_cast<std::size_t>(keys->k.extents[0]));
+  for (std::size_t s = 0; s < keys->keys.size(); ++s) {
+    const RowSpan& queries = keys->queries[s];
+    for (std::int64_t row = queries.begin; row < queries.end; ++row) {
       for (std::int64_t head = 0; head < heads; ++head) {
-        const std::int64_t key = (sequence.begin * kv_heads + head / (heads / kv_heads)) * width;
+        const std::int64_t first = keys->keys[s].begin;
+        const std::int64_t key = (first * kv_heads + head / (heads / kv_heads)) * width;
         Real* o = &out[static_cast<std::size_t>((row * heads + head) * width)];
         attend(&q[static_cast<std::size_t>((row * heads + head) * width)],
                &k[static_cast<std::size_t>(key)], &v[static_cast<std::size_t>(key)],
-               kv_heads * width, row - sequence.begin + 1, width, scores.data(), o);
+               kv_heads * width, keys->past(s) + row - queries.begin + 1, width, scores.data(), o);
         for (std::int64_t d = 0; d < width && divisor != 1; ++d) o[d] /= divisor;
       }
     }

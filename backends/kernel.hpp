@@ -26,6 +26,7 @@ struct Call {
   DType (*storage)(DType);             ///< the dtype an engine stores a declared dtype in
   /// Where results belong, null: anywhere. As long as `results`, or empty.
   std::vector<const TensorView*> places;
+  std::int64_t on_rank = 0;
 
   [[nodiscard]] const Array& operand(std::size_t i) const { return *operands[i]; }
   [[nodiscard]] DType operand_dtype(std::size_t i) const;  ///< declared

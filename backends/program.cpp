@@ -136,7 +136,7 @@ Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs
 
 Result<Call> OpProgram::call_of(const Instruction& instruction, const Values& values,
                                 const RunContext& context) const {
-  Call call{graph_, instruction.node, context, {}, {}, {}, engine_.storage, {}};
+  Call call{graph_, instruction.node, context, {}, {}, {}, engine_.storage, {}, 0};
   for (ValueId operand : graph_.operands(instruction.node)) {
     call.operands.push_back(operand.valid() ? &values[operand.index] : nullptr);
   }
@@ -179,6 +179,7 @@ Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     auto call = call_of(instruction, values[rank], context);
     if (!call) return forward(call);
+    call->on_rank = static_cast<std::int64_t>(rank);
     place_results(instruction, *call, ranks[rank]);
     calls.push_back(std::move(*call));
   }

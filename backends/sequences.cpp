@@ -1,7 +1,9 @@
-// Exports the row spans of a step.
+// Exports the row spans of a step, and the keys that attention sees.
 #include "backends/sequences.hpp"
 
 #include <algorithm>
+
+#include "backends/kv_cache.hpp"
 
 namespace pw {
 
@@ -21,6 +23,55 @@ std::vector<RowSpan> sequence_rows(const RunContext& context, std::int64_t rows)
     begin = end;
   }
   return spans;
+}
+
+namespace {
+
+Array rows_of(const Array& x, const RowSpan& rows) {
+  Array out = x;
+  out.extents[0] = rows.end - rows.begin;
+  out.data = x.at(rows.begin * x.extents[1] * x.extents[2]);
+  return out;
+}
+
+KvCache::Layer layer_of(const Call& call) {
+  const Attribute* layer = call.graph.attribute(call.node, "layer");
+  const auto* name = layer == nullptr ? nullptr : std::get_if<std::string>(layer);
+  return {call.on_rank,
+          name != nullptr ? *name : "node " + std::string(call.graph.node_name(call.node))};
+}
+
+}  // namespace
+
+Result<SeenKeys> seen_keys(const Call& call) {
+  SeenKeys out{contiguous(call.operand(1)), contiguous(call.operand(2)), {}, {}};
+  out.queries = out.keys = sequence_rows(call.context, call.operand(0).extents[0]);
+  KvCache* cache = call.context.step == nullptr ? nullptr : call.context.step->cache;
+  if (cache == nullptr) return out;
+  const KvCache::Layer layer = layer_of(call);
+  std::int64_t total = 0;
+  for (std::size_t s = 0; s < out.queries.size(); ++s) {
+    const Sequence& sequence = call.context.step->sequences[s];
+    auto put = cache->put(layer, sequence.id, sequence.past, rows_of(out.k, out.queries[s]),
+                          rows_of(out.v, out.queries[s]));
+    if (!put) return forward(put);
+    const std::int64_t rows = cache->tokens(layer, sequence.id);
+    out.keys[s] = {total, total + rows};
+    total += rows;
+  }
+  const auto all = [&](const Array& x) {
+    return make_array(x.dtype, {total, x.extents[1], x.extents[2]});
+  };
+  Array k = all(out.k), v = all(out.v);
+  for (std::size_t s = 0; s < out.keys.size(); ++s) {
+    const RowSpan& rows = out.keys[s];
+    cache->get(layer, call.context.step->sequences[s].id, rows.end - rows.begin,
+               k.at(rows.begin * k.extents[1] * k.extents[2]),
+               v.at(rows.begin * v.extents[1] * v.extents[2]));
+  }
+  out.k = std::move(k);
+  out.v = std::move(v);
+  return out;
 }
 
 }  // namespace pw

@@ -34,8 +34,28 @@ std::uint64_t bits_at(std::uint64_t key, std::int64_t i) {
   return mix(key + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ull);
 }
 
+/// Where the contents of a tensor's elements are drawn: a row that is a token of a sequence by the
+/// sequence and the position, so that it holds the same in whatever step it comes.
+class TokenRows {
+ public:
+  TokenRows() = default;
+  TokenRows(const Step& step, std::int64_t width) : width_(std::max<std::int64_t>(width, 1)) {
+    constexpr std::int64_t kLongest = 1 << 24;
+    for (const Sequence& s : step.sequences)
+      for (std::int64_t i = 0; i < s.new_tokens; ++i) rows_.push_back(s.id * kLongest + s.past + i);
+  }
+  [[nodiscard]] std::int64_t index(std::int64_t i) const {
+    if (rows_.empty()) return i;
+    return rows_[static_cast<std::size_t>(i / width_)] * width_ + i % width_;
+  }
+
+ private:
+  std::vector<std::int64_t> rows_;  // empty: each element by its index
+  std::int64_t width_ = 1;
+};
+
 void fill_normal(const Tensor& tensor, std::uint64_t key, float mean, float deviation,
-                 bool positive = false) {
+                 bool positive = false, const TokenRows& rows = {}) {
   const TensorView view = tensor.view();
   parallel_for(view.count(), 1 << 18, [&](std::int64_t begin, std::int64_t end) {
     constexpr std::int64_t kRun = 1024;
@@ -43,7 +63,7 @@ void fill_normal(const Tensor& tensor, std::uint64_t key, float mean, float devi
     for (std::int64_t i = begin; i < end; i += kRun) {
       const std::int64_t n = std::min(kRun, end - i);
       for (std::int64_t j = 0; j < n; ++j)
-        run[static_cast<std::size_t>(j)] = mean + deviation * normal_at(key, i + j);
+        run[static_cast<std::size_t>(j)] = mean + deviation * normal_at(key, rows.index(i + j));
       for (std::int64_t j = 0; j < n && positive; ++j)
         run[static_cast<std::size_t>(j)] = std::fabs(run[static_cast<std::size_t>(j)]);
       store_run(view.dtype, view.data + i * size_of(view.dtype), 1, n, run.data());
@@ -79,11 +99,12 @@ void fill_positions(const Tensor& tensor, const Step& step, std::int64_t limit) 
   }
 }
 
-void fill_indices(const Tensor& tensor, std::uint64_t key, std::int64_t limit) {
+void fill_indices(const Tensor& tensor, std::uint64_t key, std::int64_t limit,
+                  const TokenRows& rows) {
   const TensorView view = tensor.view();
   const auto bound = static_cast<std::uint64_t>(limit > 0 ? limit : 2);
   for (std::int64_t i = 0; i < view.count(); ++i)
-    store(view.dtype, view.data, i, static_cast<double>(bits_at(key, i) % bound));
+    store(view.dtype, view.data, i, static_cast<double>(bits_at(key, rows.index(i)) % bound));
 }
 
 /// Roles by the name that an op's signature gives the operand.
@@ -225,9 +246,13 @@ Tensor Weights::fill(const Use& use, std::string_view input, Extents extents, st
   const Tensor tensor(context_->types[use.type].dtype, std::move(extents));
   const bool fp8 = tensor.dtype() == DType::f8e4m3 || tensor.dtype() == DType::f8e5m2;
   const double fan_in = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(size, 1)));
+  const TensorView view = tensor.view();
+  const bool of_tokens =
+      !use.fixed && step.tokens() > 0 && !view.extents.empty() && view.extents[0] == step.tokens();
+  const TokenRows rows = of_tokens ? TokenRows(step, view.count() / view.extents[0]) : TokenRows();
   switch (use.role) {
     case InputRole::activation:
-      fill_normal(tensor, key, 0, fp8 ? static_cast<float>(kFp8Deviation) : 1);
+      fill_normal(tensor, key, 0, fp8 ? static_cast<float>(kFp8Deviation) : 1, false, rows);
       break;
     case InputRole::matrix:
       fill_normal(tensor, key, 0, static_cast<float>(fp8 ? kFp8Deviation : fan_in));
@@ -242,8 +267,8 @@ Tensor Weights::fill(const Use& use, std::string_view input, Extents extents, st
     case InputRole::bias: fill_normal(tensor, key, 0, 0.02f); break;
     case InputRole::rope: fill_rope(tensor); break;
     case InputRole::positions: fill_positions(tensor, step, size); break;
-    case InputRole::indices: fill_indices(tensor, key, size); break;
-    case InputRole::mask: fill_indices(tensor, key, 2); break;
+    case InputRole::indices: fill_indices(tensor, key, size, rows); break;
+    case InputRole::mask: fill_indices(tensor, key, 2, rows); break;
   }
   return tensor;
 }

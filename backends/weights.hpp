@@ -1,6 +1,7 @@
 // Contents for a graph's inputs, from a seed: what an input is used for decides its distribution,
 // so that numbers stay sane through many layers. Each element depends on the seed, the input's name
-// and its index only: neither rewriting the graph nor padding it changes what a token sees.
+// and its index only, a token's on its sequence and position instead of its row: neither rewriting
+// the graph nor padding it changes what a token sees, nor does what else is in its step.
 #pragma once
 
 #include <cstdint>

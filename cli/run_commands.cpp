@@ -13,7 +13,9 @@
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 #include "backends/runner.hpp"
+#include "backends/steps.hpp"
 #include "base/assert.hpp"
+#include "base/file.hpp"
 #include "cli/commands.hpp"
 #include "cli/running.hpp"
 #include "cli/variants.hpp"
@@ -30,6 +32,7 @@ struct RunArgs {
   PlanArgs plan;
   std::string backend = "eager", tokens = "1,7,16,300", report;
   std::string replicated;  ///< input names, or `all`
+  std::string steps;       ///< a file; see backends/steps.hpp
   std::uint64_t seed = 1;
   std::int64_t ranks = 1;
   bool check = false, no_pad = false, strict = false;
@@ -82,7 +85,8 @@ std::string command_line(const RunArgs& args) {
   if (args.strict) out += " --strict";
   if (args.grouping != "auto") out += " --grouping " + args.grouping;
   if (args.driver != "cuda") out += " --driver " + args.driver;
-  return out + fmt::format(" --backend {} --tokens {} --seed {}{}", args.backend, args.tokens,
+  return out + fmt::format(" --backend {} {} --seed {}{}", args.backend,
+                           args.steps.empty() ? "--tokens " + args.tokens : "--steps " + args.steps,
                            args.seed, args.check ? " --check" : "");
 }
 
@@ -136,12 +140,14 @@ Replication replication_of(const Session& session, const RunArgs& args, const Gr
 }
 
 void check_sizes(const Session& session, const RunRecord& record,
-                 const std::vector<std::int64_t>& tokens) {
-  for (std::int64_t t : tokens)
+                 const std::vector<PlannedStep>& steps) {
+  for (const PlannedStep& planned : steps) {
+    const std::int64_t t = planned.step.tokens();
     if (record.plan.max_tokens > 0 && t > record.plan.max_tokens)
       session.die(
           fmt::format("a step of {} tokens is more than the plan's {}", t, record.plan.max_tokens),
           "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
+  }
 }
 
 /// Splits and plans one of the graphs.
@@ -204,7 +210,7 @@ CapturedRun capture(const Session& session, const RunArgs& args, const Graph& gr
 }
 
 void run_steps(const Session& session, const RunArgs& args, const Graph& original,
-               const Graph& graph, Backend& backend, const std::vector<std::int64_t>& tokens,
+               const Graph& graph, Backend& backend, const std::vector<PlannedStep>& steps,
                RunRecord& record) {
   std::vector<Weights> weights =
       weights_of_ranks(original, args.seed, args.ranks, replication_of(session, args, original));
@@ -233,17 +239,27 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
   RunOptions run_options;
   run_options.pad = !args.no_pad;
   run_options.poison = args.check;
-  for (std::int64_t t : tokens) {
+  // Sequences go on from step to step: each engine remembers what attention has seen.
+  KvCache seen;
+  CheckCaches others;
+  const bool goes_on = !args.steps.empty();
+  for (const PlannedStep& planned : steps) {
+    Step step = planned.step;
+    step.cache = goes_on ? &seen : nullptr;
+    const std::int64_t t = step.tokens();
     session.progress(fmt::format("running {} tokens", t));
-    Step step = one_sequence(t);
     RankStepResult result =
         need_run(session, run_step(step, std::span<Weights>(weights), run_options));
     StepRun run{result.report, {}};
     if (args.check) {
       session.progress(
           fmt::format("checking {} tokens against the double-precision interpreter", t));
-      run.numbers = need_run(session, check_against(original, backend, std::span<Weights>(weights),
-                                                    step, result.outputs));
+      run.numbers =
+          need_run(session, check_against(original, backend, std::span<Weights>(weights), step,
+                                          result.outputs, {}, {}, goes_on ? &others : nullptr));
+    }
+    for (std::int64_t id : planned.ended) {
+      for (KvCache* of : {&seen, &others.before, &others.reference}) of->end(id);
     }
     record.steps.push_back(std::move(run));
   }
@@ -262,26 +278,36 @@ RunRecord empty_record(const RunArgs& args, const Graph& original) {
   return record;
 }
 
+/// A step for each token count, or those of the file.
+std::vector<PlannedStep> wanted_steps(const Session& session, const RunArgs& args) {
+  if (!args.steps.empty())
+    return session.need(parse_steps(session.need(read_file(args.steps)), args.steps));
+  std::vector<PlannedStep> steps;
+  for (std::int64_t t : session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage))
+    steps.push_back({one_sequence(t), {}});
+  return steps;
+}
+
 /// The steps of each variant: by the size that its plan pads them to.
-std::vector<std::vector<std::int64_t>> assigned(const Session& session, const RunArgs& args,
-                                                const std::vector<Variant>& variants,
-                                                const std::vector<RunRecord>& records,
-                                                const std::vector<std::int64_t>& tokens) {
-  std::vector<std::vector<std::int64_t>> out(variants.size());
-  for (std::int64_t t : tokens) {
+std::vector<std::vector<PlannedStep>> assigned(const Session& session, const RunArgs& args,
+                                               const std::vector<Variant>& variants,
+                                               const std::vector<RunRecord>& records,
+                                               const std::vector<PlannedStep>& steps) {
+  std::vector<std::vector<PlannedStep>> out(variants.size());
+  for (const PlannedStep& planned : steps) {
+    const std::int64_t t = planned.step.tokens();
     const auto runs_as = [&](std::size_t i) {
       const std::int64_t size = args.no_pad ? -1 : records[i].plan.capture.pad(t);
       return size > 0 ? size : t;
     };
-    out[variant_of(session, variants, t, runs_as)].push_back(t);
+    out[variant_of(session, variants, t, runs_as)].push_back(planned);
   }
   return out;
 }
 
 void run_run(const Options& options, const RunArgs& args) {
   Session session(options);
-  std::vector<std::int64_t> tokens =
-      session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
+  const std::vector<PlannedStep> wanted = wanted_steps(session, args);
   std::unique_ptr<Backend> backend = backend_named(session, args);
   if (args.backend == "cuda" && args.ranks > 1)
     session.die("the backend cuda runs one rank a process",
@@ -302,7 +328,11 @@ void run_run(const Options& options, const RunArgs& args) {
   std::vector<RunRecord> records(variants.size(), empty_record(args, original));
   for (std::size_t i = 0; i < variants.size(); ++i)
     prepare(session, args, rules, variants[i], records[i]);
-  const auto steps = assigned(session, args, variants, records, tokens);
+  const auto steps = assigned(session, args, variants, records, wanted);
+  if (!args.steps.empty() && variants.size() > 1)
+    session.die("the pipeline makes a graph for each of several ranges of tokens",
+                "--steps runs one graph: a sequence's earlier tokens would be another graph's",
+                kMissingCapability);
   std::size_t failed = 0;
   for (std::size_t i = 0; i < variants.size(); ++i) {
     if (steps[i].empty() && variants.size() > 1) continue;
@@ -318,7 +348,7 @@ void run_run(const Options& options, const RunArgs& args) {
   }
   if (failed > 0) {
     session.say(fmt::format("{} of {} steps differ from the reference by more than they may",
-                            failed, tokens.size()));
+                            failed, wanted.size()));
     throw Exit{kNumericMismatch};
   }
   if (args.check) session.say("all outputs of all steps pass the check");
@@ -388,6 +418,10 @@ void add_run_commands(CLI::App& app, const Options& options) {
   sub->add_option("--tokens", args->tokens, "a step for each of these token counts")
       ->type_name("LIST")
       ->capture_default_str();
+  sub->add_option("--steps", args->steps,
+                  "instead: a line a step, `0:5 1:3` gives 5 tokens to sequence 0 and 3 to 1, `2.` "
+                  "ends 2; attention sees the tokens of earlier steps")
+      ->type_name("FILE");
   sub->add_option("--seed", args->seed, "of weights and inputs")->capture_default_str();
   sub->add_option("--ranks", args->ranks,
                   "ranks in this process, in step, with exact collectives between them")

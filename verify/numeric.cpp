@@ -136,10 +136,13 @@ NumericReport check_outputs(const Graph& original, std::span<const Tensor> refer
 Result<std::vector<NumericReport>> check_against(const Graph& original, Backend& backend,
                                                  std::span<Weights> ranks, const Step& step,
                                                  const RankOutputs& after, const Symbols& symbols,
-                                                 const NumericLimits& limits) {
-  auto before = run_whole(original, backend, ranks, step, symbols);
+                                                 const NumericLimits& limits, CheckCaches* caches) {
+  Step own = step;
+  own.cache = caches == nullptr ? nullptr : &caches->before;
+  auto before = run_whole(original, backend, ranks, own, symbols);
   if (!before) return forward(before);
-  auto reference = run_reference(original, ranks, step, symbols);
+  own.cache = caches == nullptr ? nullptr : &caches->reference;
+  auto reference = run_reference(original, ranks, own, symbols);
   if (!reference) return forward(reference);
   std::vector<NumericReport> reports;
   for (std::size_t rank = 0; rank < after.size(); ++rank)

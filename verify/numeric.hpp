@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/kv_cache.hpp"
 #include "backends/runner.hpp"
 
 namespace pw {
@@ -52,11 +53,17 @@ NumericReport check_outputs(const Graph& original, std::span<const Tensor> refer
 Result<NumericReport> check_against(const Graph& original, Backend& backend, Weights& weights,
                                     const Step& step, std::span<const Tensor> after,
                                     const Symbols& symbols = {}, const NumericLimits& limits = {});
-/// The same on several ranks: a report a rank.
+/// What the two runs beside a rewritten one remember from step to step.
+struct CheckCaches {
+  KvCache before, reference;
+};
+/// The same on several ranks: a report a rank. With `caches`, steps are those of sequences that go
+/// on; `step` brings its own cache for the rewritten run.
 Result<std::vector<NumericReport>> check_against(const Graph& original, Backend& backend,
                                                  std::span<Weights> ranks, const Step& step,
                                                  const RankOutputs& after,
                                                  const Symbols& symbols = {},
-                                                 const NumericLimits& limits = {});
+                                                 const NumericLimits& limits = {},
+                                                 CheckCaches* caches = nullptr);
 
 }  // namespace pw

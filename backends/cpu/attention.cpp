@@ -38,7 +38,8 @@ Attend best_attend() {
 
 /// A block of queries of one head: what the cores divide among them.
 struct Work {
-  std::int64_t sequence, first, rows, head;
+  std::int64_t key, first, rows, head;  ///< key: the first of the sequence
+  std::int64_t seen;                    ///< keys that the first row sees
 };
 
 }  // namespace
@@ -51,19 +52,22 @@ Result<std::monostate> attention(Call& call) {
     return fail_call(
         call, "PW1203",
         fmt::format("{} query heads do not divide over {} key heads", heads, kv_heads));
-  const std::vector<float> q = values_of(query), k = values_of(call.operand(1)),
-                           v = values_of(call.operand(2));
+  const auto seen = seen_keys(call);
+  if (!seen) return tl::unexpected(seen.error());
+  const std::vector<float> q = values_of(query), k = values_of(seen->k), v = values_of(seen->v);
   const bool divides = call.operands.size() > 3 && call.operands[3] != nullptr;
   const float divisor = divides ? values_of(call.operand(3))[0] : 1.0f;
   std::vector<float> out(q.size(), 0.0f);
   std::vector<Work> work;
   std::int64_t keys = 0;
-  for (const RowSpan& s : sequence_rows(call.context, query.extents[0])) {
+  for (std::size_t i = 0; i < seen->keys.size(); ++i) {
+    const RowSpan &s = seen->queries[i], &own = seen->keys[i];
     for (std::int64_t first = s.begin; first < s.end; first += kQueries) {
       for (std::int64_t head = 0; head < heads; ++head)
-        work.push_back({s.begin, first, std::min(kQueries, s.end - first), head});
+        work.push_back({own.begin, first, std::min(kQueries, s.end - first), head,
+                        seen->past(i) + first - s.begin + 1});
     }
-    keys += (s.end - s.begin) * (s.end - s.begin);
+    keys += (s.end - s.begin) * (own.end - own.begin);
   }
   // Blocks late in a sequence see more keys: every core takes some of all.
   const auto count = static_cast<std::int64_t>(work.size());
@@ -74,10 +78,10 @@ Result<std::monostate> attention(Call& call) {
     for (std::int64_t lane = begin; lane < end; ++lane) {
       for (std::int64_t i = lane; i < count; i += stride) {
         const Work& w = work[static_cast<std::size_t>(i)];
-        const std::int64_t kv = (w.sequence * kv_heads + w.head / (heads / kv_heads)) * width;
+        const std::int64_t kv = (w.key * kv_heads + w.head / (heads / kv_heads)) * width;
         const std::int64_t own = (w.first * heads + w.head) * width;
-        attend({q.data() + own, k.data() + kv, v.data() + kv, out.data() + own, w.rows,
-                w.first - w.sequence + 1, width, heads * width, kv_heads * width, heads * width,
+        attend({q.data() + own, k.data() + kv, v.data() + kv, out.data() + own, w.rows, w.seen,
+                width, heads * width, kv_heads * width, heads * width,
                 1 / std::sqrt(static_cast<float>(width)), divisor});
       }
     }

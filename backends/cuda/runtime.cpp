@@ -56,17 +56,22 @@ Result<std::monostate> Runtime::compile() {
       made.program = std::move(*program);
       for (const std::string& why : made.program.lacks) note(c.name + " is not captured: " + why);
     }
-    if (!c.splitting && made.program.lacks.empty()) {
+    made.captured = !c.splitting && made.program.lacks.empty();
+    if (made.captured) {
       counters_.capturable_pieces += c.members.size();
       ++counters_.compilations;
       kernels.insert(kernels.end(), made.program.kernels.begin(), made.program.kernels.end());
-      continue;
+    } else {
+      made.program.launches.clear();
+      made.program.scratch.clear();
     }
-    made.program.launches.clear();
-    made.program.scratch.clear();
-    auto between = host_->compile(piece);
+  }
+  for (const Piece& piece : stitched_.pieces) {
+    between_.emplace_back();
+    if (classes_[piece.piece_class.index].captured) continue;
+    auto between = host_->compile(piece.graph);
     if (!between) return forward(between);
-    made.between = std::move(*between);
+    between_.back() = std::move(*between);
   }
   graphs_.resize(stitched_.pieces.size());
   return driver_.load(kernels);
@@ -195,7 +200,7 @@ Result<std::monostate> Runtime::load(Weights& weights) {
 }
 
 bool Runtime::captured(PieceId piece) const {
-  return class_of(piece).between == nullptr && plan_.steps[piece.index].captured;
+  return class_of(piece).captured && plan_.steps[piece.index].captured;
 }
 
 /// Of everything outside the piece that it reads and writes.

@@ -68,7 +68,7 @@ class Runtime {
  private:
   struct Class {
     PieceProgram program;
-    std::unique_ptr<Executable> between;  ///< of a piece that is not captured
+    bool captured = false;
     std::vector<Address> literals;
   };
   struct Captured {
@@ -112,6 +112,8 @@ class Runtime {
   Address arena_ = 0;
   std::vector<Address> address_;                          ///< by source value; 0: none
   std::vector<std::map<std::int64_t, Captured>> graphs_;  ///< by piece, then size
+  /// By piece; of those that are not captured. Not shared: an op may know its state by its layer.
+  std::vector<std::unique_ptr<Executable>> between_;
   std::unique_ptr<Live> live_;
   bool captured_ = false, stepped_ = false;
   RuntimeCounters counters_;

@@ -95,7 +95,7 @@ Result<std::monostate> Runtime::run_between(PieceId piece) {
     }
   }
   ++counters_.ops_between;
-  return driver_.run(*class_of(piece).between, inputs, outputs,
+  return driver_.run(*between_[piece.index], inputs, outputs,
                      {symbols, &live_->step, live_->step.tokens()});
 }
 
@@ -123,7 +123,7 @@ Result<std::monostate> Runtime::run_piece(PieceId piece) {
                                           : "none, the step has ended"),
                  "pieces share one arena, and run in the plan's order"));
   ++live_->next;
-  if (class_of(piece).between) return run_between(piece);
+  if (between_[piece.index]) return run_between(piece);
   if (live_->report.mode != "captured" || !captured(piece)) return launch_all(piece);
   const auto graph = graphs_[piece.index].find(live_->report.padded);
   if (graph == graphs_[piece.index].end()) return launch_all(piece);

@@ -49,29 +49,36 @@ void softmax(Block& scores, Eigen::Index row, Eigen::Index keys) {
   scores.row(row).tail(scores.cols() - keys).setZero();
 }
 
+/// The rows of one sequence: its queries, and the keys they see, those of earlier tokens first.
+struct Rows {
+  RowSpan queries, keys;
+  std::int64_t past = 0;  ///< keys before those of the first query
+};
+
 /// Query rows [first, first + rows) of a sequence, one head.
-void attend(Heads& h, const RowSpan& sequence, std::int64_t first, std::int64_t rows,
+void attend(Heads& h, const Rows& sequence, std::int64_t first, std::int64_t rows,
             std::int64_t head) {
-  const std::int64_t kv = head / (h.heads / h.kv_heads), keys = first + rows - sequence.begin;
+  const std::int64_t seen = sequence.past + first - sequence.queries.begin;  // before `first`
+  const std::int64_t kv = head / (h.heads / h.kv_heads), keys = seen + rows;
   const HeadView q = rows_of(h.q, first, rows, h.heads, head, h.width);
-  const HeadView k = rows_of(h.k, sequence.begin, keys, h.kv_heads, kv, h.width);
-  const HeadView v = rows_of(h.v, sequence.begin, keys, h.kv_heads, kv, h.width);
+  const HeadView k = rows_of(h.k, sequence.keys.begin, keys, h.kv_heads, kv, h.width);
+  const HeadView v = rows_of(h.v, sequence.keys.begin, keys, h.kv_heads, kv, h.width);
   Block scores = q * k.transpose();
   scores *= 1 / std::sqrt(static_cast<float>(h.width));
-  for (Eigen::Index row = 0; row < rows; ++row)
-    softmax(scores, row, first - sequence.begin + row + 1);
+  for (Eigen::Index row = 0; row < rows; ++row) softmax(scores, row, seen + row + 1);
   HeadTarget out(h.out.data() + (first * h.heads + head) * h.width, rows, h.width,
                  Eigen::OuterStride<>(h.heads * h.width));
   out.noalias() = scores * v;
   if (h.divisor != 1) out /= h.divisor;
 }
 
-void attend_sequence(Heads& h, const RowSpan& sequence) {
-  const std::int64_t grain = sequence.end - sequence.begin > 32 ? 1 : h.heads;
+void attend_sequence(Heads& h, const Rows& sequence) {
+  const RowSpan& queries = sequence.queries;
+  const std::int64_t grain = sequence.keys.end - sequence.keys.begin > 32 ? 1 : h.heads;
   parallel_for(h.heads, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t head = begin; head < end; ++head) {
-      for (std::int64_t first = sequence.begin; first < sequence.end; first += kQueries) {
-        attend(h, sequence, first, std::min(kQueries, sequence.end - first), head);
+      for (std::int64_t first = queries.begin; first < queries.end; first += kQueries) {
+        attend(h, sequence, first, std::min(kQueries, queries.end - first), head);
       }
     }
   });
@@ -79,8 +86,10 @@ void attend_sequence(Heads& h, const RowSpan& sequence) {
 
 Done unified_attention(Call& call) {
   const Array& query = call.operand(0);
-  Heads h{values_of(query), values_of(call.operand(1)), values_of(call.operand(2)), {},
-          query.extents[1], call.operand(1).extents[1], query.extents[2],           1};
+  const auto keys = seen_keys(call);
+  if (!keys) return tl::unexpected(keys.error());
+  Heads h{values_of(query), values_of(keys->k), values_of(keys->v), {},
+          query.extents[1], keys->k.extents[1], query.extents[2],   1};
   if (h.kv_heads == 0 || h.heads % h.kv_heads != 0) {
     return fail_call(
         call, "PW1203",
@@ -89,8 +98,8 @@ Done unified_attention(Call& call) {
   if (call.operands.size() > 3 && call.operands[3] != nullptr)
     h.divisor = values_of(call.operand(3))[0];
   h.out.assign(h.q.size(), 0.0f);  // rows of padding give zero
-  for (const RowSpan& sequence : sequence_rows(call.context, query.extents[0]))
-    attend_sequence(h, sequence);
+  for (std::size_t s = 0; s < keys->keys.size(); ++s)
+    attend_sequence(h, {keys->queries[s], keys->keys[s], keys->past(s)});
   Array& y = call.result();
   store_run(y.dtype, y.data, 1, y.count(), h.out.data());
   return Done{};

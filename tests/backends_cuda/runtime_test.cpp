@@ -8,6 +8,7 @@
 
 #include "backends/cpu/cpu.hpp"
 #include "backends/cuda/host_driver.hpp"
+#include "backends/kv_cache.hpp"
 #include "backends/program.hpp"
 #include "backends/toolchain.hpp"
 #include "base/hash.hpp"
@@ -98,14 +99,16 @@ struct Ready {
     need(runtime->load(weights), *planned.context);
     need(runtime->capture(), *planned.context);
   }
-  Result<StepResult> run(const Step& step, bool pad = true) {
+  Result<StepResult> run(Step step, bool pad = true) {
+    step.cache = pad ? &replayed : &launched;
     RunOptions options;
     options.pad = pad;
     options.poison = true;
     return runtime->run(step, weights, options);
   }
   /// The graph whole, at its own size, with the interpreter's bits.
-  std::vector<Tensor> whole(const Step& step) {
+  std::vector<Tensor> whole(Step step) {
+    step.cache = &unsplit;
     CpuOptions options;
     options.strict = true;
     CpuBackend backend(options);
@@ -115,6 +118,7 @@ struct Ready {
   Planned planned;
   cuda::HostDriver driver;
   Weights weights;
+  KvCache replayed, launched, unsplit;  ///< what attention remembers, each run its own
   std::unique_ptr<cuda::Runtime> runtime;
 };
 
@@ -174,6 +178,7 @@ void check_traffic(const Model& model, std::uint64_t first, std::uint64_t count,
       CHECK(bits_apart(replayed.outputs, whole) == "");
       CHECK(bits_apart(launched.outputs, whole) == "");
     }
+    for (KvCache* cache : {&ready.replayed, &ready.launched, &ready.unsplit}) *cache = KvCache();
   }
   const cuda::RuntimeCounters& after = ready.runtime->counters();
   CHECK(captured > 0);

@@ -208,6 +208,19 @@ class MainJob(unittest.TestCase):
         done = pwr(*run, "--ranks", "2")
         self.assertEqual(done.returncode, 5)
 
+    def test_sequences_that_go_on(self):
+        run = ["run", *DEMO, "-r", "llm", "-p", "o2", "--check", "--format", "csv"]
+        done = pwr(*run, "--steps", "examples/chat.steps")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"\n7,8,captured,[^\n]*\n6,8,captured,[^\n]*\n2,2,captured,")
+        with tempfile.TemporaryDirectory() as folder:
+            steps = Path(folder, "bad.steps")
+            steps.write_text("0:7\n0:1 1:x\n", encoding="utf-8")
+            done = pwr(*run, "--steps", str(steps))
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("bad.steps:2:5", done.stderr)
+            self.assertEqual(pwr(*run, "--steps", str(Path(folder, "none"))).returncode, 3)
+
     def test_tune(self):
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder, "schedules.json")
