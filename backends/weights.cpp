@@ -45,12 +45,12 @@ class TokenRows {
       for (std::int64_t i = 0; i < s.new_tokens; ++i) rows_.push_back(s.id * kLongest + s.past + i);
   }
   [[nodiscard]] std::int64_t index(std::int64_t i) const {
-    if (rows_.empty()) return i;
-    return rows_[static_cast<std::size_t>(i / width_)] * width_ + i % width_;
+    const auto row = static_cast<std::size_t>(i / width_);
+    return row < rows_.size() ? rows_[row] * width_ + i % width_ : i;
   }
 
  private:
-  std::vector<std::int64_t> rows_;  // empty: each element by its index
+  std::vector<std::int64_t> rows_;  // behind them: each element by its index
   std::int64_t width_ = 1;
 };
 
@@ -248,7 +248,7 @@ Tensor Weights::fill(const Use& use, std::string_view input, Extents extents, st
   const double fan_in = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(size, 1)));
   const TensorView view = tensor.view();
   const bool of_tokens =
-      !use.fixed && step.tokens() > 0 && !view.extents.empty() && view.extents[0] == step.tokens();
+      !use.fixed && step.tokens() > 0 && !view.extents.empty() && view.extents[0] >= step.tokens();
   const TokenRows rows = of_tokens ? TokenRows(step, view.count() / view.extents[0]) : TokenRows();
   switch (use.role) {
     case InputRole::activation:
