@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backends/cuda/cuda_driver.hpp"
 #include "backends/cuda/tuning.hpp"
 #include "base/file.hpp"
 #include "cli/commands.hpp"
@@ -76,7 +77,7 @@ void run_compile(const Options& options, const CompileArgs& args) {
 struct TuneArgs : SplitArgs {
   std::vector<std::string> archs{"sm_90"};
   std::string tokens = "1,16,256,4096";
-  bool strict = false;
+  bool strict = false, measure = false;
 };
 
 std::string described(const cuda::Schedule& s) {
@@ -92,6 +93,15 @@ void run_tune(const Options& options, const TuneArgs& args) {
   if (!nvrtc.present())
     session.die("candidates cannot be compiled: " + nvrtc.state(),
                 "`pwr doctor` says where NVRTC is sought", kMissingCapability);
+  CompileCache cache(CacheOptions::from_environment());
+  std::unique_ptr<cuda::CudaDriver> device;
+  if (args.measure) {
+    cuda::CudaDriverOptions how;
+    how.strict = args.strict;
+    how.cache = &cache;
+    device = session.need(cuda::CudaDriver::open(how), kMissingCapability);
+    tune.device = device.get();
+  }
   cuda::ScheduleTable found;
   if (!args.output.empty() && std::filesystem::exists(args.output))
     found = session.need(cuda::ScheduleTable::read(args.output));
@@ -99,7 +109,6 @@ void run_tune(const Options& options, const TuneArgs& args) {
   cuda::CompileOptions sources;
   sources.sources_only = true;
   const cuda::CompileReport kernels = cuda::compile_pieces(pieces, sources, nvrtc);
-  CompileCache cache(CacheOptions::from_environment());
   tune.strict = args.strict;
   tune.threads = all_cores();
   tune.cache = &cache;
@@ -124,7 +133,9 @@ void run_tune(const Options& options, const TuneArgs& args) {
       found.put(c);
     }
     for (const std::string& why : report.skipped) session.say("not tuned: " + why);
-    session.say(fmt::format("{}: times are by the {}, no measurements", arch, report.by));
+    session.say(args.measure
+                    ? fmt::format("{}: times are measured on {}", arch, report.by)
+                    : fmt::format("{}: times are by the {}, no measurements", arch, report.by));
   }
   std::fputs(table.print(options.format).c_str(), stdout);
   if (!args.output.empty()) {
@@ -189,6 +200,10 @@ void add_compile_commands(CLI::App& app, const Options& options) {
       ->type_name("LIST")
       ->capture_default_str();
   sub->add_flag("--strict", tune->strict, "tune the kernels of `pwr compile --strict`");
+  sub->add_flag(
+      "--measure", tune->measure,
+      "time candidates on the device that is here instead of by the model of one; name its "
+      "architecture with --arch");
   sub->footer(
       "A schedule changes how fast a kernel is, and none of its bits.\n"
       "Example:\n  pwr tune model.json -r llm -p o2 --tokens 1,64,4096 -o schedules.json\n"

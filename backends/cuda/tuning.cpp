@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <set>
 #include <thread>
@@ -41,6 +42,45 @@ std::vector<Compiled> compile_all(std::vector<Kernel> kernels, const TuneOptions
   work();
   for (std::thread& t : others) t.join();
   return out;
+}
+
+/// Memory that goes when this does.
+class Held {
+ public:
+  explicit Held(Driver& device) : device_(device) {}
+  ~Held() {
+    for (Address a : held_) device_.release(a);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  std::optional<Address> allocate(std::int64_t bytes) {
+    const auto address = device_.allocate(bytes);
+    if (!address) return std::nullopt;
+    held_.push_back(*address);
+    return device_.fill(*address, 0, bytes) ? std::optional(*address) : std::nullopt;
+  }
+
+ private:
+  Driver& device_;
+  std::vector<Address> held_;
+};
+
+/// The least time of several replays.
+std::optional<double> replay_seconds(Driver& device, const LaunchNode& node, std::size_t nodes) {
+  constexpr int kReplays = 7;
+  RecordedGraph graph{"tuning", {}};
+  graph.nodes.assign(nodes, node);
+  order_nodes(graph);
+  auto executable = device.instantiate(std::move(graph));
+  if (!executable) return std::nullopt;
+  double least = HUGE_VAL;
+  for (int i = 0; i < kReplays; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    if (!(*executable)->replay()) return std::nullopt;
+    least = std::min(
+        least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return least;
 }
 
 /// What the sizes depend on: one symbol is it, whatever it is called; of several the tokens.
@@ -89,6 +129,37 @@ std::optional<Load> load_of(const rows::RowProgram& program, const std::string& 
 
 }  // namespace
 
+std::optional<double> measure(Driver& device, const Kernel& kernel, const Context& context,
+                              const Symbols& symbols) {
+  Held held(device);
+  LaunchNode node;
+  node.name = kernel.name;
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+    const Type& type = context.types[kernel.arguments[i]];
+    DeviceTensor tensor{type.dtype, {}, 0};
+    for (DimId d : type.shape) {
+      const auto extent = context.dims.evaluate(d, symbols);
+      if (!extent || *extent < 0) return std::nullopt;
+      tensor.extents.push_back(*extent);
+    }
+    const auto address = held.allocate(tensor.bytes());
+    if (!address) return std::nullopt;
+    tensor.address = *address;
+    const bool result = i + kernel.results >= kernel.arguments.size();
+    (result ? node.writes : node.reads).push_back(std::move(tensor));
+  }
+  for (DimId d : kernel.params) {
+    const auto value = context.dims.evaluate(d, symbols);
+    if (!value) return std::nullopt;
+    node.params.push_back(*value);
+  }
+  if (!device.load({&kernel, 1})) return std::nullopt;
+  constexpr std::size_t kMany = 65;  // what a replay costs by itself is taken off
+  const auto many = replay_seconds(device, node, kMany), one = replay_seconds(device, node, 1);
+  if (!many || !one) return std::nullopt;
+  return std::max(*many - *one, 1e-9) / (kMany - 1);
+}
+
 std::vector<Kernel> candidates(const rows::RowProgram& program) {
   std::vector<Kernel> out;
   std::set<std::string> seen;
@@ -121,7 +192,8 @@ Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_s
     return fail(error_in("NVRTC", "PW1244", "candidates cannot be compiled: " + nvrtc.state(),
                          "install the CUDA toolkit's NVRTC; `pwr doctor` says where it is sought"));
   TuneReport out;
-  out.by = fmt::format("model of {}", machine->name);
+  out.by = options.device != nullptr ? options.device->device()
+                                     : fmt::format("model of {}", machine->name);
   std::size_t done = 0;
   for (const KernelReport& k : report.kernels) {
     const std::vector<Compiled> compiled = compile_all(candidates(k.program), options, nvrtc);
@@ -139,7 +211,14 @@ Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_s
       double usual = 0;
       for (const Compiled& c : compiled) {
         tuned.spilled += c.usage ? 0 : 1;
-        const double seconds = c.usage ? estimate(*machine, c.kernel, *c.usage, *load) : HUGE_VAL;
+        double seconds = HUGE_VAL;
+        if (c.usage && options.device == nullptr) {
+          seconds = estimate(*machine, c.kernel, *c.usage, *load);
+        } else if (c.usage) {
+          const Symbols symbols{{symbol_of(k.program, tokens_symbol), tokens}};
+          seconds =
+              measure(*options.device, c.kernel, *k.program.context, symbols).value_or(HUGE_VAL);
+        }
         if (&c == &compiled.front()) usual = seconds;
         if (!std::isfinite(seconds)) continue;
         tuned.others.push_back({program_key(k.program), k.kernel.op, options.arch, load->rows,

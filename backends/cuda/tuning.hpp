@@ -1,14 +1,18 @@
 // Looks for the schedule that a kernel is fastest with: candidates that NVRTC refuses or that spill
-// are dropped, the rest are timed by the model of the machine. No candidate changes a bit.
+// are dropped, the rest are timed on a device, or by the model of the machine where there is none.
+// No candidate changes a bit.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/cuda/compile.hpp"
+#include "backends/cuda/driver.hpp"
 #include "backends/cuda/schedules.hpp"
+#include "backends/kernel.hpp"
 
 namespace pw::cuda {
 
@@ -18,6 +22,7 @@ struct TuneOptions {
   bool strict = false;
   int threads = 2;
   CompileCache* cache = nullptr;
+  Driver* device = nullptr;  ///< null: the model of the machine tells the times
   /// Called after each kernel with how many are done.
   std::function<void(std::size_t)> progress;
 };
@@ -33,7 +38,7 @@ struct Tuned {
 };
 
 struct TuneReport {
-  std::string by;                    ///< the machine of the model
+  std::string by;                    ///< the device, or the machine of the model
   std::vector<Tuned> tuned;          ///< by kernel, then tokens
   std::vector<std::string> skipped;  ///< kernels that could not be, each with the reason
 };
@@ -41,6 +46,11 @@ struct TuneReport {
 /// The schedules that are worth trying for a program: the default first, none twice the same
 /// kernel.
 [[nodiscard]] std::vector<Kernel> candidates(const rows::RowProgram& program);
+
+/// Seconds of one launch among many in a graph that is replayed, the least of several; on memory of
+/// its own. Nothing where the device cannot run it.
+[[nodiscard]] std::optional<double> measure(Driver& device, const Kernel& kernel,
+                                            const Context& context, const Symbols& symbols);
 
 /// Tunes every kernel of the report once. `tokens_symbol` stands for the tokens in its dims. PW1243
 /// for an architecture without a machine, PW1244 without NVRTC.

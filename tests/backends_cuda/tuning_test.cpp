@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda/host_driver.hpp"
 #include "backends/cuda/machine.hpp"
 #include "backends/toolchain.hpp"
 #include "dsl/dsl.hpp"
@@ -215,6 +216,34 @@ TEST_CASE("tuning: what spills or cannot be launched is not chosen", "[cuda]") {
   const auto unknown = cuda::tune(report, "n", options, nvrtc);
   REQUIRE(!unknown);
   CHECK(unknown.error().front().code == "PW1243");
+}
+
+TEST_CASE("tuning: where there is a device, candidates are timed on it", "[cuda]") {
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present() || host_compiler().empty()) {
+    WARN("SKIPPED: NVRTC or a C++ compiler is absent");
+    return;
+  }
+  const Subject s = of(library(), "in x: bf16[n, 64]  y = silu(x)  out y");
+  cuda::CompileReport report;
+  report.context = s.graph.context_ptr();
+  report.kernels.push_back({s.kernel, *s.program, "class_0", 1, {}});
+  cuda::HostDriver host;
+  cuda::TuneOptions options;
+  options.tokens = {3};
+  options.device = &host;
+  const auto tuned = cuda::tune(report, "n", options, nvrtc);
+  REQUIRE(tuned);
+  CHECK(tuned->by == "the host");
+  REQUIRE(tuned->tuned.size() == 1);
+  const cuda::Tuned& t = tuned->tuned[0];
+  CHECK(t.others.size() == t.candidates - t.spilled);
+  for (const cuda::TunedSchedule& other : t.others) {
+    CHECK(other.seconds > 0);
+    CHECK(other.by == "the host");
+  }
+  CHECK(host.allocated() == 0);
+  CHECK(host.replays() == t.others.size() * 14);
 }
 
 TEST_CASE("tuning: a kernel is compiled with its entry of the table", "[cuda]") {
