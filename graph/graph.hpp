@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <span>
@@ -394,7 +395,7 @@ class Graph {
   mutable Replication replication_;
   bool listing_relabelled_ = false, recording_ = false;
   std::vector<NodeId> relabelled_;
-  std::vector<Undo> undo_;
+  std::deque<Undo> undo_;
 };
 
 }  // namespace pw

@@ -16,7 +16,7 @@ I id_of(std::uint32_t index) {
 
 void Graph::stop_undo() {
   recording_ = false;
-  std::vector<Undo>().swap(undo_);
+  std::deque<Undo>().swap(undo_);
 }
 
 void Graph::undo_operand(UseId u, ValueId old) {
