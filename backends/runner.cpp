@@ -56,26 +56,16 @@ std::byte* Runner::arena(std::size_t rank) {
   return static_cast<std::byte*>(arenas_[rank].get());
 }
 
-StepReport Runner::dispatch(std::int64_t tokens, const RunOptions& options) const {
-  StepReport report{tokens, tokens, "eager", "", 0};
-  const std::int64_t size = plan_->capture.pad(tokens);
-  if (plan_->tokens.empty()) {
-    report.mode = plan_->mode == "none" ? "eager" : "captured";
-    report.reason = "the graph is static";
-  } else if (!options.pad) {
-    report.reason = "padding is off";
-  } else if (plan_->mode == "none") {
-    report.reason = "the capture mode is none";
-  } else if (size < tokens) {
-    report.reason =
-        plan_->capture.sizes.empty()
-            ? "no size is captured"
-            : fmt::format("above the largest captured size, {}", plan_->capture.sizes.back());
-  } else {
-    report.padded = size;
-    report.mode = "captured";
-    report.reason = size == tokens ? "a captured size" : "the next captured size";
-  }
+StepReport Runner::dispatch(const Step& step, const RunOptions& options) const {
+  StepReport report{step.tokens(), step.tokens(), "eager", "padding is off", 0};
+  if (!options.pad && !plan_->tokens.empty()) return report;
+  std::vector<std::int64_t> new_tokens;
+  for (const Sequence& sequence : step.sequences) new_tokens.push_back(sequence.new_tokens);
+  const StepShape shape = shape_of(new_tokens);
+  const Dispatch found = dispatcher_.dispatch(shape);
+  report.padded = report.tokens + found.padding;
+  if (found.mode != DispatchMode::none) report.mode = "captured";
+  report.reason = dispatcher_.explain(shape, found);
   return report;
 }
 
@@ -171,7 +161,7 @@ Result<RankStepResult> Runner::run(const Step& step, std::span<Weights> ranks,
         "step", "PW1207",
         fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, plan_->max_tokens)));
   }
-  RankStepResult result{{}, dispatch(tokens, options)};
+  RankStepResult result{{}, dispatch(step, options)};
   std::vector<Live> lives;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     Live& live = lives.emplace_back(Live{options,

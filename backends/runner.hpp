@@ -48,8 +48,8 @@ class Runner {
  private:
   struct Live;  ///< one rank's step
   Runner(const StitchedGraph& stitched, const Graph& source, const Plan& plan)
-      : stitched_(&stitched), source_(&source), plan_(&plan) {}
-  [[nodiscard]] StepReport dispatch(std::int64_t tokens, const RunOptions& options) const;
+      : stitched_(&stitched), source_(&source), plan_(&plan), dispatcher_(plan) {}
+  [[nodiscard]] StepReport dispatch(const Step& step, const RunOptions& options) const;
   [[nodiscard]] Symbols symbols_at(std::int64_t tokens, const RunOptions& options) const;
   Result<std::monostate> bind_inputs(Live& live, Weights& weights) const;
   Result<std::monostate> bind_values(Live& live) const;
@@ -60,6 +60,7 @@ class Runner {
   const StitchedGraph* stitched_;
   const Graph* source_;
   const Plan* plan_;
+  Dispatcher dispatcher_;
   std::vector<std::unique_ptr<Executable>> executables_;
   std::vector<std::shared_ptr<void>> arenas_;  ///< one a rank
 };

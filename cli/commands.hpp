@@ -16,7 +16,8 @@ void add_fuzz_command(CLI::App& app, const Options& options);
 std::string use_line(const std::string& file);
 void add_test_command(CLI::App& app, const Options& options);
 void add_opt_command(CLI::App& app, const Options& options);
-void add_plan_commands(CLI::App& app, const Options& options);     ///< split, plan
+void add_split_command(CLI::App& app, const Options& options);
+void add_plan_command(CLI::App& app, const Options& options);
 void add_compile_commands(CLI::App& app, const Options& options);  ///< compile, tune
 void add_run_commands(CLI::App& app, const Options& options);      ///< run
 void add_cache_commands(CLI::App& app, const Options& options);    ///< cache stats, verify, clear

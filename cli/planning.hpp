@@ -17,7 +17,7 @@ struct PlanArgs {
   std::string ranges, sizes, compile_sizes;
   std::int64_t max_requests = 256, size_cap = 512;
   std::int64_t speculative_tokens = 0, sequence_parallel = 1;
-  std::string mode = "piecewise";
+  std::string mode, loras;
   void add_to(CLI::App& app);
 };
 
@@ -45,5 +45,9 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
 Table piece_table(const StitchedGraph& pieces);
 std::string split_summary(const StitchedGraph& pieces);
 std::string plan_summary(const Plan& plan);
+/// A row for each step, written as the new tokens of its sequences: `300`, `1,1,5`, `64x1,5`. Ends
+/// with kUsage where one is not.
+Table dispatch_table(const Session& session, const Plan& plan,
+                     const std::vector<std::string>& steps, std::int64_t loras);
 
 }  // namespace pw::cli

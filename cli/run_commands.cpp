@@ -297,8 +297,9 @@ std::vector<std::vector<PlannedStep>> assigned(const Session& session, const Run
   for (const PlannedStep& planned : steps) {
     const std::int64_t t = planned.step.tokens();
     const auto runs_as = [&](std::size_t i) {
-      const std::int64_t size = args.no_pad ? -1 : records[i].plan.capture.pad(t);
-      return size > 0 ? size : t;
+      if (args.no_pad) return t;
+      const std::int64_t size = records[i].plan.capture.pad(t);
+      return size > 0 ? size : round_up(t, records[i].plan.eager_multiple);
     };
     out[variant_of(session, variants, t, runs_as)].push_back(planned);
   }

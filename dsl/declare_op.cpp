@@ -26,6 +26,7 @@ constexpr std::array<NamedTrait, 7> kTraits{{{"commutative", &Traits::commutativ
                                              {"effect", &Traits::effect},
                                              {"splitting", &Traits::splitting},
                                              {"rowwise", &Traits::rowwise}}};
+constexpr std::array kCapturable{Capturable::decode, Capturable::uniform, Capturable::always};
 
 void set_trait(Traits& traits, const std::string& word, Span span, Diagnostics& out) {
   for (const NamedTrait& trait : kTraits) {
@@ -34,13 +35,25 @@ void set_trait(Traits& traits, const std::string& word, Span span, Diagnostics& 
       return;
     }
   }
+  for (const Capturable capturable : kCapturable) {
+    if (name(capturable) != word) continue;
+    if (traits.capturable != Capturable::never)
+      out.push_back(error_at(span, "PW0210",
+                             "a second trait beside " + in_ticks(name(traits.capturable)) +
+                                 " says when it is captured",
+                             "leave one of them out"));
+    traits.capturable = capturable;
+    return;
+  }
   std::vector<std::string> names;
   for (const NamedTrait& trait : kTraits) names.emplace_back(trait.name);
+  for (const Capturable capturable : kCapturable) names.emplace_back(name(capturable));
   out.push_back(
       error_at(span, "PW0210", "unknown trait " + in_ticks(word),
                did_you_mean(word, names,
                             "traits are commutative, associative, view, collective, effect, "
-                            "splitting, rowwise")));
+                            "splitting, rowwise, capturable, capturable_uniform, "
+                            "capturable_decode")));
 }
 
 /// One namespace over operands and attributes; results may not reuse an operand's name either.

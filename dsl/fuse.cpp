@@ -315,13 +315,16 @@ class Fusion {
   }
 
   void add_traits() {
+    auto capturable = Capturable::always;  // as the part that allows least
     for (const PatternNode& node : rule_.nodes) {
       if (!node.own()) continue;
       const Traits& traits = context_.ops[node.op].traits;
       op_.traits.collective = op_.traits.collective || traits.collective;
       op_.traits.effect = op_.traits.effect || traits.effect;
       op_.traits.splitting = op_.traits.splitting || traits.splitting;
+      if (traits.splitting) capturable = std::min(capturable, traits.capturable);
     }
+    if (op_.traits.splitting) op_.traits.capturable = capturable;
   }
 
   bool declare() {

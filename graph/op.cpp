@@ -1,4 +1,4 @@
-// Exports OpTable.
+// Exports OpTable, and the names of Capturable.
 #include "graph/op.hpp"
 
 namespace pw {
@@ -25,6 +25,16 @@ int index_named(const Decls& decls, std::string_view name) {
 }
 
 }  // namespace
+
+std::string_view name(Capturable capturable) {
+  switch (capturable) {
+    case Capturable::never: return "";
+    case Capturable::decode: return "capturable_decode";
+    case Capturable::uniform: return "capturable_uniform";
+    case Capturable::always: return "capturable";
+  }
+  return "";
+}
 
 int Op::operand_index(std::string_view operand) const { return index_named(operands, operand); }
 int Op::result_index(std::string_view result) const { return index_named(results, result); }

@@ -43,6 +43,18 @@ struct ResultDecl {
   std::optional<int> from;       ///< aliases this operand
 };
 
+/// In which steps a splitting op may be recorded with the rest, least first. It may where its
+/// kernels read lengths and block tables from device buffers, with a grid that the numbers of
+/// tokens and sequences fix.
+enum class Capturable : std::uint8_t {
+  never,
+  decode,   ///< one new token a sequence
+  uniform,  ///< equally many new tokens a sequence
+  always,
+};
+/// The trait as it is written: empty for never, capturable_decode, capturable_uniform, capturable.
+[[nodiscard]] std::string_view name(Capturable capturable);
+
 struct Traits {
   bool commutative = false;  ///< in the first two operands
   bool associative = false;
@@ -51,6 +63,7 @@ struct Traits {
   bool effect = false;
   bool splitting = false;
   bool rowwise = false;
+  Capturable capturable = Capturable::never;
 };
 
 struct Op {

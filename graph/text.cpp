@@ -205,6 +205,7 @@ std::string print_traits(const Traits& t) {
   add(t.effect, "effect");
   add(t.splitting, "splitting");
   add(t.rowwise, "rowwise");
+  if (t.capturable != Capturable::never) out += " " + std::string(name(t.capturable));
   return out;
 }
 

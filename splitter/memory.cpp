@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "splitter/offsets.hpp"
 #include "splitter/plan.hpp"
+#include "splitter/product.hpp"
 
 namespace pw {
 namespace {
@@ -39,11 +40,12 @@ class Planner {
  public:
   /// Without schedules each node is a launch.
   Planner(const StitchedGraph& stitched, const Graph& graph, Sizer sizer,
-          std::vector<PieceSchedule> schedules)
+          std::vector<PieceSchedule> schedules, std::int64_t workspace_bytes)
       : stitched_(stitched),
         graph_(graph),
         sizer_(std::move(sizer)),
         schedules_(std::move(schedules)) {
+    plan_.workspace_bytes = workspace_bytes;
     slot_of_.assign(graph.value_bound(), kNone);
   }
 
@@ -71,6 +73,7 @@ class Planner {
         if (v.valid()) extend(v, step, position_);
       for (std::size_t r = 0; r < graph_.result_count(n); ++r)
         if (auto done = add_slot(n, r, step); !done) return done;
+      note_call(piece, n, position_, position_);
       ++position_;
     }
     const std::size_t end = position_ == begin ? begin : position_ - 1;
@@ -90,12 +93,20 @@ class Planner {
       make_crossing(v, begin);
     }
     for (const ValueId v : piece.inputs) extend(v, step, position_ - 1);
+    for (const NodeId n : piece.nodes) note_call(piece, n, begin, position_ - 1);
     std::vector<Scratch>& scratch = schedules_[step].scratch;
     for (Scratch& s : scratch) {
       intervals_.push_back({begin + s.first, begin + s.last, align(s.bytes)});
       scratch_.push_back(&s);
     }
     return std::monostate{};
+  }
+
+  /// Somewhere in these positions the node may call a library, which then uses the workspace.
+  void note_call(const Piece& piece, NodeId n, std::size_t first, std::size_t last) {
+    if (piece.splitting || !product_of(graph_.op_of(n))) return;
+    first_call_ = std::min(first_call_, first);
+    last_call_ = std::max(last_call_, last);
   }
 
   Done add_slot(NodeId n, std::size_t r, std::size_t step) {
@@ -198,7 +209,13 @@ class Planner {
       if (slot.crossing) crossing.push_back(intervals.back());
       owner.push_back(i);
     }
+    // One place for all of them: a library's handle keeps one workspace, and calls follow each
+    // other.
+    if (first_call_ == kNone) plan_.workspace_bytes = 0;
+    if (plan_.workspace_bytes > 0)
+      intervals.push_back({first_call_, last_call_, align(plan_.workspace_bytes)});
     const Placement placement = place_intervals(intervals);
+    if (plan_.workspace_bytes > 0) plan_.workspace_offset = placement.offsets.back();
     for (std::size_t i = 0; i < scratch_.size(); ++i) scratch_[i]->offset = placement.offsets[i];
     for (std::size_t i = 0; i < owner.size(); ++i)
       plan_.slots[owner[i]].offset = placement.offsets[scratch_.size() + i];
@@ -244,22 +261,19 @@ class Planner {
   std::vector<Scratch*> scratch_;
   std::vector<std::size_t> slot_of_;
   std::size_t position_ = 0;
+  std::size_t first_call_ = kNone, last_call_ = 0;  // of a library, in a captured piece
 };
 
 }  // namespace
 
 Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
-                               std::int64_t max_tokens) {
-  return plan_memory(pieces, source, max_tokens, {});
-}
-
-Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
-                               std::int64_t max_tokens, std::vector<PieceSchedule> schedules) {
+                               std::int64_t max_tokens, std::vector<PieceSchedule> schedules,
+                               std::int64_t workspace_bytes) {
   Sizer sizer{source, {}};
   const std::string tokens = source.facts.tokens();
   for (const auto& [symbol, fact] : source.facts.symbols)
     sizer.symbols.emplace(symbol, symbol == tokens ? max_tokens : fact.max);
-  return Planner(pieces, source, std::move(sizer), std::move(schedules)).run();
+  return Planner(pieces, source, std::move(sizer), std::move(schedules), workspace_bytes).run();
 }
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// Exports place_intervals and its two heuristics, and peak.
+// Exports place_intervals and its heuristics, and peak.
 #include "splitter/offsets.hpp"
 
 #include <algorithm>
@@ -9,13 +9,40 @@
 namespace pw {
 namespace {
 
-constexpr std::size_t kManyIntervals = 4096;  // place_by_size is quadratic
+constexpr std::size_t kManyIntervals = 4096;  // place_in_order is quadratic
+constexpr std::size_t kFewIntervals = 256;    // for which it is tried again and again
+constexpr int kTries = 64;
 
 std::vector<std::size_t> sorted_indices(std::size_t n, auto less) {
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), less);
   return order;
+}
+
+std::int64_t length(const Interval& interval) {
+  return static_cast<std::int64_t>(interval.end - interval.begin) + 1;
+}
+
+/// Largest key first, ties by begin and then by index.
+std::vector<std::size_t> sorted_by(const std::vector<Interval>& intervals, auto key) {
+  return sorted_indices(intervals.size(), [&](std::size_t a, std::size_t b) {
+    const auto first = key(intervals[a]), second = key(intervals[b]);
+    if (first != second) return first > second;
+    if (intervals[a].begin != intervals[b].begin) return intervals[a].begin < intervals[b].begin;
+    return a < b;
+  });
+}
+std::vector<std::size_t> largest_first(const std::vector<Interval>& intervals) {
+  return sorted_by(intervals, [](const Interval& i) { return i.bytes; });
+}
+std::vector<std::size_t> longest_first(const std::vector<Interval>& intervals) {
+  return sorted_by(intervals, [](const Interval& i) { return std::pair(length(i), i.bytes); });
+}
+std::vector<std::size_t> area_first(const std::vector<Interval>& intervals) {
+  return sorted_by(intervals, [](const Interval& i) {
+    return static_cast<double>(i.bytes) * static_cast<double>(length(i));
+  });
 }
 
 /// Free gaps below the top, by offset and by (size, offset); neighbours are joined.
@@ -88,7 +115,7 @@ std::int64_t total_of(const std::vector<Interval>& intervals,
 }
 
 /// The smallest gap between `taken` blocks that holds `bytes`, else the place above them all.
-std::int64_t best_gap(std::vector<std::pair<std::int64_t, std::int64_t>> taken,
+std::int64_t best_gap(std::vector<std::pair<std::int64_t, std::int64_t>>& taken,
                       std::int64_t bytes) {
   std::sort(taken.begin(), taken.end());
   std::int64_t end = 0, best = -1, best_size = 0;
@@ -129,32 +156,57 @@ Placement place_by_time(const std::vector<Interval>& intervals) {
   return out;
 }
 
-Placement place_by_size(const std::vector<Interval>& intervals) {
+Placement place_in_order(const std::vector<Interval>& intervals,
+                         const std::vector<std::size_t>& order) {
   Placement out;
   out.offsets.assign(intervals.size(), 0);
-  const auto order = sorted_indices(intervals.size(), [&](std::size_t a, std::size_t b) {
-    if (intervals[a].bytes != intervals[b].bytes) return intervals[a].bytes > intervals[b].bytes;
-    if (intervals[a].begin != intervals[b].begin) return intervals[a].begin < intervals[b].begin;
-    return a < b;
-  });
   std::vector<std::size_t> placed;
+  std::vector<std::pair<std::int64_t, std::int64_t>> taken;
   for (const std::size_t i : order) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
+    taken.clear();
     for (const std::size_t j : placed)
       if (intervals[j].begin <= intervals[i].end && intervals[i].begin <= intervals[j].end)
         taken.emplace_back(out.offsets[j], intervals[j].bytes);
-    out.offsets[i] = best_gap(std::move(taken), intervals[i].bytes);
+    out.offsets[i] = best_gap(taken, intervals[i].bytes);
     placed.push_back(i);
   }
   out.total = total_of(intervals, out.offsets);
   return out;
 }
 
+Placement place_by_size(const std::vector<Interval>& intervals) {
+  return place_in_order(intervals, largest_first(intervals));
+}
+
 Placement place_intervals(const std::vector<Interval>& intervals) {
-  Placement by_time = place_by_time(intervals);
-  if (intervals.size() > kManyIntervals || by_time.total == peak(intervals)) return by_time;
-  Placement by_size = place_by_size(intervals);
-  return by_size.total < by_time.total ? by_size : by_time;
+  const std::int64_t least = peak(intervals);
+  Placement best = place_by_time(intervals);
+  const auto take = [&](Placement placement) {
+    const bool better = placement.total < best.total;
+    if (better) best = std::move(placement);
+    return better;
+  };
+  if (intervals.size() > kManyIntervals) return best;
+  std::vector<std::vector<std::size_t>> orders{largest_first(intervals), longest_first(intervals),
+                                               area_first(intervals)};
+  for (auto order = orders.begin(); order != orders.end() && best.total > least; ++order) {
+    take(place_in_order(intervals, *order));
+    if (intervals.size() > kFewIntervals) continue;
+    // What stands on top goes first the next time, as long as that helps often enough.
+    Placement now = place_in_order(intervals, *order);
+    for (int tries = 0; tries < kTries && best.total > least; ++tries) {
+      const auto top = std::find_if(order->begin(), order->end(), [&](std::size_t i) {
+        return now.offsets[i] + intervals[i].bytes == now.total;
+      });
+      if (top == order->begin()) break;
+      // Halfway to the front, so that it passes some of what it rests on and not all.
+      const auto to = order->begin() + (top - order->begin()) / 2;
+      std::rotate(to, top, top + 1);
+      now = place_in_order(intervals, *order);
+      take(now);
+    }
+  }
+  return best;
 }
 
 std::int64_t peak(const std::vector<Interval>& intervals) {

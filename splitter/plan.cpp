@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace pw {
 namespace {
 
@@ -86,6 +88,9 @@ Result<std::monostate> check_numbers(const Graph& graph, const PlanOptions& opti
   require(options.max_requests >= 1, "the request maximum", options.max_requests, "1..");
   require(options.size_cap >= 1 && options.size_cap <= kLargestSize, "the size cap",
           options.size_cap, "1.." + std::to_string(kLargestSize));
+  for (const std::int64_t loras : options.loras)
+    require(loras >= 0 && loras <= kMostRanks, "the number of adapters", loras,
+            "0.." + std::to_string(kMostRanks));
   require(options.speculative_tokens >= 0 && options.speculative_tokens <= kMostSpeculative,
           "the number of speculative tokens", options.speculative_tokens,
           "0.." + std::to_string(kMostSpeculative));
@@ -122,6 +127,19 @@ Result<std::vector<std::int64_t>> choose_sizes(const Graph& graph, const PlanOpt
   return std::move(kept.sizes);
 }
 
+/// Where decodes alone are captured, sizes beyond the largest decode would never run.
+void keep_decodes(const PlanOptions& options, std::vector<std::int64_t>& sizes, Plan& plan) {
+  const std::int64_t query = 1 + options.speculative_tokens;
+  const auto beyond = std::stable_partition(sizes.begin(), sizes.end(), [&](std::int64_t size) {
+    return (size + query - 1) / query <= options.max_requests;
+  });
+  if (!options.capture_sizes.empty() && beyond != sizes.end())
+    plan.notes.push_back(fmt::format(
+        "capture sizes {} are dropped: a decode of {} requests has at most {} tokens",
+        fmt::join(beyond, sizes.end(), ", "), options.max_requests, options.max_requests * query));
+  sizes.erase(beyond, sizes.end());
+}
+
 Result<std::monostate> plan_sizes(const Graph& graph, const PlanOptions& options, Plan& plan) {
   plan.ranges = make_ranges(options.range_ends, plan.max_tokens, options.min_tokens);
   plan.eager_multiple = options.sequence_parallel;
@@ -131,33 +149,34 @@ Result<std::monostate> plan_sizes(const Graph& graph, const PlanOptions& options
   if (plan.mode == "none") return std::monostate{};
   auto sizes = choose_sizes(graph, options, plan);
   if (!sizes) return forward(sizes);
+  if (plan.mode == name(CaptureMode::full_decode_only)) keep_decodes(options, *sizes, plan);
   plan.capture = make_capture_sizes(std::move(*sizes));
   return std::monostate{};
 }
 
-/// Capturing attention whole needs kernels that read lengths and block tables from device buffers,
-/// with a grid that the dispatch key fixes. No backend has them, so what asks for them gets the
-/// next lower mode.
-Result<std::monostate> choose_mode(const Graph& graph, const std::string& wanted, Plan& plan) {
-  plan.mode = wanted;
-  if (wanted == "none" || wanted == "piecewise") return std::monostate{};
-  if (wanted != "full" && wanted != "full_decode_only" && wanted != "full_and_piecewise")
+Result<std::monostate> choose_mode(const StitchedGraph& pieces, const Graph& graph,
+                                   const PlanOptions& options, Plan& plan) {
+  const auto wanted = capture_mode_named(options.mode);
+  if (!wanted)
     return fail(
-        in_graph(graph, "PW0725", "no capture mode is called `" + wanted + "`",
+        in_graph(graph, "PW0725", "no capture mode is called `" + options.mode + "`",
                  "the modes are none, piecewise, full, full_decode_only and full_and_piecewise"));
-  plan.mode = "piecewise";
-  plan.mode_reason = wanted + " captures splitting ops too, which no backend can";
+  const ModeChoice choice = allowed_mode(*wanted, pieces, graph, options.speculative_tokens);
+  plan.mode = name(choice.mode);
+  plan.mode_reason = choice.reason;
   return std::monostate{};
 }
 
 std::vector<Plan::Step> make_steps(const StitchedGraph& stitched, const Graph& graph,
-                                   const std::string& mode) {
+                                   CaptureMode mode) {
   std::vector<Plan::Step> steps;
   for (std::size_t i = 0; i < stitched.pieces.size(); ++i) {
     const Piece& piece = stitched.pieces[PieceId(i)];
     Plan::Step step{PieceId(i), piece.piece_class, false, ""};
-    if (mode == "none")
+    if (mode == CaptureMode::none)
       step.reason = "the mode is none";
+    else if (!captures_pieces(mode))
+      step.reason = "only whole steps are captured";
     else if (piece.splitting)
       step.reason = "holds splitting op " + std::string(graph.op_of(piece.nodes.back()).name);
     else
@@ -173,15 +192,24 @@ Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source,
                        const PlanOptions& options) {
   Plan plan;
   plan.graph = source.name;
-  if (auto done = choose_mode(source, options.mode, plan); !done) return forward(done);
+  plan.max_requests = options.max_requests;
+  plan.speculative_tokens = options.speculative_tokens;
+  plan.loras = options.loras;
+  plan.loras.push_back(0);
+  std::sort(plan.loras.begin(), plan.loras.end());
+  plan.loras.erase(std::unique(plan.loras.begin(), plan.loras.end()), plan.loras.end());
+  if (auto done = choose_mode(pieces, source, options, plan); !done) return forward(done);
   if (auto done = bind_symbols(source, options, plan); !done) return forward(done);
   if (auto done = check_numbers(source, options, plan); !done) return forward(done);
   if (!plan.tokens.empty())
     if (auto done = plan_sizes(source, options, plan); !done) return forward(done);
-  plan.steps = make_steps(pieces, source, plan.mode);
-  auto memory = plan_memory(pieces, source, round_up(plan.max_tokens, plan.eager_multiple));
+  plan.steps = make_steps(pieces, source, *capture_mode_named(plan.mode));
+  plan.captures = captures_of(plan);
+  auto memory = plan_memory(pieces, source, round_up(plan.max_tokens, plan.eager_multiple), {},
+                            options.workspace_bytes);
   if (!memory) return forward(memory);
   plan.memory = std::move(*memory);
+  predict_captures(pieces, source, plan);
   return plan;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "splitter/dispatch.hpp"
+#include "splitter/modes.hpp"
 #include "splitter/sizes.hpp"
 #include "splitter/splitter.hpp"
 
@@ -51,7 +53,8 @@ struct MemoryPlan {
   std::int64_t arena_bytes = 0;  ///< aligned to 256
   std::int64_t live_bytes =
       0;  ///< maximum over the schedule of live (aligned) bytes: a lower bound of the arena
-  std::int64_t crossing_bytes = 0;  ///< the same of crossing values only
+  std::int64_t crossing_bytes = 0;                         ///< the same of crossing values only
+  std::int64_t workspace_bytes = 0, workspace_offset = 0;  ///< one slot for all library calls
   std::int64_t input_bytes = 0, weight_bytes = 0, buffer_bytes = 0;  ///< outside the arena
 };
 
@@ -59,14 +62,15 @@ struct PlanOptions {
   std::int64_t max_tokens = 8192;
   std::vector<std::int64_t> range_ends = {};     ///< from the user
   std::vector<std::int64_t> capture_sizes = {};  ///< empty: defaults
-  std::int64_t max_requests = 256;               ///< for the default sizes
-  std::int64_t size_cap = 512;
-  std::string mode =
-      "piecewise";  ///< none, piecewise; full, full_decode_only, full_and_piecewise are lowered
+  std::int64_t max_requests = 256;               ///< sequences of a step
+  std::int64_t size_cap = 512;                   ///< of the default sizes
+  std::string mode = "piecewise";                ///< see CaptureMode; lowered where it must be
   std::int64_t speculative_tokens = 0;           ///< see SizeRules
   std::int64_t sequence_parallel = 1;            ///< see SizeRules
   std::vector<std::int64_t> compile_sizes = {};  ///< compiled for exactly this many tokens
-  std::int64_t min_tokens = 1;  ///< fewer are another plan's: where the first range begins
+  std::int64_t min_tokens = 1;           ///< fewer are another plan's: where the first range begins
+  std::vector<std::int64_t> loras = {};  ///< numbers of adapters to capture for; 0 is always one
+  std::int64_t workspace_bytes = 0;      ///< that library calls share, as the backend asks for it
 };
 
 struct Plan {
@@ -77,15 +81,19 @@ struct Plan {
   std::vector<Range> ranges;                  ///< each compiled for, all its sizes in one
   std::vector<std::int64_t> compile_sizes;    ///< ascending; compiled for by themselves
   CaptureSizes capture;
-  std::int64_t eager_multiple = 1;  ///< a step without a captured size pads to a multiple of it
-  std::vector<std::string> notes;   ///< what was asked for and is not planned, and why
-  std::string mode;                 ///< none, piecewise
-  std::string mode_reason;          ///< why it is not the one that was asked for, or empty
+  std::int64_t eager_multiple = 1;      ///< a step without a captured size pads to a multiple of it
+  std::vector<std::string> notes;       ///< what was asked for and is not planned, and why
+  std::string mode;                     ///< see CaptureMode
+  std::string mode_reason;              ///< why it is not the one that was asked for, or empty
+  std::int64_t max_requests = 0;        ///< sequences of a step
+  std::int64_t speculative_tokens = 0;  ///< a decode has one more a sequence
+  std::vector<std::int64_t> loras;      ///< ascending, 0 among them
+  std::vector<Capture> captures;        ///< in the order they are recorded
   struct Step {
     PieceId piece;
     PieceClassId piece_class;
-    bool captured = false;
-    std::string reason;  ///< why it is not captured, or empty
+    bool captured = false;  ///< as a graph of its own
+    std::string reason;     ///< why it is not captured, or empty
   };
   std::vector<Step> steps;
   MemoryPlan memory;
@@ -100,13 +108,13 @@ std::vector<Range> make_ranges(std::vector<std::int64_t> ends, std::int64_t max_
 /// alone, or the range that holds it.
 [[nodiscard]] Range compiled_for(const Plan& plan, std::int64_t rows);
 /// Slots at the largest size: the tokens symbol at `max_tokens`, any other at its maximum. Literals
-/// have no slot.
+/// have no slot. Where a backend groups nodes it gives a schedule for each piece: then values that
+/// do not cross a piece have a place only as scratch of its schedule.
 Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
-                               std::int64_t max_tokens);
-/// The same where a backend groups nodes: values that do not cross a piece have a place only as
-/// scratch of its schedule. One schedule a piece.
-Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
-                               std::int64_t max_tokens, std::vector<PieceSchedule> schedules);
+                               std::int64_t max_tokens, std::vector<PieceSchedule> schedules = {},
+                               std::int64_t workspace_bytes = 0);
+/// Fills what plan.captures will take, from its sizes and slots.
+void predict_captures(const StitchedGraph& pieces, const Graph& source, Plan& plan);
 /// Fails without exactly one tokens symbol in a graph that has symbols, for other symbols without a
 /// bound, for sizes or range ends outside 1..max_tokens (the smaller of the option and the symbol's
 /// own maximum), and where none of the sizes that were asked for can be kept.

@@ -1,9 +1,9 @@
-// Exports plan_to_json: the text form of a plan, described in docs/formats.md.
+// Exports to_json and plan_to_json: the text form of a plan, described in docs/formats.md.
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
 
-#include "splitter/plan.hpp"
+#include "splitter/plan_text.hpp"
 
 namespace pw {
 namespace {
@@ -16,28 +16,34 @@ std::string hex(std::uint64_t x) {
   return text;
 }
 
-Json names_of(const Graph& source, const std::vector<ValueId>& values) {
-  Json names = Json::array();
-  for (const ValueId v : values) names.push_back(source.value_name(v));
-  return names;
-}
-
-Json step_json(const Plan::Step& step, const StitchedGraph& stitched) {
-  const Piece& piece = stitched.pieces[step.piece];
+Json step_json(const Plan::Step& step, const PlanDocument& document, std::size_t i) {
+  const PlanDocument::Piece& piece = document.pieces[i];
   Json out = {{"piece", piece.name},
-              {"class", stitched.classes[step.piece_class].name},
+              {"class", document.classes[step.piece_class.index].name},
               {"captured", step.captured}};
   if (!step.reason.empty()) out["reason"] = step.reason;
-  out["nodes"] = piece.graph.node_count();
-  out["inputs"] = names_of(piece.graph, piece.graph.inputs());
-  out["outputs"] = names_of(piece.graph, piece.graph.outputs());
+  out["nodes"] = piece.nodes;
+  out["inputs"] = piece.inputs;
+  out["outputs"] = piece.outputs;
   return out;
 }
 
-Json class_json(const PieceClass& c, const StitchedGraph& stitched) {
-  Json members = Json::array();
-  for (const PieceId p : c.members) members.push_back(stitched.pieces[p].name);
-  return {{"name", c.name}, {"hash", hex(c.hash)}, {"splitting", c.splitting}, {"pieces", members}};
+Json capture_json(const Capture& capture) {
+  const DispatchKey& key = capture.key;
+  Json out = {{"mode", name(capture.mode)}, {"tokens", key.tokens}};
+  if (key.requests > 0) out["requests"] = key.requests;
+  if (key.query > 0) out["query"] = key.query;
+  if (key.loras > 0) out["loras"] = key.loras;
+  out["graphs"] = capture.graphs;
+  out["nodes"] = capture.nodes;
+  out["input_bytes"] = capture.input_bytes;
+  out["live_bytes"] = capture.live_bytes;
+  return out;
+}
+
+Json class_json(const PlanDocument::Class& c) {
+  return {
+      {"name", c.name}, {"hash", hex(c.hash)}, {"splitting", c.splitting}, {"pieces", c.pieces}};
 }
 
 Json slot_json(const Slot& slot, const std::string& storage) {
@@ -56,13 +62,13 @@ Json memory_json(const MemoryPlan& memory) {
   for (const Slot& slot : memory.slots) names.emplace(slot.value, slot.name);
   Json slots = Json::array();
   for (const Slot& slot : memory.slots) slots.push_back(slot_json(slot, names[slot.storage]));
-  return {{"arena_bytes", memory.arena_bytes},
-          {"live_bytes", memory.live_bytes},
-          {"crossing_bytes", memory.crossing_bytes},
-          {"input_bytes", memory.input_bytes},
-          {"weight_bytes", memory.weight_bytes},
-          {"buffer_bytes", memory.buffer_bytes},
-          {"slots", std::move(slots)}};
+  Json out = {{"arena_bytes", memory.arena_bytes},       {"live_bytes", memory.live_bytes},
+              {"crossing_bytes", memory.crossing_bytes}, {"input_bytes", memory.input_bytes},
+              {"weight_bytes", memory.weight_bytes},     {"buffer_bytes", memory.buffer_bytes}};
+  if (memory.workspace_bytes > 0)
+    out["workspace"] = {{"offset", memory.workspace_offset}, {"bytes", memory.workspace_bytes}};
+  out["slots"] = std::move(slots);
+  return out;
 }
 
 bool is_flat(const Json& value) {
@@ -94,7 +100,8 @@ void write(std::string& out, const Json& value, std::size_t depth) {
 
 }  // namespace
 
-std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces) {
+std::string to_json(const PlanDocument& document) {
+  const Plan& plan = document.plan;
   Json out;
   out["format"] = "piecewise.plan/1";
   out["graph"] = plan.graph;
@@ -107,16 +114,26 @@ std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces) {
   for (const Range& range : plan.ranges) out["ranges"].push_back({range.begin, range.end});
   out["compile_sizes"] = plan.compile_sizes;
   out["capture_sizes"] = plan.capture.sizes;
-  if (plan.eager_multiple > 1) out["eager_multiple"] = plan.eager_multiple;
+  out["eager_multiple"] = plan.eager_multiple;
+  out["max_requests"] = plan.max_requests;
+  out["speculative_tokens"] = plan.speculative_tokens;
+  out["loras"] = plan.loras;
   if (!plan.notes.empty()) out["notes"] = plan.notes;
+  out["captures"] = Json::array();
+  for (const Capture& capture : plan.captures) out["captures"].push_back(capture_json(capture));
   out["steps"] = Json::array();
-  for (const Plan::Step& step : plan.steps) out["steps"].push_back(step_json(step, pieces));
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    out["steps"].push_back(step_json(plan.steps[i], document, i));
   out["classes"] = Json::array();
-  for (const PieceClass& c : pieces.classes) out["classes"].push_back(class_json(c, pieces));
+  for (const PlanDocument::Class& c : document.classes) out["classes"].push_back(class_json(c));
   out["memory"] = memory_json(plan.memory);
   std::string text;
   write(text, out, 0);
   return text + "\n";
+}
+
+std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces) {
+  return to_json(describe(plan, pieces));
 }
 
 }  // namespace pw

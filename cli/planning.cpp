@@ -1,14 +1,13 @@
-// Exports the commands that cut and plan: split, plan.
+// Exports the command split, and what all commands that cut and plan share.
+#include "cli/planning.hpp"
+
 #include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/file.hpp"
 #include "cli/commands.hpp"
-#include "cli/planning.hpp"
 #include "cli/rewriting.hpp"
-#include "cli/variants.hpp"
 
 namespace pw::cli {
 namespace {
@@ -24,28 +23,6 @@ void run_split(const Options& options, const SplitArgs& args) {
   }
   std::fputs(piece_table(pieces).print(options.format).c_str(), stdout);
   session.say(split_summary(pieces));
-}
-
-/// One plan for each graph that the pipeline makes.
-void run_plan(const Options& options, const SplitArgs& args) {
-  Session session(options);
-  const LoadedRules rules = load(session, args.rules);
-  const Graph graph = load(session, args.graph);
-  const std::vector<Variant> variants = make_variants(session, graph, rules, args.rules.pipeline);
-  if (variants.size() > 1 && (args.output.empty() || args.output == "-"))
-    session.die(fmt::format("there are {} plans, and one standard output", variants.size()),
-                "name a file with -o: each plan gets one of its own", kUsage);
-  for (const Variant& variant : variants) {
-    const StitchedGraph pieces = cut(session, variant.result.graph, rules, args.plan);
-    const Plan plan =
-        planned(session, pieces, variant.result.graph, rules, args.plan,
-                variant.name.empty() ? std::nullopt : std::optional(variant.result.range));
-    const std::string path = args.output.empty() ? "-" : variant_path(args.output, variant.name);
-    session.need(write_file(path, plan_to_json(plan, pieces)));
-    if (variants.size() > 1) session.say(variant.name + ": " + path);
-    session.say(split_summary(pieces));
-    session.say(plan_summary(plan));
-  }
 }
 
 }  // namespace
@@ -89,9 +66,14 @@ void PlanArgs::add_to(CLI::App& app) {
       ->check(CLI::Range(1, 65536))
       ->type_name("RANKS")
       ->capture_default_str();
-  app.add_option("--mode", mode, "piecewise, or none: no piece is captured")
-      ->check(CLI::IsMember({"piecewise", "none"}))
-      ->capture_default_str();
+  app.add_option("--loras", loras, "capture for these numbers of adapters too: 1,4")
+      ->type_name("LIST");
+  app.add_option("--mode", mode,
+                 "what is captured: none, piecewise, full, full_decode_only, full_and_piecewise; "
+                 "the rules' mode if left out, else piecewise. Lowered where an op does not allow "
+                 "it")
+      ->check(
+          CLI::IsMember({"none", "piecewise", "full", "full_decode_only", "full_and_piecewise"}));
 }
 
 StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules& rules,
@@ -116,7 +98,9 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
   options.size_cap = args.size_cap;
   options.speculative_tokens = args.speculative_tokens;
   options.sequence_parallel = args.sequence_parallel;
-  options.mode = args.mode;
+  const std::string stated = rules.set.capture.mode;
+  options.mode = !args.mode.empty() ? args.mode : !stated.empty() ? stated : "piecewise";
+  options.loras = numbers(args.loras);
   options.range_ends = numbers(args.ranges);
   options.compile_sizes = numbers(args.compile_sizes);
   options.capture_sizes = args.sizes.empty() ? rules.set.capture.sizes : numbers(args.sizes);
@@ -136,6 +120,7 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
   std::erase_if(options.range_ends, outside);
   if (range) options.min_tokens = range->min;
   Plan plan = session.need(make_plan(pieces, graph, options));
+  if (!args.mode.empty() && !plan.mode_reason.empty()) session.say("note: " + plan.mode_reason);
   for (const std::string& note : plan.notes) session.say("note: " + note);
   return plan;
 }
@@ -168,7 +153,7 @@ std::string plan_summary(const Plan& plan) {
                      bytes(plan.memory.live_bytes), bytes(plan.memory.weight_bytes));
 }
 
-void add_plan_commands(CLI::App& app, const Options& options) {
+void add_split_command(CLI::App& app, const Options& options) {
   auto split_args = std::make_shared<SplitArgs>();
   auto* sub =
       app.add_subcommand("split", "Cut a graph at attention-like ops into pieces and classes");
@@ -182,20 +167,6 @@ void add_plan_commands(CLI::App& app, const Options& options) {
       "Examples:\n  pwr split model.json\n  pwr split model.json -r llm -p o2 -o pieces/\n  pwr "
       "split model.json --at all_reduce --fold none");
   sub->callback([split_args, &options] { run_split(options, *split_args); });
-
-  auto plan_args = std::make_shared<SplitArgs>();
-  sub = app.add_subcommand("plan",
-                           "Decide ranges, capture sizes, padding and memory; write plan.json");
-  plan_args->graph.add_to(*sub);
-  plan_args->rules.add_to(*sub);
-  plan_args->plan.add_to(*sub);
-  sub->add_option("-o,--output", plan_args->output, "plan.json; standard output when left out");
-  sub->footer(
-      "Examples:\n"
-      "  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json\n"
-      "  pwr plan model.json --ranges 8,32 --compile-sizes 16,64,128 --speculative-tokens 3\n"
-      "  pwr plan model.json -r llm -p o2 -D tp=2 --sequence-parallel 2 --sizes 2,4,16");
-  sub->callback([plan_args, &options] { run_plan(options, *plan_args); });
 }
 
 }  // namespace pw::cli

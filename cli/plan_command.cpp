@@ -1,0 +1,140 @@
+// Exports the command plan: makes plans, explains what steps get of them, and compares two.
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/file.hpp"
+#include "cli/commands.hpp"
+#include "cli/planning.hpp"
+#include "cli/variants.hpp"
+#include "splitter/counters.hpp"
+#include "splitter/plan_text.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct PlanCommandArgs : SplitArgs {
+  std::vector<std::string> steps;  ///< to explain
+  std::int64_t active_loras = 0;
+  std::vector<std::string> compared;  ///< two files
+  bool memory = false, stats = false;
+  /// Whether something else than the plan goes to standard output.
+  [[nodiscard]] bool tables() const { return !steps.empty() || memory || stats; }
+};
+
+PlanDocument document_of(const Session& session, const std::string& path) {
+  return session.need(plan_from_json(session.need(read_file(path)), path));
+}
+
+void compare_plans(const Session& session, const std::vector<std::string>& files) {
+  const std::vector<std::string> lines =
+      differences(document_of(session, files[0]), document_of(session, files[1]));
+  for (const std::string& line : lines) std::fputs((line + "\n").c_str(), stdout);
+  if (lines.empty()) {
+    session.say("the plans are equal");
+    return;
+  }
+  session.say(fmt::format("{} and {} differ", files[0], files[1]));
+  throw Exit{kNegative};
+}
+
+/// What each capture will take, and what is there in any case.
+Table memory_table(const Plan& plan) {
+  Table table(
+      {"mode", "key", "graphs", "nodes", "inputs", "live", "arena", "weights", "workspace"});
+  const MemoryPlan& memory = plan.memory;
+  const auto add = [&](const std::string& mode, const std::string& key, const Capture& capture) {
+    table.add({mode, key, std::to_string(capture.graphs), std::to_string(capture.nodes),
+               std::to_string(capture.input_bytes), std::to_string(capture.live_bytes),
+               std::to_string(memory.arena_bytes), std::to_string(memory.weight_bytes),
+               std::to_string(memory.workspace_bytes)});
+  };
+  for (const Capture& capture : plan.captures)
+    add(std::string(name(capture.mode)), print(capture.key), capture);
+  Capture largest;
+  largest.input_bytes = memory.input_bytes;
+  largest.live_bytes = memory.live_bytes;
+  add("none", plan.tokens.empty() ? "static" : fmt::format("{} tokens", plan.max_tokens), largest);
+  return table;
+}
+
+Table counter_table(const Counters& counters) {
+  Table table({"counter", "number"});
+  for (const auto& [name, number] : counters.list()) table.add({name, std::to_string(number)});
+  return table;
+}
+
+/// One plan for each graph that the pipeline makes.
+void run_plan(const Options& options, const PlanCommandArgs& args) {
+  Session session(options);
+  if (!args.compared.empty()) return compare_plans(session, args.compared);
+  if (args.graph.path.empty())
+    session.die("there is no graph to plan", "pwr plan model.json, or pwr plan --diff A B", kUsage);
+  const LoadedRules rules = load(session, args.rules);
+  const Graph graph = load(session, args.graph);
+  const std::vector<Variant> variants = make_variants(session, graph, rules, args.rules.pipeline);
+  const bool to_stdout = args.output.empty() || args.output == "-";
+  if (variants.size() > 1 && !args.tables() && to_stdout)
+    session.die(fmt::format("there are {} plans, and one standard output", variants.size()),
+                "name a file with -o: each plan gets one of its own", kUsage);
+  const auto print = [&](const Table& table) {
+    std::fputs(table.print(options.format).c_str(), stdout);
+  };
+  Counting counting;
+  for (const Variant& variant : variants) {
+    const StitchedGraph pieces = cut(session, variant.result.graph, rules, args.plan);
+    const Plan plan =
+        planned(session, pieces, variant.result.graph, rules, args.plan,
+                variant.name.empty() ? std::nullopt : std::optional(variant.result.range));
+    counting.add(pieces, plan);
+    if (!variant.name.empty() && args.tables()) session.say("tokens " + variant.name + ":");
+    if (!args.steps.empty()) print(dispatch_table(session, plan, args.steps, args.active_loras));
+    if (!args.steps.empty() && args.plan.mode.empty() && !plan.mode_reason.empty())
+      session.say("note: " + plan.mode_reason);
+    if (args.memory) print(memory_table(plan));
+    if (args.tables() && args.output.empty()) continue;
+    const std::string path = args.output.empty() ? "-" : variant_path(args.output, variant.name);
+    session.need(write_file(path, plan_to_json(plan, pieces)));
+    if (variants.size() > 1) session.say(variant.name + ": " + path);
+    session.say(split_summary(pieces));
+    session.say(plan_summary(plan));
+  }
+  if (args.stats) print(counter_table(counting.counters()));
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<PlanCommandArgs>();
+  auto* sub = app.add_subcommand(
+      "plan", "Decide ranges, capture sizes, padding, dispatch and memory; write plan.json");
+  args->graph.add_to(*sub, false);
+  args->rules.add_to(*sub);
+  args->plan.add_to(*sub);
+  sub->add_option("-o,--output", args->output, "plan.json; standard output when left out");
+  sub->add_option("--explain-dispatch", args->steps,
+                  "say what a step gets and why, instead of the plan: the new tokens of its "
+                  "sequences, 300 or 1,1,5 or 64x1,5 (repeatable)")
+      ->type_name("STEP");
+  sub->add_option("--active-loras", args->active_loras, "adapters that these steps use")
+      ->check(CLI::Range(0, 65536));
+  sub->add_flag("--memory", args->memory,
+                "print what each captured size will take, in bytes and graph nodes");
+  sub->add_flag("--stats", args->stats, "print counters: pieces, classes, compilations, captures");
+  sub->add_option("--diff", args->compared,
+                  "compare two plans instead; exit code 1 where they differ")
+      ->type_name("A B")
+      ->expected(2);
+  sub->footer(
+      "Examples:\n"
+      "  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json\n"
+      "  pwr plan model.json --ranges 8,32 --compile-sizes 16,64,128 --speculative-tokens 3\n"
+      "  pwr plan model.json -r llm -p o2 -D tp=2 --sequence-parallel 2 --sizes 2,4,16\n"
+      "  pwr plan model.json --explain-dispatch 300 --explain-dispatch 64x1\n"
+      "  pwr plan model.json --memory --stats\n"
+      "  pwr plan --diff before.json after.json");
+  sub->callback([args, &options] { run_plan(options, *args); });
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,86 @@
+// Exports the names of capture modes, and allowed_mode.
+#include "splitter/modes.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace pw {
+namespace {
+
+constexpr std::array<std::string_view, 5> kNames{"none", "piecewise", "full", "full_decode_only",
+                                                 "full_and_piecewise"};
+
+/// The op of a splitting piece that allows least; null where no piece splits.
+const Op* weakest(const StitchedGraph& pieces, const Graph& source) {
+  const Op* least = nullptr;
+  for (const Piece& piece : pieces.pieces) {
+    if (!piece.splitting) continue;
+    for (const NodeId n : piece.nodes) {
+      const Op& op = source.op_of(n);
+      if (op.name == "constant") continue;  // a literal's copy
+      if (least == nullptr || op.traits.capturable < least->traits.capturable) least = &op;
+    }
+  }
+  return least;
+}
+
+std::string limits(const Op& op) {
+  if (op.imported) return fmt::format("nothing is known of op {}", op.name);
+  switch (op.traits.capturable) {
+    case Capturable::never: return fmt::format("op {} is not declared capturable", op.name);
+    case Capturable::decode:
+      return fmt::format("op {} is capturable with one new token a sequence only", op.name);
+    case Capturable::uniform:
+      return fmt::format("op {} is capturable with equally many new tokens a sequence only",
+                         op.name);
+    case Capturable::always: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view name(CaptureMode mode) { return kNames[static_cast<std::size_t>(mode)]; }
+
+std::optional<CaptureMode> capture_mode_named(std::string_view name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<CaptureMode>(found - kNames.begin());
+}
+
+bool captures_pieces(CaptureMode mode) {
+  return mode == CaptureMode::piecewise || mode == CaptureMode::full_and_piecewise;
+}
+
+bool captures_decodes_whole(CaptureMode mode) {
+  return mode == CaptureMode::full_decode_only || mode == CaptureMode::full_and_piecewise;
+}
+
+ModeChoice allowed_mode(CaptureMode wanted, const StitchedGraph& pieces, const Graph& source,
+                        std::int64_t speculative_tokens) {
+  const Op* op = weakest(pieces, source);
+  const Capturable most = op == nullptr ? Capturable::always : op->traits.capturable;
+  const bool decodes = most >= (speculative_tokens > 0 ? Capturable::uniform : Capturable::decode);
+  const bool has_pieces = pieces.capturable() > 0;
+  const auto lowered = [&](CaptureMode mode, const std::string& why) {
+    return ModeChoice{mode, fmt::format("{} is not possible: {}", name(wanted), why)};
+  };
+  const std::string no_pieces = "every piece holds a splitting op";
+  if (wanted == CaptureMode::none) return {};
+  if (wanted == CaptureMode::full && most == Capturable::always) return {wanted, ""};
+  if (wanted == CaptureMode::piecewise || !decodes) {
+    if (!has_pieces) return lowered(CaptureMode::none, no_pieces);
+    if (wanted == CaptureMode::piecewise) return {wanted, ""};
+    return lowered(CaptureMode::piecewise, limits(*op));
+  }
+  if (wanted == CaptureMode::full_decode_only) return {wanted, ""};
+  if (wanted == CaptureMode::full)
+    return lowered(has_pieces ? CaptureMode::full_and_piecewise : CaptureMode::full_decode_only,
+                   limits(*op));
+  if (!has_pieces) return lowered(CaptureMode::full_decode_only, no_pieces);
+  return {wanted, ""};
+}
+
+}  // namespace pw

@@ -1,0 +1,17 @@
+// Matrix products, known by their signature: two operands that share the dim that is summed over,
+// `a: T[*r, k], b: T[k, m] -> y: U[*r, m]`. Libraries run them, and their cost goes by tiles.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "graph/op.hpp"
+
+namespace pw {
+
+struct Product {
+  std::size_t a = 0, b = 0;  ///< operand indices
+};
+[[nodiscard]] std::optional<Product> product_of(const Op& op);
+
+}  // namespace pw

@@ -1,0 +1,453 @@
+// Exports plan_from_json: reads, checks every number against the others, and resolves names.
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "graph/scan_json.hpp"
+#include "splitter/offsets.hpp"
+#include "splitter/plan_text.hpp"
+
+namespace pw {
+namespace {
+
+using json::Tree;
+using Kind = Tree::Kind;
+
+constexpr std::string_view kFormat = "piecewise.plan/1";
+constexpr std::int64_t kMost = std::int64_t{1} << 56;  // bytes of one value; more than any number
+constexpr std::size_t kMaxErrors = 20;
+
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : file_(file) {}
+
+  Result<PlanDocument> read(std::string_view text) {
+    json::Sink sink;
+    sink.streamed = {"captures", "steps", "classes"};
+    sink.element = [&](std::string_view key, std::size_t i, const Tree& tree) {
+      if (!full()) element(key, fmt::format("/{}/{}", key, i), tree);
+    };
+    sink.member = [&](std::string_view key, const Tree& tree) {
+      seen_.emplace(key);
+      if (!full()) member(key, json::step(key), tree);
+    };
+    auto scanned = json::scan(text, file_, sink);
+    if (!scanned) {
+      Diagnostics& more = scanned.error();
+      std::move(more.begin(), more.end(), std::back_inserter(errors_));
+    }
+    if (errors_.empty()) check_whole();
+    if (!errors_.empty()) return tl::unexpected(std::move(errors_));
+    return std::move(out_);
+  }
+
+ private:
+  bool full() const { return errors_.size() >= kMaxErrors; }
+  void error(const std::string& at, std::string_view code, std::string message,
+             std::string help = {}) {
+    if (!full())
+      errors_.push_back(
+          error_in(file_ + " at " + (at.empty() ? "/" : at), code, std::move(message), help));
+  }
+  void wrong(const std::string& at, std::string message) {
+    error(at, "PW0743", std::move(message));
+  }
+
+  // ---- one value
+  bool expect(const Tree& tree, Kind kind, const std::string& at) {
+    if (tree.kind == kind) return true;
+    error(at, "PW0741",
+          fmt::format("expected {}, found {}", json::name(kind), json::name(tree.kind)));
+    return false;
+  }
+  std::int64_t integer(const Tree& tree, const std::string& at, std::int64_t least = 0,
+                       std::int64_t most = kMost) {
+    if (!expect(tree, Kind::integer, at)) return least;
+    if (tree.integer >= least && tree.integer <= most) return tree.integer;
+    wrong(at, fmt::format("{} is not in {}..{}", tree.integer, least, most));
+    return least;
+  }
+  std::string string(const Tree& tree, const std::string& at) {
+    return expect(tree, Kind::string, at) ? std::string(tree.text) : std::string();
+  }
+  std::vector<std::string> strings(const Tree& tree, const std::string& at) {
+    std::vector<std::string> out;
+    if (!expect(tree, Kind::array, at)) return out;
+    for (std::size_t i = 0; i < tree.items.size(); ++i)
+      out.push_back(string(tree.items[i], fmt::format("{}/{}", at, i)));
+    return out;
+  }
+  std::vector<std::int64_t> rising(const Tree& tree, const std::string& at, std::int64_t least) {
+    std::vector<std::int64_t> out;
+    if (!expect(tree, Kind::array, at)) return out;
+    for (std::size_t i = 0; i < tree.items.size(); ++i) {
+      const std::string here = fmt::format("{}/{}", at, i);
+      out.push_back(integer(tree.items[i], here, least, kLargestSize));
+      if (i > 0 && out[i] <= out[i - 1]) wrong(here, "the numbers do not rise");
+    }
+    return out;
+  }
+  std::pair<std::int64_t, std::int64_t> pair(const Tree& tree, const std::string& at,
+                                             std::int64_t least) {
+    if (!expect(tree, Kind::array, at)) return {least, least};
+    if (tree.items.size() != 2) {
+      error(at, "PW0741", "expected two numbers");
+      return {least, least};
+    }
+    const std::pair<std::int64_t, std::int64_t> out{integer(tree.items[0], at + "/0", least),
+                                                    integer(tree.items[1], at + "/1", least)};
+    if (out.second < out.first) wrong(at, "the second number is below the first");
+    return out;
+  }
+
+  // ---- members of an object
+  bool known(const Tree& tree, const std::string& at,
+             std::initializer_list<std::string_view> names) {
+    if (!expect(tree, Kind::object, at)) return false;
+    for (const std::string_view key : tree.keys)
+      if (std::find(names.begin(), names.end(), key) == names.end()) unknown(at, key, names);
+    return true;
+  }
+  void unknown(const std::string& at, std::string_view key,
+               std::initializer_list<std::string_view> names) {
+    const std::string near = nearest(key, {names.begin(), names.end()});
+    error(at + json::step(key), "PW0742", fmt::format("unknown member `{}`", key.substr(0, 80)),
+          near.empty() ? fmt::format("known are {}", fmt::join(names, ", "))
+                       : "did you mean `" + near + "`?");
+  }
+  /// Null, with an error, where it is missing.
+  const Tree* need(const Tree& tree, std::string_view key, const std::string& at) {
+    const Tree* found = tree.find(key);
+    if (found == nullptr) error(at, "PW0741", fmt::format("the member `{}` is missing", key));
+    return found;
+  }
+  std::int64_t need_integer(const Tree& tree, std::string_view key, const std::string& at,
+                            std::int64_t least = 0, std::int64_t most = kMost) {
+    const Tree* found = need(tree, key, at);
+    return found == nullptr ? least : integer(*found, at + json::step(key), least, most);
+  }
+  std::size_t need_size(const Tree& tree, std::string_view key, const std::string& at) {
+    return static_cast<std::size_t>(need_integer(tree, key, at));
+  }
+  std::int64_t may_integer(const Tree& tree, std::string_view key, const std::string& at) {
+    const Tree* found = tree.find(key);
+    return found == nullptr ? 0 : integer(*found, at + json::step(key));
+  }
+  std::string need_string(const Tree& tree, std::string_view key, const std::string& at) {
+    const Tree* found = need(tree, key, at);
+    return found == nullptr ? std::string() : string(*found, at + json::step(key));
+  }
+  std::vector<std::string> need_strings(const Tree& tree, std::string_view key,
+                                        const std::string& at) {
+    const Tree* found = need(tree, key, at);
+    return found == nullptr ? std::vector<std::string>{} : strings(*found, at + json::step(key));
+  }
+  bool need_bool(const Tree& tree, std::string_view key, const std::string& at) {
+    const Tree* found = need(tree, key, at);
+    return found != nullptr && expect(*found, Kind::boolean, at + json::step(key)) &&
+           found->boolean;
+  }
+
+  // ---- the parts of a plan
+  void member(std::string_view key, const std::string& at, const Tree& tree) {
+    Plan& plan = out_.plan;
+    if (key == "format") {
+      const std::string format = string(tree, at);
+      if (format != kFormat)
+        error(at, "PW0741", fmt::format("unknown format `{}`", format.substr(0, 80)),
+              fmt::format("this program reads {}", kFormat));
+    } else if (key == "graph") {
+      plan.graph = string(tree, at);
+    } else if (key == "mode") {
+      plan.mode = string(tree, at);
+      if (!capture_mode_named(plan.mode))
+        wrong(at, fmt::format("no capture mode is called `{}`", plan.mode.substr(0, 80)));
+    } else if (key == "mode_reason") {
+      plan.mode_reason = string(tree, at);
+    } else if (key == "tokens") {
+      if (tree.kind == Kind::null || !known(tree, at, {"symbol", "max"})) return;
+      plan.tokens = need_string(tree, "symbol", at);
+      plan.max_tokens = need_integer(tree, "max", at, 1);
+      if (plan.tokens.empty()) wrong(at, "the symbol has no name");
+    } else if (key == "bound") {
+      if (!expect(tree, Kind::object, at)) return;
+      for (std::size_t i = 0; i < tree.keys.size(); ++i)
+        plan.bound.emplace(tree.keys[i], integer(tree.items[i], at + json::step(tree.keys[i])));
+    } else if (key == "ranges") {
+      if (!expect(tree, Kind::array, at)) return;
+      for (std::size_t i = 0; i < tree.items.size(); ++i) add_range(tree.items[i], at, i);
+    } else if (key == "compile_sizes") {
+      plan.compile_sizes = rising(tree, at, 1);
+    } else if (key == "capture_sizes") {
+      plan.capture.sizes = rising(tree, at, 1);
+    } else if (key == "eager_multiple") {
+      plan.eager_multiple = integer(tree, at, 1, kLargestSize);
+    } else if (key == "max_requests") {
+      plan.max_requests = integer(tree, at, 1);
+    } else if (key == "speculative_tokens") {
+      plan.speculative_tokens = integer(tree, at, 0, kLargestSize);
+    } else if (key == "loras") {
+      plan.loras = rising(tree, at, 0);
+    } else if (key == "notes") {
+      plan.notes = strings(tree, at);
+    } else if (key == "memory") {
+      memory(tree, at);
+    } else if (key == "captures" || key == "steps" || key == "classes") {
+      expect(tree, Kind::array, at);
+    } else {
+      unknown("", key,
+              {"format", "graph", "mode", "mode_reason", "tokens", "bound", "ranges",
+               "compile_sizes", "capture_sizes", "eager_multiple", "max_requests",
+               "speculative_tokens", "loras", "notes", "captures", "steps", "classes", "memory"});
+    }
+  }
+
+  void element(std::string_view key, const std::string& at, const Tree& tree) {
+    if (key == "captures")
+      capture(tree, at);
+    else if (key == "steps")
+      step(tree, at);
+    else
+      piece_class(tree, at);
+  }
+
+  void add_range(const Tree& tree, const std::string& list, std::size_t i) {
+    const std::string at = fmt::format("{}/{}", list, i);
+    const auto [begin, end] = pair(tree, at, 1);
+    std::vector<Range>& ranges = out_.plan.ranges;
+    if (!ranges.empty() && begin != ranges.back().end + 1)
+      wrong(at, "the range does not begin where the one before it ends");
+    ranges.push_back({begin, end});
+  }
+
+  void capture(const Tree& tree, const std::string& at) {
+    if (!known(tree, at,
+               {"mode", "tokens", "requests", "query", "loras", "graphs", "nodes", "input_bytes",
+                "live_bytes"}))
+      return;
+    Capture made;
+    const std::string mode = need_string(tree, "mode", at);
+    if (mode == name(DispatchMode::full))
+      made.mode = DispatchMode::full;
+    else if (mode != name(DispatchMode::piecewise))
+      wrong(at + "/mode", "a capture is piecewise or full");
+    made.key = {need_integer(tree, "tokens", at), may_integer(tree, "requests", at),
+                may_integer(tree, "query", at), may_integer(tree, "loras", at)};
+    made.graphs = need_size(tree, "graphs", at);
+    made.nodes = need_size(tree, "nodes", at);
+    made.input_bytes = need_integer(tree, "input_bytes", at);
+    made.live_bytes = need_integer(tree, "live_bytes", at);
+    out_.plan.captures.push_back(made);
+  }
+
+  void step(const Tree& tree, const std::string& at) {
+    if (!known(tree, at, {"piece", "class", "captured", "reason", "nodes", "inputs", "outputs"}))
+      return;
+    PlanDocument::Piece piece{need_string(tree, "piece", at), need_size(tree, "nodes", at),
+                              need_strings(tree, "inputs", at), need_strings(tree, "outputs", at)};
+    if (!piece_named_.emplace(piece.name, out_.pieces.size()).second)
+      wrong(at + "/piece", "two steps run " + piece.name);
+    Plan::Step made;
+    made.piece = PieceId(out_.pieces.size());
+    made.captured = need_bool(tree, "captured", at);
+    if (const Tree* reason = tree.find("reason")) made.reason = string(*reason, at + "/reason");
+    class_of_.push_back(need_string(tree, "class", at));
+    out_.pieces.push_back(std::move(piece));
+    out_.plan.steps.push_back(std::move(made));
+  }
+
+  void piece_class(const Tree& tree, const std::string& at) {
+    if (!known(tree, at, {"name", "hash", "splitting", "pieces"})) return;
+    PlanDocument::Class made;
+    made.name = need_string(tree, "name", at);
+    const std::string hash = need_string(tree, "hash", at);
+    const auto [end, problem] =
+        std::from_chars(hash.data(), hash.data() + hash.size(), made.hash, 16);
+    if (hash.size() != 16 || problem != std::errc() || end != hash.data() + hash.size())
+      wrong(at + "/hash", "a hash has 16 hexadecimal digits");
+    made.splitting = need_bool(tree, "splitting", at);
+    made.pieces = need_strings(tree, "pieces", at);
+    if (!class_named_.emplace(made.name, out_.classes.size()).second)
+      wrong(at + "/name", "two classes are called " + made.name);
+    out_.classes.push_back(std::move(made));
+  }
+
+  void memory(const Tree& tree, const std::string& at) {
+    if (!known(tree, at,
+               {"arena_bytes", "live_bytes", "crossing_bytes", "input_bytes", "weight_bytes",
+                "buffer_bytes", "workspace", "slots"}))
+      return;
+    MemoryPlan& plan = out_.plan.memory;
+    // Sums over many values.
+    constexpr std::int64_t kSum = std::numeric_limits<std::int64_t>::max() / 2;
+    plan.arena_bytes = need_integer(tree, "arena_bytes", at, 0, kSum);
+    plan.live_bytes = need_integer(tree, "live_bytes", at, 0, kSum);
+    plan.crossing_bytes = need_integer(tree, "crossing_bytes", at, 0, kSum);
+    plan.input_bytes = need_integer(tree, "input_bytes", at, 0, kSum);
+    plan.weight_bytes = need_integer(tree, "weight_bytes", at, 0, kSum);
+    plan.buffer_bytes = need_integer(tree, "buffer_bytes", at, 0, kSum);
+    if (const Tree* workspace = tree.find("workspace");
+        workspace != nullptr && known(*workspace, at + "/workspace", {"offset", "bytes"})) {
+      plan.workspace_offset = need_integer(*workspace, "offset", at + "/workspace", 0, kSum);
+      plan.workspace_bytes = need_integer(*workspace, "bytes", at + "/workspace", 1);
+      if (plan.workspace_offset > plan.arena_bytes ||
+          plan.workspace_bytes > plan.arena_bytes - plan.workspace_offset)
+        wrong(at + "/workspace", "the workspace ends beyond the arena");
+    }
+    const Tree* slots = need(tree, "slots", at);
+    if (slots == nullptr || !expect(*slots, Kind::array, at + "/slots")) return;
+    for (std::size_t i = 0; i < slots->items.size() && !full(); ++i)
+      slot(slots->items[i], fmt::format("{}/slots/{}", at, i));
+    for (std::size_t i = 0; i < storage_of_.size() && !full(); ++i) resolve_storage(i);
+  }
+
+  void slot(const Tree& tree, const std::string& at) {
+    storage_of_.emplace_back();
+    Slot& made = out_.plan.memory.slots.emplace_back();
+    made.value = made.storage = ValueId(out_.plan.memory.slots.size() - 1);
+    if (!known(tree, at, {"value", "offset", "bytes", "steps", "nodes", "crossing", "storage"}))
+      return;
+    made.name = need_string(tree, "value", at);
+    if (!slot_named_.emplace(made.name, made.value.index).second)
+      wrong(at + "/value", "two slots are of the value " + made.name);
+    const std::int64_t arena = out_.plan.memory.arena_bytes;
+    made.offset = need_integer(tree, "offset", at, 0, arena);
+    made.bytes = need_integer(tree, "bytes", at, 0);
+    if (made.offset % kAlignment != 0)
+      wrong(at + "/offset", fmt::format("the offset is no multiple of {}", kAlignment));
+    if (made.bytes > arena - made.offset) wrong(at, "the slot ends beyond the arena");
+    const Tree *steps = need(tree, "steps", at), *nodes = need(tree, "nodes", at);
+    const auto bounds = [&](const Tree* bound, const char* key) {
+      const auto [first, last] =
+          bound == nullptr ? std::pair<std::int64_t, std::int64_t>() : pair(*bound, at + key, 0);
+      return std::pair(static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+    };
+    std::tie(made.first, made.last) = bounds(steps, "/steps");
+    std::tie(made.begin, made.end) = bounds(nodes, "/nodes");
+    made.crossing = need_bool(tree, "crossing", at);
+    if (tree.find("storage") != nullptr) storage_of_.back() = need_string(tree, "storage", at);
+  }
+
+  void resolve_storage(std::size_t i) {
+    if (storage_of_[i].empty()) return;
+    const std::string at = fmt::format("/memory/slots/{}/storage", i);
+    const auto found = slot_named_.find(storage_of_[i]);
+    if (found == slot_named_.end() || found->second == i || !storage_of_[found->second].empty()) {
+      wrong(at, "no other slot of its own is of the value " + storage_of_[i]);
+      return;
+    }
+    std::vector<Slot>& slots = out_.plan.memory.slots;
+    if (slots[i].offset != slots[found->second].offset)
+      wrong(at, "the two values have different offsets");
+    slots[i].storage = ValueId(found->second);
+  }
+
+  // ---- what holds between the parts
+  void check_whole() {
+    for (const char* key :
+         {"format", "graph", "mode", "tokens", "ranges", "compile_sizes", "capture_sizes",
+          "eager_multiple", "max_requests", "speculative_tokens", "loras", "memory"})
+      if (!seen_.contains(key)) error("", "PW0741", fmt::format("the member `{}` is missing", key));
+    if (!errors_.empty()) return;
+    Plan& plan = out_.plan;
+    if (plan.loras.empty() || plan.loras.front() != 0) wrong("/loras", "0 is not among them");
+    const auto above = [&](const std::vector<std::int64_t>& sizes) {
+      return !sizes.empty() && sizes.back() > plan.max_tokens;
+    };
+    if (above(plan.compile_sizes)) wrong("/compile_sizes", "the last is above the most tokens");
+    if (above(plan.capture.sizes)) wrong("/capture_sizes", "the last is above the most tokens");
+    if (!plan.ranges.empty() && plan.ranges.back().end != plan.max_tokens)
+      wrong("/ranges", "the last does not end with the most tokens");
+    check_classes();
+    check_captures();
+    if (errors_.empty()) check_slots();
+    if (errors_.empty()) plan.capture = make_capture_sizes(std::move(plan.capture.sizes));
+  }
+
+  void check_classes() {
+    for (std::size_t i = 0; i < class_of_.size(); ++i) {
+      const auto found = class_named_.find(class_of_[i]);
+      if (found == class_named_.end())
+        wrong(fmt::format("/steps/{}/class", i), "no class is called " + class_of_[i]);
+      else
+        out_.plan.steps[i].piece_class = PieceClassId(found->second);
+    }
+    for (std::size_t i = 0; i < out_.classes.size(); ++i)
+      for (const std::string& piece : out_.classes[i].pieces)
+        if (!piece_named_.contains(piece))
+          wrong(fmt::format("/classes/{}/pieces", i), "no step runs " + piece);
+  }
+
+  /// A dispatcher looks captures up: those of a size that nothing pads to would never run.
+  void check_captures() {
+    const Plan& plan = out_.plan;
+    std::set<std::pair<DispatchMode, DispatchKey>> seen;
+    for (std::size_t i = 0; i < plan.captures.size(); ++i) {
+      const Capture& capture = plan.captures[i];
+      const std::string at = fmt::format("/captures/{}", i);
+      const bool sized = plan.tokens.empty()
+                             ? capture.key.tokens == 0
+                             : std::binary_search(plan.capture.sizes.begin(),
+                                                  plan.capture.sizes.end(), capture.key.tokens);
+      if (!sized) wrong(at + "/tokens", "it is no capture size");
+      if (!std::binary_search(plan.loras.begin(), plan.loras.end(), capture.key.loras))
+        wrong(at + "/loras", "it is not among the plan's");
+      if (!seen.emplace(capture.mode, capture.key).second) wrong(at, "it is there twice");
+    }
+  }
+
+  /// No two places that are alive at once share a byte.
+  void check_slots() {
+    const MemoryPlan& memory = out_.plan.memory;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < memory.slots.size(); ++i)
+      if (memory.slots[i].storage == memory.slots[i].value && memory.slots[i].bytes > 0)
+        order.push_back(i);
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(memory.slots[a].begin, a) < std::pair(memory.slots[b].begin, b);
+    });
+    std::map<std::int64_t, std::size_t> alive;              // by offset
+    std::set<std::pair<std::size_t, std::int64_t>> by_end;  // end, offset
+    for (const std::size_t i : order) {
+      const Slot& slot = memory.slots[i];
+      while (!by_end.empty() && by_end.begin()->first < slot.begin) {
+        alive.erase(by_end.begin()->second);
+        by_end.erase(by_end.begin());
+      }
+      const auto after = alive.lower_bound(slot.offset);
+      const auto ends = [&](std::size_t j) {
+        return memory.slots[j].offset + memory.slots[j].bytes;
+      };
+      const Slot* other = nullptr;
+      if (after != alive.end() && after->first < slot.offset + slot.bytes)
+        other = &memory.slots[after->second];
+      else if (after != alive.begin() && ends(std::prev(after)->second) > slot.offset)
+        other = &memory.slots[std::prev(after)->second];
+      if (other != nullptr)
+        return wrong(
+            fmt::format("/memory/slots/{}", i),
+            fmt::format("{} and {} share bytes while both are alive", slot.name, other->name));
+      alive.emplace(slot.offset, i);
+      by_end.emplace(slot.end, slot.offset);
+    }
+  }
+
+  const std::string& file_;
+  PlanDocument out_;
+  Diagnostics errors_;
+  std::set<std::string, std::less<>> seen_;
+  std::vector<std::string> class_of_, storage_of_;  // by step, by slot
+  std::map<std::string, std::size_t> class_named_, piece_named_, slot_named_;
+};
+
+}  // namespace
+
+Result<PlanDocument> plan_from_json(std::string_view text, const std::string& file) {
+  return Reader(file).read(text);
+}
+
+}  // namespace pw

@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+"""pwr plan and pwr sizes from outside: sizes that are kept and named, dispatch, memory, counters, plans that differ."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+
+
+class Plan(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = str(Path(cls.folder.name, "model.json"))
+        made = subprocess.run([BIN / "pwr", "generate", "llama", "--layers", "2", "--hidden", "128", "--heads", "8",
+                               "--kv-heads", "2", "--ffn", "256", "--vocab", "512", "-o", cls.model], check=False)
+        assert made.returncode == 0
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def pwr(self, *args, code=0):
+        done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def path(self, name):
+        return str(Path(self.folder.name, name))
+
+    def rows(self, *args):
+        return json.loads(self.pwr(*args, "--format", "json").stdout)
+
+    def test_dropped_sizes_are_named(self):
+        done = self.pwr("plan", self.model, "--sizes", "1,2,4,15", "--sequence-parallel", "2")
+        self.assertIn("capture sizes 1, 15 are dropped", done.stderr)
+        plan = json.loads(done.stdout)
+        self.assertEqual(plan["capture_sizes"], [2, 4])
+        self.assertEqual(len(plan["notes"]), 1)
+        self.assertIn("PW0726", self.pwr("plan", self.model, "--sizes", "1,3", "--sequence-parallel", "2", code=3).stderr)
+
+    def test_dispatch_is_explained(self):
+        rows = self.rows("plan", self.model, "--sequence-parallel", "8", "--size-cap", "256", "--explain-dispatch", "10",
+                         "--explain-dispatch", "300", "--explain-dispatch", "64x1,5")
+        self.assertEqual([(row["runs as"], row["mode"]) for row in rows], [(16, "piecewise"), (304, "none"), (72, "piecewise")])
+        for bad in ("", "x", "0", "1,,2", "3x", "99999999x1", "1x99999999999999999999"):
+            self.pwr("plan", self.model, "--explain-dispatch", bad, code=2)
+
+    def test_counters(self):
+        args = ("plan", self.model, "--sizes", "1,2", "--stats")
+        numbers = {row["counter"]: row["number"] for row in self.rows(*args)}
+        self.assertEqual(numbers, {"graphs_seen": 1, "pieces": 5, "capturable_pieces": 3, "piece_classes": 3,
+                                   "backend_compilations": 3, "graphs_captured": 6})
+        exact = {row["counter"]: row["number"]
+                 for row in self.rows(*args, "--ranges", "8,32", "--compile-sizes", "16,64,128")}
+        self.assertEqual(exact["backend_compilations"], 18)
+
+    def test_memory_falls_with_the_size(self):
+        rows = self.rows("plan", self.model, "--sizes", "1,8,64", "--memory")
+        self.assertEqual([row["key"] for row in rows], ["64 tokens", "8 tokens", "1 tokens", "8192 tokens"])
+        live = [row["live"] for row in rows]
+        self.assertEqual(sorted(live[:3], reverse=True), live[:3])
+        self.assertGreaterEqual(rows[3]["arena"], rows[3]["live"])
+
+    def test_plans_are_compared(self):
+        one, two, three = self.path("one.json"), self.path("two.json"), self.path("three.json")
+        for out, extra in ((one, ()), (two, ()), (three, ("--ranges", "8"))):
+            self.pwr("plan", self.model, "-o", out, *extra)
+        self.assertEqual(Path(one).read_bytes(), Path(two).read_bytes())
+        self.assertEqual(self.pwr("plan", "--diff", one, two).stdout, "")
+        self.assertEqual(self.pwr("plan", "--diff", one, three, code=1).stdout, "ranges: [1..8192] → [1..8, 9..8192]\n")
+        Path(two).write_text("{}", encoding="utf-8")
+        self.assertIn("PW0741", self.pwr("plan", "--diff", one, two, code=3).stderr)
+        self.pwr("plan", "--diff", one, self.path("absent.json"), code=3)
+        self.pwr("plan", code=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,201 @@
+#include "splitter/plan_text.hpp"
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "dsl/dsl.hpp"
+#include "graph/generate.hpp"
+#include "tests/catch.hpp"
+#include "tests/splitter/graphs.hpp"
+
+using namespace pw;
+using pw::test::Builder;
+
+namespace {
+
+struct Planned {
+  ContextPtr context = std::make_shared<Context>();
+  Graph graph{context};
+  StitchedGraph pieces{Graph(context), {}, {}};
+  Plan plan;
+
+  explicit Planned(PlanOptions options = {}, std::int64_t layers = 2) {
+    REQUIRE(load_op_library(context).has_value());
+    graph = *generate_llama(context, {.layers = layers,
+                                      .hidden = 128,
+                                      .heads = 8,
+                                      .kv_heads = 2,
+                                      .ffn = 256,
+                                      .vocab = 512,
+                                      .positions = 256});
+    pieces = *split(graph, *splitting_ops(context, nullptr, {}, {}));
+    plan = *make_plan(pieces, graph, options);
+  }
+  std::string text() const { return plan_to_json(plan, pieces); }
+};
+
+PlanDocument read(const std::string& text) {
+  auto document = plan_from_json(text, "plan.json");
+  if (!document) FAIL(render(document.error(), SourceMap()));
+  return std::move(*document);
+}
+
+struct Refusal {
+  std::string code, place;
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+Refusal refusal(const std::string& text) {
+  const auto document = plan_from_json(text, "plan.json");
+  if (document) return {};
+  return {document.error().front().code, document.error().front().place};
+}
+
+/// The text with the first occurrence of `what` replaced.
+std::string with(std::string text, const std::string& what, const std::string& by) {
+  const std::size_t at = text.find(what);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("plan.json: what is written reads back and is written again", "[splitter]") {
+  const PlanOptions options[] = {
+      {},
+      {.mode = "none"},
+      {.range_ends = {8, 32}, .mode = "full", .compile_sizes = {16}, .workspace_bytes = 4096},
+      {.capture_sizes = {3, 6, 7}, .speculative_tokens = 2, .sequence_parallel = 3, .loras = {2}}};
+  for (const PlanOptions& o : options) {
+    const Planned p(o);
+    const PlanDocument document = read(p.text());
+    CHECK(to_json(document) == p.text());
+    CHECK(differences(document, describe(p.plan, p.pieces)).empty());
+    const auto bound = bind_plan(document, p.pieces, p.graph);
+    REQUIRE(bound.has_value());
+    CHECK(plan_to_json(*bound, p.pieces) == p.text());
+    REQUIRE(bound->memory.slots.size() == p.plan.memory.slots.size());
+    for (std::size_t i = 0; i < bound->memory.slots.size(); ++i) {
+      CHECK(bound->memory.slots[i].value == p.plan.memory.slots[i].value);
+      CHECK(bound->memory.slots[i].storage == p.plan.memory.slots[i].storage);
+    }
+    CHECK(bound->capture.padding == p.plan.capture.padding);
+  }
+}
+
+TEST_CASE("plan.json: a static graph", "[splitter]") {
+  Builder b;
+  const TypeId type = b.context->types.get(DType::f32, {b.context->dims.constant(4)});
+  NodeSpec spec;
+  spec.op = b.op("relu");
+  spec.operands = {b.graph.add_input("x", type, InputKind::input)};
+  spec.results = {{type, "y"}};
+  b.graph.add_output(b.graph.result(b.graph.add_node(spec)));
+  b.graph.facts.symbols.clear();
+  const StitchedGraph pieces = b.cut({});
+  const std::string text = plan_to_json(*make_plan(pieces, b.graph, {}), pieces);
+  CHECK(to_json(read(text)) == text);
+}
+
+TEST_CASE("plan.json: a plan is bound to its own graph only", "[splitter]") {
+  const Planned two, three({}, 3);
+  const auto other = bind_plan(read(two.text()), three.pieces, three.graph);
+  REQUIRE_FALSE(other.has_value());
+  CHECK(other.error().front().code == "PW0744");
+  const std::string renamed = with(two.text(), "\"value\":\"", "\"value\":\"another_");
+  const auto unnamed = bind_plan(read(renamed), two.pieces, two.graph);
+  CHECK_FALSE(unnamed.has_value());
+}
+
+TEST_CASE("plan.json: bad members are named with their place", "[splitter]") {
+  const std::string text = Planned({.range_ends = {8}}).text();
+  const auto refused = [&](const std::string& what, const std::string& by) {
+    return refusal(with(text, what, by));
+  };
+  CHECK(refused("piecewise.plan/1", "piecewise.plan/9") ==
+        Refusal{"PW0741", "plan.json at /format"});
+  CHECK(refused("\"mode\": \"piecewise\"", "\"mode\": \"sideways\"") ==
+        Refusal{"PW0743", "plan.json at /mode"});
+  CHECK(refused("\"ranges\"", "\"rangs\"") == Refusal{"PW0742", "plan.json at /rangs"});
+  CHECK(refused("[9,", "[10,") == Refusal{"PW0743", "plan.json at /ranges/1"});
+  CHECK(refused("\"capture_sizes\": [1,2", "\"capture_sizes\": [2,2") ==
+        Refusal{"PW0743", "plan.json at /capture_sizes/1"});
+  CHECK(refused("\"capture_sizes\": [1,2", "\"capture_sizes\": [1,3").code == "PW0743");
+  CHECK(refused("\"max_requests\": 256", "\"max_requests\": \"256\"") ==
+        Refusal{"PW0741", "plan.json at /max_requests"});
+  CHECK(refused("\"class\":\"class_0\"", "\"class\":\"class_9\"") ==
+        Refusal{"PW0743", "plan.json at /steps/0/class"});
+  const Refusal moved = refused("\"offset\":0", "\"offset\":1");
+  CHECK(moved.code == "PW0743");
+  CHECK(moved.place.ends_with("/offset"));
+  CHECK(refused("\"graph\": \"llama\",", "") == Refusal{"PW0741", "plan.json at /"});
+  CHECK(refusal("{}").code == "PW0741");
+  CHECK(refusal("[1]").code != "");
+  CHECK(refusal("").code != "");
+}
+
+TEST_CASE("plan.json: values that share bytes while both are alive are refused", "[splitter]") {
+  const Planned p;
+  Plan plan = p.plan;
+  std::vector<Slot>& slots = plan.memory.slots;
+  // Two places of their own that are alive at one node.
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    for (std::size_t j = i + 1; j < slots.size(); ++j) {
+      if (slots[i].storage != slots[i].value || slots[j].storage != slots[j].value ||
+          slots[i].begin > slots[j].end || slots[j].begin > slots[i].end ||
+          slots[i].offset + slots[j].bytes > plan.memory.arena_bytes)
+        continue;
+      const bool shared = std::any_of(slots.begin(), slots.end(), [&](const Slot& s) {
+        return s.storage == slots[j].value && s.value != slots[j].value;
+      });
+      if (shared) continue;
+      slots[j].offset = slots[i].offset;
+      const Refusal found = refusal(plan_to_json(plan, p.pieces));
+      CHECK(found.code == "PW0743");
+      return;
+    }
+  FAIL("no two slots meet");
+}
+
+TEST_CASE("plan.json: differences are lines; equal plans have none", "[splitter]") {
+  const PlanOptions four{.capture_sizes = {1, 2, 4, 8}};
+  const Planned a(four), b(four),
+      c({.range_ends = {8}, .capture_sizes = {1, 2, 4}, .mode = "full"});
+  CHECK(differences(describe(a.plan, a.pieces), describe(b.plan, b.pieces)).empty());
+  const auto lines = differences(describe(a.plan, a.pieces), describe(c.plan, c.pieces));
+  const auto has = [&](const std::string& line) {
+    return std::find(lines.begin(), lines.end(), line) != lines.end();
+  };
+  CHECK(has("ranges: [1..8192] → [1..8, 9..8192]"));
+  CHECK(has("capture piecewise 8 tokens: only in the first"));
+  CHECK(
+      has("mode reason: none → full is not possible: op unified_attention is not declared "
+          "capturable"));
+  for (const std::string& line : lines) CHECK(line.find("value ") != 0);
+}
+
+TEST_CASE("plan.json: damaged text never crashes", "[splitter]") {
+  const std::string text = Planned({.range_ends = {8}, .capture_sizes = {1, 2, 4}}, 1).text();
+  std::size_t accepted = 0;
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    Random random(seed);
+    std::string damaged = text;
+    for (std::uint64_t edits = 1 + random.below(3); edits > 0; --edits) {
+      const std::size_t at = random.below(damaged.size());
+      switch (random.below(4)) {
+        case 0: damaged.erase(at, 1 + random.below(8)); break;
+        case 1: damaged.insert(at, 1, static_cast<char>(random.below(256))); break;
+        case 2: damaged[at] = "0123456789-,:.e{}[]\"tn"[random.below(22)]; break;
+        default: damaged.insert(at, damaged.substr(random.below(damaged.size()), 20));
+      }
+    }
+    INFO("seed " << seed);
+    const auto document = plan_from_json(damaged, "plan.json");
+    if (!document) {
+      CHECK_FALSE(document.error().empty());
+      continue;
+    }
+    ++accepted;  // a changed name or count, say: then what it says is what it is read as
+    CHECK(to_json(read(to_json(*document))) == to_json(*document));
+  }
+  CHECK(accepted < 1500);
+}
