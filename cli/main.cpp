@@ -34,6 +34,7 @@ int run(int argc, char** argv) {
   add_explain_commands(app, options);
   add_split_command(app, options);
   add_plan_command(app, options);
+  add_sizes_command(app, options);
   add_compile_commands(app, options);
   add_run_commands(app, options);
   add_cache_commands(app, options);

@@ -1,7 +1,6 @@
-// Private to graph.json: reads JSON text as a stream of the top object's members and of the
-// elements of its large lists, so that a file is never held as one tree. Everything is bounded;
-// every error has a place. A tree refers to the text and to memory that is used again for the
-// next one.
+// Reads JSON text as a stream of the top object's members and of the elements of its large lists,
+// so that a file is never held as one tree. Everything is bounded; every error has a place. A tree
+// refers to the text and to memory that is used again for the next one.
 #pragma once
 
 #include <cstdint>

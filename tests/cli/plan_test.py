@@ -77,6 +77,31 @@ class Plan(unittest.TestCase):
         self.pwr("plan", "--diff", one, self.path("absent.json"), code=3)
         self.pwr("plan", code=2)
 
+    def test_sizes_are_chosen_and_used(self):
+        log = self.path("server.log")
+        Path(log).write_text("INFO **CUDAGraph Stats:**\nINFO | Unpadded Tokens | Padded Tokens | Num Paddings | Runtime Mode | Count |\n"
+                             "INFO |---|---|---|---|---|\nINFO | 7 | 8 | 1 | FULL | 90 |\nINFO | 100 | 104 | 4 | PIECEWISE | 10 |\n",
+                             encoding="utf-8")
+        chosen = self.pwr("sizes", self.model, "--histogram", log, "--list").stdout.strip()
+        self.assertEqual(chosen, "7,100")
+        self.assertEqual(self.pwr("sizes", self.model, "--histogram", log, "--list", "--graphs", "0").stdout.strip(), "")
+        plan = json.loads(self.pwr("plan", self.model, "--sizes", chosen).stdout)
+        self.assertEqual(plan["capture_sizes"], [7, 100])
+        Path(log).write_text("7 many\n", encoding="utf-8")
+        self.assertIn("PW0731", self.pwr("sizes", self.model, "--histogram", log, code=3).stderr)
+
+    def test_the_frontier_is_printed_and_drawn(self):
+        svg = self.path("frontier.svg")
+        rows = self.rows("sizes", self.model, "-o", svg)
+        for traffic in ("lognormal", "bimodal", "uniform"):
+            own = [row for row in rows if row["traffic"] == traffic and row["set"] != "default"]
+            times = [float(row["% above least"]) for row in own]
+            self.assertEqual(times, sorted(times, reverse=True))
+            self.assertEqual(sum(row["set"] == "chosen" for row in own), 1)
+        drawn = Path(svg).read_text(encoding="utf-8")
+        self.assertEqual(drawn.count("<polyline"), 3)
+        self.pwr("sizes", self.model, "-o", self.path("frontier.gif"), code=2)
+
 
 if __name__ == "__main__":
     unittest.main()
