@@ -1,13 +1,15 @@
-// Exports plan_from_json: reads, checks every number against the others, and resolves names.
+// Exports plan_from_json: reads, and resolves names.
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "graph/scan_json.hpp"
+#include "splitter/check_plan.hpp"
 #include "splitter/offsets.hpp"
 #include "splitter/plan_text.hpp"
 
@@ -346,29 +348,12 @@ class Reader {
     slots[i].storage = ValueId(found->second);
   }
 
-  // ---- what holds between the parts
   void check_whole() {
     for (const char* key :
          {"format", "graph", "mode", "tokens", "ranges", "compile_sizes", "capture_sizes",
           "eager_multiple", "max_requests", "speculative_tokens", "loras", "memory"})
       if (!seen_.contains(key)) error("", "PW0741", fmt::format("the member `{}` is missing", key));
     if (!errors_.empty()) return;
-    Plan& plan = out_.plan;
-    if (plan.loras.empty() || plan.loras.front() != 0) wrong("/loras", "0 is not among them");
-    const auto above = [&](const std::vector<std::int64_t>& sizes) {
-      return !sizes.empty() && sizes.back() > plan.max_tokens;
-    };
-    if (above(plan.compile_sizes)) wrong("/compile_sizes", "the last is above the most tokens");
-    if (above(plan.capture.sizes)) wrong("/capture_sizes", "the last is above the most tokens");
-    if (!plan.ranges.empty() && plan.ranges.back().end != plan.max_tokens)
-      wrong("/ranges", "the last does not end with the most tokens");
-    check_classes();
-    check_captures();
-    if (errors_.empty()) check_slots();
-    if (errors_.empty()) plan.capture = make_capture_sizes(std::move(plan.capture.sizes));
-  }
-
-  void check_classes() {
     for (std::size_t i = 0; i < class_of_.size(); ++i) {
       const auto found = class_named_.find(class_of_[i]);
       if (found == class_named_.end())
@@ -380,60 +365,9 @@ class Reader {
       for (const std::string& piece : out_.classes[i].pieces)
         if (!piece_named_.contains(piece))
           wrong(fmt::format("/classes/{}/pieces", i), "no step runs " + piece);
-  }
-
-  /// A dispatcher looks captures up: those of a size that nothing pads to would never run.
-  void check_captures() {
-    const Plan& plan = out_.plan;
-    std::set<std::pair<DispatchMode, DispatchKey>> seen;
-    for (std::size_t i = 0; i < plan.captures.size(); ++i) {
-      const Capture& capture = plan.captures[i];
-      const std::string at = fmt::format("/captures/{}", i);
-      const bool sized = plan.tokens.empty()
-                             ? capture.key.tokens == 0
-                             : std::binary_search(plan.capture.sizes.begin(),
-                                                  plan.capture.sizes.end(), capture.key.tokens);
-      if (!sized) wrong(at + "/tokens", "it is no capture size");
-      if (!std::binary_search(plan.loras.begin(), plan.loras.end(), capture.key.loras))
-        wrong(at + "/loras", "it is not among the plan's");
-      if (!seen.emplace(capture.mode, capture.key).second) wrong(at, "it is there twice");
-    }
-  }
-
-  /// No two places that are alive at once share a byte.
-  void check_slots() {
-    const MemoryPlan& memory = out_.plan.memory;
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < memory.slots.size(); ++i)
-      if (memory.slots[i].storage == memory.slots[i].value && memory.slots[i].bytes > 0)
-        order.push_back(i);
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return std::pair(memory.slots[a].begin, a) < std::pair(memory.slots[b].begin, b);
-    });
-    std::map<std::int64_t, std::size_t> alive;              // by offset
-    std::set<std::pair<std::size_t, std::int64_t>> by_end;  // end, offset
-    for (const std::size_t i : order) {
-      const Slot& slot = memory.slots[i];
-      while (!by_end.empty() && by_end.begin()->first < slot.begin) {
-        alive.erase(by_end.begin()->second);
-        by_end.erase(by_end.begin());
-      }
-      const auto after = alive.lower_bound(slot.offset);
-      const auto ends = [&](std::size_t j) {
-        return memory.slots[j].offset + memory.slots[j].bytes;
-      };
-      const Slot* other = nullptr;
-      if (after != alive.end() && after->first < slot.offset + slot.bytes)
-        other = &memory.slots[after->second];
-      else if (after != alive.begin() && ends(std::prev(after)->second) > slot.offset)
-        other = &memory.slots[std::prev(after)->second];
-      if (other != nullptr)
-        return wrong(
-            fmt::format("/memory/slots/{}", i),
-            fmt::format("{} and {} share bytes while both are alive", slot.name, other->name));
-      alive.emplace(slot.offset, i);
-      by_end.emplace(slot.end, slot.offset);
-    }
+    for (const Contradiction& found : contradictions(out_.plan)) wrong(found.at, found.message);
+    CaptureSizes& capture = out_.plan.capture;
+    if (errors_.empty()) capture = make_capture_sizes(std::move(capture.sizes));
   }
 
   const std::string& file_;

@@ -2,6 +2,7 @@
 
 #include "base/hash.hpp"
 #include "dsl/dsl.hpp"
+#include "splitter/check_plan.hpp"
 #include "splitter/plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/splitter/graphs.hpp"
@@ -251,6 +252,7 @@ TEST_CASE("dispatch: every answer of a random step has room for it", "[splitter]
   options.sequence_parallel = 1 + static_cast<std::int64_t>(random.below(4));
   options.loras = {static_cast<std::int64_t>(random.below(5))};
   const Plan plan = plan_of(static_cast<Capturable>(random.below(4)), options);
+  for (const Contradiction& c : contradictions(plan)) FAIL(c.at << ": " << c.message);
   const Dispatcher d(plan);
   for (int i = 0; i < 200; ++i) {
     std::vector<std::int64_t> tokens(1 + random.below(50));
