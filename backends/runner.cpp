@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/array.hpp"
+#include "backends/padding.hpp"
 #include "backends/program.hpp"
 #include "base/assert.hpp"
 
@@ -20,23 +21,6 @@ struct Runner::Live {
   std::vector<TensorView> values;  ///< by source value
   std::vector<Tensor> owned;       ///< inputs, and values outside the arena
 };
-
-namespace {
-
-constexpr int kPoison = 0xff;  // NaN in every floating type; an index that no table has
-
-/// The leading part of a buffer: extents of the valid rows, strides of the padded ones.
-Array leading_part(const TensorView& buffer, const Extents& extents) {
-  Array part = array_of(buffer);
-  part.extents = extents;
-  return part;
-}
-
-void fill_padding(const TensorView& buffer, bool poison) {
-  std::memset(buffer.data, poison && is_float(buffer.dtype) ? kPoison : 0, buffer.bytes());
-}
-
-}  // namespace
 
 Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, const Plan& plan,
                             Backend& backend) {
@@ -56,39 +40,13 @@ std::byte* Runner::arena(std::size_t rank) {
   return static_cast<std::byte*>(arenas_[rank].get());
 }
 
-StepReport Runner::dispatch(const Step& step, const RunOptions& options) const {
-  StepReport report{step.tokens(), step.tokens(), "eager", "padding is off", 0};
-  if (!options.pad && !plan_->tokens.empty()) return report;
-  std::vector<std::int64_t> new_tokens;
-  for (const Sequence& sequence : step.sequences) new_tokens.push_back(sequence.new_tokens);
-  const StepShape shape = shape_of(new_tokens);
-  const Dispatch found = dispatcher_.dispatch(shape);
-  report.padded = report.tokens + found.padding;
-  if (found.mode != DispatchMode::none) report.mode = "captured";
-  report.reason = dispatcher_.explain(shape, found);
-  return report;
-}
-
-Symbols Runner::symbols_at(std::int64_t tokens, const RunOptions& options) const {
-  Symbols symbols = options.symbols;
-  for (const auto& [symbol, bound] : plan_->bound) symbols.emplace(symbol, bound);
-  if (!plan_->tokens.empty()) symbols[plan_->tokens] = tokens;
-  return symbols;
-}
-
 Result<std::monostate> Runner::bind_inputs(Live& live, Weights& weights) const {
   for (ValueId input : source_->inputs()) {
     auto tensor = weights.tensor(source_->value_name(input), live.valid, live.step);
     if (!tensor) return forward(tensor);
     auto extents = extents_of(*source_, input, live.padded);
     if (!extents) return forward(extents);
-    live.owned.push_back(*tensor);
-    if (*extents != tensor->extents()) {
-      const Tensor buffer(tensor->dtype(), *extents);
-      fill_padding(buffer.view(), live.options.poison);
-      copy(array_of(tensor->view()), leading_part(buffer.view(), tensor->extents()));
-      live.owned.push_back(buffer);
-    }
+    live.owned.push_back(padded(*tensor, *extents, live.options.poison));
     live.values[input.index] = live.owned.back().view();
   }
   return std::monostate{};
@@ -146,29 +104,23 @@ Result<std::vector<Tensor>> Runner::cut_outputs(const Live& live) const {
   for (ValueId value : source_->outputs()) {
     auto extents = extents_of(*source_, value, live.valid);
     if (!extents) return forward(extents);
-    const TensorView& view = live.values[value.index];
-    outputs.emplace_back(view.dtype, *extents);
-    copy(leading_part(view, *extents), array_of(outputs.back().view()));
+    outputs.push_back(cut(live.values[value.index], *extents));
   }
   return outputs;
 }
 
 Result<RankStepResult> Runner::run(const Step& step, std::span<Weights> ranks,
                                    const RunOptions& options) {
-  const std::int64_t tokens = step.tokens();
-  if (!plan_->tokens.empty() && (tokens < 1 || tokens > plan_->max_tokens)) {
-    return fail(error_in(
-        "step", "PW1207",
-        fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, plan_->max_tokens)));
-  }
-  RankStepResult result{{}, dispatch(step, options)};
+  auto report = dispatched(*plan_, dispatcher_, step, options.pad);
+  if (!report) return forward(report);
+  RankStepResult result{{}, std::move(*report)};
   std::vector<Live> lives;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     Live& live = lives.emplace_back(Live{options,
                                          step,
                                          arena(rank),
-                                         symbols_at(tokens, options),
-                                         symbols_at(result.report.padded, options),
+                                         symbols_at(*plan_, step.tokens(), options.symbols),
+                                         symbols_at(*plan_, result.report.padded, options.symbols),
                                          std::vector<TensorView>(source_->value_bound()),
                                          {}});
     if (auto done = bind_inputs(live, ranks[rank]); !done) return forward(done);

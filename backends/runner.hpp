@@ -49,8 +49,7 @@ class Runner {
   struct Live;  ///< one rank's step
   Runner(const StitchedGraph& stitched, const Graph& source, const Plan& plan)
       : stitched_(&stitched), source_(&source), plan_(&plan), dispatcher_(plan) {}
-  [[nodiscard]] StepReport dispatch(const Step& step, const RunOptions& options) const;
-  [[nodiscard]] Symbols symbols_at(std::int64_t tokens, const RunOptions& options) const;
+
   Result<std::monostate> bind_inputs(Live& live, Weights& weights) const;
   Result<std::monostate> bind_values(Live& live) const;
   Result<std::monostate> run_pieces(std::span<Live> ranks);

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/cpu.hpp"
-#include "backends/cuda/runtime_live.hpp"
 #include "backends/eager/eager.hpp"
+#include "backends/padding.hpp"
 #include "backends/program.hpp"
 #include "base/hash.hpp"
 
@@ -15,7 +15,12 @@ namespace pw::cuda {
 
 Runtime::Runtime(const StitchedGraph& stitched, const Graph& source, const Plan& plan,
                  Driver& driver, const RuntimeOptions& options)
-    : stitched_(stitched), source_(source), plan_(plan), driver_(driver), options_(options) {
+    : stitched_(stitched),
+      source_(source),
+      plan_(plan),
+      driver_(driver),
+      options_(options),
+      dispatcher_(plan) {
   if (options.strict) {
     CpuOptions cpu;
     cpu.strict = true;
@@ -77,15 +82,8 @@ Result<std::monostate> Runtime::compile() {
   return driver_.load(kernels);
 }
 
-Symbols Runtime::symbols_at(std::int64_t tokens) const {
-  Symbols symbols;
-  for (const auto& [symbol, bound] : plan_.bound) symbols.emplace(symbol, bound);
-  if (!plan_.tokens.empty()) symbols[plan_.tokens] = tokens;
-  return symbols;
-}
-
 Result<std::monostate> Runtime::plan_all_memory() {
-  const Symbols largest = symbols_at(plan_.max_tokens);
+  const Symbols largest = symbols_at(plan_, plan_.max_tokens);
   const Context& context = source_.context();
   std::vector<PieceSchedule> schedules;
   for (const Piece& piece : stitched_.pieces) {
@@ -137,7 +135,7 @@ Result<Address> Runtime::allocate(std::int64_t bytes, const std::string& what) {
 }
 
 Result<std::int64_t> Runtime::largest_bytes(ValueId value) const {
-  auto extents = extents_of(source_, value, symbols_at(plan_.max_tokens));
+  auto extents = extents_of(source_, value, symbols_at(plan_, plan_.max_tokens));
   if (!extents) return forward(extents);
   const DType dtype = source_.context().types[source_.type(value)].dtype;
   return static_cast<std::int64_t>(TensorView{dtype, *extents, nullptr}.bytes());
@@ -182,7 +180,7 @@ Result<std::monostate> Runtime::allocate_all() {
 }
 
 Result<std::monostate> Runtime::load(Weights& weights) {
-  const Symbols symbols = symbols_at(plan_.max_tokens);
+  const Symbols symbols = symbols_at(plan_, plan_.max_tokens);
   for (ValueId v : source_.inputs()) {
     if (source_.input_kind(v) == InputKind::input) continue;
     auto tensor = weights.tensor(source_.value_name(v), symbols, Step{});
@@ -242,11 +240,10 @@ Result<DeviceTensor> Runtime::tensor(PieceId piece, const Place& place,
   return out;
 }
 
-Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const {
-  const Symbols symbols = symbols_at(tokens);
+Result<std::vector<LaunchNode>> Runtime::nodes_of(PieceId piece, std::int64_t tokens) const {
+  const Symbols symbols = symbols_at(plan_, tokens);
   const Context& context = source_.context();
-  RecordedGraph out;
-  out.name = fmt::format("{} of {} tokens", stitched_.pieces[piece].name, tokens);
+  std::vector<LaunchNode> out;
   for (const ProgramLaunch& launch : class_of(piece).program.launches) {
     LaunchNode node;
     node.kind = launch.kind;
@@ -264,8 +261,8 @@ Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const 
     for (DimId d : launch.params) {
       const auto value = context.dims.evaluate(d, symbols);
       if (!value)
-        return fail(
-            error_in(out.name, "PW1202", "dim " + context.dims.print(d) + " has no value here"));
+        return fail(error_in(stitched_.pieces[piece].name, "PW1202",
+                             "dim " + context.dims.print(d) + " has no value here"));
       node.params.push_back(*value);
     }
     const bool nowhere =
@@ -274,8 +271,16 @@ Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const 
     if (launch.on_host)
       node.library = std::make_shared<LibraryCall>(
           LibraryCall{launch.name, launch.on_host, RunContext{symbols, nullptr, tokens}});
-    out.nodes.push_back(std::move(node));
+    out.push_back(std::move(node));
   }
+  return out;
+}
+
+Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const {
+  auto nodes = nodes_of(piece, tokens);
+  if (!nodes) return forward(nodes);
+  RecordedGraph out{fmt::format("{} of {} tokens", stitched_.pieces[piece].name, tokens),
+                    std::move(*nodes)};
   order_nodes(out);
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,13 @@ class Runtime {
     std::unique_ptr<GraphExecutable> executable;
     std::uint64_t addresses = 0;  ///< hash
   };
-  struct Live;
+  /// The step that is under way.
+  struct Live {
+    Step step;
+    StepReport report;
+    RunOptions options;
+    std::size_t next = 0;  ///< of the plan's steps
+  };
 
   Runtime(const StitchedGraph& stitched, const Graph& source, const Plan& plan, Driver& driver,
           const RuntimeOptions& options);
@@ -84,7 +91,7 @@ class Runtime {
   Result<std::monostate> allocate_all();
   Result<Address> allocate(std::int64_t bytes, const std::string& what);
   [[nodiscard]] std::string memory_table() const;
-  [[nodiscard]] Symbols symbols_at(std::int64_t tokens) const;
+
   [[nodiscard]] Result<std::int64_t> largest_bytes(ValueId value) const;
   [[nodiscard]] const Class& class_of(PieceId piece) const {
     return classes_[stitched_.pieces[piece].piece_class.index];
@@ -93,6 +100,8 @@ class Runtime {
   [[nodiscard]] std::uint64_t address_hash(PieceId piece) const;
   Result<DeviceTensor> tensor(ValueId value, const Symbols& symbols) const;
   Result<DeviceTensor> tensor(PieceId piece, const Place& place, const Symbols& symbols) const;
+  /// The launches of a piece at a size, in order, without edges.
+  Result<std::vector<LaunchNode>> nodes_of(PieceId piece, std::int64_t tokens) const;
   Result<StepReport> dispatch(const Step& step, const RunOptions& options) const;
   Result<std::monostate> bind_input(ValueId input, const Tensor& tensor);
   Result<std::monostate> run_between(PieceId piece);
@@ -104,6 +113,7 @@ class Runtime {
   const Plan& plan_;
   Driver& driver_;
   RuntimeOptions options_;
+  Dispatcher dispatcher_;
   std::unique_ptr<Backend> host_;
   std::vector<Class> classes_;
   MemoryPlan memory_;
@@ -114,7 +124,7 @@ class Runtime {
   std::vector<std::map<std::int64_t, Captured>> graphs_;  ///< by piece, then size
   /// By piece; of those that are not captured. Not shared: an op may know its state by its layer.
   std::vector<std::unique_ptr<Executable>> between_;
-  std::unique_ptr<Live> live_;
+  std::optional<Live> live_;
   bool captured_ = false, stepped_ = false;
   RuntimeCounters counters_;
   std::vector<std::string> notes_;

@@ -1,0 +1,61 @@
+// Exports padded, cut, symbols_at and dispatched.
+#include "backends/padding.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "backends/array.hpp"
+
+namespace pw {
+namespace {
+
+/// The leading part of a buffer: extents of the valid rows, strides of the padded ones.
+Array leading_part(const TensorView& buffer, const Extents& extents) {
+  Array part = array_of(buffer);
+  part.extents = extents;
+  return part;
+}
+
+}  // namespace
+
+Tensor padded(const Tensor& tensor, const Extents& extents, bool poison) {
+  if (extents == tensor.extents()) return tensor;
+  const Tensor whole(tensor.dtype(), extents);
+  if (poison && is_float(tensor.dtype())) std::memset(whole.data(), kPoison, whole.view().bytes());
+  copy(array_of(tensor.view()), leading_part(whole.view(), tensor.extents()));
+  return whole;
+}
+
+Tensor cut(const TensorView& padded, const Extents& extents) {
+  const Tensor part(padded.dtype, extents);
+  copy(leading_part(padded, extents), array_of(part.view()));
+  return part;
+}
+
+Symbols symbols_at(const Plan& plan, std::int64_t tokens, Symbols symbols) {
+  for (const auto& [symbol, bound] : plan.bound) symbols.emplace(symbol, bound);
+  if (!plan.tokens.empty()) symbols[plan.tokens] = tokens;
+  return symbols;
+}
+
+Result<StepReport> dispatched(const Plan& plan, const Dispatcher& dispatcher, const Step& step,
+                              bool pad) {
+  const std::int64_t tokens = step.tokens();
+  if (!plan.tokens.empty() && (tokens < 1 || tokens > plan.max_tokens))
+    return fail(error_in(
+        "step", "PW1207",
+        fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, plan.max_tokens)));
+  StepReport report{tokens, tokens, "eager", "padding is off", 0};
+  if (!pad && !plan.tokens.empty()) return report;
+  std::vector<std::int64_t> new_tokens;
+  for (const Sequence& sequence : step.sequences) new_tokens.push_back(sequence.new_tokens);
+  const StepShape shape = shape_of(new_tokens);
+  const Dispatch found = dispatcher.dispatch(shape);
+  report.padded = tokens + found.padding;
+  if (found.mode != DispatchMode::none) report.mode = "captured";
+  report.reason = dispatcher.explain(shape, found);
+  return report;
+}
+
+}  // namespace pw

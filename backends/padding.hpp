@@ -1,0 +1,23 @@
+// How a step's tensors are padded and cut back, and what a plan decides for it: the same for every
+// engine that runs steps through a plan.
+#pragma once
+
+#include "backends/runner.hpp"
+
+namespace pw {
+
+inline constexpr int kPoison = 0xff;  ///< every byte: NaN in every floating type
+
+/// The tensor itself where it has these extents, else a larger one that begins with it; rows behind
+/// hold zeros, or, poisoned, NaN in floating types.
+[[nodiscard]] Tensor padded(const Tensor& tensor, const Extents& extents, bool poison);
+/// The leading part of a padded tensor.
+[[nodiscard]] Tensor cut(const TensorView& padded, const Extents& extents);
+
+/// The plan's bounds, and the tokens.
+[[nodiscard]] Symbols symbols_at(const Plan& plan, std::int64_t tokens, Symbols symbols = {});
+/// How a step runs, and why. PW1207 where it has more tokens than the plan is made for, or none.
+Result<StepReport> dispatched(const Plan& plan, const Dispatcher& dispatcher, const Step& step,
+                              bool pad);
+
+}  // namespace pw
