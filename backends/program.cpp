@@ -12,11 +12,13 @@
 namespace pw {
 
 Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& symbols) {
-  const Context& context = graph.context();
-  const TypeId type = graph.type(value);
-  const auto place = [&] {  // only where something is wrong
+  return extents_of(graph.context(), graph.type(value), symbols, [&] {
     return fmt::format("graph {} at value {}", graph.name, graph.value_name(value));
-  };
+  });
+}
+
+Result<Extents> extents_of(const Context& context, TypeId type, const Symbols& symbols,
+                           const std::function<std::string()>& place) {
   if (type == Types::unknown())
     return fail(error_in(place(), "PW1202",
                          "the type of this value is not known, so it cannot be computed"));

@@ -63,6 +63,9 @@ class OpProgram {
 
 /// The extents of a value for given symbols; PW1202 if a symbol has no value.
 Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& symbols);
+/// Those of a type; `place` is asked only where something is wrong.
+Result<Extents> extents_of(const Context& context, TypeId type, const Symbols& symbols,
+                           const std::function<std::string()>& place);
 /// A graph as an executable of an engine.
 Result<std::unique_ptr<Executable>> compile_program(const Graph& graph, const Engine& engine);
 

@@ -14,6 +14,7 @@
 #include "backends/collectives.hpp"
 #include "backends/numerics.hpp"
 #include "backends/parallel.hpp"
+#include "backends/program.hpp"
 #include "base/hash.hpp"
 
 namespace pw {
@@ -280,19 +281,11 @@ Result<Tensor> Weights::tensor(std::string_view input, const Symbols& symbols, c
   if (found == uses_.end())
     return fail(error_in(place, "PW1205", "no graph input of this name has contents"));
   const Use& use = found->second;
-  if (use.type == Types::unknown())
-    return fail(error_in(place, "PW1202", "the type of this input is not known"));
-  Extents extents;
-  for (DimId dim : context_->types[use.type].shape) {
-    const auto extent = context_->dims.evaluate(dim, symbols);
-    if (!extent || *extent < 0)
-      return fail(error_in(place, "PW1202",
-                           fmt::format("dim {} has no value here", context_->dims.print(dim))));
-    extents.push_back(*extent);
-  }
+  auto extents = extents_of(*context_, use.type, symbols, [&] { return place; });
+  if (!extents) return forward(extents);
   const std::int64_t size =
       use.size.valid() ? context_->dims.evaluate(use.size, symbols).value_or(0) : 0;
-  Tensor tensor = fill(use, input, std::move(extents), size, step);
+  Tensor tensor = fill(use, input, std::move(*extents), size, step);
   if (use.fixed && use.role != InputRole::positions) made_.emplace(std::string(input), tensor);
   return tensor;
 }

@@ -91,15 +91,11 @@ Result<std::monostate> Runtime::plan_all_memory() {
     PieceSchedule& schedule = schedules.emplace_back();
     schedule.launches = std::max<std::size_t>(program.launches.size(), 1);
     for (const ScratchValue& s : program.scratch) {
-      std::int64_t bytes = size_of(context.types[s.type].dtype);
-      for (DimId d : context.types[s.type].shape) {
-        const auto extent = context.dims.evaluate(d, largest);
-        if (!extent || __builtin_mul_overflow(bytes, *extent, &bytes))
-          return fail(error_in(piece.name, "PW1202",
-                               fmt::format("`{}` has no size: dim {} has no value here", s.name,
-                                           context.dims.print(d))));
-      }
-      schedule.scratch.push_back({s.name, s.first, s.last, bytes, 0});
+      auto extents = extents_of(context, s.type, largest,
+                                [&] { return fmt::format("{} at value {}", piece.name, s.name); });
+      if (!extents) return forward(extents);
+      const DeviceTensor tensor{context.types[s.type].dtype, std::move(*extents), 0};
+      schedule.scratch.push_back({s.name, s.first, s.last, tensor.bytes(), 0});
     }
   }
   auto memory =
@@ -135,10 +131,9 @@ Result<Address> Runtime::allocate(std::int64_t bytes, const std::string& what) {
 }
 
 Result<std::int64_t> Runtime::largest_bytes(ValueId value) const {
-  auto extents = extents_of(source_, value, symbols_at(plan_, plan_.max_tokens));
-  if (!extents) return forward(extents);
-  const DType dtype = source_.context().types[source_.type(value)].dtype;
-  return static_cast<std::int64_t>(TensorView{dtype, *extents, nullptr}.bytes());
+  const auto largest = tensor(value, symbols_at(plan_, plan_.max_tokens));
+  if (!largest) return tl::unexpected(largest.error());
+  return largest->bytes();
 }
 
 Result<std::monostate> Runtime::allocate_all() {
@@ -220,16 +215,10 @@ Result<DeviceTensor> Runtime::tensor(ValueId value, const Symbols& symbols) cons
 Result<DeviceTensor> Runtime::tensor(PieceId piece, const Place& place,
                                      const Symbols& symbols) const {
   const Context& context = source_.context();
-  const Type& type = context.types[place.type];
-  DeviceTensor out{type.dtype, {}, 0};
-  for (DimId d : type.shape) {
-    const auto extent = context.dims.evaluate(d, symbols);
-    if (!extent)
-      return fail(error_in(stitched_.pieces[piece].name, "PW1202",
-                           "dim " + context.dims.print(d) + " has no value here"));
-    out.extents.push_back(*extent);
-  }
   const Piece& p = stitched_.pieces[piece];
+  auto extents = extents_of(context, place.type, symbols, [&] { return p.name; });
+  if (!extents) return forward(extents);
+  DeviceTensor out{context.types[place.type].dtype, std::move(*extents), 0};
   switch (place.kind) {
     case Place::Kind::input: out.address = address_[p.inputs[place.index].index]; break;
     case Place::Kind::output: out.address = address_[p.outputs[place.index].index]; break;

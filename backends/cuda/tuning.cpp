@@ -13,10 +13,12 @@
 #include "backends/cuda/cubin_cache.hpp"
 #include "backends/cuda/machine.hpp"
 #include "backends/kernel.hpp"
+#include "backends/program.hpp"
 
 namespace pw::cuda {
 namespace {
 
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;  // of an argument
 constexpr double kBetter = 0.98;  // of the default's time: less of a gain is noise of the model
 
 struct Compiled {
@@ -105,16 +107,13 @@ std::optional<Load> load_of(const rows::RowProgram& program, const std::string& 
   std::int64_t widest = 0, tables = 0;  // bytes of one argument
   for (std::size_t i = 0; i < program.arguments.size(); ++i) {
     const Type& type = program.type(i);
-    double bytes = static_cast<double>(size_of(type.dtype));
-    bool grows = false;
-    for (DimId d : type.shape) {
-      const auto extent = context.dims.evaluate(d, symbols);
-      if (!extent || *extent < 0) return std::nullopt;
-      bytes *= static_cast<double>(*extent);
-      grows = grows || !context.dims.value(d);
-    }
-    if (bytes > 1e15) return std::nullopt;
-    const auto whole = static_cast<std::int64_t>(bytes);
+    auto extents =
+        extents_of(context, program.arguments[i].type, symbols, [&] { return program.op; });
+    if (!extents) return std::nullopt;
+    const std::int64_t whole = DeviceTensor{type.dtype, std::move(*extents), 0}.bytes();
+    if (whole > kMostBytes) return std::nullopt;
+    const bool grows = std::any_of(type.shape.begin(), type.shape.end(),
+                                   [&](DimId d) { return !context.dims.value(d); });
     if (grows) {
       out.bytes += whole;
       widest = std::max(widest, whole);
@@ -135,13 +134,10 @@ std::optional<double> measure(Driver& device, const Kernel& kernel, const Contex
   LaunchNode node;
   node.name = kernel.name;
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-    const Type& type = context.types[kernel.arguments[i]];
-    DeviceTensor tensor{type.dtype, {}, 0};
-    for (DimId d : type.shape) {
-      const auto extent = context.dims.evaluate(d, symbols);
-      if (!extent || *extent < 0) return std::nullopt;
-      tensor.extents.push_back(*extent);
-    }
+    const TypeId type = kernel.arguments[i];
+    auto extents = extents_of(context, type, symbols, [&] { return kernel.name; });
+    if (!extents) return std::nullopt;
+    DeviceTensor tensor{context.types[type].dtype, std::move(*extents), 0};
     const auto address = held.allocate(tensor.bytes());
     if (!address) return std::nullopt;
     tensor.address = *address;
