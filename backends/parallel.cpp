@@ -1,7 +1,8 @@
-// Exports parallel_for, on threads of its own for each call.
+// Exports parallel_for and parallel_jobs, on threads of their own for each call.
 #include "backends/parallel.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -34,6 +35,18 @@ void parallel_for(std::int64_t count, std::int64_t grain,
     threads.emplace_back([&, part] { work(begin_of(part), begin_of(part + 1)); });
   work(0, begin_of(1));
   for (std::thread& thread : threads) thread.join();
+}
+
+void parallel_jobs(std::size_t count, std::size_t threads,
+                   const std::function<void(std::size_t)>& job) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) job(i);
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
 }
 
 }  // namespace pw

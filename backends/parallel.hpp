@@ -1,6 +1,8 @@
-// Splits an index range over the machine's cores.
+// Work on several threads: an index range split over the machine's cores, and jobs of unequal
+// length.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -10,5 +12,10 @@ namespace pw {
 /// returns when all are done.
 void parallel_for(std::int64_t count, std::int64_t grain,
                   const std::function<void(std::int64_t begin, std::int64_t end)>& work);
+
+/// Calls job(i) for each i below `count`, in their order, by at most so many threads, the caller's
+/// among them; each takes the next when it is done.
+void parallel_jobs(std::size_t count, std::size_t threads,
+                   const std::function<void(std::size_t i)>& job);
 
 }  // namespace pw

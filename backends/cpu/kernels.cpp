@@ -1,9 +1,8 @@
 // Exports Kernels.
 #include "backends/cpu/kernels.hpp"
 
-#include <thread>
-
 #include "backends/cache/digest.hpp"
+#include "backends/parallel.hpp"
 
 namespace pw::cpu {
 namespace {
@@ -56,17 +55,11 @@ void Kernels::compile(std::span<const std::string> texts) {
   }
   std::vector<std::pair<const std::string, Entry>*> work;
   for (auto& item : fresh) work.push_back(&item);
-  std::atomic<std::size_t> next{0};
-  const auto run = [&] {
-    for (std::size_t i = next++; i < work.size(); i = next++)
-      work[i]->second = make(work[i]->first);
-  };
+
   if (work.empty()) return;
   if (!cache_) cache_ = std::make_shared<CompileCache>(CacheOptions::from_environment());
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min(kCompilers, work.size()); ++i) others.emplace_back(run);
-  run();
-  for (std::thread& t : others) t.join();
+  parallel_jobs(work.size(), kCompilers,
+                [&](std::size_t i) { work[i]->second = make(work[i]->first); });
   entries_.merge(fresh);
 }
 

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <map>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "backends/cuda/cubin_cache.hpp"
+#include "backends/parallel.hpp"
 #include "graph/build.hpp"
 
 namespace pw::cuda {
@@ -110,24 +109,16 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
   std::stable_sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) {
     return a.first->kernel.source.size() > b.first->kernel.source.size();
   });
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      const Kernel& kernel = jobs[i].first->kernel;
-      TargetReport& target = *jobs[i].second;
-      auto cubin = cubin_of(nvrtc, options.cache, kernel, {target.arch, options.strict});
-      if (cubin)
-        target.cubin = std::move(*cubin);
-      else
-        target.error = cubin.error().front().message;
-    }
-  };
-  std::vector<std::thread> others;
-  const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(std::max(options.threads, 1)),
-                                            std::max<std::size_t>(jobs.size(), 1));
-  for (std::size_t i = 1; i < wanted; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& t : others) t.join();
+  parallel_jobs(
+      jobs.size(), static_cast<std::size_t>(std::max(options.threads, 1)), [&](std::size_t i) {
+        const Kernel& kernel = jobs[i].first->kernel;
+        TargetReport& target = *jobs[i].second;
+        auto cubin = cubin_of(nvrtc, options.cache, kernel, {target.arch, options.strict});
+        if (cubin)
+          target.cubin = std::move(*cubin);
+        else
+          target.error = cubin.error().front().message;
+      });
 }
 
 }  // namespace

@@ -2,23 +2,23 @@
 #include "backends/cuda/tuning.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <set>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "backends/cuda/cubin_cache.hpp"
 #include "backends/cuda/machine.hpp"
 #include "backends/kernel.hpp"
+#include "backends/parallel.hpp"
 #include "backends/program.hpp"
 
 namespace pw::cuda {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;  // of an argument
+constexpr int kMostThreads = 2048;                          // of a multiprocessor
 constexpr double kBetter = 0.98;  // of the default's time: less of a gain is noise of the model
 
 struct Compiled {
@@ -31,18 +31,12 @@ std::vector<Compiled> compile_all(std::vector<Kernel> kernels, const TuneOptions
                                   const Nvrtc& nvrtc) {
   std::vector<Compiled> out;
   for (Kernel& k : kernels) out.push_back({std::move(k), {}});
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < out.size(); i = next++) {
-      const auto cubin =
-          cubin_of(nvrtc, options.cache, out[i].kernel, {options.arch, options.strict});
-      if (cubin && !cubin->usage.spills()) out[i].usage = cubin->usage;
-    }
-  };
-  std::vector<std::thread> others;
-  for (int i = 1; i < options.threads; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& t : others) t.join();
+  const auto threads = static_cast<std::size_t>(std::max(options.threads, 1));
+  parallel_jobs(out.size(), threads, [&](std::size_t i) {
+    const auto cubin =
+        cubin_of(nvrtc, options.cache, out[i].kernel, {options.arch, options.strict});
+    if (cubin && !cubin->usage.spills()) out[i].usage = cubin->usage;
+  });
   return out;
 }
 
@@ -97,10 +91,8 @@ std::string symbol_of(const rows::RowProgram& program, const std::string& tokens
 }
 
 /// Rows and bytes at so many tokens; nothing where a size cannot be told.
-std::optional<Load> load_of(const rows::RowProgram& program, const std::string& tokens_symbol,
-                            std::int64_t tokens) {
+std::optional<Load> load_of(const rows::RowProgram& program, const Symbols& symbols) {
   const Context& context = *program.context;
-  const Symbols symbols{{symbol_of(program, tokens_symbol), tokens}};
   const auto rows = context.dims.evaluate(program.params.front(), symbols);
   if (!rows || *rows < 1) return std::nullopt;
   Load out{*rows, 0};
@@ -161,7 +153,8 @@ std::vector<Kernel> candidates(const rows::RowProgram& program) {
   std::set<std::string> seen;
   const auto add = [&](const Schedule& schedule) {
     Kernel kernel = emit(program, schedule);
-    if (seen.insert(kernel.name).second) out.push_back(std::move(kernel));
+    const bool fits = kernel.threads * schedule.resident <= kMostThreads;
+    if (fits && seen.insert(kernel.name).second) out.push_back(std::move(kernel));
   };
   const Schedule usual;
   add(usual);
@@ -169,8 +162,7 @@ std::vector<Kernel> candidates(const rows::RowProgram& program) {
     for (int block : {256, 64, 128, 512}) {
       for (int passes : {1, 2, 4}) {
         for (int resident : {1, 2, 4, 8}) {
-          const Schedule schedule{block, passes, resident, kept_words};
-          if (emit(program, schedule).threads * resident <= 2048) add(schedule);
+          add({block, passes, resident, kept_words});
         }
       }
     }
@@ -192,9 +184,10 @@ Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_s
                                      : fmt::format("model of {}", machine->name);
   std::size_t done = 0;
   for (const KernelReport& k : report.kernels) {
+    const std::string key = program_key(k.program), symbol = symbol_of(k.program, tokens_symbol);
     const std::vector<Compiled> compiled = compile_all(candidates(k.program), options, nvrtc);
     for (std::int64_t tokens : options.tokens) {
-      const std::optional<Load> load = load_of(k.program, tokens_symbol, tokens);
+      const std::optional<Load> load = load_of(k.program, {{symbol, tokens}});
       if (!load) {
         out.skipped.push_back(
             fmt::format("{}: its sizes depend on more than the tokens", k.kernel.op));
@@ -211,14 +204,13 @@ Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_s
         if (c.usage && options.device == nullptr) {
           seconds = estimate(*machine, c.kernel, *c.usage, *load);
         } else if (c.usage) {
-          const Symbols symbols{{symbol_of(k.program, tokens_symbol), tokens}};
-          seconds =
-              measure(*options.device, c.kernel, *k.program.context, symbols).value_or(HUGE_VAL);
+          seconds = measure(*options.device, c.kernel, *k.program.context, {{symbol, tokens}})
+                        .value_or(HUGE_VAL);
         }
         if (&c == &compiled.front()) usual = seconds;
         if (!std::isfinite(seconds)) continue;
-        tuned.others.push_back({program_key(k.program), k.kernel.op, options.arch, load->rows,
-                                c.kernel.schedule, seconds, 0, out.by});
+        tuned.others.push_back(
+            {key, k.kernel.op, options.arch, load->rows, c.kernel.schedule, seconds, 0, out.by});
       }
       if (tuned.others.empty()) {
         out.skipped.push_back(fmt::format("{}: no candidate can be launched", k.kernel.op));
