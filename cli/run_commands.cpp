@@ -7,15 +7,13 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/cpu.hpp"
-#include "backends/cuda/cuda_driver.hpp"
-#include "backends/cuda/host_driver.hpp"
-#include "backends/cuda/runtime.hpp"
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 #include "backends/runner.hpp"
 #include "backends/steps.hpp"
 #include "base/assert.hpp"
 #include "base/file.hpp"
+#include "cli/capturing.hpp"
 #include "cli/commands.hpp"
 #include "cli/running.hpp"
 #include "cli/variants.hpp"
@@ -44,7 +42,7 @@ std::unique_ptr<Backend> backend_named(const Session& session, const RunArgs& ar
   if (name == "cpu")
     return std::make_unique<CpuBackend>(
         CpuOptions{.strict = args.strict, .group = args.grouping != "none"});
-  if (name == "cuda") return make_eager();  // for what is compared with; see run_captured
+  if (name == "cuda") return make_eager();  // for what is compared with; see capturing.hpp
   if (name == "interpreter" && args.strict) return make_interpreter(Precision::single);
   if (args.strict)
     session.die("--strict is for the backends cpu, cuda and interpreter",
@@ -165,63 +163,22 @@ void prepare(const Session& session, const RunArgs& args, const LoadedRules& rul
 using StepRunner =
     std::function<Result<RankStepResult>(const Step&, std::span<Weights>, const RunOptions&)>;
 
-void say_captured(const Session& session, const cuda::Driver& driver,
-                  const cuda::Runtime& runtime) {
-  const cuda::RuntimeCounters& c = runtime.counters();
-  session.say(fmt::format(
-      "cuda on {}: {} of {} pieces captured, {} classes compiled; {} graphs, {} executables of {} "
-      "nodes, arena {}",
-      driver.device(), c.capturable_pieces, c.pieces, c.compilations, c.graphs_captured,
-      c.executables, c.graph_nodes, bytes(runtime.memory().arena_bytes)));
-}
-
-/// A device, or the host in its place.
-std::unique_ptr<cuda::Driver> driver_named(const Session& session, const RunArgs& args,
-                                           CompileCache& cache) {
-  if (args.driver == "host") {
-    cuda::HostDriverOptions host;
-    host.seed = args.seed;
-    return std::make_unique<cuda::HostDriver>(host);
-  }
-  cuda::CudaDriverOptions device;
-  device.strict = args.strict;
-  device.cache = &cache;
-  return session.need(cuda::CudaDriver::open(device), kMissingCapability);
-}
-
-/// Pieces recorded and replayed; see cuda/runtime.hpp.
-struct CapturedRun {
-  std::unique_ptr<cuda::Driver> driver;
-  std::unique_ptr<cuda::Runtime> runtime;
-};
-CapturedRun capture(const Session& session, const RunArgs& args, const Graph& graph,
-                    const RunRecord& record, CompileCache& cache, Weights& weights) {
-  CapturedRun out{driver_named(session, args, cache), nullptr};
-  cuda::RuntimeOptions options;
-  options.strict = args.strict;
-  options.grouping.automatic = args.grouping == "auto";
-  session.progress("capturing");
-  out.runtime = need_run(
-      session, cuda::Runtime::make(*record.pieces, graph, record.plan, *out.driver, options));
-  need_run(session, out.runtime->load(weights));
-  need_run(session, out.runtime->capture());
-  say_captured(session, *out.driver, *out.runtime);
-  return out;
-}
-
 void run_steps(const Session& session, const RunArgs& args, const Graph& original,
-               const Graph& graph, Backend& backend, const std::vector<PlannedStep>& steps,
-               RunRecord& record) {
+               const Graph& graph, Backend& backend, Device* device,
+               const std::vector<PlannedStep>& steps, RunRecord& record) {
   std::vector<Weights> weights =
       weights_of_ranks(original, args.seed, args.ranks, replication_of(session, args, original));
-  CompileCache cache(CacheOptions::from_environment());
   std::optional<Runner> runner;
-  CapturedRun captured;
+  std::unique_ptr<cuda::Runtime> captured;
   StepRunner run_step;
-  if (args.backend == "cuda") {
-    captured = capture(session, args, graph, record, cache, weights.front());
+  if (device != nullptr) {
+    cuda::RuntimeOptions options;
+    options.strict = args.strict;
+    options.grouping.automatic = args.grouping == "auto";
+    captured =
+        need_run(session, capture(session, *device, graph, record, options, weights.front()));
     run_step = [&](const Step& step, std::span<Weights> of, const RunOptions& how) {
-      auto done = captured.runtime->run(step, of.front(), how);
+      auto done = captured->run(step, of.front(), how);
       if (!done) return Result<RankStepResult>(forward(done));
       return Result<RankStepResult>(
           RankStepResult{{std::move(done->outputs)}, std::move(done->report)});
@@ -263,8 +220,8 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
     }
     record.steps.push_back(std::move(run));
   }
-  if (captured.runtime)
-    for (const std::string& note : captured.runtime->notes()) session.say("  " + note);
+  if (captured)
+    for (const std::string& note : captured->notes()) session.say("  " + note);
 }
 
 RunRecord empty_record(const RunArgs& args, const Graph& original) {
@@ -313,13 +270,8 @@ void run_run(const Options& options, const RunArgs& args) {
   if (args.backend == "cuda" && args.ranks > 1)
     session.die("the backend cuda runs one rank a process",
                 "the backends eager, cpu and interpreter run several", kMissingCapability);
-  if (args.backend == "cuda" && args.driver == "cuda") {  // before any work is done
-    const cuda::DriverStatus status = cuda::CudaDriver::probe();
-    if (status.state != cuda::DriverState::ok)
-      session.die(fmt::format("CUDA driver, {}: {}", cuda::name(status.state), status.text),
-                  "`--driver host` runs the same kernels and graphs on the host",
-                  kMissingCapability);
-  }
+  std::unique_ptr<Device> device;  // before any work is done
+  if (args.backend == "cuda") device = open_device(session, args.driver, args.strict, args.seed);
   LoadedRules rules = load(session, args.rules);
   Graph original = load(session, args.graph);
   if (has_collectives(original) && args.ranks == 1)
@@ -340,7 +292,8 @@ void run_run(const Options& options, const RunArgs& args) {
     const std::string& name = variants[i].name;
     if (!name.empty()) session.say("tokens " + name + ":");
     check_sizes(session, records[i], steps[i]);
-    run_steps(session, args, original, variants[i].result.graph, *backend, steps[i], records[i]);
+    run_steps(session, args, original, variants[i].result.graph, *backend, device.get(), steps[i],
+              records[i]);
     print_results(session, records[i], args);
     const std::string folder = name.empty() ? args.report : args.report + "/" + name;
     if (!args.report.empty())

@@ -1,0 +1,46 @@
+// Exports open_device and capture.
+#include "cli/capturing.hpp"
+
+#include <fmt/format.h>
+
+#include "backends/cuda/cuda_driver.hpp"
+#include "backends/cuda/host_driver.hpp"
+
+namespace pw::cli {
+
+std::unique_ptr<Device> open_device(const Session& session, const std::string& driver, bool strict,
+                                    std::uint64_t seed) {
+  auto out = std::make_unique<Device>();
+  if (driver == "host") {
+    cuda::HostDriverOptions host;
+    host.seed = seed;
+    out->driver = std::make_unique<cuda::HostDriver>(host);
+    return out;
+  }
+  out->cubins.emplace(CacheOptions::from_environment());
+  cuda::CudaDriverOptions device;
+  device.strict = strict;
+  device.cache = &*out->cubins;
+  out->driver = session.need(cuda::CudaDriver::open(device), kMissingCapability);
+  return out;
+}
+
+Result<std::unique_ptr<cuda::Runtime>> capture(const Session& session, Device& device,
+                                               const Graph& graph, const RunRecord& record,
+                                               const cuda::RuntimeOptions& options,
+                                               Weights& weights) {
+  session.progress("capturing");
+  auto runtime = cuda::Runtime::make(*record.pieces, graph, record.plan, *device.driver, options);
+  if (!runtime) return runtime;
+  if (auto done = (*runtime)->load(weights); !done) return forward(done);
+  if (auto done = (*runtime)->capture(); !done) return forward(done);
+  const cuda::RuntimeCounters& c = (*runtime)->counters();
+  session.say(fmt::format(
+      "cuda on {}: {} of {} pieces captured, {} classes compiled; {} graphs, {} executables of {} "
+      "nodes, arena {}",
+      device.driver->device(), c.capturable_pieces, c.pieces, c.compilations, c.graphs_captured,
+      c.executables, c.graph_nodes, bytes((*runtime)->memory().arena_bytes)));
+  return runtime;
+}
+
+}  // namespace pw::cli
