@@ -63,6 +63,19 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+std::string machine() {
+  std::string line, model = "unknown processor";
+  for (std::ifstream info("/proc/cpuinfo"); std::getline(info, line);) {
+    if (!line.starts_with("model name")) continue;
+    model = line.substr(line.find(": ") + 2);
+    break;
+  }
+  double load = 0;
+  std::ifstream("/proc/loadavg") >> load;
+  return fmt::format("One thread of {} cores, {}; load {:.1f} when it began",
+                     sysconf(_SC_NPROCESSORS_ONLN), model, load);
+}
+
 void die(const std::string& message) {
   std::fputs((message + (message.empty() || message.back() != '\n' ? "\n" : "")).c_str(), stderr);
   std::exit(3);

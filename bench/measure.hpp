@@ -18,6 +18,8 @@ namespace pw::bench {
 [[nodiscard]] double all_threads_seconds(const std::function<void()>& body);
 /// The thread's from cold caches: a small graph is not helped by the run before it.
 [[nodiscard]] double cold_seconds(const std::function<void()>& body);
+/// What is measured on, in words: cores, processor, load.
+[[nodiscard]] std::string machine();
 [[nodiscard]] double median(std::vector<double> values);
 /// Of this process, in bytes, after what is free has been given back.
 [[nodiscard]] std::size_t resident_bytes();
