@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <span>
@@ -16,6 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/block_list.hpp"
 #include "graph/context.hpp"
 
 namespace pw {
@@ -276,7 +276,7 @@ class Graph {
     TextId group, source;
     friend bool operator==(const Provenance&, const Provenance&) = default;
   };
-  struct Undo {
+  struct [[gnu::packed]] Undo {  // a journal holds millions
     enum class Kind : std::uint8_t {
       added,
       erased,
@@ -296,7 +296,7 @@ class Graph {
     std::uint32_t old;
   };
   static_assert(sizeof(Node) == 20 && sizeof(Place) == 16 && sizeof(Value) == 16 &&
-                sizeof(Use) == 12 && sizeof(Undo) == 12);
+                sizeof(Use) == 12 && sizeof(Undo) == 9);
 
   struct TextHash {
     using is_transparent = void;
@@ -395,7 +395,7 @@ class Graph {
   mutable Replication replication_;
   bool listing_relabelled_ = false, recording_ = false;
   std::vector<NodeId> relabelled_;
-  std::deque<Undo> undo_;
+  BlockList<Undo> undo_;
 };
 
 }  // namespace pw

@@ -16,7 +16,7 @@ I id_of(std::uint32_t index) {
 
 void Graph::stop_undo() {
   recording_ = false;
-  std::deque<Undo>().swap(undo_);
+  undo_.clear();
 }
 
 void Graph::undo_operand(UseId u, ValueId old) {

@@ -24,12 +24,6 @@ using namespace pw::test;
 
 namespace {
 
-template <class T>
-T need(Result<T> result, const Context& context) {
-  if (!result) FAIL(render(result.error(), context.sources));
-  return std::move(*result);
-}
-
 Graph small_llama(const ContextPtr& context, const std::string& quant, std::int64_t tp = 1) {
   LlamaOptions options;
   options.layers = 3;

@@ -10,11 +10,6 @@ using namespace pw::test;
 
 namespace {
 
-template <class T>
-void need(const Result<T>& result, const Context& context) {
-  if (!result) FAIL(render(result.error(), context.sources));
-}
-
 std::string reason(const ContextPtr& context, const std::string& text) {
   const Subject s = subject(context, "subject", text);
   return s.program ? "" : s.program.error().reason;

@@ -15,12 +15,6 @@
 namespace pw::test {
 namespace {
 
-template <class T>
-T need(Result<T> result, const Context& context) {
-  if (!result) FAIL(render(result.error(), context.sources));
-  return std::move(*result);
-}
-
 std::vector<double> values_of(const TensorView& view) {
   std::vector<double> out;
   for (std::int64_t i = 0; i < view.count(); ++i) out.push_back(load(view.dtype, view.data, i));

@@ -7,6 +7,7 @@
 #include "backends/cuda/host_run.hpp"
 #include "backends/kernel.hpp"
 #include "backends/tensor.hpp"
+#include "tests/catch.hpp"
 
 namespace pw::test {
 
@@ -17,6 +18,13 @@ struct Subject {
   tl::expected<rows::RowProgram, rows::Opaque> program;
   cuda::Kernel kernel;  ///< of the program, if there is one
 };
+
+/// The result, or a failed test.
+template <class T>
+T need(Result<T> result, const Context& context) {
+  if (!result) FAIL(render(result.error(), context.sources));
+  return std::move(*result);
+}
 
 /// A context with the op library.
 ContextPtr library();

@@ -23,12 +23,6 @@ using namespace pw::test;
 
 namespace {
 
-template <class T>
-T need(Result<T> result, const Context& context) {
-  if (!result) FAIL(render(result.error(), context.sources));
-  return std::move(*result);
-}
-
 struct Model {
   std::string quant = "none", pipeline;
   std::int64_t layers = 2, experts = 0;

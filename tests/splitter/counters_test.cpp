@@ -7,6 +7,7 @@
 
 using namespace pw;
 using pw::test::Builder;
+using pw::test::small_llama;
 
 namespace {
 
@@ -42,14 +43,9 @@ struct Model {
 };
 
 LlamaOptions small(std::int64_t layers, std::int64_t experts = 0) {
-  return {.layers = layers,
-          .hidden = 128,
-          .heads = 8,
-          .kv_heads = 2,
-          .ffn = 256,
-          .vocab = 512,
-          .positions = 256,
-          .experts = experts};
+  LlamaOptions options = small_llama(layers);
+  options.experts = experts;
+  return options;
 }
 
 }  // namespace

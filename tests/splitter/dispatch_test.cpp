@@ -9,6 +9,7 @@
 
 using namespace pw;
 using pw::test::Builder;
+using pw::test::static_graph;
 
 namespace {
 
@@ -224,14 +225,7 @@ TEST_CASE("dispatch: graphs are captured pieces first, largest first", "[splitte
 }
 
 TEST_CASE("dispatch: a static graph has one size", "[splitter]") {
-  Builder b;
-  const TypeId type = b.context->types.get(DType::f32, {b.context->dims.constant(4)});
-  NodeSpec spec;
-  spec.op = b.op("relu");
-  spec.operands = {b.graph.add_input("x", type, InputKind::input)};
-  spec.results = {{type, "y"}};
-  b.graph.add_output(b.graph.result(b.graph.add_node(spec)));
-  b.graph.facts.symbols.clear();
+  Builder b = static_graph();
   const auto plan = make_plan(b.cut({}), b.graph, {.mode = "piecewise"});
   REQUIRE(plan.has_value());
   REQUIRE(plan->captures.size() == 1);

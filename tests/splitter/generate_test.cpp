@@ -6,21 +6,18 @@
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
 #include "tests/catch.hpp"
+#include "tests/splitter/graphs.hpp"
 
 using namespace pw;
+using pw::test::small_llama;
 
 namespace {
 
 LlamaOptions small(const std::string& quant = "none", std::int64_t tp = 1) {
-  return {.layers = 12,
-          .hidden = 128,
-          .heads = 8,
-          .kv_heads = 2,
-          .ffn = 256,
-          .vocab = 512,
-          .positions = 256,
-          .quant = quant,
-          .tp = tp};
+  LlamaOptions options = test::small_llama();
+  options.quant = quant;
+  options.tp = tp;
+  return options;
 }
 
 struct Llama {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/generate.hpp"
 #include "graph/graph.hpp"
 #include "splitter/splitter.hpp"
 
@@ -79,6 +80,30 @@ inline Builder toy() {
   x = b.one("add", {x, b.literal(1)});
   b.graph.add_output(x);
   return b;
+}
+
+/// One relu, and no symbols.
+inline Builder static_graph() {
+  Builder b;
+  const TypeId type = b.context->types.get(DType::f32, {b.context->dims.constant(4)});
+  NodeSpec spec;
+  spec.op = b.op("relu");
+  spec.operands = {b.graph.add_input("x", type, InputKind::input)};
+  spec.results = {{type, "y"}};
+  b.graph.add_output(b.graph.result(b.graph.add_node(spec)));
+  b.graph.facts.symbols.clear();
+  return b;
+}
+
+/// A generated decoder with narrow layers.
+inline LlamaOptions small_llama(std::int64_t layers = 12) {
+  return {.layers = layers,
+          .hidden = 128,
+          .heads = 8,
+          .kv_heads = 2,
+          .ffn = 256,
+          .vocab = 512,
+          .positions = 256};
 }
 
 }  // namespace pw::test

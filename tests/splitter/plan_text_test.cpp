@@ -10,6 +10,7 @@
 
 using namespace pw;
 using pw::test::Builder;
+using pw::test::static_graph;
 
 namespace {
 
@@ -83,14 +84,7 @@ TEST_CASE("plan.json: what is written reads back and is written again", "[splitt
 }
 
 TEST_CASE("plan.json: a static graph", "[splitter]") {
-  Builder b;
-  const TypeId type = b.context->types.get(DType::f32, {b.context->dims.constant(4)});
-  NodeSpec spec;
-  spec.op = b.op("relu");
-  spec.operands = {b.graph.add_input("x", type, InputKind::input)};
-  spec.results = {{type, "y"}};
-  b.graph.add_output(b.graph.result(b.graph.add_node(spec)));
-  b.graph.facts.symbols.clear();
+  Builder b = static_graph();
   const StitchedGraph pieces = b.cut({});
   const std::string text = plan_to_json(*make_plan(pieces, b.graph, {}), pieces);
   CHECK(to_json(read(text)) == text);
