@@ -546,8 +546,7 @@ bool RuleEngine::ask_refused_again() {
   rewrites_at_retry_ = rewrites_;
   std::vector<NodeId> again = std::move(refused_);
   refused_.clear();
-  std::sort(again.begin(), again.end());
-  again.erase(std::unique(again.begin(), again.end()), again.end());
+  sort_once(again);
   for (NodeId n : again)
     if (graph_.alive(n)) attempt(n);
   return !heap_.empty();

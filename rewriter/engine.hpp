@@ -188,12 +188,12 @@ class RuleEngine {
 
   // Requeueing (engine_requeue.cpp).
   void requeue();
-  void next_round();
   void follow(const WayBack& way, NodeId node, std::vector<NodeId>& out);
   void follow_far(const WayBack& way, NodeId node, std::vector<NodeId>& out);
   template <class Arrive>
   void leave(const WayBack::SearchStep& step, NodeId node, Arrive&& arrive) const;
   void ask_again(NodeId anchor, std::vector<NodeId>& out);
+  static void sort_once(std::vector<NodeId>& nodes);  ///< each of them once, by id
   void wake(NodeId node);
   void wait_for(NodeId node, NodeId anchor) { waiters_[node.index].push_back(anchor); }
 
@@ -237,8 +237,6 @@ class RuleEngine {
   std::vector<NodeId> own_;
   std::vector<char> were_outputs_, taken_over_;
 
-  std::vector<std::uint32_t> stamp_;  ///< by node: the round in which it was asked again
-  std::uint32_t round_ = 0;
   std::vector<NodeId> anchors_, again_, here_, there_;
   std::vector<char> barrier_;  ///< by op
 

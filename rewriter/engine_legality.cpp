@@ -225,13 +225,12 @@ std::vector<std::uint32_t> RuleEngine::identity(std::uint32_t rule,
 bool RuleEngine::blocked(const Entry& entry) {
   const Prepared& rule = rules_[entry.rule];
   const NodeSet own(own_);
-  next_round();
   std::vector<NodeId> anchors;
   // One that holds all of them is found from any of them.
   for (std::size_t i = 0; i < (rule.under ? own_.size() : 1); ++i)
     for (const WayBack& way : program_.ways[graph_.op(own_[i]).index])
       follow(way, own_[i], anchors);
-  std::sort(anchors.begin(), anchors.end());
+  sort_once(anchors);
   std::vector<NodeId> blocker;
   const auto overlaps = [&](std::uint32_t index, const std::vector<NodeId>& others) {
     const std::vector<RuleId>& over = rules_[index].ast().over;

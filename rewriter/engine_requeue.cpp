@@ -27,11 +27,13 @@ void RuleEngine::leave(const WayBack::SearchStep& step, NodeId n, Arrive&& arriv
   if (step.either) through(static_cast<std::size_t>(1 - step.slot));
 }
 
-/// Each anchor once a round.
 void RuleEngine::ask_again(NodeId anchor, std::vector<NodeId>& out) {
-  if (stamp_[anchor.index] == round_ || !graph_.alive(anchor)) return;
-  stamp_[anchor.index] = round_;
-  out.push_back(anchor);
+  if (graph_.alive(anchor)) out.push_back(anchor);
+}
+
+void RuleEngine::sort_once(std::vector<NodeId>& nodes) {
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
 }
 
 /// Anchors at the end of one way that starts at `node`.
@@ -47,10 +49,7 @@ void RuleEngine::follow_far(const WayBack& way, NodeId node, std::vector<NodeId>
   for (const WayBack::SearchStep& step : way.steps) {
     there_.clear();
     for (NodeId n : here_) leave(step, n, [&](NodeId to) { there_.push_back(to); });
-    if (there_.size() > 1) {
-      std::sort(there_.begin(), there_.end());
-      there_.erase(std::unique(there_.begin(), there_.end()), there_.end());
-    }
+    sort_once(there_);
     here_.swap(there_);
     if (here_.empty()) return;
   }
@@ -64,14 +63,7 @@ void RuleEngine::wake(NodeId node) {
   waiters_.erase(waiting);
 }
 
-void RuleEngine::next_round() {
-  ++round_;
-  if (stamp_.size() < graph_.node_bound())
-    stamp_.resize(graph_.node_bound() + graph_.node_bound() / 8, 0);
-}
-
 void RuleEngine::requeue() {
-  next_round();
   anchors_.clear();
   for (NodeId n : touched_) {
     for (const WayBack& way : program_.ways[graph_.op(n).index]) follow(way, n, anchors_);
@@ -84,7 +76,7 @@ void RuleEngine::requeue() {
     for (const WayBack& way : program_.ways[graph_.op(n).index])
       if (!way.steps.empty()) follow(way, n, anchors_);
   }
-  std::sort(anchors_.begin(), anchors_.end());
+  sort_once(anchors_);
   again_.swap(anchors_);
   for (NodeId n : again_) attempt(n);
 }

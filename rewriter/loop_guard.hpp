@@ -21,7 +21,12 @@ class LoopGuard {
  private:
   static constexpr std::uint32_t kFirstSuspicion = 64;
   static constexpr std::size_t kWindow = 32;
-  std::vector<std::uint32_t> generation_;  // by node; 0 for nodes of the input
+
+  [[nodiscard]] std::uint32_t generation(NodeId n) const;
+  void set_generation(std::span<const NodeId> created, std::uint32_t generation);
+
+  std::uint32_t first_ = 0;                 // created node; those before it are of generation 0
+  std::vector<std::uint32_t> generations_;  // by node, from the first created one on
   std::uint32_t suspicion_ = kFirstSuspicion;
   bool watching_ = false;
   std::map<std::uint64_t, std::size_t> seen_;  // hash → rewrites in the window by then
