@@ -1,9 +1,10 @@
-// Exports the interpreter's reductions. The order of additions depends on the width only: chunks of
-// 8 columns go round a power of two of lanes, each lane adds in ascending order, then lanes are
-// added pairwise, the farthest first.
+// Exports the interpreter's reductions, and keep_topk. The order of additions depends on the width
+// only: chunks of 8 columns go round a power of two of lanes, each lane adds in ascending order,
+// then lanes are added pairwise, the farthest first.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "backends/interpreter_kernels.hpp"
@@ -99,11 +100,52 @@ Done reduction(Call& call) {
   return dtype == DType::f64 ? over_axis<double, F>(call) : over_axis<Real, F>(call);
 }
 
+/// A NaN comes before any number, of equal elements the first; the kept ones are added in the order
+/// they stand in.
+template <class Real>
+void keep_largest(std::vector<Real>& row, std::int64_t k) {
+  std::vector<std::size_t> order(row.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
+    if (std::isnan(row[i]) || std::isnan(row[j])) return std::isnan(row[i]) && !std::isnan(row[j]);
+    return row[i] > row[j];
+  });
+  const auto last = static_cast<std::size_t>(std::max<std::int64_t>(k, 0));
+  for (std::size_t i = last; i < order.size(); ++i) row[order[i]] = 0;
+  order.resize(std::min(last, order.size()));
+  std::sort(order.begin(), order.end());
+  Real total = 0;
+  for (std::size_t i : order) total += row[i];
+  for (std::size_t i : order) row[i] /= total;
+}
+
+template <class T>
+Done topk_rows(Call& call) {
+  const Array x = contiguous(call.operand(0));
+  Array& y = call.result();
+  const std::int64_t width = x.extents.back();
+  std::vector<T> row(static_cast<std::size_t>(width));
+  for (std::int64_t at = 0; at < x.count(); at += width) {
+    load_run(x.dtype, x.at(at), 1, width, row.data());
+    keep_largest(row, call.integer("k", 0));
+    store_declared(call.result_dtype(), y, at, 1, width, row.data());
+  }
+  return Done{};
+}
+
+template <class Real>
+Done keep_topk(Call& call) {
+  if (!is_float(call.operand_dtype(0)))
+    return fail_call(call, "PW1203", "shares of integers or masks are not known");
+  return call.operand_dtype(0) == DType::f64 ? topk_rows<double>(call) : topk_rows<Real>(call);
+}
+
 template <class Real>
 constexpr KernelEntry kReductions[] = {{"sum", reduction<Real, Sum>},
                                        {"mean", reduction<Real, Mean>},
                                        {"amax", reduction<Real, Amax>},
-                                       {"amin", reduction<Real, Amin>}};
+                                       {"amin", reduction<Real, Amin>},
+                                       {"keep_topk", keep_topk<Real>}};
 
 }  // namespace
 

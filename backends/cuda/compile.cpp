@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/cubin_cache.hpp"
+#include "backends/cuda/topk.hpp"
 #include "backends/parallel.hpp"
 #include "graph/build.hpp"
 
@@ -52,7 +53,12 @@ class Compiler {
  private:
   std::vector<NodeReport> reports(const Graph& graph, const rows::RunUnit& unit) {
     std::optional<std::size_t> index;
-    if (unit.kind == rows::RunUnit::Kind::rows) index = kernel(unit.program);
+    if (unit.kind == rows::RunUnit::Kind::rows) {
+      index = known(emit(unit.program, schedule_of(unit.program)), unit.program);
+    } else if (unit.kind == rows::RunUnit::Kind::opaque) {
+      if (auto own = topk_kernel(graph, unit.nodes.front()))
+        index = known(std::move(*own), std::nullopt);
+    }
     std::vector<NodeReport> out;
     for (NodeId n : unit.nodes) {
       NodeReport entry{
@@ -62,7 +68,9 @@ class Compiler {
         case rows::RunUnit::Kind::view: entry.kind = Kind::view; break;
         case rows::RunUnit::Kind::literal: entry.kind = Kind::literal; break;
         case rows::RunUnit::Kind::opaque:
-          if (is_library(graph.op_of(n)))
+          if (index)
+            entry.kind = Kind::kernel;
+          else if (is_library(graph.op_of(n)))
             entry.kind = Kind::library;
           else
             entry.reason = unit.why.reason;
@@ -72,10 +80,10 @@ class Compiler {
     return out;
   }
 
-  std::size_t kernel(const rows::RowProgram& program) {
-    Kernel emitted = emit(program, schedule_of(program));
+  std::size_t known(Kernel emitted, std::optional<rows::RowProgram> program) {
     const auto [found, fresh] = by_name_.emplace(emitted.name, report_.kernels.size());
-    if (fresh) report_.kernels.push_back({std::move(emitted), program, class_->name, 0, {}});
+    if (fresh)
+      report_.kernels.push_back({std::move(emitted), std::move(program), class_->name, 0, {}});
     report_.kernels[found->second].uses += class_->members;
     return found->second;
   }

@@ -55,10 +55,10 @@ struct TargetReport {
 
 struct KernelReport {
   Kernel kernel;
-  rows::RowProgram program;
-  std::string folder;                 ///< the first class that has it
-  std::size_t uses = 0;               ///< nodes, over all members of all classes
-  std::vector<TargetReport> targets;  ///< empty: sources only
+  std::optional<rows::RowProgram> program;  ///< absent: the text is this op's own
+  std::string folder;                       ///< the first class that has it
+  std::size_t uses = 0;                     ///< nodes, over all members of all classes
+  std::vector<TargetReport> targets;        ///< empty: sources only
 };
 
 struct ClassReport {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/compile.hpp"
+#include "backends/cuda/topk.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -82,22 +83,31 @@ class ProgramMaker {
     switch (unit.kind) {
       case rows::RunUnit::Kind::view: return std::monostate{};
       case rows::RunUnit::Kind::literal: return add_literal(unit.nodes.front());
-      case rows::RunUnit::Kind::rows: {
-        Kernel kernel = emit(unit.program);
-        ProgramLaunch launch;
-        launch.name = kernel.name;
-        launch.reads = places(unit.inputs);
-        launch.writes = places(unit.outputs);
-        launch.params = kernel.params;
-        const bool known = std::any_of(out_.kernels.begin(), out_.kernels.end(),
-                                       [&](const Kernel& k) { return k.name == kernel.name; });
-        if (!known) out_.kernels.push_back(std::move(kernel));
-        out_.launches.push_back(std::move(launch));
+      case rows::RunUnit::Kind::rows:
+        add_kernel(emit(unit.program), unit.inputs, unit.outputs);
+        return std::monostate{};
+      case rows::RunUnit::Kind::opaque: {
+        const NodeId n = unit.nodes.front();
+        auto kernel = topk_kernel(graph_, n);
+        if (!kernel) return add_library(unit);
+        add_kernel(std::move(*kernel), {graph_.operand(n, 0)}, {graph_.result(n)});
         return std::monostate{};
       }
-      case rows::RunUnit::Kind::opaque: return add_library(unit);
     }
     return std::monostate{};
+  }
+
+  void add_kernel(Kernel kernel, const std::vector<ValueId>& reads,
+                  const std::vector<ValueId>& writes) {
+    ProgramLaunch launch;
+    launch.name = kernel.name;
+    launch.reads = places(reads);
+    launch.writes = places(writes);
+    launch.params = kernel.params;
+    const bool known = std::any_of(out_.kernels.begin(), out_.kernels.end(),
+                                   [&](const Kernel& k) { return k.name == kernel.name; });
+    if (!known) out_.kernels.push_back(std::move(kernel));
+    out_.launches.push_back(std::move(launch));
   }
 
   Done add_literal(NodeId n) {

@@ -123,7 +123,7 @@ Result<std::monostate> write_compiled(const CompileReport& report, const std::st
     const std::string base = folder + "/" + k.folder;
     if (auto made = make(base); !made) return made;
     files.emplace_back(base + "/" + k.kernel.name + ".cu", source_file(k.kernel));
-    files.emplace_back(base + "/" + k.kernel.name + ".txt", rows::print(k.program));
+    if (k.program) files.emplace_back(base + "/" + k.kernel.name + ".txt", rows::print(*k.program));
     for (const TargetReport& target : k.targets) {
       if (target.cubin)
         files.emplace_back(fmt::format("{}/{}.{}.cubin", base, k.kernel.name, target.arch),

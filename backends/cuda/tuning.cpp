@@ -184,10 +184,11 @@ Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_s
                                      : fmt::format("model of {}", machine->name);
   std::size_t done = 0;
   for (const KernelReport& k : report.kernels) {
-    const std::string key = program_key(k.program), symbol = symbol_of(k.program, tokens_symbol);
-    const std::vector<Compiled> compiled = compile_all(candidates(k.program), options, nvrtc);
+    if (!k.program) continue;  // there is one schedule
+    const std::string key = program_key(*k.program), symbol = symbol_of(*k.program, tokens_symbol);
+    const std::vector<Compiled> compiled = compile_all(candidates(*k.program), options, nvrtc);
     for (std::int64_t tokens : options.tokens) {
-      const std::optional<Load> load = load_of(k.program, {{symbol, tokens}});
+      const std::optional<Load> load = load_of(*k.program, {{symbol, tokens}});
       if (!load) {
         out.skipped.push_back(
             fmt::format("{}: its sizes depend on more than the tokens", k.kernel.op));
@@ -204,7 +205,7 @@ Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_s
         if (c.usage && options.device == nullptr) {
           seconds = estimate(*machine, c.kernel, *c.usage, *load);
         } else if (c.usage) {
-          seconds = measure(*options.device, c.kernel, *k.program.context, {{symbol, tokens}})
+          seconds = measure(*options.device, c.kernel, *k.program->context, {{symbol, tokens}})
                         .value_or(HUGE_VAL);
         }
         if (&c == &compiled.front()) usual = seconds;

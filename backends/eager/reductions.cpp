@@ -1,4 +1,5 @@
-// Exports the reductions: each row converted to f32 (f64, int64) and reduced by Eigen.
+// Exports the reductions: each row converted to f32 (f64, int64) and reduced by Eigen; and
+// keep_topk.
 #include <Eigen/Core>
 #include <limits>
 #include <type_traits>
@@ -82,10 +83,50 @@ Done reduction(Call& call) {
   return dtype == DType::f64 ? over_axis<double, F>(call) : over_axis<float, F>(call);
 }
 
+/// Whether an element is one of the k that are kept: fewer are larger, or equal and before it. A
+/// NaN is larger than any number.
+template <class T>
+bool is_kept(const T* row, std::int64_t width, std::int64_t at, std::int64_t k) {
+  std::int64_t before = 0;
+  for (std::int64_t i = 0; i < width && before < k; ++i) {
+    const bool larger = row[i] > row[at] || (row[i] != row[i] && row[at] == row[at]);
+    const bool smaller = row[at] > row[i] || (row[at] != row[at] && row[i] == row[i]);
+    before += larger || (!smaller && i < at) ? 1 : 0;
+  }
+  return before < k;
+}
+
+template <class T>
+Done topk_rows(Call& call) {
+  const Array x = contiguous(call.operand(0));
+  Array& y = call.result();
+  const std::int64_t width = x.extents.back(), k = call.integer("k", 0);
+  std::vector<T> row(static_cast<std::size_t>(width)), shares(row.size());
+  for (std::int64_t at = 0; at < x.count(); at += width) {
+    load_run(x.dtype, x.at(at), 1, width, row.data());
+    T total = 0;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      shares[i] = is_kept(row.data(), width, static_cast<std::int64_t>(i), k) ? T(1) : T(0);
+      if (shares[i] != 0) total += row[i];
+    }
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (shares[i] != 0) shares[i] = row[i] / total;
+    store_run(y.dtype, y.at(at), 1, width, shares.data());
+  }
+  return Done{};
+}
+
+Done keep_topk(Call& call) {
+  if (!is_float(call.operand_dtype(0)))
+    return fail_call(call, "PW1203", "shares of integers or masks are not known");
+  return call.operand_dtype(0) == DType::f64 ? topk_rows<double>(call) : topk_rows<float>(call);
+}
+
 constexpr KernelEntry kTable[] = {{"sum", reduction<Sum>},
                                   {"mean", reduction<Mean>},
                                   {"amax", reduction<Amax>},
-                                  {"amin", reduction<Amin>}};
+                                  {"amin", reduction<Amin>},
+                                  {"keep_topk", keep_topk}};
 
 }  // namespace
 

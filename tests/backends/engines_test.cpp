@@ -323,3 +323,16 @@ TEST_CASE("engines: a collective runs on one rank only when its group has one", 
   const std::vector<TensorView> in = {x.view()}, out = {y.view()};
   CHECK(make_eager()->compile(graph).value()->run(in, out, {}).error()[0].code == "PW1201");
 }
+
+TEST_CASE("engines: keep_topk keeps the first of equal elements, and a NaN before any number",
+          "[backends]") {
+  const std::string text = "in p: f32[4, 4]  w = keep_topk(p) {k = 2}  out w";
+  check_all(text,
+            {tensor(DType::f32, {4, 4},
+                    {0.5, 0.25, 0.125, 0.125, 0.25, 0.25, 0.25, 0.25, 0.125, 0.375, 0.25, 0.375, 1,
+                     kNaN, 2, 3})},
+            {2.0f / 3, 1.0f / 3, 0, 0, 0.5, 0.5, 0, 0, 0, 0.5, 0, 0.5, 0, kNaN, 0, kNaN}, 1e-7);
+  const Tensor row = tensor(DType::bf16, {3}, {1, 2, 5});
+  check_all("in p: bf16[3]  w = keep_topk(p) {k = 7}  out w", {row}, {0.125, 0.25, 0.625});
+  check_all("in p: bf16[3]  w = keep_topk(p) {k = 0}  out w", {row}, {0, 0, 0});
+}

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/nvrtc.hpp"
+#include "backends/cuda/topk.hpp"
 #include "backends/numerics.hpp"
 #include "backends/toolchain.hpp"
+#include "base/hash.hpp"
 #include "tests/backends_cuda/forms.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
@@ -84,6 +86,61 @@ TEST_CASE("kernels: a square is one product, rounded once", "[cuda][diff]") {
   }
 }
 
+TEST_CASE("kernels: keep_topk has a kernel of its own, with the interpreter's bits",
+          "[cuda][diff]") {
+  const ContextPtr context = library();
+  std::vector<Subject> all;
+  for (const char* dtype : {"f32", "f64", "bf16", "f16"}) {
+    for (const char* form :
+         {"[n, 8]  w = keep_topk(p) {{k = 2}}", "[n, 1]  w = keep_topk(p) {{k = 1}}",
+          "[n, 3, 13]  w = keep_topk(p) {{k = 5}}", "[n, 5]  w = keep_topk(p) {{k = 9}}",
+          "[n, 5]  w = keep_topk(p) {{k = 0}}"}) {
+      const std::string text =
+          fmt::format("graph {{ in p: {}{}  out w }}", dtype, fmt::format(fmt::runtime(form)));
+      all.push_back(subject(context, text, text));
+      CHECK_FALSE(all.back().program);
+      const auto kernel = cuda::topk_kernel(all.back().graph, all.back().graph.first());
+      REQUIRE(kernel);
+      all.back().kernel = *kernel;
+      all.back().operands = all.back().graph.inputs();
+    }
+  }
+  const auto no_kernel = [&](const std::string& text) {
+    const Subject s = subject(context, text, text);
+    return !cuda::topk_kernel(s.graph, s.graph.first());
+  };
+  CHECK(no_kernel("graph { in p: i32[n, 8]  w = keep_topk(p) {k = 2}  out w }"));
+  CHECK(no_kernel("graph { in p: f32[8, n]  w = keep_topk(p) {k = 2}  out w }"));
+  CHECK(no_kernel("graph { in p: f32[n, 8]  w = exp(p)  out w }"));
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  std::vector<cuda::Kernel> kernels;
+  for (const Subject& s : all) kernels.push_back(s.kernel);
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  std::uint64_t seed = 1;
+  for (const Subject& s : all) {
+    for (std::int64_t n : {1, 131}) {
+      INFO(s.name << "  n = " << n << "  seed = " << seed);
+      // Few different numbers, so that there are equal ones; and NaN and infinity.
+      Random random(seed++);
+      const auto inputs = inputs_of(s.graph, {{"n", n}}, seed);
+      const TensorView p = inputs[0].view();
+      for (std::int64_t i = 0; i < p.count(); ++i) {
+        const auto drawn = random.below(40);
+        const double x = drawn == 0   ? std::nan("")
+                         : drawn == 1 ? HUGE_VAL
+                                      : static_cast<double>(drawn % 7) * 0.3 - 0.4;
+        store(p.dtype, p.data, i, x);
+      }
+      CHECK(difference(run_kernel(*host, s, inputs, {{"n", n}}),
+                       run_interpreter(s, inputs, {{"n", n}}, false)) == "");
+    }
+  }
+}
+
 TEST_CASE("kernels: every op with a body is in the table, or holds a library call", "[cuda]") {
   const ContextPtr context = library();
   std::set<std::string> known;
@@ -117,4 +174,11 @@ TEST_CASE("kernels: NVRTC compiles each op without spills", "[cuda]") {
   };
   for (const Form& form : kForms) check(form, "bf16", 4096);
   for (const Form& form : kSpecial) check(form, "f16", 0);
+  const Subject routing =
+      subject(context, "routing", "graph { in p: bf16[n, 256]  w = keep_topk(p) {k = 8}  out w }");
+  const auto kernel = cuda::topk_kernel(routing.graph, routing.graph.first());
+  REQUIRE(kernel);
+  const auto cubin = nvrtc.compile(cuda::source_file(*kernel), kernel->name);
+  if (!cubin) FAIL(cubin.error().front().message);
+  CHECK_FALSE(cubin->usage.spills());
 }

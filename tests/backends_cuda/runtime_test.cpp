@@ -188,25 +188,55 @@ void check_traffic(const Model& model, std::uint64_t first, std::uint64_t count,
 
 std::string code(const Diagnostics& diagnostics) { return diagnostics.front().code; }
 
-const Model kModels[] = {{"none", ""}, {"none", "o2"}, {"fp8", ""}, {"fp8", "o2"}};
+const Model kLlama[] = {{"none", ""}, {"none", "o2"}, {"fp8", ""}, {"fp8", "o2"}};
+
+/// The same with a mixture of experts in each layer: routing is captured with the rest.
+Model moe(Model model) {
+  model.experts = 5;
+  return model;
+}
 
 }  // namespace
 
 TEST_CASE("runtime: captured, launched and whole give the same bits", "[cuda][diff]") {
   std::uint64_t seed = 1;
-  for (const Model& model : kModels) {
+  for (const Model& model : kLlama) {
     INFO(model.quant << " " << model.pipeline);
     check_traffic(model, seed++, 1, 5);
+    INFO("moe");
+    check_traffic(moe(model), seed++, 1, 3);
   }
 }
 
-TEST_CASE("runtime: 200 sequences of steps", "[.][slow][cuda][diff]") {
+TEST_CASE("runtime: 200 sequences of steps of llama", "[.][slow][cuda][diff]") {
   std::uint64_t seed = 100;
-  for (const Model& model : kModels) {
+  for (const Model& model : kLlama) {
     INFO(model.quant << " " << model.pipeline);
     check_traffic(model, seed, 50, 6);
     seed += 50;
   }
+}
+
+TEST_CASE("runtime: 200 sequences of steps of moe", "[.][slow][cuda][diff]") {
+  std::uint64_t seed = 300;
+  for (const Model& model : kLlama) {
+    INFO(model.quant << " " << model.pipeline);
+    check_traffic(moe(model), seed, 50, 6);
+    seed += 50;
+  }
+}
+
+TEST_CASE("runtime: the routing of experts is a kernel of the piece it stands in", "[cuda]") {
+  if (no_compiler()) return;
+  Ready ready(moe({"none", "o2"}));
+  CHECK(ready.runtime->notes().empty());
+  const StitchedGraph& pieces = ready.planned.pieces;
+  CHECK(ready.runtime->counters().capturable_pieces == pieces.capturable());
+  std::size_t routed = 0;
+  for (const Piece& piece : pieces.pieces)
+    for (NodeId n = piece.graph.first(); n.valid(); n = piece.graph.next(n))
+      routed += piece.graph.op_of(n).name == "keep_topk" && !piece.splitting ? 1 : 0;
+  CHECK(routed == 2);
 }
 
 TEST_CASE("runtime: as many graphs as classes and sizes, as many executables as pieces and sizes",

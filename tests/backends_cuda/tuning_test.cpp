@@ -259,7 +259,7 @@ TEST_CASE("tuning: a kernel is compiled with its entry of the table", "[cuda]") 
   const auto usual = cuda::compile_pieces(*pieces, options, nvrtc);
   REQUIRE(usual.kernels.size() == 1);
   cuda::ScheduleTable table;
-  table.put(entry(cuda::program_key(usual.kernels[0].program), "sm_90", 8, 64));
+  table.put(entry(cuda::program_key(*usual.kernels[0].program), "sm_90", 8, 64));
   options.schedules = &table;
   const auto tuned = cuda::compile_pieces(*pieces, options, nvrtc);
   CHECK(usual.kernels[0].kernel.threads == 256);
@@ -286,7 +286,7 @@ TEST_CASE("tuning: the table in the binary knows the kernels of the models it wa
     for (const cuda::KernelReport& k : cuda::compile_pieces(*pieces, options, nvrtc).kernels) {
       INFO(quant << " " << k.kernel.op);
       for (const char* arch : {"sm_80", "sm_90", "sm_100"})
-        CHECK(cuda::ScheduleTable::builtin().find(cuda::program_key(k.program), arch, 16) !=
+        CHECK(cuda::ScheduleTable::builtin().find(cuda::program_key(*k.program), arch, 16) !=
               nullptr);
     }
   }
