@@ -1,4 +1,4 @@
-// Exports report_html and report_text.
+// Exports section_html, report_html and report_text.
 #include "viz/report.hpp"
 
 #include <algorithm>
@@ -135,6 +135,12 @@ struct Text {
 
 }  // namespace
 
+std::string section_html(const ReportSection& section) {
+  Html html;
+  for (const ReportItem& item : section.items) std::visit(html, item);
+  return html.out;
+}
+
 std::string report_html(const Report& report) {
   Html html;
   html.out = fmt::format(
@@ -150,7 +156,7 @@ std::string report_html(const Report& report) {
   for (std::size_t i = 0; i < report.sections.size(); ++i) {
     html.out +=
         fmt::format("<h2 id=\"s{}\">{}</h2>\n", i, viz::xml_escaped(report.sections[i].title));
-    for (const ReportItem& item : report.sections[i].items) std::visit(html, item);
+    html.out += section_html(report.sections[i]);
   }
   return html.out + "</body></html>\n";
 }

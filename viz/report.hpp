@@ -44,6 +44,8 @@ struct Report {
   std::vector<ReportSection> sections;
 };
 
+/// The items of a section, without its title and without a style.
+std::string section_html(const ReportSection& section);
 std::string report_html(const Report& report);
 std::string report_text(const Report& report);
 

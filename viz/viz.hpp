@@ -13,6 +13,8 @@
 
 namespace pw {
 
+struct Report;
+
 /// The graph after a pass; the first one is the input.
 struct Version {
   std::string pass;
@@ -26,6 +28,8 @@ struct VizInput {
   const Plan* plan = nullptr;
   const Journal* journal = nullptr;
   const RuleSet* rules = nullptr;  ///< with the journal: where the rules are
+  const Report* report =
+      nullptr;  ///< the page shows its verdict on top and each section as a tab of its own
   bool related =
       true;  ///< false: graphs read from files (in one context), whose nodes are matched by name
 };

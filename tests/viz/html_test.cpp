@@ -2,6 +2,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/viz/decoder.hpp"
+#include "viz/report.hpp"
 #include "viz/svg.hpp"
 #include "viz/viz.hpp"
 
@@ -121,4 +122,22 @@ TEST_CASE("svg: titles are the tooltips", "[viz]") {
   CHECK(svg->find("<title>b0</title>") == std::string::npos);
   CHECK(svg->find("used by rms_norm") != std::string::npos);
   CHECK(viz::svg_element(*svg, true).substr(0, 12) == "<svg viewBox");
+}
+
+TEST_CASE("html: the sections of a report are tabs of the page", "[viz]") {
+  Decoder d(1);
+  Report report;
+  report.verdict = "all outputs <agree>";
+  report.sections = {
+      {"Environment & command", {ReportTable{{"what", "value"}, {{"a<b", "12"}}, ""}}},
+      {"Numbers", {ReportText{{"first"}}}}};
+  VizInput input{{{"input", d.graph}}};
+  input.report = &report;
+  const auto html = render_html(input);
+  REQUIRE(html.has_value());
+  CHECK(html->find("✓ all outputs &lt;agree&gt;") != std::string::npos);
+  CHECK(html->find("id=\"report-0\" data-title=\"Environment &amp; command\"") !=
+        std::string::npos);
+  CHECK(html->find("<td>a&lt;b</td><td class=\"n\">12</td>") != std::string::npos);
+  CHECK(html->find("id=\"report-1\" data-title=\"Numbers\"") < html->find("id=\"graph\""));
 }

@@ -1,11 +1,3 @@
-// Exports kPageScript. It sets text only by textContent, so that no name in the data can become
-// markup.
-#include "viz/page.hpp"
-
-namespace pw::viz {
-
-const std::string_view kPageScript = R"js(
-'use strict';
 (() => {
 const data = JSON.parse(document.getElementById('data').textContent);
 const steps = data.steps, boxes = data.boxes, edges = data.edges;
@@ -79,7 +71,7 @@ if (svg) {
     setView(from[2] - (e.clientX - from[0]) * scale, from[3] - (e.clientY - from[1]) * scale, view[2], view[3]);
   });
   window.addEventListener('pointerup', () => { from = null; picture.classList.remove('drag'); });
-  fitWidth();
+  if (!document.getElementById('graph').hidden) fitWidth();
 }
 
 // ---- search: op:mm dtype:bf16 rule:add_rms users>3 and plain words
@@ -207,7 +199,6 @@ document.addEventListener('keydown', e => {
   if (e.key === '[') go(-1); else if (e.key === ']') go(1); else if (e.key === 'Escape') { picked = -1; update(); } else if (e.key === '/') { e.preventDefault(); search.focus(); }
 });
 drawPlan(); update();
+tabs.onOpen(id => { if (id === 'graph' && svg && !view) fitWidth(); });
+tabs.start();
 })();
-)js";
-
-}  // namespace pw::viz
