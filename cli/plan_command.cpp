@@ -90,7 +90,8 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
     counting.add(pieces, plan);
     if (!variant.name.empty() && args.tables()) session.say("tokens " + variant.name + ":");
     if (!args.steps.empty()) print(dispatch_table(session, plan, args.steps, args.active_loras));
-    if (!args.steps.empty() && args.plan.mode.empty() && !plan.mode_reason.empty())
+    if (!args.steps.empty() && args.plan.mode.empty() && plan.mode != "none" &&
+        !plan.mode_reason.empty())
       session.say("note: " + plan.mode_reason);
     if (args.memory) print(memory_table(plan));
     if (args.tables() && args.output.empty()) continue;

@@ -120,7 +120,8 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
   std::erase_if(options.range_ends, outside);
   if (range) options.min_tokens = range->min;
   Plan plan = session.need(make_plan(pieces, graph, options));
-  if (!args.mode.empty() && !plan.mode_reason.empty()) session.say("note: " + plan.mode_reason);
+  if ((!args.mode.empty() || plan.mode == "none") && !plan.mode_reason.empty())
+    session.say("note: " + plan.mode_reason);
   for (const std::string& note : plan.notes) session.say("note: " + note);
   return plan;
 }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "splitter/row_mixing.hpp"
+
 namespace pw {
 namespace {
 
@@ -164,6 +166,18 @@ Result<std::monostate> choose_mode(const StitchedGraph& pieces, const Graph& gra
   const ModeChoice choice = allowed_mode(*wanted, pieces, graph, options.speculative_tokens);
   plan.mode = name(choice.mode);
   plan.mode_reason = choice.reason;
+  const bool pads = choice.mode != CaptureMode::none || options.sequence_parallel > 1;
+  const auto mixing = pads ? row_mixing(graph) : std::nullopt;
+  if (!mixing) return std::monostate{};
+  // A captured size pads, and what pads would change the rows that are there.
+  if (options.sequence_parallel > 1)
+    return fail(in_graph(graph, "PW0727",
+                         fmt::format("steps pad to a multiple of {} ranks, and {}",
+                                     options.sequence_parallel, *mixing),
+                         "plan it without sequence parallelism"));
+  plan.mode = name(CaptureMode::none);
+  plan.mode_reason =
+      fmt::format("{} is not possible: {}, so no step may be padded", options.mode, *mixing);
   return std::monostate{};
 }
 

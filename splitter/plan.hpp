@@ -117,7 +117,9 @@ Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
 void predict_captures(const StitchedGraph& pieces, const Graph& source, Plan& plan);
 /// Fails without exactly one tokens symbol in a graph that has symbols, for other symbols without a
 /// bound, for sizes or range ends outside 1..max_tokens (the smaller of the option and the symbol's
-/// own maximum), and where none of the sizes that were asked for can be kept.
+/// own maximum), and where none of the sizes that were asked for can be kept. A graph with an op
+/// that mixes rows of tokens is not captured and its steps are not padded: PW0727 where sequence
+/// parallelism asks for padding.
 Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source,
                        const PlanOptions& options);
 std::string plan_to_json(const Plan& plan, const StitchedGraph& pieces);

@@ -1,0 +1,177 @@
+// Exports row_mixing.
+#include "splitter/row_mixing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "graph/build.hpp"
+
+namespace pw {
+namespace {
+
+constexpr int kMaxDepth = 16;  // of bodies in bodies
+
+class Search {
+ public:
+  explicit Search(const Graph& graph) : context_(graph.context()), facts_(graph.facts) {
+    tokens_ = facts_.tokens();
+  }
+
+  std::optional<std::string> first(const Graph& graph) {
+    if (tokens_.empty()) return std::nullopt;
+    for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+      const std::string how = mixing(graph, n, 0);
+      if (!how.empty())
+        return fmt::format("node {} ({}) mixes rows: {}", graph.node_name(n), graph.op_of(n).name,
+                           how);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  using Key = std::tuple<OpId, std::vector<TypeId>, AttributesId>;
+
+  /// How a node mixes rows, or empty.
+  std::string mixing(const Graph& graph, NodeId n, int depth) {
+    if (!graph.op_of(n).has_body()) return of_primitive(graph, n);
+    if (depth >= kMaxDepth) return "";
+    std::vector<TypeId> types;
+    for (ValueId v : graph.operands(n)) types.push_back(v.valid() ? graph.type(v) : TypeId());
+    if (std::none_of(types.begin(), types.end(), [&](TypeId t) { return has_tokens(t); }))
+      return "";
+    const auto [known, fresh] =
+        bodies_.try_emplace({graph.op(n), types, graph.attributes(n)}, std::string());
+    if (!fresh) return known->second;
+    const auto meaning =
+        instantiate_body(context_, graph.op(n), types, graph.attributes(n), facts_);
+    if (!meaning) return "";
+    std::string how;
+    for (NodeId m = meaning->graph.first(); m.valid() && how.empty(); m = meaning->graph.next(m)) {
+      how = mixing(meaning->graph, m, depth + 1);
+      if (!how.empty() && !meaning->graph.op_of(m).has_body())
+        how = fmt::format("{} {}", meaning->graph.op_of(m).name, how.substr(how.find(' ') + 1));
+    }
+    return known->second = how;
+  }
+
+  std::string of_primitive(const Graph& graph, NodeId n) {
+    const std::string& op = graph.op_of(n).name;
+    constexpr std::array kReductions{"sum", "mean", "amax", "amin"};
+    if (std::find(kReductions.begin(), kReductions.end(), op) != kReductions.end())
+      return over(graph, n, 0, axis(graph, n, 0), "it reduces over dim {}");
+    if (op == "keep_topk") return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
+    if (op == "mm" || op == "scaled_mm" || op == "addmm")
+      return over(graph, n, op == "addmm" ? 1 : 0, 1, "it adds up over dim {}");
+    if (op == "slice") {
+      const Attribute* start = graph.attribute(n, "start");
+      const auto* dim = start == nullptr ? nullptr : std::get_if<DimId>(start);
+      if (dim != nullptr && has_tokens(*dim))
+        return fmt::format("it starts at row {}", context_.dims.print(*dim));
+    }
+    if (op == "split") return of_split(graph, n);
+    if (op == "cat") return of_cat(graph, n);
+    if (op == "reshape") return of_reshape(graph, n);
+    return "";
+  }
+
+  std::string over(const Graph& graph, NodeId n, std::size_t operand, std::size_t at,
+                   const char* how) {
+    const Shape* shape = shape_of(graph, n, operand);
+    if (shape == nullptr || at >= shape->size() || !has_tokens((*shape)[at])) return "";
+    return fmt::format(fmt::runtime(how), context_.dims.print((*shape)[at]));
+  }
+
+  /// A part behind one of the tokens begins where these end.
+  std::string of_split(const Graph& graph, NodeId n) {
+    const Attribute* sizes = graph.attribute(n, "sizes");
+    const auto* list = sizes == nullptr ? nullptr : std::get_if<std::vector<DimId>>(sizes);
+    if (list == nullptr || list->empty()) return "";
+    for (std::size_t i = 0; i + 1 < list->size(); ++i)
+      if (has_tokens((*list)[i]))
+        return fmt::format("it cuts behind row {}", context_.dims.print((*list)[i]));
+    return "";
+  }
+
+  std::string of_cat(const Graph& graph, NodeId n) {
+    const std::size_t at = axis(graph, n, 0);
+    for (std::size_t i = 0; i + 1 < graph.operands(n).size(); ++i) {
+      const std::string how = over(graph, n, i, at, "it appends to dim {}");
+      if (!how.empty()) return how;
+    }
+    return "";
+  }
+
+  /// Rows stay rows where as many elements are before the tokens' dim as there were.
+  std::string of_reshape(const Graph& graph, NodeId n) {
+    const Shape* from = shape_of(graph, n, 0);
+    const TypeId type = graph.type(graph.result(n));
+    if (from == nullptr || type == Types::unknown()) return "";
+    const Shape& to = context_.types[type].shape;
+    if (*from == to) return "";
+    const auto a = before_tokens(*from), b = before_tokens(to);
+    const bool once = count_tokens(*from) == 1 && count_tokens(to) == 1;
+    if (count_tokens(*from) == 0 || (once && a.valid() && a == b)) return "";
+    return fmt::format("it makes other rows of dim {}", tokens_);
+  }
+  DimId before_tokens(const Shape& shape) {
+    DimId product = context_.dims.constant(1);
+    for (const DimId dim : shape) {
+      if (has_tokens(dim)) break;
+      if (product.valid()) product = context_.dims.mul(product, dim);
+    }
+    return product;
+  }
+  [[nodiscard]] std::ptrdiff_t count_tokens(const Shape& shape) {
+    return std::count_if(shape.begin(), shape.end(), [&](DimId d) { return has_tokens(d); });
+  }
+
+  [[nodiscard]] const Shape* shape_of(const Graph& graph, NodeId n, std::size_t operand) const {
+    const auto& operands = graph.operands(n);
+    if (operand >= operands.size() || !operands[operand].valid()) return nullptr;
+    const TypeId type = graph.type(operands[operand]);
+    return type == Types::unknown() ? nullptr : &context_.types[type].shape;
+  }
+  [[nodiscard]] std::size_t rank(const Graph& graph, NodeId n, std::size_t operand) const {
+    const Shape* shape = shape_of(graph, n, operand);
+    return shape == nullptr ? 0 : shape->size();
+  }
+  [[nodiscard]] std::size_t axis(const Graph& graph, NodeId n, std::size_t operand) const {
+    const Attribute* given = graph.attribute(n, "dim");
+    const auto* at = given == nullptr ? nullptr : std::get_if<std::int64_t>(given);
+    const auto ranks = static_cast<std::int64_t>(rank(graph, n, operand));
+    const std::int64_t a = at == nullptr ? -1 : *at;
+    return static_cast<std::size_t>(a < 0 ? a + ranks : a);
+  }
+
+  bool has_tokens(TypeId type) {
+    if (!type.valid() || type == Types::unknown()) return false;
+    const Shape& shape = context_.types[type].shape;
+    return std::any_of(shape.begin(), shape.end(), [&](DimId d) { return has_tokens(d); });
+  }
+  /// Asked of few dims, and very often.
+  bool has_tokens(DimId dim) {
+    if (dim.index >= known_.size()) known_.resize(dim.index + 1, 0);
+    char& known = known_[dim.index];
+    if (known == 0) {
+      const std::vector<std::string> symbols = context_.dims.symbols(dim);
+      known = std::find(symbols.begin(), symbols.end(), tokens_) == symbols.end() ? 1 : 2;
+    }
+    return known == 2;
+  }
+
+  Context& context_;
+  const Facts& facts_;
+  std::string tokens_;
+  std::vector<char> known_;  // by dim: 0 not asked, 1 no, 2 yes
+  std::map<Key, std::string> bodies_;
+};
+
+}  // namespace
+
+std::optional<std::string> row_mixing(const Graph& graph) { return Search(graph).first(graph); }
+
+}  // namespace pw

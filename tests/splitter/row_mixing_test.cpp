@@ -1,0 +1,107 @@
+// What is found to mix rows of tokens, and what is not.
+#include "splitter/row_mixing.hpp"
+
+#include "dsl/dsl.hpp"
+#include "graph/generate.hpp"
+#include "splitter/plan.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+
+namespace {
+
+ContextPtr library() {
+  auto context = std::make_shared<Context>();
+  REQUIRE(load_op_library(context));
+  return context;
+}
+
+Graph graph_of(const ContextPtr& context, const std::string& text) {
+  auto graph = parse_graph(context, "graph g { symbol n in 1..64 tokens  " + text + " }", "test");
+  INFO(text << (graph ? std::string() : ": " + graph.error()[0].message));
+  REQUIRE(graph);
+  return std::move(*graph);
+}
+
+std::string found(const std::string& text) {
+  return row_mixing(graph_of(library(), text)).value_or("");
+}
+
+}  // namespace
+
+TEST_CASE("row mixing: what lets one row act on another is named", "[splitter]") {
+  CHECK(found("in x: f32[n, 4]  s = sum(x){dim = 0}  out s") ==
+        "node s (sum) mixes rows: it reduces over dim n");
+  CHECK(found("in x: f32[n, 4]  s = amax(x){dim = -2}  out s") ==
+        "node s (amax) mixes rows: it reduces over dim n");
+  CHECK(found("in x: f32[4, n]  s = mean(x)  out s") ==
+        "node s (mean) mixes rows: it reduces over dim n");
+  CHECK(found("in a: f32[4, n], b: f32[n, 8]  y = mm(a, b)  out y") ==
+        "node y (mm) mixes rows: it adds up over dim n");
+  CHECK(found("in p: f32[4, n]  y = keep_topk(p){k = 2}  out y") ==
+        "node y (keep_topk) mixes rows: it sorts dim n");
+  CHECK(found("in x: f32[n, 4]  y = slice(x){dim = 0, start = n - 1, end = n}  out y") ==
+        "node y (slice) mixes rows: it starts at row n - 1");
+  CHECK(found("in x: f32[n, 4], y: f32[2, 4]  z = cat(x, y){dim = 0}  out z") ==
+        "node z (cat) mixes rows: it appends to dim n");
+  CHECK(found("in x: f32[n, 4]  y = transpose(x){dim0 = 0, dim1 = 1}  z = reshape(y){shape = [4 * "
+              "n]}  out z") == "node z (reshape) mixes rows: it makes other rows of dim n");
+  CHECK(found("in x: f32[4, n], w: f32[n]  y = rms_norm(x, w)  out y") ==
+        "node y (rms_norm) mixes rows: mean reduces over dim n");
+}
+
+TEST_CASE("row mixing: rows that stay apart are not", "[splitter]") {
+  CHECK(found("in x: f32[n, 4]  s = sum(x)  out s") == "");
+  CHECK(found("in x: f32[n, 4], w: f32[4, 8]  y = mm(x, w)  out y") == "");
+  CHECK(found("in x: f32[n, 8]  y = reshape(x){shape = [n, 2, 4]}  z = reshape(y){shape = [2 * n, "
+              "4]}  out z") == "");
+  CHECK(found("in x: f32[n, 4]  y = transpose(x){dim0 = 0, dim1 = 1}  out y") == "");
+  CHECK(found("in x: f32[n, 4]  y = slice(x){dim = 0, start = 0, end = n}  out y") == "");
+  CHECK(found("in x: f32[n, 4], y: f32[2, 4]  z = cat(y, x){dim = 0}  out z") == "");
+  CHECK(found("in x: f32[n, 4], y: f32[n, 2]  z = cat(x, y){dim = 1}  out z") == "");
+  CHECK(found("in t: f32[9, 4], i: i64[n]  y = embedding(t, i)  out y") == "");
+  CHECK(found("in x: f32[n, 8], w: f32[8]  y = rms_norm(x, w)  q, s = "
+              "dynamic_per_token_fp8_quant(y)  out q, s") == "");
+  // Without a tokens symbol there is no padding.
+  const auto context = library();
+  const auto graph =
+      parse_graph(context, "graph { in x: f32[7, 4]  s = sum(x){dim = 0}  out s }", "test");
+  REQUIRE(graph);
+  CHECK(!row_mixing(*graph));
+}
+
+TEST_CASE("row mixing: decoders with and without experts keep rows apart", "[splitter]") {
+  for (std::int64_t experts : {0, 4}) {
+    for (const char* quant : {"none", "fp8"}) {
+      LlamaOptions options;
+      options.layers = 1;
+      options.quant = quant;
+      options.experts = experts;
+      options.tp = 2;
+      const auto graph = generate_llama(library(), options);
+      REQUIRE(graph);
+      CHECK(row_mixing(*graph).value_or("") == "");
+    }
+  }
+}
+
+TEST_CASE("row mixing: what mixes is not captured, and no step of it is padded", "[splitter]") {
+  const Graph graph =
+      graph_of(library(), "in x: f32[n, 4]  m = amax(x){dim = 0}  y = x / m  out y");
+  const StitchedGraph pieces = split(graph, {}).value();
+  for (const char* mode : {"piecewise", "full", "full_and_piecewise"}) {
+    const Plan plan = make_plan(pieces, graph, {.mode = mode}).value();
+    CHECK(plan.mode == "none");
+    CHECK(
+        plan.mode_reason ==
+        std::string(mode) +
+            " is not possible: node m (amax) mixes rows: it reduces over dim n, so no step may be "
+            "padded");
+    CHECK(plan.capture.sizes.empty());
+    CHECK(plan.captures.empty());
+  }
+  CHECK(make_plan(pieces, graph, {.mode = "none"}).value().mode_reason == "");
+  const auto ranks = make_plan(pieces, graph, {.sequence_parallel = 2});
+  REQUIRE(!ranks);
+  CHECK(ranks.error()[0].code == "PW0727");
+}
