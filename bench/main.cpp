@@ -14,6 +14,7 @@
 
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
+#include "graph/graph_diff.hpp"
 #include "graph/graph_json.hpp"
 #include "graph/text.hpp"
 #include "rewriter/rewriter.hpp"
@@ -59,8 +60,9 @@ Sample run_once(std::int64_t layers) {
   sample.nodes = graph->node_count();
   std::string text;
   sample.seconds["2 write json"] = once([&] { text = graph_to_json(*graph); });
-  sample.seconds["3 read json"] =
-      once([&] { need(context, graph_from_json(context, text, "generated", parse_op)); });
+  std::optional<Graph> original;
+  sample.seconds["3 read json"] = once(
+      [&] { original = need(context, graph_from_json(context, text, "generated", parse_op)); });
   sample.seconds["4 pipeline o2"] = once([&] {
     sample.rewrites = need(context, run_pipeline(*graph, *rules, "o2", params)).journal.total();
   });
@@ -68,6 +70,8 @@ Sample run_once(std::int64_t layers) {
   std::vector<OpId> ops = need(context, splitting_ops(context, &*rules, params, {}));
   sample.seconds["5 split"] = once([&] { pieces = need(context, split(*graph, ops)); });
   sample.seconds["6 plan"] = once([&] { need(context, make_plan(*pieces, *graph, {})); });
+  sample.seconds["7 diff"] =
+      once([&] { diff_graphs(*original, *graph, match_graphs(*original, *graph)); });
   return sample;
 }
 

@@ -16,6 +16,7 @@ void add_fuzz_command(CLI::App& app, const Options& options);
 std::string use_line(const std::string& file);
 void add_test_command(CLI::App& app, const Options& options);
 void add_opt_command(CLI::App& app, const Options& options);
+void add_diff_command(CLI::App& app, const Options& options);
 void add_split_command(CLI::App& app, const Options& options);
 void add_plan_command(CLI::App& app, const Options& options);
 void add_sizes_command(CLI::App& app, const Options& options);

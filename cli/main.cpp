@@ -32,6 +32,7 @@ int run(int argc, char** argv) {
   add_rule_commands(app, options);
   add_opt_command(app, options);
   add_explain_commands(app, options);
+  add_diff_command(app, options);
   add_split_command(app, options);
   add_plan_command(app, options);
   add_sizes_command(app, options);

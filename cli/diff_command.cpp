@@ -1,0 +1,94 @@
+// Exports the command diff: what differs between two graphs.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "graph/graph_diff.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct DiffArgs {
+  GraphOptions before, after;
+  std::vector<std::string> symbols;
+  std::string fold = "auto";
+  std::size_t limit = 100;
+};
+
+Table change_table(const GraphDiff& diff, std::size_t limit) {
+  Table table({"change", "times", "op", "first", "what", "where"});
+  for (std::size_t i = 0; i < diff.changes.size() && (limit == 0 || i < limit); ++i) {
+    const GraphChange& c = diff.changes[i];
+    table.add(
+        {std::string(name(c.kind)), std::to_string(c.count), c.thing, c.first, c.what, c.where});
+  }
+  return table;
+}
+
+/// What the limit leaves out, and how much of each graph was found in the other.
+void say_rest(const Session& session, const DiffArgs& args, const GraphDiff& diff) {
+  if (args.limit != 0 && diff.changes.size() > args.limit) {
+    std::size_t times = 0;
+    for (std::size_t i = args.limit; i < diff.changes.size(); ++i) times += diff.changes[i].count;
+    session.say(fmt::format("and {} more rows for {} differences; --limit 0 prints all",
+                            diff.changes.size() - args.limit, times));
+  }
+  const auto tell = [&](const std::string& path, std::size_t lone) {
+    session.say(fmt::format("{}: {} of {} nodes are not in the other graph", path, lone,
+                            diff.matched + lone));
+  };
+  tell(args.before.path, diff.removed);
+  tell(args.after.path, diff.added);
+  session.say(fmt::format("{} nodes are in both, {} of them changed", diff.matched, diff.changed));
+}
+
+void run_diff(const Options& options, const DiffArgs& args) {
+  Session session(options);
+  GraphOptions before = args.before, after = args.after;
+  before.symbols = after.symbols = args.symbols;
+  const Graph a = load(session, before), b = load(session, after);
+  const GraphDiff diff = diff_graphs(a, b, match_graphs(a, b), args.fold != "none");
+  if (!diff.equal() || options.format != "table")
+    std::fputs(change_table(diff, args.limit).print(options.format).c_str(), stdout);
+  if (diff.renamed_inputs > 0)
+    session.say(fmt::format("{} inputs are called otherwise, and are told apart by their use",
+                            diff.renamed_inputs));
+  if (diff.equal()) {
+    session.say(fmt::format("the graphs are equal up to names and order ({} nodes)", diff.matched));
+    return;
+  }
+  say_rest(session, args, diff);
+  throw Exit{kNegative};
+}
+
+}  // namespace
+
+void add_diff_command(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<DiffArgs>();
+  auto* sub = app.add_subcommand(
+      "diff", "Say what differs between two graphs; exit code 1 where they differ");
+  sub->add_option("before", args->before.path, "graph.json, .pwg, or a PyTorch FX dump")
+      ->required();
+  sub->add_option("after", args->after.path, "the other graph")->required();
+  sub->add_option("--symbol", args->symbols,
+                  "make input dims of the dumps symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
+      ->type_name("NAME=DIMS");
+  sub->add_option(
+         "--fold", args->fold,
+         "auto: changes that are equal up to names and layers are one row; none: a row each")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->capture_default_str();
+  sub->add_option("--limit", args->limit, "rows to print at most; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sub->footer(
+      "Names, groups, sources and the order of nodes are no differences. Inputs are the same where "
+      "both graphs have the same names of inputs, and are told apart by their use where not.\n"
+      "Examples:\n"
+      "  pwr diff before.json after.json\n"
+      "  pwr diff mine.fx.txt theirs.fx.txt --symbol n=arg0_1.0 --format json\n"
+      "  pwr opt model.json -r llm -p o2 -o out.json && pwr diff model.json out.json");
+  sub->callback([args, &options] { run_diff(options, *args); });
+}
+
+}  // namespace pw::cli
