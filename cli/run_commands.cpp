@@ -17,6 +17,7 @@
 #include "cli/commands.hpp"
 #include "cli/running.hpp"
 #include "cli/variants.hpp"
+#include "splitter/plan_text.hpp"
 
 namespace pw::cli {
 namespace {
@@ -31,6 +32,7 @@ struct RunArgs {
   std::string backend = "eager", tokens = "1,7,16,300", report;
   std::string replicated;  ///< input names, or `all`
   std::string steps;       ///< a file; see backends/steps.hpp
+  std::string planned;     ///< a plan.json, instead of what the options would plan
   std::uint64_t seed = 1;
   std::int64_t ranks = 1;
   bool check = false, no_pad = false, strict = false;
@@ -83,6 +85,7 @@ std::string command_line(const RunArgs& args) {
   if (args.strict) out += " --strict";
   if (args.grouping != "auto") out += " --grouping " + args.grouping;
   if (args.driver != "cuda") out += " --driver " + args.driver;
+  if (!args.planned.empty()) out += " --plan " + args.planned;
   return out + fmt::format(" --backend {} {} --seed {}{}", args.backend,
                            args.steps.empty() ? "--tokens " + args.tokens : "--steps " + args.steps,
                            args.seed, args.check ? " --check" : "");
@@ -155,6 +158,12 @@ void prepare(const Session& session, const RunArgs& args, const LoadedRules& rul
   record.versions = std::move(variant.versions);
   record.rewrite = result.report;
   record.pieces = cut(session, result.graph, rules, args.plan);
+  if (!args.planned.empty()) {
+    const PlanDocument document =
+        session.need(plan_from_json(session.need(read_file(args.planned)), args.planned));
+    record.plan = session.need(bind_plan(document, *record.pieces, result.graph));
+    return;
+  }
   record.plan = planned(session, *record.pieces, result.graph, rules, args.plan,
                         variant.name.empty() ? std::nullopt : std::optional(result.range));
 }
@@ -177,6 +186,7 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
     options.grouping.automatic = args.grouping == "auto";
     captured =
         need_run(session, capture(session, *device, graph, record, options, weights.front()));
+    record.plan.memory = captured->memory();
     run_step = [&](const Step& step, std::span<Weights> of, const RunOptions& how) {
       auto done = captured->run(step, of.front(), how);
       if (!done) return Result<RankStepResult>(forward(done));
@@ -278,6 +288,9 @@ void run_run(const Options& options, const RunArgs& args) {
     session.say("one rank: collectives run as the identity, up to their shape");
   std::vector<Variant> variants =
       make_variants(session, original, rules, args.rules.pipeline, true);
+  if (!args.planned.empty() && variants.size() > 1)
+    session.die("the pipeline makes a graph for each of several ranges of tokens",
+                "--plan is of one graph", kUsage);
   std::vector<RunRecord> records(variants.size(), empty_record(args, original));
   for (std::size_t i = 0; i < variants.size(); ++i)
     prepare(session, args, rules, variants[i], records[i]);
@@ -376,6 +389,13 @@ void add_run_commands(CLI::App& app, const Options& options) {
                   "instead: a line a step, `0:5 1:3` gives 5 tokens to sequence 0 and 3 to 1, `2.` "
                   "ends 2; attention sees the tokens of earlier steps")
       ->type_name("FILE");
+  CLI::Option* given = sub->add_option("--plan", args->planned,
+                                       "run by this plan.json, made by pwr plan or by --report")
+                           ->type_name("FILE");
+  for (const char* option :
+       {"--max-tokens", "--ranges", "--sizes", "--size-cap", "--compile-sizes", "--max-requests",
+        "--speculative-tokens", "--sequence-parallel", "--loras", "--mode"})
+    given->excludes(sub->get_option(option));
   sub->add_option("--seed", args->seed, "of weights and inputs")->capture_default_str();
   sub->add_option("--ranks", args->ranks,
                   "ranks in this process, in step, with exact collectives between them")
@@ -408,6 +428,7 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "  pwr run model.json -r my_rules.pwr -p mine -D tp=2 --check --report out/\n"
       "  pwr run model.json -r llm -p o2 --backend cpu\n"
       "  pwr run model.json -r llm -p o2 --backend cuda --driver host --check\n"
+      "  pwr run model.json -r llm -p o2 --plan plan.json --steps traffic.txt\n"
       "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check");
   sub->callback([args, &options] { run_run(options, *args); });
 }

@@ -54,37 +54,76 @@ class Check {
     }
   }
 
+  /// Bytes of the arena in an interval of positions, inclusive.
+  struct Place {
+    std::size_t begin, end;
+    std::int64_t offset, bytes;
+    const std::string* name;
+    std::string at;
+  };
+
   void check_slots() {
-    const std::vector<Slot>& slots = plan_.memory.slots;
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      if (slots[i].storage == slots[i].value && slots[i].bytes > 0) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return slots[a].begin < slots[b].begin; });
-    std::map<std::int64_t, std::size_t> alive;              // by offset
+    const MemoryPlan& memory = plan_.memory;
+    std::vector<Place> places;
+    const auto add_slots = [&](auto position_of) {
+      for (std::size_t i = 0; i < memory.slots.size(); ++i) {
+        const Slot& slot = memory.slots[i];
+        const auto [begin, end] = position_of(slot);
+        if (slot.storage == slot.value && slot.bytes > 0)
+          places.push_back({begin, end, slot.offset, slot.bytes, &slot.name,
+                            fmt::format("/memory/slots/{}", i)});
+      }
+    };
+    if (memory.scratch.empty()) {
+      add_slots([](const Slot& slot) { return std::pair(slot.begin, slot.end); });
+      return check_places(places);
+    }
+    if (memory.scratch.size() != plan_.steps.size())
+      return wrong("/memory/scratch", "it has not an entry for each step");
+    // The launches of all pieces, one after the other. A slot is alive in whole pieces.
+    std::vector<std::size_t> begins{0};
+    for (std::size_t i = 0; i < memory.scratch.size(); ++i) {
+      std::size_t launches = 1;
+      for (std::size_t j = 0; j < memory.scratch[i].size(); ++j) {
+        const Scratch& s = memory.scratch[i][j];
+        launches = std::max(launches, s.last + 1);
+        if (s.bytes > 0)
+          places.push_back({begins[i] + s.first, begins[i] + s.last, s.offset, s.bytes, &s.name,
+                            fmt::format("/memory/scratch/{}/{}", i, j)});
+      }
+      begins.push_back(begins[i] + launches);
+    }
+    for (const Slot& slot : memory.slots)
+      if (slot.last >= plan_.steps.size())
+        return wrong("/memory/slots", slot.name + " is alive beyond the last step");
+    add_slots(
+        [&](const Slot& slot) { return std::pair(begins[slot.first], begins[slot.last + 1] - 1); });
+    check_places(places);
+  }
+
+  void check_places(std::vector<Place>& places) {
+    std::stable_sort(places.begin(), places.end(),
+                     [](const Place& a, const Place& b) { return a.begin < b.begin; });
+    std::map<std::int64_t, const Place*> alive;             // by offset
     std::set<std::pair<std::size_t, std::int64_t>> by_end;  // end, offset
-    for (const std::size_t i : order) {
-      const Slot& slot = slots[i];
-      while (!by_end.empty() && by_end.begin()->first < slot.begin) {
+    for (const Place& place : places) {
+      while (!by_end.empty() && by_end.begin()->first < place.begin) {
         alive.erase(by_end.begin()->second);
         by_end.erase(by_end.begin());
       }
-      const auto after = alive.lower_bound(slot.offset);
-      const Slot* other = nullptr;
-      if (after != alive.end() && after->first < slot.offset + slot.bytes)
-        other = &slots[after->second];
-      else if (after != alive.begin() && end_of(std::prev(after)->second) > slot.offset)
-        other = &slots[std::prev(after)->second];
+      const auto after = alive.lower_bound(place.offset);
+      const Place* other = nullptr;
+      if (after != alive.end() && after->first < place.offset + place.bytes)
+        other = after->second;
+      else if (after != alive.begin() &&
+               std::prev(after)->first + std::prev(after)->second->bytes > place.offset)
+        other = std::prev(after)->second;
       if (other != nullptr)
-        return wrong(
-            fmt::format("/memory/slots/{}", i),
-            fmt::format("{} and {} share bytes while both are alive", slot.name, other->name));
-      alive.emplace(slot.offset, i);
-      by_end.emplace(slot.end, slot.offset);
+        return wrong(place.at, fmt::format("{} and {} share bytes while both are alive",
+                                           *place.name, *other->name));
+      alive.emplace(place.offset, &place);
+      by_end.emplace(place.end, place.offset);
     }
-  }
-  [[nodiscard]] std::int64_t end_of(std::size_t i) const {
-    return plan_.memory.slots[i].offset + plan_.memory.slots[i].bytes;
   }
 
   const Plan& plan_;
@@ -94,5 +133,45 @@ class Check {
 }  // namespace
 
 std::vector<Contradiction> contradictions(const Plan& plan) { return Check(plan).run(); }
+
+Result<std::monostate> check_memory(const Plan& plan, const StitchedGraph& pieces,
+                                    const Graph& source) {
+  const auto refuse = [&](const std::string& at, const std::string& why) {
+    return fail(error_in(at, "PW0745", why, "make the plan anew from this graph"));
+  };
+  const std::string whole = "plan of " + plan.graph;
+  for (const Contradiction& found : contradictions(plan))
+    return refuse(whole + " at " + found.at, found.message);
+  const bool launches = !plan.memory.scratch.empty();
+  std::vector<PieceSchedule> schedules(launches ? pieces.pieces.size() : 0);
+  auto needed =
+      plan_memory(pieces, source, round_up(plan.max_tokens, plan.eager_multiple), schedules);
+  if (!needed) return forward(needed);
+  std::map<ValueId, const Slot*> slots;
+  for (const Slot& slot : plan.memory.slots) slots.emplace(slot.value, &slot);
+  if (slots.size() != needed->slots.size())
+    return refuse(whole, fmt::format("{} values have a place, and {} of the graph need one",
+                                     slots.size(), needed->slots.size()));
+  for (const Slot& need : needed->slots) {
+    const std::string at = fmt::format("{} at value {}", whole, need.name);
+    const auto found = slots.find(need.value);
+    if (found == slots.end()) return refuse(at, "it has no place");
+    const Slot& slot = *found->second;
+    const auto alive = [&](const char* unit, std::size_t first, std::size_t last, std::size_t from,
+                           std::size_t to) {
+      return fmt::format("it is alive in {} {}..{} of the plan, and needed in {}..{}", unit, from,
+                         to, first, last);
+    };
+    if (slot.storage != need.storage) return refuse(at, "it shares the place of another value");
+    if (slot.bytes < need.bytes)
+      return refuse(at,
+                    fmt::format("its place has {} bytes, and it needs {}", slot.bytes, need.bytes));
+    if (slot.first > need.first || slot.last < need.last)
+      return refuse(at, alive("steps", need.first, need.last, slot.first, slot.last));
+    if (!launches && (slot.begin > need.begin || slot.end < need.end))
+      return refuse(at, alive("nodes", need.begin, need.end, slot.begin, slot.end));
+  }
+  return std::monostate{};
+}
 
 }  // namespace pw

@@ -68,6 +68,17 @@ Json memory_json(const MemoryPlan& memory) {
   if (memory.workspace_bytes > 0)
     out["workspace"] = {{"offset", memory.workspace_offset}, {"bytes", memory.workspace_bytes}};
   out["slots"] = std::move(slots);
+  if (!memory.scratch.empty()) {
+    out["scratch"] = Json::array();
+    for (const std::vector<Scratch>& piece : memory.scratch) {
+      out["scratch"].push_back(Json::array());
+      for (const Scratch& s : piece)
+        out["scratch"].back().push_back({{"value", s.name},
+                                         {"offset", s.offset},
+                                         {"bytes", s.bytes},
+                                         {"launches", {s.first, s.last}}});
+    }
+  }
   return out;
 }
 

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "splitter/check_plan.hpp"
+#include "splitter/row_mixing.hpp"
+
 namespace pw {
 namespace {
 
@@ -186,6 +189,27 @@ void compare_memory(Differences& out, const MemoryPlan& a, const MemoryPlan& b) 
     out.compare(what + ", crossing", x.crossing, y.crossing);
     out.compare(what + ", storage", in_a.at(x.storage), in_b.at(y.storage));
   });
+  struct Entry {
+    std::string key;
+    Scratch scratch;
+  };
+  const auto scratch_of = [](const MemoryPlan& memory) {
+    std::vector<Entry> out;
+    for (std::size_t i = 0; i < memory.scratch.size(); ++i)
+      for (std::size_t j = 0; j < memory.scratch[i].size(); ++j)
+        out.push_back({fmt::format("{} of step {}", j, i), memory.scratch[i][j]});
+    return out;
+  };
+  const auto entry_key = [](const Entry& entry) { return entry.key; };
+  out.lists("scratch", scratch_of(a), scratch_of(b), entry_key,
+            [&](const Entry& x, const Entry& y) {
+              const std::string what = "scratch " + x.key;
+              out.compare(what + ", value", x.scratch.name, y.scratch.name);
+              out.compare(what + ", offset", x.scratch.offset, y.scratch.offset);
+              out.compare(what + ", bytes", x.scratch.bytes, y.scratch.bytes);
+              out.compare(what + ", first launch", x.scratch.first, y.scratch.first);
+              out.compare(what + ", last launch", x.scratch.last, y.scratch.last);
+            });
 }
 
 }  // namespace
@@ -231,6 +255,11 @@ Result<Plan> bind_plan(const PlanDocument& document, const StitchedGraph& pieces
     slot.storage = bound.at(slot.storage);
     slot.value = bound.at(slot.value);
   }
+  if (auto done = check_memory(plan, pieces, source); !done) return forward(done);
+  const bool pads = plan.mode != name(CaptureMode::none) || plan.eager_multiple > 1;
+  if (const auto mixing = pads ? row_mixing(source) : std::nullopt)
+    return fail(error_in("plan of " + plan.graph, "PW0745", "steps are padded, and " + *mixing,
+                         "make the plan anew from this graph"));
   return plan;
 }
 

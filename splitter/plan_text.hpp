@@ -39,8 +39,9 @@ std::string to_json(const PlanDocument& document);
 /// (PW0743). At most 2^20 slots and steps.
 Result<PlanDocument> plan_from_json(std::string_view text, const std::string& file);
 
-/// The plan with the values of this graph. Fails (PW0744) where pieces, classes or values differ
-/// from those that it was made for.
+/// The plan with the values of this graph. Fails where pieces, classes or values differ from those
+/// that it was made for (PW0744), and where what it decides is wrong for them (PW0745, see
+/// check_memory).
 Result<Plan> bind_plan(const PlanDocument& document, const StitchedGraph& pieces,
                        const Graph& source);
 

@@ -21,6 +21,7 @@ using Kind = Tree::Kind;
 
 constexpr std::string_view kFormat = "piecewise.plan/1";
 constexpr std::int64_t kMost = std::int64_t{1} << 56;  // bytes of one value; more than any number
+constexpr std::int64_t kMostLaunches = std::int64_t{1} << 32;  // of a piece
 constexpr std::size_t kMaxErrors = 20;
 
 class Reader {
@@ -281,7 +282,7 @@ class Reader {
   void memory(const Tree& tree, const std::string& at) {
     if (!known(tree, at,
                {"arena_bytes", "live_bytes", "crossing_bytes", "input_bytes", "weight_bytes",
-                "buffer_bytes", "workspace", "slots"}))
+                "buffer_bytes", "workspace", "slots", "scratch"}))
       return;
     MemoryPlan& plan = out_.plan.memory;
     // Sums over many values.
@@ -305,6 +306,40 @@ class Reader {
     for (std::size_t i = 0; i < slots->items.size() && !full(); ++i)
       slot(slots->items[i], fmt::format("{}/slots/{}", at, i));
     for (std::size_t i = 0; i < storage_of_.size() && !full(); ++i) resolve_storage(i);
+    const Tree* scratch = tree.find("scratch");
+    if (scratch == nullptr || !expect(*scratch, Kind::array, at + "/scratch")) return;
+    for (std::size_t i = 0; i < scratch->items.size() && !full(); ++i) {
+      const std::string here = fmt::format("{}/scratch/{}", at, i);
+      plan.scratch.emplace_back();
+      if (!expect(scratch->items[i], Kind::array, here)) continue;
+      for (std::size_t j = 0; j < scratch->items[i].items.size() && !full(); ++j)
+        plan.scratch.back().push_back(
+            scratch_value(scratch->items[i].items[j], fmt::format("{}/{}", here, j)));
+    }
+  }
+
+  Scratch scratch_value(const Tree& tree, const std::string& at) {
+    Scratch made;
+    if (!known(tree, at, {"value", "offset", "bytes", "launches"})) return made;
+    made.name = need_string(tree, "value", at);
+    place(tree, at, made.offset, made.bytes);
+    if (const Tree* launches = need(tree, "launches", at)) {
+      const auto [first, last] = pair(*launches, at + "/launches", 0);
+      if (last > kMostLaunches) wrong(at + "/launches", "no piece launches as much");
+      made.first = static_cast<std::size_t>(first);
+      made.last = static_cast<std::size_t>(std::min(last, kMostLaunches));
+    }
+    return made;
+  }
+
+  /// Offset and bytes of something in the arena.
+  void place(const Tree& tree, const std::string& at, std::int64_t& offset, std::int64_t& bytes) {
+    const std::int64_t arena = out_.plan.memory.arena_bytes;
+    offset = need_integer(tree, "offset", at, 0, arena);
+    bytes = need_integer(tree, "bytes", at, 0);
+    if (offset % kAlignment != 0)
+      wrong(at + "/offset", fmt::format("the offset is no multiple of {}", kAlignment));
+    if (bytes > arena - offset) wrong(at, "the slot ends beyond the arena");
   }
 
   void slot(const Tree& tree, const std::string& at) {
@@ -316,12 +351,7 @@ class Reader {
     made.name = need_string(tree, "value", at);
     if (!slot_named_.emplace(made.name, made.value.index).second)
       wrong(at + "/value", "two slots are of the value " + made.name);
-    const std::int64_t arena = out_.plan.memory.arena_bytes;
-    made.offset = need_integer(tree, "offset", at, 0, arena);
-    made.bytes = need_integer(tree, "bytes", at, 0);
-    if (made.offset % kAlignment != 0)
-      wrong(at + "/offset", fmt::format("the offset is no multiple of {}", kAlignment));
-    if (made.bytes > arena - made.offset) wrong(at, "the slot ends beyond the arena");
+    place(tree, at, made.offset, made.bytes);
     const Tree *steps = need(tree, "steps", at), *nodes = need(tree, "nodes", at);
     const auto bounds = [&](const Tree* bound, const char* key) {
       const auto [first, last] =

@@ -10,6 +10,7 @@
 #include "backends/padding.hpp"
 #include "backends/program.hpp"
 #include "base/hash.hpp"
+#include "splitter/check_plan.hpp"
 
 namespace pw::cuda {
 
@@ -98,10 +99,38 @@ Result<std::monostate> Runtime::plan_all_memory() {
       schedule.scratch.push_back({s.name, s.first, s.last, tensor.bytes(), 0});
     }
   }
+  if (!plan_.memory.scratch.empty()) return take_memory(schedules);
   auto memory =
       plan_memory(stitched_, source_, std::max<std::int64_t>(plan_.max_tokens, 1), schedules);
   if (!memory) return forward(memory);
   memory_ = std::move(*memory);
+  return std::monostate{};
+}
+
+/// The plan has places for launches too: it was a runtime's.
+Result<std::monostate> Runtime::take_memory(const std::vector<PieceSchedule>& needed) {
+  if (auto done = check_memory(plan_, stitched_, source_); !done) return done;
+  const auto refuse = [&](std::size_t piece, const std::string& why) {
+    return fail(error_in(
+        fmt::format("plan of {} at {}", plan_.graph, stitched_.pieces[PieceId(piece)].name),
+        "PW1256", why, "run without the plan, or with the options that it was made with"));
+  };
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    const std::vector<Scratch>&there = plan_.memory.scratch[i], &own = needed[i].scratch;
+    if (there.size() != own.size())
+      return refuse(i, fmt::format("it has places for {} values between launches, and {} need one",
+                                   there.size(), own.size()));
+    for (std::size_t j = 0; j < own.size(); ++j) {
+      if (there[j].bytes < own[j].bytes)
+        return refuse(i, fmt::format("value {} needs {} bytes, and its place has {}", own[j].name,
+                                     own[j].bytes, there[j].bytes));
+      if (there[j].first > own[j].first || there[j].last < own[j].last)
+        return refuse(
+            i, fmt::format("value {} is needed in launches {}..{}, and alive in {}..{}",
+                           own[j].name, own[j].first, own[j].last, there[j].first, there[j].last));
+    }
+  }
+  memory_ = plan_.memory;
   return std::monostate{};
 }
 

@@ -36,8 +36,10 @@ struct RuntimeCounters {
 class Runtime {
  public:
   /// Compiles and allocates everything but the contents of inputs. PW1250 with a table of what was
-  /// asked for where memory is short. The stitched graph, its source, the plan and the driver must
-  /// outlive it.
+  /// asked for where memory is short. Where the plan has places for what launches hand to each
+  /// other, it is one that a runtime had: those are taken as they are, or refused where they do not
+  /// suit the graph (PW0745) or its launches (PW1256). The stitched graph, its source, the plan and
+  /// the driver must outlive it.
   static Result<std::unique_ptr<Runtime>> make(const StitchedGraph& stitched, const Graph& source,
                                                const Plan& plan, Driver& driver,
                                                const RuntimeOptions& options = {});
@@ -59,6 +61,7 @@ class Runtime {
   Result<std::monostate> run_piece(PieceId piece);
   Result<std::vector<Tensor>> end_step();
 
+  /// With it the plan gives the same addresses again.
   [[nodiscard]] const MemoryPlan& memory() const { return memory_; }
   [[nodiscard]] const RuntimeCounters& counters() const { return counters_; }
   /// Why pieces are not captured, and what went otherwise than planned; each once.
@@ -88,6 +91,7 @@ class Runtime {
           const RuntimeOptions& options);
   Result<std::monostate> compile();
   Result<std::monostate> plan_all_memory();
+  Result<std::monostate> take_memory(const std::vector<PieceSchedule>& needed);
   Result<std::monostate> allocate_all();
   Result<Address> allocate(std::int64_t bytes, const std::string& what);
   [[nodiscard]] std::string memory_table() const;

@@ -3,6 +3,7 @@
 #include "backends/cuda/runtime.hpp"
 
 #include <cstring>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
 #include "rewriter/rewriter.hpp"
+#include "splitter/plan_text.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
 
@@ -315,6 +317,89 @@ TEST_CASE("runtime: memory that has moved is not replayed", "[cuda][diff]") {
   CHECK(ready.runtime->counters().stale == ready.planned.pieces.capturable());
   REQUIRE(!ready.runtime->notes().empty());
   CHECK(ready.runtime->notes().back().find("has moved") != std::string::npos);
+}
+
+TEST_CASE("runtime: a plan with its memory gives the same bits and places, read back from its text",
+          "[cuda][diff]") {
+  if (no_compiler()) return;
+  Ready ready({"none", "o2"});
+  Planned& planned = ready.planned;
+  planned.plan.memory = ready.runtime->memory();
+  const std::string text = plan_to_json(planned.plan, planned.pieces);
+  const PlanDocument document = need(plan_from_json(text, "plan.json"), *planned.context);
+  const Plan bound = need(bind_plan(document, planned.pieces, planned.graph), *planned.context);
+  cuda::HostDriver driver;
+  auto again = need(cuda::Runtime::make(planned.pieces, planned.graph, bound, driver, strict()),
+                    *planned.context);
+  need(again->load(ready.weights), *planned.context);
+  need(again->capture(), *planned.context);
+  for (std::size_t i = 0; i < ready.runtime->memory().slots.size(); ++i)
+    CHECK(again->memory().slots[i].offset == ready.runtime->memory().slots[i].offset);
+  RunOptions options;
+  options.poison = true;
+  const auto result = need(again->run(one_sequence(3), ready.weights, options), *planned.context);
+  CHECK(bits_apart(result.outputs, ready.whole(one_sequence(3))) == "");
+  CHECK(again->counters().replays > 0);
+}
+
+TEST_CASE("runtime: a wrong place is refused by what the graph and its launches need", "[cuda]") {
+  if (no_compiler()) return;
+  Ready ready({"none", "o2"});
+  Planned& planned = ready.planned;
+  const auto refused = [&](const std::function<void(MemoryPlan&)>& change) {
+    Plan plan = planned.plan;
+    plan.memory = ready.runtime->memory();
+    change(plan.memory);
+    cuda::HostDriver driver;
+    const auto made = cuda::Runtime::make(planned.pieces, planned.graph, plan, driver, strict());
+    REQUIRE(!made);
+    CHECK(driver.allocated() == 0);
+    return code(made.error());
+  };
+  const auto lasting = [](MemoryPlan& memory) -> Slot& {
+    for (Slot& slot : memory.slots)
+      if (slot.last > slot.first + 1 && slot.storage == slot.value) return slot;
+    FAIL("no value is alive over several pieces");
+    return memory.slots.front();
+  };
+  // Slots of two values that are alive together, swapped for those of others.
+  CHECK(refused([&](MemoryPlan& memory) {
+          Slot& slot = lasting(memory);
+          for (Slot& other : memory.slots)
+            if (other.first > slot.last && other.storage == other.value) {
+              std::swap(slot.offset, other.offset);
+              std::swap(slot.first, other.first);
+              std::swap(slot.last, other.last);
+              return;
+            }
+        }) == "PW0745");
+  // A lifetime that is too short, so that another value may have the bytes.
+  CHECK(refused([&](MemoryPlan& memory) {
+          Slot& slot = lasting(memory);
+          slot.last -= 1;
+          for (Slot& other : memory.slots)
+            if (other.first > slot.last && other.storage == other.value &&
+                other.bytes <= slot.bytes)
+              other.offset = slot.offset;
+        }) == "PW0745");
+  // The same between the launches of a piece.
+  const auto between = [](MemoryPlan& memory) -> Scratch& {
+    for (std::vector<Scratch>& piece : memory.scratch)
+      for (Scratch& s : piece)
+        if (s.last > s.first) return s;
+    FAIL("no value is handed from launch to launch");
+    return memory.scratch[0][0];
+  };
+  CHECK(refused([&](MemoryPlan& memory) { between(memory).last -= 1; }) == "PW1256");
+  CHECK(refused([&](MemoryPlan& memory) { between(memory).bytes -= 256; }) == "PW1256");
+  CHECK(refused([&](MemoryPlan& memory) {
+          for (std::vector<Scratch>& piece : memory.scratch)
+            if (!piece.empty()) return piece.pop_back();
+        }) == "PW1256");
+  CHECK(refused([&](MemoryPlan& memory) {
+          for (std::vector<Scratch>& piece : memory.scratch)
+            if (piece.size() > 1) piece[1].offset = piece[0].offset;
+        }) == "PW0745");
 }
 
 TEST_CASE("runtime: pieces run in the plan's order", "[cuda]") {

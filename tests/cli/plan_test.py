@@ -90,6 +90,27 @@ class Plan(unittest.TestCase):
         Path(log).write_text("7 many\n", encoding="utf-8")
         self.assertIn("PW0731", self.pwr("sizes", self.model, "--histogram", log, code=3).stderr)
 
+    def test_a_run_by_a_plan_is_that_run(self):
+        plan, again, steps = self.path("run_plan.json"), self.path("again"), self.path("run_steps.txt")
+        Path(steps).write_text("0:3\n0:1 1:2\n", encoding="utf-8")
+        self.pwr("plan", self.model, "--sizes", "2,4,8", "--max-tokens", "64", "-o", plan)
+        args = ("run", self.model, "--backend", "cuda", "--driver", "host", "--strict", "--steps", steps)
+        rows = self.rows(*args, "--plan", plan, "--report", again)
+        self.assertEqual([(row["tokens"], row["runs as"]) for row in rows], [(3, 4), (3, 4)])
+        once = Path(again, "plan.json").read_text(encoding="utf-8")
+        self.assertEqual(len(json.loads(once)["memory"]["scratch"]), 5)
+        self.rows(*args, "--plan", str(Path(again, "plan.json")), "--report", self.path("third"))
+        self.assertEqual(once, Path(self.path("third"), "plan.json").read_text(encoding="utf-8"))
+        self.rows("run", self.model, "--plan", str(Path(again, "plan.json")), "--steps", steps)
+        # Another graph, other options, a place that is too small.
+        self.assertIn("PW0744", self.pwr("run", self.model, "-r", "llm", "-p", "o2", "--plan", plan, code=3).stderr)
+        self.pwr("run", self.model, "--plan", plan, "--sizes", "1", code=2)
+        self.assertIn("PW1256", self.pwr(*args, "--plan", str(Path(again, "plan.json")), "--grouping", "none", code=3).stderr)
+        damaged = json.loads(once)
+        damaged["memory"]["slots"][0]["bytes"] //= 2
+        Path(plan).write_text(json.dumps(damaged), encoding="utf-8")
+        self.assertIn("PW0745", self.pwr("run", self.model, "--plan", plan, code=3).stderr)
+
     def test_the_frontier_is_printed_and_drawn(self):
         svg = self.path("frontier.svg")
         rows = self.rows("sizes", self.model, "-o", svg)

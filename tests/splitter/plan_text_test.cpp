@@ -1,10 +1,12 @@
 #include "splitter/plan_text.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/hash.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
+#include "splitter/check_plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/splitter/graphs.hpp"
 
@@ -148,6 +150,93 @@ TEST_CASE("plan.json: values that share bytes while both are alive are refused",
       return;
     }
   FAIL("no two slots meet");
+}
+
+TEST_CASE("plan.json: a place that ends before its value does is refused, whatever took its bytes",
+          "[splitter]") {
+  const Planned p;
+  const auto refused = [&](const std::function<void(Plan&)>& change) {
+    Plan plan = p.plan;
+    change(plan);
+    const auto bound = bind_plan(read(plan_to_json(plan, p.pieces)), p.pieces, p.graph);
+    REQUIRE(!bound);
+    CHECK(bound.error()[0].code == "PW0745");
+    return bound.error()[0].place + " " + bound.error()[0].message;
+  };
+  const auto crossing = [](Plan& plan) -> Slot& {
+    for (Slot& slot : plan.memory.slots)
+      if (slot.crossing && slot.last > slot.first + 1 && slot.storage == slot.value) return slot;
+    FAIL("no value is alive over several pieces");
+    return plan.memory.slots.front();
+  };
+  CHECK(refused([&](Plan& plan) { crossing(plan).last -= 1; }).find("it is alive in steps") !=
+        std::string::npos);
+  CHECK(refused([&](Plan& plan) { crossing(plan).end -= 1; }).find("it is alive in nodes") !=
+        std::string::npos);
+  // Its end moved forward, its bytes given to what comes after: the file's own numbers agree.
+  std::size_t reused = 0;
+  for (std::size_t later = 0; later < p.plan.memory.slots.size(); ++later) {
+    Plan plan = p.plan;
+    Slot &slot = crossing(plan), &other = plan.memory.slots[later];
+    const bool follows = other.storage == other.value && other.first > slot.first &&
+                         other.first <= slot.last && other.bytes <= slot.bytes;
+    if (!follows || &slot == &other) continue;
+    slot.last = other.first - 1;
+    slot.end = other.begin - 1;
+    for (Slot& shares : plan.memory.slots)
+      if (shares.storage == other.value) shares.offset = slot.offset;
+    if (!contradictions(plan).empty()) continue;
+    ++reused;
+    CHECK(refused([&](Plan& changed) { changed = plan; }).find("it is alive in") !=
+          std::string::npos);
+  }
+  CHECK(reused > 0);
+  CHECK(refused([&](Plan& plan) { crossing(plan).bytes -= 256; }).find("and it needs") !=
+        std::string::npos);
+  CHECK(refused([&](Plan& plan) { plan.memory.slots.pop_back(); }).find("of the graph need one") !=
+        std::string::npos);
+  // Two values changed places with all that is said of them.
+  CHECK(refused([&](Plan& plan) {
+          Slot& slot = crossing(plan);
+          for (Slot& other : plan.memory.slots)
+            if (other.storage == other.value && other.first > slot.last) {
+              std::swap(slot.name, other.name);
+              return;
+            }
+        }).find("the plan") != std::string::npos);
+}
+
+TEST_CASE("plan.json: what a runtime needs between launches reads back", "[splitter]") {
+  Planned p;
+  std::vector<PieceSchedule> schedules(p.pieces.pieces.size());
+  for (PieceSchedule& schedule : schedules) {
+    schedule.launches = 3;
+    schedule.scratch = {{"a", 0, 1, 512, 0}, {"b", 1, 2, 300, 0}};
+  }
+  p.plan.memory = plan_memory(p.pieces, p.graph, p.plan.max_tokens, schedules).value();
+  const PlanDocument document = read(p.text());
+  CHECK(to_json(document) == p.text());
+  CHECK(document.plan.memory.scratch.size() == schedules.size());
+  const auto bound = bind_plan(document, p.pieces, p.graph);
+  if (!bound) FAIL(render(bound.error(), SourceMap()));
+  CHECK(plan_to_json(*bound, p.pieces) == p.text());
+  Plan other = p.plan;
+  other.memory.scratch[1][0].bytes = 500;
+  CHECK(differences(describe(p.plan, p.pieces), describe(other, p.pieces)) ==
+        std::vector<std::string>{"scratch 0 of step 1, bytes: 512 → 500"});
+  // Two that are alive in the same launch on the same bytes; and on those of a value.
+  other = p.plan;
+  other.memory.scratch[2][1].offset = other.memory.scratch[2][0].offset;
+  CHECK(refusal(plan_to_json(other, p.pieces)) ==
+        Refusal{"PW0743", "plan.json at /memory/scratch/2/1"});
+  other = p.plan;
+  for (const Slot& slot : other.memory.slots)
+    if (slot.first <= 3 && slot.last >= 3) other.memory.scratch[3][0].offset = slot.offset;
+  CHECK(refusal(plan_to_json(other, p.pieces)).code == "PW0743");
+  other = p.plan;
+  other.memory.scratch.pop_back();
+  CHECK(refusal(plan_to_json(other, p.pieces)) ==
+        Refusal{"PW0743", "plan.json at /memory/scratch"});
 }
 
 TEST_CASE("plan.json: differences are lines; equal plans have none", "[splitter]") {
