@@ -165,10 +165,12 @@ class Grouper {
   Folding& out_;
 };
 
-/// What is left of a group when layer names, weights and names of values are abstracted.
+/// What is left of a group when layer names, weights, names of values and what is outside are
+/// abstracted.
 class Former {
  public:
-  explicit Former(const UnionGraph& graph) : graph_(graph), place_(graph.nodes.size(), kNobody) {}
+  Former(const UnionGraph& graph, const Links& links)
+      : graph_(graph), links_(links), place_(graph.nodes.size(), kNobody) {}
 
   std::vector<std::uint32_t> form(const Group& group) {
     std::vector<std::uint32_t> out{static_cast<std::uint32_t>(group.kind)};
@@ -177,31 +179,38 @@ class Former {
     for (const std::uint32_t at : group.nodes) {
       const UnionNode& node = graph_.nodes[at];
       const Graph& g = graph_.graph_of(node);
-      out.insert(out.end(), {g.op(node.id).index, node.first, node.last});
-      out.push_back(attributes(g, node.id, layers));
-      out.push_back(static_cast<std::uint32_t>(node.changed.size()));
+      out.insert(out.end(), {g.op(node.id).index, node.first, node.last,
+                             static_cast<std::uint32_t>(node.changed.size())});
       out.insert(out.end(), node.changed.begin(), node.changed.end());
+      out.push_back(attributes(g, node.id, layers));
       out.push_back(static_cast<std::uint32_t>(g.result_count(node.id)));
-      out.push_back(static_cast<std::uint32_t>(g.operand_count(node.id)));
       for (std::size_t r = 0; r < g.result_count(node.id); ++r)
         out.push_back(g.type(g.result(node.id, r)).index);
-      for (const ValueId v : g.operands(node.id)) operand(g, node, v, out);
+      for (const Link& link : links_.of(at)) source(link, out);
     }
     for (const std::uint32_t at : group.nodes) place_[at] = kNobody;
     return out;
   }
 
  private:
-  void operand(const Graph& g, const UnionNode& node, ValueId v,
-               std::vector<std::uint32_t>& out) const {
-    if (!v.valid()) return out.push_back(kNobody);
-    out.push_back(g.type(v).index);
-    if (g.is_input(v)) return out.push_back(static_cast<std::uint32_t>(g.input_kind(v)));
-    const std::uint32_t at = graph_.position(node.last, g.producer(v));
-    if (at == kNobody)
-      return out.push_back(g.attributes(g.producer(v)).index);  // a literal: its value
-    out.push_back(place_[at]);
-    if (place_[at] != kNobody) out.push_back(static_cast<std::uint32_t>(g.result_index(v)));
+  void source(const Link& link, std::vector<std::uint32_t>& out) const {
+    const Source& from = link.source;
+    out.insert(out.end(), {link.slot, link.first, link.last});
+    if (from.kind == Source::Kind::none) return out.push_back(kAbsent);
+    if (from.kind == Source::Kind::literal) {
+      out.insert(out.end(), {kLiteral, from.index});
+      return;
+    }
+    if (from.kind == Source::Kind::node && place_[from.index] != kNobody) {
+      out.insert(out.end(), {kInside, place_[from.index], from.result});
+      return;
+    }
+    out.push_back(graph_.versions[link.last]->graph.type(from.value).index);
+    if (!links_.drawn(from)) {
+      out.insert(out.end(), {kWeight, static_cast<std::uint32_t>(links_.inputs[from.index].kind)});
+      return;
+    }
+    out.push_back(kOutside);
   }
 
   static std::uint32_t attributes(const Graph& g, NodeId n,
@@ -220,12 +229,15 @@ class Former {
     return (changed ? context.attributes.intern(std::move(list)) : g.attributes(n)).index;
   }
 
+  enum Where : std::uint32_t { kAbsent, kLiteral, kInside, kWeight, kOutside };
+
   const UnionGraph& graph_;
+  const Links& links_;
   std::vector<std::uint32_t> place_;
 };
 
-void fold_equal(const UnionGraph& graph, Folding& folding) {
-  Former former(graph);
+void fold_equal(const UnionGraph& graph, const Links& links, Folding& folding) {
+  Former former(graph, links);
   std::map<std::vector<std::uint32_t>, std::uint32_t> seen;
   for (std::uint32_t i = 0; i < folding.groups.size(); ++i) {
     Group& group = folding.groups[i];
@@ -247,7 +259,8 @@ void fold_nothing(Folding& folding) {
 
 }  // namespace
 
-Folding fold(const UnionGraph& graph, const VizInput& input, Collapse collapse) {
+Folding fold(const UnionGraph& graph, const Links& links, const VizInput& input,
+             Collapse collapse) {
   Folding out;
   Grouper grouper(graph, input, out);
   const bool wanted_pieces = collapse != Collapse::layers;
@@ -259,7 +272,7 @@ Folding fold(const UnionGraph& graph, const VizInput& input, Collapse collapse) 
   if (collapse == Collapse::none)
     fold_nothing(out);
   else
-    fold_equal(graph, out);
+    fold_equal(graph, links, out);
   return out;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "viz/union.hpp"
+#include "viz/links.hpp"
 
 namespace pw::viz {
 
@@ -29,6 +29,6 @@ struct Folding {
   std::string reason;  ///< what was folded by, in words; empty when nothing is grouped
 };
 
-Folding fold(const UnionGraph& graph, const VizInput& input, Collapse collapse);
+Folding fold(const UnionGraph& graph, const Links& links, const VizInput& input, Collapse collapse);
 
 }  // namespace pw::viz

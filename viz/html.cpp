@@ -1,19 +1,11 @@
 // Exports render_html: the union of all versions, laid out once, in a page that needs nothing else.
-#include "viz/dot.hpp"
-#include "viz/graphviz.hpp"
+#include "viz/label.hpp"
 #include "viz/page.hpp"
 #include "viz/report.hpp"
 #include "viz/svg.hpp"
 
 namespace pw {
 namespace {
-
-/// What can be said of a page whose layout took too long: everything but the picture.
-std::string without_picture(const Diagnostics& errors) {
-  std::string text = "<p class=\"problem\">No picture: ";
-  for (const Diagnostic& error : errors) text += viz::xml_escaped(error.message) + ". ";
-  return text + "The table below has every box.</p>";
-}
 
 /// Sections of a report come first: who opens the page wants to know what happened.
 std::string report_tabs(const Report& report) {
@@ -33,8 +25,12 @@ std::string verdict(const Report& report) {
          viz::xml_escaped(report.verdict) + "</p>";
 }
 
-std::string page(const std::string& title, const Report* report, const std::string& picture,
-                 const std::string& data) {
+std::string panel(const char* id, const char* title, const char* inner = "") {
+  return std::string("<section role=\"tabpanel\" id=\"") + id + "\" data-title=\"" + title + "\">" +
+         inner + "</section>\n";
+}
+
+std::string page(const std::string& title, const VizInput& input, const std::string& data) {
   std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   // Whatever the graph's names hold, this page loads nothing.
@@ -44,15 +40,17 @@ std::string page(const std::string& title, const Report* report, const std::stri
       "script-src 'unsafe-inline'; img-src data:\">\n";
   out += "<title>" + viz::xml_escaped(title) + "</title>\n<style>" + std::string(viz::kPageStyle) +
          "</style>\n</head>\n";
-  out += "<body>\n<header><h1></h1><p id=\"caption\"></p>" +
-         (report != nullptr ? verdict(*report) : std::string()) + "</header>\n";
+  out += "<body>\n<header><h1></h1><p id=\"caption\" role=\"status\"></p>" +
+         (input.report != nullptr ? verdict(*input.report) : std::string()) + "</header>\n";
   out += "<nav role=\"tablist\"></nav>\n";
-  if (report != nullptr) out += report_tabs(*report);
-  out += "<section role=\"tabpanel\" id=\"graph\" data-title=\"Graph\"><main><div id=\"picture\">" +
-         picture + "</div>\n<aside id=\"side\"></aside></main></section>\n";
-  out +=
-      "<section role=\"tabpanel\" id=\"boxes\" data-title=\"Table\"><div "
-      "id=\"table\"></div></section>\n";
+  if (input.report != nullptr) out += report_tabs(*input.report);
+  out += panel("graph", "Graph",
+               "<div id=\"bar\"></div><main><div id=\"pictures\"></div><aside "
+               "id=\"side\"></aside></main>");
+  if (input.journal != nullptr) out += panel("rewrites", "Rewrites");
+  if (input.pieces != nullptr) out += panel("pieces", "Pieces");
+  if (input.plan != nullptr) out += panel("sizes", "Sizes and padding") + panel("memory", "Memory");
+  out += panel("table", "Table");
   out += "<script type=\"application/json\" id=\"data\">" + data + "</script>\n";
   out += "<script>" + std::string(viz::kPageScript) + "</script>\n</body>\n</html>\n";
   return out;
@@ -66,14 +64,12 @@ Result<std::string> render_html(const VizInput& input, const VizOptions& options
   std::vector<const Version*> versions;
   for (const Version& version : input.versions) versions.push_back(&version);
   const viz::UnionGraph graph = viz::unite(std::move(versions), input.related);
-  const viz::Folding folding = viz::fold(graph, input, options.collapse);
-  const viz::Scene scene = viz::make_scene(graph, folding, options.most_boxes, false);
-  const viz::Timeline timeline = viz::make_timeline(input, graph, scene);
-  auto svg = viz::lay_out(viz::to_dot(scene, false), "svg", options.deadline_ms);
-  const std::string picture =
-      svg ? viz::svg_element(viz::put_titles(*svg, scene), true) : without_picture(svg.error());
-  return page(scene.title, input.report, picture,
-              viz::page_data_json(input, graph, scene, timeline));
+  const viz::Links links = viz::link(graph, input.related);
+  const viz::Folding folding = viz::fold(graph, links, input, options.collapse);
+  const viz::Placement placement = viz::place(graph, links, folding);
+  const viz::Timeline timeline = viz::make_timeline(input, graph, links);
+  return page(viz::clean(input.versions.back().graph.name), input,
+              viz::page_data_json({input, options, graph, links, folding, placement, timeline}));
 }
 
 }  // namespace pw

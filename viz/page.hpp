@@ -5,14 +5,24 @@
 #include <string>
 #include <string_view>
 
+#include "viz/sheet.hpp"
 #include "viz/timeline.hpp"
 
 namespace pw::viz {
 
+struct PageParts {
+  const VizInput& input;
+  const VizOptions& options;
+  const UnionGraph& graph;
+  const Links& links;
+  const Folding& folding;
+  const Placement& placement;
+  const Timeline& timeline;
+};
+
 /// `<`, `>`, `&` and the line separators of JavaScript are escaped, so that it may stand in a
 /// <script> element.
-std::string page_data_json(const VizInput& input, const UnionGraph& graph, const Scene& scene,
-                           const Timeline& timeline);
+std::string page_data_json(const PageParts& parts);
 extern const std::string_view kPageStyle;
 extern const std::string_view kPageScript;
 

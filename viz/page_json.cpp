@@ -1,98 +1,438 @@
-// Exports page_data_json.
+// Exports page_data_json: columns of numbers over a table of texts, so that a hundred thousand
+// nodes stay a few megabytes.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
 #include <nlohmann/json.hpp>
 
 #include "viz/label.hpp"
 #include "viz/page.hpp"
+#include "viz/scene.hpp"
+#include "viz/text_table.hpp"
 
 namespace pw::viz {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Ints = std::vector<std::int64_t>;
 
-const char* name_of(BoxKind kind) {
-  switch (kind) {
-    case BoxKind::node: return "node";
-    case BoxKind::product: return "product";
-    case BoxKind::splitting: return "splitting";
-    case BoxKind::input: return "input";
-    case BoxKind::output: return "output";
-    case BoxKind::whole: return "whole";
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string print(const Ints& numbers) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) out += ',';
+    out += std::to_string(numbers[i]);
   }
-  return "node";
+  return out + "]";
 }
 
-Json node_json(const UnionGraph& graph, const UnionNode& node) {
-  const Graph& g = graph.graph_of(node);
-  std::string types;
-  std::size_t users = 0;
-  for (std::size_t r = 0; r < g.result_count(node.id); ++r) {
-    const ValueId v = g.result(node.id, r);
-    types += (r == 0 ? "" : ", ") + g.context().types.print(g.type(v));
-    users += g.use_count(v) + g.output_count(v);
+std::int64_t pixels(double value) { return std::llround(value); }
+
+class PageData {
+ public:
+  explicit PageData(const PageParts& parts)
+      : in_(parts), graph_(parts.graph), links_(parts.links) {}
+
+  std::string run() {
+    number_values();
+    texts_.add("");
+    put("title", dump(clean(graph_.versions.back()->graph.name)));
+    put("folding", dump(in_.folding.reason));
+    put("most", std::to_string(in_.options.most_boxes));
+    Json steps = Json::array();
+    for (const Step& step : in_.timeline.steps) steps.push_back(step_json(step));
+    put("steps", dump(steps));
+    put_inputs();
+    put_nodes();
+    put_groups();
+    put_shapes();
+    put_top("folded", in_.placement.folded);
+    if (!in_.placement.unfolded.items.empty()) put_top("unfolded", in_.placement.unfolded);
+    put_rewrites();
+    if (in_.input.pieces != nullptr) put("classes", dump(classes_json(*in_.input.pieces)));
+    if (in_.input.plan != nullptr) put_plan(*in_.input.plan);
+    put_overlay();
+    put("templates", dump(texts_.templates()));
+    put("texts", print(texts_.codes()));
+    return out_ + "}";
   }
-  Json out = {{"name", clean(g.node_name(node.id))},
-              {"op", clean(g.op_of(node.id).name)},
-              {"type", clean(types)},
-              {"users", users}};
-  if (!g.group(node.id).empty()) out["group"] = clean(g.group(node.id));
-  if (!g.source(node.id).empty()) out["source"] = clean(g.source(node.id));
-  return out;
-}
 
-Json box_json(const UnionGraph& graph, const Scene& scene, const Timeline& timeline,
-              std::size_t i) {
-  const Box& box = scene.boxes[i];
-  Json out = {
-      {"kind", name_of(box.kind)}, {"text", box.tooltip}, {"first", box.first}, {"last", box.last}};
-  if (box.node != kNobody && box.kind != BoxKind::whole) {
-    out.update(node_json(graph, graph.nodes[box.node]));
-    out["changed"] = graph.nodes[box.node].changed;
-  } else {
-    out["name"] = box.lines.empty() ? "" : box.lines.front();
-    out["op"] = name_of(box.kind);
+ private:
+  void put(const char* name, const std::string& json) {
+    out_ += out_.empty() ? "{" : ",\n";
+    out_ += "\"" + std::string(name) + "\":" + json;
   }
-  if (box.stands_for > 1) out["copies"] = box.stands_for;
-  if (box.cluster != kNobody) out["piece"] = scene.clusters[box.cluster].title;
-  const Origin& origin = timeline.origins[i];
-  if (!origin.made.empty()) out["made"] = origin.made;
-  if (!origin.gone.empty()) out["gone"] = origin.gone;
-  if (!origin.matched.empty()) out["matched"] = origin.matched;
-  return out;
-}
+  void put(const char* name, const Ints& numbers) { put(name, print(numbers)); }
 
-Json step_json(const Step& step) {
-  Json out = {{"pass", step.pass},       {"nodes", step.nodes},     {"added", step.added},
-              {"removed", step.removed}, {"changed", step.changed}, {"hidden", step.hidden}};
-  if (step.matches) out["matches"] = *step.matches;
-  if (step.seconds >= 0) out["ms"] = step.seconds * 1000;
-  if (!step.rules.empty()) out["rules"] = step.rules;
-  return out;
-}
-
-Json plan_json(const Plan& plan) {
-  Json ranges = Json::array();
-  for (const Range& range : plan.ranges) ranges.push_back({range.begin, range.end});
-  return {{"mode", plan.mode},
-          {"tokens", clean(plan.tokens)},
-          {"ranges", ranges},
-          {"sizes", plan.capture.sizes},
-          {"arena", plan.memory.arena_bytes},
-          {"live", plan.memory.live_bytes},
-          {"weights", plan.memory.weight_bytes}};
-}
-
-Json classes_json(const StitchedGraph& stitched) {
-  Json out = Json::array();
-  for (const PieceClass& c : stitched.classes) {
-    const Piece& first = stitched.pieces[c.members.front()];
-    out.push_back({{"name", c.name},
-                   {"first", first.name},
-                   {"count", c.members.size()},
-                   {"nodes", first.graph.node_count()},
-                   {"captured", !c.splitting}});
+  std::int64_t text(std::string_view words) { return texts_.add(words); }
+  [[nodiscard]] std::uint32_t last_version() const {
+    return static_cast<std::uint32_t>(graph_.versions.size() - 1);
   }
-  return out;
-}
+
+  // ---- values are numbered: inputs, then the results of the nodes in order
+
+  void number_values() {
+    std::int64_t next = static_cast<std::int64_t>(links_.inputs.size());
+    for (const UnionNode& node : graph_.nodes) {
+      first_value_.push_back(next);
+      next += static_cast<std::int64_t>(graph_.graph_of(node).result_count(node.id));
+    }
+  }
+
+  /// −1: absent; below: a literal, −2 less the number of its text.
+  std::int64_t reference(const Source& source, std::uint32_t version) {
+    switch (source.kind) {
+      case Source::Kind::none: return -1;
+      case Source::Kind::input: return source.index;
+      case Source::Kind::node: return first_value_[source.index] + source.result;
+      case Source::Kind::literal:
+        return -2 - text(operand_text(graph_.versions[version]->graph, source.value));
+    }
+    return -1;
+  }
+
+  void put_inputs() {
+    Ints inputs, outputs;
+    for (const InputFact& input : links_.inputs)
+      inputs.insert(inputs.end(),
+                    {text(input.name), text(input.type), static_cast<std::int64_t>(input.kind)});
+    for (const Link& link : links_.outputs)
+      outputs.insert(outputs.end(),
+                     {link.slot, reference(link.source, link.last), link.first, link.last});
+    put("inputs", inputs);
+    put("outputs", outputs);
+  }
+
+  void put_nodes() {
+    Ints op, attributes, group, source, results, result, operands, operand, alive, changed, moved;
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      const UnionNode& node = graph_.nodes[at];
+      const Graph& g = graph_.graph_of(node);
+      op.push_back(op_text(g, node.id));
+      attributes.push_back(attributes_text(g, node.id));
+      group.push_back(text(g.group(node.id)));
+      source.push_back(text(g.source(node.id)));
+      results.push_back(static_cast<std::int64_t>(g.result_count(node.id)));
+      for (std::size_t r = 0; r < g.result_count(node.id); ++r) {
+        const ValueId v = g.result(node.id, r);
+        result.insert(result.end(), {text(g.value_name(v)), type_text(g, g.type(v))});
+      }
+      if (node.first > 0 || node.last < last_version())
+        alive.insert(alive.end(), {at, node.first, node.last});
+      for (const std::uint32_t v : node.changed) changed.insert(changed.end(), {at, v});
+      std::int64_t count = 0;
+      for (const Link& link : links_.of(at)) {
+        const std::int64_t value = reference(link.source, link.last);
+        if (link.last == node.last) {
+          operand.push_back(value);
+          ++count;
+        }
+        if (link.first != node.first || link.last != node.last)
+          moved.insert(moved.end(), {at, link.slot, value, link.first, link.last});
+      }
+      operands.push_back(count);
+    }
+    put("op", op);
+    put("attributes", attributes);
+    put("group", group);
+    put("source", source);
+    put("results", results);
+    put("result", result);
+    put("operands", operands);
+    put("operand", operand);
+    put("alive", alive);
+    put("changed", changed);
+    put("moved", moved);
+    put("opKinds", op_kinds_);
+  }
+
+  std::int64_t op_text(const Graph& g, NodeId n) {
+    const auto [known, fresh] = ops_.try_emplace(g.op(n).index, 0);
+    if (!fresh) return known->second;
+    const Op& op = g.op_of(n);
+    known->second = text(op.name);
+    const std::int64_t kind = op.traits.splitting ? 2 : op.has_body() || op.traits.view ? 0 : 1;
+    op_kinds_.insert(op_kinds_.end(), {known->second, kind});
+    return known->second;
+  }
+  std::int64_t attributes_text(const Graph& g, NodeId n) {
+    const auto [known, fresh] = attributes_.try_emplace(g.attributes(n).index, 0);
+    if (fresh) known->second = text(g.context().attributes.print(g.attributes(n)));
+    return known->second;
+  }
+  std::int64_t type_text(const Graph& g, TypeId id) {
+    const auto [known, fresh] = types_.try_emplace(id.index, 0);
+    if (fresh) known->second = text(g.context().types.print(id));
+    return known->second;
+  }
+
+  // ---- groups and places
+
+  /// Groups with nodes only: their shape, name, kind, and nodes as runs.
+  void put_groups() {
+    Ints shape, name, kind, nodes;
+    number_of_group_.assign(in_.folding.groups.size(), -1);
+    for (std::uint32_t i = 0; i < in_.folding.groups.size(); ++i) {
+      const Group& group = in_.folding.groups[i];
+      if (group.nodes.empty()) continue;
+      number_of_group_[i] = static_cast<std::int64_t>(shape.size());
+      shape.push_back(in_.placement.shape_of[i]);
+      name.push_back(text(group.name));
+      kind.push_back(static_cast<std::int64_t>(group.kind));
+      const std::size_t runs = nodes.size();
+      nodes.push_back(0);
+      for (std::size_t k = 0; k < group.nodes.size();) {
+        std::size_t end = k + 1;
+        while (end < group.nodes.size() && group.nodes[end] == group.nodes[end - 1] + 1) ++end;
+        nodes.insert(nodes.end(), {group.nodes[k], static_cast<std::int64_t>(end - k)});
+        ++nodes[runs];
+        k = end;
+      }
+    }
+    put("groupShape", shape);
+    put("groupName", name);
+    put("groupKind", kind);
+    put("groupNodes", nodes);
+  }
+
+  static std::string sheet_json(const Sheet& sheet) {
+    Ints x, size, rank, tops, edges;
+    for (std::size_t i = 0; i < sheet.nodes.size(); ++i) {
+      x.push_back(pixels(sheet.layout.x[i]));
+      size.insert(size.end(), {pixels(sheet.nodes[i].width), pixels(sheet.nodes[i].height)});
+      rank.push_back(sheet.layout.rank[i]);
+    }
+    for (std::size_t r = 0; r < sheet.layout.top.size(); ++r)
+      tops.insert(tops.end(), {pixels(sheet.layout.top[r]), pixels(sheet.layout.height[r])});
+    for (std::size_t e = 0; e < sheet.edges.size(); ++e) {
+      const SheetEdge& edge = sheet.edges[e];
+      const std::vector<double>& lanes = sheet.layout.lanes[e];
+      edges.insert(edges.end(), {edge.from, edge.to, edge.first, edge.last,
+                                 static_cast<std::int64_t>(lanes.size())});
+      for (const double lane : lanes) edges.push_back(pixels(lane));
+    }
+    return "{\"x\":" + print(x) + ",\"size\":" + print(size) + ",\"rank\":" + print(rank) +
+           ",\"rows\":" + print(tops) + ",\"edges\":" + print(edges) +
+           ",\"width\":" + std::to_string(pixels(sheet.layout.width)) +
+           ",\"height\":" + std::to_string(pixels(sheet.layout.total));
+  }
+
+  void put_shapes() {
+    std::string out = "[";
+    for (const Shape& shape : in_.placement.shapes) {
+      const Ints leaves(shape.leaves.begin(), shape.leaves.end());
+      const Ints ports(shape.ports.begin(), shape.ports.end());
+      out += (out.size() > 1 ? ",\n" : "") + sheet_json(shape.sheet) +
+             ",\"sources\":" + std::to_string(shape.sources) + ",\"ports\":" + print(ports) +
+             ",\"leaves\":" + print(leaves) + "}";
+    }
+    put("shapes", out + "]");
+  }
+
+  void put_top(const char* name, const Top& top) {
+    Ints kind, index;
+    for (const Item& item : top.items) {
+      kind.push_back(static_cast<std::int64_t>(item.kind));
+      index.push_back(item.kind == Item::Kind::group ? number_of_group_[item.index] : item.index);
+    }
+    put(name,
+        sheet_json(top.sheet) + ",\"kind\":" + print(kind) + ",\"index\":" + print(index) + "}");
+  }
+
+  // ---- what happened
+
+  static Json step_json(const Step& step) {
+    Json out = {{"pass", step.pass},       {"nodes", step.nodes},     {"added", step.added},
+                {"removed", step.removed}, {"changed", step.changed}, {"hidden", step.hidden}};
+    if (step.matches) out["matches"] = *step.matches;
+    if (step.seconds >= 0) out["ms"] = step.seconds * 1000;
+    if (!step.rules.empty()) out["rules"] = step.rules;
+    return out;
+  }
+
+  /// A flat list: rule or −1, version, then each list with its length before it.
+  void put_rewrites() {
+    Json rules = Json::array();
+    std::map<std::uint32_t, std::int64_t> number;
+    Ints all;
+    const auto nodes = [&](const std::vector<Touched>& list) {
+      all.push_back(static_cast<std::int64_t>(list.size()));
+      for (const Touched& one : list)
+        all.push_back(one.at != kNobody ? static_cast<std::int64_t>(one.at)
+                                        : -1 - static_cast<std::int64_t>(one.id.index));
+    };
+    for (const Rewrite& rewrite : in_.timeline.rewrites) {
+      std::int64_t rule = -1;
+      if (rewrite.rule.valid() && in_.input.rules != nullptr) {
+        const auto [known, fresh] =
+            number.try_emplace(rewrite.rule.index, static_cast<std::int64_t>(rules.size()));
+        if (fresh) rules.push_back(rule_json(in_.input.rules->rules[rewrite.rule]));
+        rule = known->second;
+      }
+      all.insert(all.end(), {rule, rewrite.version});
+      nodes(rewrite.matched);
+      nodes(rewrite.created);
+      nodes(rewrite.erased);
+      all.push_back(static_cast<std::int64_t>(rewrite.bindings.size()));
+      for (const auto& [name, source] : rewrite.bindings)
+        all.insert(all.end(),
+                   {text(name),
+                    source.kind == Source::Kind::none ? -1 : reference(source, rewrite.version)});
+    }
+    put("rules", dump(rules));
+    put("rewrites", all);
+  }
+
+  [[nodiscard]] Json rule_json(const Rule& rule) const {
+    Json out = {{"name", clean(rule.name)}};
+    if (!rule.name_span.valid()) return out;
+    const SourceMap& sources = in_.input.rules->context->sources;
+    const Span span = rule.span.valid() ? rule.span : rule.name_span;
+    out["file"] = clean(sources.name(span.source));
+    out["line"] = sources.position(span.source, span.begin).line;
+    out["text"] =
+        clean(rule.span.valid() ? sources.text(span) : sources.line(span.source, span.begin));
+    return out;
+  }
+
+  // ---- pieces, plan, overlay
+
+  static Json classes_json(const StitchedGraph& stitched) {
+    Json out = Json::array();
+    for (const PieceClass& c : stitched.classes) {
+      const Piece& first = stitched.pieces[c.members.front()];
+      out.push_back({{"name", c.name},
+                     {"first", first.name},
+                     {"count", c.members.size()},
+                     {"nodes", first.graph.node_count()},
+                     {"captured", !c.splitting}});
+    }
+    return out;
+  }
+
+  void put_plan(const Plan& plan) {
+    Json ranges = Json::array(), captures = Json::array();
+    for (const Range& range : plan.ranges) ranges.push_back({range.begin, range.end});
+    for (const Capture& capture : plan.captures)
+      captures.push_back({{"mode", std::string(name(capture.mode))},
+                          {"key", print(capture.key)},
+                          {"tokens", capture.key.tokens},
+                          {"graphs", capture.graphs},
+                          {"nodes", capture.nodes},
+                          {"input", capture.input_bytes},
+                          {"live", capture.live_bytes}});
+    put("plan", dump(Json{{"mode", plan.mode},
+                          {"reason", plan.mode_reason},
+                          {"tokens", clean(plan.tokens)},
+                          {"max", plan.max_tokens},
+                          {"multiple", plan.eager_multiple},
+                          {"ranges", ranges},
+                          {"sizes", plan.capture.sizes},
+                          {"captures", captures},
+                          {"notes", plan.notes},
+                          {"arena", plan.memory.arena_bytes},
+                          {"live", plan.memory.live_bytes},
+                          {"workspace", plan.memory.workspace_bytes},
+                          {"weights", plan.memory.weight_bytes}}));
+    put_steps(plan);
+    put_slots(plan.memory);
+    put_padding(plan);
+  }
+
+  void put_steps(const Plan& plan) {
+    Json reasons = Json::array();
+    Ints captured;
+    for (const Plan::Step& step : plan.steps) {
+      captured.push_back(step.captured ? 1 : 0);
+      reasons.push_back(step.reason);
+    }
+    put("stepCaptured", captured);
+    if (in_.input.pieces != nullptr) {
+      Ints names;
+      for (const Plan::Step& step : plan.steps)
+        names.push_back(text(in_.input.pieces->pieces[step.piece].name));
+      put("stepName", names);
+    }
+  }
+
+  /// name, first and last step, begin and end in the schedule, bytes, offset; of each storage once.
+  void put_slots(const MemoryPlan& memory) {
+    Ints out;
+    for (const Slot& slot : memory.slots) {
+      if (slot.storage.valid() && slot.storage != slot.value) continue;
+      out.insert(out.end(),
+                 {text(slot.name), static_cast<std::int64_t>(slot.first),
+                  static_cast<std::int64_t>(slot.last), static_cast<std::int64_t>(slot.begin),
+                  static_cast<std::int64_t>(slot.end), slot.bytes, slot.offset});
+    }
+    put("slots", out);
+  }
+
+  /// What each number of tokens runs as: first, last, rows, mode, reason; a run a line.
+  void put_padding(const Plan& plan) {
+    if (plan.tokens.empty()) return;
+    const Dispatcher dispatcher(plan);
+    constexpr std::int64_t kMost = 1 << 16;
+    const std::int64_t end = std::min(plan.max_tokens, kMost);
+    Ints out;
+    std::int64_t begin = 1;
+    Dispatch before;
+    const auto close = [&](std::int64_t last) {
+      if (last >= begin)
+        out.insert(out.end(),
+                   {begin, last, before.key.tokens, static_cast<std::int64_t>(before.mode),
+                    static_cast<std::int64_t>(before.reason)});
+    };
+    for (std::int64_t tokens = 1; tokens <= end; ++tokens) {
+      const Dispatch now = dispatcher.dispatch({tokens, 1, tokens, 0});
+      // Where nothing pads, the rows follow the tokens: one run, whose rows are 0.
+      Dispatch seen = now;
+      if (seen.key.tokens == tokens && seen.mode == DispatchMode::none) seen.key.tokens = 0;
+      if (tokens > 1 && (seen.key.tokens != before.key.tokens || seen.mode != before.mode ||
+                         seen.reason != before.reason)) {
+        close(tokens - 1);
+        begin = tokens;
+      }
+      before = seen;
+    }
+    close(end);
+    put("padding", out);
+  }
+
+  void put_overlay() {
+    const Overlay* overlay = in_.options.overlay;
+    if (overlay == nullptr) return;
+    Json nodes = Json::array(), numbers = Json::array();
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      const UnionNode& node = graph_.nodes[at];
+      const Graph& g = graph_.graph_of(node);
+      auto found = overlay->numbers.find(std::string(g.node_name(node.id)));
+      for (std::size_t r = 0; found == overlay->numbers.end() && r < g.result_count(node.id); ++r)
+        found = overlay->numbers.find(std::string(g.value_name(g.result(node.id, r))));
+      if (found == overlay->numbers.end()) continue;
+      nodes.push_back(at);
+      numbers.push_back(found->second);
+    }
+    put("overlay", dump(Json{{"title", clean(overlay->title)},
+                             {"given", overlay->numbers.size()},
+                             {"nodes", nodes},
+                             {"numbers", numbers}}));
+  }
+
+  const PageParts& in_;
+  const UnionGraph& graph_;
+  const Links& links_;
+  TextTable texts_;
+  std::string out_;
+  std::vector<std::int64_t> first_value_;      // by union position
+  std::vector<std::int64_t> number_of_group_;  // on the page
+  std::map<std::uint32_t, std::int64_t> ops_, attributes_, types_;
+  Ints op_kinds_;
+};
 
 std::string escape_for_script(const std::string& json) {
   std::string out;
@@ -116,20 +456,8 @@ std::string escape_for_script(const std::string& json) {
 
 }  // namespace
 
-std::string page_data_json(const VizInput& input, const UnionGraph& graph, const Scene& scene,
-                           const Timeline& timeline) {
-  Json out = {{"title", scene.title}, {"caption", scene.caption}};
-  out["steps"] = Json::array();
-  for (const Step& step : timeline.steps) out["steps"].push_back(step_json(step));
-  out["boxes"] = Json::array();
-  for (std::size_t i = 0; i < scene.boxes.size(); ++i)
-    out["boxes"].push_back(box_json(graph, scene, timeline, i));
-  out["edges"] = Json::array();
-  for (const Edge& edge : scene.edges)
-    out["edges"].push_back({{"a", edge.from}, {"b", edge.to}, {"in", edge.versions}});
-  if (input.plan != nullptr) out["plan"] = plan_json(*input.plan);
-  if (input.pieces != nullptr) out["classes"] = classes_json(*input.pieces);
-  return escape_for_script(out.dump(-1, ' ', false, Json::error_handler_t::replace));
+std::string page_data_json(const PageParts& parts) {
+  return escape_for_script(PageData(parts).run());
 }
 
 }  // namespace pw::viz

@@ -34,7 +34,8 @@ Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
   versions.push_back(&input.versions[version]);
   Drawing drawing;
   drawing.graph = viz::unite(versions, input.related);
-  const viz::Folding folding = viz::fold(drawing.graph, input, options.collapse);
+  const viz::Folding folding =
+      viz::fold(drawing.graph, viz::link(drawing.graph, input.related), input, options.collapse);
   drawing.scene = viz::make_scene(drawing.graph, folding, options.most_boxes, versions.size() > 1);
   const std::string& pass = input.versions[version].pass;
   if (!pass.empty() && count > 1)

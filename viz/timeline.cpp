@@ -11,12 +11,11 @@ namespace {
 
 class Reader {
  public:
-  Reader(const VizInput& input, const UnionGraph& graph, const Scene& scene)
-      : input_(input), graph_(graph), scene_(scene) {}
+  Reader(const VizInput& input, const UnionGraph& graph, const Links& links)
+      : input_(input), graph_(graph), links_(links) {}
 
   Timeline run() {
     count_nodes();
-    out_.origins.resize(scene_.boxes.size());
     if (input_.journal != nullptr && input_.related) read_journal();
     hide_idle();
     return std::move(out_);
@@ -36,6 +35,7 @@ class Reader {
 
   /// The n-th pass of the journal made version n + 1, as long as the names agree.
   void read_journal() {
+    find_positions();
     std::uint32_t version = 0;
     bool known = false;
     for (const JournalEvent& event : *input_.journal) {
@@ -43,28 +43,58 @@ class Reader {
         known =
             version + 1 < out_.steps.size() && clean(begin->pass) == out_.steps[version + 1].pass;
         if (known) out_.steps[++version].matches = 0;
-        pass_ = begin->pass;
       } else if (const auto* end = std::get_if<PassEnd>(&event)) {
         if (known) out_.steps[version].seconds = end->seconds;
         finish(version, known);
       } else if (const auto* match = std::get_if<MatchEvent>(&event)) {
         if (known) read_match(*match, version);
       } else if (const auto* builtin = std::get_if<BuiltinEvent>(&event)) {
-        for (const NodeId n : builtin->erased) note(n, &Origin::gone, "pass " + builtin->pass);
+        if (known && !builtin->erased.empty())
+          out_.rewrites.push_back({RuleId(), version, {}, {}, touched(builtin->erased), {}});
       }
     }
   }
 
   void read_match(const MatchEvent& match, std::uint32_t version) {
     out_.steps[version].matches = out_.steps[version].matches.value_or(0) + 1;
-    const std::string rule = describe(match.rule);
     if (input_.rules != nullptr) ++rules_[input_.rules->rules[match.rule].name];
-    for (const NodeId n : match.created) note(n, &Origin::made, rule + " in pass " + pass_);
-    for (const NodeId n : match.erased) note(n, &Origin::gone, rule + " in pass " + pass_);
-    for (const NodeId n : match.matched)
-      if (Origin* origin = origin_of(n);
-          origin != nullptr && (origin->matched.empty() || origin->matched.back() != version))
-        origin->matched.push_back(version);
+    Rewrite rewrite{
+        match.rule, version, touched(match.matched), touched(match.created), touched(match.erased),
+        {}};
+    for (const auto& [name, value] : match.bindings)
+      rewrite.bindings.emplace_back(name, source_of(version, value));
+    out_.rewrites.push_back(std::move(rewrite));
+  }
+
+  /// Ids are never reused, so one table serves all versions.
+  void find_positions() {
+    for (std::size_t v = 0; v < graph_.versions.size(); ++v) {
+      const auto& index = graph_.index[v];
+      if (position_.size() < index.size()) position_.resize(index.size(), kNobody);
+      for (std::size_t id = 0; id < index.size(); ++id)
+        if (index[id] != kNobody) position_[id] = index[id];
+    }
+  }
+
+  [[nodiscard]] std::vector<Touched> touched(const std::vector<NodeId>& nodes) const {
+    std::vector<Touched> out;
+    for (const NodeId n : nodes)
+      out.push_back({n.index < position_.size() ? position_[n.index] : kNobody, n});
+    return out;
+  }
+
+  /// A matched value is of the version before, a new one of the version itself.
+  [[nodiscard]] Source source_of(std::uint32_t version, ValueId v) const {
+    for (const std::uint32_t at : {version - 1, version}) {
+      const Graph& graph = graph_.versions[at]->graph;
+      if (!v.valid() || v.index >= graph.value_bound()) continue;
+      if (graph.is_input(v)) return {Source::Kind::input, links_.input_number[at][v.index], 0, v};
+      const NodeId n = graph.producer(v);
+      const std::uint32_t node = graph_.position(at, n);
+      if (node != kNobody)
+        return {Source::Kind::node, node, static_cast<std::uint32_t>(graph.result_index(v)), v};
+    }
+    return {};
   }
 
   void finish(std::uint32_t version, bool known) {
@@ -75,58 +105,34 @@ class Reader {
     rules_.clear();
   }
 
-  [[nodiscard]] std::string describe(RuleId id) const {
-    if (input_.rules == nullptr) return "a rule";
-    const Rule& rule = input_.rules->rules[id];
-    std::string text = "rule " + rule.name;
-    if (rule.name_span.valid()) {
-      const SourceMap& sources = input_.rules->context->sources;
-      text += " (" + sources.name(rule.name_span.source) + ":" +
-              std::to_string(sources.position(rule.name_span.source, rule.name_span.begin).line) +
-              ")";
-    }
-    return text;
-  }
-
-  Origin* origin_of(NodeId n) {
-    for (std::size_t v = graph_.versions.size(); v-- > 0;) {
-      const std::uint32_t at = graph_.position(v, n);
-      if (at == kNobody) continue;
-      const std::uint32_t box = scene_.box_of[at];
-      // A folded copy was rewritten like the one that is drawn, which speaks for itself.
-      return box == kNobody || scene_.boxes[box].node != at ? nullptr : &out_.origins[box];
-    }
-    return nullptr;
-  }
-
-  void note(NodeId n, std::string Origin::* field, const std::string& text) {
-    if (Origin* origin = origin_of(n); origin != nullptr) origin->*field = clean(text);
-  }
-
   void hide_idle() {
     for (std::size_t v = 1; v < out_.steps.size(); ++v) {
       Step& step = out_.steps[v];
       step.hidden = step.added + step.removed + step.changed + step.matches.value_or(0) == 0;
     }
-    for (const Edge& edge : scene_.edges) {
-      if (edge.versions.front() > 0) out_.steps[edge.versions.front()].hidden = false;
-      if (edge.versions.back() + 1 < out_.steps.size())
-        out_.steps[edge.versions.back() + 1].hidden = false;
-    }
+    const auto moved = [&](const Link& link, std::uint32_t first, std::uint32_t last) {
+      if (link.first > first) out_.steps[link.first].hidden = false;
+      if (link.last < last) out_.steps[link.last + 1].hidden = false;
+    };
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at)
+      for (const Link& link : links_.of(at))
+        moved(link, graph_.nodes[at].first, graph_.nodes[at].last);
+    for (const Link& link : links_.outputs)
+      moved(link, 0, static_cast<std::uint32_t>(graph_.versions.size() - 1));
   }
 
   const VizInput& input_;
   const UnionGraph& graph_;
-  const Scene& scene_;
+  const Links& links_;
   Timeline out_;
   std::map<std::string, std::size_t> rules_;
-  std::string pass_;
+  std::vector<std::uint32_t> position_;  // by node id
 };
 
 }  // namespace
 
-Timeline make_timeline(const VizInput& input, const UnionGraph& graph, const Scene& scene) {
-  return Reader(input, graph, scene).run();
+Timeline make_timeline(const VizInput& input, const UnionGraph& graph, const Links& links) {
+  return Reader(input, graph, links).run();
 }
 
 }  // namespace pw::viz

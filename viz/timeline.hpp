@@ -1,12 +1,13 @@
-// What the page knows beside the picture: the versions with their counts, and where each drawn node
-// came from.
+// What happened between the versions: counts, times, and every rewrite with the nodes it made and
+// replaced.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "viz/scene.hpp"
+#include "viz/links.hpp"
 
 namespace pw::viz {
 
@@ -19,17 +20,24 @@ struct Step {  ///< one version
   bool hidden = false;                 ///< nothing happened
 };
 
-struct Origin {  ///< of one box
-  std::string made,
-      gone;  ///< "rule add_rms (rules/norm.pwr:12) in pass fuse"; empty: not by a rule
-  std::vector<std::uint32_t> matched;  ///< versions whose pass matched it
+/// A node of a rewrite: its union position, or, of one that lived only within a pass, its id.
+struct Touched {
+  std::uint32_t at = kNobody;
+  NodeId id;
+};
+
+struct Rewrite {
+  RuleId rule;                ///< invalid: a built-in pass
+  std::uint32_t version = 0;  ///< whose pass did it
+  std::vector<Touched> matched, created, erased;
+  std::vector<std::pair<std::string, Source>> bindings;  ///< values; none where unknown
 };
 
 struct Timeline {
   std::vector<Step> steps;
-  std::vector<Origin> origins;  ///< by box
+  std::vector<Rewrite> rewrites;  ///< in the order in which they happened
 };
 
-Timeline make_timeline(const VizInput& input, const UnionGraph& graph, const Scene& scene);
+Timeline make_timeline(const VizInput& input, const UnionGraph& graph, const Links& links);
 
 }  // namespace pw::viz

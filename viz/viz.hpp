@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,12 @@ enum class Collapse : std::uint8_t {
 [[nodiscard]] std::optional<Collapse> collapse_named(
     std::string_view name);  ///< "auto" and the names above
 
+/// A number for some nodes, by the name of the node or of one of its values.
+struct Overlay {
+  std::string title;
+  std::map<std::string, double> numbers;
+};
+
 struct VizOptions {
   Collapse collapse = Collapse::automatic;
   std::optional<std::size_t> version = {};  ///< which one; absent: the last
@@ -50,6 +57,7 @@ struct VizOptions {
   std::size_t most_boxes = 600;             ///< above it, whole pieces or layers become one box
   int deadline_ms = 60'000;                 ///< for the layout
   bool color = false;                       ///< of the outline
+  const Overlay* overlay = nullptr;         ///< colours the nodes of a page
 };
 
 Result<std::string> render_dot(const VizInput& input, const VizOptions& options = {});

@@ -22,7 +22,7 @@ Drawn draw(const VizInput& input, Collapse collapse = Collapse::automatic, std::
   std::vector<const Version*> versions;
   for (const Version& v : input.versions) versions.push_back(&v);
   out.graph = viz::unite(versions, input.related);
-  out.folding = viz::fold(out.graph, input, collapse);
+  out.folding = viz::fold(out.graph, viz::link(out.graph, input.related), input, collapse);
   out.scene = viz::make_scene(out.graph, out.folding, most, versions.size() > 1);
   return out;
 }

@@ -1,4 +1,3 @@
-'use strict';
 // The tabs of the page: every [role=tabpanel] with its label, one of them shown. The place in the
 // page's address names the tab, so that a link can open it.
 const tabs = (() => {
@@ -36,5 +35,6 @@ const tabs = (() => {
   }
   const start = () => open(decodeURIComponent(location.hash.slice(1)));
   window.addEventListener('hashchange', start);
-  return { open, start, onOpen: act => shown.push(act), current: () => panels.find(panel => !panel.hidden).id };
+  const next = () => open(panels[(panels.findIndex(panel => !panel.hidden) + 1) % panels.length].id);
+  return { open, start, next, onOpen: act => shown.push(act), current: () => panels.find(panel => !panel.hidden).id };
 })();

@@ -1,0 +1,297 @@
+// Exports lay_out_layers.
+#include "viz/layered.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace pw::viz {
+namespace {
+
+constexpr std::uint32_t kNone = 0xffffffffu;
+constexpr double kLaneWidth = 6;
+
+class Layers {
+ public:
+  Layers(const std::vector<LayeredNode>& nodes, const std::vector<LayeredEdge>& edges,
+         const LayeredOptions& options)
+      : nodes_(nodes), edges_(edges), options_(options) {}
+
+  Layered run() {
+    if (nodes_.empty()) return {};
+    rank_nodes();
+    add_lanes();
+    order();
+    place();
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] bool forward(const LayeredEdge& edge) const { return edge.from < edge.to; }
+
+  // ---- ranks
+
+  void rank_nodes() {
+    out_.rank.assign(nodes_.size(), 0);
+    std::vector<LayeredEdge> sorted;
+    for (const LayeredEdge& edge : edges_)
+      if (forward(edge)) sorted.push_back(edge);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const LayeredEdge& a, const LayeredEdge& b) { return a.from < b.from; });
+    for (const LayeredEdge& edge : sorted)
+      out_.rank[edge.to] = std::max(out_.rank[edge.to], out_.rank[edge.from] + 1);
+    pull_down(sorted);
+    std::uint32_t last = 0;
+    for (const std::uint32_t rank : out_.rank) last = std::max(last, rank);
+    bool any_bottom = false;
+    for (const LayeredNode& node : nodes_) any_bottom |= node.pin == LayeredNode::Pin::bottom;
+    if (any_bottom) {
+      bool taken = false;  // by a node that may not stand beside the bottom row
+      for (std::size_t i = 0; i < nodes_.size(); ++i)
+        taken |= out_.rank[i] == last && nodes_[i].pin != LayeredNode::Pin::bottom;
+      if (taken) ++last;
+      for (std::size_t i = 0; i < nodes_.size(); ++i)
+        if (nodes_[i].pin == LayeredNode::Pin::bottom) out_.rank[i] = last;
+    }
+    ranks_ = last + 1;
+  }
+
+  /// A node with more readers than sources stands just above its first reader.
+  void pull_down(const std::vector<LayeredEdge>& sorted) {
+    std::vector<std::uint32_t> in(nodes_.size(), 0), out(nodes_.size(), 0);
+    std::vector<std::uint32_t> least(nodes_.size(), kNone);
+    for (const LayeredEdge& edge : sorted) ++out[edge.from], ++in[edge.to];
+    for (std::size_t k = sorted.size(); k-- > 0;) {
+      const LayeredEdge& edge = sorted[k];
+      least[edge.from] = std::min(least[edge.from], out_.rank[edge.to]);
+      const bool last_of_from = k == 0 || sorted[k - 1].from != edge.from;
+      if (last_of_from && in[edge.from] < out[edge.from] &&
+          nodes_[edge.from].pin != LayeredNode::Pin::top)
+        out_.rank[edge.from] = std::max(out_.rank[edge.from], least[edge.from] - 1);
+    }
+  }
+
+  // ---- lanes: one chain below each node, which all its far readers share
+
+  void add_lanes() {
+    width_.resize(nodes_.size());
+    rank_ = out_.rank;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) width_[i] = nodes_[i].width;
+    std::vector<std::uint32_t> deepest(nodes_.size(), 0);
+    for (const LayeredEdge& edge : edges_)
+      if (has_lane(edge)) deepest[edge.from] = std::max(deepest[edge.from], out_.rank[edge.to] - 1);
+    first_lane_.assign(nodes_.size(), kNone);
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+      if (deepest[i] == 0) continue;
+      std::uint32_t above = i;
+      for (std::uint32_t rank = out_.rank[i] + 1; rank <= deepest[i]; ++rank) {
+        const auto lane = static_cast<std::uint32_t>(width_.size());
+        if (first_lane_[i] == kNone) first_lane_[i] = lane;
+        width_.push_back(kLaneWidth);
+        rank_.push_back(rank);
+        joins_.push_back({above, lane});
+        above = lane;
+      }
+    }
+    for (const LayeredEdge& edge : edges_) {
+      if (!forward(edge) || out_.rank[edge.from] >= out_.rank[edge.to]) continue;
+      const std::uint32_t span = out_.rank[edge.to] - out_.rank[edge.from];
+      if (span == 1)
+        joins_.push_back({edge.from, edge.to});
+      else if (has_lane(edge))
+        joins_.push_back({first_lane_[edge.from] + span - 2, edge.to});
+    }
+    index_joins();
+  }
+
+  [[nodiscard]] bool has_lane(const LayeredEdge& edge) const {
+    if (!forward(edge) || out_.rank[edge.from] >= out_.rank[edge.to]) return false;
+    const std::uint32_t span = out_.rank[edge.to] - out_.rank[edge.from];
+    return span > 1 && span <= options_.far;
+  }
+
+  void index_joins() {
+    up_begin_.assign(width_.size() + 1, 0);
+    down_begin_.assign(width_.size() + 1, 0);
+    for (const LayeredEdge& join : joins_) ++up_begin_[join.to + 1], ++down_begin_[join.from + 1];
+    std::partial_sum(up_begin_.begin(), up_begin_.end(), up_begin_.begin());
+    std::partial_sum(down_begin_.begin(), down_begin_.end(), down_begin_.begin());
+    up_.resize(joins_.size());
+    down_.resize(joins_.size());
+    std::vector<std::uint32_t> up = up_begin_, down = down_begin_;
+    for (const LayeredEdge& join : joins_) {
+      up_[up[join.to]++] = join.from;
+      down_[down[join.from]++] = join.to;
+    }
+  }
+
+  // ---- order within the ranks
+
+  void order() {
+    rows_.resize(ranks_);
+    // By the node a lane belongs to, so that the first order is that of the text.
+    std::vector<std::uint32_t> by_owner(width_.size());
+    std::iota(by_owner.begin(), by_owner.end(), 0);
+    std::vector<std::uint32_t> owner(width_.size());
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) owner[i] = i;
+    for (const LayeredEdge& join : joins_)
+      if (join.to >= nodes_.size()) owner[join.to] = owner[join.from];
+    std::stable_sort(by_owner.begin(), by_owner.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return owner[a] < owner[b]; });
+    for (const std::uint32_t i : by_owner) rows_[rank_[i]].push_back(i);
+    at_.resize(width_.size());
+    for (const auto& row : rows_) number(row);
+    for (std::size_t sweep = 0; sweep < options_.sweeps; ++sweep) {
+      if (sweep % 2 == 0)
+        for (std::size_t r = 1; r < rows_.size(); ++r) sort_row(rows_[r], up_begin_, up_);
+      else
+        for (std::size_t r = rows_.size() - 1; r-- > 0;) sort_row(rows_[r], down_begin_, down_);
+    }
+  }
+
+  void number(const std::vector<std::uint32_t>& row) {
+    for (std::size_t i = 0; i < row.size(); ++i) at_[row[i]] = static_cast<double>(i);
+  }
+
+  /// What has no neighbour there keeps its place among those that have.
+  void sort_row(std::vector<std::uint32_t>& row, const std::vector<std::uint32_t>& begin,
+                const std::vector<std::uint32_t>& list) {
+    if (row.size() < 2) return;
+    keys_.clear();
+    for (const std::uint32_t i : row) {
+      double sum = 0;
+      for (std::uint32_t k = begin[i]; k < begin[i + 1]; ++k) sum += at_[list[k]];
+      const auto count = static_cast<double>(begin[i + 1] - begin[i]);
+      keys_.push_back({count > 0 ? sum / count : at_[i], i});
+    }
+    std::stable_sort(keys_.begin(), keys_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = keys_[i].second;
+    number(row);
+  }
+
+  // ---- places
+
+  void place() {
+    x_.assign(width_.size(), 0);
+    for (const auto& row : rows_) {
+      double left = 0;
+      for (const std::uint32_t i : row) {
+        x_[i] = left + width_[i] / 2;
+        left += width_[i] + options_.between;
+      }
+      for (const std::uint32_t i : row) x_[i] -= (left - options_.between) / 2;
+    }
+    constexpr int kRounds = 6;
+    for (int round = 0; round < kRounds; ++round) {
+      for (std::size_t r = 1; r < rows_.size(); ++r) settle(rows_[r], up_begin_, up_, {}, {});
+      for (std::size_t r = rows_.size(); r-- > 1;) settle(rows_[r - 1], down_begin_, down_, {}, {});
+    }
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      settle(rows_[r], up_begin_, up_, down_begin_, down_);
+  }
+
+  struct Pool {
+    double sum = 0, weight = 0;
+    std::size_t count = 0;
+    [[nodiscard]] double mean() const { return sum / weight; }
+  };
+
+  /// The places nearest to those wished for, in the row's order and without overlap: neighbours
+  /// that want to pass each other are pooled.
+  void settle(const std::vector<std::uint32_t>& row, const std::vector<std::uint32_t>& begin,
+              const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
+              const std::vector<std::uint32_t>& list2) {
+    pools_.clear();
+    double offset = 0;
+    offsets_.clear();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0)
+        offset +=
+            (width_[row[i - 1]] + width_[row[i]]) / 2 +
+            (is_lane(row[i - 1]) && is_lane(row[i]) ? options_.between / 2 : options_.between);
+      offsets_.push_back(offset);
+      const double weight = is_lane(row[i]) ? 8 : 1;
+      pools_.push_back({(wish(row[i], begin, list, begin2, list2) - offset) * weight, weight, 1});
+      while (pools_.size() > 1 && pools_[pools_.size() - 2].mean() > pools_.back().mean()) {
+        Pool& before = pools_[pools_.size() - 2];
+        before.sum += pools_.back().sum;
+        before.weight += pools_.back().weight;
+        before.count += pools_.back().count;
+        pools_.pop_back();
+      }
+    }
+    std::size_t i = 0;
+    for (const Pool& pool : pools_)
+      for (std::size_t k = 0; k < pool.count; ++k, ++i) x_[row[i]] = pool.mean() + offsets_[i];
+  }
+
+  [[nodiscard]] bool is_lane(std::uint32_t i) const { return i >= nodes_.size(); }
+
+  /// The median of the neighbours.
+  double wish(std::uint32_t i, const std::vector<std::uint32_t>& begin,
+              const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
+              const std::vector<std::uint32_t>& list2) {
+    wishes_.clear();
+    for (std::uint32_t k = begin[i]; k < begin[i + 1]; ++k) wishes_.push_back(x_[list[k]]);
+    if (!begin2.empty())
+      for (std::uint32_t k = begin2[i]; k < begin2[i + 1]; ++k) wishes_.push_back(x_[list2[k]]);
+    if (wishes_.empty()) return x_[i];
+    std::sort(wishes_.begin(), wishes_.end());
+    const std::size_t n = wishes_.size();
+    return n % 2 == 1 ? wishes_[n / 2] : (wishes_[n / 2 - 1] + wishes_[n / 2]) / 2;
+  }
+
+  void finish() {
+    double left = 0, right = 0;
+    for (std::size_t i = 0; i < width_.size(); ++i) {
+      left = i == 0 ? x_[i] - width_[i] / 2 : std::min(left, x_[i] - width_[i] / 2);
+      right = i == 0 ? x_[i] + width_[i] / 2 : std::max(right, x_[i] + width_[i] / 2);
+    }
+    for (double& x : x_) x -= left;
+    out_.width = right - left;
+    out_.height.assign(ranks_, 0);
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      out_.height[out_.rank[i]] = std::max(out_.height[out_.rank[i]], nodes_[i].height);
+    double y = 0;
+    for (const double height : out_.height) {
+      out_.top.push_back(y);
+      y += height + options_.below;
+    }
+    out_.total = y - options_.below;
+    out_.x.assign(x_.begin(), x_.begin() + static_cast<std::ptrdiff_t>(nodes_.size()));
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      out_.y.push_back(out_.top[out_.rank[i]] + out_.height[out_.rank[i]] / 2);
+    for (const LayeredEdge& edge : edges_) {
+      out_.lanes.emplace_back();
+      if (!has_lane(edge)) continue;
+      const std::uint32_t span = out_.rank[edge.to] - out_.rank[edge.from];
+      for (std::uint32_t k = 0; k + 1 < span; ++k)
+        out_.lanes.back().push_back(x_[first_lane_[edge.from] + k]);
+    }
+  }
+
+  const std::vector<LayeredNode>& nodes_;
+  const std::vector<LayeredEdge>& edges_;
+  const LayeredOptions& options_;
+  Layered out_;
+  std::uint32_t ranks_ = 0;
+  // Nodes first, then lanes.
+  std::vector<double> width_, x_, at_;
+  std::vector<std::uint32_t> rank_, first_lane_;
+  std::vector<LayeredEdge> joins_;  // between neighbouring ranks
+  std::vector<std::uint32_t> up_begin_, down_begin_, up_, down_;
+  std::vector<std::vector<std::uint32_t>> rows_;
+  std::vector<std::pair<double, std::uint32_t>> keys_;
+  std::vector<Pool> pools_;
+  std::vector<double> offsets_, wishes_;
+};
+
+}  // namespace
+
+Layered lay_out_layers(const std::vector<LayeredNode>& nodes, const std::vector<LayeredEdge>& edges,
+                       const LayeredOptions& options) {
+  return Layers(nodes, edges, options).run();
+}
+
+}  // namespace pw::viz

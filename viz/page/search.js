@@ -1,0 +1,39 @@
+// The search: op:mm dtype:bf16 rule:add_rms users>3 and plain words, all of which must hold.
+function searchTest(query) {
+  const has = (text, part) => String(text || '').toLowerCase().includes(part.toLowerCase());
+  const ruleOf = n => [data.madeBy.get(n), data.goneBy.get(n)].filter(r => r !== undefined).map(r => data.ruleName(data.rewrites[r]));
+  const pieceOf = n => data.groupOf[n] < 0 ? '' : data.groups[data.groupOf[n]].name;
+  const numbers = {
+    users: n => data.users(n, data.last[n]).length + (data.returned.get(n) || []).length,
+    copies: n => data.groupOf[n] < 0 ? 1 : data.copies[data.groups[data.groupOf[n]].shape].length,
+    overlay: n => data.overlay && data.overlay.of.has(n) ? data.overlay.of.get(n) : NaN,
+  };
+  const compare = { '>': (a, b) => a > b, '<': (a, b) => a < b, '>=': (a, b) => a >= b, '<=': (a, b) => a <= b, '=': (a, b) => a === b };
+  const fields = {
+    op: want => n => data.op(n) === want || (want.endsWith('*') && data.op(n).startsWith(want.slice(0, -1))),
+    dtype: want => n => data.values(n).some(v => data.valueType(v).startsWith(want)),
+    type: want => n => has(data.types(n), want),
+    rule: want => n => ruleOf(n).some(rule => has(rule, want)),
+    group: want => n => has(data.group(n), want),
+    source: want => n => has(data.source(n), want),
+    name: want => n => data.values(n).some(v => has(data.valueName(v), want)),
+    piece: want => n => has(pieceOf(n), want),
+    state: want => n => data.state(n, app.state.now) === want,
+  };
+  const tests = query.trim().split(/\s+/).filter(Boolean).map(word => {
+    const number = /^(users|copies|overlay)(>=|<=|>|<|=)(-?[\d.]+(?:e[-+]?\d+)?)$/i.exec(word);
+    if (number) return n => compare[number[2]](numbers[number[1].toLowerCase()](n), +number[3]);
+    const field = /^([a-z]+):(.*)$/i.exec(word);
+    if (field && fields[field[1].toLowerCase()]) return fields[field[1].toLowerCase()](field[2]);
+    return n => has(data.call(n), word) || has(data.types(n), word) || has(data.group(n), word) || has(data.source(n), word) || ruleOf(n).some(rule => has(rule, word));
+  });
+  return tests.length ? n => tests.every(test => test(n)) : null;
+}
+/// Which nodes the query finds, as a byte each; null without a query.
+function searchAll(query) {
+  const test = searchTest(query);
+  if (!test) return null;
+  const out = new Uint8Array(data.count);
+  for (let n = 0; n < data.count; ++n) out[n] = test(n) ? 1 : 0;
+  return out;
+}

@@ -1,0 +1,28 @@
+// The texts of a page, each once. Names of a model differ mostly in their numbers, so a text is a
+// template and its numbers: "layers.\x01.mlp", 12.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace pw::viz {
+
+class TextTable {
+ public:
+  /// The number of a text; the empty text is 0. What is no valid UTF-8 is replaced.
+  std::uint32_t add(std::string_view text);
+  [[nodiscard]] const std::vector<std::string>& templates() const { return templates_; }
+  /// One text after the other: its template, then as many numbers as the template has places.
+  [[nodiscard]] const std::vector<std::int64_t>& codes() const { return codes_; }
+  [[nodiscard]] std::size_t size() const { return known_.size(); }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> known_, templates_known_;
+  std::vector<std::string> templates_;
+  std::vector<std::int64_t> codes_;
+};
+
+}  // namespace pw::viz
