@@ -233,7 +233,9 @@ class Layers {
               const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
               const std::vector<std::uint32_t>& list2) {
     wishes_.clear();
-    for (std::uint32_t k = begin[i]; k < begin[i + 1]; ++k) wishes_.push_back(x_[list[k]]);
+    // In the last round a lane keeps to what is below it: the mean of two sides would bend it.
+    if (begin2.empty() || !is_lane(i))
+      for (std::uint32_t k = begin[i]; k < begin[i + 1]; ++k) wishes_.push_back(x_[list[k]]);
     if (!begin2.empty())
       for (std::uint32_t k = begin2[i]; k < begin2[i + 1]; ++k) wishes_.push_back(x_[list2[k]]);
     if (wishes_.empty()) return x_[i];

@@ -359,17 +359,30 @@ class PageData {
     }
   }
 
-  /// name, first and last step, begin and end in the schedule, bytes, offset; of each storage once.
+  /// Of each storage once: name, first step, further steps, begin in the schedule, further nodes,
+  /// and the places of its bytes and its offset in their lists, which are short.
   void put_slots(const MemoryPlan& memory) {
-    Ints out;
+    Ints out, sizes, offsets;
+    std::map<std::int64_t, std::int64_t> known_sizes, known_offsets;
+    const auto place = [](std::map<std::int64_t, std::int64_t>& known, Ints& list,
+                          std::int64_t number) {
+      const auto next = static_cast<std::int64_t>(list.size());
+      const auto [found, fresh] = known.try_emplace(number, next);
+      if (fresh) list.push_back(number);
+      return found->second;
+    };
     for (const Slot& slot : memory.slots) {
       if (slot.storage.valid() && slot.storage != slot.value) continue;
-      out.insert(out.end(),
-                 {text(slot.name), static_cast<std::int64_t>(slot.first),
-                  static_cast<std::int64_t>(slot.last), static_cast<std::int64_t>(slot.begin),
-                  static_cast<std::int64_t>(slot.end), slot.bytes, slot.offset});
+      out.insert(
+          out.end(),
+          {text(slot.name), static_cast<std::int64_t>(slot.first),
+           static_cast<std::int64_t>(slot.last - slot.first), static_cast<std::int64_t>(slot.begin),
+           static_cast<std::int64_t>(slot.end - slot.begin), place(known_sizes, sizes, slot.bytes),
+           place(known_offsets, offsets, slot.offset)});
     }
     put("slots", out);
+    put("slotBytes", sizes);
+    put("slotOffsets", offsets);
   }
 
   /// What each number of tokens runs as: first, last, rows, mode, reason; a run a line.

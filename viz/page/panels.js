@@ -85,7 +85,7 @@ const side = (() => {
     for (const [t, n] of [['pass'], ['nodes', 1], ['Δ', 1], ['+ − ~'], ['matches', 1], ...(times ? [['ms', 1]] : [])]) head.append(make('th', t, n ? 'n' : ''));
     for (const i of visibleSteps()) {
       const s = data.steps[i], tr = make('tr', undefined, (i === app.state.now ? 'now' : '') + (s.hidden && i ? ' idle' : '')), delta = i ? s.nodes - data.steps[i - 1].nodes : 0, strip = make('td', undefined, 'strip');
-      for (const state of ['added', 'removed', 'changed']) if (i && s[state]) { const b = make('span', undefined, state); b.style.width = Math.max(2, 70 * s[state] / widest) + 'px'; strip.append(b); }
+      for (const state of ['added', 'removed', 'changed']) if (i && s[state]) { const b = make('span', undefined, state); b.style.width = Math.max(2, 44 * s[state] / widest) + 'px'; strip.append(b); }
       strip.title = '+' + s.added + ' −' + s.removed + ' ~' + s.changed;
       add(tr, make('td', s.pass || 'graph'), make('td', digits(s.nodes), 'n'), make('td', i ? (delta > 0 ? '+' : delta < 0 ? '−' : '') + digits(Math.abs(delta)) : '', 'n'), strip, make('td', s.matches === undefined ? '' : digits(s.matches), 'n'));
       if (times) tr.append(make('td', s.ms === undefined ? '' : s.ms.toFixed(1), 'n'));

@@ -65,9 +65,9 @@ if ($('sizes')) (() => {
   });
 })();
 
-if ($('memory')) (() => {
+const openMemory = () => {
   const parent = $('memory'), plan = data.plan, slots = [], raw = data.raw.slots || [];
-  for (let i = 0; i < raw.length; i += 7) slots.push({ name: raw[i], first: raw[i + 1], last: raw[i + 2], begin: raw[i + 3], end: raw[i + 4], bytes: raw[i + 5], offset: raw[i + 6] });
+  for (let i = 0; i < raw.length; i += 7) slots.push({ name: raw[i], first: raw[i + 1], last: raw[i + 1] + raw[i + 2], begin: raw[i + 3], end: raw[i + 3] + raw[i + 4], bytes: data.raw.slotBytes[raw[i + 5]], offset: data.raw.slotOffsets[raw[i + 6]] });
   const stepName = s => data.raw.stepName && data.raw.stepName[s] !== undefined ? data.text(data.raw.stepName[s]) : 'step ' + s;
   const end = slots.reduce((m, s) => Math.max(m, s.end), 0) + 1, aligned = b => Math.ceil(b / 256) * 256;
   const live = new Float64Array(end + 1);
@@ -76,7 +76,6 @@ if ($('memory')) (() => {
   for (let i = 1; i < end; ++i) { live[i] += live[i - 1]; if (live[i] > live[peak]) peak = i; }
   const atPeak = slots.filter(s => s.begin <= peak && peak <= s.end).sort((a, b) => b.bytes - a.bytes);
   const where = atPeak.length ? atPeak.reduce((best, s) => s.begin > best.begin ? s : best) : null;
-  let drawn = false;
 
   function chart(canvas) {
     const ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight, c = canvas.getContext('2d'), left = 70, top = 10, wide = w - left - 10, high = h - top - 30, arena = Math.max(1, plan.arena, live[peak] || 0);
@@ -105,21 +104,16 @@ if ($('memory')) (() => {
       canvas.title = hit ? data.text(hit.name) + ': ' + bytes(hit.bytes) + ' at ' + digits(hit.offset) + ', ' + stepName(hit.first) + '–' + stepName(hit.last) : '';
     };
   }
-  tabs.onOpen(id => {
-    if (id !== 'memory') return;
-    if (!drawn) {
-      drawn = true;
-      if (!slots.length) { add(parent, make('p', 'No value has a place in the arena.')); return; }
-      add(parent, make('p', 'The peak is ' + bytes(live[peak]) + ' alive at once' + (where ? ', in ' + stepName(where.first) + ' when ' + data.text(where.name) + ' is made' : '') + ' (node ' + digits(peak + 1) + ' of ' + digits(end) + '). The arena has ' + bytes(plan.arena) + (plan.workspace ? ', ' + bytes(plan.workspace) + ' of it workspace' : '') + '; weights take ' + bytes(plan.weights) + '.', 'answer'));
-      add(parent, make('p', 'At the largest size, ' + digits(plan.max || 1) + ' tokens. A rectangle is a value: as wide as its life, at its place in the arena; the line is what is alive; orange is alive at the peak.'));
-      const canvas = make('canvas', undefined, 'memory');
-      canvas.setAttribute('role', 'img'); canvas.setAttribute('aria-label', 'lifetimes and places of values; the table below has the largest at the peak');
-      add(parent, canvas, make('h2', 'Alive at the peak'), longList(atPeak, (box, some) => add(box, table(['value', 'bytes', 'offset', 'from', 'to'], some.map(s => [data.text(s.name), bytes(s.bytes), digits(s.offset), stepName(s.first), stepName(s.last)]), [1, 2]))));
-      if (plan.captures.length) add(parent, make('h2', 'Captured graphs'), longList(plan.captures, (box, some) => add(box, table(['what', 'mode', 'graphs', 'nodes', 'copied inputs', 'alive in the arena'], some.map(c => [c.key, c.mode, digits(c.graphs), digits(c.nodes), bytes(c.input), bytes(c.live)]), [2, 3, 4, 5]))));
-      window.addEventListener('resize', () => { if (!parent.hidden) chart(canvas); });
-      app.listen(() => { if (!parent.hidden) chart(canvas); });
-    }
-    const canvas = parent.querySelector('canvas');
-    if (canvas) chart(canvas);
-  });
-})();
+  if (!slots.length) { add(parent, make('p', 'No value has a place in the arena.')); return () => {}; }
+  add(parent, make('p', 'The peak is ' + bytes(live[peak]) + ' alive at once' + (where ? ', in ' + stepName(where.first) + ' when ' + data.text(where.name) + ' is made' : '') + ' (node ' + digits(peak + 1) + ' of ' + digits(end) + '). The arena has ' + bytes(plan.arena) + (plan.workspace ? ', ' + bytes(plan.workspace) + ' of it workspace' : '') + '; weights take ' + bytes(plan.weights) + '.', 'answer'));
+  add(parent, make('p', 'At the largest size, ' + digits(plan.max || 1) + ' tokens. A rectangle is a value: as wide as its life, at its place in the arena; the line is what is alive; orange is alive at the peak.'));
+  const canvas = make('canvas', undefined, 'memory');
+  canvas.setAttribute('role', 'img'); canvas.setAttribute('aria-label', 'lifetimes and places of values; the table below has the largest at the peak');
+  add(parent, canvas, make('h2', 'Alive at the peak'), longList(atPeak, (box, some) => add(box, table(['value', 'bytes', 'offset', 'from', 'to'], some.map(s => [data.text(s.name), bytes(s.bytes), digits(s.offset), stepName(s.first), stepName(s.last)]), [1, 2]))));
+  if (plan.captures.length) add(parent, make('h2', 'Captured graphs'), longList(plan.captures, (box, some) => add(box, table(['what', 'mode', 'graphs', 'nodes', 'copied inputs', 'alive in the arena'], some.map(c => [c.key, c.mode, digits(c.graphs), digits(c.nodes), bytes(c.input), bytes(c.live)]), [2, 3, 4, 5]))));
+  window.addEventListener('resize', () => { if (!parent.hidden) chart(canvas); });
+  app.listen(() => { if (!parent.hidden) chart(canvas); });
+  return () => chart(canvas);
+};
+let drawMemory = null;  // made when the tab is first opened
+tabs.onOpen(id => { if (id === 'memory') (drawMemory = drawMemory || openMemory())(); });

@@ -23,12 +23,12 @@ function ruleText(i) {
   return add(out, code);
 }
 
-/// Rewrites by what they have in common: rule, pass, and the places of what matched.
+/// Rewrites by what they have in common: pass, rule, and the ops that matched.
 const alike = (() => {
   const groups = new Map();
   data.rewrites.forEach((rewrite, r) => {
     if (rewrite.rule < 0) return;
-    const key = rewrite.version + '|' + rewrite.rule + '|' + rewrite.matched.map(n => n < 0 ? 'x' : data.groupOf[n] < 0 ? data.op(n) + n : data.groups[data.groupOf[n]].shape + '.' + data.placeOf[n]).join(',');
+    const key = rewrite.version + '|' + rewrite.rule + '|' + rewrite.matched.map(n => n < 0 ? 'x' : data.op(n)).join(',');
     if (!groups.has(key)) groups.set(key, { rule: rewrite.rule, version: rewrite.version, all: [] });
     groups.get(key).all.push(r);
   });
@@ -75,7 +75,7 @@ if ($('rewrites')) (() => {
   function statement(n, rewrite) {
     if (n >= 0) return add(make('span'), make('code', data.call(n)), ' ', link('show', 'in the graph', () => { tabs.open('graph'); stage.pick({ node: n }, true); }));
     const by = data.madeBy.get(n);
-    return add(make('span'), 'a node that lived only within this pass', by === undefined ? '' : add(make('span'), ', made by ', rewriteLink(by)));
+    return add(make('span'), 'a node that lived only within this pass', by === undefined || data.rewrites[by] === rewrite ? '' : add(make('span'), ', made by ', rewriteLink(by)));
   }
   function drawOne() {
     detail.replaceChildren();
