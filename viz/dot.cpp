@@ -2,6 +2,8 @@
 // then.
 #include "viz/dot.hpp"
 
+#include <fmt/format.h>
+
 #include "viz/label.hpp"
 
 namespace pw::viz {
@@ -103,30 +105,134 @@ std::string tooltip(bool wanted, const std::string& text) {
   return wanted ? ", tooltip=" + dot_string(text) : std::string();
 }
 
-void write_box(std::string& out, const Box& box, std::size_t i, bool tooltips, const char* indent) {
-  const std::string id = "b" + std::to_string(i);
-  out += std::string(indent) + id + " [id=" + id + ", class=\"box " + name_of(box.kind) + " " +
-         name_of(box.mark) + "\", " + shape_of(box.kind) + ", label=" + dot_string(box_text(box)) +
-         tooltip(tooltips, box.tooltip) + ", color=\"" + color_of(box.mark) + "\"";
-  if (box.mark != Mark::plain) out += ", penwidth=2";
-  if (box.mark == Mark::removed) out += ", style=\"filled,dashed\"";
-  out += "];\n";
+constexpr double kHeading = 40;  // above the picture, for its title and caption
+
+/// Graphviz counts from the lower left corner.
+double upwards(const ScenePlaces& places, double y) { return places.height - y; }
+
+std::string box_place(const ScenePlaces& places, const Place& box) {
+  constexpr double kInch = 72;
+  return fmt::format(", pos=\"{:.1f},{:.1f}\", width={:.3f}, height={:.3f}, fixedsize=true",
+                     box.x + box.width / 2, upwards(places, box.y + box.height / 2),
+                     box.width / kInch, box.height / kInch);
 }
 
-void write_edge(std::string& out, const Edge& edge, std::size_t i, bool tooltips) {
-  const std::string from = "b" + std::to_string(edge.from), to = "b" + std::to_string(edge.to);
-  // Drawn against the flow, so that the ranks of a folded part stay as they are in one copy of it.
-  out += "  " + (edge.back ? to + " -> " + from : from + " -> " + to) + " [id=e" +
-         std::to_string(i) + ", class=\"edge " + name_of(edge.mark) + (edge.back ? " back" : "") +
-         "\"" + tooltip(tooltips, edge.tooltip) + ", color=\"" + color_of(edge.mark) + "\"";
-  if (edge.mark != Mark::plain) out += ", penwidth=1.8";
-  if (edge.mark == Mark::removed)
-    out += ", style=dashed";
-  else if (edge.back)
-    out += ", style=dotted, penwidth=1.4";
-  if (edge.back) out += edge.from == edge.to ? "" : ", dir=back, constraint=false";
-  out += "];\n";
+/// The end of the last curve is the tip of the arrow.
+std::string edge_place(const ScenePlaces& places, const std::vector<double>& curves, bool reverse) {
+  const std::size_t n = curves.size();
+  std::string out = fmt::format(", pos=\"{},{:.1f},{:.1f}", reverse ? 's' : 'e', curves[n - 2],
+                                upwards(places, curves[n - 1]));
+  std::vector<std::string> points;
+  for (std::size_t i = 0; i < n; i += 2) {
+    const double lift = i + 2 == n ? 5 : 0;  // the arrow's length
+    points.push_back(
+        fmt::format(" {:.1f},{:.1f}", curves[i], upwards(places, curves[i + 1] - lift)));
+  }
+  if (reverse)
+    for (std::size_t i = points.size(); i-- > 0;) out += points[i];
+  else
+    for (const std::string& point : points) out += point;
+  return out + "\"";
 }
+
+std::string corners(const ScenePlaces& places, const Place& at) {
+  return fmt::format("\"{:.1f},{:.1f},{:.1f},{:.1f}\"", at.x, upwards(places, at.y + at.height),
+                     at.x + at.width, upwards(places, at.y));
+}
+
+class DotWriter {
+ public:
+  DotWriter(const Scene& scene, bool tooltips, const ScenePlaces* places)
+      : scene_(scene), tooltips_(tooltips), places_(places) {}
+
+  std::string run() {
+    heading();
+    std::vector<std::vector<std::size_t>> inside(scene_.clusters.size());
+    for (std::size_t i = 0; i < scene_.boxes.size(); ++i) {
+      if (scene_.boxes[i].cluster == kNobody)
+        box(i, "  ");
+      else
+        inside[scene_.boxes[i].cluster].push_back(i);
+    }
+    for (std::size_t c = 0; c < scene_.clusters.size(); ++c)
+      if (!inside[c].empty()) cluster(c, inside[c]);
+    for (std::size_t i = 0; i < scene_.edges.size(); ++i) edge(i);
+    return out_ + "}\n";
+  }
+
+ private:
+  void heading() {
+    out_ =
+        "digraph piecewise {\n  graph [label=" + dot_string(scene_.title + "\n" + scene_.caption) +
+        ", labelloc=t, fontname=\"DejaVu Sans\", fontsize=11, rankdir=TB, ranksep=0.28, "
+        "nodesep=0.22";
+    if (places_ != nullptr)
+      out_ += fmt::format(", bb=\"0,0,{0:.1f},{1:.1f}\", lp=\"{2:.1f},{3:.1f}\"", places_->width,
+                          places_->height + kHeading, places_->width / 2,
+                          places_->height + kHeading / 2);
+    out_ +=
+        "];\n  node [fontname=\"DejaVu Sans\", fontsize=9, style=filled, margin=\"0.09,0.05\", "
+        "height=0.3, penwidth=1];\n  edge [arrowsize=0.6, penwidth=0.9];\n";
+  }
+
+  void box(std::size_t i, const char* indent) {
+    const Box& box = scene_.boxes[i];
+    const std::string id = "b" + std::to_string(i);
+    out_ += std::string(indent) + id + " [id=" + id + ", class=\"box " + name_of(box.kind) + " " +
+            name_of(box.mark) + "\", " + shape_of(box.kind) +
+            ", label=" + dot_string(box_text(box)) + tooltip(tooltips_, box.tooltip) +
+            ", color=\"" + color_of(box.mark) + "\"";
+    if (box.mark != Mark::plain) out_ += ", penwidth=2";
+    if (box.mark == Mark::removed) out_ += ", style=\"filled,dashed\"";
+    if (places_ != nullptr) out_ += box_place(*places_, places_->boxes[i]);
+    out_ += "];\n";
+  }
+
+  void cluster(std::size_t c, const std::vector<std::size_t>& boxes) {
+    const Cluster& cluster = scene_.clusters[c];
+    const std::string id = std::to_string(c);
+    out_ += "  subgraph cluster_" + id + " {\n    id=c" + id + "; class=\"cluster_of " +
+            class_of(cluster.kind) + "\"; label=" + dot_string(shorten(cluster.title, 60)) +
+            ";\n    graph [labeljust=l" + tooltip(tooltips_, cluster.tooltip) + ", " +
+            cluster_style(cluster.kind);
+    if (places_ != nullptr) {
+      const Place& at = places_->clusters[c];
+      const double half =
+          static_cast<double>(std::min<std::size_t>(width_of(cluster.title), 60)) * 5.6 / 2;
+      out_ += ", bb=" + corners(*places_, at) +
+              fmt::format(", lp=\"{:.1f},{:.1f}\", fontname=\"DejaVu Sans\", fontsize=9",
+                          at.x + 8 + half, upwards(*places_, at.y + 10));
+    }
+    out_ += "];\n";
+    for (const std::size_t i : boxes) box(i, "    ");
+    out_ += "  }\n";
+  }
+
+  void edge(std::size_t i) {
+    const Edge& edge = scene_.edges[i];
+    const std::string from = "b" + std::to_string(edge.from), to = "b" + std::to_string(edge.to);
+    // Drawn against the flow, so that the ranks of a folded part stay as they are in one copy of
+    // it.
+    out_ += "  " + (edge.back ? to + " -> " + from : from + " -> " + to) + " [id=e" +
+            std::to_string(i) + ", class=\"edge " + name_of(edge.mark) +
+            (edge.back ? " back" : "") + "\"" + tooltip(tooltips_, edge.tooltip) + ", color=\"" +
+            color_of(edge.mark) + "\"";
+    if (edge.mark != Mark::plain) out_ += ", penwidth=1.8";
+    if (edge.mark == Mark::removed)
+      out_ += ", style=dashed";
+    else if (edge.back)
+      out_ += ", style=dotted, penwidth=1.4";
+    if (edge.back) out_ += edge.from == edge.to ? "" : ", dir=back, constraint=false";
+    if (places_ != nullptr)
+      out_ += edge_place(*places_, places_->edges[i], edge.back && edge.from != edge.to);
+    out_ += "];\n";
+  }
+
+  const Scene& scene_;
+  bool tooltips_;
+  const ScenePlaces* places_;
+  std::string out_;
+};
 
 }  // namespace
 
@@ -146,35 +252,8 @@ std::string dot_string(std::string_view text) {
   return out + "\"";
 }
 
-std::string to_dot(const Scene& scene, bool tooltips) {
-  std::string out = "digraph piecewise {\n";
-  out += "  graph [label=" + dot_string(scene.title + "\n" + scene.caption) +
-         ", labelloc=t, fontname=\"DejaVu Sans\", fontsize=11, rankdir=TB, ranksep=0.28, "
-         "nodesep=0.22];\n";
-  out +=
-      "  node [fontname=\"DejaVu Sans\", fontsize=9, style=filled, margin=\"0.09,0.05\", "
-      "height=0.3, penwidth=1];\n";
-  out += "  edge [arrowsize=0.6, penwidth=0.9];\n";
-  std::vector<std::vector<std::size_t>> inside(scene.clusters.size());
-  for (std::size_t i = 0; i < scene.boxes.size(); ++i) {
-    if (scene.boxes[i].cluster == kNobody)
-      write_box(out, scene.boxes[i], i, tooltips, "  ");
-    else
-      inside[scene.boxes[i].cluster].push_back(i);
-  }
-  for (std::size_t c = 0; c < scene.clusters.size(); ++c) {
-    if (inside[c].empty()) continue;
-    const Cluster& cluster = scene.clusters[c];
-    const std::string id = std::to_string(c);
-    out += "  subgraph cluster_" + id + " {\n    id=c" + id + "; class=\"cluster_of " +
-           class_of(cluster.kind) + "\"; label=" + dot_string(shorten(cluster.title, 60)) +
-           ";\n    graph [labeljust=l" + tooltip(tooltips, cluster.tooltip) + ", " +
-           cluster_style(cluster.kind) + "];\n";
-    for (const std::size_t i : inside[c]) write_box(out, scene.boxes[i], i, tooltips, "    ");
-    out += "  }\n";
-  }
-  for (std::size_t i = 0; i < scene.edges.size(); ++i) write_edge(out, scene.edges[i], i, tooltips);
-  return out + "}\n";
+std::string to_dot(const Scene& scene, bool tooltips, const ScenePlaces* places) {
+  return DotWriter(scene, tooltips, places).run();
 }
 
 }  // namespace pw::viz

@@ -34,12 +34,12 @@ bool write_all(int file, const char* bytes, std::size_t count) {
 int ignore_message(char*) { return 0; }
 
 /// In the child. Its memory goes with it, so nothing is freed.
-int render(const std::string& dot, const std::string& format, int file) {
+int render(const std::string& dot, const std::string& format, const char* engine, int file) {
   agseterrf(ignore_message);
   GVC_t* context = gvContext();
   Agraph_t* graph = agmemread(dot.c_str());
   if (graph == nullptr) return kSyntax;
-  if (gvLayout(context, graph, "dot") != 0) return kLayout;
+  if (gvLayout(context, graph, engine) != 0) return kLayout;
   const boxf box = GD_bb(graph);
   if (format == "png" && ((box.UR.x - box.LL.x) * kPixelsPerPoint > kLargestPng ||
                           (box.UR.y - box.LL.y) * kPixelsPerPoint > kLargestPng))
@@ -93,7 +93,8 @@ tl::unexpected<Diagnostics> explain(int status) {
 
 }  // namespace
 
-Result<std::string> lay_out(const std::string& dot, const std::string& format, int deadline_ms) {
+Result<std::string> lay_out(const std::string& dot, const std::string& format, int deadline_ms,
+                            const char* engine) {
   int ends[2];
   if (::pipe(ends) != 0) return fail(problem("no pipe could be opened"));
   const pid_t child = ::fork();
@@ -107,7 +108,7 @@ Result<std::string> lay_out(const std::string& dot, const std::string& format, i
     // Graphviz orders some things by address, so the picture would depend on how the heap was used
     // before. A new thread has a heap of its own, which starts empty.
     int status = kRender;
-    std::thread([&] { status = render(dot, format, ends[1]); }).join();
+    std::thread([&] { status = render(dot, format, engine, ends[1]); }).join();
     ::_exit(status);
   }
   ::close(ends[1]);
@@ -120,8 +121,9 @@ Result<std::string> lay_out(const std::string& dot, const std::string& format, i
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (!in_time)
-    return fail(problem("the layout took longer than " + std::to_string(deadline_ms) + " ms",
-                        "fold more with --collapse, or write .html, .dot or .txt"));
+    return fail(error_in("the picture", kTooSlow,
+                         "the layout took longer than " + std::to_string(deadline_ms) + " ms",
+                         "fold more with --collapse, or write .html, .dot or .txt"));
   if (!WIFEXITED(status) || WEXITSTATUS(status) != kDone) return explain(status);
   return out;
 }

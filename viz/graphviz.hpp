@@ -7,9 +7,13 @@
 
 namespace pw::viz {
 
-/// `format`: svg, png or pdf. The layout runs in a child process, which is ended at the deadline:
+inline constexpr const char* kTooSlow = "PW0904";  ///< the code of a missed deadline
+
+/// `format`: svg, png or pdf; `engine`: dot, or nop2 for text that says where everything is. The
+/// layout runs in a child process, which is ended at the deadline:
 /// Graphviz cannot be interrupted, takes minutes on large graphs, and ends the program on some
 /// errors.
-Result<std::string> lay_out(const std::string& dot, const std::string& format, int deadline_ms);
+Result<std::string> lay_out(const std::string& dot, const std::string& format, int deadline_ms,
+                            const char* engine = "dot");
 
 }  // namespace pw::viz

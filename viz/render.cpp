@@ -45,11 +45,30 @@ Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
   return drawing;
 }
 
+/// Graphviz's dot for what is small, as far as the deadline allows; else layers of our own, which
+/// Graphviz only draws.
 Result<std::string> render_with(const VizInput& input, const VizOptions& options,
                                 const char* format) {
+  constexpr std::size_t kDotBoxes = 300;
+  constexpr int kDrawing_ms = 60'000;
   auto drawing = draw(input, options);
   if (!drawing) return forward(drawing);
-  return viz::lay_out(viz::to_dot(drawing->scene, false), format, options.deadline_ms);
+  viz::Scene& scene = drawing->scene;
+  const bool titles = std::string_view(format) == "svg";
+  const auto finish = [&](Result<std::string> picture) -> Result<std::string> {
+    if (!picture || !titles) return picture;
+    return viz::put_titles(*picture, scene);
+  };
+  if (scene.boxes.size() <= kDotBoxes) {
+    auto picture = viz::lay_out(viz::to_dot(scene, false), format, options.deadline_ms);
+    if (picture || picture.error().front().code != viz::kTooSlow) return finish(picture);
+    scene.caption += "; laid out in layers, since dot took longer than " +
+                     std::to_string(options.deadline_ms) + " ms";
+  } else {
+    scene.caption += "; laid out in layers";
+  }
+  const viz::ScenePlaces places = viz::place_scene(scene);
+  return finish(viz::lay_out(viz::to_dot(scene, false, &places), format, kDrawing_ms, "nop2"));
 }
 
 }  // namespace
@@ -75,13 +94,8 @@ Result<std::string> render_outline(const VizInput& input, const VizOptions& opti
 }
 
 Result<std::string> render_svg(const VizInput& input, const VizOptions& options) {
-  auto drawing = draw(input, options);
-  if (!drawing) return forward(drawing);
-  auto svg = viz::lay_out(viz::to_dot(drawing->scene, false), "svg", options.deadline_ms);
-  if (!svg) return svg;
-  return viz::put_titles(*svg, drawing->scene);
+  return render_with(input, options, "svg");
 }
-
 Result<std::string> render_png(const VizInput& input, const VizOptions& options) {
   return render_with(input, options, "png");
 }

@@ -55,7 +55,7 @@ struct VizOptions {
   std::optional<std::size_t> version = {};  ///< which one; absent: the last
   std::optional<std::size_t> against = {};  ///< marks what differs from this earlier version
   std::size_t most_boxes = 600;             ///< above it, whole pieces or layers become one box
-  int deadline_ms = 60'000;                 ///< for the layout
+  int deadline_ms = 10'000;                 ///< of dot, after which a layout of our own is used
   bool color = false;                       ///< of the outline
   const Overlay* overlay = nullptr;         ///< colours the nodes of a page
 };

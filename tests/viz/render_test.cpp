@@ -59,13 +59,40 @@ TEST_CASE("render: the outline reads as text", "[viz]") {
 }
 
 TEST_CASE("render: a layout that takes too long is ended", "[viz]") {
-  Decoder d(40);
+  std::string dot = "digraph {";
+  for (int i = 0; i < 2000; ++i)
+    dot += "n" + std::to_string(i) + " -> n" + std::to_string(i * 7 % 2000) + ";";
+  const auto svg = viz::lay_out(dot + "}", "svg", 1);
+  REQUIRE_FALSE(svg.has_value());
+  CHECK(svg.error().front().code == viz::kTooSlow);
+  CHECK(svg.error().front().message.find("longer than 1 ms") != std::string::npos);
+}
+
+TEST_CASE("render: what dot does not lay out in time, or is too large for it, is laid out here",
+          "[viz]") {
+  Decoder d(8);
   VizOptions options;
   options.collapse = Collapse::none;
   options.deadline_ms = 1;
-  const auto svg = render_svg({{{"input", d.graph}}}, options);
-  REQUIRE_FALSE(svg.has_value());
-  CHECK(svg.error().front().message.find("longer than 1 ms") != std::string::npos);
+  const auto late = render_svg({{{"input", d.graph}}}, options);
+  REQUIRE(late.has_value());
+  CHECK(late->find("dot took longer than 1 ms") != std::string::npos);
+  Decoder many(60);
+  options.most_boxes = 1000;
+  for (const auto& svg : {late, render_svg({{{"input", many.graph}}}, options)}) {
+    REQUIRE(svg.has_value());
+    CHECK(svg->find("laid out in layers") != std::string::npos);
+    CHECK(svg->find("used by rms_norm") != std::string::npos);  // titles
+    CHECK(svg->find("layers.3") != std::string::npos);          // clusters
+    CHECK(svg->find("nan") == std::string::npos);
+  }
+  const auto svg = render_svg({{{"input", many.graph}}}, options);
+  std::size_t boxes = 0;
+  for (std::size_t at = svg->find("class=\"node"); at != std::string::npos;
+       at = svg->find("class=\"node", at + 1))
+    ++boxes;
+  CHECK(boxes == 662 + 2);
+  CHECK(*render_svg({{{"input", many.graph}}}, options) == *svg);
 }
 
 TEST_CASE("render: wrong requests are diagnosed", "[viz]") {
