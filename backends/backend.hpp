@@ -43,9 +43,22 @@ struct RankTensors {
   std::vector<TensorView> inputs, outputs;
 };
 
+/// What one run sets going.
+struct LaunchCounts {
+  std::size_t kernels = 0;  ///< and copies
+  std::size_t library = 0;  ///< matrix products, attention, collectives
+  std::size_t graphs = 0;   ///< replayed; what is in them is counted too
+  void add(const LaunchCounts& other) {
+    kernels += other.kernels;
+    library += other.library;
+    graphs += other.graphs;
+  }
+};
+
 class Executable {
  public:
   virtual ~Executable() = default;
+  [[nodiscard]] virtual LaunchCounts launches() const { return {}; }
   /// Inputs and outputs in the order of the graph's; outputs are allocated by the caller.
   virtual Result<std::monostate> run(std::span<const TensorView> inputs,
                                      std::span<const TensorView> outputs,

@@ -1,6 +1,7 @@
 // Exports padded, cut, symbols_at and dispatched.
 #include "backends/padding.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -40,20 +41,27 @@ Symbols symbols_at(const Plan& plan, std::int64_t tokens, Symbols symbols) {
 }
 
 Result<StepReport> dispatched(const Plan& plan, const Dispatcher& dispatcher, const Step& step,
-                              bool pad) {
+                              const RunOptions& options) {
   const std::int64_t tokens = step.tokens();
-  if (!plan.tokens.empty() && (tokens < 1 || tokens > plan.max_tokens))
-    return fail(error_in(
-        "step", "PW1207",
-        fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, plan.max_tokens)));
-  StepReport report{tokens, tokens, "eager", "padding is off", 0};
-  if (!pad && !plan.tokens.empty()) return report;
+  const bool sized = !plan.tokens.empty();
+  const std::int64_t most =
+      options.rows > 0 ? std::min(options.rows, plan.max_tokens) : plan.max_tokens;
+  if (sized && (tokens < 1 || tokens > most))
+    return fail(
+        error_in("step", "PW1207",
+                 fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, most)));
+  StepReport report{tokens, tokens, "eager", "padding is off"};
+  if (!options.pad && sized) return report;
   std::vector<std::int64_t> new_tokens;
   for (const Sequence& sequence : step.sequences) new_tokens.push_back(sequence.new_tokens);
+  if (sized && options.rows > 0) new_tokens = {options.rows};
   const StepShape shape = shape_of(new_tokens);
   const Dispatch found = dispatcher.dispatch(shape);
-  report.padded = tokens + found.padding;
-  if (found.mode != DispatchMode::none) report.mode = "captured";
+  report.padded = shape.tokens + found.padding;
+  if (found.mode != DispatchMode::none) {
+    report.mode = "captured";
+    report.key = print(found.key);
+  }
   report.reason = dispatcher.explain(shape, found);
   return report;
 }

@@ -16,8 +16,9 @@ inline constexpr int kPoison = 0xff;  ///< every byte: NaN in every floating typ
 
 /// The plan's bounds, and the tokens.
 [[nodiscard]] Symbols symbols_at(const Plan& plan, std::int64_t tokens, Symbols symbols = {});
-/// How a step runs, and why. PW1207 where it has more tokens than the plan is made for, or none.
+/// How a step runs, and why. PW1207 where it has more tokens than the plan is made for, or none, or
+/// more than it is to have rows.
 Result<StepReport> dispatched(const Plan& plan, const Dispatcher& dispatcher, const Step& step,
-                              bool pad);
+                              const RunOptions& options);
 
 }  // namespace pw

@@ -1,6 +1,8 @@
 // Exports OpProgram: the loop over a graph's nodes.
 #include "backends/program.hpp"
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -217,6 +219,20 @@ Result<std::monostate> OpProgram::run_ranks(std::span<const RankTensors> ranks,
   return std::monostate{};
 }
 
+LaunchCounts OpProgram::launches() const {
+  constexpr std::array kCalls{"mm", "addmm", "scaled_mm", "unified_attention"};
+  LaunchCounts out;
+  for (const Instruction& instruction : instructions_) {
+    const Op& op = graph_.op_of(instruction.node);
+    if (instruction.collective != nullptr ||
+        std::find(kCalls.begin(), kCalls.end(), op.name) != kCalls.end())
+      ++out.library;
+    else if (!op.traits.view && op.name != "constant")
+      ++out.kernels;
+  }
+  return out;
+}
+
 Result<std::monostate> OpProgram::run(std::span<const TensorView> inputs,
                                       std::span<const TensorView> outputs,
                                       const RunContext& context) const {
@@ -237,6 +253,7 @@ class ProgramExecutable final : public Executable {
                                    const RunContext& context) override {
     return program_.run_ranks(ranks, context);
   }
+  [[nodiscard]] LaunchCounts launches() const override { return program_.launches(); }
 
  private:
   OpProgram program_;

@@ -34,6 +34,7 @@ class OpProgram {
   Result<std::monostate> run_ranks(std::span<const RankTensors> ranks,
                                    const RunContext& context) const;
   [[nodiscard]] const Graph& graph() const { return graph_; }
+  [[nodiscard]] LaunchCounts launches() const;
 
  private:
   struct Instruction {

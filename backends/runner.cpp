@@ -82,9 +82,10 @@ Result<std::monostate> Runner::bind_values(Live& live) const {
   return std::monostate{};
 }
 
-Result<std::monostate> Runner::run_pieces(std::span<Live> ranks) {
+Result<std::monostate> Runner::run_pieces(std::span<Live> ranks, StepReport& report) {
   const Live& first = ranks.front();
   const RunContext context{first.padded, &first.step, first.step.tokens()};
+  report.piece_seconds.resize(stitched_->pieces.size());
   for (const Plan::Step& planned : plan_->steps) {
     const Piece& piece = stitched_->pieces[planned.piece];
     std::vector<RankTensors> tensors;
@@ -93,8 +94,12 @@ Result<std::monostate> Runner::run_pieces(std::span<Live> ranks) {
       for (ValueId value : piece.inputs) own.inputs.push_back(live.values[value.index]);
       for (ValueId value : piece.outputs) own.outputs.push_back(live.values[value.index]);
     }
-    if (auto done = executables_[planned.piece.index]->run_ranks(tensors, context); !done)
-      return done;
+    Executable& executable = *executables_[planned.piece.index];
+    const auto start = std::chrono::steady_clock::now();
+    if (auto done = executable.run_ranks(tensors, context); !done) return done;
+    report.piece_seconds[planned.piece.index] =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.launches.add(executable.launches());
   }
   return std::monostate{};
 }
@@ -111,7 +116,7 @@ Result<std::vector<Tensor>> Runner::cut_outputs(const Live& live) const {
 
 Result<RankStepResult> Runner::run(const Step& step, std::span<Weights> ranks,
                                    const RunOptions& options) {
-  auto report = dispatched(*plan_, dispatcher_, step, options.pad);
+  auto report = dispatched(*plan_, dispatcher_, step, options);
   if (!report) return forward(report);
   RankStepResult result{{}, std::move(*report)};
   std::vector<Live> lives;
@@ -127,7 +132,7 @@ Result<RankStepResult> Runner::run(const Step& step, std::span<Weights> ranks,
     if (auto done = bind_values(live); !done) return forward(done);
   }
   const auto start = std::chrono::steady_clock::now();
-  if (auto done = run_pieces(lives); !done) return forward(done);
+  if (auto done = run_pieces(lives, result.report); !done) return forward(done);
   result.report.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (const Live& live : lives) {

@@ -13,9 +13,10 @@
 namespace pw {
 
 struct RunOptions {
-  bool pad = true;       ///< false: every step runs at its own size
-  bool poison = false;   ///< arena and padding rows hold NaN, indices of padding 0
-  Symbols symbols = {};  ///< of dynamic dims other than the tokens; the plan's bounds otherwise
+  bool pad = true;        ///< false: every step runs at its own size
+  bool poison = false;    ///< arena and padding rows hold NaN, indices of padding 0
+  Symbols symbols = {};   ///< of dynamic dims other than the tokens; the plan's bounds otherwise
+  std::int64_t rows = 0;  ///< not 0: every step runs as if it had as many tokens
 };
 
 struct StepReport {
@@ -23,6 +24,9 @@ struct StepReport {
   std::string mode;    ///< "captured" or "eager"
   std::string reason;  ///< why this mode
   double seconds = 0;
+  std::string key = {};  ///< of the captured graphs; empty where none runs
+  LaunchCounts launches = {};
+  std::vector<double> piece_seconds = {};  ///< by piece
 };
 struct StepResult {
   std::vector<Tensor> outputs;  ///< in the graph's order, valid rows only
@@ -52,7 +56,7 @@ class Runner {
 
   Result<std::monostate> bind_inputs(Live& live, Weights& weights) const;
   Result<std::monostate> bind_values(Live& live) const;
-  Result<std::monostate> run_pieces(std::span<Live> ranks);
+  Result<std::monostate> run_pieces(std::span<Live> ranks, StepReport& report);
   std::byte* arena(std::size_t rank);
   Result<std::vector<Tensor>> cut_outputs(const Live& live) const;
 

@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
   add_sizes_command(app, options);
   add_compile_commands(app, options);
   add_run_commands(app, options);
+  add_bench_command(app, options);
   add_cache_commands(app, options);
   add_doctor_command(app, options);
   try {

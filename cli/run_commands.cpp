@@ -1,72 +1,22 @@
 // Exports the command run: the main job, from a model's graph to numbers.
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "backends/cpu/cpu.hpp"
-#include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/runner.hpp"
-#include "backends/steps.hpp"
-#include "base/assert.hpp"
-#include "base/file.hpp"
-#include "cli/capturing.hpp"
 #include "cli/commands.hpp"
-#include "cli/running.hpp"
-#include "cli/variants.hpp"
-#include "splitter/plan_text.hpp"
+#include "cli/engine.hpp"
 
 namespace pw::cli {
 namespace {
 
-// See docs/codes.md.
-constexpr std::string_view kMissingCapabilityCode = "PW1201", kDeviceFailedCode = "PW1253";
-
-struct RunArgs {
-  GraphOptions graph;
-  RuleOptions rules;
-  PlanArgs plan;
-  std::string backend = "eager", tokens = "1,7,16,300", report;
+struct RunArgs : EngineArgs {
+  std::string report;
   std::string replicated;  ///< input names, or `all`
-  std::string steps;       ///< a file; see backends/steps.hpp
-  std::string planned;     ///< a plan.json, instead of what the options would plan
-  std::uint64_t seed = 1;
   std::int64_t ranks = 1;
-  bool check = false, no_pad = false, strict = false;
-  std::string grouping = "auto", driver = "cuda";
+  bool check = false, no_pad = false;
 };
-
-std::unique_ptr<Backend> backend_named(const Session& session, const RunArgs& args) {
-  const std::string& name = args.backend;
-  if (name == "cpu")
-    return std::make_unique<CpuBackend>(
-        CpuOptions{.strict = args.strict, .group = args.grouping != "none"});
-  if (name == "cuda") return make_eager();  // for what is compared with; see capturing.hpp
-  if (name == "interpreter" && args.strict) return make_interpreter(Precision::single);
-  if (args.strict)
-    session.die("--strict is for the backends cpu, cuda and interpreter",
-                "leave it out, or run with --backend cpu", kUsage);
-  for (std::unique_ptr<Backend>& backend : all_backends())
-    if (backend->name() == name) return std::move(backend);
-  session.die("there is no backend `" + name + "`", "eager, cpu, cuda, interpreter", kUsage);
-}
-
-/// The result, or an end with 5 where a capability is missing, with 70 where a device has failed,
-/// and with 3 where the input is at fault.
-template <class T>
-T need_run(const Session& session, Result<T> result) {
-  if (result) return std::move(*result);
-  const auto holds = [&](std::string_view code) {
-    return std::any_of(result.error().begin(), result.error().end(),
-                       [&](const Diagnostic& d) { return d.code == code; });
-  };
-  session.die(result.error(), holds(kDeviceFailedCode)        ? kInternalError
-                              : holds(kMissingCapabilityCode) ? kMissingCapability
-                                                              : kInvalidInput);
-}
 
 bool has_collectives(const Graph& graph) {
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
@@ -75,40 +25,11 @@ bool has_collectives(const Graph& graph) {
 }
 
 std::string command_line(const RunArgs& args) {
-  std::string out = "pwr run " + args.graph.path;
-  for (const std::string& symbol : args.graph.symbols) out += " --symbol " + symbol;
-  for (const std::string& file : args.rules.rules) out += " -r " + file;
-  if (!args.rules.pipeline.empty()) out += " -p " + args.rules.pipeline;
-  for (const std::string& definition : args.rules.definitions) out += " -D " + definition;
+  std::string out = "pwr run " + args.words();
   if (args.ranks > 1) out += fmt::format(" --ranks {}", args.ranks);
   if (!args.replicated.empty()) out += " --replicated " + args.replicated;
-  if (args.strict) out += " --strict";
-  if (args.grouping != "auto") out += " --grouping " + args.grouping;
-  if (args.driver != "cuda") out += " --driver " + args.driver;
-  if (!args.planned.empty()) out += " --plan " + args.planned;
-  return out + fmt::format(" --backend {} {} --seed {}{}", args.backend,
-                           args.steps.empty() ? "--tokens " + args.tokens : "--steps " + args.steps,
-                           args.seed, args.check ? " --check" : "");
-}
-
-/// What the cpu backend compiled, and what it left to eager and why.
-void say_compiled(const Session& session, const CpuReport& report) {
-  if (report.compiler.empty()) {
-    session.say(
-        "no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH, "
-        "or set CXX");
-    return;
-  }
-  session.say(
-      fmt::format("cpu: {} kernels, {} from the cache, {} compiled now by {}; {} nodes on eager",
-                  report.kernels.size(), report.cache.found, report.compiled, report.compiler,
-                  report.nodes_on_eager()));
-  if (report.cache.evicted > 0)
-    session.say(
-        fmt::format("  {} damaged objects of the cache were thrown away", report.cache.evicted));
-  if (!report.cache_problem.empty()) session.say("  kernels are not kept: " + report.cache_problem);
-  for (const CpuReport::Fallback& f : report.fallbacks)
-    session.say(fmt::format("  {} × {}: {}", f.nodes, f.op, f.reason));
+  if (args.no_pad) out += " --no-pad";
+  return out + (args.check ? " --check" : "");
 }
 
 void print_results(const Session& session, const RunRecord& record, const RunArgs& args) {
@@ -140,69 +61,12 @@ Replication replication_of(const Session& session, const RunArgs& args, const Gr
   return replication;
 }
 
-void check_sizes(const Session& session, const RunRecord& record,
-                 const std::vector<PlannedStep>& steps) {
-  for (const PlannedStep& planned : steps) {
-    const std::int64_t t = planned.step.tokens();
-    if (record.plan.max_tokens > 0 && t > record.plan.max_tokens)
-      session.die(
-          fmt::format("a step of {} tokens is more than the plan's {}", t, record.plan.max_tokens),
-          "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
-  }
-}
-
-/// Splits and plans one of the graphs.
-void prepare(const Session& session, const RunArgs& args, const LoadedRules& rules,
-             Variant& variant, RunRecord& record) {
-  const RangedResult& result = variant.result;
-  record.versions = std::move(variant.versions);
-  record.rewrite = result.report;
-  record.pieces = cut(session, result.graph, rules, args.plan);
-  if (!args.planned.empty()) {
-    const PlanDocument document =
-        session.need(plan_from_json(session.need(read_file(args.planned)), args.planned));
-    record.plan = session.need(bind_plan(document, *record.pieces, result.graph));
-    return;
-  }
-  record.plan = planned(session, *record.pieces, result.graph, rules, args.plan,
-                        variant.name.empty() ? std::nullopt : std::optional(result.range));
-}
-
-/// What runs one step on all ranks.
-using StepRunner =
-    std::function<Result<RankStepResult>(const Step&, std::span<Weights>, const RunOptions&)>;
-
 void run_steps(const Session& session, const RunArgs& args, const Graph& original,
                const Graph& graph, Backend& backend, Device* device,
                const std::vector<PlannedStep>& steps, RunRecord& record) {
   std::vector<Weights> weights =
       weights_of_ranks(original, args.seed, args.ranks, replication_of(session, args, original));
-  std::optional<Runner> runner;
-  std::unique_ptr<cuda::Runtime> captured;
-  StepRunner run_step;
-  if (device != nullptr) {
-    cuda::RuntimeOptions options;
-    options.strict = args.strict;
-    options.grouping.automatic = args.grouping == "auto";
-    captured =
-        need_run(session, capture(session, *device, graph, record, options, weights.front()));
-    record.plan.memory = captured->memory();
-    run_step = [&](const Step& step, std::span<Weights> of, const RunOptions& how) {
-      auto done = captured->run(step, of.front(), how);
-      if (!done) return Result<RankStepResult>(forward(done));
-      return Result<RankStepResult>(
-          RankStepResult{{std::move(done->outputs)}, std::move(done->report)});
-    };
-  } else {
-    runner = need_run(session, Runner::make(*record.pieces, graph, record.plan, backend));
-    run_step = [&](const Step& step, std::span<Weights> of, const RunOptions& how) {
-      return runner->run(step, of, how);
-    };
-  }
-  if (const auto* cpu = dynamic_cast<const CpuBackend*>(&backend)) {
-    record.cpu = cpu->report();
-    say_compiled(session, *record.cpu);
-  }
+  Engine engine(session, args, graph, record, backend, device, weights.front());
   RunOptions run_options;
   run_options.pad = !args.no_pad;
   run_options.poison = args.check;
@@ -216,7 +80,7 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
     const std::int64_t t = step.tokens();
     session.progress(fmt::format("running {} tokens", t));
     RankStepResult result =
-        need_run(session, run_step(step, std::span<Weights>(weights), run_options));
+        need_run(session, engine.run(step, std::span<Weights>(weights), run_options));
     StepRun run{result.report, {}};
     if (args.check) {
       session.progress(
@@ -230,8 +94,7 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
     }
     record.steps.push_back(std::move(run));
   }
-  if (captured)
-    for (const std::string& note : captured->notes()) session.say("  " + note);
+  engine.say_notes();
 }
 
 RunRecord empty_record(const RunArgs& args, const Graph& original) {
@@ -243,16 +106,6 @@ RunRecord empty_record(const RunArgs& args, const Graph& original) {
   record.ranks = args.ranks;
   record.collectives = has_collectives(original);
   return record;
-}
-
-/// A step for each token count, or those of the file.
-std::vector<PlannedStep> wanted_steps(const Session& session, const RunArgs& args) {
-  if (!args.steps.empty())
-    return session.need(parse_steps(session.need(read_file(args.steps)), args.steps));
-  std::vector<PlannedStep> steps;
-  for (std::int64_t t : session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage))
-    steps.push_back({one_sequence(t), {}});
-  return steps;
 }
 
 /// The steps of each variant: by the size that its plan pads them to.
@@ -304,7 +157,7 @@ void run_run(const Options& options, const RunArgs& args) {
     if (steps[i].empty() && variants.size() > 1) continue;
     const std::string& name = variants[i].name;
     if (!name.empty()) session.say("tokens " + name + ":");
-    check_sizes(session, records[i], steps[i]);
+    check_sizes(session, records[i].plan, steps[i]);
     run_steps(session, args, original, variants[i].result.graph, *backend, device.get(), steps[i],
               records[i]);
     print_results(session, records[i], args);
@@ -369,34 +222,7 @@ std::size_t failed_steps(const RunRecord& record) {
 void add_run_commands(CLI::App& app, const Options& options) {
   auto args = std::make_shared<RunArgs>();
   auto* sub = app.add_subcommand("run", "Rewrite, split, plan and execute a graph");
-  args->graph.add_to(*sub);
-  args->rules.add_to(*sub);
-  args->plan.add_to(*sub);
-  sub->add_option(
-         "--backend", args->backend,
-         "eager, cpu (row ops as C++ compiled now), cuda (pieces captured and replayed), or "
-         "interpreter (slow, double precision)")
-      ->capture_default_str();
-  sub->add_option("--driver", args->driver,
-                  "of cuda. cuda: the first device; host: the same kernels and graphs, run on the "
-                  "host thread by thread (slow)")
-      ->check(CLI::IsMember({"cuda", "host"}))
-      ->capture_default_str();
-  sub->add_option("--tokens", args->tokens, "a step for each of these token counts")
-      ->type_name("LIST")
-      ->capture_default_str();
-  sub->add_option("--steps", args->steps,
-                  "instead: a line a step, `0:5 1:3` gives 5 tokens to sequence 0 and 3 to 1, `2.` "
-                  "ends 2; attention sees the tokens of earlier steps")
-      ->type_name("FILE");
-  CLI::Option* given = sub->add_option("--plan", args->planned,
-                                       "run by this plan.json, made by pwr plan or by --report")
-                           ->type_name("FILE");
-  for (const char* option :
-       {"--max-tokens", "--ranges", "--sizes", "--size-cap", "--compile-sizes", "--max-requests",
-        "--speculative-tokens", "--sequence-parallel", "--loras", "--mode"})
-    given->excludes(sub->get_option(option));
-  sub->add_option("--seed", args->seed, "of weights and inputs")->capture_default_str();
+  args->add_to(*sub);
   sub->add_option("--ranks", args->ranks,
                   "ranks in this process, in step, with exact collectives between them")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{64}))
@@ -407,15 +233,6 @@ void add_run_commands(CLI::App& app, const Options& options) {
   sub->add_flag("--check", args->check,
                 "compare with the unrewritten graph, both against the double-precision "
                 "interpreter; exit 4 if worse");
-  sub->add_flag(
-      "--strict", args->strict,
-      "of cpu and cuda: bit-equal to the interpreter in single precision; of interpreter: "
-      "that precision");
-  sub->add_option(
-         "--grouping", args->grouping,
-         "of cpu and cuda. auto: neighbouring row ops are one kernel; none: an op is a kernel")
-      ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str();
   sub->add_flag("--no-pad", args->no_pad, "run each step at its own size");
   sub->add_option(
          "--report", args->report,

@@ -59,6 +59,7 @@ class SharedExecutable final : public Executable {
                                    const RunContext& context) override {
     return executable_->run_ranks(ranks, context);
   }
+  [[nodiscard]] LaunchCounts launches() const override { return executable_->launches(); }
 
  private:
   std::shared_ptr<Executable> executable_;

@@ -1,4 +1,4 @@
-// Exports order_nodes.
+// Exports counted, conflict, Ancestors and order_nodes.
 #include "backends/cuda/driver.hpp"
 
 #include <algorithm>
@@ -14,6 +14,12 @@ bool meet(const std::vector<DeviceTensor>& a, const std::vector<DeviceTensor>& b
 }
 
 }  // namespace
+
+LaunchCounts counted(const LaunchNode& node) {
+  LaunchCounts out;
+  ++(node.kind == LaunchNode::Kind::library ? out.library : out.kernels);
+  return out;
+}
 
 bool conflict(const LaunchNode& a, const LaunchNode& b) {
   return meet(a.writes, b.reads) || meet(a.reads, b.writes) || meet(a.writes, b.writes);

@@ -57,6 +57,8 @@ struct LaunchNode {
   std::vector<std::size_t> after;              ///< nodes that must have ended, ascending
 };
 
+[[nodiscard]] LaunchCounts counted(const LaunchNode& node);
+
 struct RecordedGraph {
   std::string name;  ///< "piece_3 of 16 tokens"
   std::vector<LaunchNode> nodes;

@@ -319,6 +319,9 @@ Result<std::monostate> Runtime::capture() {
       auto graph = record(piece, size);
       if (!graph) return forward(graph);
       const std::size_t nodes = graph->nodes.size();
+      LaunchCounts launches;
+      launches.graphs = 1;
+      for (const LaunchNode& node : graph->nodes) launches.add(counted(node));
       auto executable = driver_.instantiate(std::move(*graph));
       if (!executable) {
         ++counters_.failed_captures;
@@ -331,7 +334,7 @@ Result<std::monostate> Runtime::capture() {
       recorded[c] = true;
       ++counters_.executables;
       counters_.graph_nodes += nodes;
-      graphs_[i][size] = {std::move(*executable), address_hash(piece)};
+      graphs_[i][size] = {std::move(*executable), address_hash(piece), launches};
     }
   }
   captured_ = true;

@@ -78,6 +78,7 @@ class Runtime {
   struct Captured {
     std::unique_ptr<GraphExecutable> executable;
     std::uint64_t addresses = 0;  ///< hash
+    LaunchCounts launches;
   };
   /// The step that is under way.
   struct Live {
@@ -108,6 +109,7 @@ class Runtime {
   Result<std::vector<LaunchNode>> nodes_of(PieceId piece, std::int64_t tokens) const;
   Result<StepReport> dispatch(const Step& step, const RunOptions& options) const;
   Result<std::monostate> bind_input(ValueId input, const Tensor& tensor);
+  Result<std::monostate> run_due_piece(PieceId piece);
   Result<std::monostate> run_between(PieceId piece);
   Result<std::monostate> launch_all(PieceId piece);
   void note(const std::string& text);

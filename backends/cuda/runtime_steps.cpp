@@ -10,9 +10,10 @@
 namespace pw::cuda {
 
 Result<StepReport> Runtime::dispatch(const Step& step, const RunOptions& options) const {
-  auto report = dispatched(plan_, dispatcher_, step, options.pad);
+  auto report = dispatched(plan_, dispatcher_, step, options);
   if (report && !captured_)
-    *report = {step.tokens(), step.tokens(), "eager", "nothing was captured", 0};
+    *report = {step.tokens(), step.tokens(), "eager", "nothing was captured"};
+  if (report) report->piece_seconds.resize(stitched_.pieces.size());
   return report;
 }
 
@@ -56,6 +57,7 @@ Result<std::monostate> Runtime::run_between(PieceId piece) {
     }
   }
   ++counters_.ops_between;
+  live_->report.launches.add(between_[piece.index]->launches());
   return driver_.run(*between_[piece.index], inputs, outputs,
                      {symbols, &live_->step, live_->step.tokens()});
 }
@@ -66,12 +68,22 @@ Result<std::monostate> Runtime::launch_all(PieceId piece) {
   if (!nodes) return tl::unexpected(nodes.error());
   for (const LaunchNode& node : *nodes) {
     ++counters_.launches;
+    live_->report.launches.add(counted(node));
     if (auto done = driver_.launch(node); !done) return done;
   }
   return std::monostate{};
 }
 
 Result<std::monostate> Runtime::run_piece(PieceId piece) {
+  const auto start = std::chrono::steady_clock::now();
+  auto done = run_due_piece(piece);
+  if (done)
+    live_->report.piece_seconds[piece.index] =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return done;
+}
+
+Result<std::monostate> Runtime::run_due_piece(PieceId piece) {
   const bool due =
       live_ && live_->next < plan_.steps.size() && plan_.steps[live_->next].piece == piece;
   if (!due)
@@ -96,6 +108,7 @@ Result<std::monostate> Runtime::run_piece(PieceId piece) {
     return launch_all(piece);
   }
   ++counters_.replays;
+  live_->report.launches.add(graph->second.launches);
   return graph->second.executable->replay();
 }
 
@@ -123,6 +136,7 @@ Result<StepResult> Runtime::run(const Step& step, Weights& weights, const RunOpt
   const auto start = std::chrono::steady_clock::now();
   for (const Plan::Step& planned : plan_.steps)
     if (auto done = run_piece(planned.piece); !done) return forward(done);
+  *report = live_->report;
   report->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   auto outputs = end_step();
   if (!outputs) return forward(outputs);

@@ -1,0 +1,186 @@
+// Exports EngineArgs, Engine, and what is done before the first step.
+#include "cli/engine.hpp"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "backends/eager/eager.hpp"
+#include "backends/interpreter.hpp"
+#include "base/file.hpp"
+#include "splitter/plan_text.hpp"
+
+namespace pw::cli {
+namespace {
+
+// See docs/codes.md.
+constexpr std::string_view kMissingCapabilityCode = "PW1201", kDeviceFailedCode = "PW1253";
+
+/// What the cpu backend compiled, and what it left to eager and why.
+void say_compiled(const Session& session, const CpuReport& report) {
+  if (report.compiler.empty()) {
+    session.say(
+        "no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH, "
+        "or set CXX");
+    return;
+  }
+  session.say(
+      fmt::format("cpu: {} kernels, {} from the cache, {} compiled now by {}; {} nodes on eager",
+                  report.kernels.size(), report.cache.found, report.compiled, report.compiler,
+                  report.nodes_on_eager()));
+  if (report.cache.evicted > 0)
+    session.say(
+        fmt::format("  {} damaged objects of the cache were thrown away", report.cache.evicted));
+  if (!report.cache_problem.empty()) session.say("  kernels are not kept: " + report.cache_problem);
+  for (const CpuReport::Fallback& f : report.fallbacks)
+    session.say(fmt::format("  {} × {}: {}", f.nodes, f.op, f.reason));
+}
+
+}  // namespace
+
+void EngineArgs::add_to(CLI::App& app) {
+  graph.add_to(app);
+  rules.add_to(app);
+  plan.add_to(app);
+  app.add_option(
+         "--backend", backend,
+         "eager, cpu (row ops as C++ compiled now), cuda (pieces captured and replayed), or "
+         "interpreter (slow, double precision)")
+      ->capture_default_str();
+  app.add_option("--driver", driver,
+                 "of cuda. cuda: the first device; host: the same kernels and graphs, run on the "
+                 "host thread by thread (slow)")
+      ->check(CLI::IsMember({"cuda", "host"}))
+      ->capture_default_str();
+  app.add_option("--tokens", tokens, "a step for each of these token counts")
+      ->type_name("LIST")
+      ->capture_default_str();
+  app.add_option("--steps", steps,
+                 "instead: a line a step, `0:5 1:3` gives 5 tokens to sequence 0 and 3 to 1, `2.` "
+                 "ends 2; attention sees the tokens of earlier steps")
+      ->type_name("FILE");
+  CLI::Option* given =
+      app.add_option("--plan", planned, "run by this plan.json, made by pwr plan or by --report")
+          ->type_name("FILE");
+  for (const char* option :
+       {"--max-tokens", "--ranges", "--sizes", "--size-cap", "--compile-sizes", "--max-requests",
+        "--speculative-tokens", "--sequence-parallel", "--loras", "--mode"})
+    given->excludes(app.get_option(option));
+  app.add_option("--seed", seed, "of weights and inputs")->capture_default_str();
+  app.add_flag("--strict", strict,
+               "of cpu and cuda: bit-equal to the interpreter in single precision; of interpreter: "
+               "that precision");
+  app.add_option(
+         "--grouping", grouping,
+         "of cpu and cuda. auto: neighbouring row ops are one kernel; none: an op is a kernel")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->capture_default_str();
+}
+
+std::string EngineArgs::words() const {
+  std::string out = graph.path;
+  for (const std::string& symbol : graph.symbols) out += " --symbol " + symbol;
+  for (const std::string& file : rules.rules) out += " -r " + file;
+  if (!rules.pipeline.empty()) out += " -p " + rules.pipeline;
+  for (const std::string& definition : rules.definitions) out += " -D " + definition;
+  if (strict) out += " --strict";
+  if (grouping != "auto") out += " --grouping " + grouping;
+  if (driver != "cuda") out += " --driver " + driver;
+  if (!planned.empty()) out += " --plan " + planned;
+  return out + fmt::format(" --backend {} {} --seed {}", backend,
+                           steps.empty() ? "--tokens " + tokens : "--steps " + steps, seed);
+}
+
+int exit_code_of(const Diagnostics& diagnostics) {
+  const auto holds = [&](std::string_view code) {
+    return std::any_of(diagnostics.begin(), diagnostics.end(),
+                       [&](const Diagnostic& d) { return d.code == code; });
+  };
+  if (holds(kDeviceFailedCode)) return kInternalError;
+  return holds(kMissingCapabilityCode) ? kMissingCapability : kInvalidInput;
+}
+
+std::unique_ptr<Backend> backend_named(const Session& session, const EngineArgs& args) {
+  const std::string& name = args.backend;
+  if (name == "cpu")
+    return std::make_unique<CpuBackend>(
+        CpuOptions{.strict = args.strict, .group = args.grouping != "none"});
+  if (name == "cuda") return make_eager();  // for what is compared with; see capturing.hpp
+  if (name == "interpreter" && args.strict) return make_interpreter(Precision::single);
+  if (args.strict)
+    session.die("--strict is for the backends cpu, cuda and interpreter",
+                "leave it out, or run with --backend cpu", kUsage);
+  for (std::unique_ptr<Backend>& backend : all_backends())
+    if (backend->name() == name) return std::move(backend);
+  session.die("there is no backend `" + name + "`", "eager, cpu, cuda, interpreter", kUsage);
+}
+
+/// A step for each token count, or those of the file.
+std::vector<PlannedStep> wanted_steps(const Session& session, const EngineArgs& args) {
+  if (!args.steps.empty())
+    return session.need(parse_steps(session.need(read_file(args.steps)), args.steps));
+  std::vector<PlannedStep> steps;
+  for (std::int64_t t : session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage))
+    steps.push_back({one_sequence(t), {}});
+  return steps;
+}
+
+/// Splits and plans one of the graphs.
+void prepare(const Session& session, const EngineArgs& args, const LoadedRules& rules,
+             Variant& variant, RunRecord& record) {
+  const RangedResult& result = variant.result;
+  record.versions = std::move(variant.versions);
+  record.rewrite = result.report;
+  record.pieces = cut(session, result.graph, rules, args.plan);
+  if (!args.planned.empty()) {
+    const PlanDocument document =
+        session.need(plan_from_json(session.need(read_file(args.planned)), args.planned));
+    record.plan = session.need(bind_plan(document, *record.pieces, result.graph));
+    return;
+  }
+  record.plan = planned(session, *record.pieces, result.graph, rules, args.plan,
+                        variant.name.empty() ? std::nullopt : std::optional(result.range));
+}
+
+void check_sizes(const Session& session, const Plan& plan, const std::vector<PlannedStep>& steps) {
+  for (const PlannedStep& planned : steps) {
+    const std::int64_t t = planned.step.tokens();
+    if (plan.max_tokens > 0 && t > plan.max_tokens)
+      session.die(fmt::format("a step of {} tokens is more than the plan's {}", t, plan.max_tokens),
+                  "raise --max-tokens, or the maximum of the graph's token symbol", kUsage);
+  }
+}
+
+Engine::Engine(const Session& session, const EngineArgs& args, const Graph& graph,
+               RunRecord& record, Backend& backend, Device* device, Weights& weights)
+    : session_(session) {
+  if (device != nullptr) {
+    cuda::RuntimeOptions options;
+    options.strict = args.strict;
+    options.grouping.automatic = args.grouping == "auto";
+    captured_ = need_run(session, capture(session, *device, graph, record, options, weights));
+    record.plan.memory = captured_->memory();
+  } else {
+    runner_ = need_run(session, Runner::make(*record.pieces, graph, record.plan, backend));
+  }
+  if (const auto* cpu = dynamic_cast<const CpuBackend*>(&backend)) {
+    record.cpu = cpu->report();
+    say_compiled(session, *record.cpu);
+  }
+}
+
+Result<RankStepResult> Engine::run(const Step& step, std::span<Weights> weights,
+                                   const RunOptions& options) {
+  if (runner_) return runner_->run(step, weights, options);
+  auto done = captured_->run(step, weights.front(), options);
+  if (!done) return forward(done);
+  return RankStepResult{{std::move(done->outputs)}, std::move(done->report)};
+}
+
+void Engine::say_notes() const {
+  if (!captured_) return;
+  for (const std::string& note : captured_->notes()) session_.say("  " + note);
+}
+
+}  // namespace pw::cli

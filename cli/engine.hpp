@@ -1,0 +1,73 @@
+// What `pwr run` and `pwr bench` have in common: the options that say what runs on what, and a
+// graph that is ready to run steps.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/backend.hpp"
+#include "backends/steps.hpp"
+#include "cli/capturing.hpp"
+#include "cli/planning.hpp"
+#include "cli/running.hpp"
+#include "cli/variants.hpp"
+
+namespace pw::cli {
+
+struct EngineArgs {
+  GraphOptions graph;
+  RuleOptions rules;
+  PlanArgs plan;
+  std::string planned;  ///< a plan.json, instead of what the options would plan
+  std::string backend = "eager", driver = "cuda", grouping = "auto";
+  std::string tokens = "1,7,16,300";
+  std::string steps;  ///< a file; see backends/steps.hpp
+  std::uint64_t seed = 1;
+  bool strict = false;
+  void add_to(CLI::App& app);
+  /// The words of a command line that say this, without defaults.
+  [[nodiscard]] std::string words() const;
+};
+
+/// What an end of the program means: 5 where a capability is missing, 70 where a device has failed,
+/// 3 where the input is at fault.
+int exit_code_of(const Diagnostics& diagnostics);
+template <class T>
+T need_run(const Session& session, Result<T> result) {
+  if (result) return std::move(*result);
+  session.die(result.error(), exit_code_of(result.error()));
+}
+
+/// Of cuda it is eager, for what is compared with; see capturing.hpp.
+std::unique_ptr<Backend> backend_named(const Session& session, const EngineArgs& args);
+/// A step for each token count, or those of the file.
+std::vector<PlannedStep> wanted_steps(const Session& session, const EngineArgs& args);
+/// Splits one of the graphs and plans it, or takes the plan that is given.
+void prepare(const Session& session, const EngineArgs& args, const LoadedRules& rules,
+             Variant& variant, RunRecord& record);
+/// Ends with kUsage where a step has more tokens than the plan.
+void check_sizes(const Session& session, const Plan& plan, const std::vector<PlannedStep>& steps);
+
+/// A planned graph that runs steps. The session, the graph, the record and the backend must outlive
+/// it.
+class Engine {
+ public:
+  /// Compiles, captures and says what was done; `device` null: on the backend. The record gets the
+  /// memory of a device, and what the backend reports.
+  Engine(const Session& session, const EngineArgs& args, const Graph& graph, RunRecord& record,
+         Backend& backend, Device* device, Weights& weights);
+  /// On all ranks.
+  Result<RankStepResult> run(const Step& step, std::span<Weights> weights,
+                             const RunOptions& options);
+  /// Says what went otherwise than planned.
+  void say_notes() const;
+
+ private:
+  const Session& session_;
+  std::optional<Runner> runner_;
+  std::unique_ptr<cuda::Runtime> captured_;
+};
+
+}  // namespace pw::cli

@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+"""pwr bench from outside: what is counted and how it is put together. No test reads a time's size."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+
+
+class Bench(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = str(Path(cls.folder.name, "model.json"))
+        made = subprocess.run([BIN / "pwr", "generate", "moe", "--layers", "2", "--experts", "2", "--hidden", "64", "--heads", "4",
+                               "--kv-heads", "2", "--ffn", "96", "--vocab", "64", "-o", cls.model], check=False)
+        assert made.returncode == 0
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def pwr(self, *args, code=0):
+        done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def file(self, name, text):
+        path = Path(self.folder.name, name)
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def tables(self, *args):
+        text, tables = self.pwr("bench", self.model, "--repeats", "2", *args, "--format", "json").stdout.strip(), []
+        while text:
+            table, end = json.JSONDecoder().raw_decode(text)
+            tables.append(table)
+            text = text[end:].strip()
+        return tables
+
+    def check_totals(self, steps, totals, counts=None):
+        counts = counts or [1] * len(steps)
+        for total, column in zip(totals, ("time µs", "eager µs")):
+            summed = sum(n * float(step[column]) for n, step in zip(counts, steps))
+            self.assertAlmostEqual(float(total["time µs"]), summed, delta=0.06 * sum(counts))
+
+    def test_replayed_and_launched_steps_are_told_apart(self):
+        traffic = self.file("traffic.txt", "0:3\n0:1 1:5\n0:1 1:1 1.\n0:9\n")
+        steps, pieces, totals = self.tables("--backend", "cuda", "--driver", "host", "--sizes", "2,4,8", "--max-tokens", "16",
+                                            "--steps", traffic, "--pieces")
+        self.assertEqual([(s["tokens"], s["sequences"], s["runs as"], s["mode"], s["key"], s["padding"], s["graphs"]) for s in steps],
+                         [(3, 1, 4, "captured", "4 tokens", 1, 3), (6, 2, 8, "captured", "8 tokens", 2, 3),
+                          (2, 2, 2, "captured", "2 tokens", 0, 3), (9, 1, 9, "eager", "", 0, 0)])
+        self.assertEqual(len({(s["kernels"], s["library"]) for s in steps}), 1)
+        self.assertEqual(steps[0]["library"], 2 * (2 + 1 + 2 * 2) + 2)  # products of attention, router, experts; attention
+        self.assertEqual({p["runs as"] for p in pieces}, {2, 4, 8, 9})
+        for size in (2, 4, 8, 9):
+            self.assertAlmostEqual(sum(float(p["share %"]) for p in pieces if p["runs as"] == size), 100, delta=0.5)
+        self.assertEqual({p["mode"] for p in pieces if p["runs as"] == 9}, {"eager"})
+        self.assertEqual([t["all steps"] for t in totals], ["as planned", "eager, at their own sizes", "all padded to 9"])
+        self.assertEqual(totals[0]["of planned"], "1.000")
+        self.check_totals(steps, totals)
+
+    def test_every_backend(self):
+        for backend in ("eager", "cpu"):
+            steps, totals = self.tables("--backend", backend, "-r", "llm", "-p", "o2", "--tokens", "1,3")
+            self.assertEqual([s["runs as"] for s in steps], [1, 4])
+            self.assertGreater(steps[0]["kernels"], 0)
+            self.check_totals(steps, totals)
+
+    def test_a_histogram_weighs_the_steps(self):
+        counts = self.file("counts.csv", "tokens,count\n1,90\n7,10\n")
+        steps, totals = self.tables("--histogram", counts)
+        self.assertEqual([(s["tokens"], s["count"]) for s in steps], [(1, 90), (7, 10)])
+        self.check_totals(steps, totals, [90, 10])
+        self.assertIn("PW0731", self.pwr("bench", self.model, "--histogram", self.file("bad.csv", "7 many\n"), code=3).stderr)
+
+    def test_formats_and_refusals(self):
+        csv = self.pwr("bench", self.model, "--tokens", "1", "--repeats", "1", "--format", "csv").stdout.splitlines()
+        self.assertEqual(csv[0].split(",")[:3], ["tokens", "sequences", "runs as"])
+        self.pwr("bench", self.model, "--repeats", "0", code=2)
+        self.pwr("bench", self.model, "--tokens", "9000", code=2)
+        self.pwr("bench", self.model, "--backend", "tpu", code=2)
+        self.pwr("bench", str(Path(self.folder.name, "absent.json")), code=3)
+
+
+if __name__ == "__main__":
+    unittest.main()
