@@ -1,12 +1,14 @@
-// Exports cubin_of, pack and unpack.
+// Exports cubin_of, prepare_cubin, prepared_cubin, pack and unpack.
 #include "backends/cuda/cubin_cache.hpp"
 
+#include <filesystem>
 #include <optional>
 #include <sstream>
 
 #include <fmt/format.h>
 
 #include "backends/cache/digest.hpp"
+#include "base/file.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -23,11 +25,16 @@ std::string normalised(const std::string& source) {
   return out;
 }
 
-std::string key_of(const Nvrtc& nvrtc, const Kernel& kernel, const Target& target) {
+/// `compiler`: what compiles it, or nothing where any will do.
+std::string key_of(const std::string& compiler, const Kernel& kernel, const Target& target) {
   KeyParts parts;
-  parts.add("schema", "cuda 1").add("nvrtc", nvrtc.identity());
+  parts.add("schema", "cuda 1").add("nvrtc", compiler);
   for (const std::string& option : nvrtc_options(target)) parts.add("option", option);
   return parts.add("source", normalised(source_file(kernel))).digest();
+}
+
+std::string prepared_path(const std::string& folder, const Kernel& kernel, const Target& target) {
+  return fmt::format("{}/{}.cubin", folder, key_of("", kernel, target));
 }
 
 }  // namespace
@@ -58,14 +65,35 @@ Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& ke
                        const Target& target) {
   const auto compile = [&] { return nvrtc.compile(source_file(kernel), kernel.name, target); };
   if (cache == nullptr) return compile();
-  auto packed = cache->get("cuda", key_of(nvrtc, kernel, target), [&]() -> Result<std::string> {
-    auto made = compile();
-    if (!made) return forward(made);
-    return pack(*made);
-  });
+  auto packed =
+      cache->get("cuda", key_of(nvrtc.identity(), kernel, target), [&]() -> Result<std::string> {
+        auto made = compile();
+        if (!made) return forward(made);
+        return pack(*made);
+      });
   if (!packed) return forward(packed);
   auto cubin = unpack(*packed);
   return cubin ? Result<Cubin>(std::move(*cubin)) : compile();
+}
+
+Result<std::monostate> prepare_cubin(const Nvrtc& nvrtc, const std::string& folder,
+                                     const Kernel& kernel, const Target& target) {
+  const std::string path = prepared_path(folder, kernel, target);
+  if (std::filesystem::exists(path)) return std::monostate{};
+  auto cubin = nvrtc.compile(source_file(kernel), kernel.name, target);
+  if (!cubin) return forward(cubin);
+  return write_file(path, pack(*cubin));
+}
+
+Result<Cubin> prepared_cubin(const std::string& folder, const Kernel& kernel,
+                             const Target& target) {
+  const auto bytes = read_file(prepared_path(folder, kernel, target));
+  auto cubin = bytes ? unpack(*bytes) : std::nullopt;
+  if (cubin) return std::move(*cubin);
+  return fail(error_in(
+      folder, "PW1223",
+      fmt::format("holds no cubin of kernel {} ({}) for {}", kernel.name, kernel.op, target.arch),
+      "prepare the folder again, with this version of the program"));
 }
 
 }  // namespace pw::cuda

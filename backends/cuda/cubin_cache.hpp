@@ -1,4 +1,5 @@
-// Cubins through the compile cache: what is found there starts no compilation.
+// Cubins that are there already: in the compile cache, or in a folder that was prepared for a
+// machine without NVRTC.
 #pragma once
 
 #include <optional>
@@ -15,6 +16,12 @@ namespace pw::cuda {
 /// always compiled. May be called from several threads.
 Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& kernel,
                        const Target& target);
+
+/// Compiles the kernel into a folder, which must exist; what is in it already costs nothing.
+Result<std::monostate> prepare_cubin(const Nvrtc& nvrtc, const std::string& folder,
+                                     const Kernel& kernel, const Target& target);
+/// From such a folder; PW1223 where it is not in it.
+Result<Cubin> prepared_cubin(const std::string& folder, const Kernel& kernel, const Target& target);
 
 /// A cubin with what was said of it, as bytes and back; nothing where the bytes are no cubin.
 [[nodiscard]] std::string pack(const Cubin& cubin);

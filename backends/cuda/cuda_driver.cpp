@@ -238,8 +238,10 @@ Result<std::monostate> CudaDriver::fill(Address at, int byte, std::int64_t bytes
 Result<std::monostate> CudaDriver::load(std::span<const Kernel> kernels) {
   for (const Kernel& kernel : kernels) {
     if (state_->kernels.count(kernel.name) != 0) continue;
-    auto cubin = cubin_of(state_->nvrtc, state_->options.cache, kernel,
-                          {state_->opened.arch, state_->options.strict});
+    const Target target{state_->opened.arch, state_->options.strict};
+    auto cubin = state_->nvrtc.present() || state_->options.prepared.empty()
+                     ? cubin_of(state_->nvrtc, state_->options.cache, kernel, target)
+                     : prepared_cubin(state_->options.prepared, kernel, target);
     if (!cubin) return forward(cubin);
     State::Loaded loaded;
     loaded.kernel = kernel;
@@ -276,7 +278,7 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
     int code = 0;
     if (node.kind == LaunchNode::Kind::library) {
       return fail(error_in(graph.name, "PW1201",
-                           "library calls cannot be captured on a device yet: " + node.name));
+                           "library calls cannot be captured on a device: " + node.name));
     }
     if (node.kind == LaunchNode::Kind::copy) {
       CudaCopy copy;
@@ -309,7 +311,7 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
 Result<std::monostate> CudaDriver::launch(const LaunchNode& node) {
   const CudaFunctions& f = state_->f();
   if (node.kind == LaunchNode::Kind::library)
-    return fail(error_in(node.name, "PW1201", "library calls do not run on a device yet"));
+    return fail(error_in(node.name, "PW1201", "library calls do not run on a device"));
   if (node.kind == LaunchNode::Kind::copy)
     return state_->wait(f.copy(node.writes[0].address, node.reads[0].address,
                                static_cast<std::size_t>(node.reads[0].bytes()), state_->stream),
@@ -324,9 +326,25 @@ Result<std::monostate> CudaDriver::launch(const LaunchNode& node) {
                       "launch " + node.name);
 }
 
-Result<std::monostate> CudaDriver::run(Executable&, std::span<const DeviceTensor>,
-                                       std::span<const DeviceTensor>, const RunContext&) {
-  return fail(error_in(device(), "PW1201", "ops between graphs do not run on a device yet"));
+/// On the host, with copies there and back: right for every op, and slow.
+Result<std::monostate> CudaDriver::run(Executable& executable, std::span<const DeviceTensor> inputs,
+                                       std::span<const DeviceTensor> outputs,
+                                       const RunContext& context) {
+  std::vector<Tensor> tensors;
+  std::vector<TensorView> in, out;
+  for (const DeviceTensor& t : inputs) {
+    tensors.emplace_back(t.dtype, t.extents);
+    in.push_back(tensors.back().view());
+    if (auto done = read(in.back().data, t.address, t.bytes()); !done) return done;
+  }
+  for (const DeviceTensor& t : outputs) {
+    tensors.emplace_back(t.dtype, t.extents);
+    out.push_back(tensors.back().view());
+  }
+  if (auto done = executable.run(in, out, context); !done) return done;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (auto done = write(outputs[i].address, out[i].data, outputs[i].bytes()); !done) return done;
+  return std::monostate{};
 }
 
 }  // namespace pw::cuda

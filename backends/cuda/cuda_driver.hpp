@@ -27,6 +27,8 @@ struct CudaDriverOptions {
   std::string library;
   bool strict = false;
   CompileCache* cache = nullptr;  ///< of cubins
+  /// A folder with the cubins of prepare_cubin(), for machines without NVRTC.
+  std::string prepared;
 };
 
 class CudaDriver final : public Driver {
@@ -41,6 +43,7 @@ class CudaDriver final : public Driver {
 
   [[nodiscard]] std::string device() const override;
   [[nodiscard]] DeviceMemory memory() const override;
+  [[nodiscard]] bool calls_libraries() const override { return false; }
   [[nodiscard]] Result<Address> allocate(std::int64_t bytes) override;
   void release(Address address) override;
   Result<std::monostate> write(Address to, const void* from, std::int64_t bytes) override;

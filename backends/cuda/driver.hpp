@@ -105,6 +105,8 @@ class Driver {
   /// "NVIDIA H200", or "the host".
   [[nodiscard]] virtual std::string device() const = 0;
   [[nodiscard]] virtual DeviceMemory memory() const = 0;
+  /// Whether nodes that are library calls can be launched and captured.
+  [[nodiscard]] virtual bool calls_libraries() const = 0;
   /// Aligned to 256 bytes. PW1250 where there is not as much.
   [[nodiscard]] virtual Result<Address> allocate(std::int64_t bytes) = 0;
   virtual void release(Address address) = 0;
@@ -119,7 +121,7 @@ class Driver {
   virtual Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) = 0;
   /// One node by itself; returns when it has ended.
   virtual Result<std::monostate> launch(const LaunchNode& node) = 0;
-  /// An op between graphs, on tensors in device memory; PW1201 where this driver has none.
+  /// An op between graphs, on tensors in device memory.
   virtual Result<std::monostate> run(Executable& executable, std::span<const DeviceTensor> inputs,
                                      std::span<const DeviceTensor> outputs,
                                      const RunContext& context) = 0;

@@ -14,11 +14,12 @@ namespace pw::cuda {
 struct HostDriverOptions {
   std::uint64_t seed = 1;
   std::int64_t capacity = std::int64_t{1} << 40;  ///< bytes that can be allocated
+  bool libraries = true;  ///< false: as a device without any, where products are kernels
   // Failures to be had: of the n-th graph from 0 on, and of the n-th replay.
   std::optional<std::size_t> refuse_graph, break_replay;
 };
 
-class HostDriver final : public Driver {
+class HostDriver : public Driver {
  public:
   explicit HostDriver(const HostDriverOptions& options = {});
   ~HostDriver() override;
@@ -27,6 +28,7 @@ class HostDriver final : public Driver {
 
   [[nodiscard]] std::string device() const override { return "the host"; }
   [[nodiscard]] DeviceMemory memory() const override;
+  [[nodiscard]] bool calls_libraries() const override { return options_.libraries; }
   [[nodiscard]] Result<Address> allocate(std::int64_t bytes) override;
   void release(Address address) override;
   Result<std::monostate> write(Address to, const void* from, std::int64_t bytes) override;

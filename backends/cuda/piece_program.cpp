@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/compile.hpp"
+#include "backends/cuda/product.hpp"
 #include "backends/cuda/topk.hpp"
 
 namespace pw::cuda {
@@ -13,11 +14,11 @@ namespace {
 
 class ProgramMaker {
  public:
-  ProgramMaker(const Graph& piece, Backend& library, const rows::GroupingOptions& grouping)
-      : graph_(piece.compact()), library_(library) {
+  ProgramMaker(const Graph& piece, Backend& library, const ProgramOptions& options)
+      : graph_(piece.compact()), library_(library), options_(options) {
     take_apart(graph_, [](NodeId, const std::string&) {});
     graph_.erase_dead();
-    units_ = rows::group_rows(graph_, grouping);
+    units_ = rows::group_rows(graph_, options.grouping);
   }
 
   Result<PieceProgram> run() {
@@ -89,8 +90,10 @@ class ProgramMaker {
       case rows::RunUnit::Kind::opaque: {
         const NodeId n = unit.nodes.front();
         auto kernel = topk_kernel(graph_, n);
+        if (!kernel && options_.product_kernels) kernel = product_kernel(graph_, n);
         if (!kernel) return add_library(unit);
-        add_kernel(std::move(*kernel), {graph_.operand(n, 0)}, {graph_.result(n)});
+        const auto operands = graph_.operands(n);
+        add_kernel(std::move(*kernel), {operands.begin(), operands.end()}, {graph_.result(n)});
         return std::monostate{};
       }
     }
@@ -168,6 +171,7 @@ class ProgramMaker {
 
   Graph graph_;
   Backend& library_;
+  ProgramOptions options_;
   std::vector<rows::RunUnit> units_;
   PieceProgram out_;
   std::vector<ValueId> view_of_;  // by value: the operand whose bytes it is
@@ -178,8 +182,8 @@ class ProgramMaker {
 }  // namespace
 
 Result<PieceProgram> make_program(const Graph& piece, Backend& library,
-                                  const rows::GroupingOptions& grouping) {
-  return ProgramMaker(piece, library, grouping).run();
+                                  const ProgramOptions& options) {
+  return ProgramMaker(piece, library, options).run();
 }
 
 }  // namespace pw::cuda

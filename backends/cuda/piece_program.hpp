@@ -41,8 +41,13 @@ struct PieceProgram {
   std::vector<std::string> lacks;  ///< ops that nothing runs on a device: the piece is not captured
 };
 
+struct ProgramOptions {
+  rows::GroupingOptions grouping = {};
+  bool product_kernels = false;  ///< matrix products are kernels where they can be, and no calls
+};
+
 /// `library` makes what runs library calls on the host.
 Result<PieceProgram> make_program(const Graph& piece, Backend& library,
-                                  const rows::GroupingOptions& grouping);
+                                  const ProgramOptions& options);
 
 }  // namespace pw::cuda

@@ -57,7 +57,7 @@ Result<std::monostate> Runtime::compile() {
     counters_.pieces += c.members.size();
     ++counters_.piece_classes;
     if (!c.splitting) {
-      auto program = make_program(piece, *host_, options_.grouping);
+      auto program = make_program(piece, *host_, {options_.grouping, !driver_.calls_libraries()});
       if (!program) return forward(program);
       made.program = std::move(*program);
       for (const std::string& why : made.program.lacks) note(c.name + " is not captured: " + why);

@@ -13,15 +13,12 @@
 #include "tests/catch.hpp"
 
 namespace pw::test {
-namespace {
 
 std::vector<double> values_of(const TensorView& view) {
   std::vector<double> out;
   for (std::int64_t i = 0; i < view.count(); ++i) out.push_back(load(view.dtype, view.data, i));
   return out;
 }
-
-}  // namespace
 
 ContextPtr library() {
   auto context = std::make_shared<Context>();

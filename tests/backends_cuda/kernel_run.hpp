@@ -36,6 +36,7 @@ Subject subject(const std::string& name, Graph graph, std::span<const NodeId> no
 
 /// Random inputs: normal; integers below 7; b8 by a coin.
 std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::uint64_t seed);
+[[nodiscard]] std::vector<double> values_of(const TensorView& view);
 /// The results of the kernel, as stored, read as doubles.
 std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s,
                                             const std::vector<Tensor>& inputs,

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/nvrtc.hpp"
+#include "backends/cuda/product.hpp"
 #include "backends/cuda/topk.hpp"
 #include "backends/numerics.hpp"
 #include "backends/toolchain.hpp"
@@ -135,6 +136,52 @@ TEST_CASE("kernels: keep_topk has a kernel of its own, with the interpreter's bi
                                       : static_cast<double>(drawn % 7) * 0.3 - 0.4;
         store(p.dtype, p.data, i, x);
       }
+      CHECK(difference(run_kernel(*host, s, inputs, {{"n", n}}),
+                       run_interpreter(s, inputs, {{"n", n}}, false)) == "");
+    }
+  }
+}
+
+TEST_CASE("kernels: a matrix product has a kernel, with the bits of the interpreter in f32",
+          "[cuda][diff]") {
+  const ContextPtr context = library();
+  std::vector<Subject> all;
+  for (const char* text : {"in a: f32[n, 40], b: f32[40, 33]  y = mm(a, b)",
+                           "in a: bf16[n, 33], b: bf16[33, 70]  y = mm(a, b)",
+                           "in a: f16[n, 1], b: f16[1, 5]  y = mm(a, b)",
+                           "in c: bf16[31], a: bf16[n, 64], b: bf16[64, 31]  y = addmm(c, a, b)",
+                           "in c: f32[32], a: f32[n, 32], b: f32[32, 32]  y = addmm(c, a, b)",
+                           "in a: f8e4m3[n, 48], b: f8e4m3[48, 17], s: f32[1], t: f32[1]"
+                           "  y = scaled_mm(a, b, s, t){out = bf16}",
+                           "in a: f8e4m3[n, 48], b: f8e4m3[48, 17], s: f32[n, 1], t: f32[17]"
+                           "  y = scaled_mm(a, b, s, t){out = f16}"}) {
+    all.push_back(subject(context, text, std::string("graph { ") + text + "  out y }"));
+    const auto kernel = cuda::product_kernel(all.back().graph, all.back().graph.first());
+    INFO(text);
+    REQUIRE(kernel);
+    all.back().kernel = *kernel;
+    all.back().operands = all.back().graph.inputs();
+  }
+  const auto no_kernel = [&](const std::string& text) {
+    const Subject s = subject(context, text, text);
+    return !cuda::product_kernel(s.graph, s.graph.first());
+  };
+  CHECK(no_kernel("graph { in a: f64[n, 4], b: f64[4, 4]  y = mm(a, b)  out y }"));
+  CHECK(no_kernel("graph { in a: f32[4, n], b: f32[n, 4]  y = mm(a, b)  out y }"));
+  CHECK(no_kernel("graph { in a: f32[4, 4]  y = exp(a)  out y }"));
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  std::vector<cuda::Kernel> kernels;
+  for (const Subject& s : all) kernels.push_back(s.kernel);
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  std::uint64_t seed = 1;
+  for (const Subject& s : all) {
+    for (std::int64_t n : {1, 32, 67}) {
+      INFO(s.name << "  n = " << n << "  seed = " << seed);
+      const auto inputs = inputs_of(s.graph, {{"n", n}}, seed++);
       CHECK(difference(run_kernel(*host, s, inputs, {{"n", n}}),
                        run_interpreter(s, inputs, {{"n", n}}, false)) == "");
     }

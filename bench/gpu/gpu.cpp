@@ -1,0 +1,407 @@
+// What a device does, in one run: launches and replays, capture and its memory, kernels beside
+// copies of their bytes, weights by parameters and by a table, steps of a decoder. With
+// `--driver host` everything runs, and no time is shown: times of the host say nothing of a device.
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "backends/cuda/cuda_driver.hpp"
+#include "backends/cuda/preparing_driver.hpp"
+#include "backends/cuda/runtime.hpp"
+#include "backends/kv_cache.hpp"
+#include "bench/measure.hpp"
+#include "dsl/dsl.hpp"
+#include "graph/generate.hpp"
+#include "rewriter/rewriter.hpp"
+#include "splitter/plan.hpp"
+
+namespace pw::bench {
+namespace {
+
+struct Args {
+  std::string driver = "cuda", output, cubins, prepare;
+};
+
+std::unique_ptr<cuda::Driver> open(const Args& args) {
+  if (!args.prepare.empty()) {
+    std::filesystem::create_directories(args.cubins);
+    return std::make_unique<cuda::PreparingDriver>(args.cubins, cuda::Target{args.prepare, false},
+                                                   false);
+  }
+  if (args.driver == "host")
+    return std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
+  cuda::CudaDriverOptions options;
+  options.prepared = args.cubins;
+  auto driver = cuda::CudaDriver::open(options);
+  if (!driver) {
+    std::cerr << driver.error().front().message << "; " << driver.error().front().help << "\n";
+    std::exit(5);
+  }
+  return std::move(*driver);
+}
+
+class GpuBench {
+ public:
+  /// `large`: at a device's sizes; `device`: figures are of one.
+  GpuBench(cuda::Driver& driver, bool large, bool device)
+      : driver_(driver), large_(large), device_(device), context_(std::make_shared<Context>()) {
+    rules_ = ok(load_rules(context_, {"llm"}));
+  }
+  ~GpuBench() {
+    for (cuda::Address a : blocks_) driver_.release(a);
+  }
+  GpuBench(const GpuBench&) = delete;
+  GpuBench& operator=(const GpuBench&) = delete;
+
+  std::string run() {
+    std::string out = section("Launch and replay", {"what", "time"}, [&](Table& t) { nodes(t); });
+    out += section("Kernels beside copies of as many bytes",
+                   {"what", "MiB", "µs", "copy µs", "of a copy's speed"},
+                   [&](Table& t) { kernels(t); });
+    out += section("Matrix products, by kernels of our own", {"what", "µs", "TFLOP/s"},
+                   [&](Table& t) { products(t); });
+    out += section("The weights of 64 layers, in one graph", {"what", "µs", "ratio"},
+                   [&](Table& t) { weights(t); });
+    out += section("A decoder: capture and memory", {"what", ""}, [&](Table& t) { decoder(t); });
+    return out + promises_.print();
+  }
+  [[nodiscard]] bool kept() const { return promises_.kept(); }
+
+ private:
+  template <class T>
+  T ok(Result<T> result) {
+    return need(context_, std::move(result));
+  }
+  std::string section(const std::string& title, std::vector<std::string> head,
+                      const std::function<void(Table&)>& fill) {
+    std::cerr << title << " …\n";
+    Table table(std::move(head));
+    fill(table);
+    return "## " + title + "\n\n" + table.print() + "\n";
+  }
+  /// A figure, or nothing where there is no device.
+  [[nodiscard]] std::string figure(const std::string& text) const { return device_ ? text : "—"; }
+  [[nodiscard]] std::string us(double seconds) const {
+    return figure(fmt::format("{:.2f}", seconds * 1e6));
+  }
+  /// By the clock, with the wait for the end; the median of some, once on the host.
+  double time(const std::function<void()>& body) const {
+    std::vector<double> times;
+    body();
+    for (int i = 0; i < (device_ ? 21 : 1); ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      body();
+      times.push_back(
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    return median(times);
+  }
+  double time(cuda::RecordedGraph graph) {
+    const auto ready = ok(driver_.instantiate(std::move(graph)));
+    return time([&] { ok(ready->replay()); });
+  }
+
+  cuda::Address take(std::int64_t bytes) {
+    blocks_.push_back(ok(driver_.allocate(bytes)));
+    ok(driver_.fill(blocks_.back(), 0, bytes));
+    return blocks_.back();
+  }
+
+  /// A graph of ops, ready as one piece of that many rows.
+  struct OnePiece {
+    Graph graph;
+    StitchedGraph pieces;
+    Plan plan;
+    Weights weights;
+    std::unique_ptr<cuda::Runtime> runtime;
+    std::int64_t rows = 0;
+    [[nodiscard]] cuda::RecordedGraph record(const ContextPtr& context) const {
+      return need(context, runtime->record(PieceId(0), rows));
+    }
+  };
+  std::unique_ptr<OnePiece> one_piece(const std::string& text, std::int64_t rows) {
+    Graph graph = ok(parse_graph(
+        context_, "graph g {\n  symbol n in 1..8192 tokens\n" + text + "\n}\n", "bench"));
+    StitchedGraph pieces = ok(split(graph, {}));
+    PlanOptions options;
+    options.max_tokens = rows;
+    options.capture_sizes = {rows};
+    Plan plan = ok(make_plan(pieces, graph, options));
+    Weights weights(graph, 1);
+    auto out = std::make_unique<OnePiece>(OnePiece{
+        std::move(graph), std::move(pieces), std::move(plan), std::move(weights), nullptr, rows});
+    out->runtime = ok(cuda::Runtime::make(out->pieces, out->graph, out->plan, driver_));
+    ok(out->runtime->load(out->weights));
+    return out;
+  }
+
+  static std::int64_t bytes_of(const cuda::RecordedGraph& graph) {
+    std::int64_t bytes = 0;
+    for (const cuda::LaunchNode& node : graph.nodes)
+      for (const auto* tensors : {&node.reads, &node.writes})
+        for (const cuda::DeviceTensor& t : *tensors) bytes += t.bytes();
+    return bytes;
+  }
+  /// The nodes again and again, each time after the last.
+  static cuda::RecordedGraph repeated(const cuda::RecordedGraph& once, std::size_t times) {
+    cuda::RecordedGraph out{once.name, {}};
+    for (std::size_t i = 0; i < times; ++i)
+      for (const cuda::LaunchNode& node : once.nodes) out.nodes.push_back(node);
+    for (std::size_t n = 0; n < out.nodes.size(); ++n) {
+      out.nodes[n].after.clear();
+      if (n > 0) out.nodes[n].after = {n - 1};
+    }
+    return out;
+  }
+
+  void nodes(Table& table) {
+    const auto piece = one_piece("in x: f32[n, 64]  y = relu(x)  out y", 1);
+    const cuda::RecordedGraph one = piece->record(context_);
+    table.add({"one kernel launched, and waited for",
+               us(time([&] { ok(driver_.launch(one.nodes.front())); })) + " µs"});
+    table.add({"a graph of one node replayed, and waited for", us(time(one)) + " µs"});
+    const std::size_t count = large_ ? 1000 : 20;
+    const double chain = time(repeated(one, count));
+    table.add(
+        {fmt::format("{} nodes in a chain", count),
+         figure(fmt::format("{:.0f}", chain / static_cast<double>(count) * 1e9)) + " ns a node"});
+    cuda::RecordedGraph apart{"apart", {}};
+    for (std::size_t i = 0; i < count; ++i) {
+      cuda::LaunchNode node = one.nodes.front();
+      node.after.clear();
+      node.writes[0].address = take(node.writes[0].bytes());
+      apart.nodes.push_back(std::move(node));
+    }
+    table.add({fmt::format("{} nodes without edges", count),
+               figure(fmt::format("{:.0f}", time(apart) / static_cast<double>(count) * 1e9)) +
+                   " ns a node"});
+    const auto begin = std::chrono::steady_clock::now();
+    (void)ok(driver_.instantiate(repeated(one, count)));
+    const double capture =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    table.add({fmt::format("capture of {} nodes", count),
+               us(capture / static_cast<double>(count)) + " µs a node"});
+  }
+
+  void kernels(Table& table) {
+    const std::int64_t rows = large_ ? 8192 : 2, wide = large_ ? 4096 : 64;
+    const std::size_t times = large_ ? 20 : 1;
+    const auto beside_copy = [&](const std::string& name, const std::string& text) {
+      const auto piece = one_piece(text, rows);
+      const cuda::RecordedGraph once = piece->record(context_);
+      const std::int64_t bytes = bytes_of(once);
+      const double own = time(repeated(once, times)) / static_cast<double>(times);
+      // A copy reads its bytes and writes them.
+      cuda::LaunchNode copy;
+      copy.kind = cuda::LaunchNode::Kind::copy;
+      copy.name = "copy";
+      copy.reads = {{DType::u8, {bytes / 2}, take(bytes / 2)}};
+      copy.writes = {{DType::u8, {bytes / 2}, take(bytes / 2)}};
+      const double other = time(repeated({"copies", {copy}}, times)) / static_cast<double>(times);
+      table.add({fmt::format("{}, {} kernels", name, once.nodes.size()),
+                 fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20)), us(own), us(other),
+                 figure(fmt::format("{:.0f} %", other / own * 100))});
+    };
+    beside_copy("sum and RMSNorm", fmt::format("in x: bf16[n, {0}], z: bf16[n, {0}], w: bf16[{0}]\n"
+                                               "y, r = fused_add_rms_norm(x, z, w)  out y, r",
+                                               wide));
+    beside_copy("sum, RMSNorm and fp8",
+                fmt::format("in x: bf16[n, {0}], z: bf16[n, {0}], w: bf16[{0}], s: f32[1]\n"
+                            "q, r = fused_add_rms_norm_static_fp8_quant(x, z, w, s)  out q, r",
+                            wide));
+    beside_copy("silu times, fp8 a row",
+                fmt::format("in x: bf16[n, {0}], z: bf16[n, {0}]\n"
+                            "g = silu(x)  m = mul(g, z)  q, s = dynamic_per_token_fp8_quant(m)\n"
+                            "out q, s",
+                            wide));
+    beside_copy("RMSNorm of f32",
+                fmt::format("in x: f32[n, {0}], w: f32[{0}]  y = rms_norm(x, w)  out y", wide));
+  }
+
+  void products(Table& table) {
+    const std::int64_t wide = large_ ? 4096 : 64;
+    for (std::int64_t rows : {1, 16, 256}) {
+      if (!large_ && rows > 16) continue;
+      const auto piece = one_piece(
+          fmt::format("in x: bf16[n, {0}], w: bf16[{0}, {0}]  y = mm(x, w)  out y", wide), rows);
+      const double t = time(piece->record(context_));
+      table.add(
+          {fmt::format("bf16, {} × {} by {} × {}", rows, wide, wide, wide), us(t),
+           figure(fmt::format("{:.2f}", 2e-12 * static_cast<double>(rows * wide * wide) / t))});
+    }
+  }
+
+  /// A kernel that adds one layer's weights to a row: they are an argument, or found in a table.
+  cuda::Kernel adding(bool by_table, TypeId type) {
+    cuda::Kernel kernel;
+    kernel.name = by_table ? "by_table" : "by_parameter";
+    kernel.op = "add";
+    kernel.arguments = {type, type};
+    kernel.results = 1;
+    kernel.params = {context_->dims.constant(1)};
+    if (by_table) kernel.params.push_back(context_->dims.constant(0));
+    kernel.threads = kernel.rows_per_block = 256;
+    kernel.source = fmt::format(
+        "extern \"C\" __global__ void {}({} p0, float* p1, long long rows{}) {{\n"
+        "  const long long i = (long long)blockIdx.x * 256 + threadIdx.x;\n"
+        "  if (i < rows) p1[i] = pw_add(p1[i], {});\n}}\n",
+        kernel.name, by_table ? "const long long*" : "const float*",
+        by_table ? ", long long layer" : "", by_table ? "((const float*)p0[layer])[i]" : "p0[i]");
+    return kernel;
+  }
+
+  void weights(Table& table) {
+    constexpr std::int64_t kLayers = 64, kWide = 4096;
+    const TypeId type = context_->types.get(DType::f32, {context_->dims.constant(kWide)});
+    const cuda::Kernel both[] = {adding(false, type), adding(true, type)};
+    ok(driver_.load(both));
+    std::vector<std::int64_t> addresses;
+    for (std::int64_t i = 0; i < kLayers; ++i)
+      addresses.push_back(static_cast<std::int64_t>(take(kWide * 4)));
+    const cuda::Address in_table = take(kLayers * 8), row = take(kWide * 4);
+    ok(driver_.write(in_table, addresses.data(), kLayers * 8));
+    const auto graph = [&](bool by_table) {
+      cuda::RecordedGraph out{by_table ? "by table" : "by parameters", {}};
+      for (std::int64_t i = 0; i < kLayers; ++i) {
+        cuda::LaunchNode node;
+        node.name = both[by_table ? 1 : 0].name;
+        if (by_table)
+          node.reads = {{DType::i64, {kLayers}, in_table}};
+        else
+          node.reads = {{DType::f32,
+                         {kWide},
+                         static_cast<cuda::Address>(addresses[static_cast<std::size_t>(i)])}};
+        node.writes = {{DType::f32, {kWide}, row}};
+        node.params = {kWide};
+        if (by_table) node.params.push_back(i);
+        out.nodes.push_back(std::move(node));
+      }
+      cuda::order_nodes(out);
+      return out;
+    };
+    const double direct = time(graph(false)), looked_up = time(graph(true));
+    table.add({"addresses in each node's parameters", us(direct), figure("1.00")});
+    table.add({"addresses in a table in memory", us(looked_up),
+               figure(fmt::format("{:.2f}", looked_up / direct))});
+  }
+
+  void decoder(Table& table) {
+    LlamaOptions options;
+    options.layers = large_ ? 8 : 2;
+    options.hidden = large_ ? 2048 : 128;
+    options.heads = large_ ? 16 : 4;
+    options.kv_heads = large_ ? 4 : 2;
+    options.ffn = large_ ? 5632 : 192;
+    options.vocab = large_ ? 32000 : 64;
+    options.max_tokens = 64;
+    Graph graph = ok(generate_llama(context_, options));
+    (void)ok(run_pipeline(graph, rules_, "o2", ok(bind_params(rules_, {}))));
+    const StitchedGraph pieces = ok(split(graph, ok(splitting_ops(context_, &rules_, {}, {}))));
+    PlanOptions plan_options;
+    plan_options.max_tokens = 64;
+    plan_options.capture_sizes = {1, 8, 32};
+    const Plan plan = ok(make_plan(pieces, graph, plan_options));
+    Weights weights(graph, 7);
+    const std::int64_t before = driver_.memory().free;
+    const auto runtime = ok(cuda::Runtime::make(pieces, graph, plan, driver_));
+    ok(runtime->load(weights));
+    const std::int64_t loaded = driver_.memory().free;
+    const auto begin = std::chrono::steady_clock::now();
+    ok(runtime->capture());
+    const double capture =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const MemoryPlan& memory = runtime->memory();
+    const auto planned = static_cast<double>(memory.arena_bytes + memory.input_bytes +
+                                             memory.weight_bytes + memory.buffer_bytes);
+    const auto taken = static_cast<double>(before - loaded);
+    const cuda::RuntimeCounters& c = runtime->counters();
+    table.add({"model", fmt::format("{} layers of {}, {} pieces, {} classes", options.layers,
+                                    options.hidden, c.pieces, c.piece_classes)});
+    table.add({"graphs captured, executables, nodes",
+               fmt::format("{}, {}, {}", c.graphs_captured, c.executables, c.graph_nodes)});
+    table.add({"capture", figure(fmt::format("{:.1f} ms", capture * 1e3))});
+    table.add({"memory: planned", fmt::format("{:.2f} MiB", planned / (1 << 20))});
+    table.add({"memory: taken", fmt::format("{:.2f} MiB", taken / (1 << 20))});
+    table.add(
+        {"memory: of executables",
+         figure(fmt::format("{:.2f} MiB",
+                            static_cast<double>(loaded - driver_.memory().free) / (1 << 20)))});
+    promises_.at_most("memory taken, away from the plan", std::abs(taken / planned - 1) * 100, 5,
+                      " %");
+    for (std::int64_t sequences : {1, 8, 32}) {
+      KvCache captured, launched;
+      const double replayed = decode(*runtime, weights, sequences, true, captured),
+                   each = decode(*runtime, weights, sequences, false, launched);
+      table.add({fmt::format("decode of {} sequences, captured", sequences),
+                 figure(fmt::format("{:.2f} ms a step", replayed * 1e3))});
+      table.add({fmt::format("decode of {} sequences, launch by launch", sequences),
+                 figure(fmt::format("{:.2f} ms a step", each * 1e3))});
+    }
+    table.add({"attention in these steps", "on the host, with copies there and back"});
+    promises_.at_most("captures that failed", static_cast<double>(c.failed_captures), 0, "");
+    promises_.at_most("stale replays", static_cast<double>(c.stale), 0, "");
+  }
+
+  double decode(cuda::Runtime& runtime, Weights& weights, std::int64_t sequences, bool pad,
+                KvCache& cache) {
+    Step step;
+    step.cache = &cache;
+    for (std::int64_t i = 0; i < sequences; ++i) step.sequences.push_back({i, 1, 0});
+    std::vector<double> times;
+    for (int i = 0; i < (device_ ? 24 : 2); ++i) {
+      RunOptions options;
+      options.pad = pad;
+      times.push_back(ok(runtime.run(step, weights, options)).report.seconds);
+      for (Sequence& s : step.sequences) ++s.past;
+    }
+    times.erase(times.begin());
+    return median(times);
+  }
+
+  cuda::Driver& driver_;
+  bool large_, device_;
+  ContextPtr context_;
+  RuleSet rules_;
+  std::vector<cuda::Address> blocks_;
+  Promises promises_;
+};
+
+}  // namespace
+}  // namespace pw::bench
+
+int main(int argc, char** argv) {
+  using namespace pw::bench;
+  CLI::App app("What a device does, in one run", "pw_bench_gpu");
+  Args args;
+  app.add_option("--driver", args.driver, "cuda, or host: everything runs, no time is shown")
+      ->check(CLI::IsMember({"cuda", "host"}))
+      ->capture_default_str();
+  app.add_option("--output", args.output, "write the tables there too, as Markdown");
+  auto* cubins = app.add_option("--cubins", args.cubins,
+                                "a folder of compiled kernels, for a device without NVRTC");
+  app.add_option("--prepare", args.prepare,
+                 "fill that folder for an architecture, such as sm_90, while running on the host")
+      ->needs(cubins);
+  app.footer("Example: pw_bench_gpu --output gpu.md\nExit code 5: no device.");
+  CLI11_PARSE(app, argc, argv);
+  const bool device = args.prepare.empty() && args.driver == "cuda";
+  const auto driver = open(args);
+  GpuBench bench(*driver, device || !args.prepare.empty(), device);
+  if (!args.prepare.empty()) {
+    (void)bench.run();
+    return 0;
+  }
+  const std::string text =
+      "# On a device\n\n" +
+      (device ? driver->device() + "; " + machine() + ". By the clock, medians of 21."
+              : "No device was there: the same program has run on the host, at small sizes. "
+                "Times are left out, as they would say nothing of a device.") +
+      "\n\n" + bench.run();
+  std::cout << text;
+  if (!args.output.empty()) std::ofstream(args.output) << text;
+  return bench.kept() ? 0 : 1;
+}

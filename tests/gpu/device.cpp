@@ -1,0 +1,52 @@
+// Exports device, on_host and sparing.
+#include "tests/gpu/device.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "backends/cuda/cuda_driver.hpp"
+#include "backends/cuda/preparing_driver.hpp"
+#include "backends/toolchain.hpp"
+
+namespace pw::test {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool preparing() { return !variable("PW_GPU_PREPARE").empty(); }
+
+[[noreturn]] void skip(const std::string& why) {
+  std::fprintf(stderr, "SKIPPED: %s\n", why.c_str());
+  std::exit(77);
+}
+
+std::unique_ptr<cuda::Driver> open() {
+  if (on_host()) {
+    if (host_compiler().empty()) skip("no C++ compiler on PATH, so kernels do not run on the host");
+    if (preparing())
+      return std::make_unique<cuda::PreparingDriver>(
+          variable("PW_GPU_CUBINS"), cuda::Target{variable("PW_GPU_PREPARE"), true}, true);
+    return std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
+  }
+  cuda::CudaDriverOptions options;
+  options.strict = true;
+  options.prepared = variable("PW_GPU_CUBINS");
+  auto driver = cuda::CudaDriver::open(options);
+  if (!driver) skip(driver.error().front().message);
+  return std::move(*driver);
+}
+
+/// Before main, so that the whole program is one skip.
+const std::unique_ptr<cuda::Driver> kDriver = open();
+
+}  // namespace
+
+bool on_host() { return variable("PW_GPU_DRIVER") == "host"; }
+bool sparing() { return on_host() && !preparing(); }
+
+cuda::Driver& device() { return *kDriver; }
+
+}  // namespace pw::test

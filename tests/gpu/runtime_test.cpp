@@ -1,0 +1,154 @@
+// Whole models on the driver: captured ≡ launched, near the reference, in the memory that the plan
+// says, and nothing made anew once steps run.
+#include "backends/cuda/runtime.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "backends/kv_cache.hpp"
+#include "backends/numerics.hpp"
+#include "dsl/dsl.hpp"
+#include "graph/generate.hpp"
+#include "rewriter/rewriter.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/gpu/device.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+struct Model {
+  const char* quant;
+  const char* pipeline;
+  std::int64_t experts;
+  /// Times the largest number of an output: what two layers round away, an f8e4m3 by 2⁻⁴ each.
+  double tolerance;
+};
+
+Graph make(const ContextPtr& context, const Model& model, std::int64_t hidden) {
+  LlamaOptions options;
+  options.layers = 2;
+  options.hidden = hidden;
+  options.heads = 4;
+  options.kv_heads = 2;
+  options.ffn = hidden + hidden / 2;
+  options.vocab = 64;
+  options.positions = 64;
+  options.max_tokens = 24;
+  options.quant = model.quant;
+  options.experts = model.experts;
+  Graph graph = need(generate_llama(context, options), *context);
+  const RuleSet rules = need(load_rules(context, {"llm"}), *context);
+  if (*model.pipeline != '\0')
+    need(run_pipeline(graph, rules, model.pipeline, need(bind_params(rules, {}), *context)),
+         *context);
+  return graph;
+}
+
+/// A model cut, planned and ready on the device.
+struct Ready {
+  explicit Ready(const Model& model, std::int64_t hidden = 64)
+      : context(library()),
+        graph(make(context, model, hidden)),
+        pieces(
+            need(split(graph, need(splitting_ops(context, nullptr, {}, {}), *context)), *context)),
+        plan(need(make_plan(pieces, graph, plan_options()), *context)),
+        weights(graph, 7),
+        runtime(need(cuda::Runtime::make(pieces, graph, plan, device()), *context)) {
+    need(runtime->load(weights), *context);
+    need(runtime->capture(), *context);
+  }
+  Ready(const Ready&) = delete;
+  static PlanOptions plan_options() {
+    PlanOptions options;
+    options.max_tokens = 24;
+    options.capture_sizes = {1, 2, 4, 8};
+    return options;
+  }
+  StepResult run(Step step, KvCache& cache, bool pad) {
+    step.cache = &cache;
+    RunOptions options;
+    options.pad = pad;
+    options.poison = true;
+    return need(runtime->run(step, weights, options), *context);
+  }
+
+  ContextPtr context;
+  Graph graph;
+  StitchedGraph pieces;
+  Plan plan;
+  Weights weights;
+  std::unique_ptr<cuda::Runtime> runtime;
+};
+
+/// A prompt, then single tokens beside a second prompt, then single tokens of both.
+std::vector<Step> conversation() {
+  std::vector<Step> out(4);
+  out[0].sequences = {{0, 5, 0}};
+  out[1].sequences = {{0, 1, 5}, {1, 3, 0}};
+  out[2].sequences = {{0, 1, 6}, {1, 1, 3}};
+  out[3].sequences = {{1, 1, 4}};
+  return out;
+}
+
+double largest(const TensorView& t) {
+  double out = 0;
+  for (std::int64_t i = 0; i < t.count(); ++i)
+    out = std::max(out, std::abs(load(t.dtype, t.data, i)));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("gpu: captured pieces give the bits of launched ones, near the reference", "[gpu]") {
+  for (const Model& model : {Model{"none", "", 0, 0.03}, Model{"none", "o2", 0, 0.03},
+                             Model{"fp8", "o2", 0, 0.125}, Model{"none", "o2", 5, 0.05}}) {
+    INFO(model.quant << " " << model.pipeline << " " << model.experts);
+    Ready ready(model);
+    CHECK(ready.runtime->notes().empty());
+    const cuda::RuntimeCounters before = ready.runtime->counters();
+    KvCache replayed, launched, exact;
+    for (Step step : conversation()) {
+      const StepResult a = ready.run(step, replayed, true), b = ready.run(step, launched, false);
+      CHECK(a.report.mode == "captured");
+      CHECK(b.report.mode == "eager");
+      step.cache = &exact;
+      const auto reference = need(run_reference(ready.graph, ready.weights, step), *ready.context);
+      REQUIRE(a.outputs.size() == reference.size());
+      for (std::size_t i = 0; i < reference.size(); ++i) {
+        const TensorView x = a.outputs[i].view(), y = b.outputs[i].view(), r = reference[i].view();
+        REQUIRE(x.extents == r.extents);
+        CHECK(std::memcmp(x.data, y.data, x.bytes()) == 0);
+        const double allowed = model.tolerance * largest(r);
+        double worst = 0;
+        for (std::int64_t e = 0; e < r.count(); ++e)
+          worst = std::max(worst, std::abs(load(x.dtype, x.data, e) - load(r.dtype, r.data, e)));
+        CHECK(worst <= allowed);
+        CHECK(allowed > 0);
+      }
+    }
+    const cuda::RuntimeCounters& after = ready.runtime->counters();
+    CHECK(after.replays == conversation().size() * ready.pieces.capturable());
+    CHECK(after.compilations == before.compilations);
+    CHECK(after.allocations == before.allocations);
+    CHECK(after.executables == before.executables);
+    CHECK(after.stale == 0);
+    CHECK(after.failed_captures == 0);
+  }
+}
+
+TEST_CASE("gpu: the memory that is taken is the plan's, within 5 %", "[gpu]") {
+  // Large enough that a driver's own pages do not count.
+  const std::int64_t before = device().memory().free;
+  Ready ready({"none", "o2", 0, 0}, 2048);
+  const auto taken = static_cast<double>(before - device().memory().free);
+  const MemoryPlan& memory = ready.runtime->memory();
+  const auto planned = static_cast<double>(memory.arena_bytes + memory.input_bytes +
+                                           memory.weight_bytes + memory.buffer_bytes);
+  INFO("taken " << taken << ", planned " << planned);
+  CHECK(taken >= planned * 0.95);
+  CHECK(taken <= planned * 1.05);
+}
