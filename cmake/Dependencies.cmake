@@ -1,6 +1,19 @@
 # Debian's packages; nothing is fetched. `./dev` installs what is missing.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
+
+# What is built so runs on a machine that has nothing but libc: what else it needs is loaded when it is there.
+option(PW_STATIC "link everything but libc into each program" OFF)
+if(PW_STATIC)
+  add_link_options(-static-libstdc++ -static-libgcc)
+  set(OPENSSL_USE_STATIC_LIBS ON)
+  find_path(PW_FMT_INCLUDE fmt/format.h REQUIRED)
+  add_library(fmt::fmt INTERFACE IMPORTED) # Debian has no libfmt.a
+  set_target_properties(fmt::fmt PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${PW_FMT_INCLUDE}"
+    INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY=1)
+else()
+  find_package(fmt REQUIRED)
+endif()
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)

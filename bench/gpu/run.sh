@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# On a device, in one call: the tests labelled gpu, the benchmark, and a decoder of PyTorch's beside it. The machine may
+# be bare: all it needs is build/gpu, and a CUDA driver (and NVRTC, where build/gpu/cubins was not prepared).
+#
+#   bench/gpu/run.sh prepare [sm_90]   builds both programs and compiles their kernels; needs NVRTC, and no device
+#   bench/gpu/run.sh [TABLE]           runs; the table goes to bench/results/gpu.md, or where it is told
+#   bench/gpu/run.sh host [TABLE]      the same on the host, without any times
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+bin=build/gpu/bin cubins=build/gpu/cubins
+
+if [ "${1:-}" = prepare ]; then
+  arch=${2:-sm_90}
+  ./dev build-gpu || exit
+  mkdir -p "$cubins"
+  PW_GPU_DRIVER=host PW_GPU_PREPARE=$arch PW_GPU_CUBINS=$cubins "$bin/test_gpu" || exit
+  "$bin/pw_bench_gpu" --prepare "$arch" --cubins "$cubins" || exit
+  echo "prepared for $arch: $(find "$cubins" -name '*.cubin' | wc -l) kernels in $cubins"
+  exit
+fi
+
+host=()
+if [ "${1:-}" = host ]; then host=(--driver host); export PW_GPU_DRIVER=host; shift; fi
+table=${1:-bench/results/gpu.md}
+[ -x "$bin/test_gpu" ] || { echo "run.sh: $bin/test_gpu is not there; first: bench/gpu/run.sh prepare" >&2; exit 2; }
+[ ! -d "$cubins" ] || export PW_GPU_CUBINS=$cubins
+
+code=0
+"$bin/test_gpu" || code=$?
+if [ "$code" = 77 ]; then exit 5; fi
+"$bin/pw_bench_gpu" "${host[@]}" --cubins "${PW_GPU_CUBINS:-}" --output "$table" || code=$?
+{ echo; echo "## The same decoder in PyTorch"; echo; python3 bench/gpu/decoder.py; } | tee -a "$table"
+exit "$code"
