@@ -10,6 +10,7 @@
 #include "cli/guard.hpp"
 #include "cli/planning.hpp"
 #include "cli/rewriting.hpp"
+#include "viz/named_journal.hpp"
 #include "viz/viz.hpp"
 
 namespace pw::cli {
@@ -20,16 +21,19 @@ struct VizArgs {
   GraphOptions graph;
   RuleOptions rules;
   PlanArgs plan;
-  std::string output, collapse = "auto", pass;
+  std::string output, collapse = "auto", pass, view = "auto", overlay;
   bool split = false;
   std::size_t most_boxes = VizOptions{}.most_boxes;
 };
 
-/// The graphs of a folder in the order of their names, or the file itself.
-std::vector<std::string> expand(const Session& session, const std::string& path) {
-  if (!std::filesystem::is_directory(path)) return {path};
+/// The graphs of a folder (or of the folder that a journal lies in) in the order of their names, or
+/// the file itself.
+std::vector<std::string> expand(const Session& session, const std::string& given) {
+  const bool journal = std::filesystem::path(given).extension() == ".jsonl";
+  const std::string path = journal ? std::filesystem::path(given).parent_path().string() : given;
+  if (!journal && !std::filesystem::is_directory(path)) return {path};
   std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(path))
+  for (const auto& entry : std::filesystem::directory_iterator(path.empty() ? "." : path))
     if (entry.path().extension() == ".pwg" || entry.path().extension() == ".json")
       out.push_back(entry.path().string());
   std::sort(out.begin(), out.end());
@@ -37,6 +41,22 @@ std::vector<std::string> expand(const Session& session, const std::string& path)
     session.die("the folder `" + path + "` holds no graph (.pwg, .json)",
                 "`pwr opt --trace DIR` writes such a folder", kInvalidInput);
   return out;
+}
+
+/// The journal beside the graphs of a trace, if there is one.
+std::string journal_of(const std::vector<std::string>& files) {
+  if (files.size() < 2) return {};
+  const auto path = std::filesystem::path(files.front()).parent_path() / "journal.jsonl";
+  return std::filesystem::exists(path) ? path.string() : std::string();
+}
+
+/// "03-norm_quant.pwg" of a trace → "norm_quant".
+std::string pass_of(const std::string& file, bool trace) {
+  const std::string stem = std::filesystem::path(file).stem().string();
+  const std::size_t dash = stem.find('-');
+  const bool numbered =
+      dash != std::string::npos && dash > 0 && stem.find_first_not_of("0123456789") == dash;
+  return trace && numbered ? stem.substr(dash + 1) : stem;
 }
 
 std::optional<std::size_t> version_named(const Session& session,
@@ -59,10 +79,17 @@ void run_pwviz(const Options& options, const VizArgs& args) {
   for (const std::string& path : args.files)
     for (std::string& file : expand(session, path)) files.push_back(std::move(file));
   LoadedRules rules = load(session, args.rules);
+  const std::string journal = args.files.size() == 1 ? journal_of(files) : std::string();
   for (const std::string& file : files) {
     GraphOptions one = args.graph;
     one.path = file;
-    input.versions.push_back({std::filesystem::path(file).stem().string(), load(session, one)});
+    input.versions.push_back({pass_of(file, !journal.empty()), load(session, one)});
+  }
+  std::vector<NamedRewrite> named;
+  if (!journal.empty()) {
+    named = session.need(named_journal_from_json(session.need(read_file(journal)), journal));
+    input.named_journal = &named;
+    input.rules = &rules.set;
   }
   input.related = files.size() == 1;
   if (!args.rules.pipeline.empty()) {
@@ -82,6 +109,13 @@ void run_pwviz(const Options& options, const VizArgs& args) {
   viz.collapse = *collapse_named(args.collapse);
   viz.most_boxes = args.most_boxes;
   viz.color = session.color();
+  viz.view = *view_named(args.view);
+  Overlay overlay;
+  if (!args.overlay.empty()) {
+    overlay = session.need(overlay_from_json(session.need(read_file(args.overlay)), args.overlay));
+    overlay.title = std::filesystem::path(args.overlay).stem().string();
+    viz.overlay = &overlay;
+  }
   viz.version = version_named(session, input.versions, args.pass);
   if (input.versions.size() > 1 && viz.version.value_or(1) > 0) viz.against = 0;
   std::optional<StitchedGraph> pieces;
@@ -109,17 +143,27 @@ int run(int argc, char** argv) {
   VizArgs args;
   app.add_option(
          "files", args.files,
-         "graph.json, .pwg or an FX dump; several to compare; a folder written by pwr opt --trace")
+         "graph.json, .pwg or an FX dump; several to compare; a folder written by pwr opt --trace, "
+         "or the journal in it")
       ->required();
   app.add_option("-o,--output", args.output,
-                 "the picture; its type follows the extension: .svg .png .pdf .dot .html .txt; "
-                 "without it, a text outline");
+                 "the picture; its type follows the extension: .svg .png .pdf .dot .html .txt .md, "
+                 ".me.json and .sync.json for Model Explorer; without it, a text outline");
   app.add_option("--symbol", args.graph.symbols, "make input dims of a dump symbolic: n=arg0_1.0")
       ->type_name("NAME=DIMS");
   args.rules.add_to(app);
   app.add_option("--pass", args.pass,
                  "show the graph after this pass (its name or number; input is the first)")
       ->type_name("PASS");
+  app.add_option("--view", args.view,
+                 "where a page opens: auto, overview, graph, all, side, rewrites, pieces, sizes, "
+                 "memory, table; overview and all are also forms of the other pictures")
+      ->check(CLI::IsMember({"auto", "overview", "graph", "all", "side", "rewrites", "pieces",
+                             "sizes", "memory", "table"}))
+      ->capture_default_str();
+  app.add_option("--overlay", args.overlay,
+                 "colour a page's nodes by numbers: a JSON object of names of nodes or values")
+      ->type_name("FILE");
   app.add_option("--collapse", args.collapse, "what becomes one box: auto, none, pieces, layers")
       ->check(CLI::IsMember({"auto", "none", "pieces", "layers"}))
       ->capture_default_str();
@@ -140,6 +184,8 @@ int run(int argc, char** argv) {
       "  pwviz model.json -o model.svg               the pieces as clusters\n"
       "  pwviz model.json -r llm -p o2 -o o2.html    each pass of o2, one page\n"
       "  pwviz model.json -r llm -p o2 --pass norm_quant -o norm_quant.png\n"
+      "  pwviz trace/ -r llm -o trace.html           a run that pwr opt --trace wrote down\n"
+      "  pwviz model.json --overlay times.json -o times.html\n"
       "  pwviz before.json after.json -o diff.svg");
   try {
     app.parse(argc, argv);

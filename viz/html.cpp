@@ -47,7 +47,8 @@ std::string page(const std::string& title, const VizInput& input, const std::str
   out += panel("graph", "Graph",
                "<div id=\"bar\"></div><main><div id=\"pictures\"></div><aside "
                "id=\"side\"></aside></main>");
-  if (input.journal != nullptr) out += panel("rewrites", "Rewrites");
+  if (input.journal != nullptr || input.named_journal != nullptr)
+    out += panel("rewrites", "Rewrites");
   if (input.pieces != nullptr) out += panel("pieces", "Pieces");
   if (input.plan != nullptr) out += panel("sizes", "Sizes and padding") + panel("memory", "Memory");
   out += panel("table", "Table");

@@ -106,10 +106,12 @@ class Linker {
       const auto known = std::find_if(open.begin(), open.end(), [&](const Link& link) {
         return link.slot == i && link.last + 1 == version && link.source == source;
       });
-      if (known != open.end())
+      if (known != open.end()) {
         known->last = version;
-      else
+        known->source.value = source.value;  // ids may differ from version to version
+      } else {
         open.push_back({source, i, version, version});
+      }
     }
   }
 
@@ -129,10 +131,12 @@ class Linker {
             std::find_if(out_.outputs.begin(), out_.outputs.end(), [&](const Link& link) {
               return link.slot == i && link.last + 1 == version && link.source == source;
             });
-        if (known != out_.outputs.end())
+        if (known != out_.outputs.end()) {
           known->last = version;
-        else
+          known->source.value = source.value;
+        } else {
           out_.outputs.push_back({source, i, version, version});
+        }
       }
     }
   }

@@ -15,7 +15,7 @@ struct Source {
   Kind kind = Kind::none;
   std::uint32_t index = 0;   ///< of an input in Links::inputs; of a node its union position
   std::uint32_t result = 0;  ///< of the node
-  ValueId value;             ///< in the version that is named by the link
+  ValueId value;             ///< in the last version of the link
   friend bool operator==(const Source& a, const Source& b) {
     return a.kind == b.kind && a.index == b.index && a.result == b.result;
   }

@@ -43,6 +43,8 @@ class PageData {
     put("title", dump(clean(graph_.versions.back()->graph.name)));
     put("folding", dump(in_.folding.reason));
     put("most", std::to_string(in_.options.most_boxes));
+    put("view", std::to_string(static_cast<int>(in_.options.view)));
+    if (in_.options.version) put("version", std::to_string(*in_.options.version));
     Json steps = Json::array();
     for (const Step& step : in_.timeline.steps) steps.push_back(step_json(step));
     put("steps", dump(steps));
@@ -257,7 +259,7 @@ class PageData {
   /// A flat list: rule or −1, version, then each list with its length before it.
   void put_rewrites() {
     Json rules = Json::array();
-    std::map<std::uint32_t, std::int64_t> number;
+    std::map<std::string, std::int64_t> number;
     Ints all;
     const auto nodes = [&](const std::vector<Touched>& list) {
       all.push_back(static_cast<std::int64_t>(list.size()));
@@ -267,10 +269,10 @@ class PageData {
     };
     for (const Rewrite& rewrite : in_.timeline.rewrites) {
       std::int64_t rule = -1;
-      if (rewrite.rule.valid() && in_.input.rules != nullptr) {
+      if (!rewrite.rule.empty()) {
         const auto [known, fresh] =
-            number.try_emplace(rewrite.rule.index, static_cast<std::int64_t>(rules.size()));
-        if (fresh) rules.push_back(rule_json(in_.input.rules->rules[rewrite.rule]));
+            number.try_emplace(rewrite.rule, static_cast<std::int64_t>(rules.size()));
+        if (fresh) rules.push_back(rule_json(rewrite.rule));
         rule = known->second;
       }
       all.insert(all.end(), {rule, rewrite.version});
@@ -287,15 +289,19 @@ class PageData {
     put("rewrites", all);
   }
 
-  [[nodiscard]] Json rule_json(const Rule& rule) const {
-    Json out = {{"name", clean(rule.name)}};
-    if (!rule.name_span.valid()) return out;
+  [[nodiscard]] Json rule_json(const std::string& name) const {
+    Json out = {{"name", clean(name)}};
+    if (in_.input.rules == nullptr) return out;
+    const auto& rules = in_.input.rules->rules;
+    const auto rule =
+        std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.name == name; });
+    if (rule == rules.end() || !rule->name_span.valid()) return out;
     const SourceMap& sources = in_.input.rules->context->sources;
-    const Span span = rule.span.valid() ? rule.span : rule.name_span;
+    const Span span = rule->span.valid() ? rule->span : rule->name_span;
     out["file"] = clean(sources.name(span.source));
     out["line"] = sources.position(span.source, span.begin).line;
     out["text"] =
-        clean(rule.span.valid() ? sources.text(span) : sources.line(span.source, span.begin));
+        clean(rule->span.valid() ? sources.text(span) : sources.line(span.source, span.begin));
     return out;
   }
 

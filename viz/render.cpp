@@ -1,9 +1,12 @@
-// Exports render_dot, render_svg, render_png, render_pdf, render_outline: versions →
+// Exports render_dot, render_svg, render_png, render_pdf, render_outline, render_markdown,
+// collapse_named and view_named: versions →
 // union → folding → scene → text.
 #include <algorithm>
+#include <array>
 
 #include "viz/dot.hpp"
 #include "viz/graphviz.hpp"
+#include "viz/markdown.hpp"
 #include "viz/outline.hpp"
 #include "viz/svg.hpp"
 #include "viz/viz.hpp"
@@ -35,8 +38,10 @@ Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
   Drawing drawing;
   drawing.graph = viz::unite(versions, input.related);
   const viz::Folding folding =
-      viz::fold(drawing.graph, viz::link(drawing.graph, input.related), input, options.collapse);
-  drawing.scene = viz::make_scene(drawing.graph, folding, options.most_boxes, versions.size() > 1);
+      viz::fold(drawing.graph, viz::link(drawing.graph, input.related), input,
+                options.view == View::all ? Collapse::none : options.collapse);
+  drawing.scene = viz::make_scene(drawing.graph, folding, options.most_boxes, versions.size() > 1,
+                                  options.view == View::overview);
   const std::string& pass = input.versions[version].pass;
   if (!pass.empty() && count > 1)
     drawing.scene.title += versions.size() == 1
@@ -81,6 +86,14 @@ std::optional<Collapse> collapse_named(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<View> view_named(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kNames{
+      "auto", "overview", "graph", "all", "side", "rewrites", "pieces", "sizes", "memory", "table"};
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<View>(found - kNames.begin());
+}
+
 Result<std::string> render_dot(const VizInput& input, const VizOptions& options) {
   auto drawing = draw(input, options);
   if (!drawing) return forward(drawing);
@@ -91,6 +104,12 @@ Result<std::string> render_outline(const VizInput& input, const VizOptions& opti
   auto drawing = draw(input, options);
   if (!drawing) return forward(drawing);
   return viz::to_outline(drawing->graph, drawing->scene, options.color);
+}
+
+Result<std::string> render_markdown(const VizInput& input, const VizOptions& options) {
+  auto drawing = draw(input, options);
+  if (!drawing) return forward(drawing);
+  return viz::to_markdown(drawing->graph, drawing->scene);
 }
 
 Result<std::string> render_svg(const VizInput& input, const VizOptions& options) {

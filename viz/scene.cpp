@@ -36,15 +36,16 @@ const char* state_of(GroupKind kind) {
 
 class Composer {
  public:
-  Composer(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes, bool marks)
-      : graph_(graph), folding_(folding), most_(most_boxes), marks_(marks) {}
+  Composer(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes, bool marks,
+           bool whole)
+      : graph_(graph), folding_(folding), most_(most_boxes), marks_(marks), wanted_(whole) {}
 
   Scene run() {
     scene_.box_of.assign(graph_.nodes.size(), kNobody);
     add_clusters();
     add_inputs();
     whole_ = too_many();
-    if (whole_)
+    if (whole_ || wanted_)
       add_wholes();
     else
       for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) add_node(at);
@@ -309,6 +310,7 @@ class Composer {
                      grouped_digits(graph_.nodes.size()) + " nodes";
     if (shown == graph_.nodes.size()) return;
     if (!folding_.reason.empty()) scene_.caption += "; equal " + folding_.reason + " drawn once";
+    if (wanted_ && !whole_) scene_.caption += "; boxes are whole " + folding_.reason;
     if (whole_)
       scene_.caption += "; too many to draw singly, so boxes are whole " +
                         (folding_.reason.empty() ? std::string("parts") : folding_.reason);
@@ -323,7 +325,8 @@ class Composer {
   const Folding& folding_;
   std::size_t most_;
   bool marks_;
-  bool whole_ = false;
+  bool wanted_;         // whole groups were asked for
+  bool whole_ = false;  // there are too many nodes for anything else
   Scene scene_;
   std::vector<std::uint32_t> cluster_of_, inputs_, outputs_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> edges_;
@@ -348,8 +351,8 @@ std::string grouped_digits(std::size_t number) {
 }
 
 Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
-                 bool marks) {
-  return Composer(graph, folding, most_boxes, marks).run();
+                 bool marks, bool whole) {
+  return Composer(graph, folding, most_boxes, marks, whole).run();
 }
 
 }  // namespace pw::viz

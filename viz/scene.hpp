@@ -50,9 +50,10 @@ struct Scene {
   std::vector<std::uint32_t> box_of;  ///< by union position, or kNobody
 };
 
-/// `marks`: boxes that only the first or only the last of the versions has are marked.
+/// `marks`: boxes that only the first or only the last of the versions has are marked. `whole`:
+/// each group is one box, even where there is room for its nodes.
 Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
-                 bool marks);
+                 bool marks, bool whole = false);
 
 /// "20 009".
 std::string grouped_digits(std::size_t number);

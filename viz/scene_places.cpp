@@ -13,6 +13,7 @@ namespace {
 // Of the font that DOT names, in points.
 constexpr double kCharacter = 5.6, kLine = 11.5, kPadWide = 16, kPadHigh = 9;
 constexpr double kSide = 10, kHead = 22;  // of a cluster's frame
+constexpr std::uint32_t kFar = 1000;      // a picture cannot be asked where an edge comes from
 
 LayeredNode size_of(const Box& box) {
   std::size_t widest = 0;
@@ -118,7 +119,7 @@ class ScenePlacer {
       else
         join(inner, inner.sources.at(edge.from), node_[edge.to]);
     }
-    inner.layout = lay_out_layers(nodes, inner.edges);
+    inner.layout = lay_out_layers(nodes, inner.edges, {.far = kFar});
   }
 
   void lay_out_whole() {
@@ -148,7 +149,7 @@ class ScenePlacer {
       if (item_[edge.from] != item_[edge.to] &&
           whole_edge_.emplace(std::pair(item_[edge.from], item_[edge.to]), edges_.size()).second)
         edges_.push_back({item_[edge.from], item_[edge.to]});
-    whole_ = lay_out_layers(nodes, edges_, {.between = 20, .below = 26});
+    whole_ = lay_out_layers(nodes, edges_, {.between = 20, .below = 26, .far = kFar});
   }
 
   [[nodiscard]] Place item_place(std::uint32_t item) const {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "viz/label.hpp"
+#include "viz/named_journal.hpp"
 
 namespace pw::viz {
 namespace {
@@ -16,7 +17,10 @@ class Reader {
 
   Timeline run() {
     count_nodes();
-    if (input_.journal != nullptr && input_.related) read_journal();
+    if (input_.journal != nullptr && input_.related)
+      read_journal();
+    else if (input_.named_journal != nullptr)
+      read_names(*input_.named_journal);
     hide_idle();
     return std::move(out_);
   }
@@ -50,20 +54,68 @@ class Reader {
         if (known) read_match(*match, version);
       } else if (const auto* builtin = std::get_if<BuiltinEvent>(&event)) {
         if (known && !builtin->erased.empty())
-          out_.rewrites.push_back({RuleId(), version, {}, {}, touched(builtin->erased), {}});
+          out_.rewrites.push_back({"", version, {}, {}, touched(builtin->erased), {}});
       }
     }
   }
 
   void read_match(const MatchEvent& match, std::uint32_t version) {
     out_.steps[version].matches = out_.steps[version].matches.value_or(0) + 1;
-    if (input_.rules != nullptr) ++rules_[input_.rules->rules[match.rule].name];
+    const std::string rule =
+        input_.rules != nullptr ? input_.rules->rules[match.rule].name : "a rule";
+    ++rules_[rule];
     Rewrite rewrite{
-        match.rule, version, touched(match.matched), touched(match.created), touched(match.erased),
-        {}};
+        rule, version, touched(match.matched), touched(match.created), touched(match.erased), {}};
     for (const auto& [name, value] : match.bindings)
       rewrite.bindings.emplace_back(name, source_of(version, value));
     out_.rewrites.push_back(std::move(rewrite));
+  }
+
+  /// Of graphs that were read from files, names are all there is; the n-th pass made version n.
+  void read_names(const std::vector<NamedRewrite>& journal) {
+    std::map<std::string, Source> values;
+    std::map<std::string, std::uint32_t> nodes;
+    for (std::uint32_t i = 0; i < links_.inputs.size(); ++i)
+      values[links_.inputs[i].name] = {Source::Kind::input, i, 0, {}};
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      const UnionNode& node = graph_.nodes[at];
+      const Graph& g = graph_.graph_of(node);
+      nodes[std::string(g.node_name(node.id))] = at;
+      for (std::uint32_t r = 0; r < g.result_count(node.id); ++r)
+        values[clean(g.value_name(g.result(node.id, r)))] = {Source::Kind::node, at, r, {}};
+    }
+    std::uint32_t unknown = 0;
+    const auto touched = [&](const std::vector<std::string>& names) {
+      std::vector<Touched> out;
+      for (const std::string& name : names) {
+        const auto found = nodes.find(name);
+        out.push_back({found == nodes.end() ? kNobody : found->second, NodeId(unknown)});
+        unknown += found == nodes.end() ? 1 : 0;
+      }
+      return out;
+    };
+    std::uint32_t version = 0;
+    for (const NamedRewrite& event : journal) {
+      if (event.pass == 0 || event.pass >= out_.steps.size()) continue;
+      if (event.pass != version) finish(version, version > 0);
+      version = event.pass;
+      Rewrite rewrite{event.rule,
+                      version,
+                      touched(event.matched),
+                      touched(event.created),
+                      touched(event.erased),
+                      {}};
+      for (const auto& [name, value] : event.bindings) {
+        const auto found = values.find(clean(value));
+        rewrite.bindings.emplace_back(name, found == values.end() ? Source() : found->second);
+      }
+      if (!event.rule.empty()) {
+        ++rules_[event.rule];
+        out_.steps[version].matches = out_.steps[version].matches.value_or(0) + 1;
+      }
+      out_.rewrites.push_back(std::move(rewrite));
+    }
+    finish(version, version > 0);
   }
 
   /// Ids are never reused, so one table serves all versions.

@@ -27,7 +27,7 @@ struct Touched {
 };
 
 struct Rewrite {
-  RuleId rule;                ///< invalid: a built-in pass
+  std::string rule;           ///< its full name; empty: a built-in pass
   std::uint32_t version = 0;  ///< whose pass did it
   std::vector<Touched> matched, created, erased;
   std::vector<std::pair<std::string, Source>> bindings;  ///< values; none where unknown

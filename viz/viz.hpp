@@ -14,6 +14,7 @@
 
 namespace pw {
 
+struct NamedRewrite;
 struct Report;
 
 /// The graph after a pass; the first one is the input.
@@ -29,6 +30,8 @@ struct VizInput {
   const Plan* plan = nullptr;
   const Journal* journal = nullptr;
   const RuleSet* rules = nullptr;  ///< with the journal: where the rules are
+  const std::vector<NamedRewrite>* named_journal =
+      nullptr;  ///< instead of the journal, for versions that were read from files
   const Report* report =
       nullptr;  ///< the page shows its verdict on top and each section as a tab of its own
   bool related =
@@ -50,6 +53,22 @@ struct Overlay {
   std::map<std::string, double> numbers;
 };
 
+/// Where a page opens, and whether a picture shows whole groups.
+enum class View : std::uint8_t {
+  automatic,
+  overview,  ///< groups closed, equal ones folded; pictures too
+  graph,     ///< groups open, equal ones drawn once
+  all,       ///< every copy by itself, as they are stitched together
+  side,      ///< two versions side by side
+  rewrites,
+  pieces,
+  sizes,
+  memory,
+  table,
+};
+[[nodiscard]] std::optional<View> view_named(
+    std::string_view name);  ///< "auto" and the names above
+
 struct VizOptions {
   Collapse collapse = Collapse::automatic;
   std::optional<std::size_t> version = {};  ///< which one; absent: the last
@@ -57,7 +76,8 @@ struct VizOptions {
   std::size_t most_boxes = 600;             ///< above it, whole pieces or layers become one box
   int deadline_ms = 10'000;                 ///< of dot, after which a layout of our own is used
   bool color = false;                       ///< of the outline
-  const Overlay* overlay = nullptr;         ///< colours the nodes of a page
+  View view = View::automatic;
+  const Overlay* overlay = nullptr;  ///< colours the nodes of a page
 };
 
 Result<std::string> render_dot(const VizInput& input, const VizOptions& options = {});
@@ -67,8 +87,16 @@ Result<std::string> render_pdf(const VizInput& input, const VizOptions& options 
 Result<std::string> render_outline(const VizInput& input, const VizOptions& options = {});
 /// All versions in one page with a timeline; `version` and `against` are not read.
 Result<std::string> render_html(const VizInput& input, const VizOptions& options = {});
-/// By extension: .dot .gv .svg .png .pdf .html .htm .txt; anything else is an error that lists
-/// these.
+Result<std::string> render_markdown(const VizInput& input, const VizOptions& options = {});
+/// For google-ai-edge/model-explorer: the versions as graphs of one collection, or the chosen one
+/// and what it is compared with.
+Result<std::string> render_model_explorer(const VizInput& input, const VizOptions& options = {});
+/// Its mapping file for two of these side by side: node ids on the left to those on the right, what
+/// was replaced to what stands in its place.
+Result<std::string> render_model_explorer_sync(const VizInput& input,
+                                               const VizOptions& options = {});
+/// By extension: .dot .gv .svg .png .pdf .html .htm .txt .md .me.json .sync.json; anything else is
+/// an error that lists these.
 Result<std::string> render_as(const std::string& path, const VizInput& input,
                               const VizOptions& options = {});
 

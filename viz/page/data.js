@@ -120,7 +120,7 @@ const data = (() => {
     if (rewrite.rule >= 0) for (const n of rewrite.matched) list(matchedIn, n).push(r);
   });
   const ruleName = rewrite => rewrite.rule < 0 ? steps[rewrite.version].pass : raw.rules[rewrite.rule].name;
-  const rulePlace = rewrite => rewrite.rule < 0 ? 'a built-in pass' : raw.rules[rewrite.rule].file + ':' + raw.rules[rewrite.rule].line;
+  const rulePlace = rewrite => rewrite.rule < 0 ? 'a built-in pass' : raw.rules[rewrite.rule].file ? raw.rules[rewrite.rule].file + ':' + raw.rules[rewrite.rule].line : 'its file was not given';
 
   /// What a node is at a version: off, plain, added, removed (just now), changed, or matched and kept.
   function state(n, v) {

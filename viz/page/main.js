@@ -8,17 +8,28 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { re
   if (shown <= mostBoxes) for (const g of app.state.copy) app.state.expanded.add(g);
   app.state.view = shown <= mostBoxes ? 'graph' : 'overview';
 }
-app.change({}, true);
+const opening = ['', 'overview', 'graph', 'all', 'side', 'rewrites', 'pieces', 'sizes', 'memory', 'table'][data.raw.view];
+app.change({ now: data.raw.version === undefined ? data.versions - 1 : Math.min(data.raw.version, data.versions - 1), beside: opening === 'side' && data.versions > 1 }, true);
+if (['overview', 'graph', 'all'].includes(opening)) stage.view(opening);
 let fitted = false;
 tabs.onOpen(id => { if (id === 'graph') { stage.resize(); if (!fitted) { fitted = true; stage.fitWidth(); } } });
-tabs.start();
+if (opening && !location.hash) tabs.open(['overview', 'all', 'side'].includes(opening) ? 'graph' : opening); else tabs.start();
 
 window.piecewise = Object.freeze({
   nodes: () => data.count,
   shown: () => stage.places().shown(),
   version: () => app.state.now,
   state: name => { const n = window.piecewise.find(name); return n < 0 ? null : data.state(n, app.state.now); },
-  find: name => { for (let n = 0; n < data.count; ++n) if (data.values(n).some(v => data.valueName(v) === name)) return n; return -1; },
+/// The node that makes a value, one of the version shown if there is one; −1: none.
+  find: name => {
+    let found = -1;
+    for (let n = 0; n < data.count; ++n) {
+      if (!data.values(n).some(v => data.valueName(v) === name)) continue;
+      if (data.first[n] <= app.state.now && app.state.now <= data.last[n]) return n;
+      if (found < 0) found = n;
+    }
+    return found;
+  },
   name: n => data.name(n),
   picked: () => app.state.picked && { ...app.state.picked },
   rewrite: () => app.state.rewrite,

@@ -17,7 +17,8 @@ function replaced(r, seen = new Set()) {
 function ruleText(i) {
   const rule = data.rules[i], out = make('div', undefined, 'rule'), lines = (rule.text || '').split('\n');
   const indent = Math.min(...lines.slice(1).filter(l => l.trim()).map(l => l.length - l.trimStart().length), 99);
-  add(out, make('div', rule.file ? rule.file + ':' + rule.line : rule.name, 'place'));
+  add(out, make('div', rule.file ? rule.file + ':' + rule.line : rule.name + ': give its file with -r to see its text', 'place'));
+  if (!rule.text) return out;
   const code = make('pre');
   lines.forEach((line, k) => add(code, make('span', String(rule.line + k), 'line'), (k && indent < 99 ? line.slice(Math.max(0, indent - 2)) : line) + '\n'));
   return add(out, code);

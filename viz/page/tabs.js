@@ -30,7 +30,7 @@ const tabs = (() => {
       buttons[i].setAttribute('aria-selected', String(panel.id === id));
       buttons[i].tabIndex = panel.id === id ? 0 : -1;
     });
-    history.replaceState(null, '', '#' + id);
+    try { history.replaceState(null, '', '#' + id); } catch { /* inside a notebook the page has no address */ }
     for (const act of shown) act(id);
   }
   const start = () => open(decodeURIComponent(location.hash.slice(1)));

@@ -1,0 +1,406 @@
+#!/usr/bin/python3
+"""Pages in a real browser: what is on the screen, stepping, searching, opening, comparing, and the keyboard alone."""
+import json
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from browser import SHARED, SHOTS, chromium, errors, require_chromium, run  # noqa: E402
+
+require_chromium()
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+TINY = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0", "-q"]
+QWEN = SHARED / "fx" / "qwen2-1.5b.tp2.rank0.layer1.fx.txt"
+
+
+class Page(unittest.TestCase):
+    arguments = []
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.path = Path(cls.folder.name, "page.html")
+        run("pwviz", *cls.arguments, "-o", cls.path)
+        cls.driver = chromium()
+        cls.addClassCleanup(cls.driver.quit)
+        SHOTS.mkdir(parents=True, exist_ok=True)
+
+    def setUp(self):
+        self.driver.get("about:blank")
+        self.driver.get(self.path.as_uri())
+
+    def tearDown(self):
+        self.assertEqual(errors(self.driver), [])
+
+    def ask(self, expression):
+        return self.driver.execute_script(f"return piecewise.{expression}")
+
+    def keys(self, *keys):
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def text(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector).text
+
+    def tab(self, name):
+        self.driver.find_element(By.ID, "tab-" + name).click()
+
+    def shot(self, name):
+        time.sleep(0.2)  # the next frame
+        self.driver.save_screenshot(str(SHOTS / f"{name}.png"))
+
+    def on_screen(self, node):
+        x, y = self.ask(f"onScreen({node})")
+        canvas = self.driver.find_element(By.CSS_SELECTOR, ".picture:not([hidden]) canvas").rect
+        return canvas["x"] <= x <= canvas["x"] + canvas["width"] and canvas["y"] <= y <= canvas["y"] + canvas["height"]
+
+    def click_node(self, node):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        x, y = self.ask(f"onScreen({node})")
+        ActionChains(self.driver).move_by_offset(0, 0).w3c_actions.pointer_action.move_to_location(int(x), int(y))
+        actions = ActionChains(self.driver)
+        actions.w3c_actions.pointer_action.move_to_location(int(x), int(y))
+        actions.w3c_actions.pointer_action.click()
+        actions.perform()
+
+    def drawn(self):
+        """How many colours the picture has: a blank canvas has one."""
+        return self.driver.execute_script(
+            "stage.drawNow(); const c = stage.picture.canvas, d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, seen = new Set();"
+            "for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return seen.size;")
+
+
+class Rewritten(Page):
+    arguments = [*TINY, "-r", "rules/llm.pwr", "-p", "o2"]
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        outline = run("pwviz", *cls.arguments, "--collapse", "none", "--pass", "9")
+        cls.products = outline.count("= scaled_mm(")  # none of them comes or goes
+
+    def test_opens_and_draws(self):
+        self.assertEqual(self.driver.title, "tiny_decoder")
+        self.assertIn("showing 75 of 75 nodes", self.text("#caption"))
+        self.assertGreater(self.drawn(), 20)
+        self.shot("graph-light")
+
+    def test_stepping_moves_nothing(self):
+        first = self.ask("places()")
+        self.assertEqual(len(first), 75)
+        seen = {self.ask("version()")}
+        for _ in range(12):
+            self.keys("[")
+            seen.add(self.ask("version()"))
+            self.assertEqual(self.ask("places()"), first)
+        self.assertEqual(self.ask("version()"), 0)
+        self.assertGreater(len(seen), 5)
+        self.keys("]")
+        self.assertEqual(self.ask("version()"), 1)
+        self.assertIn("now", self.driver.find_elements(By.CSS_SELECTOR, "#passes tbody tr")[1].get_attribute("class"))
+
+    def test_unchanged_passes_are_hidden_until_asked_for(self):
+        rows = len(self.driver.find_elements(By.CSS_SELECTOR, "#passes tbody tr"))
+        self.driver.find_element(By.XPATH, "//button[starts-with(text(), 'show 3 unchanged')]").click()
+        self.assertGreater(len(self.driver.find_elements(By.CSS_SELECTOR, "#passes tbody tr")), rows)
+
+    def test_the_pass_that_changed_most_is_named(self):
+        self.assertIn("Most changed: clean (+0 −16 ~0)", self.text("#passes"))
+
+    def test_searching(self):
+        self.keys("/")
+        self.keys("op:scaled_mm")
+        self.assertEqual(self.ask("hits()"), self.products)
+        self.assertIn(f"{self.products} of 75 nodes", self.text("#bar .count"))
+        self.keys(Keys.ENTER)
+        picked = self.ask("picked()")["node"]
+        self.assertTrue(self.on_screen(picked))
+        self.assertIn("scaled_mm", self.text("#detail"))
+        self.keys(Keys.ESCAPE)
+        self.assertIsNone(self.ask("hits()"))
+
+    def test_search_words(self):
+        for query, test in {
+            "rule:add_rms_quant_dyn": lambda n: n > 0, "users>3": lambda n: n >= 0, "dtype:bf16 op:split": lambda n: n > 0, "no such words": lambda n: n == 0,
+            "state:plain": lambda n: n > 10, "piece:piece_0": lambda n: 10 < n < 75,
+        }.items():
+            count = self.driver.execute_script("const f = searchAll(arguments[0]); return f.reduce((a, b) => a + b, 0)", query)
+            self.assertTrue(test(count), f"{query}: {count}")
+
+    def test_a_click_tells_where_a_node_came_from(self):
+        node = self.ask("find('getitem_15')")
+        self.driver.execute_script("stage.show({ node: arguments[0] })", node)
+        time.sleep(0.2)
+        self.click_node(node)
+        self.assertEqual(self.ask("picked()"), {"node": node})
+        detail = self.text("#detail")
+        self.assertIn("rule add_rms_quant", detail)
+        self.assertIn("rules/norm_quant.pwr:13", detail)
+        self.assertIn("in place of", detail)
+        self.assertIn("rule add_rms_quant {", detail)  # the rule's text, beside
+        self.shot("made-by")
+
+    def test_one_rewrite(self):
+        self.tab("rewrites")
+        self.driver.find_element(By.XPATH, "//div[@id='rewrite-list']//button[text()='rms_quant']").click()
+        words = self.text("#rewrite")
+        self.assertIn("rms_quant in pass norm_quant", words)
+        self.assertIn("rules/norm_quant.pwr:6", words)
+        self.assertIn("rule rms_quant {", words)
+        self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#rewrite table.before tbody tr")), 2)
+        self.shot("rewrite")
+        self.driver.find_element(By.XPATH, "//div[@id='rewrite']//button[text()='show in the graph']").click()
+        self.assertEqual(self.driver.execute_script("return data.steps[app.state.now].pass"), "norm_quant")
+        self.assertTrue(self.on_screen(self.ask("picked()")["node"]))
+        self.shot("rewrite-in-graph")
+
+    def test_alike_rewrites_are_one_line(self):
+        self.tab("rewrites")
+        row = self.driver.find_element(By.XPATH, "//div[@id='rewrite-list']//tr[.//button[text()='noop.detach']]")
+        self.assertEqual(row.find_elements(By.TAG_NAME, "td")[1].text, "5")
+
+    def test_opening_and_closing(self):
+        self.keys("o")
+        self.assertEqual(self.ask("shown()"), 0)
+        self.assertEqual(self.ask("open()"), 0)
+        self.assertIn("showing 0 of 75 nodes", self.text("#caption"))
+        self.shot("overview")
+        closed = {i["index"]: i for i in self.ask("items()") if i["kind"] == "group"}
+        self.driver.execute_script("stage.pick({ group: 0 }, true)")
+        self.keys(Keys.ENTER)
+        self.assertEqual(self.ask("open()"), 1)
+        self.assertGreater(self.ask("shown()"), 20)
+        for item in self.ask("items()"):  # order is kept: what was below is below
+            if item["kind"] == "group" and item["index"] != 0:
+                self.assertGreater(item["y"], closed[item["index"]]["y"])
+        self.keys(Keys.ENTER)
+        self.assertEqual({i["index"]: i for i in self.ask("items()") if i["kind"] == "group"}, closed)
+
+    def test_boxes_do_not_overlap(self):
+        self.keys("g")
+        boxes = list(self.ask("places()").values())
+        for i, (x, y, w, h) in enumerate(boxes):
+            for x2, y2, w2, h2 in boxes[i + 1:]:
+                self.assertFalse(x < x2 + w2 - 1 and x2 < x + w - 1 and y < y2 + h2 - 1 and y2 < y + h - 1)
+
+    def test_side_by_side(self):
+        self.keys("s")
+        shown = [p for p in self.driver.find_elements(By.CSS_SELECTOR, ".picture") if p.is_displayed()]
+        self.assertEqual(len(shown), 2)
+        self.assertEqual([p.find_element(By.CLASS_NAME, "note").text for p in shown][0], "after input")
+        before = self.ask("camera()")
+        self.driver.execute_script("stage.left.canvas.focus()")
+        self.keys("+")
+        self.assertGreater(self.ask("camera()")["k"], before["k"])  # one camera for both
+        self.shot("side-by-side")
+        self.keys("s")
+        self.assertEqual(len([p for p in self.driver.find_elements(By.CSS_SELECTOR, ".picture") if p.is_displayed()]), 1)
+
+    def test_keyboard_alone(self):
+        self.keys("?")
+        self.assertTrue(self.driver.find_element(By.ID, "help").is_displayed())
+        self.assertIn("walk from box to box", self.text("#help"))
+        self.shot("help")
+        self.keys(Keys.ESCAPE)
+        self.assertFalse(self.driver.find_element(By.ID, "help").is_displayed())
+        self.keys(Keys.ARROW_DOWN)
+        start = self.ask("picked()")
+        self.assertIsNotNone(start)
+        seen = []
+        for _ in range(6):
+            self.keys(Keys.ARROW_DOWN)
+            seen.append(json.dumps(self.ask("picked()")))
+        self.assertGreater(len(set(seen)), 3)
+        self.keys(Keys.ESCAPE)
+        self.assertIsNone(self.ask("picked()"))
+        opened = []
+        for _ in range(6):
+            self.keys("t")
+            opened.append(self.driver.execute_script("return tabs.current()"))
+        self.assertEqual(opened, ["rewrites", "pieces", "sizes", "memory", "table", "graph"])
+
+    def test_every_control_has_a_name_and_is_reached_by_tab(self):
+        for name in ("graph", "rewrites", "pieces", "sizes", "memory", "table"):
+            self.tab(name)
+            for control in self.driver.find_elements(By.CSS_SELECTOR, "button, input, select, canvas"):
+                label = self.driver.execute_script("const e = arguments[0]; return e.textContent.trim() || e.getAttribute('aria-label') || e.title || (e.labels && e.labels[0] && e.labels[0].textContent)", control)
+                self.assertTrue(label, control.get_attribute("outerHTML")[:120])
+
+    def test_pieces(self):
+        self.tab("pieces")
+        self.assertIn("3 pieces of 5 are captured", self.text("#pieces .answer"))
+        self.shot("pieces")
+
+    def test_what_300_tokens_pad_to(self):
+        self.tab("sizes")
+        self.assertIn("300 tokens pad to 304 rows", self.text("#padded"))
+        field = self.driver.find_element(By.ID, "tokens")
+        field.clear()
+        field.send_keys("17")
+        self.assertIn("17 tokens pad to 24 rows", self.text("#padded"))
+        self.shot("sizes")
+
+    def test_where_the_peak_is(self):
+        self.tab("memory")
+        plan = json.loads(self.driver.execute_script("return JSON.stringify(data.plan)"))
+        sentence = self.text("#memory .answer")
+        self.assertRegex(sentence, r"The peak is [\d.]+ MiB alive at once, in piece_\d+ when \S+ is made")
+        peak = float(sentence.split()[3])
+        self.assertAlmostEqual(peak, plan["live"] / 2**20, delta=0.0051)  # what the plan says is what the page adds up
+        self.shot("memory")
+
+    def test_the_table_says_the_same(self):
+        self.tab("table")
+        rows = self.driver.find_elements(By.CSS_SELECTOR, "#table tbody tr")
+        self.assertEqual(len(rows), 39)
+        self.driver.find_element(By.ID, "tab-graph").click()
+        self.keys("/")
+        self.keys("op:scaled_mm")
+        self.tab("table")
+        self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#table tbody tr")), self.products)
+        self.shot("table")
+
+    def test_dark(self):
+        light = self.driver.execute_script("return ink.paper")
+        self.keys("d")
+        self.assertNotEqual(self.driver.execute_script("return ink.paper"), light)
+        self.assertEqual(self.driver.execute_script("return getComputedStyle(document.body).backgroundColor"), "rgb(21, 23, 26)")
+        self.shot("graph-dark")
+        self.tab("memory")
+        self.shot("memory-dark")
+
+    def test_the_system_may_be_dark(self):
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+        self.addCleanup(self.driver.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"features": []})
+        self.driver.refresh()
+        self.assertEqual(self.driver.execute_script("return ink.paper"), "#15171a")
+
+    def test_states_differ_in_grey(self):
+        """Each mark has a glyph; the colours of its frames differ in lightness from the paper."""
+        glyphs = self.driver.execute_script("return glyphs")
+        self.assertEqual(len({glyphs[s] for s in ("added", "removed", "changed", "matched")}), 4)
+        lightness = lambda c: sum(int(c[i:i + 2], 16) * w for i, w in ((1, .299), (3, .587), (5, .114)))  # noqa: E731
+        colors = self.driver.execute_script("return ['added', 'removed', 'changed', 'matched', 'paper'].map(s => ink[s])")
+        for color in colors[:4]:
+            self.assertGreater(abs(lightness(color) - lightness(colors[4])), 80)
+
+
+class Folded(Page):
+    @classmethod
+    def setUpClass(cls):
+        cls.models = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.models.cleanup)
+        model = Path(cls.models.name, "model.json")
+        run("pwr", "generate", "llama", "--layers", "40", "-o", model)
+        numbers = Path(cls.models.name, "ms.json")
+        numbers.write_text(json.dumps({f"l{i}_attn_qkv": float(i) for i in range(40)}), encoding="utf-8")
+        cls.arguments = [model, "-q", "--overlay", numbers]
+        super().setUpClass()
+
+    def test_equal_pieces_are_drawn_once_and_unfold(self):
+        self.assertRegex(self.text("#caption"), r"showing \d+ of 722 nodes; equal pieces drawn once")
+        self.assertLess(self.ask("shown()"), 60)
+        self.shot("folded")
+        self.keys("a")
+        self.assertEqual(len([i for i in self.ask("items()") if i["kind"] == "group"]), 81)
+        self.assertIn("81 closed boxes", self.text("#caption"))
+        self.keys("e")
+        self.assertEqual(self.ask("shown()"), 722)
+        self.assertIn("showing 722 of 722 nodes", self.text("#caption"))
+        self.assertEqual(len(self.ask("places()")), 722)
+
+    def test_a_node_of_any_copy_is_reached(self):
+        node = self.ask("find('l31_attn_qkv')")
+        self.driver.execute_script("stage.pick({ node: arguments[0] }, true)", node)
+        self.assertTrue(self.on_screen(node))
+        self.assertIn("l31_attn_qkv", self.text("#detail"))
+
+    def test_another_copy_is_shown(self):
+        self.driver.execute_script("stage.pick({ group: app.state.copy[2] }, true)")
+        choice = self.driver.find_element(By.CSS_SELECTOR, "#detail select")
+        options = choice.find_elements(By.TAG_NAME, "option")
+        self.assertGreater(len(options), 30)
+        name = options[7].text
+        options[7].click()
+        self.assertEqual(name, self.driver.execute_script("return data.groups[app.state.picked.group].name"))
+
+    def test_overlay(self):
+        self.assertIn("ms: 0", self.text(".legend"))
+        self.assertIn("40 nodes have a number, 40 were given", self.text(".legend"))
+        self.assertEqual(self.driver.execute_script("const f = searchAll('overlay>=35'); return f.reduce((a, b) => a + b, 0)"), 5)
+        node = self.ask("find('l3_attn_qkv')")
+        self.driver.execute_script("stage.pick({ node: arguments[0] }, true)", node)
+        self.shot("overlay")
+
+
+class OneInAThousand(Page):
+    """A pass that changes one node of 1 171."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.models = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.models.cleanup)
+        model, rules = Path(cls.models.name, "model.json"), Path(cls.models.name, "one.pwr")
+        run("pwr", "generate", "llama", "--layers", "65", "-o", model)
+        rules.write_text("rule one {\n  y = embedding(w, i)\n  =>\n  y = look_up(i, w)\n}\n"
+                         "op look_up(i: i64[n], w: T[v, d]) -> y: T[n, d]\npipeline p { once { one } }\n", encoding="utf-8")
+        cls.arguments = [model, "-q", "-r", rules, "-p", "p", "--collapse", "none", "--most-boxes", "5000"]
+        super().setUpClass()
+
+    def test_no_other_node_moves(self):
+        self.keys("e")
+        after = self.ask("places()")
+        changed = self.driver.execute_script("return Object.keys(piecewise.places()).filter(n => data.state(+n, 1) !== 'plain').length")
+        self.assertEqual(changed, 2)  # one is gone, one is new
+        self.keys("[")
+        self.assertEqual(self.ask("version()"), 0)
+        self.assertEqual(self.ask("places()"), after)
+        self.assertGreater(len(after), 1100)
+
+
+@unittest.skipUnless(QWEN.exists(), f"SKIPPED: no dump at {QWEN}")
+class AllReduce(Page):
+    arguments = [QWEN, "--symbol", "n=arg0_1.0,arg6_1.0", "-r", "rules/llm.pwr", "-p", "o2", "-D", "tp=2", "-q"]
+
+    def test_the_three_matches_of_the_all_reduce_rule(self):
+        found = self.driver.execute_script(
+            "return data.rewrites.map((r, i) => [i, r]).filter(([i, r]) => r.rule >= 0 && data.steps[r.version].pass === 'allreduce').map(([i, r]) => [i, data.ruleName(r), r.matched])")
+        self.assertEqual(len(found), 3)
+        self.tab("rewrites")
+        self.assertIn("pass allreduce · 3 matches", self.text("#rewrite-list"))
+        for number, (index, rule, matched) in enumerate(found):
+            self.driver.execute_script("showRewrite(arguments[0])", index)
+            self.assertEqual(self.driver.execute_script("return data.steps[app.state.now].pass"), "allreduce")
+            for node in matched:
+                self.assertIn(str(node), self.ask("places()"))
+            self.assertTrue(self.on_screen(self.ask("picked()")["node"]))
+            self.shot(f"all-reduce-{number}")
+
+
+class Traced(Page):
+    @classmethod
+    def setUpClass(cls):
+        cls.models = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.models.cleanup)
+        trace = Path(cls.models.name, "trace")
+        run("pwr", "opt", *TINY, "-r", "llm", "-p", "o2", "-o", Path(cls.models.name, "o.json"), "--trace", trace)
+        cls.arguments = [trace / "journal.jsonl", "-r", "llm", "-q", "--view", "rewrites"]
+        super().setUpClass()
+
+    def test_a_journal_is_read_with_its_rules(self):
+        self.assertEqual(self.driver.execute_script("return tabs.current()"), "rewrites")
+        self.assertIn("pass norm_quant · 4 matches", self.text("#rewrite-list"))
+        self.assertIn("norm_quant.pwr:6", self.text("#rewrite-list"))
+        self.assertEqual(self.driver.execute_script("return data.steps[1].pass"), "clean")
+
+
+if __name__ == "__main__":
+    unittest.main()

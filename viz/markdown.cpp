@@ -1,0 +1,85 @@
+// Exports to_markdown: a heading, how much is shown, and a table of nodes for each group.
+#include "viz/markdown.hpp"
+
+#include "viz/label.hpp"
+
+namespace pw::viz {
+namespace {
+
+/// Text that stays text in a cell.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : clean(text)) {
+    switch (c) {
+      case '\n': out += ' '; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '&': out += "&amp;"; break;
+      case '|':
+      case '\\':
+      case '`':
+      case '*':
+      case '_':
+      case '[':
+      case ']':
+      case '#':
+      case '~':
+      case '!': out += '\\'; [[fallthrough]];
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string row(const UnionGraph& union_graph, const Box& box) {
+  const std::string mark = std::string("| ") + glyph(box.mark) + " | ";
+  if (box.kind == BoxKind::whole) {
+    std::string words;
+    for (const std::string& line : box.lines) words += (words.empty() ? "" : ", ") + line;
+    return mark + cell(words) + " | | | |\n";
+  }
+  const UnionNode& node = union_graph.nodes[box.node];
+  const Graph& graph = union_graph.graph_of(node);
+  std::string names, types, reads;
+  for (std::size_t r = 0; r < graph.result_count(node.id); ++r) {
+    const ValueId v = graph.result(node.id, r);
+    names += (r == 0 ? "" : ", ") + std::string(graph.value_name(v));
+    types += (r == 0 ? "" : ", ") + graph.context().types.print(graph.type(v));
+  }
+  for (std::size_t i = 0; i < graph.operand_count(node.id); ++i)
+    reads += (i == 0 ? "" : ", ") + operand_text(graph, graph.operand(node.id, i));
+  return mark + cell(names) + " | " + cell(graph.op_of(node.id).name) +
+         cell(graph.context().attributes.print(graph.attributes(node.id))) + " | " + cell(reads) +
+         " | " + cell(types) + " |\n";
+}
+
+}  // namespace
+
+std::string to_markdown(const UnionGraph& graph, const Scene& scene) {
+  std::string out = "# " + cell(scene.title) + "\n\n" + cell(scene.caption) + ".\n";
+  if (graph.versions.size() > 1) out += "\n+ added, − removed, ~ changed.\n";
+  std::uint32_t cluster = kNobody;
+  bool open = false;
+  for (const Box& box : scene.boxes) {
+    if (box.kind == BoxKind::input || box.kind == BoxKind::output) continue;
+    if (!open || box.cluster != cluster) {
+      cluster = box.cluster;
+      open = true;
+      if (cluster != kNobody) out += "\n## " + cell(scene.clusters[cluster].title) + "\n";
+      out += "\n| | results | op | reads | types |\n|---|---|---|---|---|\n";
+    }
+    out += row(graph, box);
+  }
+  const Graph& last = graph.versions.back()->graph;
+  out += "\n## Inputs and outputs\n\n| | name | type |\n|---|---|---|\n";
+  for (const ValueId v : last.inputs())
+    if (last.input_kind(v) == InputKind::input)
+      out += "| in | " + cell(last.value_name(v)) + " | " +
+             cell(last.context().types.print(last.type(v))) + " |\n";
+  for (const ValueId v : last.outputs())
+    out += "| out | " + cell(last.value_name(v)) + " | " +
+           cell(last.context().types.print(last.type(v))) + " |\n";
+  return out;
+}
+
+}  // namespace pw::viz
