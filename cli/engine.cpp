@@ -78,20 +78,6 @@ void EngineArgs::add_to(CLI::App& app) {
       ->capture_default_str();
 }
 
-std::string EngineArgs::words() const {
-  std::string out = graph.path;
-  for (const std::string& symbol : graph.symbols) out += " --symbol " + symbol;
-  for (const std::string& file : rules.rules) out += " -r " + file;
-  if (!rules.pipeline.empty()) out += " -p " + rules.pipeline;
-  for (const std::string& definition : rules.definitions) out += " -D " + definition;
-  if (strict) out += " --strict";
-  if (grouping != "auto") out += " --grouping " + grouping;
-  if (driver != "cuda") out += " --driver " + driver;
-  if (!planned.empty()) out += " --plan " + planned;
-  return out + fmt::format(" --backend {} {} --seed {}", backend,
-                           steps.empty() ? "--tokens " + tokens : "--steps " + steps, seed);
-}
-
 int exit_code_of(const Diagnostics& diagnostics) {
   const auto holds = [&](std::string_view code) {
     return std::any_of(diagnostics.begin(), diagnostics.end(),

@@ -27,8 +27,6 @@ struct EngineArgs {
   std::uint64_t seed = 1;
   bool strict = false;
   void add_to(CLI::App& app);
-  /// The words of a command line that say this, without defaults.
-  [[nodiscard]] std::string words() const;
 };
 
 /// What an end of the program means: 5 where a capability is missing, 70 where a device has failed,

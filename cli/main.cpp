@@ -4,6 +4,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/guard.hpp"
+#include "cli/version.hpp"
 
 namespace {
 
@@ -14,12 +15,13 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   Options options;
+  options.arguments.assign(argv + 1, argv + argc);
   app.add_option("--color", options.color, "auto, always or never (NO_COLOR is honoured)")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_option("--format", options.format, "of tables: table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}));
   app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
-  app.set_version_flag("--version", "pwr 0.1");
+  app.set_version_flag("--version", std::string("pwr ") + kVersion);
   app.footer(
       "Examples:\n"
       "  pwr run model.fx.txt --symbol n=arg0_1.0 -r llm -p o2 --tokens 1,7,300 --check\n"

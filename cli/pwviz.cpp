@@ -10,6 +10,7 @@
 #include "cli/guard.hpp"
 #include "cli/planning.hpp"
 #include "cli/rewriting.hpp"
+#include "cli/version.hpp"
 #include "viz/named_journal.hpp"
 #include "viz/viz.hpp"
 
@@ -177,7 +178,7 @@ int run(int argc, char** argv) {
   app.add_option("--color", options.color, "of the outline: auto, always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
-  app.set_version_flag("--version", "pwviz 0.1");
+  app.set_version_flag("--version", std::string("pwviz ") + kVersion);
   app.footer(
       "Examples:\n"
       "  pwviz model.json                            an outline in the terminal\n"

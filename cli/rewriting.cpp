@@ -119,10 +119,10 @@ Table pass_table(const RewriteReport& report, bool times) {
   return table;
 }
 
-Table rule_table(const RewriteReport& report) {
+Table rule_table(const RewriteReport& report, bool times) {
   bool timed = false;
   for (const PassStats& pass : report.passes)
-    for (const auto& [rule, stats] : pass.rules) timed = timed || stats.seconds > 0;
+    for (const auto& [rule, stats] : pass.rules) timed = timed || (times && stats.seconds > 0);
   std::vector<std::string> columns{"pass", "rule", "matches", "attempts", "hits", "rejected by"};
   if (timed) columns.push_back("time");
   Table table(columns);
@@ -131,9 +131,12 @@ Table rule_table(const RewriteReport& report) {
       std::string rejections;
       for (const auto& [code, count] : stats.rejections)
         rejections += fmt::format("{}{} × {}", rejections.empty() ? "" : ", ", code, count);
-      std::vector<std::string> row{pass.pass, rule, std::to_string(stats.matches),
-                                   std::to_string(stats.attempts), std::to_string(stats.hits),
-                                 rejections};
+      std::vector<std::string> row{pass.pass,
+                                   rule,
+                                   std::to_string(stats.matches),
+                                   std::to_string(stats.attempts),
+                                   std::to_string(stats.hits),
+                                   rejections};
       if (timed) row.push_back(seconds(stats.seconds));
       table.add(std::move(row));
     }

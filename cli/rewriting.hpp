@@ -30,7 +30,7 @@ void say_conditions(const Session& session, const RangedResult& variant,
 void report_warnings(const Session& session, const RewriteReport& report, bool idle);
 
 Table pass_table(const RewriteReport& report, bool times = true);
-Table rule_table(const RewriteReport& report);
+Table rule_table(const RewriteReport& report, bool times = true);
 /// The tables of all variants in one, the variant's name before each row where there are names.
 Table joined(const std::vector<std::pair<std::string, Table>>& tables);
 

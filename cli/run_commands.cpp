@@ -1,10 +1,14 @@
-// Exports the command run: the main job, from a model's graph to numbers.
+// Exports the commands run and report: the main job, from a model's graph to numbers, and what it
+// says.
 #include <algorithm>
 #include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "backends/cache/digest.hpp"
+#include "base/file.hpp"
+#include "cli/command_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/engine.hpp"
 
@@ -16,20 +20,16 @@ struct RunArgs : EngineArgs {
   std::string replicated;  ///< input names, or `all`
   std::int64_t ranks = 1;
   bool check = false, no_pad = false;
+  bool times = false;          ///< in reports
+  bool execute = true;         ///< report: with --run
+  std::string output = "-";    ///< of report
+  void add_to(CLI::App& sub);  ///< what a run takes, without where its answers go
 };
 
 bool has_collectives(const Graph& graph) {
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
     if (graph.op_of(n).traits.collective) return true;
   return false;
-}
-
-std::string command_line(const RunArgs& args) {
-  std::string out = "pwr run " + args.words();
-  if (args.ranks > 1) out += fmt::format(" --ranks {}", args.ranks);
-  if (!args.replicated.empty()) out += " --replicated " + args.replicated;
-  if (args.no_pad) out += " --no-pad";
-  return out + (args.check ? " --check" : "");
 }
 
 void print_results(const Session& session, const RunRecord& record, const RunArgs& args) {
@@ -97,14 +97,42 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
   engine.say_notes();
 }
 
-RunRecord empty_record(const RunArgs& args, const Graph& original) {
+/// The files that were named, and the rules that are built in as one.
+std::vector<RunRecord::File> files_of(const Session& session, const RunArgs& args,
+                                      const RuleSet& rules) {
+  std::vector<RunRecord::File> out;
+  const auto add = [&](const std::string& path, const std::string& what) {
+    if (path != "-") out.push_back({path, what, sha256(session.need(read_file(path)))});
+  };
+  add(args.graph.path, "graph");
+  if (!args.steps.empty()) add(args.steps, "steps");
+  if (!args.planned.empty()) add(args.planned, "plan");
+  KeyParts library;
+  const SourceMap& sources = session.context->sources;
+  const auto built_in = [](const std::string& name) { return name.rfind("<library>/", 0) == 0; };
+  for (const ast::File& file : rules.files) {
+    const std::string& name = sources.name(file.source);
+    if (!built_in(name)) out.push_back({name, "rules", sha256(sources.text(file.source))});
+  }
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (built_in(sources.name(SourceId(i))))
+      library.add(sources.name(SourceId(i)), sources.text(SourceId(i)));
+  out.push_back({"built-in library", "ops and rules", library.digest()});
+  return out;
+}
+
+RunRecord empty_record(const Session& session, const RunArgs& args, const Graph& original,
+                       const RuleSet& rules) {
   RunRecord record;
-  record.command = command_line(args);
+  record.command = shown_command("pwr", session.options.arguments);
+  record.files = files_of(session, args, rules);
   record.graph_path = args.graph.path;
   record.backend = args.backend;
   record.seed = args.seed;
   record.ranks = args.ranks;
   record.collectives = has_collectives(original);
+  record.executed = args.execute;
+  record.times = args.times;
   return record;
 }
 
@@ -126,25 +154,28 @@ std::vector<std::vector<PlannedStep>> assigned(const Session& session, const Run
   return out;
 }
 
-void run_run(const Options& options, const RunArgs& args) {
-  Session session(options);
-  const std::vector<PlannedStep> wanted = wanted_steps(session, args);
+/// Rewrites, splits, plans and, unless it is only reported, runs; tells `done` of each graph that
+/// the pipeline makes. Returns how many steps failed the check.
+std::size_t run_variants(const Session& session, const RunArgs& args, const LoadedRules& rules,
+                         const std::function<void(const std::string&, const RunRecord&)>& done) {
+  const std::vector<PlannedStep> wanted =
+      args.execute ? wanted_steps(session, args) : std::vector<PlannedStep>();
   std::unique_ptr<Backend> backend = backend_named(session, args);
   if (args.backend == "cuda" && args.ranks > 1)
     session.die("the backend cuda runs one rank a process",
                 "the backends eager, cpu and interpreter run several", kMissingCapability);
   std::unique_ptr<Device> device;  // before any work is done
-  if (args.backend == "cuda") device = open_device(session, args.driver, args.strict, args.seed);
-  LoadedRules rules = load(session, args.rules);
+  if (args.execute && args.backend == "cuda")
+    device = open_device(session, args.driver, args.strict, args.seed);
   Graph original = load(session, args.graph);
-  if (has_collectives(original) && args.ranks == 1)
+  if (has_collectives(original) && args.ranks == 1 && args.execute)
     session.say("one rank: collectives run as the identity, up to their shape");
   std::vector<Variant> variants =
       make_variants(session, original, rules, args.rules.pipeline, true);
   if (!args.planned.empty() && variants.size() > 1)
     session.die("the pipeline makes a graph for each of several ranges of tokens",
                 "--plan is of one graph", kUsage);
-  std::vector<RunRecord> records(variants.size(), empty_record(args, original));
+  std::vector<RunRecord> records(variants.size(), empty_record(session, args, original, rules.set));
   for (std::size_t i = 0; i < variants.size(); ++i)
     prepare(session, args, rules, variants[i], records[i]);
   const auto steps = assigned(session, args, variants, records, wanted);
@@ -154,33 +185,83 @@ void run_run(const Options& options, const RunArgs& args) {
                 kMissingCapability);
   std::size_t failed = 0;
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    if (steps[i].empty() && variants.size() > 1) continue;
-    const std::string& name = variants[i].name;
-    if (!name.empty()) session.say("tokens " + name + ":");
+    if (args.execute && steps[i].empty() && variants.size() > 1) continue;
+    if (!variants[i].name.empty()) session.say("tokens " + variants[i].name + ":");
     check_sizes(session, records[i].plan, steps[i]);
-    run_steps(session, args, original, variants[i].result.graph, *backend, device.get(), steps[i],
-              records[i]);
-    print_results(session, records[i], args);
-    const std::string folder = name.empty() ? args.report : args.report + "/" + name;
-    if (!args.report.empty())
-      session.say("report: " + write_report(session, records[i], rules.set, folder));
+    if (args.execute)
+      run_steps(session, args, original, variants[i].result.graph, *backend, device.get(), steps[i],
+                records[i]);
+    done(variants[i].name, records[i]);
     failed += failed_steps(records[i]);
   }
-  if (failed > 0) {
+  if (failed > 0)
     session.say(fmt::format("{} of {} steps differ from the reference by more than they may",
                             failed, wanted.size()));
-    throw Exit{kNumericMismatch};
-  }
+  return failed;
+}
+
+void run_run(const Options& options, const RunArgs& args) {
+  Session session(options);
+  const LoadedRules rules = load(session, args.rules);
+  const auto done = [&](const std::string& name, const RunRecord& record) {
+    print_results(session, record, args);
+    const std::string folder = name.empty() ? args.report : args.report + "/" + name;
+    if (!args.report.empty())
+      session.say("report: " + write_report(session, record, rules.set, folder));
+  };
+  if (run_variants(session, args, rules, done) > 0) throw Exit{kNumericMismatch};
   if (args.check) session.say("all outputs of all steps pass the check");
+}
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+void run_report(const Options& options, RunArgs args) {
+  Session session(options);
+  const bool page = ends_with(args.output, ".html") || ends_with(args.output, ".htm");
+  if (!page && args.output != "-" && !ends_with(args.output, ".txt"))
+    session.die("cannot tell the type of `" + args.output + "` from its extension",
+                "a report is written as .html or .txt", kUsage);
+  args.check = args.execute;
+  const LoadedRules rules = load(session, args.rules);
+  const auto done = [&](const std::string& name, const RunRecord& record) {
+    const std::string path = args.output == "-" ? "-" : variant_path(args.output, name);
+    session.need(write_file(
+        path, page ? page_of(session, record, rules.set) : text_of(session, record, rules.set)));
+    if (path != "-") session.say("report: " + path);
+  };
+  if (run_variants(session, args, rules, done) > 0) throw Exit{kNumericMismatch};
+}
+
+void RunArgs::add_to(CLI::App& sub) {
+  EngineArgs::add_to(sub);
+  sub.add_option("--ranks", ranks,
+                 "ranks in this process, in step, with exact collectives between them")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{64}))
+      ->capture_default_str();
+  sub.add_option("--replicated", replicated,
+                 "inputs that hold the same on every rank, or `all`; others differ")
+      ->type_name("NAMES");
+  sub.add_flag("--no-pad", no_pad, "run each step at its own size");
+  sub.add_flag("--times", times,
+               "say in the report how long passes and steps took; without, the same input gives "
+               "the same report");
 }
 
 }  // namespace
 
-Table step_table(const RunRecord& record) {
-  Table table({"tokens", "runs as", "mode", "time", "why"});
-  for (const StepRun& step : record.steps)
-    table.add({std::to_string(step.report.tokens), std::to_string(step.report.padded),
-               step.report.mode, seconds(step.report.seconds), step.report.reason});
+Table step_table(const RunRecord& record, bool times) {
+  std::vector<std::string> columns = {"tokens", "runs as", "mode", "time", "why"};
+  if (!times) columns.erase(columns.begin() + 3);
+  Table table(columns);
+  for (const StepRun& step : record.steps) {
+    std::vector<std::string> row = {std::to_string(step.report.tokens),
+                                    std::to_string(step.report.padded), step.report.mode,
+                                    seconds(step.report.seconds), step.report.reason};
+    if (!times) row.erase(row.begin() + 3);
+    table.add(std::move(row));
+  }
   return table;
 }
 
@@ -223,20 +304,11 @@ void add_run_commands(CLI::App& app, const Options& options) {
   auto args = std::make_shared<RunArgs>();
   auto* sub = app.add_subcommand("run", "Rewrite, split, plan and execute a graph");
   args->add_to(*sub);
-  sub->add_option("--ranks", args->ranks,
-                  "ranks in this process, in step, with exact collectives between them")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{64}))
-      ->capture_default_str();
-  sub->add_option("--replicated", args->replicated,
-                  "inputs that hold the same on every rank, or `all`; others differ")
-      ->type_name("NAMES");
   sub->add_flag("--check", args->check,
                 "compare with the unrewritten graph, both against the double-precision "
                 "interpreter; exit 4 if worse");
-  sub->add_flag("--no-pad", args->no_pad, "run each step at its own size");
-  sub->add_option(
-         "--report", args->report,
-         "write report.html, report.txt, passes.html, plan.json and the journal into this folder")
+  sub->add_option("--report", args->report,
+                  "write report.html, report.txt, plan.json and the journal into this folder")
       ->type_name("DIR");
   sub->footer(
       "Examples:\n"
@@ -248,6 +320,26 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "  pwr run model.json -r llm -p o2 --plan plan.json --steps traffic.txt\n"
       "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check");
   sub->callback([args, &options] { run_run(options, *args); });
+
+  auto reported = std::make_shared<RunArgs>();
+  reported->execute = false;
+  sub = app.add_subcommand(
+      "report", "Rewrite, split and plan a graph, and say all of it in one page or text");
+  reported->add_to(*sub);
+  sub->add_flag("--run", reported->execute,
+                "execute the steps too, and compare their numbers as run --check does");
+  sub->add_option("-o,--output", reported->output,
+                  "report.html: one page with the graph after each pass; report.txt, or - for "
+                  "standard output: text")
+      ->capture_default_str();
+  sub->footer(
+      "Nothing of the machine is in it, and the same input gives the same bytes (but for "
+      "--times).\n"
+      "Examples:\n"
+      "  pwr report model.json -r llm -p o2 -o report.html\n"
+      "  pwr report model.json -r llm -p o2 --run --tokens 1,7,300 -o report.html\n"
+      "  pwr report model.json -r llm -p o2 | less");
+  sub->callback([reported, &options] { run_report(options, *reported); });
 }
 
 }  // namespace pw::cli

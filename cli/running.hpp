@@ -19,7 +19,14 @@ struct StepRun {
 };
 
 struct RunRecord {
+  /// A file that was read, as it was named.
+  struct File {
+    std::string name, what, sha256;
+  };
   std::string command, graph_path, backend;
+  std::vector<File> files;
+  bool executed = false;  ///< else only rewritten, split and planned
+  bool times = false;     ///< wanted in the report, which is not the same bytes each time then
   std::uint64_t seed = 0;
   std::int64_t ranks = 1;
   std::optional<CpuReport> cpu;  ///< of that backend
@@ -31,13 +38,15 @@ struct RunRecord {
   std::vector<StepRun> steps;
 };
 
-Table step_table(const RunRecord& record);
+Table step_table(const RunRecord& record, bool times = true);
 Table number_table(const RunRecord& record);
 /// Steps whose numbers failed.
 std::size_t failed_steps(const RunRecord& record);
 
-/// report.html, report.txt, passes.html, plan.json and journal.jsonl; returns the path of
-/// report.html.
+/// The report as a page with the graphs of all passes, and as text.
+std::string page_of(const Session& session, const RunRecord& record, const RuleSet& rules);
+std::string text_of(const Session& session, const RunRecord& record, const RuleSet& rules);
+/// report.html, report.txt, plan.json and journal.jsonl; returns the path of report.html.
 std::string write_report(const Session& session, const RunRecord& record, const RuleSet& rules,
                          const std::string& folder);
 

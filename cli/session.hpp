@@ -38,6 +38,7 @@ struct Options {
   std::string color = "auto";  ///< auto, always, never
   std::string format = "table";
   bool quiet = false;
+  std::vector<std::string> arguments;  ///< of the command line, as they were given
 };
 
 class Session {

@@ -291,4 +291,14 @@ std::vector<RuleId> Journal::rules_since(Mark mark) const {
   return rules;
 }
 
+Journal without_times(const Journal& journal) {
+  Journal out;
+  for (JournalEvent event : journal) {
+    if (auto* end = std::get_if<PassEnd>(&event)) end->seconds = -1;
+    std::visit([&](const auto& e) { out.add(e); }, event);
+  }
+  out.settle();
+  return out;
+}
+
 }  // namespace pw

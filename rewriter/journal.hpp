@@ -23,7 +23,7 @@ struct PassEnd {
   std::string pass;
   std::uint64_t hash = 0;
   std::size_t nodes = 0;
-  double seconds = 0;  ///< not part of deterministic output
+  double seconds = 0;  ///< not part of deterministic output; negative: not known
 };
 struct MatchEvent {
   RuleId rule;
@@ -102,6 +102,9 @@ class Journal {
   };
   std::vector<Usual> usual_;  ///< by rule
 };
+
+/// The same events; how long passes took is not known.
+[[nodiscard]] Journal without_times(const Journal& journal);
 
 /// JSON Lines; times left out unless asked for, so that the same input gives the same bytes.
 std::string journal_to_json_lines(const Journal& journal, const Graph& graph, const RuleSet& rules,

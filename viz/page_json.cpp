@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/shown_path.hpp"
 #include "viz/label.hpp"
 #include "viz/page.hpp"
 #include "viz/scene.hpp"
@@ -298,7 +299,7 @@ class PageData {
     if (rule == rules.end() || !rule->name_span.valid()) return out;
     const SourceMap& sources = in_.input.rules->context->sources;
     const Span span = rule->span.valid() ? rule->span : rule->name_span;
-    out["file"] = clean(sources.name(span.source));
+    out["file"] = clean(shown_path(sources.name(span.source)));
     out["line"] = sources.position(span.source, span.begin).line;
     out["text"] =
         clean(rule->span.valid() ? sources.text(span) : sources.line(span.source, span.begin));

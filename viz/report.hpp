@@ -1,5 +1,5 @@
-// A report of a run: sections of prose, tables and pictures, as one self-contained HTML file and as
-// plain text.
+// A report of a run: sections of prose and tables. The page of render_html shows them as
+// tabs; report_text is the same as plain text.
 #pragma once
 
 #include <string>
@@ -17,21 +17,7 @@ struct ReportTable {
   std::vector<std::vector<std::string>> rows;
   std::string caption;
 };
-struct ReportPicture {
-  std::string svg;  ///< an <svg> element; ours, so not escaped
-  std::string caption;
-  std::string outline;  ///< what the plain-text twin shows in its place
-};
-/// Numbers over an axis as bars: sizes and their padding waste, memory over steps.
-struct ReportBars {
-  std::vector<std::pair<std::string, double>> bars;
-  std::string unit, caption;
-};
-/// A file beside the report.
-struct ReportLink {
-  std::string file, text;
-};
-using ReportItem = std::variant<ReportText, ReportTable, ReportPicture, ReportBars, ReportLink>;
+using ReportItem = std::variant<ReportText, ReportTable>;
 
 struct ReportSection {
   std::string title;
@@ -46,7 +32,6 @@ struct Report {
 
 /// The items of a section, without its title and without a style.
 std::string section_html(const ReportSection& section);
-std::string report_html(const Report& report);
 std::string report_text(const Report& report);
 
 }  // namespace pw

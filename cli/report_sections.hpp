@@ -1,0 +1,15 @@
+// The sections of a run's report, as data: what the page shows as tabs and the text below each
+// other.
+#pragma once
+
+#include "cli/running.hpp"
+#include "viz/report.hpp"
+
+namespace pw::cli {
+
+/// Times stand in it only where the record wants them. `plan_too`: pieces, padding and memory,
+/// which the page draws by itself.
+Report make_report(const Session& session, const RunRecord& record, const RuleSet& rules,
+                   bool plan_too);
+
+}  // namespace pw::cli
