@@ -15,28 +15,21 @@ std::size_t row_bytes(const Array& x) {
   return static_cast<std::size_t>(x.extents[1] * x.extents[2] * size_of(x.dtype));
 }
 
+Result<std::monostate> refuse(const KvCache::Layer& layer, std::int64_t sequence,
+                              const std::string& why) {
+  return fail(error_in(fmt::format("attention layer {}, sequence {}", layer.name, sequence),
+                       "PW1209", why));
+}
+
 }  // namespace
 
-Result<std::monostate> KvCache::put(const Layer& layer, std::int64_t sequence, std::int64_t past,
-                                    const Array& k, const Array& v) {
-  const auto refuse = [&](const std::string& why) {
-    return fail(error_in(fmt::format("attention layer {}, sequence {}", layer.name, sequence),
-                         "PW1209", why));
-  };
+Result<std::monostate> KvCache::extend(const Layer& layer, std::int64_t sequence, std::int64_t past,
+                                       std::int64_t count) {
   Pool& pool = pools_[layer];
-  if (pool.pages.empty()) {
-    pool.k_type = k.dtype;
-    pool.v_type = v.dtype;
-    pool.k_row = row_bytes(k);
-    pool.v_row = row_bytes(v);
-  }
-  if (pool.k_type != k.dtype || pool.v_type != v.dtype || pool.k_row != row_bytes(k) ||
-      pool.v_row != row_bytes(v))
-    return refuse("its keys or values are of another type or width than in earlier steps");
   Sequence& s = pool.sequences[sequence];
   if (past > s.tokens)
-    return refuse(fmt::format("has {} tokens in the cache, and the step says {}", s.tokens, past));
-  const std::int64_t count = k.extents[0];
+    return refuse(layer, sequence,
+                  fmt::format("has {} tokens in the cache, and the step says {}", s.tokens, past));
   s.tokens = past + count;
   const auto wanted = static_cast<std::size_t>((s.tokens + page_tokens_ - 1) / page_tokens_);
   for (; s.pages.size() > wanted; s.pages.pop_back()) pool.free.push_back(s.pages.back());
@@ -48,6 +41,25 @@ Result<std::monostate> KvCache::put(const Layer& layer, std::int64_t sequence, s
     s.pages.push_back(pool.free.back());
     pool.free.pop_back();
   }
+  return std::monostate{};
+}
+
+Result<std::monostate> KvCache::put(const Layer& layer, std::int64_t sequence, std::int64_t past,
+                                    const Array& k, const Array& v) {
+  Pool& pool = pools_[layer];
+  if (pool.pages.empty()) {
+    pool.k_type = k.dtype;
+    pool.v_type = v.dtype;
+    pool.k_row = row_bytes(k);
+    pool.v_row = row_bytes(v);
+  }
+  if (pool.k_type != k.dtype || pool.v_type != v.dtype || pool.k_row != row_bytes(k) ||
+      pool.v_row != row_bytes(v))
+    return refuse(layer, sequence,
+                  "its keys or values are of another type or width than in earlier steps");
+  const std::int64_t count = k.extents[0];
+  if (auto done = extend(layer, sequence, past, count); !done) return done;
+  const Sequence& s = pool.sequences[sequence];
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t at = past + i;
     const auto slot = static_cast<std::size_t>(at % page_tokens_);

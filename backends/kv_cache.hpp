@@ -16,7 +16,8 @@ namespace pw {
 
 class KvCache {
  public:
-  explicit KvCache(std::int64_t page_tokens = 16) : page_tokens_(page_tokens) {}
+  static constexpr std::int64_t kPageTokens = 16;
+  explicit KvCache(std::int64_t page_tokens = kPageTokens) : page_tokens_(page_tokens) {}
 
   struct Layer {
     std::int64_t rank = 0;
@@ -28,6 +29,16 @@ class KvCache {
   /// sequence has fewer than `past` tokens here, or rows are of another size or type than before.
   Result<std::monostate> put(const Layer& layer, std::int64_t sequence, std::int64_t past,
                              const Array& k, const Array& v);
+  /// The same without rows, for an engine that keeps them elsewhere: pages for all the sequence's
+  /// tokens, `count` of them from `past` on.
+  Result<std::monostate> extend(const Layer& layer, std::int64_t sequence, std::int64_t past,
+                                std::int64_t count);
+  /// The pages of its tokens, in order; each below pages(layer).
+  [[nodiscard]] const std::vector<std::size_t>& table(const Layer& layer,
+                                                      std::int64_t sequence) const {
+    return pools_.at(layer).sequences.at(sequence).pages;
+  }
+  [[nodiscard]] std::int64_t page_tokens() const { return page_tokens_; }
   /// The first `tokens` rows, one after the other; the sequence has as many.
   void get(const Layer& layer, std::int64_t sequence, std::int64_t tokens, std::byte* k,
            std::byte* v) const;
@@ -36,6 +47,9 @@ class KvCache {
   [[nodiscard]] std::int64_t tokens(const Layer& layer, std::int64_t sequence) const;
   /// Pages ever made, and those that no sequence has.
   [[nodiscard]] std::size_t pages() const;
+  [[nodiscard]] std::size_t pages(const Layer& layer) const {
+    return pools_.at(layer).pages.size();
+  }
   [[nodiscard]] std::size_t free_pages() const;
 
  private:

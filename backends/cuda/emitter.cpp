@@ -1,4 +1,4 @@
-// Exports emit, source_file and sanitised.
+// Exports emit, written, source_file and sanitised.
 #include "backends/cuda/emitter.hpp"
 
 #include <fmt/format.h>
@@ -43,6 +43,26 @@ Kernel emit(const rows::RowProgram& program, const Schedule& schedule) {
                             hash_text(fmt::format("{} {} {}", bounds, kernel.column_blocks, body)));
   kernel.source = fmt::format("// {}\nextern \"C\" __global__ void {} {}{}", sanitised(program.op),
                               bounds, kernel.name, body);
+  return kernel;
+}
+
+Kernel written(const WrittenKernel& text) {
+  Kernel kernel;
+  kernel.op = text.op;
+  kernel.arguments = text.arguments;
+  kernel.results = text.results;
+  kernel.params = {text.rows};
+  kernel.threads = text.threads;
+  kernel.rows_per_block = text.rows_per_block;
+  kernel.column_blocks = text.column_blocks;
+  kernel.schedule.block = text.threads;
+  kernel.team = text.threads / text.rows_per_block > 0 ? text.threads / text.rows_per_block : 1;
+  const std::string all = fmt::format("({}) {{\n{}}}\n", text.signature, text.body);
+  kernel.name = fmt::format("k_{:016x}", hash_text(all));
+  kernel.source = fmt::format("// {}\nextern \"C\" __global__ void __launch_bounds__({}, 1) {}{}",
+                              sanitised(text.op), text.threads, kernel.name, all);
+  for (std::size_t i = 0; i < text.arguments.size(); ++i)
+    kernel.elements.push_back({i, i + text.results >= text.arguments.size(), text.why});
   return kernel;
 }
 

@@ -60,6 +60,19 @@ struct Kernel {
 };
 
 [[nodiscard]] Kernel emit(const rows::RowProgram& program, const Schedule& schedule = {});
+/// A kernel that is no row program: its text, from the parameter list on, is `signature body`.
+/// Pointers stand in the order of `arguments`, the last `results` of them written; then `long long
+/// rows`.
+struct WrittenKernel {
+  std::string op;
+  std::vector<TypeId> arguments;
+  std::size_t results = 1;
+  DimId rows;
+  int threads = 0, rows_per_block = 1, column_blocks = 1;
+  std::string signature, body;
+  std::string why;  ///< its accesses are by elements
+};
+[[nodiscard]] Kernel written(const WrittenKernel& text);
 /// The text that stands before kernels: scalars, conversions, a reduction in one thread. The same
 /// for every emitter of C++.
 [[nodiscard]] std::string_view prelude();

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "backends/rowprogram/cxx.hpp"
-#include "base/hash.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -137,27 +136,25 @@ class Product {
   }
 
   [[nodiscard]] Kernel kernel(const std::string& value, int a) const {
-    Kernel kernel;
-    kernel.op = name_;
-    std::string signature;
+    WrittenKernel out;
+    out.op = name_;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
-      kernel.arguments.push_back(operands_[i].id);
-      signature +=
+      out.arguments.push_back(operands_[i].id);
+      out.signature +=
           fmt::format("const {}* __restrict__ p{}, ", rows::cxx::storage(operands_[i].dtype), i);
     }
-    kernel.arguments.push_back(result_.id);
-    kernel.results = 1;
-    kernel.params = {rows_};
-    kernel.threads = kThreads;
-    kernel.rows_per_block = kTile;
-    kernel.column_blocks = static_cast<int>((columns_ + kTile - 1) / kTile);
-    kernel.schedule.block = kThreads;
-    kernel.team = kThreads;
-    kernel.barriers = 2;
+    out.arguments.push_back(result_.id);
+    out.signature += fmt::format("{}* __restrict__ p{}, long long rows",
+                                 rows::cxx::storage(result_.dtype), operands_.size());
+    out.rows = rows_;
+    out.threads = kThreads;
+    out.rows_per_block = kTile;
+    out.column_blocks = static_cast<int>((columns_ + kTile - 1) / kTile);
+    out.why = "a tile is loaded by elements";
     const bool narrow = rows::cxx::is_narrow(result_.dtype);
     const std::string stored =
         narrow ? fmt::format("pw_to_{}({})", name(result_.dtype), value) : value;
-    const std::string body = fmt::format(
+    out.body = fmt::format(
         kBody, fmt::arg("tile", kTile), fmt::arg("threads", kThreads),
         fmt::arg("each", kTile * kTile / kThreads), fmt::arg("depth", depth_),
         fmt::arg("columns", columns_),
@@ -165,15 +162,7 @@ class Product {
         fmt::arg("load_b", element(operands_[static_cast<std::size_t>(a) + 1], a + 1, "at")),
         fmt::arg("finish", fmt::format("p{}[row * {}LL + column] = {};", operands_.size(), columns_,
                                        stored)));
-    const std::string text =
-        fmt::format("({}{}* __restrict__ p{}, long long rows) {{\n{}}}\n", signature,
-                    rows::cxx::storage(result_.dtype), operands_.size(), body);
-    kernel.name = fmt::format("k_{:016x}", hash_text(text));
-    kernel.source = fmt::format("// {}\nextern \"C\" __global__ void __launch_bounds__({}, 1) {}{}",
-                                name_, kThreads, kernel.name, text);
-    for (std::size_t i = 0; i <= operands_.size(); ++i)
-      kernel.elements.push_back({i, i == operands_.size(), "a tile is loaded by elements"});
-    return kernel;
+    return written(out);
   }
 
   const Graph& graph_;

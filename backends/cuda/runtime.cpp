@@ -21,7 +21,10 @@ Runtime::Runtime(const StitchedGraph& stitched, const Graph& source, const Plan&
       plan_(plan),
       driver_(driver),
       options_(options),
-      dispatcher_(plan) {
+      dispatcher_(plan),
+      pages_(driver, [this](std::int64_t bytes, const std::string& what) {
+        return allocate(bytes, what);
+      }) {
   if (options.strict) {
     CpuOptions cpu;
     cpu.strict = true;
@@ -74,7 +77,16 @@ Result<std::monostate> Runtime::compile() {
   }
   for (const Piece& piece : stitched_.pieces) {
     between_.emplace_back();
+    attention_.emplace_back();
     if (classes_[piece.piece_class.index].captured) continue;
+    if (!driver_.calls_libraries()) {
+      attention_.back() = attention_kernels(piece.graph, KvCache::kPageTokens);
+      if (attention_.back()) {
+        kernels.push_back(attention_.back()->put);
+        kernels.push_back(attention_.back()->attend);
+        continue;
+      }
+    }
     auto between = host_->compile(piece.graph);
     if (!between) return forward(between);
     between_.back() = std::move(*between);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/attention.hpp"
 #include "backends/cuda/piece_program.hpp"
 #include "backends/runner.hpp"
 
@@ -130,6 +131,8 @@ class Runtime {
   std::vector<std::map<std::int64_t, Captured>> graphs_;  ///< by piece, then size
   /// By piece; of those that are not captured. Not shared: an op may know its state by its layer.
   std::vector<std::unique_ptr<Executable>> between_;
+  std::vector<std::optional<AttentionKernels>> attention_;  ///< by piece; instead of the above
+  DeviceAttention pages_;
   std::optional<Live> live_;
   bool captured_ = false, stepped_ = false;
   RuntimeCounters counters_;

@@ -57,6 +57,10 @@ Result<std::monostate> Runtime::run_between(PieceId piece) {
     }
   }
   ++counters_.ops_between;
+  if (const auto& attention = attention_[piece.index]) {
+    live_->report.launches.kernels += 2;
+    return pages_.run(*attention, inputs, outputs.front(), live_->step);
+  }
   live_->report.launches.add(between_[piece.index]->launches());
   return driver_.run(*between_[piece.index], inputs, outputs,
                      {symbols, &live_->step, live_->step.tokens()});
@@ -96,7 +100,7 @@ Result<std::monostate> Runtime::run_due_piece(PieceId piece) {
                                           : "none, the step has ended"),
                  "pieces share one arena, and run in the plan's order"));
   ++live_->next;
-  if (between_[piece.index]) return run_between(piece);
+  if (between_[piece.index] || attention_[piece.index]) return run_between(piece);
   if (live_->report.mode != "captured" || !captured(piece)) return launch_all(piece);
   const std::int64_t size = plan_.tokens.empty() ? 0 : live_->report.padded;
   const auto graph = graphs_[piece.index].find(size);

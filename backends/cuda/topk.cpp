@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "backends/rowprogram/cxx.hpp"
-#include "base/hash.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -17,7 +16,9 @@ constexpr int kThreads = 128;
 /// convert. An element comes before another where it is larger, a NaN before any number, and of
 /// equal ones the first.
 constexpr std::string_view kBody =
-    R"(  const long long row = (long long)blockIdx.x * {threads} + threadIdx.x;
+    R"(  typedef {stored} S;
+  typedef {held} R;
+  const long long row = (long long)blockIdx.x * {threads} + threadIdx.x;
   if (row >= rows) return;
   const auto before = [](R a, long long i, R b, long long j) {{
     if (a > b || (a != a && b == b)) return true;
@@ -71,32 +72,23 @@ std::optional<Kernel> topk_kernel(const Graph& graph, NodeId node) {
     rows = context.dims.mul(rows, type.shape[i]);
   if (!width || !rows.valid()) return std::nullopt;
 
-  Kernel kernel;
-  kernel.op = op.name;
-  kernel.arguments = {id, id};
-  kernel.results = 1;
-  kernel.params = {rows};
-  kernel.threads = kThreads;
-  kernel.rows_per_block = kThreads;
-  kernel.schedule.block = kThreads;
-  kernel.team = 1;
   const bool narrow = rows::cxx::is_narrow(type.dtype);
   const std::string_view storage = rows::cxx::storage(type.dtype);
-  const std::string body = fmt::format(
-      kBody, fmt::arg("threads", kThreads), fmt::arg("width", *width),
+  WrittenKernel out;
+  out.op = op.name;
+  out.arguments = {id, id};
+  out.rows = rows;
+  out.threads = out.rows_per_block = kThreads;
+  out.why = "a thread has a whole row";
+  out.signature =
+      fmt::format("const {0}* __restrict__ p0, {0}* __restrict__ p1, long long rows", storage);
+  out.body = fmt::format(
+      kBody, fmt::arg("stored", storage), fmt::arg("held", rows::cxx::held(type.dtype)),
+      fmt::arg("threads", kThreads), fmt::arg("width", *width),
       fmt::arg("kept", std::clamp<std::int64_t>(*k, 0, *width)),
       fmt::arg("load", narrow ? fmt::format("pw_from_{}(p[i])", name(type.dtype)) : "p[i]"),
       fmt::arg("store", narrow ? fmt::format("pw_to_{}(share)", name(type.dtype)) : "share"));
-  const std::string text = fmt::format(
-      "(const {0}* __restrict__ p0, {0}* __restrict__ p1, long long rows) {{\n"
-      "  typedef {0} S;\n  typedef {1} R;\n{2}}}\n",
-      storage, rows::cxx::held(type.dtype), body);
-  kernel.name = fmt::format("k_{:016x}", hash_text(text));
-  kernel.source =
-      fmt::format("// keep_topk\nextern \"C\" __global__ void __launch_bounds__({}, 1) {}{}",
-                  kThreads, kernel.name, text);
-  kernel.elements = {{0, false, "a thread has a whole row"}, {1, true, "a thread has a whole row"}};
-  return kernel;
+  return written(out);
 }
 
 }  // namespace pw::cuda

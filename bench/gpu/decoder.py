@@ -1,7 +1,7 @@
 """Steps of a decoder in PyTorch, as it is and compiled: a Markdown table.
 
 The model is that of pw_bench_gpu: 8 layers of 2048, 16 heads of 128 (4 of keys), 5632 inside, bf16. Every sequence has
-256 tokens of past. Without PyTorch, or without a device, one line says so.
+256 tokens of past; rotary embedding is left out. Without PyTorch, or without a device, one line says so.
 """
 import argparse
 import statistics

@@ -76,6 +76,25 @@ struct Ready {
     return need(runtime->run(step, weights, options), *context);
   }
 
+  void check_near_reference(Step step, KvCache& cache, const std::vector<Tensor>& outputs,
+                            double tolerance) {
+    step.cache = &cache;
+    const auto reference = need(run_reference(graph, weights, step), *context);
+    REQUIRE(outputs.size() == reference.size());
+    for (std::size_t i = 0; i < reference.size(); ++i) {
+      const TensorView x = outputs[i].view(), r = reference[i].view();
+      REQUIRE(x.extents == r.extents);
+      double worst = 0, largest = 0;
+      for (std::int64_t e = 0; e < r.count(); ++e) {
+        const double wanted = load(r.dtype, r.data, e);
+        worst = std::max(worst, std::abs(load(x.dtype, x.data, e) - wanted));
+        largest = std::max(largest, std::abs(wanted));
+      }
+      CHECK(largest > 0);
+      CHECK(worst <= tolerance * largest);
+    }
+  }
+
   ContextPtr context;
   Graph graph;
   StitchedGraph pieces;
@@ -94,11 +113,13 @@ std::vector<Step> conversation() {
   return out;
 }
 
-double largest(const TensorView& t) {
-  double out = 0;
-  for (std::int64_t i = 0; i < t.count(); ++i)
-    out = std::max(out, std::abs(load(t.dtype, t.data, i)));
-  return out;
+std::string bits_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  if (a.size() != b.size()) return "number of outputs";
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i].extents() != b[i].extents() ||
+        std::memcmp(a[i].data(), b[i].data(), a[i].view().bytes()) != 0)
+      return fmt::format("output {}", i);
+  return "";
 }
 
 }  // namespace
@@ -109,29 +130,20 @@ TEST_CASE("gpu: captured pieces give the bits of launched ones, near the referen
     INFO(model.quant << " " << model.pipeline << " " << model.experts);
     Ready ready(model);
     CHECK(ready.runtime->notes().empty());
-    const cuda::RuntimeCounters before = ready.runtime->counters();
     KvCache replayed, launched, exact;
-    for (Step step : conversation()) {
-      const StepResult a = ready.run(step, replayed, true), b = ready.run(step, launched, false);
+    cuda::RuntimeCounters before;
+    const std::vector<Step> steps = conversation();
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const StepResult a = ready.run(steps[i], replayed, true),
+                       b = ready.run(steps[i], launched, false);
       CHECK(a.report.mode == "captured");
       CHECK(b.report.mode == "eager");
-      step.cache = &exact;
-      const auto reference = need(run_reference(ready.graph, ready.weights, step), *ready.context);
-      REQUIRE(a.outputs.size() == reference.size());
-      for (std::size_t i = 0; i < reference.size(); ++i) {
-        const TensorView x = a.outputs[i].view(), y = b.outputs[i].view(), r = reference[i].view();
-        REQUIRE(x.extents == r.extents);
-        CHECK(std::memcmp(x.data, y.data, x.bytes()) == 0);
-        const double allowed = model.tolerance * largest(r);
-        double worst = 0;
-        for (std::int64_t e = 0; e < r.count(); ++e)
-          worst = std::max(worst, std::abs(load(x.dtype, x.data, e) - load(r.dtype, r.data, e)));
-        CHECK(worst <= allowed);
-        CHECK(allowed > 0);
-      }
+      CHECK(bits_apart(a.outputs, b.outputs) == "");
+      ready.check_near_reference(steps[i], exact, a.outputs, model.tolerance);
+      if (i == 0) before = ready.runtime->counters();  // the caches have their first pages
     }
     const cuda::RuntimeCounters& after = ready.runtime->counters();
-    CHECK(after.replays == conversation().size() * ready.pieces.capturable());
+    CHECK(after.replays == steps.size() * ready.pieces.capturable());
     CHECK(after.compilations == before.compilations);
     CHECK(after.allocations == before.allocations);
     CHECK(after.executables == before.executables);
@@ -151,4 +163,30 @@ TEST_CASE("gpu: the memory that is taken is the plan's, within 5 %", "[gpu]") {
   INFO("taken " << taken << ", planned " << planned);
   CHECK(taken >= planned * 0.95);
   CHECK(taken <= planned * 1.05);
+}
+
+TEST_CASE("gpu: keys and values stay where they are when more pages are needed", "[gpu]") {
+  Ready ready({"none", "o2", 0, 0});
+  KvCache pages, exact;
+  Step step;
+  for (std::int64_t round = 0; round < 3; ++round) {
+    // A page for each sequence: 8, 16, then 24, with what was in them.
+    for (Sequence& s : step.sequences) ++s.past;
+    for (std::int64_t i = 0; i < 8; ++i) step.sequences.push_back({8 * round + i, 1, 0});
+    const StepResult got = ready.run(step, pages, true);
+    ready.check_near_reference(step, exact, got.outputs, 0.03);
+  }
+  CHECK(pages.pages() == 2 * 24);
+  // What a sequence had is forgotten with it, and its pages are used again.
+  for (const Sequence& s : step.sequences) pages.end(s.id), exact.end(s.id);
+  step.sequences = {{3, 20, 0}};
+  const StepResult again = ready.run(step, pages, true);
+  ready.check_near_reference(step, exact, again.outputs, 0.03);
+  CHECK(pages.pages() == 2 * 24);
+  // Tokens that no step has put there are refused.
+  step.sequences = {{5, 1, 7}};
+  step.cache = &pages;
+  const auto refused = ready.runtime->run(step, ready.weights);
+  REQUIRE(!refused);
+  CHECK(refused.error().front().code == "PW1209");
 }
