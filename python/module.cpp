@@ -1,9 +1,13 @@
 // The extension module _piecewise: graphs, rules, pipelines, pictures. Thin: every function is one
 // call of the library.
+#include <optional>
+#include <variant>
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "dsl/dsl.hpp"
+#include "graph/graph_diff.hpp"
 #include "graph/graph_json.hpp"
 #include "graph/import/fx.hpp"
 #include "graph/text.hpp"
@@ -93,14 +97,21 @@ VizInput viz_input(const PyRun& run) {
   return input;
 }
 
+/// `version`: what it changed is marked; without one, what all passes changed.
 std::string draw(const ContextPtr& context, VizInput input, const std::string& format,
-                 const std::string& collapse, bool split_too) {
+                 const std::string& collapse, bool split_too,
+                 std::optional<std::size_t> version = std::nullopt) {
   std::optional<Collapse> how = collapse_named(collapse);
   if (!how) throw PiecewiseError("collapse is auto, none, pieces or layers");
   VizOptions options;
   options.collapse = *how;
   options.most_boxes = format == "svg" ? 300 : 600;
   if (input.versions.size() > 1) options.against = 0;
+  if (version && *version > 0) options.against = *version - 1;
+  if (version) {
+    options.version = version;
+    split_too = split_too && *version + 1 == input.versions.size();
+  }
   std::optional<StitchedGraph> pieces;
   if (split_too) {
     std::vector<OpId> ops = need(context, splitting_ops(context, input.rules, {}, {}));
@@ -108,6 +119,42 @@ std::string draw(const ContextPtr& context, VizInput input, const std::string& f
     input.pieces = &*pieces;
   }
   return need(context, render_as("picture." + format, input, options));
+}
+
+/// The version after a pass: its name (the first of that name), or its place.
+std::size_t version_of(const PyRun& run, const std::variant<std::size_t, std::string>& pass) {
+  if (const auto* number = std::get_if<std::size_t>(&pass)) {
+    if (*number < run.versions.size()) return *number;
+    throw PiecewiseError("there are versions 0 to " + std::to_string(run.versions.size() - 1));
+  }
+  const std::string& name = std::get<std::string>(pass);
+  for (std::size_t i = 0; i < run.versions.size(); ++i)
+    if (run.versions[i].pass == name) return i;
+  throw PiecewiseError("there was no pass `" + name + "`");
+}
+
+py::dict compare(const PyGraph& before, const PyGraph& after, bool fold) {
+  if (before.context != after.context) throw PiecewiseError("the graphs are of different sessions");
+  const GraphDiff diff =
+      diff_graphs(before.graph, after.graph, match_graphs(before.graph, after.graph), fold);
+  py::list rows;
+  for (const GraphChange& c : diff.changes) {
+    py::dict row;
+    row["change"] = std::string(name(c.kind));
+    row["times"] = c.count;
+    row["op"] = c.thing;
+    row["first"] = c.first;
+    row["what"] = c.what;
+    row["where"] = c.where;
+    rows.append(row);
+  }
+  py::dict out;
+  out["rows"] = rows;
+  out["matched"] = diff.matched;
+  out["changed"] = diff.changed;
+  out["removed"] = diff.removed;
+  out["added"] = diff.added;
+  return out;
 }
 
 }  // namespace
@@ -173,6 +220,14 @@ PYBIND11_MODULE(_piecewise, m) {
                                  rows.append(pass_row(pass));
                                return rows;
                              })
+      .def_property_readonly(
+          "versions",
+          [](const PyRun& r) {
+            std::vector<std::string> names;
+            for (const Version& v : r.versions) names.push_back(v.pass);
+            return names;
+          },
+          "the input, and each pass that was not skipped")
       .def(
           "count",
           [](const PyRun& r, const std::string& rule) {
@@ -182,19 +237,24 @@ PYBIND11_MODULE(_piecewise, m) {
       .def("before", [](const PyRun& r) { return PyGraph{r.context, r.versions.front().graph}; })
       .def(
           "after",
-          [](const PyRun& r, const std::string& pass) {
-            for (const Version& v : r.versions)
-              if (v.pass == pass) return PyGraph{r.context, v.graph};
-            throw PiecewiseError("there was no pass `" + pass + "`");
+          [](const PyRun& r, const std::variant<std::size_t, std::string>& pass) {
+            return PyGraph{r.context, r.versions[version_of(r, pass)].graph};
           },
-          py::arg("pass"))
+          py::arg("pass"), "the graph after a pass, by its name or its place among the versions")
       .def(
           "draw",
-          [](const PyRun& r, const std::string& format, const std::string& collapse,
-             bool split_too) {
-            return py::bytes(draw(r.context, viz_input(r), format, collapse, split_too));
+          [](const PyRun& r, const std::string& format, const std::string& collapse, bool split_too,
+             const std::optional<std::variant<std::size_t, std::string>>& pass) {
+            std::optional<std::size_t> version;
+            if (pass) version = version_of(r, *pass);
+            return py::bytes(draw(r.context, viz_input(r), format, collapse, split_too, version));
           },
-          py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true);
+          py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true,
+          py::arg("after") = py::none(),
+          "a picture of what all passes changed, or one, by its name or its place among the "
+          "versions");
+
+  m.def("compare", &compare, py::arg("before"), py::arg("after"), py::arg("fold") = true);
 
   py::class_<Context, ContextPtr>(m, "Session")
       .def(py::init([] { return std::make_shared<Context>(); }))
