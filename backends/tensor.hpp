@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "graph/dtype.hpp"
@@ -29,6 +30,9 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(DType dtype, Extents extents);
+  /// In memory that is there already.
+  Tensor(DType dtype, Extents extents, std::shared_ptr<std::byte[]> data)
+      : dtype_(dtype), extents_(std::move(extents)), data_(std::move(data)) {}
   [[nodiscard]] TensorView view() const { return {dtype_, extents_, data_.get()}; }
   [[nodiscard]] DType dtype() const { return dtype_; }
   [[nodiscard]] const Extents& extents() const { return extents_; }

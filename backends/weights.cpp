@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "backends/array.hpp"
 #include "backends/collectives.hpp"
@@ -274,6 +275,10 @@ Tensor Weights::fill(const Use& use, std::string_view input, Extents extents, st
   return tensor;
 }
 
+void Weights::give(std::string_view input, Tensor tensor) {
+  given_.insert_or_assign(std::string(input), std::move(tensor));
+}
+
 Result<Tensor> Weights::tensor(std::string_view input, const Symbols& symbols, const Step& step) {
   if (const auto made = made_.find(input); made != made_.end()) return made->second;
   const auto found = uses_.find(input);
@@ -283,6 +288,14 @@ Result<Tensor> Weights::tensor(std::string_view input, const Symbols& symbols, c
   const Use& use = found->second;
   auto extents = extents_of(*context_, use.type, symbols, [&] { return place; });
   if (!extents) return forward(extents);
+  if (const auto given = given_.find(input); given != given_.end()) {
+    if (given->second.extents() == *extents) return given->second;
+    return fail(
+        error_in(place, "PW1272",
+                 fmt::format("this step needs [{}], and the tensor given is [{}]",
+                             fmt::join(*extents, ", "), fmt::join(given->second.extents(), ", ")),
+                 "run a step of as many tokens as the tensor has rows"));
+  }
   const std::int64_t size =
       use.size.valid() ? context_->dims.evaluate(use.size, symbols).value_or(0) : 0;
   Tensor tensor = fill(use, input, std::move(*extents), size, step);

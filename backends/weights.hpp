@@ -46,6 +46,9 @@ class Weights {
   /// A tensor for the input of that name. Tensors whose extents do not depend on symbols are made
   /// once and shared.
   Result<Tensor> tensor(std::string_view input, const Symbols& symbols, const Step& step);
+  /// These contents instead. An input of tokens then has as many as the tensor has rows: PW1272 in
+  /// a step of another number.
+  void give(std::string_view input, Tensor tensor);
   [[nodiscard]] InputRole role(std::string_view input) const {
     return uses_.find(input)->second.role;
   }
@@ -65,6 +68,7 @@ class Weights {
   ContextPtr context_;
   std::map<std::string, Use, std::less<>> uses_;
   std::map<std::string, Tensor, std::less<>> made_;
+  std::map<std::string, Tensor, std::less<>> given_;
 };
 
 /// Contents for each rank of a run.

@@ -75,6 +75,7 @@ class Bench {
     session_.say(split_summary(*record_.pieces));
     session_.say(plan_summary(record_.plan));
     weights_.emplace_back(original, args_.seed);
+    give_weights(session_, args_, original, weights_.front());
     engine_.emplace(session_, args_, variants_.front().result.graph, record_, *backend_,
                     device_.get(), weights_.front());
     measure();

@@ -8,6 +8,7 @@
 
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
+#include "backends/named_tensors.hpp"
 #include "base/file.hpp"
 #include "splitter/plan_text.hpp"
 
@@ -67,6 +68,16 @@ void EngineArgs::add_to(CLI::App& app) {
        {"--max-tokens", "--ranges", "--sizes", "--size-cap", "--compile-sizes", "--max-requests",
         "--speculative-tokens", "--sequence-parallel", "--loras", "--mode"})
     given->excludes(app.get_option(option));
+  CLI::Option* file =
+      app.add_option("--weights", weights,
+                     "a safetensors file with the weights, and with other inputs as far as it has "
+                     "them; those that are drawn by the seed otherwise")
+          ->type_name("FILE");
+  app.add_option("--map", map,
+                 "JSON, which tensor of --weights an input is: {\"l{i}_qkv_w\": "
+                 "\"layers.{i}.qkv.weight\"}; without, the one of its name")
+      ->type_name("FILE")
+      ->needs(file);
   app.add_option("--seed", seed, "of weights and inputs")->capture_default_str();
   app.add_flag("--strict", strict,
                "of cpu and cuda: bit-equal to the interpreter in single precision; of interpreter: "
@@ -127,6 +138,22 @@ void prepare(const Session& session, const EngineArgs& args, const LoadedRules& 
   }
   record.plan = planned(session, *record.pieces, result.graph, rules, args.plan,
                         variant.name.empty() ? std::nullopt : std::optional(result.range));
+}
+
+void give_weights(const Session& session, const EngineArgs& args, const Graph& graph,
+                  Weights& weights) {
+  if (args.weights.empty()) return;
+  const Safetensors file = session.need(Safetensors::open(args.weights));
+  TensorMap map;
+  if (!args.map.empty())
+    map = session.need(TensorMap::parse(session.need(read_file(args.map)), args.map));
+  const GivenTensors given = session.need(give_tensors(graph, file, map, weights));
+  session.say(fmt::format(
+      "{} inputs are tensors of {}, {} are drawn by the seed; {} tensors are "
+      "not used{}",
+      given.inputs, args.weights, given.of_seed, given.unused.size(),
+      given.unused.empty() ? ""
+                           : ": " + given.unused.front() + (given.unused.size() > 1 ? ", …" : "")));
 }
 
 void check_sizes(const Session& session, const Plan& plan, const std::vector<PlannedStep>& steps) {

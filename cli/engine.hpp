@@ -23,7 +23,8 @@ struct EngineArgs {
   std::string planned;  ///< a plan.json, instead of what the options would plan
   std::string backend = "eager", driver = "cuda", grouping = "auto";
   std::string tokens = "1,7,16,300";
-  std::string steps;  ///< a file; see backends/steps.hpp
+  std::string steps;         ///< a file; see backends/steps.hpp
+  std::string weights, map;  ///< a safetensors file, and which tensor is which input
   std::uint64_t seed = 1;
   bool strict = false;
   void add_to(CLI::App& app);
@@ -42,6 +43,9 @@ T need_run(const Session& session, Result<T> result) {
 std::unique_ptr<Backend> backend_named(const Session& session, const EngineArgs& args);
 /// A step for each token count, or those of the file.
 std::vector<PlannedStep> wanted_steps(const Session& session, const EngineArgs& args);
+/// Gives inputs the tensors of the file, if one is named; says what was taken and what was not.
+void give_weights(const Session& session, const EngineArgs& args, const Graph& graph,
+                  Weights& weights);
 /// Splits one of the graphs and plans it, or takes the plan that is given.
 void prepare(const Session& session, const EngineArgs& args, const LoadedRules& rules,
              Variant& variant, RunRecord& record);

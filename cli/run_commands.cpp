@@ -1,12 +1,16 @@
 // Exports the commands run and report: the main job, from a model's graph to numbers, and what it
 // says.
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
+#include <span>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "backends/cache/digest.hpp"
+#include "backends/safetensors.hpp"
 #include "base/file.hpp"
 #include "cli/command_text.hpp"
 #include "cli/commands.hpp"
@@ -15,13 +19,18 @@
 namespace pw::cli {
 namespace {
 
+constexpr const char* kNoTensorCode = "PW1272";  // see docs/codes.md
+
 struct RunArgs : EngineArgs {
   std::string report;
-  std::string replicated;  ///< input names, or `all`
+  std::string replicated;    ///< input names, or `all`
+  std::string save, expect;  ///< safetensors files of outputs
+  Tolerance tolerance;
   std::int64_t ranks = 1;
   bool check = false, no_pad = false;
   bool times = false;          ///< in reports
   bool execute = true;         ///< report: with --run
+  bool reports = false;        ///< the command report
   std::string output = "-";    ///< of report
   void add_to(CLI::App& sub);  ///< what a run takes, without where its answers go
 };
@@ -42,6 +51,34 @@ void print_results(const Session& session, const RunRecord& record, const RunArg
   session.say(plan_summary(record.plan));
   print(step_table(record));
   if (args.check) print(number_table(record));
+  if (!args.expect.empty()) print(expected_table(record));
+}
+
+/// `hidden`, or `hidden@2` of the third of several steps.
+std::string stored_output(std::string_view output, std::size_t step, std::size_t steps) {
+  return steps == 1 ? std::string(output) : fmt::format("{}@{}", output, step);
+}
+
+/// What another system says an output is, against what it is.
+std::vector<ExpectedCheck> compared(const Session& session, const RunArgs& args, const Graph& graph,
+                                    const Safetensors& file, std::span<const Tensor> outputs,
+                                    std::size_t step, std::size_t steps) {
+  std::vector<ExpectedCheck> out;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string name = stored_output(graph.value_name(graph.outputs()[i]), step, steps);
+    const StoredTensor* stored = file.find(name);
+    if (stored == nullptr) {
+      std::vector<std::string> names;
+      for (const StoredTensor& tensor : file.tensors()) names.push_back(tensor.name);
+      const std::string near = nearest(name, names);
+      session.die({error_in(
+          "output " + name, kNoTensorCode, args.expect + " has no tensor of this name",
+          near.empty() ? "pwr run --save writes one that has" : "did you mean `" + near + "`?")});
+    }
+    const Tensor expected = session.need(file.tensor(*stored));
+    out.push_back(check_expected(name, outputs[i].view(), expected.view(), args.tolerance));
+  }
+  return out;
 }
 
 /// `all`, or names of inputs of the graph.
@@ -66,6 +103,10 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
                const std::vector<PlannedStep>& steps, RunRecord& record) {
   std::vector<Weights> weights =
       weights_of_ranks(original, args.seed, args.ranks, replication_of(session, args, original));
+  give_weights(session, args, original, weights.front());
+  std::optional<Safetensors> expected;
+  if (!args.expect.empty()) expected = session.need(Safetensors::open(args.expect));
+  std::map<std::string, Tensor> saved;
   Engine engine(session, args, graph, record, backend, device, weights.front());
   RunOptions run_options;
   run_options.pad = !args.no_pad;
@@ -81,7 +122,14 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
     session.progress(fmt::format("running {} tokens", t));
     RankStepResult result =
         need_run(session, engine.run(step, std::span<Weights>(weights), run_options));
-    StepRun run{result.report, {}};
+    StepRun run{result.report, {}, {}};
+    const std::size_t at = record.steps.size();
+    if (expected)
+      run.expected =
+          compared(session, args, original, *expected, result.outputs.front(), at, steps.size());
+    for (std::size_t i = 0; !args.save.empty() && i < result.outputs.front().size(); ++i)
+      saved[stored_output(original.value_name(original.outputs()[i]), at, steps.size())] =
+          result.outputs.front()[i];
     if (args.check) {
       session.progress(
           fmt::format("checking {} tokens against the double-precision interpreter", t));
@@ -95,6 +143,10 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
     record.steps.push_back(std::move(run));
   }
   engine.say_notes();
+  if (args.save.empty()) return;
+  std::vector<std::pair<std::string, TensorView>> views;
+  for (const auto& [name, tensor] : saved) views.emplace_back(name, tensor.view());
+  session.need(write_file(args.save, safetensors_text(std::move(views))));
 }
 
 /// The files that were named, and the rules that are built in as one.
@@ -107,6 +159,16 @@ std::vector<RunRecord::File> files_of(const Session& session, const RunArgs& arg
   add(args.graph.path, "graph");
   if (!args.steps.empty()) add(args.steps, "steps");
   if (!args.planned.empty()) add(args.planned, "plan");
+  if (!args.map.empty()) add(args.map, "map of weights");
+  // A model's weights are not read for nothing.
+  for (const auto& [path, what] :
+       {std::pair(&args.weights, "weights"), {&args.expect, "expected"}}) {
+    if (path->empty() || (args.report.empty() && !args.reports)) continue;
+    const MappedFile file = session.need(MappedFile::open(*path));
+    const auto bytes = file.bytes();
+    out.push_back(
+        {*path, what, sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()})});
+  }
   KeyParts library;
   const SourceMap& sources = session.context->sources;
   const auto built_in = [](const std::string& name) { return name.rfind("<library>/", 0) == 0; };
@@ -160,6 +222,9 @@ std::size_t run_variants(const Session& session, const RunArgs& args, const Load
                          const std::function<void(const std::string&, const RunRecord&)>& done) {
   const std::vector<PlannedStep> wanted =
       args.execute ? wanted_steps(session, args) : std::vector<PlannedStep>();
+  if (args.ranks > 1 && !(args.weights + args.save + args.expect).empty())
+    session.die("--weights, --save and --expect are of one rank", "leave out --ranks",
+                kMissingCapability);
   std::unique_ptr<Backend> backend = backend_named(session, args);
   if (args.backend == "cuda" && args.ranks > 1)
     session.die("the backend cuda runs one rank a process",
@@ -183,6 +248,9 @@ std::size_t run_variants(const Session& session, const RunArgs& args, const Load
     session.die("the pipeline makes a graph for each of several ranges of tokens",
                 "--steps runs one graph: a sequence's earlier tokens would be another graph's",
                 kMissingCapability);
+  if (variants.size() > 1 && !(args.save + args.expect).empty())
+    session.die("the pipeline makes a graph for each of several ranges of tokens",
+                "--save and --expect are of one graph", kMissingCapability);
   std::size_t failed = 0;
   for (std::size_t i = 0; i < variants.size(); ++i) {
     if (args.execute && steps[i].empty() && variants.size() > 1) continue;
@@ -195,8 +263,8 @@ std::size_t run_variants(const Session& session, const RunArgs& args, const Load
     failed += failed_steps(records[i]);
   }
   if (failed > 0)
-    session.say(fmt::format("{} of {} steps differ from the reference by more than they may",
-                            failed, wanted.size()));
+    session.say(fmt::format("{} of {} steps differ from {} by more than they may", failed,
+                            wanted.size(), args.check ? "the reference" : args.expect));
   return failed;
 }
 
@@ -290,9 +358,24 @@ Table number_table(const RunRecord& record) {
   return table;
 }
 
+Table expected_table(const RunRecord& record) {
+  Table table({"tokens", "output", "dtype", "expected", "elements", "rms", "rms error", "largest",
+               "outside", "result"});
+  for (const StepRun& step : record.steps)
+    for (const ExpectedCheck& o : step.expected)
+      table.add({std::to_string(step.report.tokens), o.name, std::string(name(o.dtype)),
+                 std::string(name(o.expected_dtype)), std::to_string(o.count),
+                 fmt::format("{:.4g}", o.rms), fmt::format("{:.3g}", o.rms_error),
+                 fmt::format("{:.3g}", o.largest), std::to_string(o.outside),
+                 o.passed ? "ok" : "FAILED: " + o.reason});
+  return table;
+}
+
 bool StepRun::failed() const {
   return std::any_of(numbers.begin(), numbers.end(),
-                     [](const NumericReport& one) { return !one.passed(); });
+                     [](const NumericReport& one) { return !one.passed(); }) ||
+         std::any_of(expected.begin(), expected.end(),
+                     [](const ExpectedCheck& one) { return !one.passed; });
 }
 
 std::size_t failed_steps(const RunRecord& record) {
@@ -307,6 +390,22 @@ void add_run_commands(CLI::App& app, const Options& options) {
   sub->add_flag("--check", args->check,
                 "compare with the unrewritten graph, both against the double-precision "
                 "interpreter; exit 4 if worse");
+  sub->add_option("--save", args->save,
+                  "write the outputs to this safetensors file, NAME@STEP where there are several "
+                  "steps")
+      ->type_name("FILE");
+  CLI::Option* expect =
+      sub->add_option("--expect", args->expect,
+                      "compare the outputs with those of another system in a safetensors file of "
+                      "such names; exit 4 where one is beyond the tolerance")
+          ->type_name("FILE");
+  sub->add_option("--rtol", args->tolerance.relative,
+                  "of --expect, of the value; by dtype if left out, bf16 0.016")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(expect);
+  sub->add_option("--atol", args->tolerance.absolute, "of --expect, added to it")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(expect);
   sub->add_option("--report", args->report,
                   "write report.html, report.txt, plan.json and the journal into this folder")
       ->type_name("DIR");
@@ -318,11 +417,14 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "  pwr run model.json -r llm -p o2 --backend cpu\n"
       "  pwr run model.json -r llm -p o2 --backend cuda --driver host --check\n"
       "  pwr run model.json -r llm -p o2 --plan plan.json --steps traffic.txt\n"
+      "  pwr run model.json -r llm -p o2 --weights model.safetensors --map names.json --tokens 7 "
+      "--expect outputs.safetensors\n"
       "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check");
   sub->callback([args, &options] { run_run(options, *args); });
 
   auto reported = std::make_shared<RunArgs>();
   reported->execute = false;
+  reported->reports = true;
   sub = app.add_subcommand(
       "report", "Rewrite, split and plan a graph, and say all of it in one page or text");
   reported->add_to(*sub);

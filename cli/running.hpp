@@ -7,6 +7,7 @@
 #include "backends/cpu/cpu.hpp"
 #include "cli/planning.hpp"
 #include "cli/rewriting.hpp"
+#include "verify/expected.hpp"
 #include "verify/numeric.hpp"
 #include "viz/viz.hpp"
 
@@ -14,7 +15,8 @@ namespace pw::cli {
 
 struct StepRun {
   StepReport report;
-  std::vector<NumericReport> numbers;  ///< with --check: one a rank
+  std::vector<NumericReport> numbers;   ///< with --check: one a rank
+  std::vector<ExpectedCheck> expected;  ///< with --expect
   [[nodiscard]] bool failed() const;
 };
 
@@ -40,6 +42,7 @@ struct RunRecord {
 
 Table step_table(const RunRecord& record, bool times = true);
 Table number_table(const RunRecord& record);
+Table expected_table(const RunRecord& record);
 /// Steps whose numbers failed.
 std::size_t failed_steps(const RunRecord& record);
 

@@ -39,7 +39,7 @@ class Runtime {
   /// Compiles and allocates everything but the contents of inputs. PW1250 with a table of what was
   /// asked for where memory is short. Where the plan has places for what launches hand to each
   /// other, it is one that a runtime had: those are taken as they are, or refused where they do not
-  /// suit the graph (PW0745) or its launches (PW1256). The stitched graph, its source, the plan and
+  /// suit the graph or its launches (PW1256). The stitched graph, its source, the plan and
   /// the driver must outlive it.
   static Result<std::unique_ptr<Runtime>> make(const StitchedGraph& stitched, const Graph& source,
                                                const Plan& plan, Driver& driver,

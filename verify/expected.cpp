@@ -1,0 +1,76 @@
+// Exports check_expected and usual_tolerance.
+#include "verify/expected.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/numerics.hpp"
+
+namespace pw {
+
+Tolerance usual_tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return {1e-7, 1e-7};
+    case DType::f32: return {1.3e-6, 1e-5};
+    case DType::f16: return {1e-3, 1e-5};
+    case DType::bf16: return {1.6e-2, 1e-5};
+    case DType::f8e4m3: return {0.125, 1e-2};
+    case DType::f8e5m2: return {0.25, 1e-2};
+    case DType::b8:
+    case DType::u8:
+    case DType::i8:
+    case DType::i32:
+    case DType::i64: break;
+  }
+  return {0, 0};
+}
+
+ExpectedCheck check_expected(const std::string& name, const TensorView& got,
+                             const TensorView& expected, const Tolerance& tolerance) {
+  ExpectedCheck out;
+  out.name = name;
+  out.dtype = got.dtype;
+  out.expected_dtype = expected.dtype;
+  if (got.extents != expected.extents) {
+    out.reason = fmt::format("it is [{}], and [{}] is expected", fmt::join(got.extents, ", "),
+                             fmt::join(expected.extents, ", "));
+    return out;
+  }
+  const Tolerance own = usual_tolerance(got.dtype), other = usual_tolerance(expected.dtype);
+  const double relative =
+      tolerance.relative >= 0 ? tolerance.relative : std::max(own.relative, other.relative);
+  const double absolute =
+      tolerance.absolute >= 0 ? tolerance.absolute : std::max(own.absolute, other.absolute);
+  out.count = got.count();
+  double squares = 0, errors = 0;
+  std::int64_t finite = 0;
+  for (std::int64_t i = 0; i < out.count; ++i) {
+    const double a = load(got.dtype, got.data, i), e = load(expected.dtype, expected.data, i);
+    if (!std::isfinite(a) || !std::isfinite(e)) {
+      out.not_finite += a == e || (std::isnan(a) && std::isnan(e)) ? 0 : 1;
+      continue;
+    }
+    const double apart = std::fabs(a - e);
+    out.largest = std::max(out.largest, apart);
+    out.outside += apart > absolute + relative * std::fabs(e) ? 1 : 0;
+    squares += e * e;
+    errors += apart * apart;
+    ++finite;
+  }
+  if (finite > 0) {
+    out.rms = std::sqrt(squares / static_cast<double>(finite));
+    out.rms_error = std::sqrt(errors / static_cast<double>(finite));
+  }
+  if (out.not_finite > 0)
+    out.reason = fmt::format("{} elements are NaN or infinite on one side alone", out.not_finite);
+  else if (out.outside > 0)
+    out.reason = fmt::format("{} of {} elements differ by more than {:.3g} + {:.3g} of the value",
+                             out.outside, out.count, absolute, relative);
+  out.passed = out.reason.empty();
+  return out;
+}
+
+}  // namespace pw
