@@ -68,6 +68,7 @@ std::uint64_t FlatGraph::label(std::uint32_t item) const {
   }
   const NodeId n = node(item);
   std::uint64_t h = combine(weak_label(item), graph_.attributes(n).index);
+  h = combine(h, operands(item).size());
   for (const ItemResult& operand : operands(item)) h = combine(h, operand.item != kNoItem);
   for (std::size_t r = 0; r < graph_.result_count(n); ++r)
     h = combine(h, graph_.type(graph_.result(n, r)).index);
@@ -76,7 +77,7 @@ std::uint64_t FlatGraph::label(std::uint32_t item) const {
 
 std::uint64_t FlatGraph::weak_label(std::uint32_t item) const {
   if (is_input(item)) return mix(1);
-  return combine(combine(2, graph_.op(node(item)).index), operands(item).size());
+  return combine(2, graph_.op(node(item)).index);
 }
 
 }  // namespace pw

@@ -44,7 +44,7 @@ class FlatGraph {
   /// Op, attributes and types; of an input what it is declared to be. Comparable between graphs of
   /// one context.
   [[nodiscard]] std::uint64_t label(std::uint32_t item) const;
-  /// The op and the number of operands alone.
+  /// The op alone.
   [[nodiscard]] std::uint64_t weak_label(std::uint32_t item) const;
 
  private:

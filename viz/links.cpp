@@ -2,7 +2,6 @@
 #include "viz/links.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "viz/label.hpp"
 
@@ -27,22 +26,28 @@ class Linker {
  private:
   void find_inputs() {
     out_.input_number.resize(graph_.versions.size());
-    std::map<std::string, std::uint32_t> by_name;
     // From the last version on, so that what is there now describes an input.
     for (std::size_t v = graph_.versions.size(); v-- > 0;) {
       const Graph& graph = graph_.versions[v]->graph;
+      out_.input_number[v].resize(graph.value_bound(), kNobody);
       for (const ValueId id : graph.inputs()) {
-        const auto next = static_cast<std::uint32_t>(out_.inputs.size());
-        const auto [known, fresh] = by_name.emplace(std::string(graph.value_name(id)), next);
-        if (fresh)
-          out_.inputs.push_back({clean(graph.value_name(id)),
-                                 clean(graph.context().types.print(graph.type(id))),
-                                 graph.input_kind(id)});
-        if (out_.input_number[v].size() <= id.index)
-          out_.input_number[v].resize(id.index + 1, kNobody);
-        out_.input_number[v][id.index] = known->second;
+        std::uint32_t& number = out_.input_number[v][id.index];
+        number = number_after(v, id);
+        if (number != kNobody) continue;
+        number = static_cast<std::uint32_t>(out_.inputs.size());
+        out_.inputs.push_back({clean(graph.value_name(id)),
+                               clean(graph.context().types.print(graph.type(id))),
+                               graph.input_kind(id)});
       }
     }
+  }
+
+  /// That of the same input in the next version.
+  std::uint32_t number_after(std::size_t v, ValueId input) const {
+    if (v + 1 == graph_.versions.size()) return kNobody;
+    const ValueId after = related_ ? input : graph_.value_after[v][input.index];
+    const auto& numbers = out_.input_number[v + 1];
+    return after.index < numbers.size() ? numbers[after.index] : kNobody;
   }
 
   Source source_of(std::uint32_t version, ValueId v) const {

@@ -1,8 +1,7 @@
 // Exports unite and is_inlined.
 #include "viz/union.hpp"
 
-#include <map>
-#include <string>
+#include "graph/match_graphs.hpp"
 
 namespace pw::viz {
 namespace {
@@ -29,16 +28,16 @@ class Uniter {
   /// New nodes go after the node that stands before them in this version.
   void add(std::uint32_t v) {
     const Graph& graph = out_.versions[v]->graph;
+    if (!related_ && v > 0) match(v);
     out_.index.emplace_back(graph.node_bound(), kNobody);
     std::uint32_t cursor = kNobody;
     for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
       if (is_inlined(graph, n)) continue;
-      std::uint32_t at = find(graph, v, n);
+      std::uint32_t at = find(v, n);
       if (at == kNobody) {
         at = insert_after(cursor);
         out_.nodes[at].id = n;
         out_.nodes[at].first = v;
-        remember(graph, n, at);
       } else if (differs(graph, n, out_.nodes[at])) {
         out_.nodes[at].changed.push_back(v);
       }
@@ -49,16 +48,17 @@ class Uniter {
     }
   }
 
-  std::uint32_t find(const Graph& graph, std::uint32_t v, NodeId n) const {
-    if (!related_) {
-      const auto known = by_name_.find(std::string(graph.node_name(n)));
-      return known == by_name_.end() ? kNobody : known->second;
-    }
-    return v == 0 || n.index >= out_.index[v - 1].size() ? kNobody : out_.index[v - 1][n.index];
+  void match(std::uint32_t v) {
+    GraphMatch found = match_graphs(out_.versions[v - 1]->graph, out_.versions[v]->graph);
+    before_ = std::move(found.node_before);
+    out_.value_after.push_back(std::move(found.value_after));
   }
 
-  void remember(const Graph& graph, NodeId n, std::uint32_t at) {
-    if (!related_) by_name_.emplace(std::string(graph.node_name(n)), at);
+  /// Where it stands in the version before.
+  std::uint32_t find(std::uint32_t v, NodeId n) const {
+    if (v == 0) return kNobody;
+    const NodeId before = related_ ? n : before_[n.index];
+    return before.index < out_.index[v - 1].size() ? out_.index[v - 1][before.index] : kNobody;
   }
 
   std::uint32_t insert_after(std::uint32_t cursor) {
@@ -85,7 +85,7 @@ class Uniter {
 
   UnionGraph& out_;
   bool related_;
-  std::map<std::string, std::uint32_t> by_name_;
+  std::vector<NodeId> before_;  // by node id of this version
   std::vector<std::uint32_t> next_;
   std::uint32_t head_ = kNobody;
 };

@@ -23,6 +23,8 @@ struct UnionGraph {
   std::vector<UnionNode> nodes;  ///< in an order close to that of every version
   std::vector<std::vector<std::uint32_t>>
       index;  ///< [version][node id] → position in nodes, or kNobody
+  /// Of unrelated versions, [version][value id]: the same value in the next version, or invalid.
+  std::vector<std::vector<ValueId>> value_after;
 
   /// The graph that describes a node: the last version that has it.
   [[nodiscard]] const Graph& graph_of(const UnionNode& node) const {

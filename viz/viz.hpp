@@ -35,7 +35,7 @@ struct VizInput {
   const Report* report =
       nullptr;  ///< the page shows its verdict on top and each section as a tab of its own
   bool related =
-      true;  ///< false: graphs read from files (in one context), whose nodes are matched by name
+      true;  ///< false: graphs read from files (in one context), whose nodes match_graphs finds
 };
 
 enum class Collapse : std::uint8_t {

@@ -45,7 +45,8 @@ Sketch random_plan(Random& random, std::size_t size) {
   }
   // Whatever nobody reads is an output, so that every node counts.
   std::set<std::size_t> read;
-  for (const Sketch::Node& node : plan.nodes) read.insert(node.operands.begin(), node.operands.end());
+  for (const Sketch::Node& node : plan.nodes)
+    read.insert(node.operands.begin(), node.operands.end());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i)
     if (read.count(plan.inputs + i) == 0) plan.outputs.push_back(plan.inputs + i);
   return plan;
@@ -211,6 +212,18 @@ TEST_CASE("match: a changed constant, type and attribute are changes of one node
   CHECK(changed("1..64", "1..128") == "changed 1 × symbol n: 1..64 tokens → 1..128 tokens\n");
   CHECK(changed("relu(z)", "relu(mm(y, u))") ==
         "added 1 × mm z: (bf16[n, 64], bf16[64, 32]) → bf16[n, 32]\n");  // the one nobody reads
+}
+
+TEST_CASE("match: one more operand is a change", "[graph][match]") {
+  const ContextPtr context = library();
+  const auto joined = [&](const std::string& values) {
+    return parsed(context, "graph { in x: f32[4, 8]  a = relu(x)  b = neg(x)  y = cat(" + values +
+                               "){dim = 1}  z = abs(y)  out z, a, b }");
+  };
+  const GraphDiff diff = compare(joined("a, b"), joined("a, b, x"));
+  INFO(listing(diff));
+  CHECK(diff.removed + diff.added == 0);
+  CHECK(listing(diff).find("operand 2: absent → x") != std::string::npos);
 }
 
 TEST_CASE("match: inputs with the same names are the same, whatever reads them", "[graph][match]") {
