@@ -149,10 +149,12 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
   session.need(write_file(args.save, safetensors_text(std::move(views))));
 }
 
-/// The files that were named, and the rules that are built in as one.
+/// The files that were named, and the rules that are built in as one; none where nothing is
+/// reported.
 std::vector<RunRecord::File> files_of(const Session& session, const RunArgs& args,
                                       const RuleSet& rules) {
   std::vector<RunRecord::File> out;
+  if (args.report.empty() && !args.reports) return out;
   const auto add = [&](const std::string& path, const std::string& what) {
     if (path != "-") out.push_back({path, what, sha256(session.need(read_file(path)))});
   };
@@ -160,10 +162,9 @@ std::vector<RunRecord::File> files_of(const Session& session, const RunArgs& arg
   if (!args.steps.empty()) add(args.steps, "steps");
   if (!args.planned.empty()) add(args.planned, "plan");
   if (!args.map.empty()) add(args.map, "map of weights");
-  // A model's weights are not read for nothing.
   for (const auto& [path, what] :
        {std::pair(&args.weights, "weights"), {&args.expect, "expected"}}) {
-    if (path->empty() || (args.report.empty() && !args.reports)) continue;
+    if (path->empty()) continue;
     const MappedFile file = session.need(MappedFile::open(*path));
     const auto bytes = file.bytes();
     out.push_back(

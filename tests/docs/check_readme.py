@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The README's rule is the example file, and its sample outputs are what the programs print."""
+"""The README's rule is the example file, its sample outputs are what the programs print, its pictures are small."""
 import os
 import re
 import subprocess
@@ -9,6 +9,7 @@ from pathlib import Path
 
 BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
 ROOT = Path.cwd()
+MOST_BYTES = 300_000  # of a picture that is checked in
 
 
 def sessions(readme):
@@ -23,6 +24,11 @@ def main():
     readme = Path("README.md").read_text(encoding="utf-8")
     rule = Path("examples/first_rule.pwr").read_text(encoding="utf-8")
     assert f"```\n{rule}```" in readme, "the README's rule is not examples/first_rule.pwr"
+    shown = re.findall(r"!\[[^\]]+\]\(([^)]+\.png)\)", readme)
+    assert shown, "the README shows no picture"
+    for picture in shown:
+        data = Path(picture).read_bytes()
+        assert data.startswith(b"\x89PNG") and len(data) < MOST_BYTES, f"{picture}: no PNG, or {len(data)} bytes"
     ran = 0
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")

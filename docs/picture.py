@@ -1,0 +1,35 @@
+#!/usr/bin/python3
+"""Draws docs/report.png from a report: what the pass norm_quant did, and one node that it made.
+
+    ./dev picture
+"""
+import sys
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "viz"))
+from browser import chromium, errors  # noqa: E402
+
+PASS, NODE = "norm_quant", "op:fused_add_rms_norm_static_fp8_quant"
+
+
+def main():
+    report, picture = Path(sys.argv[1]).resolve(), sys.argv[2]
+    driver = chromium(1280, 860)
+    try:
+        driver.get(report.as_uri() + "#graph")
+        driver.find_element("xpath", f"//*[@id='passes']//tr[td[text()='{PASS}']]").click()
+        search = driver.find_element("css selector", "input[type=search]")
+        search.send_keys(NODE + "\n")
+        time.sleep(0.5)  # the next frame
+        driver.save_screenshot(picture)
+        complaints = errors(driver)
+    finally:
+        driver.quit()
+    print("\n".join(complaints) or f"{picture}: {Path(picture).stat().st_size} bytes")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
