@@ -65,6 +65,13 @@ Result<std::string> render_html(const VizInput& input, const VizOptions& options
   std::vector<const Version*> versions;
   for (const Version& version : input.versions) versions.push_back(&version);
   const viz::UnionGraph graph = viz::unite(std::move(versions), input.related);
+  if (graph.nodes.size() > options.most_page_nodes)
+    return fail(
+        error_in("the picture", "PW0906",
+                 "a page of " + std::to_string(graph.nodes.size()) +
+                     " nodes is more than a browser holds: at most " +
+                     std::to_string(options.most_page_nodes),
+                 "`--view overview -o x.svg` draws its groups; .txt and .md have no limit"));
   const viz::Links links = viz::link(graph, input.related);
   const viz::Folding folding = viz::fold(graph, links, input, options.collapse);
   const viz::Placement placement = viz::place(graph, links, folding);

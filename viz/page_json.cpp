@@ -392,34 +392,30 @@ class PageData {
     put("slotOffsets", offsets);
   }
 
-  /// What each number of tokens runs as: first, last, rows, mode, reason; a run a line.
+  /// What each number of tokens runs as: first, last, rows, mode; a run a line. Rows 0: as many as
+  /// tokens, rounded up to the plan's multiple. Above the largest size all steps are alike.
   void put_padding(const Plan& plan) {
     if (plan.tokens.empty()) return;
     const Dispatcher dispatcher(plan);
-    constexpr std::int64_t kMost = 1 << 16;
-    const std::int64_t end = std::min(plan.max_tokens, kMost);
-    Ints out;
-    std::int64_t begin = 1;
-    Dispatch before;
-    const auto close = [&](std::int64_t last) {
-      if (last >= begin)
-        out.insert(out.end(),
-                   {begin, last, before.key.tokens, static_cast<std::int64_t>(before.mode),
-                    static_cast<std::int64_t>(before.reason)});
+    const std::int64_t largest = plan.capture.sizes.empty() ? 0 : plan.capture.sizes.back();
+    struct Run {
+      std::int64_t first = 1, last = 1, rows = 0, mode = 0;
     };
-    for (std::int64_t tokens = 1; tokens <= end; ++tokens) {
-      const Dispatch now = dispatcher.dispatch({tokens, 1, tokens, 0});
-      // Where nothing pads, the rows follow the tokens: one run, whose rows are 0.
-      Dispatch seen = now;
-      if (seen.key.tokens == tokens && seen.mode == DispatchMode::none) seen.key.tokens = 0;
-      if (tokens > 1 && (seen.key.tokens != before.key.tokens || seen.mode != before.mode ||
-                         seen.reason != before.reason)) {
-        close(tokens - 1);
-        begin = tokens;
-      }
-      before = seen;
+    std::vector<Run> runs;
+    for (std::int64_t tokens = 1; tokens <= std::min(plan.max_tokens, largest + 1); ++tokens) {
+      const Dispatch found = dispatcher.dispatch({tokens, 1, tokens, 0});
+      const bool alone = found.mode == DispatchMode::none &&
+                         found.key.tokens == round_up(tokens, plan.eager_multiple);
+      const Run run{tokens, tokens, alone ? 0 : found.key.tokens,
+                    static_cast<std::int64_t>(found.mode)};
+      if (!runs.empty() && runs.back().rows == run.rows && runs.back().mode == run.mode)
+        runs.back().last = tokens;
+      else
+        runs.push_back(run);
     }
-    close(end);
+    if (!runs.empty() && runs.back().last > largest) runs.back().last = plan.max_tokens;
+    Ints out;
+    for (const Run& run : runs) out.insert(out.end(), {run.first, run.last, run.rows, run.mode});
     put("padding", out);
   }
 

@@ -73,6 +73,9 @@ Result<std::string> render_with(const VizInput& input, const VizOptions& options
     scene.caption += "; laid out in layers";
   }
   const viz::ScenePlaces places = viz::place_scene(scene);
+  if (places.stubs > 0)
+    scene.caption += "; of " + viz::grouped_digits(places.stubs) +
+                     " edges from far above only the ends, whose titles name them";
   return finish(viz::lay_out(viz::to_dot(scene, false, &places), format, kDrawing_ms, "nop2"));
 }
 

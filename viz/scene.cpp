@@ -156,7 +156,9 @@ class Composer {
     Box box;
     box.kind = BoxKind::whole;
     box.lines = {shorten(scene_.clusters[cluster].title),
-                 grouped_digits(group.nodes.size()) + " nodes each"};
+                 grouped_digits(group.nodes.size()) +
+                     (group.nodes.size() == 1 ? " node" : " nodes") +
+                     (group.copies.size() > 1 ? " each" : "")};
     box.tooltip = scene_.clusters[cluster].tooltip;
     box.cluster = cluster;
     box.node = at;

@@ -13,7 +13,8 @@ namespace {
 // Of the font that DOT names, in points.
 constexpr double kCharacter = 5.6, kLine = 11.5, kPadWide = 16, kPadHigh = 9;
 constexpr double kSide = 10, kHead = 22;  // of a cluster's frame
-constexpr std::uint32_t kFar = 1000;      // a picture cannot be asked where an edge comes from
+constexpr std::uint32_t kFar = 48;        // ranks; a lane for each would fill the picture
+constexpr double kStub = 16;
 
 LayeredNode size_of(const Box& box) {
   std::size_t widest = 0;
@@ -68,7 +69,11 @@ class ScenePlacer {
     for (Inner& inner : inner_) lay_out_inner(inner);
     lay_out_whole();
     place_boxes();
-    for (const Edge& edge : scene_.edges) out_.edges.push_back(curves(way_of(edge)));
+    for (const Edge& edge : scene_.edges) {
+      cut_ = false;
+      out_.edges.push_back(curves(way_of(edge)));
+      out_.stubs += cut_ ? 1 : 0;
+    }
     return std::move(out_);
   }
 
@@ -183,16 +188,30 @@ class ScenePlacer {
     out_.height = whole_.total;
   }
 
+  static bool far(const Layered& layout, std::uint32_t from, std::uint32_t to) {
+    return layout.rank[to] > layout.rank[from] + kFar;
+  }
+
   /// Inside of a cluster, between two of its nodes.
   void inside(Way& way, std::uint32_t cluster, std::uint32_t item, std::uint32_t from,
-              std::uint32_t to, double bottom, double top) const {
+              std::uint32_t to, double bottom, double top) {
     const Inner& inner = inner_[cluster];
     const auto [dx, dy] = origin(cluster, item);
+    if (far(inner.layout, from, to)) {
+      way = stub(inner.layout.x[to] + dx, top);
+      return;
+    }
     route(way, inner.layout, from, to, inner.layout.lanes[inner.edge_of.at({from, to})],
           bottom - dy, top - dy, dx, dy);
   }
 
-  [[nodiscard]] Way way_of(const Edge& edge) const {
+  /// Only the end of an edge from far above, whose title says where it comes from.
+  Way stub(double x, double y) {
+    cut_ = true;
+    return {{x, y - kStub}, {x, y}};
+  }
+
+  [[nodiscard]] Way way_of(const Edge& edge) {
     const Place &a = out_.boxes[edge.from], &b = out_.boxes[edge.to];
     const std::uint32_t from = cluster_of(edge.from), to = cluster_of(edge.to);
     Way way;
@@ -214,6 +233,7 @@ class ScenePlacer {
     if (from != kNobody)
       inside(way, from, i, node_[edge.from], inner_[from].leaves.at(edge.from), a.y + a.height,
              upper.y + upper.height);
+    if (far(whole_, i, j) || cut_) return stub(b.x + b.width / 2, b.y);
     const std::size_t whole = whole_edge_.at({i, j});
     Way between;
     route(between, whole_, i, j, whole_.lanes[whole], upper.y + upper.height, lower.y, 0, 0);
@@ -222,6 +242,7 @@ class ScenePlacer {
     if (to != kNobody) {
       Way end;
       inside(end, to, j, inner_[to].sources.at(edge.from), node_[edge.to], lower.y, b.y);
+      if (cut_) return end;
       between[between.size() - 2].first = between.back().first = end.front().first;
       between.insert(between.end(), end.begin(), end.end());
     }
@@ -237,6 +258,7 @@ class ScenePlacer {
   std::vector<LayeredEdge> edges_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> whole_edge_;
   Layered whole_;
+  bool cut_ = false;  // the way that was made last
   ScenePlaces out_;
 };
 

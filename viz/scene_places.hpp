@@ -16,6 +16,7 @@ struct ScenePlaces {
   /// By edge: the ends and the control points between of cubic curves, x and y in turn.
   std::vector<std::vector<double>> edges;
   double width = 0, height = 0;
+  std::size_t stubs = 0;  ///< edges from far above, of which only the end is drawn
 };
 
 ScenePlaces place_scene(const Scene& scene);

@@ -75,6 +75,7 @@ struct VizOptions {
   std::optional<std::size_t> against = {};  ///< marks what differs from this earlier version
   std::size_t most_boxes = 600;             ///< above it, whole pieces or layers become one box
   int deadline_ms = 10'000;                 ///< of dot, after which a layout of our own is used
+  std::size_t most_page_nodes = 1'000'000;  ///< of a page; more are an error
   bool color = false;                       ///< of the outline
   View view = View::automatic;
   const Overlay* overlay = nullptr;  ///< colours the nodes of a page

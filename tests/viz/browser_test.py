@@ -332,6 +332,20 @@ class Folded(Page):
         options[7].click()
         self.assertEqual(name, self.driver.execute_script("return data.groups[app.state.picked.group].name"))
 
+    def test_long_lists_say_how_much_they_show(self):
+        self.tab("table")
+        self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#table tbody tr")), 300)
+        self.assertIn("showing 300 of 722", self.text("#table"))
+        self.driver.find_element(By.XPATH, "//section[@id='table']//button[text()='show 300 more']").click()
+        self.assertIn("showing 600 of 722", self.text("#table"))
+
+    def test_far_edges_are_counted_among_what_is_drawn(self):
+        """Positions are read by every layer: from far above only the end of an edge, whole when chosen."""
+        self.keys("a")
+        far = self.driver.execute_script("return stage.places().edges.filter(e => e.far && !e.whole).length")
+        self.assertEqual(far, 0)
+        self.assertIn("from far above, drawn whole when chosen", self.text(".legend"))
+
     def test_overlay(self):
         self.assertIn("ms: 0", self.text(".legend"))
         self.assertIn("40 nodes have a number, 40 were given", self.text(".legend"))

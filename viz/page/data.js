@@ -144,7 +144,7 @@ const data = (() => {
   }
 
   const overlay = raw.overlay && raw.overlay.nodes.length ? { title: raw.overlay.title, of: new Map(raw.overlay.nodes.map((n, i) => [n, raw.overlay.numbers[i]])),
-    least: Math.min(...raw.overlay.numbers), most: Math.max(...raw.overlay.numbers), given: raw.overlay.given } : null;
+    least: raw.overlay.numbers.reduce((a, b) => Math.min(a, b)), most: raw.overlay.numbers.reduce((a, b) => Math.max(a, b)), given: raw.overlay.given } : null;
 
   return { raw, title: raw.title, steps, versions, count, inputs, outputs, text, first, last, changed, links, operands, isDrawn, valueNode, valueName, valueType, values, typed, op, name, call, lines,
     kind: n => ['node', 'product', 'splitting'][opKind.get(raw.op[n])], attributes: n => text(raw.attributes[n]), group: n => text(raw.group[n]), source: n => text(raw.source[n]),

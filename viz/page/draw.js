@@ -211,7 +211,7 @@ class Picture {
     c.fillText(this.fitted(groupTitle(item.index), item.w - 14, 6.63), item.x + 7, item.y + 5);
     c.font = font;
     const marks = ['added', 'removed', 'changed', 'matched'].filter(s => counts[s]).map(s => glyphs[s] + counts[s]).join(' ');
-    c.fillText(this.fitted(marks || '⊞ ' + counted(group.nodes.length, 'node'), item.w - 14, 6.63), item.x + 7, item.y + 19);
+    c.fillText(this.fitted(marks || '⊞ ' + counted(group.nodes.length - counts.off - counts.removed, 'node'), item.w - 14, 6.63), item.x + 7, item.y + 19);
   }
 
   drawPort(item) {

@@ -1,7 +1,7 @@
 // Beside the picture: the bar with views and search, the passes, and all about what is chosen.
 
 const link = (words, title, act) => { const b = button(words, title, act); b.className = 'link'; return b; };
-const nodeLink = n => link(data.name(n), data.call(n), () => stage.pick({ node: n }, true));
+const nodeLink = n => link(data.name(n), data.call(n), () => { tabs.open('graph'); stage.pick({ node: n }, true); });
 const rewriteLink = r => { const rewrite = data.rewrites[r]; return link((rewrite.rule < 0 ? 'pass ' : 'rule ') + data.ruleName(rewrite), data.rulePlace(rewrite), () => chooseRewrite(r)); };
 
 const bar = (() => {
@@ -100,7 +100,14 @@ const side = (() => {
   }
 
   function links(list) { const out = make('span'); list.forEach((item, i) => add(out, i ? ', ' : '', item)); return out; }
-  const many = (list, act) => { const most = 24, out = links(list.slice(0, most).map(act)); if (list.length > most) add(out, ' and ' + digits(list.length - most) + ' more: search name:… finds them'); return out; };
+  const many = (list, act) => {
+    const most = 24, out = links(list.slice(0, most).map(act));
+    if (list.length > most) {
+      const rest = link(' and ' + digits(list.length - most) + ' more', 'show them', () => rest.replaceWith(', ', links(list.slice(most).map(act))));
+      add(out, rest);
+    }
+    return out;
+  };
   function row(list, key, value) { if (value === undefined || value === '') return; add(list, make('dt', key), add(make('dd'), value)); }
 
   function aboutNode(n) {
@@ -131,7 +138,7 @@ const side = (() => {
   function aboutGroup(g) {
     const group = data.groups[g], copies = data.copies[group.shape], list = make('dl'), counts = data.groupStates(g, app.state.now);
     row(list, 'is', { captured: 'a captured piece', eager: 'an eager piece', layer: 'a layer', run: 'a run between splitting ops' }[group.kind]);
-    row(list, 'nodes', digits(group.nodes.length));
+    row(list, 'nodes', digits(group.nodes.length - counts.off - counts.removed) + (counts.off + counts.removed ? ' now, ' + digits(group.nodes.length) + ' in all passes' : ''));
     const marks = ['added', 'removed', 'changed', 'matched'].filter(s => counts[s]).map(s => glyphs[s] + counts[s] + ' ' + s).join(', ');
     if (marks) row(list, 'now', marks);
     add(detail, make('h2', group.name), list);

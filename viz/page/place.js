@@ -176,7 +176,7 @@ class Places {
       const a = this.itemOf(from), b = typeof to === 'string' ? this.itemOfOutput.get(+to) : this.itemOf(to);
       const g = from < 0 ? -1 : data.groupOf[from], h = typeof to === 'string' ? -1 : data.groupOf[to];
       const outPort = g < 0 ? 0 : shapePlaces(data.groups[g].shape).leafOf.get(data.placeOf[from]) || 0;
-      const out = a * 65536 + outPort, into = b * 65536 + inPort;
+      const out = a * 2097152 + outPort, into = b * 2097152 + inPort;
       if (!joined.has(out)) joined.set(out, new Map());
       const before = joined.get(out).get(into);
       if (before) { const life = before.life[before.life.length - 1]; if (first <= life[1] + 1 && life[0] <= last + 1) { life[0] = Math.min(life[0], first); life[1] = Math.max(life[1], last); } else before.life.push([first, last]); return; }

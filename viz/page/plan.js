@@ -27,11 +27,11 @@ if ($('pieces')) tabs.onOpen(id => {
 if ($('sizes')) (() => {
   const parent = $('sizes'), plan = data.plan, runs = [], modes = ['eagerly', 'in captured pieces', 'as one captured graph'];
   const raw = data.raw.padding || [];
-  for (let i = 0; i < raw.length; i += 5) runs.push({ first: raw[i], last: raw[i + 1], rows: raw[i + 2], mode: raw[i + 3] });
+  for (let i = 0; i < raw.length; i += 4) runs.push({ first: raw[i], last: raw[i + 1], rows: raw[i + 2], mode: raw[i + 3] });
   function answer(tokens) {
     const run = runs.find(r => r.first <= tokens && tokens <= r.last);
     if (!run) return counted(tokens, 'token') + ': more than the ' + digits(plan.max) + ' that the plan is made for.';
-    const rows = run.rows || tokens, padding = rows - tokens;
+    const rows = run.rows || Math.ceil(tokens / plan.multiple) * plan.multiple, padding = rows - tokens;
     return counted(tokens, 'token') + (padding ? ' pad to ' + digits(rows) + ' rows: ' + digits(padding) + ' of them padding (' + percent(100 * padding / rows) + ')' : ' run as they are') + '; they run ' + modes[run.mode] + '.';
   }
   function chart() {
@@ -61,7 +61,7 @@ if ($('sizes')) (() => {
     add(parent, make('p', plan.sizes.length ? counted(plan.sizes.length, 'size') + ' captured, from ' + digits(plan.sizes[0]) + ' to ' + digits(plan.sizes[plan.sizes.length - 1]) + '; up to ' + digits(plan.max) + ' tokens a step.' : 'No size is captured.'));
     for (const note of plan.notes) add(parent, make('p', note));
     add(parent, make('h2', 'Padding waste'), chart());
-    add(parent, longList(runs, (box, some) => add(box, table(['tokens', 'rows', 'most padding', 'waste at most', 'runs'], some.map(r => [r.first === r.last ? digits(r.first) : digits(r.first) + '–' + digits(r.last), r.rows ? digits(r.rows) : 'as many', r.rows ? digits(r.rows - r.first) : '0', r.rows ? percent(100 * (r.rows - r.first) / r.rows) : '0 %', modes[r.mode]]), [1, 2, 3]))));
+    add(parent, longList(runs, (box, some) => add(box, table(['tokens', 'rows', 'most padding', 'waste at most', 'runs'], some.map(r => [r.first === r.last ? digits(r.first) : digits(r.first) + '–' + digits(r.last), r.rows ? digits(r.rows) : plan.multiple > 1 ? 'the next multiple of ' + plan.multiple : 'as many', digits(r.rows ? r.rows - r.first : plan.multiple - 1), percent(r.rows ? 100 * (r.rows - r.first) / r.rows : 100 * (plan.multiple - 1) / (r.first + plan.multiple - 1)), modes[r.mode]]), [1, 2, 3]))));
   });
 })();
 

@@ -2,15 +2,14 @@
 // rule's text beside it. Rewrites that are alike are one line with ×N.
 
 /// The nodes that a rewrite replaced, through those that lived only within its pass.
-function replaced(r, seen = new Set()) {
-  if (seen.has(r)) return [];
-  seen.add(r);
-  const rewrite = data.rewrites[r], out = [];
-  for (const n of rewrite.erased) {
-    if (n >= 0) out.push(n);
-    else if (data.madeBy.has(n)) out.push(...replaced(data.madeBy.get(n), seen));
-  }
-  return [...new Set(out)];
+function replaced(r) {
+  const out = new Set(), seen = new Set([r]), rest = [r];
+  while (rest.length)
+    for (const n of data.rewrites[rest.pop()].erased) {
+      if (n >= 0) out.add(n);
+      else if (data.madeBy.has(n) && !seen.has(data.madeBy.get(n))) { seen.add(data.madeBy.get(n)); rest.push(data.madeBy.get(n)); }
+    }
+  return [...out];
 }
 
 /// A rule's text with the numbers of its lines.
@@ -49,8 +48,8 @@ if ($('rewrites')) (() => {
   const parent = $('rewrites'), list = make('div', undefined, 'half'), detail = make('div', undefined, 'half');
   list.id = 'rewrite-list'; detail.id = 'rewrite';
   add(parent, add(make('div', undefined, 'halves'), list, detail));
-  const all = data.rewrites.filter(rewrite => rewrite.rule >= 0);
-  add(list, make('p', all.length ? counted(all.length, 'rewrite') + '; those that are alike are one line.' : 'No rule fired.'));
+  const all = data.rewrites.filter(rewrite => rewrite.rule >= 0), swept = data.rewrites.reduce((sum, rewrite) => sum + (rewrite.rule < 0 ? rewrite.erased.length : 0), 0);
+  add(list, make('p', all.length ? counted(all.length, 'rewrite') + ' by rules' + (swept ? ', ' + counted(swept, 'node') + ' removed by built-in passes' : '') + '; rewrites that are alike are one line.' : 'No rule fired.'));
   let drawn = false;
 
   function drawList() {

@@ -1,0 +1,109 @@
+// What a picture cannot hold is said in it, or is an error: one test for each limit.
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/viz/decoder.hpp"
+#include "viz/label.hpp"
+#include "viz/scene.hpp"
+#include "viz/viz.hpp"
+
+using namespace pw;
+using pw::test::Decoder;
+
+namespace {
+
+std::string message(const Result<std::string>& result) {
+  return result ? std::string() : result.error().front().message;
+}
+
+}  // namespace
+
+TEST_CASE("limits: a long name is shortened with a mark, and whole in the title and the page",
+          "[viz]") {
+  Decoder d(1);
+  const std::string name = "start_" + std::string(100, 'x') + "_end";
+  d.graph.add_output(d.one("relu", {d.input(name)}));
+  const VizInput input{{{"input", d.graph}}};
+  const auto svg = render_svg(input);
+  REQUIRE(svg.has_value());
+  CHECK(svg->find("…xx") != std::string::npos);
+  CHECK(svg->find("<title>input " + name) != std::string::npos);
+  const auto html = render_html(input);
+  REQUIRE(html.has_value());
+  CHECK(html->find(name) != std::string::npos);
+}
+
+TEST_CASE("limits: a long tooltip says how many bytes it leaves out", "[viz]") {
+  Decoder d(1);
+  std::vector<ValueId> many;
+  for (int i = 0; i < 400; ++i)
+    many.push_back(d.input("input_with_a_long_name_" + std::to_string(i)));
+  const ValueId y = d.one("gather_all", many);
+  CHECK(viz::node_tooltip(d.graph, d.graph.producer(y)).find(" more bytes)") != std::string::npos);
+}
+
+TEST_CASE("limits: many readers are counted", "[viz]") {
+  Decoder d(1);
+  const ValueId x = d.one("relu", {d.input("x")});
+  for (int i = 0; i < 20; ++i) d.graph.add_output(d.one("relu", {x}));
+  CHECK(viz::node_tooltip(d.graph, d.graph.producer(x)).find(" and 8 more") != std::string::npos);
+}
+
+TEST_CASE("limits: the copies of a group that are not named are counted", "[viz]") {
+  Decoder d(80);
+  const VizInput input{{{"input", d.graph}}};
+  const auto dot = render_dot(input);
+  REQUIRE(dot.has_value());
+  CHECK(dot->find(" and 15 more") != std::string::npos);
+}
+
+TEST_CASE("limits: boxes beyond the most are one box that says so", "[viz]") {
+  Decoder d(12);
+  VizOptions options{.collapse = Collapse::none};
+  options.most_boxes = 5;
+  const auto dot = render_dot({{{"input", d.graph}}}, options);
+  REQUIRE(dot.has_value());
+  CHECK(dot->find("all other nodes") != std::string::npos);
+  CHECK(dot->find("too many to draw singly") != std::string::npos);
+}
+
+TEST_CASE("limits: an overview says that its boxes are whole groups", "[viz]") {
+  Decoder d(12);
+  const auto dot = render_dot({{{"input", d.graph}}}, {.view = View::overview});
+  REQUIRE(dot.has_value());
+  CHECK(dot->find("showing 3 of 134 nodes; equal layers drawn once; boxes are whole layers") !=
+        std::string::npos);
+}
+
+TEST_CASE("limits: a PNG beyond 32 767 pixels is an error, whoever laid it out", "[viz]") {
+  for (const int layers : {22, 80}) {  // by dot, and here
+    Decoder d(layers);
+    VizOptions options{.collapse = Collapse::none};
+    options.most_boxes = 2000;
+    options.deadline_ms = 60'000;
+    INFO(layers);
+    if (layers == 80) {
+      CHECK(message(render_png({{{"input", d.graph}}}, options)).find("32 767 pixels") !=
+            std::string::npos);
+      CHECK(render_svg({{{"input", d.graph}}}, options).has_value());
+    } else {
+      CHECK(render_png({{{"input", d.graph}}}, options).has_value());
+    }
+  }
+}
+
+TEST_CASE("limits: a page of too many nodes is an error", "[viz]") {
+  Decoder d(12);
+  VizOptions options;
+  options.most_page_nodes = 100;
+  CHECK(message(render_html({{{"input", d.graph}}}, options)) ==
+        "a page of 134 nodes is more than a browser holds: at most 100");
+}
+
+TEST_CASE("limits: a page counts the numbers of an overlay that it has no node for", "[viz]") {
+  Decoder d(1);
+  const Overlay overlay{"ms", {{"mm", 1.5}, {"no_such_node", 2}}};
+  const auto html = render_html({{{"input", d.graph}}}, {.overlay = &overlay});
+  REQUIRE(html.has_value());
+  CHECK(html->find("\"overlay\":{\"title\":\"ms\",\"given\":2,\"nodes\":[") != std::string::npos);
+}
