@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffffu;
 constexpr double kLaneWidth = 6;
+constexpr double kPull = 0.1;
+constexpr std::uint32_t kLongChain = 60;  // ranks
 
 class Layers {
  public:
@@ -241,7 +243,10 @@ class Layers {
     if (wishes_.empty()) return x_[i];
     std::sort(wishes_.begin(), wishes_.end());
     const std::size_t n = wishes_.size();
-    return n % 2 == 1 ? wishes_[n / 2] : (wishes_[n / 2 - 1] + wishes_[n / 2]) / 2;
+    const double median = n % 2 == 1 ? wishes_[n / 2] : (wishes_[n / 2 - 1] + wishes_[n / 2]) / 2;
+    // Rows are centred at 0: without a pull there, a long chain of equal parts drifts to one side.
+    const bool pulled = ranks_ > kLongChain && !is_lane(i);
+    return pulled ? median * (1 - kPull) : median;
   }
 
   void finish() {

@@ -274,7 +274,12 @@ class Placer {
   [[nodiscard]] Size group_size(std::uint32_t i) const {
     const Group& group = folding_.groups[i];
     Size size;
-    size.line(width_of(group.name) * (group.copies.size() > 1 ? 2 : 1) + 12);
+    // "piece_4 · captured", or "×31 piece_4 … piece_64 · captured".
+    const std::size_t copies = group.copies.size();
+    size.line(width_of(group.name) + 12);
+    if (copies > 1)
+      size.characters +=
+          width_of(folding_.groups[group.copies.back()].name) + 5 + std::to_string(copies).size();
     size.line(20);
     return size;
   }
