@@ -79,7 +79,7 @@ class Bench {
     engine_.emplace(session_, args_, variants_.front().result.graph, record_, *backend_,
                     device_.get(), weights_.front());
     measure();
-    engine_->say_notes();
+    engine_->finish(record_);
     print();
   }
 

@@ -11,7 +11,9 @@
 #include "backends/cuda/tuning.hpp"
 #include "base/file.hpp"
 #include "cli/commands.hpp"
+#include "cli/dump.hpp"
 #include "cli/planning.hpp"
+#include "cli/variants.hpp"
 
 namespace pw::cli {
 namespace {
@@ -23,14 +25,25 @@ struct CompileArgs : SplitArgs {
   std::string grouping = "auto";
   bool strict = false;
   bool sources_only = false;
-  std::string schedules;
+  std::string schedules, dump;
   std::int64_t tokens = 0;
 };
 
 void run_compile(const Options& options, const CompileArgs& args) {
   Session session(options);
-  const auto [rules, graph, pieces] = prepared(session, args);
-  Plan plan = planned(session, pieces, graph, rules, args.plan);
+  const LoadedRules rules = load(session, args.rules);
+  std::vector<Variant> variants = make_variants(session, load(session, args.graph), rules,
+                                                args.rules.pipeline, !args.dump.empty());
+  if (variants.size() > 1)
+    session.die(
+        "`" + args.rules.pipeline + "` makes a graph for each range of tokens, and this takes one",
+        "`pwr opt -o` writes each to a file, which can be compiled", kUsage);
+  const Graph& graph = variants.front().result.graph;
+  RunRecord record;
+  record.pieces = cut(session, graph, rules, args.plan);
+  record.plan = planned(session, *record.pieces, graph, rules, args.plan);
+  const StitchedGraph& pieces = *record.pieces;
+  const Plan& plan = record.plan;
   cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   if (!nvrtc.present() && !args.sources_only)
     session.say("NVRTC is absent, so sources only: " + nvrtc.state());
@@ -69,6 +82,11 @@ void run_compile(const Options& options, const CompileArgs& args) {
       session.say("  cubins are not kept: " + why);
   }
   session.say("sources, cubins, plan.json and report are in " + args.output);
+  if (!args.dump.empty()) {
+    record.versions = std::move(variants.front().versions);
+    record.rewrite = variants.front().result.report;
+    write_dump(session, record, rules.set, args.dump, args.grouping == "auto");
+  }
   if (report.failed() > 0)
     session.die(fmt::format("{} kernels did not compile", report.failed()),
                 "the report holds the compiler's messages", kInternalError);
@@ -159,6 +177,10 @@ void add_compile_commands(CLI::App& app, const Options& options) {
                   "the folder for sources, cubins, plan.json and the report")
       ->type_name("DIR")
       ->required();
+  sub->add_option("--dump", compile->dump,
+                  "write the graph before and after each pass, the pieces, all sources, plan.json "
+                  "and stats.json into this folder too")
+      ->type_name("DIR");
   sub->add_option("--arch", compile->archs, "the architectures: sm_80,sm_90,sm_100")
       ->delimiter(',')
       ->check(CLI::IsMember({"sm_80", "sm_90", "sm_100"}))

@@ -191,9 +191,20 @@ Result<RankStepResult> Engine::run(const Step& step, std::span<Weights> weights,
   return RankStepResult{{std::move(done->outputs)}, std::move(done->report)};
 }
 
-void Engine::say_notes() const {
+void Engine::finish(RunRecord& record) const {
   if (!captured_) return;
   for (const std::string& note : captured_->notes()) session_.say("  " + note);
+  const cuda::RuntimeCounters& c = captured_->counters();
+  record.device = {{"compilations", c.compilations},
+                   {"graphs_captured", c.graphs_captured},
+                   {"executables", c.executables},
+                   {"graph_nodes", c.graph_nodes},
+                   {"failed_captures", c.failed_captures},
+                   {"allocations", c.allocations},
+                   {"replays", c.replays},
+                   {"launches", c.launches},
+                   {"ops_between", c.ops_between},
+                   {"stale", c.stale}};
 }
 
 }  // namespace pw::cli

@@ -63,8 +63,9 @@ class Engine {
   /// On all ranks.
   Result<RankStepResult> run(const Step& step, std::span<Weights> weights,
                              const RunOptions& options);
-  /// Says what went otherwise than planned.
-  void say_notes() const;
+  /// After the last step: says what went otherwise than planned; the record gets the counters of a
+  /// device.
+  void finish(RunRecord& record) const;
 
  private:
   const Session& session_;

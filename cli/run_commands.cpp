@@ -14,6 +14,7 @@
 #include "base/file.hpp"
 #include "cli/command_text.hpp"
 #include "cli/commands.hpp"
+#include "cli/dump.hpp"
 #include "cli/engine.hpp"
 
 namespace pw::cli {
@@ -22,7 +23,7 @@ namespace {
 constexpr const char* kNoTensorCode = "PW1272";  // see docs/codes.md
 
 struct RunArgs : EngineArgs {
-  std::string report;
+  std::string report, dump;
   std::string replicated;    ///< input names, or `all`
   std::string save, expect;  ///< safetensors files of outputs
   Tolerance tolerance;
@@ -142,7 +143,7 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
     }
     record.steps.push_back(std::move(run));
   }
-  engine.say_notes();
+  engine.finish(record);
   if (args.save.empty()) return;
   std::vector<std::pair<std::string, TensorView>> views;
   for (const auto& [name, tensor] : saved) views.emplace_back(name, tensor.view());
@@ -277,6 +278,9 @@ void run_run(const Options& options, const RunArgs& args) {
     const std::string folder = name.empty() ? args.report : args.report + "/" + name;
     if (!args.report.empty())
       session.say("report: " + write_report(session, record, rules.set, folder));
+    if (!args.dump.empty())
+      write_dump(session, record, rules.set, name.empty() ? args.dump : args.dump + "/" + name,
+                 args.grouping == "auto");
   };
   if (run_variants(session, args, rules, done) > 0) throw Exit{kNumericMismatch};
   if (args.check) session.say("all outputs of all steps pass the check");
@@ -407,6 +411,10 @@ void add_run_commands(CLI::App& app, const Options& options) {
   sub->add_option("--atol", args->tolerance.absolute, "of --expect, added to it")
       ->check(CLI::NonNegativeNumber)
       ->needs(expect);
+  sub->add_option("--dump", args->dump,
+                  "write the graph before and after each pass, the pieces, generated sources, "
+                  "plan.json and stats.json into this folder")
+      ->type_name("DIR");
   sub->add_option("--report", args->report,
                   "write report.html, report.txt, plan.json and the journal into this folder")
       ->type_name("DIR");

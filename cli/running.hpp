@@ -38,6 +38,7 @@ struct RunRecord {
   std::optional<StitchedGraph> pieces;
   Plan plan;
   std::vector<StepRun> steps;
+  std::vector<std::pair<std::string, std::size_t>> device;  ///< what was counted on one, by name
 };
 
 Table step_table(const RunRecord& record, bool times = true);

@@ -145,7 +145,7 @@ std::vector<rows::RunUnit> CpuBackend::State::grouped(Graph& graph) {
 std::size_t CpuBackend::State::use(const std::string& text, const rows::RowProgram& program,
                                    cpu::RowFunction function) {
   const auto [known, fresh] = kernel_number.emplace(text, report.kernels.size());
-  if (fresh) report.kernels.push_back({program.op, 0});
+  if (fresh) report.kernels.push_back({program.op, 0, text});
   ++report.kernels[known->second].uses;
   if (making) making->kernels.push_back(known->second);
   row_kernels->push_back({function, program.params, program.arguments.size()});

@@ -24,6 +24,7 @@ struct CpuReport {
   struct Kernel {
     std::string ops;       ///< "add + rms_norm", for people
     std::size_t uses = 0;  ///< over all pieces
+    std::string text;      ///< C++, without the prelude
   };
   struct Fallback {
     std::string op, reason;

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""pwr bench from outside: what is counted and how it is put together. No test reads a time's size."""
+"""pwr bench and --dump from outside: what is counted and how it is put together. No test reads a time's size."""
 import json
 import os
 import subprocess
@@ -77,6 +77,38 @@ class Bench(unittest.TestCase):
         self.assertEqual([(s["tokens"], s["count"]) for s in steps], [(1, 90), (7, 10)])
         self.check_totals(steps, totals, [90, 10])
         self.assertIn("PW0731", self.pwr("bench", self.model, "--histogram", self.file("bad.csv", "7 many\n"), code=3).stderr)
+
+    def test_a_dump_holds_all_of_a_run(self):
+        traffic, dumps = self.file("t.txt", "0:3\n0:1 1:5\n"), [Path(self.folder.name, name) for name in ("one", "two")]
+        for folder in dumps:
+            self.pwr("run", self.model, "-r", "llm", "-p", "o2", "--backend", "cuda", "--driver", "host", "--sizes", "2,4,8",
+                     "--max-tokens", "16", "--steps", traffic, "--dump", str(folder))
+        files = sorted(path.relative_to(dumps[0]) for path in dumps[0].rglob("*") if path.is_file())
+        for path in files:
+            self.assertEqual(Path(dumps[0], path).read_bytes(), Path(dumps[1], path).read_bytes(), path)
+        names = [str(path) for path in files]
+        for name in ("stitch.pwg", "pieces/piece_0.pwg", "pieces/piece_4.pwg", "passes/00-input.pwg", "passes/journal.jsonl",
+                     "kernels/report.json", "plan.json", "stats.json"):
+            self.assertIn(name, names)
+        self.assertTrue(any(name.endswith(".cu") for name in names))
+        stats = json.loads(Path(dumps[0], "stats.json").read_text(encoding="utf-8"))
+        self.assertEqual(stats["counters"]["pieces"], 5)
+        self.assertEqual((stats["device"]["compilations"], stats["device"]["graphs_captured"], stats["device"]["replays"],
+                          stats["device"]["stale"]), (3, 9, 6, 0))
+        self.assertEqual([(s["tokens"], s["rows"], s["graphs"]) for s in stats["steps"]], [(3, 4, 3), (6, 8, 3)])
+        self.assertGreater(sum(rule["matches"] for rule in stats["rules"]), 0)
+        for piece in names:
+            if piece.startswith("pieces/"):
+                self.pwr("stats", str(Path(dumps[0], piece)))
+
+    def test_a_dump_of_other_commands(self):
+        folder = Path(self.folder.name, "compiled")
+        self.pwr("compile", self.model, "-r", "llm", "-p", "o2", "--sources-only", "-o", str(folder), "--dump", str(folder / "dump"))
+        self.assertTrue(Path(folder, "dump", "passes", "00-input.pwg").exists())
+        dump = Path(self.folder.name, "cpu")
+        self.pwr("run", self.model, "--backend", "cpu", "--tokens", "1", "--dump", str(dump))
+        self.assertTrue(Path(dump, "kernels", "cpu", "k_000.cpp").exists())
+        self.assertIn("cache", json.loads(Path(dump, "stats.json").read_text(encoding="utf-8")))
 
     def test_formats_and_refusals(self):
         csv = self.pwr("bench", self.model, "--tokens", "1", "--repeats", "1", "--format", "csv").stdout.splitlines()
