@@ -31,13 +31,21 @@ struct VizArgs {
 /// the file itself.
 std::vector<std::string> expand(const Session& session, const std::string& given) {
   const bool journal = std::filesystem::path(given).extension() == ".jsonl";
-  const std::string path = journal ? std::filesystem::path(given).parent_path().string() : given;
+  std::string path = journal ? std::filesystem::path(given).parent_path().string() : given;
+  if (journal && path.empty()) path = ".";
+  if (journal && !std::filesystem::exists(given))
+    session.die("there is no journal `" + given + "`",
+                "`pwr opt --trace DIR` writes DIR/journal.jsonl", kInvalidInput);
   if (!journal && !std::filesystem::is_directory(path)) return {path};
   std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(path.empty() ? "." : path))
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(path, unreadable))
     if (entry.path().extension() == ".pwg" || entry.path().extension() == ".json")
       out.push_back(entry.path().string());
   std::sort(out.begin(), out.end());
+  if (unreadable)
+    session.die("cannot read the folder `" + path + "`: " + unreadable.message(), "",
+                kInvalidInput);
   if (out.empty())
     session.die("the folder `" + path + "` holds no graph (.pwg, .json)",
                 "`pwr opt --trace DIR` writes such a folder", kInvalidInput);

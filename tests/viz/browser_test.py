@@ -346,6 +346,12 @@ class Folded(Page):
         self.assertEqual(far, 0)
         self.assertIn("from far above, drawn whole when chosen", self.text(".legend"))
 
+    def test_a_long_schedule_is_shown_around_its_peak(self):
+        self.tab("memory")
+        self.assertRegex(self.text("#memory"), r"showing nodes 1–400 of 722")
+        self.driver.find_element(By.XPATH, "//section[@id='memory']//button[text()='all']").click()
+        self.assertIn("showing nodes 1–722 of 722", self.text("#memory"))
+
     def test_overlay(self):
         self.assertIn("ms: 0", self.text(".legend"))
         self.assertIn("40 nodes have a number, 40 were given", self.text(".legend"))

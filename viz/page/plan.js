@@ -77,13 +77,27 @@ const openMemory = () => {
   const atPeak = slots.filter(s => s.begin <= peak && peak <= s.end).sort((a, b) => b.bytes - a.bytes);
   const where = atPeak.length ? atPeak.reduce((best, s) => s.begin > best.begin ? s : best) : null;
 
+  // The part of the schedule that is shown: all of it, or, of a long one, what is around the peak.
+  const most = 400, words = make('span');
+  let low = 0, high = end;
+  if (end > most) low = Math.max(0, Math.min(end - most, peak - most / 2)), high = low + most;
+  const look = (from, to, canvas) => {
+    const wide = Math.min(end, Math.max(8, to - from));
+    low = Math.max(0, Math.min(end - wide, from)); high = low + wide;
+    chart(canvas);
+  };
+  const zoomBy = (factor, at, canvas) => look(at - (at - low) * factor, at + (high - at) * factor, canvas);
+
   function chart(canvas) {
-    const ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight, c = canvas.getContext('2d'), left = 70, top = 10, wide = w - left - 10, high = h - top - 30, arena = Math.max(1, plan.arena, live[peak] || 0);
+    words.textContent = 'showing nodes ' + digits(Math.floor(low) + 1) + '–' + digits(Math.ceil(high)) + ' of ' + digits(end);
+    const ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight, c = canvas.getContext('2d'), left = 70, top = 10, wide = w - left - 10, tall = h - top - 30, arena = Math.max(1, plan.arena, live[peak] || 0);
     canvas.width = w * ratio; canvas.height = h * ratio;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.fillStyle = ink.paper; c.fillRect(0, 0, w, h);
-    const X = i => left + wide * i / end, Y = b => top + high - high * b / arena;
+    const X = i => left + wide * (i - low) / (high - low), Y = b => top + tall - tall * b / arena;
+    c.save(); c.beginPath(); c.rect(left, 0, wide, h); c.clip();
     for (const s of slots) {
+      if (s.end + 1 < low || s.begin > high) continue;
       const x = X(s.begin), y = Y(s.offset + s.bytes), width = Math.max(1, X(s.end + 1) - x), height = Math.max(1, Y(s.offset) - y), hot = s.begin <= peak && peak <= s.end;
       c.fillStyle = hot ? ink.changed : ink.product; c.globalAlpha = hot ? .75 : 1;
       c.fillRect(x, y, width, height);
@@ -91,15 +105,17 @@ const openMemory = () => {
       if (width > 3 && height > 3) { c.strokeStyle = ink.soft; c.lineWidth = .6; c.strokeRect(x, y, width, height); }
     }
     c.strokeStyle = ink.added; c.lineWidth = 1.6; c.beginPath();
-    for (let i = 0; i < end; ++i) { c.lineTo(X(i), Y(live[i])); c.lineTo(X(i + 1), Y(live[i])); }
+    for (let i = Math.max(0, Math.floor(low)); i < Math.min(end, Math.ceil(high)); ++i) { c.lineTo(X(i), Y(live[i])); c.lineTo(X(i + 1), Y(live[i])); }
     c.stroke();
-    c.strokeStyle = ink.removed; c.setLineDash([5, 3]); c.beginPath(); c.moveTo(X(peak + .5), top); c.lineTo(X(peak + .5), top + high); c.stroke(); c.setLineDash([]);
+    c.strokeStyle = ink.removed; c.setLineDash([5, 3]); c.beginPath(); c.moveTo(X(peak + .5), top); c.lineTo(X(peak + .5), top + tall); c.stroke(); c.setLineDash([]);
+    c.restore();
     c.fillStyle = ink.ink; c.font = '12px system-ui, sans-serif'; c.textBaseline = 'middle'; c.textAlign = 'right';
     for (let i = 0; i <= 4; ++i) c.fillText(bytes(Math.round(arena * i / 4)), left - 6, Y(arena * i / 4));
-    c.textAlign = 'center'; c.fillText('peak', Math.min(w - 20, Math.max(left + 20, X(peak + .5))), top + high + 12);
-    c.textAlign = 'left'; c.fillText('nodes in the order they run → (' + digits(end) + ')', left, top + high + 22);
+    c.textAlign = 'center';
+    if (low <= peak && peak <= high) c.fillText('peak', Math.min(w - 20, Math.max(left + 20, X(peak + .5))), top + tall + 10);
+    c.textAlign = 'left'; c.fillText('nodes in the order they run →', left, top + tall + 22);
     canvas.onmousemove = e => {
-      const r = canvas.getBoundingClientRect(), i = (e.clientX - r.left - left) / wide * end, b = (top + high - (e.clientY - r.top)) / high * arena;
+      const r = canvas.getBoundingClientRect(), i = low + (e.clientX - r.left - left) / wide * (high - low), b = (top + tall - (e.clientY - r.top)) / tall * arena;
       const hit = slots.find(s => s.begin <= i && i < s.end + 1 && s.offset <= b && b < s.offset + s.bytes);
       canvas.title = hit ? data.text(hit.name) + ': ' + bytes(hit.bytes) + ' at ' + digits(hit.offset) + ', ' + stepName(hit.first) + '–' + stepName(hit.last) : '';
     };
@@ -109,6 +125,9 @@ const openMemory = () => {
   add(parent, make('p', 'At the largest size, ' + digits(plan.max || 1) + ' tokens. A rectangle is a value: as wide as its life, at its place in the arena; the line is what is alive; orange is alive at the peak.'));
   const canvas = make('canvas', undefined, 'memory');
   canvas.setAttribute('role', 'img'); canvas.setAttribute('aria-label', 'lifetimes and places of values; the table below has the largest at the peak');
+  canvas.addEventListener('wheel', e => { e.preventDefault(); const r = canvas.getBoundingClientRect(); zoomBy(Math.exp(e.deltaY * .0015), low + (e.clientX - r.left - 70) / (r.width - 80) * (high - low), canvas); }, { passive: false });
+  const middle = () => (low + high) / 2, step = by => look(low + by * (high - low) / 2, high + by * (high - low) / 2, canvas);
+  add(parent, add(make('p'), words, ' ', button('◀', 'earlier', () => step(-1)), ' ', button('▶', 'later', () => step(1)), ' ', button('+', 'fewer nodes', () => zoomBy(.5, middle(), canvas)), ' ', button('−', 'more nodes', () => zoomBy(2, middle(), canvas)), ' ', button('peak', 'around the peak', () => look(peak - (high - low) / 2, peak + (high - low) / 2, canvas)), ' ', button('all', 'the whole schedule', () => look(0, end, canvas))));
   add(parent, canvas, make('h2', 'Alive at the peak'), longList(atPeak, (box, some) => add(box, table(['value', 'bytes', 'offset', 'from', 'to'], some.map(s => [data.text(s.name), bytes(s.bytes), digits(s.offset), stepName(s.first), stepName(s.last)]), [1, 2]))));
   if (plan.captures.length) add(parent, make('h2', 'Captured graphs'), longList(plan.captures, (box, some) => add(box, table(['what', 'mode', 'graphs', 'nodes', 'copied inputs', 'alive in the arena'], some.map(c => [c.key, c.mode, digits(c.graphs), digits(c.nodes), bytes(c.input), bytes(c.live)]), [2, 3, 4, 5]))));
   window.addEventListener('resize', () => { if (!parent.hidden) chart(canvas); });
