@@ -82,7 +82,7 @@ class Bench(unittest.TestCase):
         traffic, dumps = self.file("t.txt", "0:3\n0:1 1:5\n"), [Path(self.folder.name, name) for name in ("one", "two")]
         for folder in dumps:
             self.pwr("run", self.model, "-r", "llm", "-p", "o2", "--backend", "cuda", "--driver", "host", "--sizes", "2,4,8",
-                     "--max-tokens", "16", "--steps", traffic, "--dump", str(folder))
+                     "--max-tokens", "16", "--steps", traffic, "--strict", "--check", "--dump", str(folder))
         files = sorted(path.relative_to(dumps[0]) for path in dumps[0].rglob("*") if path.is_file())
         for path in files:
             self.assertEqual(Path(dumps[0], path).read_bytes(), Path(dumps[1], path).read_bytes(), path)
