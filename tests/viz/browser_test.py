@@ -405,6 +405,38 @@ class AllReduce(Page):
             self.shot(f"all-reduce-{number}")
 
 
+class Hostile(Page):
+    """Names that would be markup or script, were they not text."""
+    value = "y<svg/onload=window.hit=3>"
+    title = "</script><script>window.hit=1</script>"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.models = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.models.cleanup)
+        model, numbers = Path(cls.models.name, "model.json"), Path(cls.models.name, "<img src=x onerror=window.hit=5>.json")
+        x, w = "<img src=x onerror=window.hit=2>", "\"'><b>w"
+        model.write_text(json.dumps({
+            "format": "piecewise.graph/1", "name": cls.title, "symbols": {"n": {"min": 1, "max": 64, "role": "tokens"}},
+            "inputs": [{"name": x, "type": "bf16[n, 8]", "kind": "input"}, {"name": w, "type": "bf16[8, 8]", "kind": "weight"}],
+            "nodes": [{"name": cls.value, "op": "mm", "operands": [x, w], "results": [{"name": cls.value, "type": "bf16[n, 8]"}],
+                       "group": "<i>layers.0</i>", "source": "</textarea>${window.hit=4}"}],
+            "outputs": [cls.value]}), encoding="utf-8")
+        numbers.write_text(json.dumps({cls.value: 1}), encoding="utf-8")
+        cls.arguments = [model, "-q", "--overlay", numbers]
+        super().setUpClass()
+
+    def test_names_stay_text(self):
+        self.assertEqual(self.text("h1"), self.title)
+        self.driver.execute_script("stage.pick({ node: 0 }, true)")
+        self.assertIn(self.value, self.text("#detail"))
+        for name in ("pieces", "sizes", "memory", "table", "graph"):
+            self.tab(name)
+            self.driver.execute_script("stage.drawNow()")
+        self.assertIsNone(self.driver.execute_script("return window.hit === undefined ? null : window.hit"))
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, "img, b b, i, textarea, section svg:not(.chart)"), [])
+
+
 class Traced(Page):
     @classmethod
     def setUpClass(cls):
