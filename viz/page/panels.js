@@ -65,7 +65,8 @@ const side = (() => {
   if (data.groups.some(g => g.kind === 'captured')) add(legend, add(make('li'), make('span', undefined, 'swatch captured'), ' captured'));
   if (data.groups.some(g => g.kind === 'eager')) add(legend, add(make('li'), make('span', undefined, 'swatch eager'), ' eager'));
   if (data.raw.unfolded) add(legend, make('li', '┄ to the next repetition'));
-  add(legend, make('li', '↓ without a line: from far above, drawn whole when chosen'));
+  const far = make('li', '↓ without a line: from far above, drawn whole when chosen');
+  add(legend, far);
   if (data.overlay) {
     const ramp = make('span', undefined, 'ramp');
     ramp.style.background = 'linear-gradient(90deg,' + [0, .25, .5, .75, 1].map(scaleColor).join(',') + ')';
@@ -164,5 +165,5 @@ const side = (() => {
     else if (picked.input !== undefined) add(detail, make('h2', data.inputs[picked.input].name), make('p', 'input of the graph: ' + data.inputs[picked.input].type), many([...new Set((data.readers.get(-1 - picked.input) || []).map(e => data.edges.to[e]))], nodeLink));
     else add(detail, make('h2', 'output ' + picked.output), make('p', outputLines(picked.output, app.state.now).join(': ')));
   }
-  app.listen(() => { drawPasses(); drawDetail(); $('caption').textContent = caption(); });
+  app.listen(moved => { if (moved) far.hidden = !stage.places().edges.some(edge => edge.far); drawPasses(); drawDetail(); $('caption').textContent = caption(); });
 })();
