@@ -23,7 +23,7 @@ struct VizArgs {
   RuleOptions rules;
   PlanArgs plan;
   std::string output, collapse = "auto", pass, view = "auto", overlay;
-  bool split = false;
+  bool split = false, times = false;
   std::size_t most_boxes = VizOptions{}.most_boxes;
 };
 
@@ -111,6 +111,7 @@ void run_pwviz(const Options& options, const VizArgs& args) {
       input.versions.push_back({pass, g});
     };
     report = rewritten(session, graph, rules, args.rules.pipeline, rewrite);
+    if (!args.times) report.journal = without_times(report.journal);
     input.journal = &report.journal;
     input.rules = &rules.set;
   }
@@ -180,6 +181,8 @@ int run(int argc, char** argv) {
                  "above this many boxes, whole pieces or layers are folded")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
+  app.add_flag("--times", args.times,
+               "say how long passes took; without, the same input gives the same page");
   app.add_flag("!--no-split", args.split, "do not cut the graph at attention-like ops");
   args.split = true;
   args.plan.add_to(app);

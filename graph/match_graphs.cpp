@@ -14,7 +14,11 @@
 namespace pw {
 namespace {
 
-constexpr int kRounds = 100;  // of one stage
+constexpr int kRounds = 100;      // of one stage
+constexpr int kMostRounds = 300;  // of all
+// Where so many rounds find less than such a part of what is open, the rest is taken for different.
+constexpr int kSlowRounds = 8;
+constexpr std::size_t kSlowPart = 256;
 constexpr std::array<int, 3> kRadii{4, 2, 1};
 
 using Items = std::vector<std::uint32_t>;
@@ -157,7 +161,14 @@ class Matcher {
       side.up = side.down = side.around = side.label;
       side.anchored.assign(side.flat.size(), false);
     }
-    for (int round = 0; round < kRounds && find_some(strict);) ++round;
+    std::size_t before = pairs_;
+    for (int round = 1; round <= kRounds && rounds_ < kMostRounds && find_some(strict); ++round) {
+      ++rounds_;
+      if (round % kSlowRounds != 0) continue;
+      const std::size_t open = std::min(sides_[0].open.size(), sides_[1].open.size());
+      if ((pairs_ - before) * kSlowPart < open) return;
+      before = pairs_;
+    }
   }
 
   /// The surest kind of pairs of which there are any.
@@ -444,6 +455,7 @@ class Matcher {
 
   std::array<Side, 2> sides_;
   std::size_t pairs_ = 0, steps_ = 0;
+  int rounds_ = 0;
 };
 
 }  // namespace

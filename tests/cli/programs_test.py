@@ -99,7 +99,7 @@ class MainJob(unittest.TestCase):
                 self.assertEqual(pwr("opt", *DEMO, "-r", "llm", "-p", "o2", "-o", str(out), "--trace", str(trace)).returncode, 0)
                 page = Path(folder, "page.html")
                 self.assertEqual(pwr(*DEMO, "-r", "llm", "-p", "norm_quant", "-o", str(page), program="pwviz").returncode, 0)
-                outputs.append([out.read_bytes(), (trace / "journal.jsonl").read_bytes(), pwr("plan", str(out)).stdout])
+                outputs.append([out.read_bytes(), (trace / "journal.jsonl").read_bytes(), page.read_bytes(), pwr("plan", str(out)).stdout])
         self.assertEqual(outputs[0], outputs[1])
 
     def test_wrong_rule_is_a_numeric_mismatch(self):
