@@ -12,7 +12,7 @@ namespace {
 
 /// 0: it is no output option; 1: it holds its value; 2: the value follows.
 int output_option(const std::string& argument) {
-  for (const std::string_view option : {"-o", "--output", "--report", "--save"}) {
+  for (const std::string_view option : {"-o", "--output", "--report", "--save", "--dump"}) {
     if (argument == option) return 2;
     const bool joined = option == "-o"
                             ? argument.size() > 2 && argument[2] != '-'

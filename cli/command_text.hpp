@@ -6,9 +6,8 @@
 
 namespace pw::cli {
 
-/// The arguments as a shell takes them, absolute paths without their folders (see shown_path),
-/// without where the answer is written to
-/// (-o, --output, --report, --save).
+/// The arguments as a shell takes them: absolute paths without their folders (see shown_path), and
+/// without where answers are written to (-o, --output, --report, --save, --dump).
 std::string shown_command(const std::string& program, const std::vector<std::string>& arguments);
 
 }  // namespace pw::cli
