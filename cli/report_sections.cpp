@@ -47,12 +47,29 @@ ReportTable warnings(const Session& session, const RunRecord& record, const Rule
   return out;
 }
 
+std::size_t matches(const PassStats& pass) {
+  std::size_t count = 0;
+  for (const auto& [rule, stats] : pass.rules) count += stats.matches;
+  return count;
+}
+
+/// What passes do without rules: nodes that dce and cse took away.
+std::size_t built_in_steps(const PassStats& pass) {
+  return pass.rewrites - std::min(pass.rewrites, matches(pass));
+}
+
 ReportSection overview(const Session& session, const RunRecord& record, const RuleSet& rules) {
   const Graph &before = record.versions.front().graph, &after = record.versions.back().graph;
   ReportSection section{"Overview", {}};
+  std::size_t by_rules = 0, built_in = 0;
+  for (const PassStats& pass : record.rewrite.passes) {
+    by_rules += matches(pass);
+    built_in += built_in_steps(pass);
+  }
   section.items.push_back(ReportText{
-      {fmt::format("{}: {} nodes before, {} after, {} rewrites.", shown_path(record.graph_path),
-                   before.node_count(), after.node_count(), record.rewrite.journal.total()),
+      {fmt::format("{}: {} nodes before, {} after, by {} matches of rules and {} built-in steps.",
+                   shown_path(record.graph_path), before.node_count(), after.node_count(), by_rules,
+                   built_in),
        split_summary(*record.pieces) + ".", plan_summary(record.plan) + "."}});
   if (record.executed) section.items.push_back(prose(ranks_sentence(record)));
   for (const Condition& condition : record.rewrite.conditions)
@@ -83,13 +100,19 @@ ReportSection overview(const Session& session, const RunRecord& record, const Ru
 
 // ---- rewriting
 ReportTable passes(const RunRecord& record) {
-  ReportTable table{{"pass", "matches", "nodes", "Δ nodes", "stopped by"}, {}, "passes, in order"};
+  ReportTable table{
+      {"pass", "matches", "built-in steps", "nodes", "Δ nodes", "stopped by"},
+      {},
+      "passes, in order; a built-in step takes away a node that is dead or there twice"};
   if (record.times) table.columns.emplace_back("time");
   for (const PassStats& pass : record.rewrite.passes) {
     const auto difference = static_cast<std::ptrdiff_t>(pass.nodes_after) -
                             static_cast<std::ptrdiff_t>(pass.nodes_before);
     std::vector<std::string> row{
-        pass.pass, std::to_string(pass.rewrites), std::to_string(pass.nodes_after),
+        pass.pass,
+        std::to_string(matches(pass)),
+        std::to_string(built_in_steps(pass)),
+        std::to_string(pass.nodes_after),
         difference == 0 ? "0" : fmt::format("{:+}", difference),
         pass.skipped ? "skipped: when is false" : std::string(name(pass.stop))};
     if (record.times) row.push_back(seconds(pass.seconds));
