@@ -4,7 +4,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <deque>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
 
 #include <gvc.h>
 #include <poll.h>
@@ -33,11 +36,71 @@ bool write_all(int file, const char* bytes, std::size_t count) {
 
 int ignore_message(char*) { return 0; }
 
+/// The numbers of a graph's things by their names. Graphviz's own are addresses of these, and the
+/// order in which it draws clusters follows them.
+class Numbers {
+ public:
+  static Agiddisc_t discipline() {
+    Agiddisc_t out{};
+    out.open = [](Agraph_t*, Agdisc_t*) -> void* { return new Numbers; };
+    out.map = [](void* self, int, char* name, IDTYPE* number, int create) -> long {
+      return static_cast<Numbers*>(self)->find(name, *number, create != 0) ? 1 : 0;
+    };
+    out.alloc = [](void*, int, IDTYPE) -> long { return 0; };
+    out.free = [](void*, int, IDTYPE) {};
+    out.print = [](void* self, int, IDTYPE number) {
+      auto& names = static_cast<Numbers*>(self)->names_;
+      return number % 2 == 0 ? names[number / 2 - 1].data() : nullptr;
+    };
+    out.close = [](void*) {};
+    out.idregister = [](void*, int, void*) {};
+    return out;
+  }
+
+ private:
+  /// Even from 2 on for what has a name, odd for what has none.
+  bool find(const char* name, IDTYPE& number, bool create) {
+    if (name == nullptr) {
+      number = nameless_ += 2;
+      return true;
+    }
+    const auto known = numbers_.find(name);
+    if (known != numbers_.end()) {
+      number = known->second;
+      return true;
+    }
+    if (!create) return false;
+    names_.emplace_back(name);
+    number = 2 * names_.size();
+    numbers_.emplace(names_.back(), number);
+    return true;
+  }
+
+  std::deque<std::string> names_;  // by number / 2 - 1; they stay where they are
+  std::unordered_map<std::string, IDTYPE> numbers_;
+  IDTYPE nameless_ = 1;
+};
+
+/// A text that is read from its front.
+int read_front(void* text, char* to, int most) {
+  auto& rest = *static_cast<std::string_view*>(text);
+  const std::size_t count = rest.copy(to, static_cast<std::size_t>(most));
+  rest.remove_prefix(count);
+  return static_cast<int>(count);
+}
+
+Agraph_t* read_dot(std::string_view text) {
+  static Agiddisc_t numbers = Numbers::discipline();
+  static Agiodisc_t io{read_front, AgIoDisc.putstr, AgIoDisc.flush};
+  static Agdisc_t how{&AgMemDisc, &numbers, &io};
+  return agread(&text, &how);
+}
+
 /// In the child. Its memory goes with it, so nothing is freed.
 int render(const std::string& dot, const std::string& format, const char* engine, int file) {
   agseterrf(ignore_message);
   GVC_t* context = gvContext();
-  Agraph_t* graph = agmemread(dot.c_str());
+  Agraph_t* graph = read_dot(dot);
   if (graph == nullptr) return kSyntax;
   if (gvLayout(context, graph, engine) != 0) return kLayout;
   const boxf box = GD_bb(graph);
@@ -106,7 +169,7 @@ Result<std::string> lay_out(const std::string& dot, const std::string& format, i
   if (child == 0) {
     ::close(ends[0]);
     // Graphviz orders some things by address, so the picture would depend on how the heap was used
-    // before. A new thread has a heap of its own, which starts empty.
+    // before (see also Numbers). A new thread has a heap of its own, which starts empty.
     int status = kRender;
     std::thread([&] { status = render(dot, format, engine, ends[1]); }).join();
     ::_exit(status);
