@@ -1,6 +1,7 @@
 // Every op with a body, and the row primitives: the kernel's source, run on the host, gives the
 // bits of the interpreter in single precision, and NVRTC compiles it without spills.
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -37,6 +38,29 @@ std::vector<Subject> subjects(const ContextPtr& context) {
     for (const char* dtype : {"bf16", "f16", "f32"}) add(form, dtype, 0);
   }
   return all;
+}
+
+/// Run on the host at each number of rows, the kernels give the interpreter's bits.
+void check_bits(const std::vector<Subject>& all, std::initializer_list<std::int64_t> rows,
+                const std::function<void(std::vector<Tensor>&, std::uint64_t seed)>& change) {
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  std::vector<cuda::Kernel> kernels;
+  for (const Subject& s : all) kernels.push_back(s.kernel);
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  std::uint64_t seed = 1;
+  for (const Subject& s : all) {
+    for (std::int64_t n : rows) {
+      INFO(s.name << "  n = " << n << "  seed = " << seed);
+      auto inputs = inputs_of(s.graph, {{"n", n}}, seed);
+      change(inputs, seed++);
+      CHECK(difference(run_kernel(*host, s, inputs, {{"n", n}}),
+                       run_interpreter(s, inputs, {{"n", n}}, false)) == "");
+    }
+  }
 }
 
 }  // namespace
@@ -113,33 +137,18 @@ TEST_CASE("kernels: keep_topk has a kernel of its own, with the interpreter's bi
   CHECK(no_kernel("graph { in p: i32[n, 8]  w = keep_topk(p) {k = 2}  out w }"));
   CHECK(no_kernel("graph { in p: f32[8, n]  w = keep_topk(p) {k = 2}  out w }"));
   CHECK(no_kernel("graph { in p: f32[n, 8]  w = exp(p)  out w }"));
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
-  std::vector<cuda::Kernel> kernels;
-  for (const Subject& s : all) kernels.push_back(s.kernel);
-  const auto host = cuda::HostKernels::build(kernels);
-  if (!host) FAIL(host.error().front().message);
-  std::uint64_t seed = 1;
-  for (const Subject& s : all) {
-    for (std::int64_t n : {1, 131}) {
-      INFO(s.name << "  n = " << n << "  seed = " << seed);
-      // Few different numbers, so that there are equal ones; and NaN and infinity.
-      Random random(seed++);
-      const auto inputs = inputs_of(s.graph, {{"n", n}}, seed);
-      const TensorView p = inputs[0].view();
-      for (std::int64_t i = 0; i < p.count(); ++i) {
-        const auto drawn = random.below(40);
-        const double x = drawn == 0   ? std::nan("")
-                         : drawn == 1 ? HUGE_VAL
-                                      : static_cast<double>(drawn % 7) * 0.3 - 0.4;
-        store(p.dtype, p.data, i, x);
-      }
-      CHECK(difference(run_kernel(*host, s, inputs, {{"n", n}}),
-                       run_interpreter(s, inputs, {{"n", n}}, false)) == "");
+  // Few different numbers, so that there are equal ones; and NaN and infinity.
+  check_bits(all, {1, 131}, [](std::vector<Tensor>& inputs, std::uint64_t seed) {
+    Random random(seed);
+    const TensorView p = inputs[0].view();
+    for (std::int64_t i = 0; i < p.count(); ++i) {
+      const auto drawn = random.below(40);
+      const double x = drawn == 0   ? std::nan("")
+                       : drawn == 1 ? HUGE_VAL
+                                    : static_cast<double>(drawn % 7) * 0.3 - 0.4;
+      store(p.dtype, p.data, i, x);
     }
-  }
+  });
 }
 
 TEST_CASE("kernels: a matrix product has a kernel, with the bits of the interpreter in f32",
@@ -169,23 +178,7 @@ TEST_CASE("kernels: a matrix product has a kernel, with the bits of the interpre
   CHECK(no_kernel("graph { in a: f64[n, 4], b: f64[4, 4]  y = mm(a, b)  out y }"));
   CHECK(no_kernel("graph { in a: f32[4, n], b: f32[n, 4]  y = mm(a, b)  out y }"));
   CHECK(no_kernel("graph { in a: f32[4, 4]  y = exp(a)  out y }"));
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
-  std::vector<cuda::Kernel> kernels;
-  for (const Subject& s : all) kernels.push_back(s.kernel);
-  const auto host = cuda::HostKernels::build(kernels);
-  if (!host) FAIL(host.error().front().message);
-  std::uint64_t seed = 1;
-  for (const Subject& s : all) {
-    for (std::int64_t n : {1, 32, 67}) {
-      INFO(s.name << "  n = " << n << "  seed = " << seed);
-      const auto inputs = inputs_of(s.graph, {{"n", n}}, seed++);
-      CHECK(difference(run_kernel(*host, s, inputs, {{"n", n}}),
-                       run_interpreter(s, inputs, {{"n", n}}, false)) == "");
-    }
-  }
+  check_bits(all, {1, 32, 67}, [](std::vector<Tensor>&, std::uint64_t) {});
 }
 
 TEST_CASE("kernels: every op with a body is in the table, or holds a library call", "[cuda]") {

@@ -1,37 +1,21 @@
 #!/usr/bin/python3
 """pwr bench and --dump from outside: what is counted and how it is put together. No test reads a time's size."""
 import json
-import os
-import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+sys.dont_write_bytecode = True
+from program import ProgramTest  # noqa: E402
 
 
-class Bench(unittest.TestCase):
+
+class Bench(ProgramTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.model = str(Path(cls.folder.name, "model.json"))
-        made = subprocess.run([BIN / "pwr", "generate", "moe", "--layers", "2", "--experts", "2", "--hidden", "64", "--heads", "4",
-                               "--kv-heads", "2", "--ffn", "96", "--vocab", "64", "-o", cls.model], check=False)
-        assert made.returncode == 0
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def pwr(self, *args, code=0):
-        done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
-
-    def file(self, name, text):
-        path = Path(self.folder.name, name)
-        path.write_text(text, encoding="utf-8")
-        return str(path)
+        super().setUpClass()
+        cls.model = cls.make("model.json", "generate", "moe", "--layers", "2", "--experts", "2", "--hidden", "64", "--heads", "4",
+                             "--kv-heads", "2", "--ffn", "96", "--vocab", "64")
 
     def tables(self, *args):
         text, tables = self.pwr("bench", self.model, "--repeats", "2", *args, "--format", "json").stdout.strip(), []

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """pwr diff from outside: exit codes, formats, what a pipeline did, inputs that are no graphs."""
 import json
-import os
 import random
-import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+sys.dont_write_bytecode = True
+from program import ProgramTest  # noqa: E402
+
 LLAMA = ["--layers", "6", "--hidden", "256", "--heads", "8", "--kv-heads", "2", "--ffn", "512", "--vocab", "512"]
 DUMP = "examples/tiny-decoder.fx.txt"
 
@@ -33,36 +33,20 @@ def renamed(text, seed):
     return json.dumps(graph)
 
 
-class Diff(unittest.TestCase):
+class Diff(ProgramTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.plain, cls.fused, cls.mixed = (str(Path(cls.folder.name, name)) for name in ("plain.json", "fused.json", "mixed.json"))
-        for command in (["generate", "llama", *LLAMA, "-o", cls.plain],
-                        ["generate", "llama", *LLAMA, "--shuffle", "5", "-o", cls.mixed],
-                        ["opt", cls.plain, "-r", "llm", "-p", "o2", "-o", cls.fused]):
-            subprocess.run([BIN / "pwr", *command], check=True, capture_output=True)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def pwr(self, *args, code=0):
-        done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
+        super().setUpClass()
+        cls.plain = cls.make("plain.json", "generate", "llama", *LLAMA)
+        cls.mixed = cls.make("mixed.json", "generate", "llama", *LLAMA, "--shuffle", "5")
+        cls.fused = cls.make("fused.json", "opt", cls.plain, "-r", "llm", "-p", "o2")
 
     def ops(self, graph):
         return {row["op"]: row["nodes"] for row in json.loads(self.pwr("stats", graph, "--format", "json").stdout)}
 
-    def write(self, name, text):
-        path = Path(self.folder.name, name)
-        path.write_text(text, encoding="utf-8")
-        return str(path)
-
     def test_equal_up_to_names_and_order(self):
         text = Path(self.mixed).read_text(encoding="utf-8")
-        other = self.write("renamed.json", renamed(text, 3))
+        other = self.file("renamed.json", renamed(text, 3))
         for graph in (self.plain, self.mixed, other):
             done = self.pwr("diff", self.plain, graph)
             self.assertEqual(done.stdout, "")
@@ -72,7 +56,7 @@ class Diff(unittest.TestCase):
 
     def test_what_a_pipeline_did(self):
         before, after = self.ops(self.plain), self.ops(self.fused)
-        for second in (self.fused, self.write("fused2.json", renamed(Path(self.fused).read_text(encoding="utf-8"), 4))):
+        for second in (self.fused, self.file("fused2.json", renamed(Path(self.fused).read_text(encoding="utf-8"), 4))):
             rows = json.loads(self.pwr("diff", self.plain, second, "--format", "json", code=1).stdout)
             rows = [row for row in rows if row["op"] != "input"]
             for change, here, there in (("removed", before, after), ("added", after, before)):
@@ -99,7 +83,7 @@ class Diff(unittest.TestCase):
     def test_dumps(self):
         text = Path(DUMP).read_text(encoding="utf-8")
         at = text.index("torch.ops.aten.silu.default")
-        other = self.write("other.fx.txt", text[:at] + text[at:].replace("silu.default", "gelu.default", 1))
+        other = self.file("other.fx.txt", text[:at] + text[at:].replace("silu.default", "gelu.default", 1))
         symbol = ("--symbol", "n=arg0_1.0,arg1_1.0")
         self.pwr("diff", DUMP, DUMP, *symbol)
         rows = json.loads(self.pwr("diff", DUMP, other, *symbol, "--format", "json", code=1).stdout)
@@ -111,7 +95,7 @@ class Diff(unittest.TestCase):
         self.pwr("diff", self.plain, self.fused, "--fold", "some", code=2)
         self.pwr("diff", self.plain, self.fused, "--limit", "-1", code=2)
         self.assertIn("absent.json", self.pwr("diff", self.plain, str(Path(self.folder.name, "absent.json")), code=3).stderr)
-        self.pwr("diff", self.plain, self.write("cut.json", Path(self.plain).read_text(encoding="utf-8")[:300]), code=3)
+        self.pwr("diff", self.plain, self.file("cut.json", Path(self.plain).read_text(encoding="utf-8")[:300]), code=3)
         self.pwr("diff", self.plain, self.fused, "--symbol", "n=arg0_1.0", code=2)
 
 

@@ -1,35 +1,21 @@
 #!/usr/bin/python3
 """pwr plan and pwr sizes from outside: sizes that are kept and named, dispatch, memory, counters, plans that differ."""
 import json
-import os
-import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+sys.dont_write_bytecode = True
+from program import ProgramTest  # noqa: E402
 
 
-class Plan(unittest.TestCase):
+
+class Plan(ProgramTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.model = str(Path(cls.folder.name, "model.json"))
-        made = subprocess.run([BIN / "pwr", "generate", "llama", "--layers", "2", "--hidden", "128", "--heads", "8",
-                               "--kv-heads", "2", "--ffn", "256", "--vocab", "512", "-o", cls.model], check=False)
-        assert made.returncode == 0
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def pwr(self, *args, code=0):
-        done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
-
-    def path(self, name):
-        return str(Path(self.folder.name, name))
+        super().setUpClass()
+        cls.model = cls.make("model.json", "generate", "llama", "--layers", "2", "--hidden", "128", "--heads", "8",
+                             "--kv-heads", "2", "--ffn", "256", "--vocab", "512")
 
     def rows(self, *args):
         return json.loads(self.pwr(*args, "--format", "json").stdout)

@@ -2,35 +2,21 @@
 """pwr report from outside: what stands in it, that nothing of the machine does, and the same bytes twice."""
 import hashlib
 import json
-import os
 import re
 import socket
-import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+sys.dont_write_bytecode = True
+from program import BIN, ProgramTest  # noqa: E402
+
 DEMO = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0"]
 LLM = ["-r", "llm", "-p", "o2"]
 RUN = ["--run", "--tokens", "1,7"]
 
 
-class Report(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def path(self, name):
-        return str(Path(self.folder.name, name))
-
-    def pwr(self, *args, code=0):
-        done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
-
+class Report(ProgramTest):
     def sections(self, text):
         """The title of each section with its text."""
         parts = re.split(r"\n\n(\S[^\n]*)\n-+\n", "\n" + text)

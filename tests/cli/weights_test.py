@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """pwr run --weights, --map, --save and --expect from outside, with files that are made here."""
 import json
-import os
 import struct
-import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+sys.dont_write_bytecode = True
+from program import ProgramTest  # noqa: E402
+
 GRAPH = """graph g {
   symbol n in 1..64 tokens
   in x: f32[n, 2]  in weight l0_w: f32[2], l1_w: f32[2]
@@ -40,28 +40,12 @@ def read(path):
     return out
 
 
-class Weights(unittest.TestCase):
+class Weights(ProgramTest):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
         self.graph = self.file("g.pwg", GRAPH.encode())
         self.weights = self.file("w.safetensors", safetensors({"layers.0.w": ([2], [2, 3]), "layers.1.w": ([2], [10, 100]),
                                                                "tokens": ([3, 2], [1, 2, 3, 4, 5, 6])}))
         self.map = self.file("map.json", b'{"l{i}_w": "layers.{i}.w", "x": "tokens"}')
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def path(self, name):
-        return str(Path(self.folder.name, name))
-
-    def file(self, name, content):
-        Path(self.path(name)).write_bytes(content)
-        return self.path(name)
-
-    def pwr(self, *args, code=0):
-        done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
 
     def run_it(self, *args, code=0):
         return self.pwr("run", self.graph, "--weights", self.weights, "--map", self.map, "--tokens", "3", *args, code=code)

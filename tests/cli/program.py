@@ -1,0 +1,38 @@
+"""For tests that call pwr: a folder of their own, the call, and files written there."""
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+
+
+class ProgramTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def make(cls, name, *args):
+        """The path of a file that pwr writes for all tests of the class."""
+        subprocess.run([BIN / "pwr", *args, "-o", cls.path(name)], check=True, capture_output=True)
+        return cls.path(name)
+
+    @classmethod
+    def path(cls, name):
+        return str(Path(cls.folder.name, name))
+
+    def pwr(self, *args, code=0):
+        done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def file(self, name, content):
+        path = Path(self.path(name))
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
