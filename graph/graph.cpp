@@ -397,13 +397,22 @@ void Graph::drop_dead_operands() {
   if (recording_ || !undo_.empty() || dead_operands_ * 4 < uses_.size()) return;
   std::vector<Use> kept;
   kept.reserve(uses_.size() - dead_operands_ + uses_.size() / 4);
+  // Runs of what is kept are copied as one: [begin, end of the node before).
+  std::size_t begin = 0, dropped = 0;
+  const auto keep_until = [&](std::size_t end) {
+    kept.insert(kept.end(), uses_.begin() + static_cast<std::ptrdiff_t>(begin),
+                uses_.begin() + static_cast<std::ptrdiff_t>(end));
+  };
   for (std::size_t i = 0; i < node_bound(); ++i) {
     Node& node = nodes_[NodeId(i)];
-    const std::size_t begin = node.first_operand, end = nodes_[NodeId(i + 1)].first_operand;
-    node.first_operand = static_cast<std::uint32_t>(kept.size());
-    if ((node.marks & kDead) != 0) continue;
-    for (std::size_t u = begin; u < end; ++u) kept.push_back(uses_[u]);
+    const std::size_t first = node.first_operand, last = nodes_[NodeId(i + 1)].first_operand;
+    node.first_operand = static_cast<std::uint32_t>(first - dropped);
+    if ((node.marks & kDead) == 0 || first == last) continue;
+    keep_until(first);
+    begin = last;
+    dropped += last - first;
   }
+  keep_until(uses_.size());
   nodes_.back().first_operand = static_cast<std::uint32_t>(kept.size());
   uses_ = std::move(kept);
   dead_operands_ = 0;
