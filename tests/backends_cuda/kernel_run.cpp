@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -120,6 +121,16 @@ std::string difference(const std::vector<std::vector<double>>& got,
         continue;
       return fmt::format("result {} element {}: {:.9g}, not {:.9g}", r, i, got[r][i], wanted[r][i]);
     }
+  }
+  return "";
+}
+
+std::string bits_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  if (a.size() != b.size()) return "number of outputs";
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].extents() != b[i].extents()) return fmt::format("extents of output {}", i);
+    if (std::memcmp(a[i].data(), b[i].data(), a[i].view().bytes()) != 0)
+      return fmt::format("bits of output {}", i);
   }
   return "";
 }

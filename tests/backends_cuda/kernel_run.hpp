@@ -54,4 +54,7 @@ std::vector<std::vector<double>> run_interpreter(const Subject& s,
 std::string difference(const std::vector<std::vector<double>>& got,
                        const std::vector<std::vector<double>>& wanted);
 
+/// The first output that has not the same extents and bits in both, or an empty text.
+std::string bits_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b);
+
 }  // namespace pw::test

@@ -2,7 +2,6 @@
 // is done before the first step; and every failure.
 #include "backends/cuda/runtime.hpp"
 
-#include <cstring>
 #include <functional>
 
 #include <fmt/format.h>
@@ -117,16 +116,6 @@ struct Ready {
   KvCache replayed, launched, unsplit;  ///< what attention remembers, each run its own
   std::unique_ptr<cuda::Runtime> runtime;
 };
-
-std::string bits_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  if (a.size() != b.size()) return "number of outputs";
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i].extents() != b[i].extents()) return fmt::format("extents of output {}", i);
-    if (std::memcmp(a[i].data(), b[i].data(), a[i].view().bytes()) != 0)
-      return fmt::format("bits of output {}", i);
-  }
-  return "";
-}
 
 /// Sequences that begin with some tokens and go on one at a time, several in a step.
 std::vector<Step> traffic(std::uint64_t seed, std::size_t steps) {

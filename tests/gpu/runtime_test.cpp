@@ -3,7 +3,6 @@
 #include "backends/cuda/runtime.hpp"
 
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -111,15 +110,6 @@ std::vector<Step> conversation() {
   out[2].sequences = {{0, 1, 6}, {1, 1, 3}};
   out[3].sequences = {{1, 1, 4}};
   return out;
-}
-
-std::string bits_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  if (a.size() != b.size()) return "number of outputs";
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (a[i].extents() != b[i].extents() ||
-        std::memcmp(a[i].data(), b[i].data(), a[i].view().bytes()) != 0)
-      return fmt::format("output {}", i);
-  return "";
 }
 
 }  // namespace

@@ -27,10 +27,15 @@ class Page(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         cls.path = Path(cls.folder.name, "page.html")
+        cls.prepare()
         run("pwviz", *cls.arguments, "-o", cls.path)
         cls.driver = chromium()
         cls.addClassCleanup(cls.driver.quit)
         SHOTS.mkdir(parents=True, exist_ok=True)
+
+    @classmethod
+    def prepare(cls):
+        """Writes what the page is made of, and sets the arguments."""
 
     def setUp(self):
         self.driver.get("about:blank")
@@ -295,15 +300,12 @@ class Rewritten(Page):
 
 class Folded(Page):
     @classmethod
-    def setUpClass(cls):
-        cls.models = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.models.cleanup)
-        model = Path(cls.models.name, "model.json")
+    def prepare(cls):
+        model = Path(cls.folder.name, "model.json")
         run("pwr", "generate", "llama", "--layers", "40", "-o", model)
-        numbers = Path(cls.models.name, "ms.json")
+        numbers = Path(cls.folder.name, "ms.json")
         numbers.write_text(json.dumps({f"l{i}_attn_qkv": float(i) for i in range(40)}), encoding="utf-8")
         cls.arguments = [model, "-q", "--overlay", numbers]
-        super().setUpClass()
 
     def test_equal_pieces_are_drawn_once_and_unfold(self):
         self.assertRegex(self.text("#caption"), r"showing \d+ of 722 nodes; equal pieces drawn once")
@@ -365,15 +367,12 @@ class OneInAThousand(Page):
     """A pass that changes one node of 1 171."""
 
     @classmethod
-    def setUpClass(cls):
-        cls.models = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.models.cleanup)
-        model, rules = Path(cls.models.name, "model.json"), Path(cls.models.name, "one.pwr")
+    def prepare(cls):
+        model, rules = Path(cls.folder.name, "model.json"), Path(cls.folder.name, "one.pwr")
         run("pwr", "generate", "llama", "--layers", "65", "-o", model)
         rules.write_text("rule one {\n  y = embedding(w, i)\n  =>\n  y = look_up(i, w)\n}\n"
                          "op look_up(i: i64[n], w: T[v, d]) -> y: T[n, d]\npipeline p { once { one } }\n", encoding="utf-8")
         cls.arguments = [model, "-q", "-r", rules, "-p", "p", "--collapse", "none", "--most-boxes", "5000"]
-        super().setUpClass()
 
     def test_no_other_node_moves(self):
         self.keys("e")
@@ -411,10 +410,8 @@ class Hostile(Page):
     title = "</script><script>window.hit=1</script>"
 
     @classmethod
-    def setUpClass(cls):
-        cls.models = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.models.cleanup)
-        model, numbers = Path(cls.models.name, "model.json"), Path(cls.models.name, "<img src=x onerror=window.hit=5>.json")
+    def prepare(cls):
+        model, numbers = Path(cls.folder.name, "model.json"), Path(cls.folder.name, "<img src=x onerror=window.hit=5>.json")
         x, w = "<img src=x onerror=window.hit=2>", "\"'><b>w"
         model.write_text(json.dumps({
             "format": "piecewise.graph/1", "name": cls.title, "symbols": {"n": {"min": 1, "max": 64, "role": "tokens"}},
@@ -424,7 +421,6 @@ class Hostile(Page):
             "outputs": [cls.value]}), encoding="utf-8")
         numbers.write_text(json.dumps({cls.value: 1}), encoding="utf-8")
         cls.arguments = [model, "-q", "--overlay", numbers]
-        super().setUpClass()
 
     def test_names_stay_text(self):
         self.assertEqual(self.text("h1"), self.title)
@@ -439,13 +435,10 @@ class Hostile(Page):
 
 class Traced(Page):
     @classmethod
-    def setUpClass(cls):
-        cls.models = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.models.cleanup)
-        trace = Path(cls.models.name, "trace")
-        run("pwr", "opt", *TINY, "-r", "llm", "-p", "o2", "-o", Path(cls.models.name, "o.json"), "--trace", trace)
+    def prepare(cls):
+        trace = Path(cls.folder.name, "trace")
+        run("pwr", "opt", *TINY, "-r", "llm", "-p", "o2", "-o", Path(cls.folder.name, "o.json"), "--trace", trace)
         cls.arguments = [trace / "journal.jsonl", "-r", "llm", "-q", "--view", "rewrites"]
-        super().setUpClass()
 
     def test_a_journal_is_read_with_its_rules(self):
         self.assertEqual(self.driver.execute_script("return tabs.current()"), "rewrites")

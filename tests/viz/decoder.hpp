@@ -2,6 +2,7 @@
 // add.
 #pragma once
 
+#include "rewriter/journal.hpp"
 #include "tests/splitter/graphs.hpp"
 
 namespace pw::test {
@@ -63,6 +64,16 @@ struct Decoder : Builder {
       graph.replace_uses(graph.result(sum), graph.result(fused, 1));
       graph.erase(norm);
       graph.erase(sum);
+    }
+  }
+
+  /// After fuse(): the matches of rule 0 that made these nodes.
+  void record_fusions(Journal& journal) const {
+    std::size_t k = 0;
+    for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+      if (graph.op_of(n).name != "fused_add_rms_norm") continue;
+      journal.add(MatchEvent{RuleId(0), {sums[k], norms[k + 1]}, {}, {n}, {sums[k], norms[k + 1]}});
+      ++k;
     }
   }
 };

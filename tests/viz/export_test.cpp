@@ -43,13 +43,7 @@ TEST_CASE("model explorer: the mapping leads from what is gone to what stands th
   d.fuse();
   Journal journal;
   journal.add(PassBegin{"fuse", 0, 0});
-  std::size_t k = 0;
-  for (NodeId n = d.graph.first(); n.valid(); n = d.graph.next(n)) {
-    if (d.graph.op_of(n).name != "fused_add_rms_norm") continue;
-    journal.add(
-        MatchEvent{RuleId(0), {d.sums[k], d.norms[k + 1]}, {}, {n}, {d.sums[k], d.norms[k + 1]}});
-    ++k;
-  }
+  d.record_fusions(journal);
   journal.add(PassEnd{"fuse", 0, 0, 0});
   const auto text = render_model_explorer_sync(
       {{{"input", before}, {"fuse", d.graph}}, nullptr, nullptr, &journal});

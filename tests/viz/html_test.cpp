@@ -38,13 +38,7 @@ TEST_CASE("html: one page with every version, its counts and the origin of each 
   rules.rules.push_back(rule);
   Journal journal;
   journal.add(PassBegin{"fuse", 0, before.node_count()});
-  std::size_t k = 0;
-  for (NodeId n = d.graph.first(); n.valid(); n = d.graph.next(n)) {
-    if (d.graph.op_of(n).name != "fused_add_rms_norm") continue;
-    journal.add(
-        MatchEvent{RuleId(0), {d.sums[k], d.norms[k + 1]}, {}, {n}, {d.sums[k], d.norms[k + 1]}});
-    ++k;
-  }
+  d.record_fusions(journal);
   journal.add(PassEnd{"fuse", 0, d.graph.node_count(), 0.25});
   journal.add(PassBegin{"idle", 0, 0});
   journal.add(PassEnd{"idle", 0, 0, 0});
