@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "graph/build.hpp"
+#include "splitter/product.hpp"
 
 namespace pw {
 namespace {
@@ -64,8 +65,8 @@ class Search {
     if (std::find(kReductions.begin(), kReductions.end(), op) != kReductions.end())
       return over(graph, n, 0, axis(graph, n, 0), "it reduces over dim {}");
     if (op == "keep_topk") return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
-    if (op == "mm" || op == "scaled_mm" || op == "addmm")
-      return over(graph, n, op == "addmm" ? 1 : 0, 1, "it adds up over dim {}");
+    if (const auto product = product_of(graph.op_of(n)))
+      return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it adds up over dim {}");
     if (op == "slice") {
       const Attribute* start = graph.attribute(n, "start");
       const auto* dim = start == nullptr ? nullptr : std::get_if<DimId>(start);
