@@ -1,6 +1,9 @@
 // Exports what kernels read of their call.
 #include "backends/kernel.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "base/assert.hpp"
@@ -16,6 +19,11 @@ std::int64_t number(const Context& context, const Symbols& symbols, DimId dim) {
 }
 
 }  // namespace
+
+bool is_library_call(const Op& op) {
+  constexpr std::array kCalls{"mm", "addmm", "scaled_mm", "unified_attention"};
+  return !op.has_body() && std::find(kCalls.begin(), kCalls.end(), op.name) != kCalls.end();
+}
 
 DType Call::operand_dtype(std::size_t i) const {
   return graph.context().types[graph.type(graph.operand(node, i))].dtype;

@@ -55,6 +55,8 @@ using KernelTable = std::span<const KernelEntry>;
 
 /// reshape, transpose, slice, split, expand (views), cat, constant, full, empty.
 [[nodiscard]] KernelTable layout_kernels();
+/// Products and attention: a library's wherever there is one.
+[[nodiscard]] bool is_library_call(const Op& op);
 /// Null when the table has no such op.
 [[nodiscard]] Kernel find_kernel(KernelTable table, std::string_view op);
 /// A diagnostic of this call: names the node and its op.

@@ -1,8 +1,6 @@
 // Exports OpProgram: the loop over a graph's nodes.
 #include "backends/program.hpp"
 
-#include <algorithm>
-#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -220,12 +218,10 @@ Result<std::monostate> OpProgram::run_ranks(std::span<const RankTensors> ranks,
 }
 
 LaunchCounts OpProgram::launches() const {
-  constexpr std::array kCalls{"mm", "addmm", "scaled_mm", "unified_attention"};
   LaunchCounts out;
   for (const Instruction& instruction : instructions_) {
     const Op& op = graph_.op_of(instruction.node);
-    if (instruction.collective != nullptr ||
-        std::find(kCalls.begin(), kCalls.end(), op.name) != kCalls.end())
+    if (instruction.collective != nullptr || is_library_call(op))
       ++out.library;
     else if (!op.traits.view && op.name != "constant")
       ++out.kernels;

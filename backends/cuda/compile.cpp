@@ -2,13 +2,13 @@
 #include "backends/cuda/compile.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "backends/cuda/cubin_cache.hpp"
 #include "backends/cuda/topk.hpp"
+#include "backends/kernel.hpp"
 #include "backends/parallel.hpp"
 #include "graph/build.hpp"
 
@@ -132,9 +132,7 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
 }  // namespace
 
 bool is_library(const Op& op) {
-  constexpr std::array kCalls{"mm", "addmm", "scaled_mm", "unified_attention"};
-  return !op.has_body() &&
-         (op.traits.collective || std::find(kCalls.begin(), kCalls.end(), op.name) != kCalls.end());
+  return is_library_call(op) || (!op.has_body() && op.traits.collective);
 }
 
 void take_apart(Graph& graph, const std::function<void(NodeId, const std::string&)>& note) {
