@@ -4,6 +4,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/cuda/cuda_driver.hpp"
+#include "backends/cuda/lt_library.hpp"
 #include "backends/cuda/nvrtc.hpp"
 #include "backends/toolchain.hpp"
 #include "cli/commands.hpp"
@@ -22,6 +23,8 @@ void run_doctor(const Options& options) {
   const cuda::DriverStatus driver = cuda::CudaDriver::probe();
   table.add({"CUDA driver", fmt::format("{}: {}", cuda::name(driver.state), driver.text),
              "pwr run --backend cuda; without it, --driver host"});
+  table.add({"cuBLASLt", cuda::LtLibrary::open().state(),
+             "pwr run --backend cuda: matrix products; without it, kernels of our own"});
   std::string compiler = host_compiler();
   table.add({"C++ compiler", compiler.empty() ? "not found" : compiler,
              "pwr run --backend cpu: row ops as compiled C++; without it, eager"});

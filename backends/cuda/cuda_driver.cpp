@@ -8,6 +8,7 @@
 
 #include "backends/cuda/cubin_cache.hpp"
 #include "backends/cuda/cuda_library.hpp"
+#include "backends/cuda/lt_product.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -16,13 +17,15 @@ constexpr int kStub = 34;                                 // CUDA_ERROR_STUB_LIB
 constexpr int kMemory = 2;                                // CUDA_ERROR_OUT_OF_MEMORY
 constexpr int kOldest = 12000;                            // CUDA 12.0
 constexpr int kMajor = 75, kMinor = 76, kMostShared = 8;  // attributes
+constexpr int kRelaxed = 2;                               // CU_STREAM_CAPTURE_MODE_RELAXED
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
 /// A loaded library, and how far it can be used.
 struct Opened {
   void* library = nullptr;
   CudaFunctions functions;
   DriverStatus status;
-  int device = 0;
+  int device = 0, version = 0, major = 0;
   std::string name, arch;
 };
 
@@ -76,6 +79,8 @@ Opened open_library(const CudaDriverOptions& options) {
       f.device_attribute(&major, kMajor, out.device) != 0 ||
       f.device_attribute(&minor, kMinor, out.device) != 0)
     return is(DriverState::no_device, path + " does not say what its device is");
+  out.version = version;
+  out.major = major;
   out.name = name;
   out.arch = fmt::format("sm_{}{}", major, minor);
   return is(DriverState::ok,
@@ -95,6 +100,13 @@ std::string_view name(DriverState state) {
   return "";
 }
 
+/// A product of a node, and how it is computed.
+struct ChosenProduct {
+  LtProduct product;
+  LtAddresses at;
+  LtAlgorithm algorithm;
+};
+
 struct CudaDriver::State {
   Opened opened;
   CudaDriverOptions options;
@@ -106,6 +118,8 @@ struct CudaDriver::State {
     Kernel kernel;
   };
   std::map<std::string, Loaded, std::less<>> kernels;
+  std::unique_ptr<LtProducts> lt;  ///< null: not looked for yet, or not there
+  bool looked_for_lt = false;
 
   [[nodiscard]] const CudaFunctions& f() const { return opened.functions; }
   Result<std::monostate> check(int code, const std::string& what) const {
@@ -116,6 +130,59 @@ struct CudaDriver::State {
   Result<std::monostate> wait(int code, const std::string& what) const {
     if (auto ok = check(code, what); !ok) return ok;
     return check(f().stream_wait(stream), what);
+  }
+
+  LtProducts* products() {
+    if (looked_for_lt || options.strict || !options.libraries) return lt.get();
+    looked_for_lt = true;
+    LtLibrary library = LtLibrary::open(options.cublaslt, opened.version / 1000);
+    if (!library.present()) return nullptr;
+    if (auto started = LtProducts::start(std::move(library))) lt = std::move(*started);
+    return lt.get();
+  }
+  /// As NVIDIA's guide to cuBLAS has it for a handle of its own.
+  [[nodiscard]] std::int64_t workspace_bytes() const { return (opened.major >= 9 ? 32 : 4) * kMiB; }
+
+  tl::expected<LtProduct, std::string> read(const ProductCall& call,
+                                            std::span<const DeviceTensor> reads,
+                                            const DeviceTensor& result) {
+    if (products() == nullptr) return tl::unexpected(std::string());
+    return lt_product(call, reads, result, lt->library().version());
+  }
+
+  Result<ChosenProduct> choose(const LaunchNode& node) {
+    const auto none = [&](const std::string& why) {
+      return fail(error_in(node.name, "PW1261", "no library runs it on this device" + why));
+    };
+    if (!node.library->product) return none("");
+    const ProductCall& call = *node.library->product;
+    auto product = read(call, node.reads, node.writes[0]);
+    if (!product) return none(product.error().empty() ? "" : ": " + product.error());
+    ChosenProduct out{*product, addresses_of(call, node.reads, node.writes[0]), {}};
+    if (node.writes.size() > 1) {
+      out.product.workspace_bytes = node.writes[1].bytes();
+      out.at.workspace = node.writes[1].address;
+    }
+    auto algorithm = lt->algorithm(out.product);
+    if (!algorithm) return forward(algorithm);
+    out.algorithm = *algorithm;
+    return out;
+  }
+
+  Result<std::monostate> multiply(const ChosenProduct& p) {
+    return lt->multiply(p.product, p.at, p.algorithm, stream);
+  }
+
+  /// What a product sets going, as a graph of its own.
+  Result<void*> captured(const ChosenProduct& p) {
+    if (auto ok = check(f().capture_begin(stream, kRelaxed), "begin to capture"); !ok)
+      return forward(ok);
+    auto done = multiply(p);
+    void* graph = nullptr;
+    auto ended = check(f().capture_end(stream, &graph), "end to capture");  // in any case
+    if (done && ended) return graph;
+    if (graph != nullptr) f().graph_destroy(graph);
+    return done ? forward(ended) : forward(done);
   }
 };
 
@@ -191,6 +258,7 @@ Result<std::unique_ptr<CudaDriver>> CudaDriver::open(const CudaDriverOptions& op
 }
 
 CudaDriver::~CudaDriver() {
+  state_->lt.reset();
   for (const auto& [name, loaded] : state_->kernels) state_->f().module_unload(loaded.module);
   if (state_->stream != nullptr) state_->f().stream_destroy(state_->stream);
   state_->f().context_release(state_->opened.device);
@@ -265,8 +333,30 @@ Result<std::monostate> CudaDriver::load(std::span<const Kernel> kernels) {
   return std::monostate{};
 }
 
+LibraryAnswer CudaDriver::calls_library(const ProductCall& product,
+                                        std::span<const DeviceTensor> reads,
+                                        const DeviceTensor& result) const {
+  auto described = state_->read(product, reads, result);
+  if (!described) return {false, described.error()};
+  described->workspace_bytes = workspace_bytes();
+  const auto algorithm = state_->lt->algorithm(*described);
+  if (!algorithm) return {false, algorithm.error().front().message};
+  return {true, {}};
+}
+
+std::int64_t CudaDriver::workspace_bytes() const {
+  return state_->products() == nullptr ? 0 : state_->workspace_bytes();
+}
+
 Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
   const CudaFunctions& f = state_->f();
+  std::map<const LaunchNode*, ChosenProduct> products;  // all before the first is captured
+  for (const LaunchNode& node : graph.nodes) {
+    if (node.kind != LaunchNode::Kind::library) continue;
+    auto chosen = state_->choose(node);
+    if (!chosen) return forward(chosen);
+    products.emplace(&node, *chosen);
+  }
   void* made = nullptr;
   if (auto ok = state_->check(f.graph_create(&made, 0), "make a graph"); !ok) return forward(ok);
   const std::unique_ptr<void, int (*)(void*)> owner(made, f.graph_destroy);
@@ -277,10 +367,13 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
     void* added = nullptr;
     int code = 0;
     if (node.kind == LaunchNode::Kind::library) {
-      return fail(error_in(graph.name, "PW1201",
-                           "library calls cannot be captured on a device: " + node.name));
-    }
-    if (node.kind == LaunchNode::Kind::copy) {
+      // A node that is a graph: what the library launches is its own affair, and drivers from 12.0
+      // on have that (capture into a graph that is there already came with 12.3).
+      auto child = state_->captured(products.at(&node));
+      if (!child) return forward(child);
+      code = f.graph_child(&added, made, after.data(), after.size(), *child);  // a copy of it
+      f.graph_destroy(*child);
+    } else if (node.kind == LaunchNode::Kind::copy) {
       CudaCopy copy;
       copy.from.device = node.reads[0].address;
       copy.to.device = node.writes[0].address;
@@ -310,8 +403,14 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
 
 Result<std::monostate> CudaDriver::launch(const LaunchNode& node) {
   const CudaFunctions& f = state_->f();
-  if (node.kind == LaunchNode::Kind::library)
-    return fail(error_in(node.name, "PW1201", "library calls do not run on a device"));
+  if (node.kind == LaunchNode::Kind::library) {
+    const auto chosen = state_->choose(node);
+    if (!chosen)
+      return run(*node.library->on_host, node.reads, std::span(node.writes).first(1),
+                 node.library->context);
+    auto done = state_->multiply(*chosen);
+    return done ? state_->wait(0, "run " + node.name) : done;
+  }
   if (node.kind == LaunchNode::Kind::copy)
     return state_->wait(f.copy(node.writes[0].address, node.reads[0].address,
                                static_cast<std::size_t>(node.reads[0].bytes()), state_->stream),

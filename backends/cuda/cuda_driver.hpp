@@ -29,6 +29,8 @@ struct CudaDriverOptions {
   CompileCache* cache = nullptr;  ///< of cubins
   /// A folder with the cubins of prepare_cubin(), for machines without NVRTC.
   std::string prepared;
+  bool libraries = true;  ///< matrix products by cuBLASLt, where it is there; never if strict
+  std::string cublaslt;   ///< the file; empty: see LtLibrary::open
 };
 
 class CudaDriver final : public Driver {
@@ -43,14 +45,23 @@ class CudaDriver final : public Driver {
 
   [[nodiscard]] std::string device() const override;
   [[nodiscard]] DeviceMemory memory() const override;
+  /// Not attention, whose kernels are our own.
   [[nodiscard]] bool calls_libraries() const override { return false; }
+  /// What cuBLASLt has an algorithm for on this device; nothing if strict, as its sums have an
+  /// order of their own. Loads the library when it is first asked.
+  [[nodiscard]] LibraryAnswer calls_library(const ProductCall& product,
+                                            std::span<const DeviceTensor> reads,
+                                            const DeviceTensor& result) const override;
+  [[nodiscard]] std::int64_t workspace_bytes() const override;
   [[nodiscard]] Result<Address> allocate(std::int64_t bytes) override;
   void release(Address address) override;
   Result<std::monostate> write(Address to, const void* from, std::int64_t bytes) override;
   Result<std::monostate> read(void* to, Address from, std::int64_t bytes) override;
   Result<std::monostate> fill(Address at, int byte, std::int64_t bytes) override;
   Result<std::monostate> load(std::span<const Kernel> kernels) override;
+  /// PW1261 where cuBLASLt has no algorithm for one of the products.
   Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
+  /// A product that cuBLASLt has no algorithm for runs on the host.
   Result<std::monostate> launch(const LaunchNode& node) override;
   Result<std::monostate> run(Executable& executable, std::span<const DeviceTensor> inputs,
                              std::span<const DeviceTensor> outputs,

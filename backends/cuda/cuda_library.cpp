@@ -1,30 +1,12 @@
 // Exports fill.
 #include "backends/cuda/cuda_library.hpp"
 
-#include <dlfcn.h>
+#include "backends/cuda/functions.hpp"
 
 namespace pw::cuda {
-namespace {
-
-class Finder {
- public:
-  explicit Finder(void* library) : library_(library) {}
-  template <class F>
-  void operator()(F& function, const char* name) {
-    function = reinterpret_cast<F>(dlsym(library_, name));
-    if (function == nullptr && missing_.empty()) missing_ = name;
-  }
-  [[nodiscard]] const std::string& missing() const { return missing_; }
-
- private:
-  void* library_;
-  std::string missing_;
-};
-
-}  // namespace
 
 std::string fill(CudaFunctions& f, void* library) {
-  Finder find(library);
+  FunctionFinder find(library);
   find(f.init, "cuInit");
   find(f.version, "cuDriverGetVersion");
   find(f.error_name, "cuGetErrorName");
@@ -45,6 +27,8 @@ std::string fill(CudaFunctions& f, void* library) {
   find(f.stream_create, "cuStreamCreate");
   find(f.stream_wait, "cuStreamSynchronize");
   find(f.stream_destroy, "cuStreamDestroy_v2");
+  find(f.capture_begin, "cuStreamBeginCapture_v2");
+  find(f.capture_end, "cuStreamEndCapture");
   find(f.module_load, "cuModuleLoadData");
   find(f.module_unload, "cuModuleUnload");
   find(f.module_function, "cuModuleGetFunction");
@@ -54,6 +38,7 @@ std::string fill(CudaFunctions& f, void* library) {
   find(f.graph_destroy, "cuGraphDestroy");
   find(f.graph_kernel, "cuGraphAddKernelNode_v2");
   find(f.graph_copy, "cuGraphAddMemcpyNode");
+  find(f.graph_child, "cuGraphAddChildGraphNode");
   find(f.graph_instantiate, "cuGraphInstantiateWithFlags");
   find(f.graph_upload, "cuGraphUpload");
   find(f.graph_launch, "cuGraphLaunch");

@@ -55,6 +55,8 @@ struct CudaFunctions {
   int (*stream_create)(void**, unsigned) = nullptr;
   int (*stream_wait)(void*) = nullptr;
   int (*stream_destroy)(void*) = nullptr;
+  int (*capture_begin)(void*, int) = nullptr;
+  int (*capture_end)(void*, void**) = nullptr;
   int (*module_load)(void**, const void*) = nullptr;
   int (*module_unload)(void*) = nullptr;
   int (*module_function)(void**, void*, const char*) = nullptr;
@@ -65,6 +67,7 @@ struct CudaFunctions {
   int (*graph_destroy)(void*) = nullptr;
   int (*graph_kernel)(void**, void*, void* const*, std::size_t, const CudaKernelNode*) = nullptr;
   int (*graph_copy)(void**, void*, void* const*, std::size_t, const CudaCopy*, void*) = nullptr;
+  int (*graph_child)(void**, void*, void* const*, std::size_t, void*) = nullptr;
   int (*graph_instantiate)(void**, void*, unsigned long long) = nullptr;
   int (*graph_upload)(void*, void*) = nullptr;
   int (*graph_launch)(void*, void*) = nullptr;

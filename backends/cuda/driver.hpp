@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -39,19 +40,36 @@ struct DeviceTensor {
   }
 };
 
+/// How a matrix product y = a · b reads its operands, by the numbers of a node's reads. All of them
+/// are row-major; their extents and dtypes say the rest.
+struct ProductCall {
+  std::size_t a = 0, b = 1;
+  bool b_transposed = false;                    ///< b is stored as [columns, depth]
+  std::optional<std::size_t> bias;              ///< added: one element, or one a column
+  std::optional<std::size_t> a_scale, b_scale;  ///< factors: one element, or one a row, a column
+};
+
 /// An op that a library runs: a matrix product.
 struct LibraryCall {
   std::string op;
-  std::shared_ptr<Executable> on_host;  ///< the call as a graph of one node
+  std::shared_ptr<Executable> on_host;  ///< the call as a graph of its own
   RunContext context;
+  std::optional<ProductCall> product;
+};
+
+/// Whether a library is called for a product; where there is one that is not, why.
+struct LibraryAnswer {
+  bool yes = false;
+  std::string why;
 };
 
 /// One node of a recorded graph.
 struct LaunchNode {
   enum class Kind : std::uint8_t { kernel, library, copy };
   Kind kind = Kind::kernel;
-  std::string name;                            ///< of the kernel, or the library's op
-  std::vector<DeviceTensor> reads, writes;     ///< a kernel's pointers: reads, then writes
+  std::string name;  ///< of the kernel, or the library's op
+  /// A kernel's pointers: reads, then writes. A library call writes its result, then the workspace.
+  std::vector<DeviceTensor> reads, writes;
   std::vector<std::int64_t> params;            ///< of a kernel: rows first
   std::shared_ptr<const LibraryCall> library;  ///< of a library call
   std::vector<std::size_t> after;              ///< nodes that must have ended, ascending
@@ -105,8 +123,15 @@ class Driver {
   /// "NVIDIA H200", or "the host".
   [[nodiscard]] virtual std::string device() const = 0;
   [[nodiscard]] virtual DeviceMemory memory() const = 0;
-  /// Whether nodes that are library calls can be launched and captured.
+  /// Whether library calls of every kind can be launched and captured, attention too.
   [[nodiscard]] virtual bool calls_libraries() const = 0;
+  /// Whether those of this product can, with tensors of these extents; addresses do not matter.
+  [[nodiscard]] virtual LibraryAnswer calls_library(const ProductCall& product,
+                                                    std::span<const DeviceTensor> reads,
+                                                    const DeviceTensor& result) const;
+  /// Bytes that a library call needs to write besides its result; calls that may run at the same
+  /// time must not share them.
+  [[nodiscard]] virtual std::int64_t workspace_bytes() const { return 0; }
   /// Aligned to 256 bytes. PW1250 where there is not as much.
   [[nodiscard]] virtual Result<Address> allocate(std::int64_t bytes) = 0;
   virtual void release(Address address) = 0;

@@ -2,11 +2,12 @@
 #include "backends/cuda/nvrtc.hpp"
 
 #include <charconv>
-#include <cstdlib>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+
+#include "backends/cuda/toolkit.hpp"
 
 namespace pw::cuda {
 
@@ -28,20 +29,6 @@ struct Nvrtc::Library {
 };
 
 namespace {
-
-std::vector<std::string> candidates() {
-  std::vector<std::string> folders{""};
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* root = std::getenv(variable); root && *root)
-      folders.push_back(std::string(root) + "/lib64/");
-  }
-  folders.emplace_back("/usr/local/cuda/lib64/");
-  std::vector<std::string> paths;
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
-    for (const std::string& folder : folders) paths.push_back(folder + name);
-  }
-  return paths;
-}
 
 template <class F>
 bool find(void* handle, const char* name, F& function) {
@@ -131,7 +118,7 @@ std::vector<std::string> nvrtc_options(const Target& target) {
 
 Nvrtc Nvrtc::open() {
   Nvrtc nvrtc;
-  for (const std::string& path : candidates()) {
+  for (const std::string& path : toolkit_files("libnvrtc")) {
     auto library = std::make_shared<Library>();
     library->handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library->handle) continue;

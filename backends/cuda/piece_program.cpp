@@ -2,35 +2,130 @@
 #include "backends/cuda/piece_program.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "backends/cuda/compile.hpp"
 #include "backends/cuda/product.hpp"
 #include "backends/cuda/topk.hpp"
+#include "backends/program.hpp"
 
 namespace pw::cuda {
 namespace {
 
 class ProgramMaker {
  public:
-  ProgramMaker(const Graph& piece, Backend& library, const ProgramOptions& options)
-      : graph_(piece.compact()), library_(library), options_(options) {
+  ProgramMaker(const Graph& piece, Backend& library, const Driver& driver,
+               const ProgramOptions& options)
+      : graph_(piece.compact()), library_(library), driver_(driver), options_(options) {
     take_apart(graph_, [](NodeId, const std::string&) {});
     graph_.erase_dead();
     units_ = rows::group_rows(graph_, options.grouping);
   }
 
   Result<PieceProgram> run() {
-    place_all();
     for (const rows::RunUnit& unit : units_)
+      if (unit.kind == rows::RunUnit::Kind::opaque) choose(unit.nodes.front());
+    place_all();
+    for (const rows::RunUnit& unit : units_) {
+      if (read_by_a_call_.count(unit.nodes.front()) != 0) continue;
       if (auto done = add(unit); !done) return forward(done);
+    }
     copy_outputs();
     return std::move(out_);
   }
 
  private:
   using Done = Result<std::monostate>;
+  /// Nodes that one library call does, and what it reads and writes.
+  struct Call {
+    Graph alone;
+    std::vector<ValueId> inputs, outputs;
+    std::optional<ProductCall> product;
+  };
+
+  [[nodiscard]] Call call_of(const std::vector<NodeId>& nodes) const {
+    Call out{Graph(graph_.context_ptr(), ""), {}, {}, {}};
+    out.alone = rows::isolate(graph_, nodes, out.inputs, out.outputs);
+    return out;
+  }
+
+  /// A product becomes a library call where the driver takes it, b as it is stored if it can be.
+  void choose(NodeId n) {
+    const auto product = product_call(graph_, n);
+    if (!product) return;
+    const auto transposition = transposition_of(n, graph_.operand(n, product->b));
+    if (transposition && offer({*transposition, n}, *product)) {
+      read_by_a_call_.insert(*transposition);
+      return;
+    }
+    if (!offer({n}, *product) && !refused_.empty())
+      out_.notes.push_back(
+          fmt::format("{} is a kernel of our own: {}", graph_.op_of(n).name, refused_));
+    refused_.clear();
+  }
+
+  /// The node that lays out a matrix for this user alone, with its axes exchanged.
+  [[nodiscard]] std::optional<NodeId> transposition_of(NodeId user, ValueId v) const {
+    if (graph_.is_input(v) || graph_.is_output(v)) return std::nullopt;
+    const NodeId n = graph_.producer(v);
+    const auto axis = [&](std::string_view name) {
+      const Attribute* attribute = graph_.attribute(n, name);
+      const auto* value = attribute ? std::get_if<std::int64_t>(attribute) : nullptr;
+      return value == nullptr ? -1 : (*value + 2) % 2;
+    };
+    if (graph_.op_of(n).name != "transpose" || axis("dim0") + axis("dim1") != 1 ||
+        graph_.users(v) != std::vector<NodeId>{user})
+      return std::nullopt;
+    const bool by_itself = std::any_of(units_.begin(), units_.end(), [&](const rows::RunUnit& u) {
+      return u.kind == rows::RunUnit::Kind::rows && u.nodes == std::vector<NodeId>{n};
+    });
+    return by_itself ? std::optional(n) : std::nullopt;
+  }
+
+  /// Whether the driver takes a product, whose b may be transposed by the node before it.
+  bool offer(const std::vector<NodeId>& nodes, ProductCall product) {
+    const NodeId n = nodes.back();
+    Call call = call_of(nodes);
+    product.b_transposed = nodes.size() > 1;
+    const auto read = [&](std::size_t& operand) {  // its number among what the call reads
+      ValueId v = graph_.operand(n, operand);
+      if (product.b_transposed && operand == product_call(graph_, n)->b)
+        v = graph_.operand(nodes.front(), 0);
+      const auto at = std::find(call.inputs.begin(), call.inputs.end(), v);
+      operand = static_cast<std::size_t>(at - call.inputs.begin());
+      return at != call.inputs.end();  // a literal is none of them
+    };
+    for (std::size_t* operand : {&product.a, &product.b})
+      if (!read(*operand)) return false;
+    for (auto* operand : {&product.bias, &product.a_scale, &product.b_scale})
+      if (*operand && !read(**operand)) return false;
+    call.product = product;
+    if (!taken(call)) return false;
+    calls_.emplace(n, std::move(call));
+    return true;
+  }
+
+  /// Whether the driver takes the call at every size.
+  bool taken(const Call& call) {
+    for (const Symbols& size : options_.sizes) {
+      std::vector<DeviceTensor> tensors;
+      for (const auto* values : {&call.inputs, &call.outputs})
+        for (ValueId v : *values) {
+          auto extents = extents_of(graph_, v, size);
+          if (!extents) return false;
+          tensors.push_back({graph_.context().types[graph_.type(v)].dtype, std::move(*extents), 0});
+        }
+      const LibraryAnswer answer = driver_.calls_library(
+          *call.product, std::span(tensors).first(call.inputs.size()), tensors.back());
+      if (answer.yes) continue;
+      if (refused_.empty()) refused_ = answer.why;
+      return false;
+    }
+    return !options_.sizes.empty();
+  }
 
   /// A view is where its operand is.
   [[nodiscard]] ValueId root(ValueId v) const {
@@ -87,15 +182,24 @@ class ProgramMaker {
       case rows::RunUnit::Kind::rows:
         add_kernel(emit(unit.program), unit.inputs, unit.outputs);
         return std::monostate{};
-      case rows::RunUnit::Kind::opaque: {
-        const NodeId n = unit.nodes.front();
-        auto kernel = topk_kernel(graph_, n);
-        if (!kernel && options_.product_kernels) kernel = product_kernel(graph_, n);
-        if (!kernel) return add_library(unit);
-        const auto operands = graph_.operands(n);
-        add_kernel(std::move(*kernel), {operands.begin(), operands.end()}, {graph_.result(n)});
-        return std::monostate{};
-      }
+      case rows::RunUnit::Kind::opaque: return add_opaque(unit);
+    }
+    return std::monostate{};
+  }
+
+  Done add_opaque(const rows::RunUnit& unit) {
+    const NodeId n = unit.nodes.front();
+    const Op& op = graph_.op_of(n);
+    if (const auto call = calls_.find(n); call != calls_.end()) return add_call(call->second);
+    auto kernel = topk_kernel(graph_, n);
+    if (!kernel && !driver_.calls_libraries()) kernel = product_kernel(graph_, n);
+    if (kernel) {
+      const auto operands = graph_.operands(n);
+      add_kernel(std::move(*kernel), {operands.begin(), operands.end()}, {graph_.result(n)});
+    } else if (driver_.calls_libraries() && is_library(op) && !op.traits.collective) {
+      return add_call(call_of({n}));
+    } else {
+      out_.lacks.push_back(fmt::format("{}: {}", op.name, unit.why.reason));
     }
     return std::monostate{};
   }
@@ -132,23 +236,16 @@ class ProgramMaker {
     return tensor;
   }
 
-  Done add_library(const rows::RunUnit& unit) {
-    NodeId n = unit.nodes.front();
-    const Op& op = graph_.op_of(n);
-    if (!is_library(op) || op.traits.collective) {
-      out_.lacks.push_back(fmt::format("{}: {}", op.name, unit.why.reason));
-      return std::monostate{};
-    }
-    std::vector<ValueId> inputs, outputs;
-    const Graph alone = rows::isolate(graph_, {&n, 1}, inputs, outputs);
-    auto executable = library_.compile(alone);
+  Done add_call(const Call& call) {
+    auto executable = library_.compile(call.alone);
     if (!executable) return forward(executable);
     ProgramLaunch launch;
     launch.kind = LaunchNode::Kind::library;
-    launch.name = op.name;
-    launch.reads = places(inputs);
-    launch.writes = places(outputs);
+    launch.name = graph_.op_of(graph_.producer(call.outputs.front())).name;
+    launch.reads = places(call.inputs);
+    launch.writes = places(call.outputs);
     launch.on_host = std::move(*executable);
+    launch.product = call.product;
     out_.launches.push_back(std::move(launch));
     return std::monostate{};
   }
@@ -171,8 +268,12 @@ class ProgramMaker {
 
   Graph graph_;
   Backend& library_;
+  const Driver& driver_;
   ProgramOptions options_;
   std::vector<rows::RunUnit> units_;
+  std::map<NodeId, Call> calls_;     // products that the driver takes
+  std::set<NodeId> read_by_a_call_;  // transpositions that are not run
+  std::string refused_;              // why the driver did not take a product
   PieceProgram out_;
   std::vector<ValueId> view_of_;  // by value: the operand whose bytes it is
   std::vector<Place> places_;     // by value that is no view
@@ -181,9 +282,9 @@ class ProgramMaker {
 
 }  // namespace
 
-Result<PieceProgram> make_program(const Graph& piece, Backend& library,
+Result<PieceProgram> make_program(const Graph& piece, Backend& library, const Driver& driver,
                                   const ProgramOptions& options) {
-  return ProgramMaker(piece, library, options).run();
+  return ProgramMaker(piece, library, driver, options).run();
 }
 
 }  // namespace pw::cuda

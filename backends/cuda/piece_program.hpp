@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cuda/driver.hpp"
+#include "backends/kernel.hpp"
 #include "backends/rowprogram/grouping.hpp"
 
 namespace pw::cuda {
@@ -25,6 +26,7 @@ struct ProgramLaunch {
   std::vector<Place> reads, writes;
   std::vector<DimId> params;            ///< of a kernel
   std::shared_ptr<Executable> on_host;  ///< of a library call
+  std::optional<ProductCall> product;   ///< of a library call that a driver was asked for
 };
 
 struct ScratchValue {
@@ -39,15 +41,20 @@ struct PieceProgram {
   std::vector<Tensor> literals;
   std::vector<Kernel> kernels;     ///< that its launches name
   std::vector<std::string> lacks;  ///< ops that nothing runs on a device: the piece is not captured
+  std::vector<std::string>
+      notes;  ///< why products are kernels of our own though there is a library
 };
 
 struct ProgramOptions {
   rows::GroupingOptions grouping = {};
-  bool product_kernels = false;  ///< matrix products are kernels where they can be, and no calls
+  /// The sizes at which a driver is asked about a product: it is a call where it is one at each.
+  std::vector<Symbols> sizes = {};
 };
 
-/// `library` makes what runs library calls on the host.
-Result<PieceProgram> make_program(const Graph& piece, Backend& library,
+/// A product is a library call where the driver says so, else a kernel. A call reads what a
+/// transposition of its b reads, if that is one of its own. `library` makes what runs library calls
+/// on the host.
+Result<PieceProgram> make_program(const Graph& piece, Backend& library, const Driver& driver,
                                   const ProgramOptions& options);
 
 }  // namespace pw::cuda

@@ -1,4 +1,4 @@
-// Exports product_kernel.
+// Exports product_call and product_kernel.
 #include "backends/cuda/product.hpp"
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ struct Operand {
   std::optional<std::int64_t> count;
 };
 
-std::string element(const Operand& operand, int pointer, std::string_view at) {
+std::string element(const Operand& operand, std::size_t pointer, std::string_view at) {
   return rows::cxx::loaded(operand.dtype, fmt::format("p{}[{}]", pointer, at));
 }
 
@@ -76,35 +76,31 @@ std::optional<Operand> operand_of(const Graph& graph, ValueId v) {
   return out;
 }
 
-class Product {
+class ProductKernel {
  public:
-  Product(const Graph& graph, NodeId node)
-      : graph_(graph), node_(node), name_(graph.op_of(node).name) {}
+  ProductKernel(const Graph& graph, NodeId node, const ProductCall& call)
+      : graph_(graph), node_(node), call_(call) {}
 
   std::optional<Kernel> run() {
-    const bool plain = name_ == "mm", biased = name_ == "addmm", scaled = name_ == "scaled_mm";
-    if ((!plain && !biased && !scaled) || graph_.op_of(node_).has_body()) return std::nullopt;
     for (ValueId v : graph_.operands(node_)) {
       auto operand = operand_of(graph_, v);
       if (!operand) return std::nullopt;
       operands_.push_back(*operand);
     }
     const auto result = operand_of(graph_, graph_.result(node_));
-    if (!result || operands_.size() != (plain ? 2U : biased ? 3U : 4U) || !read_shapes(biased))
-      return std::nullopt;
+    if (!result || !read_shapes()) return std::nullopt;
     result_ = *result;
     std::string value = "sum";
-    if (biased) {
-      const auto at = broadcast(operands_[0], true);
-      if (!at) return std::nullopt;
-      value = fmt::format("pw_add(sum, {})", element(operands_[0], 0, *at));
-    } else if (scaled) {
-      const auto a = broadcast(operands_[2], false), b = broadcast(operands_[3], true);
+    if (call_.bias) {
+      const auto c = factor(*call_.bias, true);
+      if (!c) return std::nullopt;
+      value = fmt::format("pw_add(sum, {})", *c);
+    } else if (call_.a_scale && call_.b_scale) {
+      const auto a = factor(*call_.a_scale, false), b = factor(*call_.b_scale, true);
       if (!a || !b) return std::nullopt;
-      value = fmt::format("pw_mul(sum, pw_mul({}, {}))", element(operands_[2], 2, *a),
-                          element(operands_[3], 3, *b));
+      value = fmt::format("pw_mul(sum, pw_mul({}, {}))", *a, *b);
     }
-    return kernel(value, biased ? 1 : 0);
+    return kernel(value);
   }
 
  private:
@@ -112,16 +108,21 @@ class Product {
     return graph_.context().types[operand.id].shape;
   }
 
-  bool read_shapes(bool biased) {
-    const Operand &a = operands_[biased ? 1 : 0], &b = operands_[biased ? 2 : 1];
-    if (shape(a).size() != 2 || shape(b).size() != 2) return false;
+  bool read_shapes() {
+    const Shape &a = shape(operands_[call_.a]), &b = shape(operands_[call_.b]);
     const Dims& dims = graph_.context().dims;
-    const auto depth = dims.value(shape(a)[1]), columns = dims.value(shape(b)[1]);
-    if (!depth || !columns || shape(b)[0] != shape(a)[1]) return false;
-    rows_ = shape(a)[0];
+    const auto depth = dims.value(a[1]), columns = dims.value(b[1]);
+    if (!depth || !columns) return false;
+    rows_ = a[0];
     depth_ = *depth;
     columns_ = *columns;
     return true;
+  }
+
+  /// An operand's element for `row` and `column`.
+  [[nodiscard]] std::optional<std::string> factor(std::size_t i, bool columns) const {
+    const auto at = broadcast(operands_[i], columns);
+    return at ? std::optional(element(operands_[i], i, *at)) : std::nullopt;
   }
 
   /// Where the element for `row` and `column` is: of one element, or one a row or column.
@@ -135,9 +136,9 @@ class Product {
     return by_row ? std::optional<std::string>("row") : std::nullopt;
   }
 
-  [[nodiscard]] Kernel kernel(const std::string& value, int a) const {
+  [[nodiscard]] Kernel kernel(const std::string& value) const {
     WrittenKernel out;
-    out.op = name_;
+    out.op = graph_.op_of(node_).name;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       out.arguments.push_back(operands_[i].id);
       out.signature +=
@@ -154,30 +155,64 @@ class Product {
     const bool narrow = rows::cxx::is_narrow(result_.dtype);
     const std::string stored =
         narrow ? fmt::format("pw_to_{}({})", name(result_.dtype), value) : value;
-    out.body = fmt::format(
-        kBody, fmt::arg("tile", kTile), fmt::arg("threads", kThreads),
-        fmt::arg("each", kTile * kTile / kThreads), fmt::arg("depth", depth_),
-        fmt::arg("columns", columns_),
-        fmt::arg("load_a", element(operands_[static_cast<std::size_t>(a)], a, "at")),
-        fmt::arg("load_b", element(operands_[static_cast<std::size_t>(a) + 1], a + 1, "at")),
-        fmt::arg("finish", fmt::format("p{}[row * {}LL + column] = {};", operands_.size(), columns_,
-                                       stored)));
+    out.body = fmt::format(kBody, fmt::arg("tile", kTile), fmt::arg("threads", kThreads),
+                           fmt::arg("each", kTile * kTile / kThreads), fmt::arg("depth", depth_),
+                           fmt::arg("columns", columns_),
+                           fmt::arg("load_a", element(operands_[call_.a], call_.a, "at")),
+                           fmt::arg("load_b", element(operands_[call_.b], call_.b, "at")),
+                           fmt::arg("finish", fmt::format("p{}[row * {}LL + column] = {};",
+                                                          operands_.size(), columns_, stored)));
     return written(out);
   }
 
   const Graph& graph_;
   NodeId node_;
-  std::string name_;
+  ProductCall call_;
   std::vector<Operand> operands_;
   Operand result_;
   DimId rows_;
   std::int64_t depth_ = 0, columns_ = 0;
 };
 
+/// A matrix: the type of a known operand of two dims.
+const Type* matrix(const Graph& graph, ValueId v) {
+  if (!v.valid() || graph.type(v) == Types::unknown()) return nullptr;
+  const Type& type = graph.context().types[graph.type(v)];
+  return type.shape.size() == 2 ? &type : nullptr;
+}
+
+/// By the operands that rules/ops/matmul.pwr gives them.
+std::optional<ProductCall> call_of(std::string_view op) {
+  ProductCall out;
+  if (op == "mm") return out;
+  if (op == "addmm") {
+    out.bias = 0;
+    out.a = 1;
+    out.b = 2;
+    return out;
+  }
+  if (op != "scaled_mm") return std::nullopt;
+  out.a_scale = 2;
+  out.b_scale = 3;
+  return out;
+}
+
 }  // namespace
 
+std::optional<ProductCall> product_call(const Graph& graph, NodeId node) {
+  const Op& op = graph.op_of(node);
+  auto out = op.has_body() ? std::nullopt : call_of(op.name);
+  const std::size_t count = out && out->a_scale ? 4 : out && out->bias ? 3 : 2;
+  if (!out || graph.operand_count(node) != count) return std::nullopt;
+  const Type *a = matrix(graph, graph.operand(node, out->a)),
+             *b = matrix(graph, graph.operand(node, out->b));
+  if (a == nullptr || b == nullptr || a->shape[1] != b->shape[0]) return std::nullopt;
+  return out;
+}
+
 std::optional<Kernel> product_kernel(const Graph& graph, NodeId node) {
-  return Product(graph, node).run();
+  const auto call = product_call(graph, node);
+  return call ? ProductKernel(graph, node, *call).run() : std::nullopt;
 }
 
 }  // namespace pw::cuda

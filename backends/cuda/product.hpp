@@ -1,15 +1,20 @@
-// The kernel of a matrix product, for devices without a library of products: tiles in shared
-// memory, sums in f32 in the order of k. Made to be right everywhere, not to be fast.
+// Matrix products as they stand in a graph, and the kernel of one, for devices without a library of
+// products: tiles in shared memory, sums in f32 in the order of k. Made to be right everywhere, not
+// to be fast.
 #pragma once
 
 #include <optional>
 
-#include "backends/cuda/emitter.hpp"
+#include "backends/cuda/driver.hpp"
 
 namespace pw::cuda {
 
-/// Of an mm, addmm or scaled_mm of floats of at most 32 bits, whose extents but the rows are fixed;
-/// none for any other node. Its results have the bits of the interpreter in f32.
+/// How an mm, addmm or scaled_mm of two matrices reads its operands, by their numbers; none for any
+/// other node. b is not transposed.
+[[nodiscard]] std::optional<ProductCall> product_call(const Graph& graph, NodeId node);
+
+/// Of a product of floats of at most 32 bits, whose extents but the rows are fixed; none for any
+/// other node. Its results have the bits of the interpreter in f32.
 [[nodiscard]] std::optional<Kernel> product_kernel(const Graph& graph, NodeId node);
 
 }  // namespace pw::cuda

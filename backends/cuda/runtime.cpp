@@ -52,6 +52,15 @@ void Runtime::note(const std::string& text) {
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
 }
 
+/// Products are asked for at the sizes that are captured, and at the ends of the others.
+std::vector<Symbols> Runtime::asked_sizes() const {
+  std::vector<Symbols> out;
+  for (std::int64_t tokens : plan_.capture.sizes) out.push_back(symbols_at(plan_, tokens));
+  for (std::int64_t tokens : {std::int64_t{1}, plan_.max_tokens})
+    out.push_back(symbols_at(plan_, tokens));
+  return out;
+}
+
 Result<std::monostate> Runtime::compile() {
   std::vector<Kernel> kernels;
   for (const PieceClass& c : stitched_.classes) {
@@ -60,9 +69,10 @@ Result<std::monostate> Runtime::compile() {
     counters_.pieces += c.members.size();
     ++counters_.piece_classes;
     if (!c.splitting) {
-      auto program = make_program(piece, *host_, {options_.grouping, !driver_.calls_libraries()});
+      auto program = make_program(piece, *host_, driver_, {options_.grouping, asked_sizes()});
       if (!program) return forward(program);
       made.program = std::move(*program);
+      for (const std::string& why : made.program.notes) note(why);
       for (const std::string& why : made.program.lacks) note(c.name + " is not captured: " + why);
     }
     made.captured = !c.splitting && made.program.lacks.empty();
@@ -95,6 +105,15 @@ Result<std::monostate> Runtime::compile() {
   return driver_.load(kernels);
 }
 
+/// Nothing without calls.
+std::int64_t Runtime::workspace_bytes() const {
+  const bool calls = std::any_of(classes_.begin(), classes_.end(), [](const Class& c) {
+    return std::any_of(c.program.launches.begin(), c.program.launches.end(),
+                       [](const ProgramLaunch& l) { return l.product.has_value(); });
+  });
+  return calls ? driver_.workspace_bytes() : 0;
+}
+
 Result<std::monostate> Runtime::plan_all_memory() {
   const Symbols largest = symbols_at(plan_, plan_.max_tokens);
   const Context& context = source_.context();
@@ -112,8 +131,8 @@ Result<std::monostate> Runtime::plan_all_memory() {
     }
   }
   if (!plan_.memory.scratch.empty()) return take_memory(schedules);
-  auto memory =
-      plan_memory(stitched_, source_, std::max<std::int64_t>(plan_.max_tokens, 1), schedules);
+  auto memory = plan_memory(stitched_, source_, std::max<std::int64_t>(plan_.max_tokens, 1),
+                            schedules, workspace_bytes());
   if (!memory) return forward(memory);
   memory_ = std::move(*memory);
   return std::monostate{};
@@ -184,6 +203,14 @@ Result<std::monostate> Runtime::allocate_all() {
   arena_ = *arena;
   for (const Slot& slot : memory_.slots)
     address_[slot.value.index] = arena_ + static_cast<Address>(slot.offset);
+  if (const std::int64_t bytes = workspace_bytes(); bytes > 0) {
+    workspace_ = {DType::u8, {bytes}, arena_ + static_cast<Address>(memory_.workspace_offset)};
+    if (memory_.workspace_bytes < bytes) {  // the plan was made where no call needs one
+      auto own = allocate(bytes, "workspace of library calls");
+      if (!own) return forward(own);
+      workspace_.address = *own;
+    }
+  }
   const auto own = [&](ValueId v, const char* what) -> Result<std::monostate> {
     auto bytes = largest_bytes(v);
     if (!bytes) return forward(bytes);
@@ -299,8 +326,9 @@ Result<std::vector<LaunchNode>> Runtime::nodes_of(PieceId piece, std::int64_t to
         launch.kind == LaunchNode::Kind::copy && node.reads[0].address == node.writes[0].address;
     if (nowhere) continue;  // a view that shares the place of what it is a view of
     if (launch.on_host)
-      node.library = std::make_shared<LibraryCall>(
-          LibraryCall{launch.name, launch.on_host, RunContext{symbols, nullptr, tokens}});
+      node.library = std::make_shared<LibraryCall>(LibraryCall{
+          launch.name, launch.on_host, RunContext{symbols, nullptr, tokens}, launch.product});
+    if (launch.product && workspace_.address != 0) node.writes.push_back(workspace_);
     out.push_back(std::move(node));
   }
   return out;

@@ -92,6 +92,8 @@ class Runtime {
   Runtime(const StitchedGraph& stitched, const Graph& source, const Plan& plan, Driver& driver,
           const RuntimeOptions& options);
   Result<std::monostate> compile();
+  [[nodiscard]] std::vector<Symbols> asked_sizes() const;
+  [[nodiscard]] std::int64_t workspace_bytes() const;
   Result<std::monostate> plan_all_memory();
   Result<std::monostate> take_memory(const std::vector<PieceSchedule>& needed);
   Result<std::monostate> allocate_all();
@@ -127,6 +129,7 @@ class Runtime {
   std::vector<Address> blocks_;                              ///< everything that was allocated
   std::vector<std::pair<std::string, std::int64_t>> asked_;  ///< what for, and bytes
   Address arena_ = 0;
+  DeviceTensor workspace_;                                ///< that library calls share
   std::vector<Address> address_;                          ///< by source value; 0: none
   std::vector<std::map<std::int64_t, Captured>> graphs_;  ///< by piece, then size
   /// By piece; of those that are not captured. Not shared: an op may know its state by its layer.

@@ -1,0 +1,438 @@
+// Exports StandIn.
+#include "tests/backends_cuda/stand_in.hpp"
+
+#include <dlfcn.h>
+
+#include "base/file.hpp"
+#include "tests/catch.hpp"
+
+namespace pw::test {
+namespace {
+
+/// The driver. Kernels it has none.
+constexpr const char* kDevice = R"(
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <random>
+#include <vector>
+
+using std::size_t;
+
+namespace {
+
+struct Graph;
+struct Node {
+  std::function<void()> run;
+  std::vector<Node*> after;
+  Graph* child = nullptr;
+};
+struct Graph {
+  std::vector<Node*> nodes;
+};
+struct Stream {
+  Graph* capturing = nullptr;
+};
+
+int open_graphs = 0;  // begun, and not made ready
+std::mt19937 random_order(1);
+
+Graph* copy_of(const Graph* graph) {
+  auto* out = new Graph;
+  std::map<const Node*, Node*> copies;
+  for (const Node* n : graph->nodes) {
+    auto* copy = new Node(*n);
+    for (Node*& before : copy->after) before = copies.at(before);
+    if (copy->child != nullptr) copy->child = copy_of(copy->child);
+    copies[n] = copy;
+    out->nodes.push_back(copy);
+  }
+  return out;
+}
+
+struct Flat {
+  std::function<void()> run;
+  std::vector<size_t> after;
+};
+
+/// The nodes of a graph that begins after others, those in its graphs too; the number of what ends
+/// it.
+size_t flatten(const Graph* graph, std::vector<size_t> first, std::vector<Flat>& out) {
+  std::map<const Node*, size_t> end;
+  std::vector<size_t> all = first;
+  for (const Node* n : graph->nodes) {
+    std::vector<size_t> after = first;
+    for (const Node* before : n->after) after.push_back(end.at(before));
+    if (n->child != nullptr) {
+      end[n] = flatten(n->child, after, out);
+    } else {
+      end[n] = out.size();
+      out.push_back({n->run, after});
+    }
+    all.push_back(end[n]);
+  }
+  out.push_back({[] {}, all});
+  return out.size() - 1;
+}
+
+void replay(const Graph* graph) {
+  std::vector<Flat> nodes;
+  flatten(graph, {}, nodes);
+  std::vector<bool> done(nodes.size());
+  for (size_t count = 0; count < nodes.size(); ++count) {
+    std::vector<size_t> ready;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      bool can = !done[i];
+      for (size_t before : nodes[i].after) can = can && done[before];
+      if (can) ready.push_back(i);
+    }
+    const size_t next = ready[random_order() % ready.size()];
+    nodes[next].run();
+    done[next] = true;
+  }
+}
+
+/// At once, or recorded, each after the one before.
+int set_going(Stream* stream, std::function<void()> run) {
+  if (stream->capturing == nullptr) {
+    run();
+    return 0;
+  }
+  auto* node = new Node{run, {}, nullptr};
+  if (!stream->capturing->nodes.empty()) node->after = {stream->capturing->nodes.back()};
+  stream->capturing->nodes.push_back(node);
+  return 0;
+}
+
+/// What no stream that is captured allows.
+int at_once(Stream* stream, std::function<void()> run) {
+  if (stream->capturing != nullptr) return 900;
+  run();
+  return 0;
+}
+
+struct Copy {  // CUDA_MEMCPY3D_v2
+  struct End {
+    size_t x, y, z, level;
+    int memory;
+    void* host;
+    std::uint64_t device;
+    void *array, *reserved;
+    size_t pitch, height;
+  } from, to;
+  size_t width, height, depth;
+};
+
+char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
+
+int add(void** out, Graph* graph, Node* const* after, size_t count, std::function<void()> run,
+        Graph* child) {
+  auto* node = new Node{run, {after, after + count}, child};
+  graph->nodes.push_back(node);
+  *out = node;
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+int cuInit(unsigned) { return 0; }
+int cuDriverGetVersion(int* v) { *v = 13000; return 0; }
+int cuGetErrorName(int code, const char** text) {
+  *text = code == 900 ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" : "CUDA_ERROR_UNKNOWN";
+  return 0;
+}
+int cuDeviceGetCount(int* n) { *n = 1; return 0; }
+int cuDeviceGet(int* d, int) { *d = 0; return 0; }
+int cuDeviceGetName(char* name, int, int) { std::strcpy(name, "stand-in"); return 0; }
+int cuDeviceGetAttribute(int* value, int attribute, int) { *value = attribute == 75 ? 9 : 0; return 0; }
+int cuDevicePrimaryCtxRetain(void** c, int) { *c = c; return 0; }
+int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+int cuCtxSetCurrent(void*) { return 0; }
+int cuMemGetInfo_v2(size_t* free, size_t* total) { *free = *total = size_t{1} << 32; return 0; }
+int cuMemAlloc_v2(std::uint64_t* address, size_t bytes) {
+  void* block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(block, 0xff, bytes);
+  *address = reinterpret_cast<std::uint64_t>(block);
+  return 0;
+}
+int cuMemFree_v2(std::uint64_t address) { std::free(at(address)); return 0; }
+int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, size_t bytes, Stream* s) {
+  return at_once(s, [=] { std::memcpy(at(to), from, bytes); });
+}
+int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, size_t bytes, Stream* s) {
+  return at_once(s, [=] { std::memcpy(to, at(from), bytes); });
+}
+int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, size_t bytes, Stream* s) {
+  return set_going(s, [=] { std::memmove(at(to), at(from), bytes); });
+}
+int cuMemsetD8Async(std::uint64_t to, unsigned char byte, size_t bytes, Stream* s) {
+  return set_going(s, [=] { std::memset(at(to), byte, bytes); });
+}
+int cuStreamCreate(void** s, unsigned) { *s = new Stream; return 0; }
+int cuStreamSynchronize(Stream* s) { return at_once(s, [] {}); }
+int cuStreamDestroy_v2(Stream* s) { delete s; return 0; }
+int cuStreamBeginCapture_v2(Stream* s, int mode) {
+  if (s->capturing != nullptr || mode != 2) return 1;
+  s->capturing = new Graph;
+  return 0;
+}
+int cuStreamEndCapture(Stream* s, void** graph) {
+  if (s->capturing == nullptr) return 1;
+  *graph = s->capturing;
+  s->capturing = nullptr;
+  return 0;
+}
+int cuModuleLoadData(void**, const void*) { return 200; }
+int cuModuleUnload(void*) { return 0; }
+int cuModuleGetFunction(void**, void*, const char*) { return 200; }
+int cuFuncSetAttribute(void*, int, int) { return 200; }
+int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                   void**, void**) { return 200; }
+int cuGraphCreate(void** graph, unsigned) { *graph = new Graph; ++open_graphs; return 0; }
+int cuGraphDestroy(void*) { return 0; }
+int cuGraphAddKernelNode_v2(void**, void*, void* const*, size_t, const void*) { return 200; }
+int cuGraphAddMemcpyNode(void** out, Graph* graph, Node* const* after, size_t count, const Copy* c,
+                         void*) {
+  const Copy copy = *c;
+  return add(out, graph, after, count,
+             [=] { std::memmove(at(copy.to.device), at(copy.from.device), copy.width); }, nullptr);
+}
+int cuGraphAddChildGraphNode(void** out, Graph* graph, Node* const* after, size_t count,
+                             const Graph* child) {
+  return add(out, graph, after, count, [] {}, copy_of(child));
+}
+int cuGraphInstantiateWithFlags(void** out, const Graph* graph, unsigned long long) {
+  *out = copy_of(graph);
+  --open_graphs;
+  return 0;
+}
+int cuGraphUpload(void*, Stream* s) { return at_once(s, [] {}); }
+int cuGraphLaunch(const Graph* graph, Stream* s) { return at_once(s, [&] { replay(graph); }); }
+int cuGraphExecDestroy(void*) { return 0; }
+}
+)";
+
+/// cuBLASLt: `op(A)` is m × k, `op(B)` k × n, D m × n, all of them column-major.
+constexpr const char* kProducts = R"(
+namespace {
+
+int searches = 0, products = 0;
+
+struct Operation {
+  int compute = 0, scale = 0;
+  std::map<int, std::uint64_t> attributes;
+  std::uint64_t get(int a) const { return attributes.count(a) != 0 ? attributes.at(a) : 0; }
+};
+struct Layout {
+  int type = 0;
+  std::uint64_t rows = 0, columns = 0;
+  std::int64_t leading = 0;
+};
+struct Algorithm {
+  std::uint64_t m, n, k, types, operation, workspace, unused[2];
+};
+struct Found {
+  Algorithm algorithm;
+  size_t workspace;
+  int status;
+  float waves;
+  int reserved[4];
+};
+
+/// Sign, bits of the exponent, bits of the fraction.
+struct Format { int exponent, fraction; };
+Format format_of(int type) {
+  return type == 2 ? Format{5, 10} : type == 14 ? Format{8, 7} : Format{4, 3};
+}
+int size_of(int type) { return type == 0 ? 4 : type == 28 ? 1 : 2; }
+
+float load(int type, const void* from, std::int64_t i) {
+  if (type == 0) return static_cast<const float*>(from)[i];
+  const unsigned bits = size_of(type) == 1 ? static_cast<const std::uint8_t*>(from)[i]
+                                           : static_cast<const std::uint16_t*>(from)[i];
+  const Format f = format_of(type);
+  const int bias = (1 << (f.exponent - 1)) - 1;
+  const int exponent = static_cast<int>(bits >> f.fraction) & ((1 << f.exponent) - 1);
+  const int fraction = static_cast<int>(bits) & ((1 << f.fraction) - 1);
+  const bool negative = (bits >> (f.exponent + f.fraction) & 1) != 0;
+  const double size = exponent == 0 ? std::ldexp(fraction, 1 - bias - f.fraction)
+                                    : std::ldexp(fraction + (1 << f.fraction), exponent - bias - f.fraction);
+  return static_cast<float>(negative ? -size : size);
+}
+
+/// To the nearest, to even between two. What is too large for the format does not occur.
+void store(int type, void* to, std::int64_t i, float value) {
+  if (type == 0) {
+    static_cast<float*>(to)[i] = value;
+    return;
+  }
+  const Format f = format_of(type);
+  const int bias = (1 << (f.exponent - 1)) - 1;
+  const double size = std::fabs(static_cast<double>(value));
+  int exponent = size == 0 ? 1 - bias : std::max(std::ilogb(size), 1 - bias);
+  const double in_units = std::nearbyint(std::ldexp(size, f.fraction - exponent));
+  // A fraction that rounds up to the next power of two carries into the exponent by itself.
+  const std::uint32_t bits = static_cast<std::uint32_t>(in_units) +
+                             (static_cast<std::uint32_t>(exponent + bias - 1) << f.fraction);
+  static_cast<std::uint16_t*>(to)[i] =
+      static_cast<std::uint16_t>(bits | (std::signbit(value) ? 0x8000u : 0u));
+}
+
+/// The extents of the product, or a status: the library's rules, and one more, see below.
+int extents(const Operation* o, const Layout* a, const Layout* b, const Layout* c, const Layout* d,
+            Algorithm& out) {
+  const bool ta = o->get(3) == 1, tb = o->get(4) == 1;
+  const std::uint64_t m = ta ? a->columns : a->rows, k = ta ? a->rows : a->columns;
+  const std::uint64_t n = tb ? b->rows : b->columns, depth = tb ? b->columns : b->rows;
+  if (depth != k || d->rows != m || d->columns != n || c->rows != m || c->columns != n) return 7;
+  for (const Layout* l : {a, b, c, d})
+    if (l->leading < static_cast<std::int64_t>(l->rows)) return 7;
+  if (o->compute != 68 || o->scale != 0 || a->type != b->type || c->type != d->type) return 15;
+  const bool scaled = o->get(17) != 0 || o->get(18) != 0;
+  if (a->type == 28) {
+    if (!ta || tb || a->leading % 16 != 0 || b->leading % 16 != 0 || m % 16 != 0) return 15;
+    if (d->type == 28 || !scaled || o->get(31) != o->get(32)) return 15;
+  } else if (a->type != d->type || scaled) {
+    return 15;
+  }
+  if (o->get(7) != 0 && (o->get(7) != 4 || o->get(8) == 0)) return 7;
+  if (m == 13 && n == 3) return 15;  // so that there is a product without an algorithm
+  out = {m, n, k, static_cast<std::uint64_t>(a->type * 100 + d->type), o->get(3) * 10 + o->get(7),
+         0, {}};
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+int stand_in_searches() { return searches; }
+int stand_in_products() { return products; }
+size_t cublasLtGetVersion() { return 130100; }
+const char* cublasLtGetStatusName(int s) { return s == 15 ? "CUBLAS_STATUS_NOT_SUPPORTED" : "another status"; }
+int cublasLtCreate(void** handle) { *handle = &searches; return 0; }
+int cublasLtDestroy(void*) { return 0; }
+int cublasLtMatmulDescCreate(void** out, int compute, int scale) {
+  *out = new Operation{compute, scale, {}};
+  return 0;
+}
+int cublasLtMatmulDescSetAttribute(Operation* o, int attribute, const void* from, size_t bytes) {
+  const std::map<int, size_t> sizes{{3, 4}, {4, 4}, {7, 4}, {8, 8}, {17, 8}, {18, 8}, {26, 4}, {31, 4}, {32, 4}};
+  if (sizes.count(attribute) == 0 || sizes.at(attribute) != bytes) return 7;
+  std::uint64_t value = 0;
+  std::memcpy(&value, from, bytes);
+  o->attributes[attribute] = value;
+  return 0;
+}
+int cublasLtMatmulDescDestroy(Operation* o) { delete o; return 0; }
+int cublasLtMatrixLayoutCreate(void** out, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t leading) {
+  *out = new Layout{type, rows, columns, leading};
+  return 0;
+}
+int cublasLtMatrixLayoutDestroy(Layout* l) { delete l; return 0; }
+int cublasLtMatmulPreferenceCreate(void** out) { *out = new std::map<int, std::uint64_t>; return 0; }
+int cublasLtMatmulPreferenceSetAttribute(std::map<int, std::uint64_t>* p, int attribute, const void* from, size_t bytes) {
+  if (bytes != (attribute == 1 ? 8u : 4u)) return 7;
+  std::uint64_t value = 0;
+  std::memcpy(&value, from, bytes);
+  (*p)[attribute] = value;
+  return 0;
+}
+int cublasLtMatmulPreferenceDestroy(std::map<int, std::uint64_t>* p) { delete p; return 0; }
+/// Not while a graph is being made.
+int cublasLtMatmulAlgoGetHeuristic(void*, const Operation* o, const Layout* a, const Layout* b, const Layout* c,
+                                   const Layout* d, const std::map<int, std::uint64_t>* p, int wanted, Found* out, int* count) {
+  ++searches;
+  *count = 0;
+  if (open_graphs != 0 || wanted != 1) return 14;
+  for (int alignment : {5, 6, 7, 8})
+    if (p->count(alignment) == 0 || p->at(alignment) % 16 != 0) return 15;
+  if (const int status = extents(o, a, b, c, d, out->algorithm); status != 0) return status;
+  out->workspace = out->algorithm.workspace = out->algorithm.m * out->algorithm.n * sizeof(float);
+  if (p->count(1) == 0 || p->at(1) < out->workspace) return 15;
+  out->status = 0;
+  *count = 1;
+  return 0;
+}
+int cublasLtMatmul(void*, const Operation* operation, const float* alpha_at, const void* a, const Layout* la, const void* b,
+                   const Layout* lb, const float* beta_at, const void* c, const Layout* lc, void* d, const Layout* ld,
+                   const Algorithm* algorithm, void* workspace, size_t bytes, Stream* stream) {
+  ++products;
+  Algorithm own{};
+  if (const int status = extents(operation, la, lb, lc, ld, own); status != 0) return status;
+  own.workspace = own.m * own.n * sizeof(float);
+  if (std::memcmp(&own, algorithm, sizeof own) != 0 || workspace == nullptr || bytes < own.workspace) return 7;
+  if (reinterpret_cast<std::uint64_t>(workspace) % 256 != 0) return 7;
+  // Descriptors and numbers are read now, tensors when the node runs.
+  const Operation o = *operation;
+  const Layout A = *la, B = *lb, C = *lc, D = *ld;
+  const float alpha = *alpha_at, beta = *beta_at;
+  auto* sums = static_cast<float*>(workspace);
+  const auto m = static_cast<std::int64_t>(own.m), n = static_cast<std::int64_t>(own.n), k = static_cast<std::int64_t>(own.k);
+  const bool ta = o.get(3) == 1, tb = o.get(4) == 1;
+  const auto pointer = [=](int attribute) { return reinterpret_cast<const void*>(o.get(attribute)); };
+  set_going(stream, [=] {
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < m; ++i) {
+        double sum = 0;
+        for (std::int64_t l = 0; l < k; ++l)
+          sum += static_cast<double>(load(A.type, a, ta ? l + i * A.leading : i + l * A.leading)) *
+                 load(B.type, b, tb ? j + l * B.leading : l + j * B.leading);
+        sums[i + j * m] = static_cast<float>(sum);
+      }
+  });
+  return set_going(stream, [=] {
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < m; ++i) {
+        float value = alpha * sums[i + j * m];
+        if (o.get(17) != 0) value *= load(0, pointer(17), o.get(31) == 3 ? i : 0);
+        if (o.get(18) != 0) value *= load(0, pointer(18), o.get(32) == 3 ? j : 0);
+        if (beta != 0) value += beta * load(C.type, c, i + j * C.leading);
+        if (o.get(7) == 4) value += load(static_cast<int>(o.get(26)), pointer(8), i);
+        store(D.type, d, i + j * D.leading, value);
+      }
+  });
+}
+}
+)";
+
+}  // namespace
+
+StandIn::StandIn() {
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so there is no device to stand in");
+    return;
+  }
+  const std::vector<std::string> flags{"-std=c++17", "-w", "-O1"};
+  const auto object = Toolchain::find().shared_object(std::string(kDevice) + kProducts, flags);
+  if (!object) FAIL(object.error().front().message);
+  const std::string path = folder_.path() + "/libstandin.so";
+  REQUIRE(write_file(path, *object));
+  path_ = path;
+}
+
+std::unique_ptr<cuda::CudaDriver> StandIn::driver(bool strict) const {
+  cuda::CudaDriverOptions options;
+  options.library = options.cublaslt = path_;
+  options.strict = strict;
+  auto driver = cuda::CudaDriver::open(options);
+  if (!driver) FAIL(driver.error().front().message);
+  return std::move(*driver);
+}
+
+int StandIn::counter(const char* name) const {
+  void* library = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+  auto* function = reinterpret_cast<int (*)()>(dlsym(library, name));
+  REQUIRE(function != nullptr);
+  const int count = function();
+  dlclose(library);
+  return count;
+}
+int StandIn::searches() const { return counter("stand_in_searches"); }
+int StandIn::products() const { return counter("stand_in_products"); }
+
+}  // namespace pw::test
