@@ -120,6 +120,7 @@ struct CudaDriver::State {
   std::map<std::string, Loaded, std::less<>> kernels;
   std::unique_ptr<LtProducts> lt;  ///< null: not looked for yet, or not there
   bool looked_for_lt = false;
+  std::string lt_why;  ///< it does not start, though it is there
 
   [[nodiscard]] const CudaFunctions& f() const { return opened.functions; }
   Result<std::monostate> check(int code, const std::string& what) const {
@@ -137,7 +138,11 @@ struct CudaDriver::State {
     looked_for_lt = true;
     LtLibrary library = LtLibrary::open(options.cublaslt, opened.version / 1000);
     if (!library.present()) return nullptr;
-    if (auto started = LtProducts::start(std::move(library))) lt = std::move(*started);
+    auto started = LtProducts::start(std::move(library));
+    if (started)
+      lt = std::move(*started);
+    else
+      lt_why = "cuBLASLt " + started.error().front().message;
     return lt.get();
   }
   /// As NVIDIA's guide to cuBLAS has it for a handle of its own.
@@ -146,7 +151,7 @@ struct CudaDriver::State {
   tl::expected<LtProduct, std::string> read(const ProductCall& call,
                                             std::span<const DeviceTensor> reads,
                                             const DeviceTensor& result) {
-    if (products() == nullptr) return tl::unexpected(std::string());
+    if (products() == nullptr) return tl::unexpected(lt_why);
     return lt_product(call, reads, result, lt->library().version());
   }
 

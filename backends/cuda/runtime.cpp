@@ -161,7 +161,34 @@ Result<std::monostate> Runtime::take_memory(const std::vector<PieceSchedule>& ne
                            own[j].name, own[j].first, own[j].last, there[j].first, there[j].last));
     }
   }
+  if (auto done = check_workspace(); !done) return done;
   memory_ = plan_.memory;
+  return std::monostate{};
+}
+
+/// While a call runs, the plan has nothing else alive where it writes besides.
+Result<std::monostate> Runtime::check_workspace() const {
+  const MemoryPlan& memory = plan_.memory;
+  const std::int64_t begin = memory.workspace_offset, end = begin + memory.workspace_bytes;
+  if (workspace_bytes() == 0 || begin == end) return std::monostate{};
+  const auto refuse = [&](const std::string& why) {
+    return fail(error_in("plan of " + plan_.graph, "PW1256", "the workspace of calls " + why,
+                         "run without the plan"));
+  };
+  const auto meets = [&](const auto& place) {
+    return place.offset < end && begin < place.offset + place.bytes;
+  };
+  if (begin % 256 != 0) return refuse("is not aligned to 256 bytes");
+  for (std::size_t i = 0; i < stitched_.pieces.size(); ++i) {
+    const std::vector<ProgramLaunch>& launches = class_of(PieceId(i)).program.launches;
+    for (std::size_t l = 0; l < launches.size(); ++l) {
+      if (!launches[l].product) continue;
+      for (const Scratch& s : memory.scratch[i])
+        if (s.first <= l && l <= s.last && meets(s)) return refuse("is where " + s.name + " is");
+      for (const Slot& s : memory.slots)
+        if (s.first <= i && i <= s.last && meets(s)) return refuse("is where " + s.name + " is");
+    }
+  }
   return std::monostate{};
 }
 

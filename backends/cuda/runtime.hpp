@@ -96,6 +96,7 @@ class Runtime {
   [[nodiscard]] std::int64_t workspace_bytes() const;
   Result<std::monostate> plan_all_memory();
   Result<std::monostate> take_memory(const std::vector<PieceSchedule>& needed);
+  [[nodiscard]] Result<std::monostate> check_workspace() const;
   Result<std::monostate> allocate_all();
   Result<Address> allocate(std::int64_t bytes, const std::string& what);
   [[nodiscard]] std::string memory_table() const;

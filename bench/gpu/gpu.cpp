@@ -13,6 +13,7 @@
 #include "backends/cuda/preparing_driver.hpp"
 #include "backends/cuda/runtime.hpp"
 #include "backends/kv_cache.hpp"
+#include "backends/numerics.hpp"
 #include "bench/measure.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
@@ -26,16 +27,18 @@ struct Args {
   std::string driver = "cuda", output, cubins, prepare;
 };
 
-std::unique_ptr<cuda::Driver> open(const Args& args) {
-  if (!args.prepare.empty()) {
-    std::filesystem::create_directories(args.cubins);
-    return std::make_unique<cuda::PreparingDriver>(args.cubins, cuda::Target{args.prepare, false},
-                                                   false);
-  }
-  if (args.driver == "host")
-    return std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
+/// What the sections run on, and what products are compared on: with a library, and by kernels of
+/// our own.
+struct Drivers {
+  std::unique_ptr<cuda::Driver> main, other;
+  cuda::Driver* library = nullptr;  ///< null: nothing is computed
+  cuda::Driver* own = nullptr;
+};
+
+std::unique_ptr<cuda::Driver> open_device(const Args& args, bool libraries) {
   cuda::CudaDriverOptions options;
   options.prepared = args.cubins;
+  options.libraries = libraries;
   auto driver = cuda::CudaDriver::open(options);
   if (!driver) {
     std::cerr << driver.error().front().message << "; " << driver.error().front().help << "\n";
@@ -44,11 +47,38 @@ std::unique_ptr<cuda::Driver> open(const Args& args) {
   return std::move(*driver);
 }
 
+Drivers open(const Args& args) {
+  Drivers out;
+  if (!args.prepare.empty()) {
+    std::filesystem::create_directories(args.cubins);
+    out.main = std::make_unique<cuda::PreparingDriver>(args.cubins,
+                                                       cuda::Target{args.prepare, false}, false);
+    out.own = out.main.get();
+    return out;
+  }
+  if (args.driver == "host") {
+    out.main = std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
+    out.other = std::make_unique<cuda::HostDriver>();
+    out.own = out.main.get();
+    out.library = out.other.get();
+    return out;
+  }
+  out.main = open_device(args, true);
+  out.other = open_device(args, false);
+  out.library = out.main.get();
+  out.own = out.other.get();
+  return out;
+}
+
 class GpuBench {
  public:
   /// `large`: at a device's sizes; `device`: figures are of one.
-  GpuBench(cuda::Driver& driver, bool large, bool device)
-      : driver_(driver), large_(large), device_(device), context_(std::make_shared<Context>()) {
+  GpuBench(const Drivers& drivers, bool large, bool device)
+      : drivers_(drivers),
+        driver_(*drivers.main),
+        large_(large),
+        device_(device),
+        context_(std::make_shared<Context>()) {
     rules_ = ok(load_rules(context_, {"llm"}));
   }
   ~GpuBench() {
@@ -62,7 +92,8 @@ class GpuBench {
     out += section("Kernels beside copies of as many bytes",
                    {"what", "MiB", "µs", "copy µs", "of a copy's speed"},
                    [&](Table& t) { kernels(t); });
-    out += section("Matrix products, by kernels of our own", {"what", "µs", "TFLOP/s"},
+    out += section("Matrix products: a library's, and kernels of our own",
+                   {"what", "library µs", "TFLOP/s", "own µs", "TFLOP/s", "apart"},
                    [&](Table& t) { products(t); });
     out += section("The weights of 64 layers, in one graph", {"what", "µs", "ratio"},
                    [&](Table& t) { weights(t); });
@@ -100,8 +131,9 @@ class GpuBench {
     }
     return median(times);
   }
-  double time(cuda::RecordedGraph graph) {
-    const auto ready = ok(driver_.instantiate(std::move(graph)));
+  double time(cuda::RecordedGraph graph) { return time(driver_, std::move(graph)); }
+  double time(cuda::Driver& driver, cuda::RecordedGraph graph) {
+    const auto ready = ok(driver.instantiate(std::move(graph)));
     return time([&] { ok(ready->replay()); });
   }
 
@@ -124,6 +156,10 @@ class GpuBench {
     }
   };
   std::unique_ptr<OnePiece> one_piece(const std::string& text, std::int64_t rows) {
+    return one_piece(driver_, text, rows);
+  }
+  std::unique_ptr<OnePiece> one_piece(cuda::Driver& driver, const std::string& text,
+                                      std::int64_t rows) {
     Graph graph = ok(parse_graph(
         context_, "graph g {\n  symbol n in 1..8192 tokens\n" + text + "\n}\n", "bench"));
     StitchedGraph pieces = ok(split(graph, {}));
@@ -134,7 +170,7 @@ class GpuBench {
     Weights weights(graph, 1);
     auto out = std::make_unique<OnePiece>(OnePiece{
         std::move(graph), std::move(pieces), std::move(plan), std::move(weights), nullptr, rows});
-    out->runtime = ok(cuda::Runtime::make(out->pieces, out->graph, out->plan, driver_));
+    out->runtime = ok(cuda::Runtime::make(out->pieces, out->graph, out->plan, driver));
     ok(out->runtime->load(out->weights));
     return out;
   }
@@ -226,13 +262,70 @@ class GpuBench {
     const std::int64_t wide = large_ ? 4096 : 64;
     for (std::int64_t rows : {1, 16, 256}) {
       if (!large_ && rows > 16) continue;
-      const auto piece = one_piece(
-          fmt::format("in x: bf16[n, {0}], w: bf16[{0}, {0}]  y = mm(x, w)  out y", wide), rows);
-      const double t = time(piece->record(context_));
-      table.add(
-          {fmt::format("bf16, {} × {} by {} × {}", rows, wide, wide, wide), us(t),
-           figure(fmt::format("{:.2f}", 2e-12 * static_cast<double>(rows * wide * wide) / t))});
+      const auto product = [&](const std::string& name, const std::string& text, double apart) {
+        compare(table, fmt::format("{}, {} × {} by {} × {}", name, rows, wide, wide, wide),
+                fmt::format(fmt::runtime(text), wide), rows, apart);
+      };
+      product("bf16", "in x: bf16[n, {0}], w: bf16[{0}, {0}]  y = mm(x, w)  out y", 1.0 / 128);
+      product("bf16, transposed",
+              "in x: bf16[n, {0}], w: bf16[{0}, {0}]\n"
+              "t = transpose(w){{dim0 = 0, dim1 = 1}}  y = mm(x, t)  out y",
+              1.0 / 128);
+      product("fp8, transposed",
+              "in x: f8e4m3[n, {0}], w: f8e4m3[{0}, {0}], s: f32[1], r: f32[1]\n"
+              "t = transpose(w){{dim0 = 0, dim1 = 1}}\n"
+              "y = scaled_mm(x, t, s, r){{out = bf16}}  out y",
+              1.0 / 128);
     }
+  }
+
+  /// One product both ways, and how far apart results are, in parts of the largest of them.
+  void compare(Table& table, const std::string& name, const std::string& text, std::int64_t rows,
+               double apart) {
+    struct Way {
+      std::string us = "—", rate = "—";
+      Tensor result;
+    };
+    const auto run = [&](cuda::Driver& driver, bool library) {
+      Way out;
+      const auto piece = one_piece(driver, text, rows);
+      const cuda::RecordedGraph once = piece->record(context_);
+      const bool called = once.nodes.front().library != nullptr;
+      if (called != library) return out;  // no library there, or none that knows it
+      Step step;
+      step.sequences = {{0, rows, 0}};
+      if (drivers_.library != nullptr)
+        out.result = ok(piece->runtime->run(step, piece->weights)).outputs.front();
+      const double t = time(driver, once);
+      const TensorView y = {once.nodes.back().writes[0].dtype, once.nodes.back().writes[0].extents,
+                            nullptr};
+      const auto depth = once.nodes.back().reads.front().extents[1];
+      out.us = us(t);
+      out.rate = figure(fmt::format("{:.2f}", 2e-12 * static_cast<double>(y.count() * depth) / t));
+      return out;
+    };
+    const Way own = run(*drivers_.own, false);
+    if (drivers_.library == nullptr) return;
+    const Way other = run(*drivers_.library, true);
+    std::string difference = "—";
+    if (!other.result.empty()) {
+      const double worst = relative_difference(other.result.view(), own.result.view());
+      difference = fmt::format("{:.1e}", worst);
+      promises_.at_most("products apart: " + name, worst * 100, apart * 100, " %");
+    }
+    table.add({name, other.us, other.rate, own.us, own.rate, difference});
+  }
+
+  static double relative_difference(const TensorView& a, const TensorView& b) {
+    double worst = 0, largest = 0;
+    for (std::int64_t i = 0; i < b.count(); ++i) {
+      const double wanted = load(b.dtype, b.data, i);
+      const double difference = std::abs(load(a.dtype, a.data, i) - wanted);
+      if (!std::isfinite(difference)) return 1;
+      worst = std::max(worst, difference);
+      largest = std::max(largest, std::abs(wanted));
+    }
+    return largest > 0 ? worst / largest : 1;
   }
 
   /// A kernel that adds one layer's weights to a row: they are an argument, or found in a table.
@@ -361,6 +454,7 @@ class GpuBench {
     return median(times);
   }
 
+  const Drivers& drivers_;
   cuda::Driver& driver_;
   bool large_, device_;
   ContextPtr context_;
@@ -388,15 +482,15 @@ int main(int argc, char** argv) {
   app.footer("Example: pw_bench_gpu --output gpu.md\nExit code 5: no device.");
   CLI11_PARSE(app, argc, argv);
   const bool device = args.prepare.empty() && args.driver == "cuda";
-  const auto driver = open(args);
-  GpuBench bench(*driver, device || !args.prepare.empty(), device);
+  const Drivers drivers = open(args);
+  GpuBench bench(drivers, device || !args.prepare.empty(), device);
   if (!args.prepare.empty()) {
     (void)bench.run();
     return 0;
   }
   const std::string text =
       "# On a device\n\n" +
-      (device ? driver->device() + "; " + machine() + ". By the clock, medians of 21."
+      (device ? drivers.main->device() + "; " + machine() + ". By the clock, medians of 21."
               : "No device was there: the same program has run on the host, at small sizes. "
                 "Times are left out, as they would say nothing of a device.") +
       "\n\n" + bench.run();

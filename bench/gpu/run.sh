@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # On a device, in one call: the tests labelled gpu, the benchmark, and a decoder of PyTorch's beside it. The machine may
-# be bare: all it needs is build/gpu, and a CUDA driver (and NVRTC, where build/gpu/cubins was not prepared).
+# be bare: all it needs is build/gpu, and a CUDA driver (and NVRTC, where build/gpu/cubins was not prepared). Products are
+# compared with cuBLASLt's where that is, or where PWR_CUBLASLT says it is; without it they are kernels of our own.
 #
 #   bench/gpu/run.sh prepare [sm_90]   builds both programs and compiles their kernels; needs NVRTC, and no device
 #   bench/gpu/run.sh [TABLE]           runs; the table goes to bench/results/gpu.md, or where it is told

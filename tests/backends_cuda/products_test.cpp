@@ -8,6 +8,7 @@
 
 #include "backends/cpu/cpu.hpp"
 #include "backends/cuda/host_driver.hpp"
+#include "backends/cuda/lt_library.hpp"
 #include "backends/cuda/piece_program.hpp"
 #include "backends/cuda/runtime.hpp"
 #include "backends/eager/eager.hpp"
@@ -202,6 +203,46 @@ TEST_CASE("products: without any one of its edges a recorded graph gives other n
   CHECK(edges == whole.nodes.size() - 1);
 }
 
+TEST_CASE("products: a plan's workspace is taken as it is, or refused where it is another's place",
+          "[cuda][diff]") {
+  const StandIn device;
+  if (!device.present()) return;
+  Products subject(kLinear);
+  const auto driver = device.driver();
+  cuda::HostDriver host;
+  const auto first = subject.runtime(*driver);
+  const MemoryPlan memory = first->memory();
+  CHECK(memory.workspace_bytes == driver->workspace_bytes());
+  CHECK(memory.arena_bytes >= memory.workspace_bytes);
+  const auto here = subject.runtime(host);
+  CHECK(here->memory().workspace_bytes == 0);
+  const auto wanted = subject.run(*here, 4, true).outputs;
+  const auto allocations = [&] {
+    const auto again = subject.runtime(*driver);
+    CHECK(apart(subject.run(*again, 4, true).outputs, wanted) == "");
+    return again->counters().allocations;
+  };
+  subject.plan.memory = memory;
+  CHECK(allocations() == first->counters().allocations);
+  subject.plan.memory.workspace_bytes = 0;  // of a run without a library
+  CHECK(allocations() == first->counters().allocations + 1);
+  const auto refused = [&](const std::function<void(MemoryPlan&)>& change) {
+    subject.plan.memory = memory;
+    change(subject.plan.memory);
+    const auto made = cuda::Runtime::make(subject.pieces, subject.graph, subject.plan, *driver, {});
+    REQUIRE(!made);
+    CHECK(made.error().front().code == "PW1256");
+    return made.error().front().message;
+  };
+  const Scratch& between = memory.scratch[0].at(0);
+  CHECK(refused([&](MemoryPlan& m) { m.workspace_offset = between.offset; }) ==
+        "the workspace of calls is where " + between.name + " is");
+  CHECK(refused([](MemoryPlan& m) { m.workspace_offset = m.slots[0].offset; }) ==
+        "the workspace of calls is where " + memory.slots[0].name + " is");
+  CHECK(refused([](MemoryPlan& m) { m.workspace_offset += 16; }) ==
+        "the workspace of calls is not aligned to 256 bytes");
+}
+
 TEST_CASE("products: one that the library has no algorithm for at some size runs on the host there",
           "[cuda][diff]") {
   const StandIn device;
@@ -265,6 +306,30 @@ TEST_CASE("products: what is no call is a kernel of our own, and says why", "[cu
   Products wide("in x: f64[n, 8], w: f64[8, 4]  y = mm(x, w)  out y");
   CHECK(wide.program(*driver).lacks.size() == 1);
   CHECK(wide.program(cuda::HostDriver()).lacks.empty());
+}
+
+TEST_CASE("products: a library that does not start on the device is no library, and says why",
+          "[cuda]") {
+  const StandIn device;
+  if (!device.present()) return;
+  const cuda::LtLibrary real = cuda::LtLibrary::open();
+  if (!real.present()) {
+    WARN("SKIPPED: cuBLASLt is " << real.state());
+    return;
+  }
+  cuda::CudaDriverOptions options;  // a device that cuBLASLt does not find
+  options.library = device.path();
+  options.cublaslt = real.state().substr(real.state().find(" at ") + 4);
+  const auto driver = cuda::CudaDriver::open(options);
+  REQUIRE(driver);
+  if ((*driver)->workspace_bytes() != 0) return;  // there is a device besides
+  Products subject(kPlain);
+  const cuda::PieceProgram program = subject.program(**driver);
+  CHECK(program.launches.size() == 5);
+  for (const cuda::ProgramLaunch& l : program.launches)
+    CHECK(l.kind == cuda::LaunchNode::Kind::kernel);
+  REQUIRE(!program.notes.empty());
+  CHECK(program.notes[0].find("cuBLASLt could not start: CUBLAS_STATUS_") != std::string::npos);
 }
 
 TEST_CASE("products: a call reads b as it is stored, with the interpreter's bits", "[cuda][diff]") {

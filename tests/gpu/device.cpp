@@ -1,4 +1,4 @@
-// Exports device, on_host and sparing.
+// Exports device, device_with_libraries, on_host and sparing.
 #include "tests/gpu/device.hpp"
 
 #include <cstdio>
@@ -23,6 +23,15 @@ bool preparing() { return !variable("PW_GPU_PREPARE").empty(); }
   std::exit(77);
 }
 
+std::unique_ptr<cuda::Driver> open_device(bool strict) {
+  cuda::CudaDriverOptions options;
+  options.strict = strict;
+  options.prepared = variable("PW_GPU_CUBINS");
+  auto driver = cuda::CudaDriver::open(options);
+  if (!driver) skip(driver.error().front().message);
+  return std::move(*driver);
+}
+
 std::unique_ptr<cuda::Driver> open() {
   if (on_host()) {
     if (host_compiler().empty()) skip("no C++ compiler on PATH, so kernels do not run on the host");
@@ -31,12 +40,7 @@ std::unique_ptr<cuda::Driver> open() {
           variable("PW_GPU_CUBINS"), cuda::Target{variable("PW_GPU_PREPARE"), true}, true);
     return std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
   }
-  cuda::CudaDriverOptions options;
-  options.strict = true;
-  options.prepared = variable("PW_GPU_CUBINS");
-  auto driver = cuda::CudaDriver::open(options);
-  if (!driver) skip(driver.error().front().message);
-  return std::move(*driver);
+  return open_device(true);
 }
 
 /// Before main, so that the whole program is one skip.
@@ -48,5 +52,11 @@ bool on_host() { return variable("PW_GPU_DRIVER") == "host"; }
 bool sparing() { return on_host() && !preparing(); }
 
 cuda::Driver& device() { return *kDriver; }
+
+cuda::Driver& device_with_libraries() {
+  static const std::unique_ptr<cuda::Driver> driver =
+      on_host() ? std::make_unique<cuda::HostDriver>() : open_device(false);
+  return *driver;
+}
 
 }  // namespace pw::test

@@ -11,6 +11,8 @@ namespace pw::test {
 /// Strict: kernels have the bits of the interpreter. Without a device the program has ended before,
 /// with exit code 77.
 [[nodiscard]] cuda::Driver& device();
+/// The same device, not strict: a library runs the products that it knows, where there is one.
+[[nodiscard]] cuda::Driver& device_with_libraries();
 [[nodiscard]] bool on_host();
 /// On the host for its own sake: compiling takes longest there, and some of many cases will do.
 [[nodiscard]] bool sparing();

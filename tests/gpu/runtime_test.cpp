@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/eager/eager.hpp"
 #include "backends/kv_cache.hpp"
 #include "backends/numerics.hpp"
 #include "dsl/dsl.hpp"
@@ -47,6 +48,26 @@ Graph make(const ContextPtr& context, const Model& model, std::int64_t hidden) {
   return graph;
 }
 
+/// The tolerance is one of the largest number of an output.
+void check_near(const std::vector<Tensor>& outputs, const std::vector<Tensor>& reference,
+                double tolerance) {
+  REQUIRE(outputs.size() == reference.size());
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    const TensorView x = outputs[i].view(), r = reference[i].view();
+    REQUIRE(x.extents == r.extents);
+    double worst = 0, largest = 0;
+    for (std::int64_t e = 0; e < r.count(); ++e) {
+      const double wanted = load(r.dtype, r.data, e);
+      const double difference = std::abs(load(x.dtype, x.data, e) - wanted);
+      REQUIRE(std::isfinite(difference));
+      worst = std::max(worst, difference);
+      largest = std::max(largest, std::abs(wanted));
+    }
+    CHECK(largest > 0);
+    CHECK(worst <= tolerance * largest);
+  }
+}
+
 /// A model cut, planned and ready on the device.
 struct Ready {
   explicit Ready(const Model& model, std::int64_t hidden = 64)
@@ -78,20 +99,7 @@ struct Ready {
   void check_near_reference(Step step, KvCache& cache, const std::vector<Tensor>& outputs,
                             double tolerance) {
     step.cache = &cache;
-    const auto reference = need(run_reference(graph, weights, step), *context);
-    REQUIRE(outputs.size() == reference.size());
-    for (std::size_t i = 0; i < reference.size(); ++i) {
-      const TensorView x = outputs[i].view(), r = reference[i].view();
-      REQUIRE(x.extents == r.extents);
-      double worst = 0, largest = 0;
-      for (std::int64_t e = 0; e < r.count(); ++e) {
-        const double wanted = load(r.dtype, r.data, e);
-        worst = std::max(worst, std::abs(load(x.dtype, x.data, e) - wanted));
-        largest = std::max(largest, std::abs(wanted));
-      }
-      CHECK(largest > 0);
-      CHECK(worst <= tolerance * largest);
-    }
+    check_near(outputs, need(run_reference(graph, weights, step), *context), tolerance);
   }
 
   ContextPtr context;
@@ -179,4 +187,67 @@ TEST_CASE("gpu: keys and values stay where they are when more pages are needed",
   const auto refused = ready.runtime->run(step, ready.weights);
   REQUIRE(!refused);
   CHECK(refused.error().front().code == "PW1209");
+}
+
+TEST_CASE("gpu: products by a library are near the reference, captured and launched", "[gpu]") {
+  cuda::Driver& driver = device_with_libraries();
+  const ContextPtr context = library();
+  struct Text {
+    const char* text;
+    double tolerance;
+  };
+  // Outputs of bf16 and f16 are rounded once more than the reference's.
+  for (const Text& t : {
+           Text{"in x: f32[n, 64], w: f32[64, 48]  y = mm(x, w)  out y", 1e-5},
+           Text{"in x: bf16[n, 64], w: bf16[64, 48], v: bf16[64, 16]\n"
+                "y = mm(x, w)  z = mm(x, v)  out y, z",
+                1.0 / 128},
+           Text{"in c: f16[48], x: f16[n, 64], w: f16[48, 64]\n"
+                "t = transpose(w){dim0 = 0, dim1 = 1}  y = addmm(c, x, t)  out y",
+                1.0 / 1024},
+           Text{"in x: f8e4m3[n, 64], w: f8e4m3[48, 64], s: f32[1], r: f32[1]\n"
+                "t = transpose(w){dim0 = 0, dim1 = 1}\n"
+                "y = scaled_mm(x, t, s, r){out = bf16}  out y",
+                1.0 / 128},
+           Text{"in x: f8e4m3[n, 64], w: f8e4m3[48, 64], s: f32[n, 1], r: f32[48]\n"
+                "t = transpose(w){dim0 = 0, dim1 = 1}\n"
+                "y = scaled_mm(x, t, s, r){out = bf16}  out y",
+                1.0 / 128},
+       }) {
+    INFO(t.text);
+    Graph graph =
+        need(parse_graph(context,
+                         fmt::format("graph g {{\n  symbol n in 1..24 tokens\n{}\n}}\n", t.text),
+                         "test"),
+             *context);
+    const StitchedGraph pieces = need(split(graph, {}), *context);
+    const auto eager = make_eager();
+    const auto program = need(cuda::make_program(pieces.pieces[PieceId(0)].graph, *eager, driver,
+                                                 {{}, {{{"n", 1}}, {{"n", 24}}}}),
+                              *context);
+    if (!program.kernels.empty()) {
+      WARN("SKIPPED: no library for " << t.text << (program.notes.empty() ? "" : program.notes[0]));
+      continue;
+    }
+    const Plan plan = need(make_plan(pieces, graph, Ready::plan_options()), *context);
+    Weights weights(graph, 9);
+    const auto runtime = need(cuda::Runtime::make(pieces, graph, plan, driver), *context);
+    need(runtime->load(weights), *context);
+    need(runtime->capture(), *context);
+    CHECK(runtime->notes().empty());
+    CHECK(runtime->counters().executables == 4);
+    for (std::int64_t tokens : {1, 4, 7, 24}) {
+      Step step;
+      step.sequences = {{0, tokens, 0}};
+      const auto reference = need(run_reference(graph, weights, step), *context);
+      for (bool pad : {true, false}) {
+        RunOptions options;
+        options.pad = pad;
+        options.poison = true;
+        const StepResult got = need(runtime->run(step, weights, options), *context);
+        CHECK(got.report.launches.library == program.launches.size());
+        check_near(got.outputs, reference, t.tolerance);
+      }
+    }
+  }
 }
