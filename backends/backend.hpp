@@ -35,7 +35,8 @@ struct RunContext {
   std::map<std::string, std::int64_t, std::less<>>
       symbols;  ///< the token symbol holds the padded count
   const Step* step = nullptr;
-  std::int64_t valid = 0;  ///< rows that hold real tokens
+  /// Rows that hold real tokens; 0: all. Reductions over the tokens cover no others.
+  std::int64_t valid = 0;
 };
 
 /// The tensors of one rank.

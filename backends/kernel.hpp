@@ -35,6 +35,9 @@ struct Call {
   /// The dtype a pointwise op computes in: the common one of its operands, so that a comparison of
   /// integers is exact.
   [[nodiscard]] DType common_dtype(std::size_t first = 0) const;
+  /// How many elements of an operand's axis a reduction covers: what the tokens' symbol sizes has
+  /// rows of padding behind the valid ones.
+  [[nodiscard]] std::int64_t covered(std::size_t operand, std::size_t axis) const;
   /// Memory for result i, not initialised: its place, or fresh.
   Array& result(std::size_t i = 0);
 

@@ -390,6 +390,15 @@ std::optional<std::int64_t> Dims::evaluate(
   return sum;
 }
 
+std::optional<DimLine> Dims::rising(DimId id, std::string_view symbol, const Facts& facts) {
+  const std::string name(symbol);
+  const DimId rest = substitute(id, {{name, constant(0)}});
+  const DimId factor = sub(substitute(id, {{name, constant(1)}}), rest);
+  if (!factor || bounds(factor, facts).min.value_or(0) < 1) return std::nullopt;
+  if (add(mul(factor, this->symbol(name)), rest) != id) return std::nullopt;
+  return DimLine{factor, rest};
+}
+
 Bounds Dims::bounds(AtomId id, const Facts& facts, int depth) const {
   const Atom& a = atoms_[id];
   if (a.kind == Atom::Kind::symbol) {

@@ -48,6 +48,11 @@ struct Bounds {
   std::optional<std::int64_t> min, max;  ///< absent: unbounded
 };
 
+/// factor * symbol + rest, the symbol in neither of them.
+struct DimLine {
+  DimId factor, rest;
+};
+
 class Dims {
  public:
   explicit Dims(Strings& strings);
@@ -72,6 +77,9 @@ class Dims {
   /// by zero.
   [[nodiscard]] std::optional<std::int64_t> evaluate(
       DimId id, const std::map<std::string, std::int64_t, std::less<>>& with) const;
+  /// The dim as a line in a symbol that rises; nothing where it is none: the symbol is not in it,
+  /// is multiplied with itself, is in a quotient or remainder, or may have a factor below 1.
+  std::optional<DimLine> rising(DimId id, std::string_view symbol, const Facts& facts);
   [[nodiscard]] Bounds bounds(DimId id, const Facts& facts) const;
   [[nodiscard]] std::int64_t known_divisor(DimId id, const Facts& facts) const;
   /// yes: holds for all values the facts allow; no: fails for all; unknown otherwise.

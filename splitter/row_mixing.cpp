@@ -63,16 +63,12 @@ class Search {
     const std::string& op = graph.op_of(n).name;
     constexpr std::array kReductions{"sum", "mean", "amax", "amin"};
     if (std::find(kReductions.begin(), kReductions.end(), op) != kReductions.end())
-      return over(graph, n, 0, axis(graph, n, 0), "it reduces over dim {}");
+      return of_reduction(graph, n);
     if (op == "keep_topk") return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
     if (const auto product = product_of(graph.op_of(n)))
       return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it adds up over dim {}");
-    if (op == "slice") {
-      const Attribute* start = graph.attribute(n, "start");
-      const auto* dim = start == nullptr ? nullptr : std::get_if<DimId>(start);
-      if (dim != nullptr && has_tokens(*dim))
-        return fmt::format("it starts at row {}", context_.dims.print(*dim));
-    }
+    if (op == "slice") return of_slice(graph, n);
+    if (graph.op_of(n).traits.collective) return of_collective(graph, n);
     if (op == "split") return of_split(graph, n);
     if (op == "cat") return of_cat(graph, n);
     if (op == "reshape") return of_reshape(graph, n);
@@ -84,6 +80,45 @@ class Search {
     const Shape* shape = shape_of(graph, n, operand);
     if (shape == nullptr || at >= shape->size() || !has_tokens((*shape)[at])) return "";
     return fmt::format(fmt::runtime(how), context_.dims.print((*shape)[at]));
+  }
+
+  /// Backends leave out the padding of a dim that grows by whole rows with the tokens, since it is
+  /// the dim's end. Of others, like a rank's part of the rows, they cannot tell.
+  std::string of_reduction(const Graph& graph, NodeId n) {
+    const std::string how = over(graph, n, 0, axis(graph, n, 0), "it reduces over dim {}");
+    if (how.empty()) return how;
+    const DimId dim = (*shape_of(graph, n, 0))[axis(graph, n, 0)];
+    if (context_.dims.rising(dim, tokens_, facts_)) return "";
+    return how + ", whose padding may be anywhere";
+  }
+
+  std::string of_slice(const Graph& graph, NodeId n) {
+    const Attribute* start = graph.attribute(n, "start");
+    if (start == nullptr) return "";
+    DimId first;
+    if (const auto* dim = std::get_if<DimId>(start)) first = *dim;
+    const auto* number = std::get_if<std::int64_t>(start);
+    const Shape* shape = shape_of(graph, n, 0);
+    const std::size_t at = axis(graph, n, 0);
+    if (number != nullptr && *number < 0 && shape != nullptr && at < shape->size())
+      first = context_.dims.add((*shape)[at], context_.dims.constant(*number));
+    if (!first.valid() || !has_tokens(first)) return "";
+    return fmt::format("it starts at row {}", context_.dims.print(first));
+  }
+
+  /// Ranks have parts of the padded rows. Where the dim of a part is no quotient, its symbol says
+  /// that each part has tokens, and so padding, of its own.
+  std::string of_collective(const Graph& graph, NodeId n) {
+    const Shape* from = shape_of(graph, n, 0);
+    const TypeId type = graph.type(graph.result(n));
+    if (from == nullptr || type == Types::unknown()) return "";
+    const Shape& to = context_.types[type].shape;
+    if (*from == to || from->size() != to.size()) return "";
+    const Shape& part = graph.op_of(n).name == "all_gather" ? *from : to;
+    for (std::size_t i = 0; i < part.size(); ++i)
+      if ((*from)[i] != to[i] && context_.dims.rising(part[i], tokens_, facts_))
+        return fmt::format("its parts of dim {} have padding each", context_.dims.print(part[i]));
+    return "";
   }
 
   /// A part behind one of the tokens begins where these end.

@@ -20,6 +20,12 @@ bool has_rows(const Array& array, std::int64_t rows) {
   return leading == rows;
 }
 
+std::int32_t valid_tokens(const Call& call) {
+  const auto rows = call.context.symbols.find(call.graph.facts.tokens());
+  const std::int64_t all = rows == call.context.symbols.end() ? 0 : rows->second;
+  return static_cast<std::int32_t>(call.context.valid == 0 ? all : call.context.valid);
+}
+
 Result<std::monostate> run(const RowKernel& kernel, Call& call) {
   std::vector<Array> held;  // row-major forms of operands
   std::vector<void*> pointers;
@@ -27,6 +33,8 @@ Result<std::monostate> run(const RowKernel& kernel, Call& call) {
     held.push_back(contiguous(*operand));
     pointers.push_back(held.back().data);
   }
+  std::int32_t valid = valid_tokens(call);
+  if (kernel.reads_valid) pointers.push_back(&valid);
   for (std::size_t i = 0; i < call.results.size(); ++i) pointers.push_back(call.result(i).data);
   PW_ASSERT(pointers.size() == kernel.arguments, "a kernel gets its arguments");
   std::vector<long long> params;

@@ -13,6 +13,7 @@ struct RowKernel {
   RowFunction function = nullptr;
   std::vector<DimId> params;  ///< the number of rows first
   std::size_t arguments = 0;  ///< operands and results
+  bool reads_valid = false;   ///< the last operand is the number of valid tokens
 };
 
 /// The op of such nodes, declared in the context when it is not there. Its name is none that a

@@ -24,7 +24,7 @@ void take_one_apart(Graph& graph, NodeId n, int depth,
   const Op op = graph.op_of(n);  // a copy: taking apart interns
   if (!op.has_body() || depth >= kMaxDepth) return;
   const auto program = rows::lower_node(graph, n);
-  if (program || !program.error().call) return;
+  if (program) return;
   note(n, program.error().reason);
   auto made = inline_node(graph, n);
   if (!made) return;

@@ -29,8 +29,8 @@ struct CompileOptions {
   std::int64_t tokens = 1;  ///< that it is taken for
 };
 
-/// One node of a piece class, of its first member. A node whose body holds library calls is taken
-/// apart: its parts follow.
+/// One node of a piece class, of its first member. A node whose body is no row program as a whole
+/// is taken apart: its parts follow.
 struct NodeReport {
   enum class Kind {
     kernel,
@@ -85,7 +85,7 @@ struct CompileReport {
 
 /// A library has it: a matrix product, attention, a collective.
 [[nodiscard]] bool is_library(const Op& op);
-/// Ops whose bodies hold library calls are replaced by them, bodies in bodies too. `note` hears of
+/// Ops whose bodies are no row programs are replaced by them, bodies in bodies too. `note` hears of
 /// each, with the reason, before it goes.
 void take_apart(Graph& graph, const std::function<void(NodeId, const std::string& reason)>& note);
 

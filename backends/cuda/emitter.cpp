@@ -24,6 +24,7 @@ Kernel emit(const rows::RowProgram& program, const Schedule& schedule) {
   kernel.schedule = schedule;
   kernel.op = program.op;
   kernel.params = program.params;
+  kernel.reads_valid = program.valid.has_value();
   std::vector<std::string> signature;
   for (std::size_t i = 0; i < program.arguments.size(); ++i) {
     const rows::Argument& a = program.arguments[i];

@@ -38,6 +38,7 @@ struct Kernel {
   std::vector<TypeId> arguments;  ///< pointers, in order: operands that exist and are no literals,
                                   ///< then results; each aligned to 16 bytes
   std::size_t results = 0;        ///< how many of them, at the end
+  bool reads_valid = false;       ///< the last operand is the number of valid tokens
   std::vector<DimId>
       params;          ///< `long long` each, after the pointers: rows, then other symbol values
   std::string source;  ///< the kernel alone; needs the prelude before it

@@ -209,6 +209,8 @@ class ProgramMaker {
     ProgramLaunch launch;
     launch.name = kernel.name;
     launch.reads = places(reads);
+    if (kernel.reads_valid)
+      launch.reads.push_back({Place::Kind::valid, 0, kernel.arguments[reads.size()]});
     launch.writes = places(writes);
     launch.params = kernel.params;
     const bool known = std::any_of(out_.kernels.begin(), out_.kernels.end(),

@@ -12,9 +12,10 @@
 
 namespace pw::cuda {
 
-/// A tensor of a launch: the piece's n-th input, output, scratch value or literal.
+/// A tensor of a launch: the piece's n-th input, output, scratch value or literal, or the number of
+/// valid tokens, which a step writes before its pieces run.
 struct Place {
-  enum class Kind : std::uint8_t { input, output, scratch, literal };
+  enum class Kind : std::uint8_t { input, output, scratch, literal, valid };
   Kind kind = Kind::input;
   std::size_t index = 0;
   TypeId type;

@@ -257,6 +257,15 @@ Result<std::monostate> Runtime::allocate_all() {
       if (auto done = own(v, "values outside the arena"); !done) return done;
     }
   }
+  const auto reads_valid = [](const Class& c) {
+    return c.captured && std::any_of(c.program.kernels.begin(), c.program.kernels.end(),
+                                     [](const Kernel& k) { return k.reads_valid; });
+  };
+  if (std::any_of(classes_.begin(), classes_.end(), reads_valid)) {
+    auto address = allocate(sizeof(std::int32_t), "valid tokens");
+    if (!address) return forward(address);
+    valid_ = *address;
+  }
   for (Class& c : classes_) {
     for (const Tensor& t : c.program.literals) {
       const auto bytes = static_cast<std::int64_t>(t.view().bytes());
@@ -293,7 +302,7 @@ bool Runtime::captured(PieceId piece) const {
 
 /// Of everything outside the piece that it reads and writes.
 std::uint64_t Runtime::address_hash(PieceId piece) const {
-  std::uint64_t hash = arena_;
+  std::uint64_t hash = combine(arena_, valid_);
   const Piece& p = stitched_.pieces[piece];
   for (const auto* values : {&p.inputs, &p.outputs})
     for (ValueId v : *values) hash = combine(hash, address_[v.index]);
@@ -317,6 +326,7 @@ Result<DeviceTensor> Runtime::tensor(PieceId piece, const Place& place,
   switch (place.kind) {
     case Place::Kind::input: out.address = address_[p.inputs[place.index].index]; break;
     case Place::Kind::output: out.address = address_[p.outputs[place.index].index]; break;
+    case Place::Kind::valid: out.address = valid_; break;
     case Place::Kind::literal: out.address = class_of(piece).literals[place.index]; break;
     case Place::Kind::scratch:
       out.address = arena_ + static_cast<Address>(memory_.scratch[piece.index][place.index].offset);

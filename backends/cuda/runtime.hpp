@@ -129,9 +129,9 @@ class Runtime {
   MemoryPlan memory_;
   std::vector<Address> blocks_;                              ///< everything that was allocated
   std::vector<std::pair<std::string, std::int64_t>> asked_;  ///< what for, and bytes
-  Address arena_ = 0;
-  DeviceTensor workspace_;                                ///< that library calls share
-  std::vector<Address> address_;                          ///< by source value; 0: none
+  Address arena_ = 0, valid_ = 0;  ///< valid_: the number of valid tokens; 0: no launch reads it
+  DeviceTensor workspace_;         ///< that library calls share
+  std::vector<Address> address_;   ///< by source value; 0: none
   std::vector<std::map<std::int64_t, Captured>> graphs_;  ///< by piece, then size
   /// By piece; of those that are not captured. Not shared: an op may know its state by its layer.
   std::vector<std::unique_ptr<Executable>> between_;

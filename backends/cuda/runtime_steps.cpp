@@ -35,6 +35,10 @@ Result<StepReport> Runtime::begin_step(const Step& step, Weights& weights,
   if (options.poison) {
     if (auto done = driver_.fill(arena_, kPoison, memory_.arena_bytes); !done) return forward(done);
   }
+  if (valid_ != 0) {
+    const auto tokens = static_cast<std::int32_t>(step.tokens());
+    if (auto done = driver_.write(valid_, &tokens, sizeof tokens); !done) return forward(done);
+  }
   const Symbols valid = symbols_at(plan_, step.tokens());
   for (ValueId v : source_.inputs()) {
     if (source_.input_kind(v) != InputKind::input) continue;

@@ -57,7 +57,7 @@ Done over_axis(Call& call) {
   Array x = call.operand(0);
   Array& y = call.result();
   const std::size_t axis = call.axis("dim", -1, x.rank());
-  const std::int64_t width = x.extents[axis], step = x.strides[axis];
+  const std::int64_t width = call.covered(0, axis), step = x.strides[axis];
   x.extents.erase(x.extents.begin() + static_cast<std::ptrdiff_t>(axis));
   x.strides.erase(x.strides.begin() + static_cast<std::ptrdiff_t>(axis));
   const Extents strides[] = {x.strides, row_major(x.extents)};

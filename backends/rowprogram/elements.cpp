@@ -159,6 +159,23 @@ void Lowering::check_reduction(NodeId node, const Position& at) {
   }
 }
 
+IndexId Lowering::covered(DimId dim) {
+  const auto line = context_.dims.rising(dim, tokens_, graph_.facts);
+  if (!line) return extent(dim);
+  if (!valid_.valid()) {
+    Statement read, wide;
+    read.kind = Statement::Kind::load;
+    read.argument = *program_.valid;
+    read.index = program_.indices.constant(0);
+    wide.kind = Statement::Kind::compute;
+    wide.unit = Unit::i64;
+    wide.operands = {emit(std::move(read), DType::i32, {})};
+    valid_ = program_.indices.slot(emit(std::move(wide), DType::i64, {}), {});
+  }
+  Indices& indices = program_.indices;
+  return indices.add(indices.mul(valid_, extent(line->factor)), extent(line->rest));
+}
+
 SlotId Lowering::reduction(NodeId node, Operation operation, const Position& at) {
   check_reduction(node, at);
   const ValueId x = graph_.operand(node, 0);
@@ -168,7 +185,7 @@ SlotId Lowering::reduction(NodeId node, Operation operation, const Position& at)
   statement.kind = Statement::Kind::reduce;
   statement.operation = operation;
   statement.unit = unit_of(dtype(x));
-  statement.var = program_.indices.variable(extent(shape(x)[reduced]));
+  statement.var = program_.indices.variable(covered(shape(x)[reduced]));
   Position inner = at;
   if (inner.size() == shape(x).size())
     inner[reduced] = program_.indices.use(statement.var);

@@ -27,7 +27,8 @@ struct RunUnit {
   };
   Kind kind = Kind::opaque;
   std::vector<NodeId> nodes;             ///< in the graph's order
-  std::vector<ValueId> inputs, outputs;  ///< of `rows`: the program's arguments, in its order
+  std::vector<ValueId> inputs, outputs;  ///< of `rows`: the program's arguments, in its
+                                         ///< order, but for `program.valid`
   RowProgram program;                    ///< of `rows`
   Opaque why;
 };

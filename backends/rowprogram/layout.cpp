@@ -47,7 +47,7 @@ SlotId Lowering::moved(NodeId node, std::size_t result, const Position& at) {
     inner[a] = program_.indices.add(inner[a], extent(offset));
     return element(operand(), inner);
   }
-  throw Opaque{fmt::format("op {} has no body and is not a row primitive", op), true};
+  refuse(fmt::format("op {} has no body and is not a row primitive", op));
 }
 
 /// The operands from `operand` on, which hold the element at `at`: a branch each, as far as the

@@ -19,7 +19,8 @@ bool is_reduction(std::string_view op) {
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph) : graph_(graph), context_(graph.context()) {}
+Lowering::Lowering(const Graph& graph)
+    : graph_(graph), context_(graph.context()), tokens_(graph.facts.tokens()) {}
 
 /// Loops are cut one place at a time. What fits no better when it is cut is left whole.
 RowProgram Lowering::run() {
@@ -49,9 +50,9 @@ RowProgram Lowering::attempt() {
   program_ = {};
   program_.context = graph_.context_ptr();
   program_.op = graph_.name;
-  for (ValueId v : graph_.inputs()) program_.arguments.push_back({graph_.type(v), false});
-  for (ValueId v : graph_.outputs()) program_.arguments.push_back({graph_.type(v), true});
+  set_arguments();
   slot_vars_ = {};
+  valid_ = {};
   cut_of_.clear();
   statements_ = 0;
   set_domain();
@@ -61,6 +62,18 @@ RowProgram Lowering::attempt() {
   store_results();
   program_.body = std::move(scopes_.back()->block);
   return std::move(program_);
+}
+
+void Lowering::set_arguments() {
+  for (ValueId v : graph_.inputs()) program_.arguments.push_back({graph_.type(v), false});
+  for (NodeId n = graph_.first(); n.valid() && !program_.valid; n = graph_.next(n)) {
+    if (!is_reduction(graph_.op_of(n).name)) continue;
+    const Shape& s = shape(graph_.operand(n, 0));
+    if (!context_.dims.rising(s[axis(n, "dim", s.size())], tokens_, graph_.facts)) continue;
+    program_.valid = program_.arguments.size();
+    program_.arguments.push_back({context_.types.get(DType::i32, {}), false});
+  }
+  for (ValueId v : graph_.outputs()) program_.arguments.push_back({graph_.type(v), true});
 }
 
 /// The leading dims common to all results, but for the last dim (which a row runs over) and what is

@@ -43,6 +43,7 @@ class Lowering {
 
   // lowering.cpp: domain, scopes
   RowProgram attempt();
+  void set_arguments();
   [[nodiscard]] std::size_t domain_rank() const;
   void set_domain();
   std::size_t scope_of(const std::vector<VarId>& vars) const;
@@ -79,6 +80,8 @@ class Lowering {
   SlotId pointwise(NodeId node, Operation operation, const Position& at);
   SlotId reduction(NodeId node, Operation operation, const Position& at);
   void check_reduction(NodeId node, const Position& at);
+  /// What a reduction over a dim covers of it.
+  IndexId covered(DimId dim);
   /// The operand's element that a result's element at `at` reads, with broadcasting.
   SlotId broadcast(ValueId operand, const Position& at);
 
@@ -103,6 +106,8 @@ class Lowering {
 
   const Graph& graph_;
   Context& context_;
+  const std::string tokens_;
+  IndexId valid_;  ///< the number of valid tokens, once it is read
   RowProgram program_;
   std::vector<std::unique_ptr<Scope>> scopes_;
   IdVec<SlotId, std::vector<VarId>> slot_vars_;

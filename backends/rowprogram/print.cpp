@@ -24,8 +24,9 @@ class Printer {
     for (std::size_t i = 1; i < program_.params.size(); ++i)
       out_ += fmt::format("  d{} = {}\n", i, context.dims.print(program_.params[i]));
     for (std::size_t i = 0; i < program_.arguments.size(); ++i) {
-      out_ += fmt::format("  {} p{}: {}\n", program_.arguments[i].result ? "out" : "in", i,
-                          context.types.print(program_.arguments[i].type));
+      out_ += fmt::format("  {} p{}: {}{}\n", program_.arguments[i].result ? "out" : "in", i,
+                          context.types.print(program_.arguments[i].type),
+                          program_.valid == i ? ", the valid tokens" : "");
     }
     block(program_.body, 1);
     return std::move(out_);

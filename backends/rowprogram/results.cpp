@@ -46,7 +46,7 @@ void Lowering::store(Group& group, Position& at) {
   for (std::size_t i : group.outputs) {
     Statement statement;
     statement.kind = Statement::Kind::store;
-    statement.argument = graph_.inputs().size() + i;
+    statement.argument = program_.arguments.size() - graph_.outputs().size() + i;
     statement.operands = {element(graph_.outputs()[i], at)};
     statement.index = linear(group.shape, at);
     scopes_.back()->block.push_back(std::move(statement));

@@ -4,6 +4,7 @@
 // the meaning is kept. Plain data; `print` is its text form.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -94,6 +95,9 @@ struct RowProgram {
   std::vector<DimId>
       params;  ///< the number of rows, then the symbolic dims that are read, d1, d2, …
   std::vector<Argument> arguments;  ///< operands, then results
+  /// The last operand, where something is reduced over the tokens: how many of them are valid, an
+  /// i32. It is no value of a graph.
+  std::optional<std::size_t> valid;
   Indices indices;
   VarId row;
   IdVec<SlotId, DType> slots;  ///< dtype of each value
@@ -107,18 +111,17 @@ struct RowProgram {
 /// Why an op does not fit.
 struct Opaque {
   std::string reason;
-  bool call =
-      false;  ///< it is, or holds, an op that a library implements (GEMM, attention, a collective)
 };
 
 /// The row program of a graph of primitives (an op's meaning, inlined): arguments are its inputs,
-/// then its outputs. An index read from memory is brought into its table, so that bad ids cannot
-/// read elsewhere.
+/// then its outputs, `valid` before these. A reduction over the tokens covers the valid ones; all
+/// other loops, and all addresses, have rows of padding too. An index read from memory is brought
+/// into its table, so that bad ids cannot read elsewhere.
 tl::expected<RowProgram, Opaque> lower(const Graph& meaning);
 /// The row program of these nodes of a graph (in its order), their bodies inlined. `inputs` and
-/// `outputs` become the values of the graph that are its arguments: what the nodes read from
-/// elsewhere, each once, and what is read elsewhere; of one node, all its results. Operands made by
-/// `constant` become literals, absent operands are no arguments.
+/// `outputs` become the values of the graph that are its arguments (all but `valid`): what the
+/// nodes read from elsewhere, each once, and what is read elsewhere; of one node, all its results.
+/// Operands made by `constant` become literals, absent operands are no arguments.
 tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
                                              std::vector<ValueId>& inputs,
                                              std::vector<ValueId>& outputs);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "backends/eager/eager.hpp"
+#include "backends/interpreter.hpp"
 #include "tests/backends/graphs.hpp"
 
 namespace {
@@ -122,8 +123,9 @@ TEST_CASE("runner: row ops of a padded step are bit-equal to the unpadded one", 
 
 TEST_CASE("runner: a graph that mixes rows is not padded; where it is, the poison shows",
           "[backends]") {
-  const Graph graph =
-      graph_of("symbol n in 1..64 tokens  in x: f32[n, 4]  y = x + sum(x){dim = 0}  out y");
+  const Graph graph = graph_of(
+      "symbol n in 1..64 tokens  in x: f32[n, 4]  y = mm(x, mm(transpose(x){dim0 = 0, dim1 = 1}, "
+      "x))  out y");
   const StitchedGraph pieces = split(graph, {}).value();
   PlanOptions options;
   options.max_tokens = 64;
@@ -147,6 +149,33 @@ TEST_CASE("runner: a graph that mixes rows is not padded; where it is, the poiso
   REQUIRE(poisoned);
   const std::vector<double> y = values(poisoned->outputs[0]);
   CHECK(std::all_of(y.begin(), y.end(), [](double v) { return std::isnan(v); }));
+}
+
+TEST_CASE("runner: ranks reduce over all tokens beside their parts of the rows", "[backends]") {
+  const Graph graph = graph_of(
+      "symbol n in 1..64 tokens  in x: f32[n, 4]  a = amax(abs(x)){dim = 0}  m = mean(x){dim = 0}  "
+      "p = shard(x){dim = 0, world = 2, group = \"g\"}  y = all_gather((p - m) / a){dim = 0, world "
+      "= 2, group = \"g\"}  out a, m, y");
+  const StitchedGraph pieces = split(graph, {}).value();
+  PlanOptions options;
+  options.max_tokens = 64;
+  options.capture_sizes = {16};
+  options.sequence_parallel = 2;
+  const Plan plan = make_plan(pieces, graph, options).value();
+  const auto backend = make_interpreter(Precision::single);
+  auto runner = Runner::make(pieces, graph, plan, *backend).value();
+  std::vector<Weights> ranks;
+  for (int rank = 0; rank < 2; ++rank) ranks.emplace_back(graph, 5);
+  for (const std::int64_t tokens : {16, 6, 10}) {
+    const auto padded = runner.run(one_sequence(tokens), ranks, {true, true, {}});
+    REQUIRE(padded);
+    CHECK(padded->report.padded == 16);
+    const auto whole = run_whole(graph, *backend, ranks, one_sequence(tokens));
+    REQUIRE(whole);
+    for (std::size_t rank = 0; rank < 2; ++rank)
+      for (std::size_t i = 0; i < 3; ++i)
+        CHECK(values(padded->outputs[rank][i]) == values((*whole)[rank][i]));
+  }
 }
 
 TEST_CASE("runner: modes and limits are reported", "[backends]") {

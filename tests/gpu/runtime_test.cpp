@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
+#include "backends/interpreter.hpp"
 #include "backends/kv_cache.hpp"
 #include "backends/numerics.hpp"
 #include "dsl/dsl.hpp"
@@ -250,4 +251,39 @@ TEST_CASE("gpu: products by a library are near the reference, captured and launc
       }
     }
   }
+}
+
+TEST_CASE("gpu: one captured size reduces over the valid tokens of each step", "[gpu]") {
+  const auto context = library();
+  const Graph graph =
+      need(parse_graph(
+               context,
+               "graph g { symbol n in 1..300 tokens  in x: bf16[n, 48], z: f32[5, n]  h = f32(x) "
+               " s = amax(amax(abs(h))){dim = 0} / f32(448.0)  q = f8e4m3(h / s)  c = f32(q) * s  "
+               "y = c - mean(c){dim = 0}  e = exp(z - amax(z){keepdim = true})  p = e / "
+               "sum(e){keepdim = true}  out q, s, y, p }",
+               "valid"),
+           *context);
+  const StitchedGraph pieces = need(split(graph, {}), *context);
+  PlanOptions options;
+  options.max_tokens = 300;
+  options.capture_sizes = {300};
+  const Plan plan = need(make_plan(pieces, graph, options), *context);
+  auto runtime = need(cuda::Runtime::make(pieces, graph, plan, device()), *context);
+  Weights weights(graph, 7);
+  need(runtime->load(weights), *context);
+  need(runtime->capture(), *context);
+  const auto interpreter = make_interpreter(Precision::single);
+  RunOptions poisoned;
+  poisoned.poison = true;
+  for (const std::int64_t tokens : {300, 1, 129, 7, 64, 300, 258}) {
+    INFO(tokens << " tokens");
+    const StepResult got = need(runtime->run(one_sequence(tokens), weights, poisoned), *context);
+    CHECK(got.report.padded == 300);
+    CHECK(bits_apart(
+              got.outputs,
+              need(run_whole(graph, *interpreter, weights, one_sequence(tokens)), *context)) == "");
+  }
+  CHECK(runtime->counters().replays == 7);
+  CHECK(runtime->counters().executables == 1);
 }

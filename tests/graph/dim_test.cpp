@@ -34,6 +34,25 @@ TEST_CASE_METHOD(Fixture, "dims: quotients are exact where they can be", "[graph
   CHECK(dims.div(c(-7), c(2)) == c(-4));
 }
 
+TEST_CASE_METHOD(Fixture, "dims: a line in a symbol that rises", "[graph]") {
+  const auto line = [&](DimId id) {
+    const auto found = dims.rising(id, "n", facts);
+    return found ? dims.print(found->factor) + " n + " + dims.print(found->rest) : "";
+  };
+  CHECK(line(n) == "1 n + 0");
+  CHECK(line(dims.add(dims.mul(n, dims.mul(c(6), d)), dims.sub(d, c(2)))) == "6*d n + d - 2");
+  CHECK(line(c(7)) == "");
+  CHECK(line(d) == "");
+  CHECK(line(dims.sub(d, n)) == "");
+  CHECK(line(dims.mul(n, dims.sub(d, c(3)))) == "");  // d may be 3
+  CHECK(line(dims.mul(n, n)) == "");
+  CHECK(line(dims.sub(dims.mul(n, dims.mul(n, n)), dims.mul(c(2), n))) == "");
+  CHECK(line(dims.div(n, c(2))) == "");
+  CHECK(line(dims.add(n, dims.mod(n, c(2)))) == "");
+  facts.symbols["d"] = {4, 9, 1, ""};
+  CHECK(line(dims.mul(n, dims.sub(d, c(3)))) == "d - 3 n + 0");
+}
+
 TEST_CASE_METHOD(Fixture, "dims: overflow gives an invalid id, never a wrong number", "[graph]") {
   DimId big = c(INT64_MAX);
   CHECK(!dims.add(big, c(1)).valid());

@@ -24,30 +24,65 @@ Graph graph_of(const ContextPtr& context, const std::string& text) {
 }
 
 std::string found(const std::string& text) {
-  return row_mixing(graph_of(library(), text)).value_or("");
+  const auto context = std::make_shared<Context>();
+  REQUIRE(load_rule_texts(context, {{"ops.pwr", R"(
+op opposite(x: T[*b, d]) -> (y: T[*b, d], s: T[*b]) { y = keep_topk(x){k = 1}  s = sum(y) }
+)"}}));
+  return row_mixing(graph_of(context, text)).value_or("");
 }
 
 }  // namespace
 
 TEST_CASE("row mixing: what lets one row act on another is named", "[splitter]") {
-  CHECK(found("in x: f32[n, 4]  s = sum(x){dim = 0}  out s") ==
-        "node s (sum) mixes rows: it reduces over dim n");
-  CHECK(found("in x: f32[n, 4]  s = amax(x){dim = -2}  out s") ==
-        "node s (amax) mixes rows: it reduces over dim n");
-  CHECK(found("in x: f32[4, n]  s = mean(x)  out s") ==
-        "node s (mean) mixes rows: it reduces over dim n");
   CHECK(found("in a: f32[4, n], b: f32[n, 8]  y = mm(a, b)  out y") ==
         "node y (mm) mixes rows: it adds up over dim n");
   CHECK(found("in p: f32[4, n]  y = keep_topk(p){k = 2}  out y") ==
         "node y (keep_topk) mixes rows: it sorts dim n");
   CHECK(found("in x: f32[n, 4]  y = slice(x){dim = 0, start = n - 1, end = n}  out y") ==
         "node y (slice) mixes rows: it starts at row n - 1");
+  CHECK(found("in x: f32[n, 4]  y = slice(x){dim = 0, start = -2, end = n}  out y") ==
+        "node y (slice) mixes rows: it starts at row n - 2");
   CHECK(found("in x: f32[n, 4], y: f32[2, 4]  z = cat(x, y){dim = 0}  out z") ==
         "node z (cat) mixes rows: it appends to dim n");
   CHECK(found("in x: f32[n, 4]  y = transpose(x){dim0 = 0, dim1 = 1}  z = reshape(y){shape = [4 * "
               "n]}  out z") == "node z (reshape) mixes rows: it makes other rows of dim n");
-  CHECK(found("in x: f32[4, n], w: f32[n]  y = rms_norm(x, w)  out y") ==
-        "node y (rms_norm) mixes rows: mean reduces over dim n");
+  CHECK(found("in y: f32[4, n]  q, s = opposite(y)  out q, s") ==
+        "node q (opposite) mixes rows: keep_topk sorts dim n");
+}
+
+TEST_CASE("row mixing: a reduction leaves out the padding at the end of a dim", "[splitter]") {
+  CHECK(found("in x: f32[n, 4]  s = sum(x){dim = 0}  out s") == "");
+  CHECK(found("in x: f32[n, 4]  s = amax(x){dim = -2}  out s") == "");
+  CHECK(found("in x: f32[4, n]  s = mean(x)  out s") == "");
+  CHECK(found("in x: f32[4, n], w: f32[n]  y = rms_norm(x, w)  out y") == "");
+  CHECK(found("in x: f32[n, 6]  s = amin(reshape(x){shape = [3 * n, 2]}){dim = 0}  out s") == "");
+  CHECK(found("in x: f32[n, 4], y: f32[2, 4]  s = amin(cat(y, x){dim = 0}){dim = 0}  out s") == "");
+  // Every other row: as many as half of the padded ones, rounded up. Squares: not by whole rows.
+  const std::string anywhere = ", whose padding may be anywhere";
+  CHECK(
+      found("in x: f32[n, 4]  y = slice(x){dim = 0, start = 0, end = n, step = 2}  s = sum(y){dim "
+            "= 0}  out s") ==
+      "node s (sum) mixes rows: it reduces over dim ((n + 1) / (2))" + anywhere);
+  CHECK(found("in x: f32[n * n, 4]  s = sum(x){dim = 0}  out s") ==
+        "node s (sum) mixes rows: it reduces over dim n*n" + anywhere);
+}
+
+TEST_CASE("row mixing: ranks have parts of the padded rows", "[splitter]") {
+  const std::string part = "in x: f32[n, 4]  p = shard(x){dim = 0, world = 2, group = \"g\"}  ";
+  CHECK(found(part + "y = all_gather(p){dim = 0, world = 2, group = \"g\"}  out y") == "");
+  CHECK(found(part + "y = p / amax(x){dim = 0}  out y") == "");
+  CHECK(found(part + "s = sum(p)  out s") == "");
+  CHECK(found(part + "s = sum(p){dim = 0}  out s") ==
+        "node s (sum) mixes rows: it reduces over dim ((n) / (2)), whose padding may be anywhere");
+  CHECK(
+      found(part + "y = all_gather(p){dim = 0, world = 2, group = \"g\"}  s = amax(y){dim = 0}  "
+                   "out s") ==
+      "node s (amax) mixes rows: it reduces over dim 2*((n) / (2)), whose padding may be anywhere");
+  // Each rank has n rows of its own: the padding lies between those of one and of the next.
+  CHECK(found("in x: f32[n, 4]  y = all_gather(x){dim = 0, world = 2, group = \"g\"}  out y") ==
+        "node y (all_gather) mixes rows: its parts of dim n have padding each");
+  CHECK(found("in x: f32[2 * n, 4]  y = reduce_scatter(x){dim = 0, world = 2, group = \"g\"}  out "
+              "y") == "node y (reduce_scatter) mixes rows: its parts of dim n have padding each");
 }
 
 TEST_CASE("row mixing: rows that stay apart are not", "[splitter]") {
@@ -87,21 +122,39 @@ TEST_CASE("row mixing: decoders with and without experts keep rows apart", "[spl
 
 TEST_CASE("row mixing: what mixes is not captured, and no step of it is padded", "[splitter]") {
   const Graph graph =
-      graph_of(library(), "in x: f32[n, 4]  m = amax(x){dim = 0}  y = x / m  out y");
+      graph_of(library(), "in x: f32[n, 4]  y = slice(x){dim = 0, start = n - 1, end = n}  out y");
   const StitchedGraph pieces = split(graph, {}).value();
   for (const char* mode : {"piecewise", "full", "full_and_piecewise"}) {
     const Plan plan = make_plan(pieces, graph, {.mode = mode}).value();
     CHECK(plan.mode == "none");
-    CHECK(
-        plan.mode_reason ==
-        std::string(mode) +
-            " is not possible: node m (amax) mixes rows: it reduces over dim n, so no step may be "
-            "padded");
+    CHECK(plan.mode_reason == std::string(mode) +
+                                  " is not possible: node y (slice) mixes rows: it starts at row n "
+                                  "- 1, so no step may be "
+                                  "padded");
     CHECK(plan.capture.sizes.empty());
     CHECK(plan.captures.empty());
   }
   CHECK(make_plan(pieces, graph, {.mode = "none"}).value().mode_reason == "");
   const auto ranks = make_plan(pieces, graph, {.sequence_parallel = 2});
+  REQUIRE(!ranks);
+  CHECK(ranks.error()[0].code == "PW0727");
+}
+
+TEST_CASE("row mixing: reductions over the tokens are captured, but for those of a rank's part",
+          "[splitter]") {
+  const Graph graph =
+      graph_of(library(), "in x: f32[n, 4]  m = amax(x){dim = 0}  y = x / m  out y");
+  const StitchedGraph pieces = split(graph, {}).value();
+  const Plan plan = make_plan(pieces, graph, {.mode = "piecewise"}).value();
+  CHECK(plan.mode == "piecewise");
+  CHECK(plan.mode_reason == "");
+  CHECK(!plan.captures.empty());
+  CHECK(make_plan(pieces, graph, {.sequence_parallel = 2}));
+
+  const Graph part = graph_of(library(),
+                              "in x: f32[n, 4]  p = shard(x){dim = 0, world = 2, group = \"g\"}  m "
+                              "= amax(p){dim = 0}  out m");
+  const auto ranks = make_plan(split(part, {}).value(), part, {.sequence_parallel = 2});
   REQUIRE(!ranks);
   CHECK(ranks.error()[0].code == "PW0727");
 }
