@@ -1,6 +1,8 @@
 // Exports the op of row kernels and its runner.
 #include "backends/cpu/run.hpp"
 
+#include <algorithm>
+
 #include "backends/parallel.hpp"
 #include "base/assert.hpp"
 
@@ -23,7 +25,8 @@ bool has_rows(const Array& array, std::int64_t rows) {
 std::int32_t valid_tokens(const Call& call) {
   const auto rows = call.context.symbols.find(call.graph.facts.tokens());
   const std::int64_t all = rows == call.context.symbols.end() ? 0 : rows->second;
-  return static_cast<std::int32_t>(call.context.valid == 0 ? all : call.context.valid);
+  return static_cast<std::int32_t>(call.context.valid == 0 ? all
+                                                           : std::min(call.context.valid, all));
 }
 
 Result<std::monostate> run(const RowKernel& kernel, Call& call) {
