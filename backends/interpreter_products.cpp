@@ -7,6 +7,7 @@
 
 #include "backends/gemm.hpp"
 #include "backends/interpreter_kernels.hpp"
+#include "backends/scalar.hpp"
 #include "backends/sequences.hpp"
 
 namespace pw {
@@ -74,6 +75,12 @@ Done scaled_mm(Call& call) {
   return Done{};
 }
 
+/// As products add up in single precision; `a * b + c` in double.
+template <class Real>
+Real add_product(Real a, Real b, Real c) {
+  if constexpr (std::is_same_v<Real, float>) return std::fma(a, b, c);
+  return a * b + c;
+}
 /// One query row against the keys of its sequence up to itself; scores must hold as many.
 template <class Real>
 void attend(const Real* q, const Real* k, const Real* v, std::int64_t step, std::int64_t keys,
@@ -82,15 +89,15 @@ void attend(const Real* q, const Real* k, const Real* v, std::int64_t step, std:
   Real largest = -INFINITY, total = 0;
   for (std::int64_t j = 0; j < keys; ++j) {
     Real dot = 0;
-    for (std::int64_t d = 0; d < width; ++d) dot += q[d] * k[j * step + d];
+    for (std::int64_t d = 0; d < width; ++d) dot = add_product(q[d], k[j * step + d], dot);
     scores[j] = dot * scale;
     largest = scores[j] > largest || scores[j] != scores[j] ? scores[j] : largest;
   }
   for (std::int64_t d = 0; d < width; ++d) out[d] = 0;
   for (std::int64_t j = 0; j < keys; ++j) {
-    const Real weight = std::exp(scores[j] - largest);
+    const Real weight = scalar::Exp::of(scores[j] - largest);
     total += weight;
-    for (std::int64_t d = 0; d < width; ++d) out[d] += weight * v[j * step + d];
+    for (std::int64_t d = 0; d < width; ++d) out[d] = add_product(weight, v[j * step + d], out[d]);
   }
   for (std::int64_t d = 0; d < width; ++d) out[d] /= total;
 }

@@ -61,6 +61,7 @@ Result<StepReport> dispatched(const Plan& plan, const Dispatcher& dispatcher, co
   if (found.mode != DispatchMode::none) {
     report.mode = "captured";
     report.key = print(found.key);
+    report.whole = found.mode == DispatchMode::full;
   }
   report.reason = dispatcher.explain(shape, found);
   return report;

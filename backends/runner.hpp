@@ -25,8 +25,9 @@ struct StepReport {
   std::string reason;  ///< why this mode
   double seconds = 0;
   std::string key = {};  ///< of the captured graphs; empty where none runs
+  bool whole = false;    ///< one graph is the whole step
   LaunchCounts launches = {};
-  std::vector<double> piece_seconds = {};  ///< by piece
+  std::vector<double> piece_seconds = {};  ///< by piece; 0 where the whole step is one graph
 };
 struct StepResult {
   std::vector<Tensor> outputs;  ///< in the graph's order, valid rows only

@@ -173,6 +173,7 @@ class Bench {
     std::map<std::tuple<std::size_t, std::int64_t, std::string>, std::vector<double>> times;
     std::map<std::int64_t, double> whole;
     for (const Measured& m : steps_) {
+      if (m.report.whole) continue;
       for (std::size_t p = 0; p < m.piece_seconds.size(); ++p) {
         const Piece& piece = record_.pieces->pieces[PieceId(p)];
         const bool captured = m.report.mode == "captured" && record_.plan.steps[p].captured;

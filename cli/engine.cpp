@@ -61,6 +61,10 @@ void EngineArgs::add_to(CLI::App& app) {
                  "instead: a line a step, `0:5 1:3` gives 5 tokens to sequence 0 and 3 to 1, `2.` "
                  "ends 2; attention sees the tokens of earlier steps")
       ->type_name("FILE");
+  app.add_option("--cached-tokens", cached_tokens,
+                 "of cuda: tokens of all sequences whose keys and values have a place before the "
+                 "first step, where attention runs there; --max-tokens unless more")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32));
   CLI::Option* given =
       app.add_option("--plan", planned, "run by this plan.json, made by pwr plan or by --report")
           ->type_name("FILE");
@@ -172,6 +176,7 @@ Engine::Engine(const Session& session, const EngineArgs& args, const Graph& grap
     cuda::RuntimeOptions options;
     options.strict = args.strict;
     options.grouping.automatic = args.grouping == "auto";
+    options.cached_tokens = args.cached_tokens;
     captured_ = need_run(session, capture(session, *device, graph, record, options, weights));
     record.plan.memory = captured_->memory();
   } else {

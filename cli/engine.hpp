@@ -26,6 +26,7 @@ struct EngineArgs {
   std::string steps;         ///< a file; see backends/steps.hpp
   std::string weights, map;  ///< a safetensors file, and which tensor is which input
   std::uint64_t seed = 1;
+  std::int64_t cached_tokens = 0;  ///< see cuda::RuntimeOptions
   bool strict = false;
   void add_to(CLI::App& app);
 };

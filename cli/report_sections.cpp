@@ -248,6 +248,7 @@ ReportSection memory(const RunRecord& record) {
   row("inputs", plan.input_bytes);
   row("weights", plan.weight_bytes);
   if (plan.buffer_bytes > 0) row("buffers", plan.buffer_bytes);
+  if (plan.cache_bytes > 0) row("keys and values", plan.cache_bytes);
   if (plan.workspace_bytes > 0) row("workspace of libraries, in the arena", plan.workspace_bytes);
   ReportSection section{"Memory", {std::move(totals)}};
   const std::size_t at = fullest(plan);

@@ -56,6 +56,9 @@ struct MemoryPlan {
   std::int64_t crossing_bytes = 0;                         ///< the same of crossing values only
   std::int64_t workspace_bytes = 0, workspace_offset = 0;  ///< one slot for all library calls
   std::int64_t input_bytes = 0, weight_bytes = 0, buffer_bytes = 0;  ///< outside the arena
+  /// Outside of it too: keys and values, and where they are, of a runtime whose attention keeps
+  /// them on the device. Of what there is place for before the first step.
+  std::int64_t cache_bytes = 0;
 };
 
 struct PlanOptions {

@@ -65,6 +65,7 @@ Json memory_json(const MemoryPlan& memory) {
   Json out = {{"arena_bytes", memory.arena_bytes},       {"live_bytes", memory.live_bytes},
               {"crossing_bytes", memory.crossing_bytes}, {"input_bytes", memory.input_bytes},
               {"weight_bytes", memory.weight_bytes},     {"buffer_bytes", memory.buffer_bytes}};
+  if (memory.cache_bytes > 0) out["cache_bytes"] = memory.cache_bytes;
   if (memory.workspace_bytes > 0)
     out["workspace"] = {{"offset", memory.workspace_offset}, {"bytes", memory.workspace_bytes}};
   out["slots"] = std::move(slots);

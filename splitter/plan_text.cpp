@@ -169,6 +169,7 @@ void compare_memory(Differences& out, const MemoryPlan& a, const MemoryPlan& b) 
   out.compare("input bytes", a.input_bytes, b.input_bytes);
   out.compare("weight bytes", a.weight_bytes, b.weight_bytes);
   out.compare("buffer bytes", a.buffer_bytes, b.buffer_bytes);
+  out.compare("cache bytes", a.cache_bytes, b.cache_bytes);
   out.compare("workspace bytes", a.workspace_bytes, b.workspace_bytes);
   out.compare("workspace offset", a.workspace_offset, b.workspace_offset);
   const auto storage_names = [](const MemoryPlan& memory) {

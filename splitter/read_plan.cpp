@@ -282,7 +282,7 @@ class Reader {
   void memory(const Tree& tree, const std::string& at) {
     if (!known(tree, at,
                {"arena_bytes", "live_bytes", "crossing_bytes", "input_bytes", "weight_bytes",
-                "buffer_bytes", "workspace", "slots", "scratch"}))
+                "buffer_bytes", "cache_bytes", "workspace", "slots", "scratch"}))
       return;
     MemoryPlan& plan = out_.plan.memory;
     // Sums over many values.
@@ -293,6 +293,7 @@ class Reader {
     plan.input_bytes = need_integer(tree, "input_bytes", at, 0, kSum);
     plan.weight_bytes = need_integer(tree, "weight_bytes", at, 0, kSum);
     plan.buffer_bytes = need_integer(tree, "buffer_bytes", at, 0, kSum);
+    plan.cache_bytes = may_integer(tree, "cache_bytes", at);
     if (const Tree* workspace = tree.find("workspace");
         workspace != nullptr && known(*workspace, at + "/workspace", {"offset", "bytes"})) {
       plan.workspace_offset = need_integer(*workspace, "offset", at + "/workspace", 0, kSum);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/rowprogram/cxx.hpp"
+#include "base/hash.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -24,9 +25,9 @@ constexpr std::string_view kPut =
   }}
 )";
 
-/// A block has a row of one head. Keys go by as many as there are threads: each thread has the
-/// score of one of them, then some columns of the sum of all. What was summed shrinks when a larger
-/// score comes.
+/// A block has a row of one head. Keys go by as many as there are threads, twice: each thread has
+/// the score of one of them; the largest of all is needed before any weight is added, so that sums
+/// are the interpreter's.
 constexpr std::string_view kAttend =
     R"(  PW_SHARED(float, weights, {threads});
   const long long row = blockIdx.x / {heads}, head = blockIdx.x % {heads};
@@ -34,43 +35,42 @@ constexpr std::string_view kAttend =
   const int t = threadIdx.x;
   const long long seen = p4[row], table = p3[row];
   const long long own = (row * {heads} + head) * {width};
-  float sums[{each}];
+  const auto place = [&](long long j) {{
+    return ((p5[table + j / {page}] * {page} + j % {page}) * {groups} + group) * {width};
+  }};
+  const auto score = [&](long long j) {{
+    const long long at = place(j);
+    float dot = 0.0f;
+    for (int d = 0; d < {width}; ++d) dot = pw_fma({load_q}, {load_k}, dot);
+    return pw_mul(dot, {scale});
+  }};
+  float largest = -pw_float(0x7f800000u);
+  for (long long j = t; j < seen; j += {threads}) {{
+    const float s = score(j);
+    largest = s > largest || s != s ? s : largest;
+  }}
+  pw_put(weights, t, largest);
+  __syncthreads();
+  for (int i = 0; i < {threads}; ++i) {{
+    const float s = pw_at(weights, i);
+    largest = s > largest || s != s ? s : largest;
+  }}
+  __syncthreads();
+  float sums[{each}], total = 0.0f;
   for (int e = 0; e < {each}; ++e) sums[e] = 0.0f;
-  float largest = -pw_float(0x7f800000u), total = 0.0f;
   for (long long j0 = 0; j0 < seen; j0 += {threads}) {{
-    float score = -pw_float(0x7f800000u);
-    if (j0 + t < seen) {{
-      const long long j = j0 + t;
-      const long long at = ((p5[table + j / {page}] * {page} + j % {page}) * {groups} + group) * {width};
-      float dot = 0.0f;
-      for (int d = 0; d < {width}; ++d) dot = pw_fma({load_q}, {load_k}, dot);
-      score = pw_mul(dot, {scale});
-    }}
-    pw_put(weights, t, score);
+    pw_put(weights, t, j0 + t < seen ? pw_exp(pw_sub(score(j0 + t), largest)) : 0.0f);
     __syncthreads();
-    float most = largest;
-    for (int i = 0; i < {threads}; ++i) {{
-      const float s = pw_at(weights, i);
-      most = s > most || s != s ? s : most;
-    }}
-    __syncthreads();
-    pw_put(weights, t, j0 + t < seen ? pw_exp(pw_sub(score, most)) : 0.0f);
-    __syncthreads();
-    const float kept = largest == most ? 1.0f : pw_exp(pw_sub(largest, most));
-    total = pw_mul(total, kept);
-    for (int e = 0; e < {each}; ++e) sums[e] = pw_mul(sums[e], kept);
     const int count = seen - j0 < {threads} ? (int)(seen - j0) : {threads};
     for (int i = 0; i < count; ++i) {{
       const float w = pw_at(weights, i);
-      const long long j = j0 + i;
-      const long long at = ((p5[table + j / {page}] * {page} + j % {page}) * {groups} + group) * {width};
+      const long long at = place(j0 + i);
       total = pw_add(total, w);
       for (int e = 0; e < {each}; ++e) {{
         const int d = t + e * {threads};
         if (d < {width}) sums[e] = pw_fma(w, {load_v}, sums[e]);
       }}
     }}
-    largest = most;
     __syncthreads();
   }}
   for (int e = 0; e < {each}; ++e) {{
@@ -122,6 +122,7 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
   out.layer = named != nullptr ? *named : "node " + std::string(piece.node_name(node));
   out.page_tokens = page_tokens;
   out.heads = *heads;
+  out.rows = q[0];
   out.row = *groups * *width;
   out.k = dtype(1);
   out.v = dtype(2);
@@ -176,109 +177,129 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
   return out;
 }
 
-Result<DeviceAttention::Rows> DeviceAttention::rows_of(KvCache& cache, const KvCache::Layer& layer,
-                                                       const Step& step, std::int64_t rows) const {
-  Rows out;
-  out.slots.assign(static_cast<std::size_t>(rows), -1);
-  out.first.assign(static_cast<std::size_t>(rows), 0);
-  out.keys.assign(static_cast<std::size_t>(rows), 0);
-  const std::int64_t page = cache.page_tokens();
+void DeviceAttention::add(const AttentionKernels& kernels) {
+  page_tokens_ = kernels.page_tokens;
+  pools_[kernels.layer] = {kernels.k, kernels.v, kernels.row, 0, 0};
+}
+
+/// What is there stays.
+Result<std::monostate> DeviceAttention::grow(Address& address, std::int64_t old_bytes,
+                                             std::int64_t bytes, const std::string& what) {
+  auto larger = allocate_(bytes, what);
+  if (!larger) return forward(larger);
+  if (old_bytes > 0) {
+    LaunchNode copy;
+    copy.kind = LaunchNode::Kind::copy;
+    copy.name = "copy";
+    copy.reads = {{DType::u8, {old_bytes}, address}};
+    copy.writes = {{DType::u8, {old_bytes}, *larger}};
+    if (auto done = driver_.launch(copy); !done) return done;
+  }
+  address = *larger;
+  return std::monostate{};
+}
+
+std::int64_t DeviceAttention::bytes(std::int64_t pages, std::int64_t rows) const {
+  std::int64_t out = (3 * rows + pages) * size_of(DType::i64);
+  for (const auto& [layer, pool] : pools_)
+    out += pages * page_tokens_ * pool.row * (size_of(pool.k) + size_of(pool.v));
+  return out;
+}
+
+Result<std::monostate> DeviceAttention::reserve(std::int64_t pages, std::int64_t rows) {
+  if (pages > pages_) {
+    for (auto& [layer, pool] : pools_) {
+      const std::int64_t k = page_tokens_ * pool.row * size_of(pool.k),
+                         v = page_tokens_ * pool.row * size_of(pool.v);
+      if (auto done = grow(pool.k_pages, pages_ * k, pages * k, "keys and values"); !done)
+        return done;
+      if (auto done = grow(pool.v_pages, pages_ * v, pages * v, "keys and values"); !done)
+        return done;
+    }
+    pages_ = pages;
+  }
+  const std::int64_t bytes = (3 * rows + pages_) * size_of(DType::i64);
+  if (bytes <= table_bytes_) return std::monostate{};
+  if (auto done = grow(table_, 0, bytes, "tables of pages"); !done) return done;
+  table_bytes_ = bytes;
+  return std::monostate{};
+}
+
+std::int64_t DeviceAttention::place(const KvCache& cache, std::size_t page) {
+  std::vector<std::int64_t>& places = places_[&cache];
+  while (places.size() <= page) places.push_back(taken_++);
+  return places[page];
+}
+
+Result<std::vector<std::int64_t>> DeviceAttention::table_of(const Step& step, std::int64_t rows) {
+  if (step.cache == nullptr) once_ = KvCache(page_tokens_);
+  KvCache& cache = step.cache == nullptr ? once_ : *step.cache;
+  const KvCache::Layer every{0, "(all)"};
+  if (cache.page_tokens() != page_tokens_)
+    return fail(error_in("attention", "PW1209",
+                         fmt::format("the cache has pages of {} tokens, and the kernels of {}",
+                                     cache.page_tokens(), page_tokens_)));
+  const auto count = static_cast<std::size_t>(rows);
+  std::vector<std::int64_t> out(3 * count, 0);
+  std::fill_n(out.begin(), count, -1);
   std::size_t row = 0;
   for (const Sequence& s : step.sequences) {
     const std::int64_t past = step.cache == nullptr ? 0 : s.past;
-    const std::int64_t fresh = std::min(s.new_tokens, rows - static_cast<std::int64_t>(row));
-    if (auto done = cache.extend(layer, s.id, past, fresh); !done) return forward(done);
-    const auto& table = cache.table(layer, s.id);
+    const std::int64_t fresh = std::min(s.new_tokens, static_cast<std::int64_t>(count - row));
+    if (auto done = cache.extend(every, s.id, past, fresh); !done) return forward(done);
+    const auto first = static_cast<std::int64_t>(out.size() - 3 * count);
+    for (std::size_t page : cache.table(every, s.id)) out.push_back(place(cache, page));
     for (std::int64_t i = past; i < past + fresh; ++i, ++row) {
-      const auto there = static_cast<std::int64_t>(table[static_cast<std::size_t>(i / page)]);
-      out.slots[row] = there * page + i % page;
-      out.first[row] = static_cast<std::int64_t>(out.pages.size());
-      out.keys[row] = i + 1;
+      const std::int64_t page = out[3 * count + static_cast<std::size_t>(first + i / page_tokens_)];
+      out[row] = page * page_tokens_ + i % page_tokens_;
+      out[count + row] = first;
+      out[2 * count + row] = i + 1;
     }
-    for (std::size_t p : table) out.pages.push_back(static_cast<std::int64_t>(p));
   }
   return out;
 }
 
-/// What is in the pages stays.
-Result<std::monostate> DeviceAttention::grow(Pool& pool, std::size_t pages,
-                                             std::int64_t page_tokens,
-                                             const AttentionKernels& kernels) {
-  if (pages <= pool.pages) return std::monostate{};
-  const std::size_t wanted = std::max({pages, 2 * pool.pages, std::size_t{16}});
-  for (auto [dtype, address] : {std::pair(kernels.k, &pool.k), std::pair(kernels.v, &pool.v)}) {
-    const std::int64_t page_bytes = page_tokens * kernels.row * size_of(dtype);
-    auto larger = allocate_(static_cast<std::int64_t>(wanted) * page_bytes, "keys and values");
-    if (!larger) return forward(larger);
-    if (pool.pages > 0) {
-      const std::int64_t bytes = static_cast<std::int64_t>(pool.pages) * page_bytes;
-      LaunchNode copy;
-      copy.kind = LaunchNode::Kind::copy;
-      copy.name = "copy";
-      copy.reads = {{DType::u8, {bytes}, *address}};
-      copy.writes = {{DType::u8, {bytes}, *larger}};
-      if (auto done = driver_.launch(copy); !done) return done;
-    }
-    *address = *larger;
-  }
-  pool.pages = wanted;
-  return std::monostate{};
+Result<std::monostate> DeviceAttention::begin(const Step& step, std::int64_t rows) {
+  const auto table = table_of(step, rows);
+  if (!table) return tl::unexpected(table.error());
+  if (auto done = reserve(taken_ <= pages_ ? pages_ : std::max(taken_, 2 * pages_), rows); !done)
+    return done;
+  return driver_.write(table_, table->data(),
+                       static_cast<std::int64_t>(table->size() * sizeof(std::int64_t)));
 }
 
-Result<std::monostate> DeviceAttention::run(const AttentionKernels& kernels,
-                                            std::span<const DeviceTensor> inputs,
-                                            const DeviceTensor& output, const Step& step) {
-  KvCache& cache = step.cache == nullptr ? once_ : *step.cache;
-  const KvCache::Layer layer{0, kernels.layer};
+std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernels,
+                                                  std::span<const DeviceTensor> inputs,
+                                                  const DeviceTensor& output) const {
+  const Pool& pool = pools_.at(kernels.layer);
   const DeviceTensor &q = inputs[kernels.operands[0]], &k = inputs[kernels.operands[1]],
                      &v = inputs[kernels.operands[2]];
   const std::int64_t rows = q.extents[0];
-  if (cache.page_tokens() != kernels.page_tokens)
-    return fail(error_in("attention layer " + kernels.layer, "PW1209",
-                         fmt::format("the cache has pages of {} tokens, and the kernels of {}",
-                                     cache.page_tokens(), kernels.page_tokens)));
-  auto seen = rows_of(cache, layer, step, rows);
-  if (!seen) return forward(seen);
-  Pool& pool = pools_[{&cache, kernels.layer}];
-  if (auto done = grow(pool, cache.pages(layer), cache.page_tokens(), kernels); !done) return done;
-
-  std::vector<std::int64_t> table;
-  const auto tensor = [&](const std::vector<std::int64_t>& part) {
-    const auto at = static_cast<Address>(table.size() * sizeof(std::int64_t));
-    table.insert(table.end(), part.begin(), part.end());
-    return DeviceTensor{DType::i64, {static_cast<std::int64_t>(part.size())}, at};
+  const auto part = [&](std::int64_t begin, std::int64_t count) {
+    return DeviceTensor{
+        DType::i64, {count}, table_ + static_cast<Address>(begin * size_of(DType::i64))};
   };
-  DeviceTensor slots = tensor(seen->slots), first = tensor(seen->first), keys = tensor(seen->keys),
-               pages = tensor(seen->pages);
-  const auto bytes = static_cast<std::int64_t>(table.size() * sizeof(std::int64_t));
-  if (bytes > table_bytes_) {
-    auto larger = allocate_(2 * bytes, "tables of pages");
-    if (!larger) return forward(larger);
-    table_ = *larger;
-    table_bytes_ = 2 * bytes;
-  }
-  if (auto done = driver_.write(table_, table.data(), bytes); !done) return done;
-  for (DeviceTensor* t : {&slots, &first, &keys, &pages}) t->address += table_;
-
-  const std::int64_t held =
-      static_cast<std::int64_t>(pool.pages) * cache.page_tokens() * kernels.row;
-  const DeviceTensor all_k{kernels.k, {held}, pool.k}, all_v{kernels.v, {held}, pool.v};
+  const std::int64_t held = pages_ * page_tokens_ * pool.row;
+  const DeviceTensor all_k{pool.k, {held}, pool.k_pages}, all_v{pool.v, {held}, pool.v_pages};
   LaunchNode put;
   put.name = kernels.put.name;
-  put.reads = {k, v, slots};
+  put.reads = {k, v, part(0, rows)};
   put.writes = {all_k, all_v};
   put.params = {rows};
-  if (auto done = driver_.launch(put); !done) return done;
   LaunchNode attend;
   attend.name = kernels.attend.name;
-  attend.reads = {q, all_k, all_v, first, keys, pages};
+  attend.reads = {q, all_k, all_v, part(rows, rows), part(2 * rows, rows), part(3 * rows, pages_)};
   if (kernels.operands.size() > 3) attend.reads.push_back(inputs[kernels.operands[3]]);
   attend.writes = {output};
   attend.params = {rows * kernels.heads};
-  auto done = driver_.launch(attend);
-  if (step.cache == nullptr)
-    for (const Sequence& s : step.sequences) once_.end(s.id);
-  return done;
+  return {std::move(put), std::move(attend)};
+}
+
+std::uint64_t DeviceAttention::address_hash() const {
+  std::uint64_t hash = combine(table_, static_cast<std::uint64_t>(pages_));
+  for (const auto& [layer, pool] : pools_)
+    hash = combine(combine(hash, pool.k_pages), pool.v_pages);
+  return hash;
 }
 
 }  // namespace pw::cuda

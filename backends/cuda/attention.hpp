@@ -1,7 +1,9 @@
 // Attention on a device: the keys and values of each layer stay there in pages. Which page holds
-// which tokens is kept on the host by the step's KvCache. An op between graphs: two kernels, one
-// that puts a step's rows into their pages, and one with a block for each row and head. Made to be
-// right first.
+// which tokens is kept on the host by the step's KvCache, once for all layers; a step's lengths and
+// pages are written to tables in device memory before its launches. These are two kernels a layer,
+// one that puts a step's rows into their pages, and one with a block for each row and head: their
+// grids depend on the number of rows only, so that they may stand in a captured graph. The bits are
+// the interpreter's. Made to be right first.
 #pragma once
 
 #include <functional>
@@ -18,7 +20,8 @@ namespace pw::cuda {
 struct AttentionKernels {
   Kernel put, attend;
   std::vector<std::size_t> operands;  ///< inputs of the piece: q, k, v, and the divisor if any
-  std::string layer;                  ///< names the cache
+  std::string layer;                  ///< names the pages
+  DimId rows;                         ///< of the step
   std::int64_t page_tokens = 0;
   std::int64_t heads = 0;
   std::int64_t row = 0;  ///< elements of a token's keys, and of its values
@@ -38,29 +41,44 @@ class DeviceAttention {
   DeviceAttention(Driver& driver, Allocate allocate)
       : driver_(driver), allocate_(std::move(allocate)) {}
 
-  /// Tensors as the piece has them, rows of padding included. PW1209 as KvCache::put().
-  Result<std::monostate> run(const AttentionKernels& kernels, std::span<const DeviceTensor> inputs,
-                             const DeviceTensor& output, const Step& step);
+  /// A layer more, before reserve(). All layers have the same rows and tokens a page.
+  void add(const AttentionKernels& kernels);
+  [[nodiscard]] bool empty() const { return pools_.empty(); }
+  /// What reserve() takes.
+  [[nodiscard]] std::int64_t bytes(std::int64_t pages, std::int64_t rows) const;
+  /// Memory for so many pages in each layer, and for steps of so many rows.
+  Result<std::monostate> reserve(std::int64_t pages, std::int64_t rows);
+  /// Before the launches of a step: pages for its tokens, and the tables. `rows` with padding.
+  /// PW1209 as KvCache::extend(), and where the cache's pages are of another size.
+  Result<std::monostate> begin(const Step& step, std::int64_t rows);
+  /// Tensors as the piece has them, rows of padding included.
+  [[nodiscard]] std::vector<LaunchNode> launches(const AttentionKernels& kernels,
+                                                 std::span<const DeviceTensor> inputs,
+                                                 const DeviceTensor& output) const;
+  /// Of all memory that launches touch besides their tensors; another after pages ran out.
+  [[nodiscard]] std::uint64_t address_hash() const;
 
  private:
   struct Pool {
-    Address k = 0, v = 0;
-    std::size_t pages = 0;
+    DType k = DType::f32, v = DType::f32;
+    std::int64_t row = 0;
+    Address k_pages = 0, v_pages = 0;
   };
+  Result<std::monostate> grow(Address& address, std::int64_t old_bytes, std::int64_t bytes,
+                              const std::string& what);
   /// What the kernels read of the step: for each row its slot, where its sequence's pages begin and
   /// how many keys it sees; then the pages of all sequences.
-  struct Rows {
-    std::vector<std::int64_t> slots, first, keys, pages;
-  };
-  Result<Rows> rows_of(KvCache& cache, const KvCache::Layer& layer, const Step& step,
-                       std::int64_t rows) const;
-  Result<std::monostate> grow(Pool& pool, std::size_t pages, std::int64_t page_tokens,
-                              const AttentionKernels& kernels);
+  Result<std::vector<std::int64_t>> table_of(const Step& step, std::int64_t rows);
+  /// Where a page of a cache is here.
+  std::int64_t place(const KvCache& cache, std::size_t page);
 
   Driver& driver_;
   Allocate allocate_;
-  std::map<std::pair<const KvCache*, std::string>, Pool> pools_;  ///< by cache and layer
-  KvCache once_;  ///< of steps without a cache; forgotten after each
+  std::map<std::string, Pool> pools_;  ///< by layer
+  std::int64_t page_tokens_ = 0;
+  std::int64_t pages_ = 0, taken_ = 0;  ///< of each pool
+  std::map<const KvCache*, std::vector<std::int64_t>> places_;
+  KvCache once_;  ///< of a step without a cache
   Address table_ = 0;
   std::int64_t table_bytes_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "backends/cuda/product.hpp"
 #include "backends/cuda/topk.hpp"
 #include "backends/program.hpp"
+#include "splitter/product.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -196,8 +197,10 @@ class ProgramMaker {
     if (kernel) {
       const auto operands = graph_.operands(n);
       add_kernel(std::move(*kernel), {operands.begin(), operands.end()}, {graph_.result(n)});
-    } else if (driver_.calls_libraries() && is_library(op) && !op.traits.collective) {
+    } else if (driver_.calls_libraries() && is_library_call(op) && product_of(op)) {
       return add_call(call_of({n}));
+    } else if (is_library_call(op)) {
+      out_.lacks.push_back(op.name + ": it must be told which rows are whose");
     } else {
       out_.lacks.push_back(fmt::format("{}: {}", op.name, unit.why.reason));
     }

@@ -1,4 +1,5 @@
-// Exports Runtime: what is done before the first step; steps are in runtime_steps.cpp.
+// Exports Runtime: compiling and memory; runtime_capture.cpp has what is recorded, and
+// runtime_steps.cpp the steps.
 #include "backends/cuda/runtime.hpp"
 
 #include <algorithm>
@@ -44,6 +45,8 @@ Result<std::unique_ptr<Runtime>> Runtime::make(const StitchedGraph& stitched, co
   std::unique_ptr<Runtime> out(new Runtime(stitched, source, plan, driver, options));
   if (auto done = out->compile(); !done) return forward(done);
   if (auto done = out->plan_all_memory(); !done) return forward(done);
+  if (!out->pages_.empty())
+    out->memory_.cache_bytes = out->pages_.bytes(out->first_pages(), out->most_rows());
   if (auto done = out->allocate_all(); !done) return forward(done);
   return out;
 }
@@ -61,6 +64,11 @@ std::vector<Symbols> Runtime::asked_sizes() const {
   return out;
 }
 
+bool Runtime::captures_steps() const {
+  return std::any_of(plan_.captures.begin(), plan_.captures.end(),
+                     [](const Capture& c) { return c.mode == DispatchMode::full; });
+}
+
 Result<std::monostate> Runtime::compile() {
   std::vector<Kernel> kernels;
   for (const PieceClass& c : stitched_.classes) {
@@ -68,17 +76,20 @@ Result<std::monostate> Runtime::compile() {
     const Graph& piece = stitched_.pieces[c.members.front()].graph;
     counters_.pieces += c.members.size();
     ++counters_.piece_classes;
-    if (!c.splitting) {
+    // What splits is recorded only as a part of whole steps.
+    const bool recorded =
+        !c.splitting || (captures_steps() && !attention_kernels(piece, KvCache::kPageTokens));
+    if (recorded) {
       auto program = make_program(piece, *host_, driver_, {options_.grouping, asked_sizes()});
       if (!program) return forward(program);
       made.program = std::move(*program);
       for (const std::string& why : made.program.notes) note(why);
       for (const std::string& why : made.program.lacks) note(c.name + " is not captured: " + why);
     }
-    made.captured = !c.splitting && made.program.lacks.empty();
+    made.captured = recorded && made.program.lacks.empty();
     if (made.captured) {
-      counters_.capturable_pieces += c.members.size();
-      ++counters_.compilations;
+      counters_.capturable_pieces += c.splitting ? 0 : c.members.size();
+      counters_.compilations += c.splitting ? 0 : 1;
       kernels.insert(kernels.end(), made.program.kernels.begin(), made.program.kernels.end());
     } else {
       made.program.launches.clear();
@@ -89,17 +100,7 @@ Result<std::monostate> Runtime::compile() {
     between_.emplace_back();
     attention_.emplace_back();
     if (classes_[piece.piece_class.index].captured) continue;
-    if (!driver_.calls_libraries()) {
-      attention_.back() = attention_kernels(piece.graph, KvCache::kPageTokens);
-      if (attention_.back()) {
-        kernels.push_back(attention_.back()->put);
-        kernels.push_back(attention_.back()->attend);
-        continue;
-      }
-    }
-    auto between = host_->compile(piece.graph);
-    if (!between) return forward(between);
-    between_.back() = std::move(*between);
+    if (auto done = compile_between(piece, kernels); !done) return done;
   }
   graphs_.resize(stitched_.pieces.size());
   return driver_.load(kernels);
@@ -112,6 +113,25 @@ std::int64_t Runtime::workspace_bytes() const {
                        [](const ProgramLaunch& l) { return l.product.has_value(); });
   });
   return calls ? driver_.workspace_bytes() : 0;
+}
+
+/// Attention is kernels where no library is called, and where whole steps are captured.
+Result<std::monostate> Runtime::compile_between(const Piece& piece, std::vector<Kernel>& kernels) {
+  if (captures_steps() || !driver_.calls_libraries()) {
+    auto attention = attention_kernels(piece.graph, KvCache::kPageTokens);
+    if (attention && (pages_.empty() || attention->rows == attention_rows_)) {
+      attention_rows_ = attention->rows;
+      kernels.push_back(attention->put);
+      kernels.push_back(attention->attend);
+      pages_.add(*attention);
+      attention_.back() = std::move(attention);
+      return std::monostate{};
+    }
+  }
+  auto between = host_->compile(piece.graph);
+  if (!between) return forward(between);
+  between_.back() = std::move(*between);
+  return std::monostate{};
 }
 
 Result<std::monostate> Runtime::plan_all_memory() {
@@ -217,6 +237,17 @@ Result<Address> Runtime::allocate(std::int64_t bytes, const std::string& what) {
   return address;
 }
 
+/// The last page of a sequence may be filled in part.
+std::int64_t Runtime::first_pages() const {
+  const std::int64_t page = KvCache::kPageTokens;
+  const std::int64_t tokens = std::max(options_.cached_tokens, most_rows());
+  return (tokens + page - 1) / page + plan_.max_requests;
+}
+
+std::int64_t Runtime::attention_rows(std::int64_t tokens) const {
+  return source_.context().dims.evaluate(attention_rows_, symbols_at(plan_, tokens)).value_or(0);
+}
+
 Result<std::int64_t> Runtime::largest_bytes(ValueId value) const {
   const auto largest = tensor(value, symbols_at(plan_, plan_.max_tokens));
   if (!largest) return tl::unexpected(largest.error());
@@ -266,6 +297,8 @@ Result<std::monostate> Runtime::allocate_all() {
     if (!address) return forward(address);
     valid_ = *address;
   }
+  if (!pages_.empty())
+    if (auto done = pages_.reserve(first_pages(), most_rows()); !done) return done;
   for (Class& c : classes_) {
     for (const Tensor& t : c.program.literals) {
       const auto bytes = static_cast<std::int64_t>(t.view().bytes());
@@ -306,6 +339,13 @@ std::uint64_t Runtime::address_hash(PieceId piece) const {
   const Piece& p = stitched_.pieces[piece];
   for (const auto* values : {&p.inputs, &p.outputs})
     for (ValueId v : *values) hash = combine(hash, address_[v.index]);
+  return hash;
+}
+
+std::uint64_t Runtime::step_hash() const {
+  std::uint64_t hash = pages_.address_hash();
+  for (std::size_t i = 0; i < stitched_.pieces.size(); ++i)
+    hash = combine(hash, address_hash(PieceId(i)));
   return hash;
 }
 
@@ -369,53 +409,6 @@ Result<std::vector<LaunchNode>> Runtime::nodes_of(PieceId piece, std::int64_t to
     out.push_back(std::move(node));
   }
   return out;
-}
-
-Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const {
-  auto nodes = nodes_of(piece, tokens);
-  if (!nodes) return forward(nodes);
-  RecordedGraph out{fmt::format("{} of {} tokens", stitched_.pieces[piece].name, tokens),
-                    std::move(*nodes)};
-  order_nodes(out);
-  return out;
-}
-
-Result<std::monostate> Runtime::capture() {
-  if (stepped_)
-    return fail(error_in("capture", "PW1255", "comes after the first step",
-                         "capture before anything is run: memory and addresses are settled then"));
-  std::vector<std::int64_t> sizes = plan_.capture.sizes;
-  if (plan_.tokens.empty()) sizes = {0};
-  std::sort(sizes.rbegin(), sizes.rend());
-  if (plan_.mode == "none") sizes.clear();
-  for (std::int64_t size : sizes) {
-    std::vector<bool> recorded(classes_.size());
-    for (std::size_t i = 0; i < stitched_.pieces.size(); ++i) {
-      const PieceId piece(i);
-      if (!captured(piece)) continue;
-      auto graph = record(piece, size);
-      if (!graph) return forward(graph);
-      const std::size_t nodes = graph->nodes.size();
-      LaunchCounts launches;
-      launches.graphs = 1;
-      for (const LaunchNode& node : graph->nodes) launches.add(counted(node));
-      auto executable = driver_.instantiate(std::move(*graph));
-      if (!executable) {
-        ++counters_.failed_captures;
-        note("not captured: " + executable.error().front().message + " (" +
-             executable.error().front().place + ")");
-        continue;
-      }
-      const std::size_t c = stitched_.pieces[piece].piece_class.index;
-      counters_.graphs_captured += recorded[c] ? 0 : 1;
-      recorded[c] = true;
-      ++counters_.executables;
-      counters_.graph_nodes += nodes;
-      graphs_[i][size] = {std::move(*executable), address_hash(piece), launches};
-    }
-  }
-  captured_ = true;
-  return std::monostate{};
 }
 
 }  // namespace pw::cuda

@@ -1,6 +1,6 @@
-// Runs steps through a plan on a device: pieces that the plan captures are recorded once for each
-// size and replayed, ops between them are launched. All memory is allocated and everything recorded
-// before the first step.
+// Runs steps through a plan on a device: pieces that the plan captures, or whole steps, are
+// recorded once for each size and replayed, ops between pieces are launched. All memory is
+// allocated and everything recorded before the first step.
 #pragma once
 
 #include <map>
@@ -18,6 +18,10 @@ namespace pw::cuda {
 struct RuntimeOptions {
   bool strict = false;  ///< library calls and ops between graphs give the interpreter's bits
   rows::GroupingOptions grouping;
+  /// Tokens of all sequences whose keys and values have a place from the start, where attention is
+  /// kernels; 0: as many as a step of the plan may have. More get a place when they come, and what
+  /// was captured whole before is then stale.
+  std::int64_t cached_tokens = 0;
 };
 
 /// Since the runtime was made. A class is recorded once for each size; each of its pieces has an
@@ -25,10 +29,10 @@ struct RuntimeOptions {
 struct RuntimeCounters {
   std::size_t pieces = 0, capturable_pieces = 0, piece_classes = 0;
   std::size_t compilations = 0;     ///< of classes
-  std::size_t graphs_captured = 0;  ///< class and size
-  std::size_t executables = 0;      ///< piece and size
+  std::size_t graphs_captured = 0;  ///< class and size, and whole steps of a size
+  std::size_t executables = 0;      ///< piece and size, and whole steps of a size
   std::size_t graph_nodes = 0;      ///< of the executables
-  std::size_t failed_captures = 0;  ///< pieces and sizes that run launch by launch instead
+  std::size_t failed_captures = 0;  ///< graphs that run launch by launch instead
   std::size_t allocations = 0;
   std::size_t replays = 0, launches = 0, ops_between = 0;
   std::size_t stale = 0;  ///< replays that did not happen, as an address had changed
@@ -51,8 +55,8 @@ class Runtime {
   /// Weights and buffers to the device, each to memory of its own. Again: to other memory; what was
   /// captured before is then stale.
   Result<std::monostate> load(Weights& weights);
-  /// Every captured piece at every size of the plan, the largest first. Once, after load(); PW1255
-  /// after the first step.
+  /// Every captured piece at every size of the plan, then whole steps, the largest first. Once,
+  /// after load(); PW1255 after the first step.
   Result<std::monostate> capture();
   Result<StepResult> run(const Step& step, Weights& weights, const RunOptions& options = {});
 
@@ -69,6 +73,8 @@ class Runtime {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// The graph that is recorded for a piece at a size.
   Result<RecordedGraph> record(PieceId piece, std::int64_t tokens) const;
+  /// And for a whole step.
+  Result<RecordedGraph> record_step(std::int64_t tokens) const;
 
  private:
   struct Class {
@@ -91,9 +97,18 @@ class Runtime {
 
   Runtime(const StitchedGraph& stitched, const Graph& source, const Plan& plan, Driver& driver,
           const RuntimeOptions& options);
+  [[nodiscard]] bool captures_steps() const;
+  /// Of keys and values that have a place from the start, in each layer.
+  [[nodiscard]] std::int64_t first_pages() const;
+  [[nodiscard]] std::int64_t attention_rows(std::int64_t tokens) const;
+  [[nodiscard]] std::int64_t most_rows() const {
+    return attention_rows(round_up(plan_.max_tokens, plan_.eager_multiple));
+  }
   Result<std::monostate> compile();
   [[nodiscard]] std::vector<Symbols> asked_sizes() const;
   [[nodiscard]] std::int64_t workspace_bytes() const;
+  /// What runs a piece that is not captured by itself; its kernels are added.
+  Result<std::monostate> compile_between(const Piece& piece, std::vector<Kernel>& kernels);
   Result<std::monostate> plan_all_memory();
   Result<std::monostate> take_memory(const std::vector<PieceSchedule>& needed);
   [[nodiscard]] Result<std::monostate> check_workspace() const;
@@ -107,6 +122,7 @@ class Runtime {
   }
   [[nodiscard]] bool captured(PieceId piece) const;
   [[nodiscard]] std::uint64_t address_hash(PieceId piece) const;
+  [[nodiscard]] std::uint64_t step_hash() const;
   Result<DeviceTensor> tensor(ValueId value, const Symbols& symbols) const;
   Result<DeviceTensor> tensor(PieceId piece, const Place& place, const Symbols& symbols) const;
   /// The launches of a piece at a size, in order, without edges.
@@ -114,6 +130,16 @@ class Runtime {
   Result<StepReport> dispatch(const Step& step, const RunOptions& options) const;
   Result<std::monostate> bind_input(ValueId input, const Tensor& tensor);
   Result<std::monostate> run_due_piece(PieceId piece);
+  /// The launches of a piece of attention.
+  Result<std::vector<LaunchNode>> attention_of(PieceId piece, std::int64_t tokens) const;
+  Result<Captured> instantiate(RecordedGraph graph, std::uint64_t addresses);
+  Result<std::monostate> capture_pieces(std::int64_t size);
+  Result<std::monostate> capture_step(std::int64_t size);
+  /// Why no step can be one graph, or empty.
+  [[nodiscard]] std::string not_whole() const;
+  /// False where memory that it was captured with has moved since: nothing ran.
+  Result<bool> replay(Captured& graph, std::uint64_t addresses, const std::string& name);
+  Result<std::monostate> run_pieces();
   Result<std::monostate> run_between(PieceId piece);
   Result<std::monostate> launch_all(PieceId piece);
   void note(const std::string& text);
@@ -133,10 +159,12 @@ class Runtime {
   DeviceTensor workspace_;         ///< that library calls share
   std::vector<Address> address_;   ///< by source value; 0: none
   std::vector<std::map<std::int64_t, Captured>> graphs_;  ///< by piece, then size
+  std::map<std::int64_t, Captured> steps_;                ///< whole ones, by size
   /// By piece; of those that are not captured. Not shared: an op may know its state by its layer.
   std::vector<std::unique_ptr<Executable>> between_;
   std::vector<std::optional<AttentionKernels>> attention_;  ///< by piece; instead of the above
   DeviceAttention pages_;
+  DimId attention_rows_;  ///< of every piece of attention that is kernels
   std::optional<Live> live_;
   bool captured_ = false, stepped_ = false;
   RuntimeCounters counters_;

@@ -1,4 +1,5 @@
 // Exports Runtime's steps.
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -11,9 +12,20 @@ namespace pw::cuda {
 
 Result<StepReport> Runtime::dispatch(const Step& step, const RunOptions& options) const {
   auto report = dispatched(plan_, dispatcher_, step, options);
-  if (report && !captured_)
-    *report = {step.tokens(), step.tokens(), "eager", "nothing was captured"};
-  if (report) report->piece_seconds.resize(stitched_.pieces.size());
+  if (!report) return report;
+  if (!captured_) *report = {step.tokens(), step.tokens(), "eager", "nothing was captured"};
+  const std::int64_t size = plan_.tokens.empty() ? 0 : report->padded;
+  if (report->whole && steps_.count(size) == 0) {
+    report->whole = false;
+    const bool pieces = std::any_of(plan_.steps.begin(), plan_.steps.end(),
+                                    [](const Plan::Step& s) { return s.captured; });
+    if (!pieces) {
+      report->mode = "eager";
+      report->key.clear();
+      report->reason = "no whole step of this size was captured";
+    }
+  }
+  report->piece_seconds.resize(stitched_.pieces.size());
   return report;
 }
 
@@ -46,10 +58,22 @@ Result<StepReport> Runtime::begin_step(const Step& step, Weights& weights,
     if (!tensor) return forward(tensor);
     if (auto done = bind_input(v, *tensor); !done) return forward(done);
   }
+  if (!pages_.empty())
+    if (auto done = pages_.begin(step, attention_rows(report->padded)); !done) return forward(done);
   return report;
 }
 
 Result<std::monostate> Runtime::run_between(PieceId piece) {
+  ++counters_.ops_between;
+  if (attention_[piece.index]) {
+    const auto nodes = attention_of(piece, live_->report.padded);
+    if (!nodes) return tl::unexpected(nodes.error());
+    for (const LaunchNode& node : *nodes) {
+      live_->report.launches.add(counted(node));
+      if (auto done = driver_.launch(node); !done) return done;
+    }
+    return std::monostate{};
+  }
   const Symbols symbols = symbols_at(plan_, live_->report.padded);
   const Piece& p = stitched_.pieces[piece];
   std::vector<DeviceTensor> inputs, outputs;
@@ -59,11 +83,6 @@ Result<std::monostate> Runtime::run_between(PieceId piece) {
       if (!t) return forward(t);
       tensors->push_back(std::move(*t));
     }
-  }
-  ++counters_.ops_between;
-  if (const auto& attention = attention_[piece.index]) {
-    live_->report.launches.kernels += 2;
-    return pages_.run(*attention, inputs, outputs.front(), live_->step);
   }
   live_->report.launches.add(between_[piece.index]->launches());
   return driver_.run(*between_[piece.index], inputs, outputs,
@@ -109,15 +128,21 @@ Result<std::monostate> Runtime::run_due_piece(PieceId piece) {
   const std::int64_t size = plan_.tokens.empty() ? 0 : live_->report.padded;
   const auto graph = graphs_[piece.index].find(size);
   if (graph == graphs_[piece.index].end()) return launch_all(piece);
-  if (graph->second.addresses != address_hash(piece)) {
+  const auto replayed = replay(graph->second, address_hash(piece), stitched_.pieces[piece].name);
+  if (!replayed) return tl::unexpected(replayed.error());
+  return *replayed ? Result<std::monostate>() : launch_all(piece);
+}
+
+Result<bool> Runtime::replay(Captured& graph, std::uint64_t addresses, const std::string& name) {
+  if (graph.addresses != addresses) {
     ++counters_.stale;
-    note(stitched_.pieces[piece].name +
-         " is not replayed: memory it was captured with has moved since");
-    return launch_all(piece);
+    note(name + " is not replayed: memory it was captured with has moved since");
+    return false;
   }
   ++counters_.replays;
-  live_->report.launches.add(graph->second.launches);
-  return graph->second.executable->replay();
+  live_->report.launches.add(graph.launches);
+  if (auto done = graph.executable->replay(); !done) return forward(done);
+  return true;
 }
 
 Result<std::vector<Tensor>> Runtime::end_step() {
@@ -138,12 +163,29 @@ Result<std::vector<Tensor>> Runtime::end_step() {
   return outputs;
 }
 
+/// As one graph where the step has one, else piece by piece.
+Result<std::monostate> Runtime::run_pieces() {
+  StepReport& report = live_->report;
+  if (report.whole) {
+    const auto replayed =
+        replay(steps_.at(plan_.tokens.empty() ? 0 : report.padded), step_hash(), "the whole step");
+    if (!replayed) return tl::unexpected(replayed.error());
+    if (*replayed) {
+      live_->next = plan_.steps.size();
+      return std::monostate{};
+    }
+    report.whole = false;
+  }
+  for (const Plan::Step& planned : plan_.steps)
+    if (auto done = run_piece(planned.piece); !done) return done;
+  return std::monostate{};
+}
+
 Result<StepResult> Runtime::run(const Step& step, Weights& weights, const RunOptions& options) {
   auto report = begin_step(step, weights, options);
   if (!report) return forward(report);
   const auto start = std::chrono::steady_clock::now();
-  for (const Plan::Step& planned : plan_.steps)
-    if (auto done = run_piece(planned.piece); !done) return forward(done);
+  if (auto done = run_pieces(); !done) return forward(done);
   *report = live_->report;
   report->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   auto outputs = end_step();

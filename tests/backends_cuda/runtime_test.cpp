@@ -29,6 +29,8 @@ struct Model {
   std::int64_t layers = 2, experts = 0;
   bool fold = true;
   std::vector<std::int64_t> sizes{1, 2, 4, 8};
+  std::string mode = "piecewise";
+  std::int64_t max_requests = 256;
 };
 
 /// A graph, cut and planned.
@@ -67,6 +69,8 @@ struct Planned {
     PlanOptions options;
     options.max_tokens = 24;
     options.capture_sizes = model.sizes;
+    options.mode = model.mode;
+    options.max_requests = model.max_requests;
     return need(make_plan(pieces, graph, options), *context);
   }
 
@@ -215,6 +219,162 @@ TEST_CASE("runtime: 200 sequences of steps of moe", "[.][slow][cuda][diff]") {
     check_traffic(moe(model), seed, 50, 6);
     seed += 50;
   }
+}
+
+namespace {
+
+Model whole(Model model, const std::string& mode = "full") {
+  model.mode = mode;
+  return model;
+}
+
+/// Every step that has a captured size is one graph, whatever its sequences are.
+void check_whole_steps(const Model& model, std::uint64_t first, std::uint64_t count,
+                       std::size_t steps) {
+  if (no_compiler()) return;
+  Ready ready(whole(model));
+  CHECK(ready.runtime->notes().empty());
+  const cuda::RuntimeCounters before = ready.runtime->counters();
+  CHECK(before.graphs_captured == model.sizes.size());
+  CHECK(before.executables == model.sizes.size());
+  std::size_t captured = 0, padded = 0, mixed = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    for (const Step& step : traffic(seed, steps)) {
+      INFO("seed " << seed << ", " << step.tokens() << " tokens");
+      const auto replayed = need(ready.run(step), *ready.planned.context);
+      const auto launched = need(ready.run(step, false), *ready.planned.context);
+      const auto unsplit = ready.whole(step);
+      CHECK(replayed.report.whole == (step.tokens() <= 8));
+      CHECK(replayed.report.launches.graphs == (step.tokens() <= 8 ? 1 : 0));
+      std::vector<std::int64_t> tokens;
+      for (const Sequence& s : step.sequences) tokens.push_back(s.new_tokens);
+      captured += replayed.report.whole ? 1 : 0;
+      padded += replayed.report.padded > step.tokens() ? 1 : 0;
+      mixed += replayed.report.whole && shape_of(tokens).query == 0 ? 1 : 0;
+      CHECK(bits_apart(replayed.outputs, unsplit) == "");
+      CHECK(bits_apart(launched.outputs, unsplit) == "");
+    }
+    for (KvCache* cache : {&ready.replayed, &ready.launched, &ready.unsplit}) *cache = KvCache();
+  }
+  CHECK(captured > 0);
+  CHECK(padded > 0);
+  CHECK(mixed > 0);
+  const cuda::RuntimeCounters& after = ready.runtime->counters();
+  CHECK(after.replays == captured);
+  CHECK(after.allocations == before.allocations);
+  CHECK(after.executables == before.executables);
+  CHECK(after.stale == 0);
+}
+
+}  // namespace
+
+TEST_CASE("runtime: whole steps as one graph give the same bits", "[cuda][diff]") {
+  std::uint64_t seed = 40;
+  for (const Model& model : kLlama) {
+    INFO(model.quant << " " << model.pipeline);
+    check_whole_steps(model, seed++, 1, 16);
+  }
+  INFO("moe");
+  check_whole_steps(moe({"none", "o2"}), seed, 1, 16);
+}
+
+TEST_CASE("runtime: 200 sequences of whole steps", "[.][slow][cuda][diff]") {
+  std::uint64_t seed = 500;
+  for (const Model& model : kLlama) {
+    INFO(model.quant << " " << model.pipeline);
+    check_whole_steps(model, seed, 50, 6);
+    seed += 50;
+  }
+}
+
+TEST_CASE("runtime: decodes are one graph, other steps their pieces", "[cuda][diff]") {
+  if (no_compiler()) return;
+  Ready ready(whole({"none", "o2"}, "full_and_piecewise"));
+  const cuda::RuntimeCounters& c = ready.runtime->counters();
+  const std::size_t pieces = ready.planned.pieces.capturable();
+  CHECK(c.executables == 4 * pieces + 4);
+  // Two sequences begin, go on together, and one of them goes on with two tokens at once.
+  const Step begin{{{0, 3, 0}, {1, 2, 0}}}, decode{{{0, 1, 3}, {1, 1, 2}}},
+      mixed{{{0, 2, 4}, {1, 1, 3}}};
+  std::size_t replays = 0;
+  for (const auto& [step, whole] : {std::pair(begin, false), {decode, true}, {mixed, false}}) {
+    const auto result = need(ready.run(step), *ready.planned.context);
+    CHECK(result.report.whole == whole);
+    CHECK(result.report.mode == "captured");
+    CHECK(bits_apart(result.outputs, ready.whole(step)) == "");
+    replays += whole ? 1 : pieces;
+    CHECK(c.replays == replays);
+  }
+  CHECK(c.stale == 0);
+}
+
+TEST_CASE(
+    "runtime: more tokens than there are pages for make whole steps stale, and no number wrong",
+    "[cuda][diff]") {
+  if (no_compiler()) return;
+  Model model = whole({});
+  model.max_requests = 2;  // 24 tokens and a page for each of 2: 4 pages
+  Ready ready(model);
+  const std::size_t allocations = ready.runtime->counters().allocations;
+  Step step{{{0, 8, 0}}};
+  for (std::int64_t id = 0; id < 6; ++id) {
+    step.sequences = {{id, 8, 0}};
+    const auto result = need(ready.run(step), *ready.planned.context);
+    CHECK(result.report.whole == (id < 4));
+    CHECK(bits_apart(result.outputs, ready.whole(step)) == "");
+  }
+  // What the first ones had is still there.
+  step.sequences = {{0, 1, 8}, {3, 1, 8}};
+  CHECK(bits_apart(need(ready.run(step), *ready.planned.context).outputs, ready.whole(step)) == "");
+  CHECK(ready.runtime->counters().allocations > allocations);
+  CHECK(ready.runtime->counters().stale == 3);
+  REQUIRE(ready.runtime->notes().size() == 1);
+  CHECK(ready.runtime->notes()[0].find("the whole step is not replayed") == 0);
+}
+
+TEST_CASE("runtime: each edge of a whole step is needed", "[cuda]") {
+  if (no_compiler()) return;
+  Ready ready(whole({"none", "o2"}));
+  const cuda::RecordedGraph graph = need(ready.runtime->record_step(4), *ready.planned.context);
+  std::size_t pieces = 0, edges = 0;
+  for (std::size_t p = 0; p < ready.planned.pieces.pieces.size(); ++p)
+    if (!ready.planned.pieces.pieces[PieceId(p)].splitting)
+      pieces += need(ready.runtime->record(PieceId(p), 4), *ready.planned.context).nodes.size();
+  CHECK(graph.nodes.size() == pieces + 2 * 2);  // two layers of attention
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (std::size_t e = 0; e < graph.nodes[n].after.size(); ++e, ++edges) {
+      cuda::RecordedGraph without = graph;
+      without.nodes[n].after.erase(without.nodes[n].after.begin() + static_cast<std::ptrdiff_t>(e));
+      const auto found = ready.driver.instantiate(without);
+      REQUIRE(!found);
+      CHECK(code(found.error()) == "PW1251");
+    }
+  }
+  CHECK(edges + 1 >= graph.nodes.size());
+}
+
+TEST_CASE("runtime: a step that could be whole runs piece by piece by hand", "[cuda][diff]") {
+  if (no_compiler()) return;
+  Ready ready(whole({}));
+  const Step step = one_sequence(3);
+  need(ready.runtime->begin_step(step, ready.weights), *ready.planned.context);
+  for (const Plan::Step& planned : ready.planned.plan.steps)
+    need(ready.runtime->run_piece(planned.piece), *ready.planned.context);
+  CHECK(bits_apart(need(ready.runtime->end_step(), *ready.planned.context), ready.whole(step)) ==
+        "");
+}
+
+TEST_CASE("runtime: a whole step that cannot be recorded, and why", "[cuda][diff]") {
+  if (no_compiler()) return;
+  cuda::HostDriverOptions refusing;
+  refusing.refuse_graph = 0;  // the largest
+  Ready ready(whole({}), refusing);
+  CHECK(ready.runtime->counters().failed_captures == 1);
+  const auto result = need(ready.run(one_sequence(8)), *ready.planned.context);
+  CHECK(result.report.mode == "eager");
+  CHECK(!result.report.whole);
+  CHECK(bits_apart(result.outputs, ready.whole(one_sequence(8))) == "");
+  CHECK(need(ready.run(one_sequence(4)), *ready.planned.context).report.whole);
 }
 
 TEST_CASE("runtime: the routing of experts is a kernel of the piece it stands in", "[cuda]") {

@@ -71,19 +71,19 @@ void check_near(const std::vector<Tensor>& outputs, const std::vector<Tensor>& r
 
 /// A model cut, planned and ready on the device.
 struct Ready {
-  explicit Ready(const Model& model, std::int64_t hidden = 64)
+  explicit Ready(const Model& model, std::int64_t hidden = 64, const PlanOptions& how = sizes())
       : context(library()),
         graph(make(context, model, hidden)),
         pieces(
             need(split(graph, need(splitting_ops(context, nullptr, {}, {}), *context)), *context)),
-        plan(need(make_plan(pieces, graph, plan_options()), *context)),
+        plan(need(make_plan(pieces, graph, how), *context)),
         weights(graph, 7),
         runtime(need(cuda::Runtime::make(pieces, graph, plan, device()), *context)) {
     need(runtime->load(weights), *context);
     need(runtime->capture(), *context);
   }
   Ready(const Ready&) = delete;
-  static PlanOptions plan_options() {
+  static PlanOptions sizes() {
     PlanOptions options;
     options.max_tokens = 24;
     options.capture_sizes = {1, 2, 4, 8};
@@ -130,7 +130,7 @@ TEST_CASE("gpu: captured pieces give the bits of launched ones, near the referen
     Ready ready(model);
     CHECK(ready.runtime->notes().empty());
     KvCache replayed, launched, exact;
-    cuda::RuntimeCounters before;
+    const cuda::RuntimeCounters before = ready.runtime->counters();
     const std::vector<Step> steps = conversation();
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const StepResult a = ready.run(steps[i], replayed, true),
@@ -139,7 +139,6 @@ TEST_CASE("gpu: captured pieces give the bits of launched ones, near the referen
       CHECK(b.report.mode == "eager");
       CHECK(bits_apart(a.outputs, b.outputs) == "");
       ready.check_near_reference(steps[i], exact, a.outputs, model.tolerance);
-      if (i == 0) before = ready.runtime->counters();  // the caches have their first pages
     }
     const cuda::RuntimeCounters& after = ready.runtime->counters();
     CHECK(after.replays == steps.size() * ready.pieces.capturable());
@@ -151,21 +150,50 @@ TEST_CASE("gpu: captured pieces give the bits of launched ones, near the referen
   }
 }
 
+TEST_CASE("gpu: whole steps as one graph give the bits of launched ones, near the reference",
+          "[gpu]") {
+  PlanOptions whole = Ready::sizes();
+  whole.mode = "full";
+  for (const Model& model : {Model{"none", "o2", 0, 0.03}, Model{"fp8", "o2", 0, 0.125}}) {
+    INFO(model.quant);
+    Ready ready(model, 64, whole);
+    CHECK(ready.runtime->notes().empty());
+    const cuda::RuntimeCounters before = ready.runtime->counters();
+    KvCache replayed, launched, exact;
+    const std::vector<Step> steps = conversation();
+    for (const Step& step : steps) {
+      const StepResult a = ready.run(step, replayed, true), b = ready.run(step, launched, false);
+      CHECK(a.report.whole);
+      CHECK(b.report.mode == "eager");
+      CHECK(bits_apart(a.outputs, b.outputs) == "");
+      ready.check_near_reference(step, exact, a.outputs, model.tolerance);
+    }
+    const cuda::RuntimeCounters& after = ready.runtime->counters();
+    CHECK(after.replays == steps.size());
+    CHECK(after.allocations == before.allocations);
+    CHECK(after.stale == 0);
+  }
+}
+
 TEST_CASE("gpu: the memory that is taken is the plan's, within 5 %", "[gpu]") {
   // Large enough that a driver's own pages do not count.
   const std::int64_t before = device().memory().free;
   Ready ready({"none", "o2", 0, 0}, 2048);
   const auto taken = static_cast<double>(before - device().memory().free);
   const MemoryPlan& memory = ready.runtime->memory();
-  const auto planned = static_cast<double>(memory.arena_bytes + memory.input_bytes +
-                                           memory.weight_bytes + memory.buffer_bytes);
+  const auto planned =
+      static_cast<double>(memory.arena_bytes + memory.input_bytes + memory.weight_bytes +
+                          memory.buffer_bytes + memory.cache_bytes);
   INFO("taken " << taken << ", planned " << planned);
   CHECK(taken >= planned * 0.95);
   CHECK(taken <= planned * 1.05);
 }
 
 TEST_CASE("gpu: keys and values stay where they are when more pages are needed", "[gpu]") {
-  Ready ready({"none", "o2", 0, 0});
+  PlanOptions few = Ready::sizes();
+  few.max_requests = 6;  // and 24 tokens: 8 pages
+  Ready ready({"none", "o2", 0, 0}, 64, few);
+  const std::size_t allocations = ready.runtime->counters().allocations;
   KvCache pages, exact;
   Step step;
   for (std::int64_t round = 0; round < 3; ++round) {
@@ -175,13 +203,14 @@ TEST_CASE("gpu: keys and values stay where they are when more pages are needed",
     const StepResult got = ready.run(step, pages, true);
     ready.check_near_reference(step, exact, got.outputs, 0.03);
   }
-  CHECK(pages.pages() == 2 * 24);
+  CHECK(pages.pages() == 24);
+  CHECK(ready.runtime->counters().allocations > allocations);
   // What a sequence had is forgotten with it, and its pages are used again.
   for (const Sequence& s : step.sequences) pages.end(s.id), exact.end(s.id);
   step.sequences = {{3, 20, 0}};
   const StepResult again = ready.run(step, pages, true);
   ready.check_near_reference(step, exact, again.outputs, 0.03);
-  CHECK(pages.pages() == 2 * 24);
+  CHECK(pages.pages() == 24);
   // Tokens that no step has put there are refused.
   step.sequences = {{5, 1, 7}};
   step.cache = &pages;

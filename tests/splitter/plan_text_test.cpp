@@ -250,9 +250,7 @@ TEST_CASE("plan.json: differences are lines; equal plans have none", "[splitter]
   };
   CHECK(has("ranges: [1..8192] → [1..8, 9..8192]"));
   CHECK(has("capture piecewise 8 tokens: only in the first"));
-  CHECK(
-      has("mode reason: none → full is not possible: op unified_attention is not declared "
-          "capturable"));
+  CHECK(has("mode: piecewise → full"));
   for (const std::string& line : lines) CHECK(line.find("value ") != 0);
 }
 

@@ -1,0 +1,124 @@
+// Exports what Runtime records: pieces, and whole steps.
+#include <iterator>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "backends/cuda/runtime.hpp"
+#include "backends/padding.hpp"
+
+namespace pw::cuda {
+
+Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const {
+  auto nodes = nodes_of(piece, tokens);
+  if (!nodes) return forward(nodes);
+  RecordedGraph out{fmt::format("{} of {} tokens", stitched_.pieces[piece].name, tokens),
+                    std::move(*nodes)};
+  order_nodes(out);
+  return out;
+}
+
+Result<std::vector<LaunchNode>> Runtime::attention_of(PieceId piece, std::int64_t tokens) const {
+  const Symbols symbols = symbols_at(plan_, tokens);
+  const Piece& p = stitched_.pieces[piece];
+  std::vector<DeviceTensor> inputs;
+  for (ValueId v : p.inputs) {
+    auto t = tensor(v, symbols);
+    if (!t) return forward(t);
+    inputs.push_back(std::move(*t));
+  }
+  const auto output = tensor(p.outputs.front(), symbols);
+  if (!output) return tl::unexpected(output.error());
+  return pages_.launches(*attention_[piece.index], inputs, *output);
+}
+
+Result<RecordedGraph> Runtime::record_step(std::int64_t tokens) const {
+  RecordedGraph out{fmt::format("step of {} tokens", tokens), {}};
+  for (const Plan::Step& planned : plan_.steps) {
+    auto nodes = attention_[planned.piece.index] ? attention_of(planned.piece, tokens)
+                                                 : nodes_of(planned.piece, tokens);
+    if (!nodes) return forward(nodes);
+    std::move(nodes->begin(), nodes->end(), std::back_inserter(out.nodes));
+  }
+  order_nodes(out);
+  return out;
+}
+
+std::string Runtime::not_whole() const {
+  for (const Plan::Step& planned : plan_.steps) {
+    const Piece& piece = stitched_.pieces[planned.piece];
+    if (!between_[planned.piece.index]) continue;
+    return fmt::format("no step is captured whole: {} ({}) runs on the host", piece.name,
+                       source_.op_of(piece.nodes.back()).name);
+  }
+  return "";
+}
+
+Result<Runtime::Captured> Runtime::instantiate(RecordedGraph graph, std::uint64_t addresses) {
+  LaunchCounts launches;
+  launches.graphs = 1;
+  for (const LaunchNode& node : graph.nodes) launches.add(counted(node));
+  const std::size_t nodes = graph.nodes.size();
+  auto executable = driver_.instantiate(std::move(graph));
+  if (!executable) {
+    ++counters_.failed_captures;
+    note("not captured: " + executable.error().front().message + " (" +
+         executable.error().front().place + ")");
+    return Captured{};
+  }
+  ++counters_.executables;
+  counters_.graph_nodes += nodes;
+  return Captured{std::move(*executable), addresses, launches};
+}
+
+Result<std::monostate> Runtime::capture_pieces(std::int64_t size) {
+  std::vector<bool> recorded(classes_.size());
+  for (std::size_t i = 0; i < stitched_.pieces.size(); ++i) {
+    const PieceId piece(i);
+    if (!captured(piece)) continue;
+    auto graph = record(piece, size);
+    if (!graph) return forward(graph);
+    auto made = instantiate(std::move(*graph), address_hash(piece));
+    if (!made) return forward(made);
+    if (!made->executable) continue;
+    const std::size_t c = stitched_.pieces[piece].piece_class.index;
+    counters_.graphs_captured += recorded[c] ? 0 : 1;
+    recorded[c] = true;
+    graphs_[i][size] = std::move(*made);
+  }
+  return std::monostate{};
+}
+
+Result<std::monostate> Runtime::capture_step(std::int64_t size) {
+  if (const std::string why = not_whole(); !why.empty()) {
+    note(why);
+    return std::monostate{};
+  }
+  auto graph = record_step(size);
+  if (!graph) return forward(graph);
+  auto made = instantiate(std::move(*graph), step_hash());
+  if (!made) return forward(made);
+  if (!made->executable) return std::monostate{};
+  ++counters_.graphs_captured;
+  steps_[size] = std::move(*made);
+  return std::monostate{};
+}
+
+/// The plan's captures stand in the order they are recorded in. What a graph is besides its size,
+/// its sequences and adapters, is nothing that a launch depends on.
+Result<std::monostate> Runtime::capture() {
+  if (stepped_)
+    return fail(error_in("capture", "PW1255", "comes after the first step",
+                         "capture before anything is run: memory and addresses are settled then"));
+  std::set<std::pair<DispatchMode, std::int64_t>> known;
+  for (const Capture& planned : plan_.captures) {
+    const std::int64_t size = planned.key.tokens;
+    if (!known.emplace(planned.mode, size).second) continue;
+    auto done = planned.mode == DispatchMode::full ? capture_step(size) : capture_pieces(size);
+    if (!done) return done;
+  }
+  captured_ = true;
+  return std::monostate{};
+}
+
+}  // namespace pw::cuda
