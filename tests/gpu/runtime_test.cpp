@@ -71,7 +71,8 @@ void check_near(const std::vector<Tensor>& outputs, const std::vector<Tensor>& r
 
 /// A model cut, planned and ready on the device.
 struct Ready {
-  explicit Ready(const Model& model, std::int64_t hidden = 64, const PlanOptions& how = sizes())
+  explicit Ready(const Model& model, std::int64_t hidden = 64,
+                 const PlanOptions& how = plan_options())
       : context(library()),
         graph(make(context, model, hidden)),
         pieces(
@@ -83,7 +84,7 @@ struct Ready {
     need(runtime->capture(), *context);
   }
   Ready(const Ready&) = delete;
-  static PlanOptions sizes() {
+  static PlanOptions plan_options() {
     PlanOptions options;
     options.max_tokens = 24;
     options.capture_sizes = {1, 2, 4, 8};
@@ -152,7 +153,7 @@ TEST_CASE("gpu: captured pieces give the bits of launched ones, near the referen
 
 TEST_CASE("gpu: whole steps as one graph give the bits of launched ones, near the reference",
           "[gpu]") {
-  PlanOptions whole = Ready::sizes();
+  PlanOptions whole = Ready::plan_options();
   whole.mode = "full";
   for (const Model& model : {Model{"none", "o2", 0, 0.03}, Model{"fp8", "o2", 0, 0.125}}) {
     INFO(model.quant);
@@ -190,7 +191,7 @@ TEST_CASE("gpu: the memory that is taken is the plan's, within 5 %", "[gpu]") {
 }
 
 TEST_CASE("gpu: keys and values stay where they are when more pages are needed", "[gpu]") {
-  PlanOptions few = Ready::sizes();
+  PlanOptions few = Ready::plan_options();
   few.max_requests = 6;  // and 24 tokens: 8 pages
   Ready ready({"none", "o2", 0, 0}, 64, few);
   const std::size_t allocations = ready.runtime->counters().allocations;
