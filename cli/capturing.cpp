@@ -35,10 +35,13 @@ Result<std::unique_ptr<cuda::Runtime>> capture(const Session& session, Device& d
   if (auto done = (*runtime)->load(weights); !done) return forward(done);
   if (auto done = (*runtime)->capture(); !done) return forward(done);
   const cuda::RuntimeCounters& c = (*runtime)->counters();
+  const bool pieces = c.executables > c.whole_steps;
   session.say(fmt::format(
-      "cuda on {}: {} of {} pieces captured, {} classes compiled; {} graphs, {} executables of {} "
-      "nodes, arena {}",
-      device.driver->device(), c.capturable_pieces, c.pieces, c.compilations, c.graphs_captured,
+      "cuda on {}: {} of {} pieces captured, {} classes compiled; {} graphs{}, {} executables of "
+      "{} nodes, arena {}",
+      device.driver->device(), pieces ? c.capturable_pieces : 0, c.pieces, c.compilations,
+      c.graphs_captured,
+      c.whole_steps > 0 ? fmt::format(", {} of them whole steps", c.whole_steps) : "",
       c.executables, c.graph_nodes, bytes((*runtime)->memory().arena_bytes)));
   return runtime;
 }

@@ -202,6 +202,7 @@ void Engine::finish(RunRecord& record) const {
   const cuda::RuntimeCounters& c = captured_->counters();
   record.device = {{"compilations", c.compilations},
                    {"graphs_captured", c.graphs_captured},
+                   {"whole_steps", c.whole_steps},
                    {"executables", c.executables},
                    {"graph_nodes", c.graph_nodes},
                    {"failed_captures", c.failed_captures},

@@ -30,6 +30,7 @@ struct RuntimeCounters {
   std::size_t pieces = 0, capturable_pieces = 0, piece_classes = 0;
   std::size_t compilations = 0;     ///< of classes
   std::size_t graphs_captured = 0;  ///< class and size, and whole steps of a size
+  std::size_t whole_steps = 0;      ///< of graphs_captured
   std::size_t executables = 0;      ///< piece and size, and whole steps of a size
   std::size_t graph_nodes = 0;      ///< of the executables
   std::size_t failed_captures = 0;  ///< graphs that run launch by launch instead

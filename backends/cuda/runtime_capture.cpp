@@ -100,6 +100,7 @@ Result<std::monostate> Runtime::capture_step(std::int64_t size) {
   if (!made) return forward(made);
   if (!made->executable) return std::monostate{};
   ++counters_.graphs_captured;
+  ++counters_.whole_steps;
   steps_[size] = std::move(*made);
   return std::monostate{};
 }

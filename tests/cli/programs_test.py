@@ -202,7 +202,7 @@ class MainJob(unittest.TestCase):
         if "no C++ compiler" in done.stderr:
             self.skipTest("no C++ compiler")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("3 of 5 pieces captured, 3 classes compiled; 12 graphs, 12 executables", done.stderr)
+        self.assertIn("3 of 5 pieces captured, 3 classes compiled; 12 graphs, 3 of them whole steps, 12 executables", done.stderr)
         self.assertRegex(done.stdout, r"\n3,4,captured,")
         self.assertRegex(done.stdout, r"\n9,9,eager,")
         done = pwr(*run, "--ranks", "2")
