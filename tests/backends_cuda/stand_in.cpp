@@ -31,8 +31,15 @@ struct Node {
   std::vector<Node*> after;
   Graph* child = nullptr;
 };
+/// Has its nodes, and those the graphs in them.
 struct Graph {
   std::vector<Node*> nodes;
+  ~Graph() {
+    for (Node* n : nodes) {
+      delete n->child;
+      delete n;
+    }
+  }
 };
 struct Stream {
   Graph* capturing = nullptr;
@@ -194,7 +201,7 @@ int cuFuncSetAttribute(void*, int, int) { return 200; }
 int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
                    void**, void**) { return 200; }
 int cuGraphCreate(void** graph, unsigned) { *graph = new Graph; ++open_graphs; return 0; }
-int cuGraphDestroy(void*) { return 0; }
+int cuGraphDestroy(Graph* graph) { delete graph; return 0; }
 int cuGraphAddKernelNode_v2(void**, void*, void* const*, size_t, const void*) { return 200; }
 int cuGraphAddMemcpyNode(void** out, Graph* graph, Node* const* after, size_t count, const Copy* c,
                          void*) {
@@ -213,7 +220,7 @@ int cuGraphInstantiateWithFlags(void** out, const Graph* graph, unsigned long lo
 }
 int cuGraphUpload(void*, Stream* s) { return at_once(s, [] {}); }
 int cuGraphLaunch(const Graph* graph, Stream* s) { return at_once(s, [&] { replay(graph); }); }
-int cuGraphExecDestroy(void*) { return 0; }
+int cuGraphExecDestroy(Graph* graph) { delete graph; return 0; }
 }
 )";
 
