@@ -86,7 +86,7 @@ class Runtime {
   struct Captured {
     std::unique_ptr<GraphExecutable> executable;
     std::uint64_t addresses = 0;  ///< hash
-    LaunchCounts launches;
+    LaunchCounts launches = {};
   };
   /// The step that is under way.
   struct Live {
@@ -133,7 +133,8 @@ class Runtime {
   Result<std::monostate> run_due_piece(PieceId piece);
   /// The launches of a piece of attention.
   Result<std::vector<LaunchNode>> attention_of(PieceId piece, std::int64_t tokens) const;
-  Result<Captured> instantiate(RecordedGraph graph, std::uint64_t addresses);
+  /// Without an executable where the driver refuses it; that is noted.
+  Captured instantiate(RecordedGraph graph, std::uint64_t addresses);
   Result<std::monostate> capture_pieces(std::int64_t size);
   Result<std::monostate> capture_step(std::int64_t size);
   /// Why no step can be one graph, or empty.

@@ -54,7 +54,7 @@ std::string Runtime::not_whole() const {
   return "";
 }
 
-Result<Runtime::Captured> Runtime::instantiate(RecordedGraph graph, std::uint64_t addresses) {
+Runtime::Captured Runtime::instantiate(RecordedGraph graph, std::uint64_t addresses) {
   LaunchCounts launches;
   launches.graphs = 1;
   for (const LaunchNode& node : graph.nodes) launches.add(counted(node));
@@ -64,11 +64,11 @@ Result<Runtime::Captured> Runtime::instantiate(RecordedGraph graph, std::uint64_
     ++counters_.failed_captures;
     note("not captured: " + executable.error().front().message + " (" +
          executable.error().front().place + ")");
-    return Captured{};
+    return {};
   }
   ++counters_.executables;
   counters_.graph_nodes += nodes;
-  return Captured{std::move(*executable), addresses, launches};
+  return {std::move(*executable), addresses, launches};
 }
 
 Result<std::monostate> Runtime::capture_pieces(std::int64_t size) {
@@ -78,13 +78,12 @@ Result<std::monostate> Runtime::capture_pieces(std::int64_t size) {
     if (!captured(piece)) continue;
     auto graph = record(piece, size);
     if (!graph) return forward(graph);
-    auto made = instantiate(std::move(*graph), address_hash(piece));
-    if (!made) return forward(made);
-    if (!made->executable) continue;
+    Captured made = instantiate(std::move(*graph), address_hash(piece));
+    if (!made.executable) continue;
     const std::size_t c = stitched_.pieces[piece].piece_class.index;
     counters_.graphs_captured += recorded[c] ? 0 : 1;
     recorded[c] = true;
-    graphs_[i][size] = std::move(*made);
+    graphs_[i][size] = std::move(made);
   }
   return std::monostate{};
 }
@@ -96,12 +95,11 @@ Result<std::monostate> Runtime::capture_step(std::int64_t size) {
   }
   auto graph = record_step(size);
   if (!graph) return forward(graph);
-  auto made = instantiate(std::move(*graph), step_hash());
-  if (!made) return forward(made);
-  if (!made->executable) return std::monostate{};
+  Captured made = instantiate(std::move(*graph), step_hash());
+  if (!made.executable) return std::monostate{};
   ++counters_.graphs_captured;
   ++counters_.whole_steps;
-  steps_[size] = std::move(*made);
+  steps_[size] = std::move(made);
   return std::monostate{};
 }
 
