@@ -356,6 +356,17 @@ Result<DeviceTensor> Runtime::tensor(ValueId value, const Symbols& symbols) cons
                       address_[value.index]};
 }
 
+Result<std::vector<DeviceTensor>> Runtime::tensors(const std::vector<ValueId>& values,
+                                                   const Symbols& symbols) const {
+  std::vector<DeviceTensor> out;
+  for (ValueId v : values) {
+    auto t = tensor(v, symbols);
+    if (!t) return forward(t);
+    out.push_back(std::move(*t));
+  }
+  return out;
+}
+
 Result<DeviceTensor> Runtime::tensor(PieceId piece, const Place& place,
                                      const Symbols& symbols) const {
   const Context& context = source_.context();

@@ -125,6 +125,8 @@ class Runtime {
   [[nodiscard]] std::uint64_t address_hash(PieceId piece) const;
   [[nodiscard]] std::uint64_t step_hash() const;
   Result<DeviceTensor> tensor(ValueId value, const Symbols& symbols) const;
+  Result<std::vector<DeviceTensor>> tensors(const std::vector<ValueId>& values,
+                                            const Symbols& symbols) const;
   Result<DeviceTensor> tensor(PieceId piece, const Place& place, const Symbols& symbols) const;
   /// The launches of a piece at a size, in order, without edges.
   Result<std::vector<LaunchNode>> nodes_of(PieceId piece, std::int64_t tokens) const;

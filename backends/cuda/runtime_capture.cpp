@@ -21,15 +21,11 @@ Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const 
 Result<std::vector<LaunchNode>> Runtime::attention_of(PieceId piece, std::int64_t tokens) const {
   const Symbols symbols = symbols_at(plan_, tokens);
   const Piece& p = stitched_.pieces[piece];
-  std::vector<DeviceTensor> inputs;
-  for (ValueId v : p.inputs) {
-    auto t = tensor(v, symbols);
-    if (!t) return forward(t);
-    inputs.push_back(std::move(*t));
-  }
+  const auto inputs = tensors(p.inputs, symbols);
+  if (!inputs) return tl::unexpected(inputs.error());
   const auto output = tensor(p.outputs.front(), symbols);
   if (!output) return tl::unexpected(output.error());
-  return pages_.launches(*attention_[piece.index], inputs, *output);
+  return pages_.launches(*attention_[piece.index], *inputs, *output);
 }
 
 Result<RecordedGraph> Runtime::record_step(std::int64_t tokens) const {

@@ -76,16 +76,11 @@ Result<std::monostate> Runtime::run_between(PieceId piece) {
   }
   const Symbols symbols = symbols_at(plan_, live_->report.padded);
   const Piece& p = stitched_.pieces[piece];
-  std::vector<DeviceTensor> inputs, outputs;
-  for (auto [values, tensors] : {std::pair(&p.inputs, &inputs), std::pair(&p.outputs, &outputs)}) {
-    for (ValueId v : *values) {
-      auto t = tensor(v, symbols);
-      if (!t) return forward(t);
-      tensors->push_back(std::move(*t));
-    }
-  }
+  const auto inputs = tensors(p.inputs, symbols), outputs = tensors(p.outputs, symbols);
+  if (!inputs) return tl::unexpected(inputs.error());
+  if (!outputs) return tl::unexpected(outputs.error());
   live_->report.launches.add(between_[piece.index]->launches());
-  return driver_.run(*between_[piece.index], inputs, outputs,
+  return driver_.run(*between_[piece.index], *inputs, *outputs,
                      {symbols, &live_->step, live_->step.tokens()});
 }
 
