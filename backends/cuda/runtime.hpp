@@ -131,6 +131,10 @@ class Runtime {
   /// The launches of a piece at a size, in order, without edges.
   Result<std::vector<LaunchNode>> nodes_of(PieceId piece, std::int64_t tokens) const;
   Result<StepReport> dispatch(const Step& step, const RunOptions& options) const;
+  /// What a step's graphs are kept under; 0 where sizes do not depend on tokens.
+  [[nodiscard]] std::int64_t captured_size(const StepReport& report) const {
+    return plan_.tokens.empty() ? 0 : report.padded;
+  }
   Result<std::monostate> bind_input(ValueId input, const Tensor& tensor);
   Result<std::monostate> run_due_piece(PieceId piece);
   /// The launches of a piece of attention.

@@ -14,8 +14,7 @@ Result<StepReport> Runtime::dispatch(const Step& step, const RunOptions& options
   auto report = dispatched(plan_, dispatcher_, step, options);
   if (!report) return report;
   if (!captured_) *report = {step.tokens(), step.tokens(), "eager", "nothing was captured"};
-  const std::int64_t size = plan_.tokens.empty() ? 0 : report->padded;
-  if (report->whole && steps_.count(size) == 0) {
+  if (report->whole && steps_.count(captured_size(*report)) == 0) {
     report->whole = false;
     const bool pieces = std::any_of(plan_.steps.begin(), plan_.steps.end(),
                                     [](const Plan::Step& s) { return s.captured; });
@@ -120,8 +119,7 @@ Result<std::monostate> Runtime::run_due_piece(PieceId piece) {
   ++live_->next;
   if (between_[piece.index] || attention_[piece.index]) return run_between(piece);
   if (live_->report.mode != "captured" || !captured(piece)) return launch_all(piece);
-  const std::int64_t size = plan_.tokens.empty() ? 0 : live_->report.padded;
-  const auto graph = graphs_[piece.index].find(size);
+  const auto graph = graphs_[piece.index].find(captured_size(live_->report));
   if (graph == graphs_[piece.index].end()) return launch_all(piece);
   const auto replayed = replay(graph->second, address_hash(piece), stitched_.pieces[piece].name);
   if (!replayed) return tl::unexpected(replayed.error());
@@ -162,8 +160,7 @@ Result<std::vector<Tensor>> Runtime::end_step() {
 Result<std::monostate> Runtime::run_pieces() {
   StepReport& report = live_->report;
   if (report.whole) {
-    const auto replayed =
-        replay(steps_.at(plan_.tokens.empty() ? 0 : report.padded), step_hash(), "the whole step");
+    const auto replayed = replay(steps_.at(captured_size(report)), step_hash(), "the whole step");
     if (!replayed) return tl::unexpected(replayed.error());
     if (*replayed) {
       live_->next = plan_.steps.size();
