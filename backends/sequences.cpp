@@ -34,21 +34,20 @@ Array rows_of(const Array& x, const RowSpan& rows) {
   return out;
 }
 
-KvCache::Layer layer_of(const Call& call) {
-  const Attribute* layer = call.graph.attribute(call.node, "layer");
-  const auto* name = layer == nullptr ? nullptr : std::get_if<std::string>(layer);
-  return {call.on_rank,
-          name != nullptr ? *name : "node " + std::string(call.graph.node_name(call.node))};
-}
-
 }  // namespace
+
+std::string layer_name(const Graph& graph, NodeId attention) {
+  const Attribute* layer = graph.attribute(attention, "layer");
+  const auto* name = layer == nullptr ? nullptr : std::get_if<std::string>(layer);
+  return name != nullptr ? *name : "node " + std::string(graph.node_name(attention));
+}
 
 Result<SeenKeys> seen_keys(const Call& call) {
   SeenKeys out{contiguous(call.operand(1)), contiguous(call.operand(2)), {}, {}};
   out.queries = out.keys = sequence_rows(call.context, call.operand(0).extents[0]);
   KvCache* cache = call.context.step == nullptr ? nullptr : call.context.step->cache;
   if (cache == nullptr) return out;
-  const KvCache::Layer layer = layer_of(call);
+  const KvCache::Layer layer{call.on_rank, layer_name(call.graph, call.node)};
   std::int64_t total = 0;
   for (std::size_t s = 0; s < out.queries.size(); ++s) {
     const Sequence& sequence = call.context.step->sequences[s];

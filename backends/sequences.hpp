@@ -1,6 +1,7 @@
 // Which rows of a step belong to which sequence, and which keys attention sees.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "backends/kernel.hpp"
@@ -14,6 +15,10 @@ struct RowSpan {
 /// The rows of each sequence of the step, in order; without a step, all rows are one sequence. Rows
 /// that no sequence has are padding, and are in no span.
 [[nodiscard]] std::vector<RowSpan> sequence_rows(const RunContext& context, std::int64_t rows);
+
+/// What a call of attention keeps its keys and values under: the attribute `layer`, or else the
+/// node's own name.
+[[nodiscard]] std::string layer_name(const Graph& graph, NodeId attention);
 
 /// What the queries of an attention call look at: rows of each sequence, those of earlier tokens
 /// first. A query is the later by `rows` of its sequence here less its own rows.

@@ -117,9 +117,6 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
              groups = context.dims.value(k[1]);
   if (!heads || !width || !groups || *groups == 0 || *heads % *groups != 0 || k[2] != q[2])
     return std::nullopt;
-  const Attribute* layer = piece.attribute(node, "layer");
-  const auto* named = layer == nullptr ? nullptr : std::get_if<std::string>(layer);
-  out.layer = named != nullptr ? *named : "node " + std::string(piece.node_name(node));
   out.page_tokens = page_tokens;
   out.heads = *heads;
   out.rows = q[0];
@@ -177,9 +174,9 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
   return out;
 }
 
-void DeviceAttention::add(const AttentionKernels& kernels) {
+void DeviceAttention::add(const AttentionKernels& kernels, const std::string& layer) {
   page_tokens_ = kernels.page_tokens;
-  pools_[kernels.layer] = {kernels.k, kernels.v, kernels.row, 0, 0};
+  pools_[layer] = {kernels.k, kernels.v, kernels.row, 0, 0};
 }
 
 /// What is there stays.
@@ -269,9 +266,10 @@ Result<std::monostate> DeviceAttention::begin(const Step& step, std::int64_t row
 }
 
 std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernels,
+                                                  const std::string& layer,
                                                   std::span<const DeviceTensor> inputs,
                                                   const DeviceTensor& output) const {
-  const Pool& pool = pools_.at(kernels.layer);
+  const Pool& pool = pools_.at(layer);
   const DeviceTensor &q = inputs[kernels.operands[0]], &k = inputs[kernels.operands[1]],
                      &v = inputs[kernels.operands[2]];
   const std::int64_t rows = q.extents[0];

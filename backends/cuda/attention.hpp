@@ -17,10 +17,10 @@
 
 namespace pw::cuda {
 
+/// Of all pieces of a class: which layer's pages they read is told to each launch.
 struct AttentionKernels {
   Kernel put, attend;
   std::vector<std::size_t> operands;  ///< inputs of the piece: q, k, v, and the divisor if any
-  std::string layer;                  ///< names the pages
   DimId rows;                         ///< of the step
   std::int64_t page_tokens = 0;
   std::int64_t heads = 0;
@@ -42,7 +42,7 @@ class DeviceAttention {
       : driver_(driver), allocate_(std::move(allocate)) {}
 
   /// A layer more, before reserve(). All layers have the same rows and tokens a page.
-  void add(const AttentionKernels& kernels);
+  void add(const AttentionKernels& kernels, const std::string& layer);
   [[nodiscard]] bool empty() const { return pools_.empty(); }
   /// What reserve() takes.
   [[nodiscard]] std::int64_t bytes(std::int64_t pages, std::int64_t rows) const;
@@ -53,6 +53,7 @@ class DeviceAttention {
   Result<std::monostate> begin(const Step& step, std::int64_t rows);
   /// Tensors as the piece has them, rows of padding included.
   [[nodiscard]] std::vector<LaunchNode> launches(const AttentionKernels& kernels,
+                                                 const std::string& layer,
                                                  std::span<const DeviceTensor> inputs,
                                                  const DeviceTensor& output) const;
   /// Of all memory that launches touch besides their tensors; another after pages ran out.

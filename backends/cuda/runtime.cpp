@@ -10,6 +10,7 @@
 #include "backends/eager/eager.hpp"
 #include "backends/padding.hpp"
 #include "backends/program.hpp"
+#include "backends/sequences.hpp"
 #include "base/hash.hpp"
 #include "splitter/check_plan.hpp"
 
@@ -71,39 +72,50 @@ bool Runtime::captures_steps() const {
 
 Result<std::monostate> Runtime::compile() {
   std::vector<Kernel> kernels;
-  for (const PieceClass& c : stitched_.classes) {
-    Class& made = classes_.emplace_back();
-    const Graph& piece = stitched_.pieces[c.members.front()].graph;
-    counters_.pieces += c.members.size();
-    ++counters_.piece_classes;
-    // What splits is recorded only as a part of whole steps.
-    const bool recorded =
-        !c.splitting || (captures_steps() && !attention_kernels(piece, KvCache::kPageTokens));
-    if (recorded) {
-      auto program = make_program(piece, *host_, driver_, {options_.grouping, asked_sizes()});
-      if (!program) return forward(program);
-      made.program = std::move(*program);
-      for (const std::string& why : made.program.notes) note(why);
-      for (const std::string& why : made.program.lacks) note(c.name + " is not captured: " + why);
-    }
-    made.captured = recorded && made.program.lacks.empty();
-    if (made.captured) {
-      counters_.capturable_pieces += c.splitting ? 0 : c.members.size();
-      counters_.compilations += c.splitting ? 0 : 1;
-      kernels.insert(kernels.end(), made.program.kernels.begin(), made.program.kernels.end());
-    } else {
-      made.program.launches.clear();
-      made.program.scratch.clear();
-    }
-  }
+  for (const PieceClass& c : stitched_.classes)
+    if (auto done = compile(c, kernels); !done) return done;
   for (const Piece& piece : stitched_.pieces) {
-    between_.emplace_back();
-    attention_.emplace_back();
-    if (classes_[piece.piece_class.index].captured) continue;
-    if (auto done = compile_between(piece, kernels); !done) return done;
+    std::unique_ptr<Executable>& between = between_.emplace_back();
+    const Class& c = classes_[piece.piece_class.index];
+    if (c.attention) pages_.add(*c.attention, layer_name(piece.graph, piece.graph.first()));
+    if (c.attention || c.captured) continue;
+    auto made = host_->compile(piece.graph);
+    if (!made) return forward(made);
+    between = std::move(*made);
   }
   graphs_.resize(stitched_.pieces.size());
   return driver_.load(kernels);
+}
+
+/// Attention is kernels where no library is called, and where whole steps are captured.
+Result<std::monostate> Runtime::compile(const PieceClass& c, std::vector<Kernel>& kernels) {
+  const Graph& piece = stitched_.pieces[c.members.front()].graph;
+  Class& made = classes_.emplace_back();
+  counters_.pieces += c.members.size();
+  ++counters_.piece_classes;
+  std::optional<AttentionKernels> attention;
+  if (captures_steps() || !driver_.calls_libraries())
+    attention = attention_kernels(piece, KvCache::kPageTokens);
+  // What splits is recorded only as a part of whole steps.
+  if (!c.splitting || (captures_steps() && !attention)) {
+    auto program = make_program(piece, *host_, driver_, {options_.grouping, asked_sizes()});
+    if (!program) return forward(program);
+    for (const std::string& why : program->notes) note(why);
+    for (const std::string& why : program->lacks) note(c.name + " is not captured: " + why);
+    made.captured = program->lacks.empty();
+    if (made.captured) made.program = std::move(*program);
+  }
+  if (made.captured) {
+    counters_.capturable_pieces += c.splitting ? 0 : c.members.size();
+    counters_.compilations += c.splitting ? 0 : 1;
+    kernels.insert(kernels.end(), made.program.kernels.begin(), made.program.kernels.end());
+  } else if (attention && (!attention_rows_.valid() || attention->rows == attention_rows_)) {
+    attention_rows_ = attention->rows;
+    kernels.push_back(attention->put);
+    kernels.push_back(attention->attend);
+    made.attention = std::move(attention);
+  }
+  return std::monostate{};
 }
 
 /// Nothing without calls.
@@ -113,25 +125,6 @@ std::int64_t Runtime::workspace_bytes() const {
                        [](const ProgramLaunch& l) { return l.product.has_value(); });
   });
   return calls ? driver_.workspace_bytes() : 0;
-}
-
-/// Attention is kernels where no library is called, and where whole steps are captured.
-Result<std::monostate> Runtime::compile_between(const Piece& piece, std::vector<Kernel>& kernels) {
-  if (captures_steps() || !driver_.calls_libraries()) {
-    auto attention = attention_kernels(piece.graph, KvCache::kPageTokens);
-    if (attention && (pages_.empty() || attention->rows == attention_rows_)) {
-      attention_rows_ = attention->rows;
-      kernels.push_back(attention->put);
-      kernels.push_back(attention->attend);
-      pages_.add(*attention);
-      attention_.back() = std::move(attention);
-      return std::monostate{};
-    }
-  }
-  auto between = host_->compile(piece.graph);
-  if (!between) return forward(between);
-  between_.back() = std::move(*between);
-  return std::monostate{};
 }
 
 Result<std::monostate> Runtime::plan_all_memory() {

@@ -81,6 +81,7 @@ class Runtime {
   struct Class {
     PieceProgram program;
     bool captured = false;
+    std::optional<AttentionKernels> attention;  ///< what runs it where it is not captured
     std::vector<Address> literals;
   };
   struct Captured {
@@ -108,8 +109,7 @@ class Runtime {
   Result<std::monostate> compile();
   [[nodiscard]] std::vector<Symbols> asked_sizes() const;
   [[nodiscard]] std::int64_t workspace_bytes() const;
-  /// What runs a piece that is not captured by itself; its kernels are added.
-  Result<std::monostate> compile_between(const Piece& piece, std::vector<Kernel>& kernels);
+  Result<std::monostate> compile(const PieceClass& piece_class, std::vector<Kernel>& kernels);
   Result<std::monostate> plan_all_memory();
   Result<std::monostate> take_memory(const std::vector<PieceSchedule>& needed);
   [[nodiscard]] Result<std::monostate> check_workspace() const;
@@ -168,9 +168,9 @@ class Runtime {
   std::vector<Address> address_;   ///< by source value; 0: none
   std::vector<std::map<std::int64_t, Captured>> graphs_;  ///< by piece, then size
   std::map<std::int64_t, Captured> steps_;                ///< whole ones, by size
-  /// By piece; of those that are not captured. Not shared: an op may know its state by its layer.
+  /// By piece; of those that are not captured and not attention that is kernels. Not shared: an op
+  /// may know its state by its layer.
   std::vector<std::unique_ptr<Executable>> between_;
-  std::vector<std::optional<AttentionKernels>> attention_;  ///< by piece; instead of the above
   DeviceAttention pages_;
   DimId attention_rows_;  ///< of every piece of attention that is kernels
   std::optional<Live> live_;

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/runtime.hpp"
 #include "backends/padding.hpp"
+#include "backends/sequences.hpp"
 
 namespace pw::cuda {
 
@@ -25,14 +26,15 @@ Result<std::vector<LaunchNode>> Runtime::attention_of(PieceId piece, std::int64_
   if (!inputs) return tl::unexpected(inputs.error());
   const auto output = tensor(p.outputs.front(), symbols);
   if (!output) return tl::unexpected(output.error());
-  return pages_.launches(*attention_[piece.index], *inputs, *output);
+  return pages_.launches(*class_of(piece).attention, layer_name(p.graph, p.graph.first()), *inputs,
+                         *output);
 }
 
 Result<RecordedGraph> Runtime::record_step(std::int64_t tokens) const {
   RecordedGraph out{fmt::format("step of {} tokens", tokens), {}};
   for (const Plan::Step& planned : plan_.steps) {
-    auto nodes = attention_[planned.piece.index] ? attention_of(planned.piece, tokens)
-                                                 : nodes_of(planned.piece, tokens);
+    auto nodes = class_of(planned.piece).attention ? attention_of(planned.piece, tokens)
+                                                   : nodes_of(planned.piece, tokens);
     if (!nodes) return forward(nodes);
     std::move(nodes->begin(), nodes->end(), std::back_inserter(out.nodes));
   }

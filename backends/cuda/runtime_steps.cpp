@@ -64,7 +64,7 @@ Result<StepReport> Runtime::begin_step(const Step& step, Weights& weights,
 
 Result<std::monostate> Runtime::run_between(PieceId piece) {
   ++counters_.ops_between;
-  if (attention_[piece.index]) {
+  if (class_of(piece).attention) {
     const auto nodes = attention_of(piece, live_->report.padded);
     if (!nodes) return tl::unexpected(nodes.error());
     for (const LaunchNode& node : *nodes) {
@@ -117,7 +117,7 @@ Result<std::monostate> Runtime::run_due_piece(PieceId piece) {
                                           : "none, the step has ended"),
                  "pieces share one arena, and run in the plan's order"));
   ++live_->next;
-  if (between_[piece.index] || attention_[piece.index]) return run_between(piece);
+  if (between_[piece.index] || class_of(piece).attention) return run_between(piece);
   if (live_->report.mode != "captured" || !captured(piece)) return launch_all(piece);
   const auto graph = graphs_[piece.index].find(captured_size(live_->report));
   if (graph == graphs_[piece.index].end()) return launch_all(piece);
