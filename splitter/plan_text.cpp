@@ -195,11 +195,11 @@ void compare_memory(Differences& out, const MemoryPlan& a, const MemoryPlan& b) 
     Scratch scratch;
   };
   const auto scratch_of = [](const MemoryPlan& memory) {
-    std::vector<Entry> out;
+    std::vector<Entry> entries;
     for (std::size_t i = 0; i < memory.scratch.size(); ++i)
       for (std::size_t j = 0; j < memory.scratch[i].size(); ++j)
-        out.push_back({fmt::format("{} of step {}", j, i), memory.scratch[i][j]});
-    return out;
+        entries.push_back({fmt::format("{} of step {}", j, i), memory.scratch[i][j]});
+    return entries;
   };
   const auto entry_key = [](const Entry& entry) { return entry.key; };
   out.lists("scratch", scratch_of(a), scratch_of(b), entry_key,

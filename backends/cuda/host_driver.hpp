@@ -16,7 +16,7 @@ struct HostDriverOptions {
   std::int64_t capacity = std::int64_t{1} << 40;  ///< bytes that can be allocated
   bool libraries = true;  ///< false: as a device without any, where products are kernels
   // Failures to be had: of the n-th graph from 0 on, and of the n-th replay.
-  std::optional<std::size_t> refuse_graph, break_replay;
+  std::optional<std::size_t> refuse_graph = std::nullopt, break_replay = std::nullopt;
 };
 
 class HostDriver : public Driver {

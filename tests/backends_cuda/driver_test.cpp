@@ -114,7 +114,7 @@ TEST_CASE("host driver: memory is counted, and there is as much as was said", "[
 TEST_CASE("host driver: a graph runs in any order that its edges allow", "[cuda]") {
   // Four bytes move through eight places; another chain beside them.
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    HostDriver driver({seed, std::int64_t{1} << 20, {}, {}});
+    HostDriver driver({.seed = seed, .capacity = std::int64_t{1} << 20});
     const Address at = driver.allocate(4096).value();
     RecordedGraph graph{"chain", {}};
     for (int chain = 0; chain < 2; ++chain) {
