@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/environment.hpp"
 #include "base/file.hpp"
 
 extern char** environ;
@@ -61,7 +62,7 @@ fs::path temporary_base() {
 }  // namespace
 
 std::string host_compiler() {
-  if (const char* chosen = std::getenv("CXX"); chosen && *chosen) {
+  if (const std::string chosen = environment("CXX"); !chosen.empty()) {
     if (std::string found = on_path(chosen); !found.empty()) return found;
   }
   for (const char* name : {"c++", "g++", "clang++"}) {

@@ -2,13 +2,14 @@
 #include "backends/cache/folder.hpp"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/environment.hpp"
 
 namespace pw {
 namespace {
@@ -18,11 +19,6 @@ namespace fs = std::filesystem;
 tl::unexpected<Diagnostics> refuse(const std::string& path, const std::string& why) {
   return fail(error_in(path, "PW1230", "cannot be the compile cache: " + why,
                        "set PWR_CACHE_DIR to a folder of your own"));
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
 }
 
 }  // namespace

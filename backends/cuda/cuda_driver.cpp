@@ -1,14 +1,13 @@
 // Exports CudaDriver.
 #include "backends/cuda/cuda_driver.hpp"
 
-#include <cstdlib>
-
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "backends/cuda/cubin_cache.hpp"
 #include "backends/cuda/cuda_library.hpp"
 #include "backends/cuda/lt_product.hpp"
+#include "base/environment.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -31,8 +30,8 @@ struct Opened {
 
 std::string path_of(const CudaDriverOptions& options) {
   if (!options.library.empty()) return options.library;
-  const char* named = std::getenv("PWR_CUDA_DRIVER");
-  return named != nullptr && *named != '\0' ? named : "libcuda.so.1";
+  const std::string named = environment("PWR_CUDA_DRIVER");
+  return named.empty() ? "libcuda.so.1" : named;
 }
 
 std::string version_text(int version) {

@@ -1,21 +1,19 @@
 // Exports LtLibrary.
 #include "backends/cuda/lt_library.hpp"
 
-#include <cstdlib>
-
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "backends/cuda/functions.hpp"
 #include "backends/cuda/toolkit.hpp"
+#include "base/environment.hpp"
 
 namespace pw::cuda {
 namespace {
 
 std::vector<std::string> candidates(const std::string& path, int newest) {
   if (!path.empty()) return {path};
-  const char* named = std::getenv("PWR_CUBLASLT");
-  if (named != nullptr && *named != '\0') return {named};
+  if (std::string named = environment("PWR_CUBLASLT"); !named.empty()) return {std::move(named)};
   return toolkit_files("libcublasLt", newest);
 }
 

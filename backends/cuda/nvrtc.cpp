@@ -7,13 +7,14 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "backends/cuda/functions.hpp"
 #include "backends/cuda/toolkit.hpp"
 
 namespace pw::cuda {
 
-/// Declared as in NVRTC's documentation; a program is an opaque pointer, 0 means success.
+/// Declared as in NVRTC's documentation; a program is an opaque pointer, 0 means success. The
+/// library is never closed: it keeps memory for the life of the process.
 struct Nvrtc::Library {
-  void* handle = nullptr;  ///< never closed: NVRTC keeps memory for the life of the process
   int (*version)(int*, int*) = nullptr;
   const char* (*error_string)(int) = nullptr;
   int (*create)(void**, const char*, const char*, int, const char* const*,
@@ -30,23 +31,21 @@ struct Nvrtc::Library {
 
 namespace {
 
-template <class F>
-bool find(void* handle, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(handle, name));
-  return function != nullptr;
-}
-
-bool fill(Nvrtc::Library& l) {
-  return find(l.handle, "nvrtcVersion", l.version) &&
-         find(l.handle, "nvrtcGetErrorString", l.error_string) &&
-         find(l.handle, "nvrtcCreateProgram", l.create) &&
-         find(l.handle, "nvrtcDestroyProgram", l.destroy) &&
-         find(l.handle, "nvrtcCompileProgram", l.compile) &&
-         find(l.handle, "nvrtcGetProgramLogSize", l.log_size) &&
-         find(l.handle, "nvrtcGetProgramLog", l.log) &&
-         find(l.handle, "nvrtcGetCUBINSize", l.cubin_size) &&
-         find(l.handle, "nvrtcGetCUBIN", l.cubin) &&
-         find(l.handle, "nvrtcGetPTXSize", l.ptx_size) && find(l.handle, "nvrtcGetPTX", l.ptx);
+/// The name of the first function that the library lacks, or an empty text.
+std::string fill(Nvrtc::Library& l, void* library) {
+  FunctionFinder find(library);
+  find(l.version, "nvrtcVersion");
+  find(l.error_string, "nvrtcGetErrorString");
+  find(l.create, "nvrtcCreateProgram");
+  find(l.destroy, "nvrtcDestroyProgram");
+  find(l.compile, "nvrtcCompileProgram");
+  find(l.log_size, "nvrtcGetProgramLogSize");
+  find(l.log, "nvrtcGetProgramLog");
+  find(l.cubin_size, "nvrtcGetCUBINSize");
+  find(l.cubin, "nvrtcGetCUBIN");
+  find(l.ptx_size, "nvrtcGetPTXSize");
+  find(l.ptx, "nvrtcGetPTX");
+  return find.missing();
 }
 
 /// The number directly before `word`, at or after `from`; -1 when there is none.
@@ -119,12 +118,16 @@ std::vector<std::string> nvrtc_options(const Target& target) {
 Nvrtc Nvrtc::open() {
   Nvrtc nvrtc;
   for (const std::string& path : toolkit_files("libnvrtc")) {
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) continue;
     auto library = std::make_shared<Library>();
-    library->handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library->handle) continue;
+    if (const std::string missing = fill(*library, handle); !missing.empty()) {
+      nvrtc.state_ = fmt::format("{} is there, but lacks {}", path, missing);
+      continue;
+    }
     int major = 0, minor = 0;
-    if (!fill(*library) || library->version(&major, &minor) != 0) {
-      nvrtc.state_ = path + " is there, but lacks functions of NVRTC 12";
+    if (library->version(&major, &minor) != 0) {
+      nvrtc.state_ = path + " does not tell its version";
       continue;
     }
     nvrtc.version_ = fmt::format("{}.{}", major, minor);

@@ -1,15 +1,15 @@
 // Exports toolkit_files.
 #include "backends/cuda/toolkit.hpp"
 
-#include <cstdlib>
+#include "base/environment.hpp"
 
 namespace pw::cuda {
 
 std::vector<std::string> toolkit_files(const std::string& library, int newest) {
   std::vector<std::string> folders{""};
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* root = std::getenv(variable); root && *root)
-      folders.push_back(std::string(root) + "/lib64/");
+    if (const std::string root = environment(variable); !root.empty())
+      folders.push_back(root + "/lib64/");
   }
   folders.emplace_back("/usr/local/cuda/lib64/");
   std::vector<std::string> paths;

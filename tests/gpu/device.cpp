@@ -7,16 +7,12 @@
 #include "backends/cuda/cuda_driver.hpp"
 #include "backends/cuda/preparing_driver.hpp"
 #include "backends/toolchain.hpp"
+#include "base/environment.hpp"
 
 namespace pw::test {
 namespace {
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-bool preparing() { return !variable("PW_GPU_PREPARE").empty(); }
+bool preparing() { return !environment("PW_GPU_PREPARE").empty(); }
 
 [[noreturn]] void skip(const std::string& why) {
   std::fprintf(stderr, "SKIPPED: %s\n", why.c_str());
@@ -26,7 +22,7 @@ bool preparing() { return !variable("PW_GPU_PREPARE").empty(); }
 std::unique_ptr<cuda::Driver> open_device(bool strict) {
   cuda::CudaDriverOptions options;
   options.strict = strict;
-  options.prepared = variable("PW_GPU_CUBINS");
+  options.prepared = environment("PW_GPU_CUBINS");
   auto driver = cuda::CudaDriver::open(options);
   if (!driver) skip(driver.error().front().message);
   return std::move(*driver);
@@ -37,7 +33,7 @@ std::unique_ptr<cuda::Driver> open() {
     if (host_compiler().empty()) skip("no C++ compiler on PATH, so kernels do not run on the host");
     if (preparing())
       return std::make_unique<cuda::PreparingDriver>(
-          variable("PW_GPU_CUBINS"), cuda::Target{variable("PW_GPU_PREPARE"), true}, true);
+          environment("PW_GPU_CUBINS"), cuda::Target{environment("PW_GPU_PREPARE"), true}, true);
     return std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
   }
   return open_device(true);
@@ -48,7 +44,7 @@ const std::unique_ptr<cuda::Driver> kDriver = open();
 
 }  // namespace
 
-bool on_host() { return variable("PW_GPU_DRIVER") == "host"; }
+bool on_host() { return environment("PW_GPU_DRIVER") == "host"; }
 bool sparing() { return on_host() && !preparing(); }
 
 cuda::Driver& device() { return *kDriver; }
