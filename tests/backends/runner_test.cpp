@@ -9,6 +9,7 @@
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 #include "tests/backends/graphs.hpp"
+#include "tests/distance.hpp"
 
 namespace {
 
@@ -56,15 +57,10 @@ void check_close(const std::vector<Tensor>& got, const std::vector<Tensor>& expe
   REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     REQUIRE(got[i].extents() == expected[i].extents());
-    const std::vector<double> a = values(got[i]), b = values(expected[i]);
-    double largest = 0, apart = 0;
-    for (std::size_t j = 0; j < a.size(); ++j) {
-      REQUIRE(std::isfinite(a[j]));
-      largest = std::max(largest, std::fabs(b[j]));
-      apart = std::max(apart, std::fabs(a[j] - b[j]));
-    }
+    const Distance apart = distance(got[i].view(), expected[i].view());
     INFO("output " << i);
-    CHECK(apart <= 0.02 * largest);
+    REQUIRE(std::isfinite(apart.worst));
+    CHECK(apart.worst <= 0.02 * apart.largest);
   }
 }
 

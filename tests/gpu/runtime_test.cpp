@@ -14,6 +14,7 @@
 #include "graph/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/distance.hpp"
 #include "tests/gpu/device.hpp"
 
 using namespace pw;
@@ -56,16 +57,10 @@ void check_near(const std::vector<Tensor>& outputs, const std::vector<Tensor>& r
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const TensorView x = outputs[i].view(), r = reference[i].view();
     REQUIRE(x.extents == r.extents);
-    double worst = 0, largest = 0;
-    for (std::int64_t e = 0; e < r.count(); ++e) {
-      const double wanted = load(r.dtype, r.data, e);
-      const double difference = std::abs(load(x.dtype, x.data, e) - wanted);
-      REQUIRE(std::isfinite(difference));
-      worst = std::max(worst, difference);
-      largest = std::max(largest, std::abs(wanted));
-    }
-    CHECK(largest > 0);
-    CHECK(worst <= tolerance * largest);
+    const Distance apart = distance(x, r);
+    REQUIRE(std::isfinite(apart.worst));
+    CHECK(apart.largest > 0);
+    CHECK(apart.worst <= tolerance * apart.largest);
   }
 }
 
