@@ -196,18 +196,25 @@ Result<std::monostate> DeviceAttention::grow(Address& address, std::int64_t old_
   return std::monostate{};
 }
 
+std::int64_t DeviceAttention::page_bytes(const Pool& pool, DType dtype) const {
+  return page_tokens_ * pool.row * size_of(dtype);
+}
+
+std::int64_t DeviceAttention::table_bytes(std::int64_t pages, std::int64_t rows) {
+  return (3 * rows + pages) * size_of(DType::i64);
+}
+
 std::int64_t DeviceAttention::bytes(std::int64_t pages, std::int64_t rows) const {
-  std::int64_t out = (3 * rows + pages) * size_of(DType::i64);
+  std::int64_t out = table_bytes(pages, rows);
   for (const auto& [layer, pool] : pools_)
-    out += pages * page_tokens_ * pool.row * (size_of(pool.k) + size_of(pool.v));
+    out += pages * (page_bytes(pool, pool.k) + page_bytes(pool, pool.v));
   return out;
 }
 
 Result<std::monostate> DeviceAttention::reserve(std::int64_t pages, std::int64_t rows) {
   if (pages > pages_) {
     for (auto& [layer, pool] : pools_) {
-      const std::int64_t k = page_tokens_ * pool.row * size_of(pool.k),
-                         v = page_tokens_ * pool.row * size_of(pool.v);
+      const std::int64_t k = page_bytes(pool, pool.k), v = page_bytes(pool, pool.v);
       if (auto done = grow(pool.k_pages, pages_ * k, pages * k, "keys and values"); !done)
         return done;
       if (auto done = grow(pool.v_pages, pages_ * v, pages * v, "keys and values"); !done)
@@ -215,7 +222,7 @@ Result<std::monostate> DeviceAttention::reserve(std::int64_t pages, std::int64_t
     }
     pages_ = pages;
   }
-  const std::int64_t bytes = (3 * rows + pages_) * size_of(DType::i64);
+  const std::int64_t bytes = table_bytes(pages_, rows);
   if (bytes <= table_bytes_) return std::monostate{};
   if (auto done = grow(table_, 0, bytes, "tables of pages"); !done) return done;
   table_bytes_ = bytes;

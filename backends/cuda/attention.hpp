@@ -65,6 +65,8 @@ class DeviceAttention {
     std::int64_t row = 0;
     Address k_pages = 0, v_pages = 0;
   };
+  [[nodiscard]] std::int64_t page_bytes(const Pool& pool, DType dtype) const;
+  [[nodiscard]] static std::int64_t table_bytes(std::int64_t pages, std::int64_t rows);
   Result<std::monostate> grow(Address& address, std::int64_t old_bytes, std::int64_t bytes,
                               const std::string& what);
   /// What the kernels read of the step: for each row its slot, where its sequence's pages begin and
