@@ -40,13 +40,19 @@ struct Setup {
   Plan plan;
   std::unique_ptr<Backend> backend = make_eager();
 };
+
+PlanOptions up_to_64(std::vector<std::int64_t> sizes) {
+  PlanOptions options;
+  options.max_tokens = 64;
+  options.capture_sizes = std::move(sizes);
+  return options;
+}
+
 Setup decoder(const std::string& mode = "piecewise") {
   Graph graph = graph_of(kDecoder);
   const OpId attention = graph.context().ops.find("unified_attention");
   StitchedGraph pieces = split(graph, {attention}).value();
-  PlanOptions options;
-  options.max_tokens = 64;
-  options.capture_sizes = {1, 2, 4, 8, 16, 32};
+  PlanOptions options = up_to_64({1, 2, 4, 8, 16, 32});
   options.mode = mode;
   Plan plan = make_plan(pieces, graph, options).value();
   return {std::move(graph), std::move(pieces), std::move(plan)};
@@ -99,10 +105,7 @@ TEST_CASE("runner: row ops of a padded step are bit-equal to the unpadded one", 
       "symbol n in 1..64 tokens  in x: bf16[n, 32], r: bf16[n, 32], w: bf16[32]  y, s = "
       "fused_add_rms_norm(x, r, w)  q, t = dynamic_per_token_fp8_quant(y)  out q, t, s");
   const StitchedGraph pieces = split(graph, {}).value();
-  PlanOptions options;
-  options.max_tokens = 64;
-  options.capture_sizes = {8};
-  const Plan plan = make_plan(pieces, graph, options).value();
+  const Plan plan = make_plan(pieces, graph, up_to_64({8})).value();
   const auto backend = make_eager();
   auto runner = Runner::make(pieces, graph, plan, *backend).value();
   Weights weights(graph, 5);
@@ -123,10 +126,7 @@ TEST_CASE("runner: a graph that mixes rows is not padded; where it is, the poiso
       "symbol n in 1..64 tokens  in x: f32[n, 4]  y = mm(x, mm(transpose(x){dim0 = 0, dim1 = 1}, "
       "x))  out y");
   const StitchedGraph pieces = split(graph, {}).value();
-  PlanOptions options;
-  options.max_tokens = 64;
-  options.capture_sizes = {8};
-  Plan plan = make_plan(pieces, graph, options).value();
+  Plan plan = make_plan(pieces, graph, up_to_64({8})).value();
   CHECK(plan.mode == "none");
   const auto backend = make_eager();
   Weights weights(graph, 5);
@@ -153,9 +153,7 @@ TEST_CASE("runner: ranks reduce over all tokens beside their parts of the rows",
       "p = shard(x){dim = 0, world = 2, group = \"g\"}  y = all_gather((p - m) / a){dim = 0, world "
       "= 2, group = \"g\"}  out a, m, y");
   const StitchedGraph pieces = split(graph, {}).value();
-  PlanOptions options;
-  options.max_tokens = 64;
-  options.capture_sizes = {16};
+  PlanOptions options = up_to_64({16});
   options.sequence_parallel = 2;
   const Plan plan = make_plan(pieces, graph, options).value();
   const auto backend = make_interpreter(Precision::single);
