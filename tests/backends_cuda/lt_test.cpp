@@ -209,6 +209,14 @@ TEST_CASE("cuBLASLt: the library accepts every descriptor, and has in it what wa
   }
 }
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+/// cublasLtCreate() gives no handle where it finds no device, and keeps what it allocated for one
+/// (192 bytes in 13.0): nothing that a caller could free.
+extern "C" const char* __lsan_default_suppressions() { return "leak:cublasLtCreate\n"; }
+#endif
+#endif
+
 TEST_CASE("cuBLASLt: without a device the library does not start, with its word for it", "[cuda]") {
   LtLibrary library = LtLibrary::open();
   if (!library.present()) {
