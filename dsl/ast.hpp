@@ -149,7 +149,7 @@ struct GraphItem {
     Span span;
     std::string name;
     TypeExpr type;
-    std::string kind;  ///< "", "weight", "buffer"
+    std::string kind;                     ///< "", "weight", "buffer"
     std::vector<std::string> replicated;  ///< groups over which all ranks hold the same
   };
   std::vector<Input> inputs;

@@ -129,25 +129,24 @@ bool peek_strategy(const Token* p) { return !starts_item(p); }
 
 // ---- rules
 
-#define PW_RULE(n) const x3::rule<struct n##_id> n{#n};
-PW_RULE(path)
-PW_RULE(expr)
-PW_RULE(and_expr)
-PW_RULE(not_expr)
-PW_RULE(comparison) PW_RULE(sum) PW_RULE(term) PW_RULE(unary) PW_RULE(primary) PW_RULE(call)
-    PW_RULE(element) PW_RULE(arg) PW_RULE(setting) PW_RULE(attrs) PW_RULE(type) PW_RULE(dims)
-        PW_RULE(binder) PW_RULE(binding) PW_RULE(stmt) PW_RULE(stmts) PW_RULE(body)
-            PW_RULE(reference) PW_RULE(operand) PW_RULE(attr_decl) PW_RULE(result) PW_RULE(op_decl)
-                PW_RULE(rule_item) PW_RULE(pattern_item) PW_RULE(table_item) PW_RULE(small_item)
-                    PW_RULE(seq) PW_RULE(strat) PW_RULE(core) PW_RULE(option) PW_RULE(strategy_item)
-                        PW_RULE(deploy_item) PW_RULE(graph_block) PW_RULE(test_clause)
-                            PW_RULE(test_item) PW_RULE(item)
+#define PW_RULE(n) \
+  const x3::rule<struct n##_id> n { #n }
+// clang-format off
+PW_RULE(path); PW_RULE(expr); PW_RULE(and_expr); PW_RULE(not_expr); PW_RULE(comparison);
+PW_RULE(sum); PW_RULE(term); PW_RULE(unary); PW_RULE(primary); PW_RULE(call); PW_RULE(element);
+PW_RULE(arg); PW_RULE(setting); PW_RULE(attrs); PW_RULE(type); PW_RULE(dims); PW_RULE(binder);
+PW_RULE(binding); PW_RULE(stmt); PW_RULE(stmts); PW_RULE(body); PW_RULE(reference);
+PW_RULE(operand); PW_RULE(attr_decl); PW_RULE(result); PW_RULE(op_decl); PW_RULE(rule_item);
+PW_RULE(pattern_item); PW_RULE(table_item); PW_RULE(small_item); PW_RULE(seq); PW_RULE(strat);
+PW_RULE(core); PW_RULE(option); PW_RULE(strategy_item); PW_RULE(deploy_item); PW_RULE(graph_block);
+PW_RULE(test_clause); PW_RULE(test_item); PW_RULE(item);
+// clang-format on
 #undef PW_RULE
 
-    // ---- expressions
+// ---- expressions
 
-    const auto path_def = (name | t(Tok::out))[act<&B::push_path>] >>
-                          *(t(Tok::dot) >> (word | t(Tok::star))[act<&B::extend_path>]);
+const auto path_def = (name | t(Tok::out))[act<&B::push_path>] >>
+                      *(t(Tok::dot) >> (word | t(Tok::star))[act<&B::extend_path>]);
 
 const auto expr_def = and_expr >>
                       *(t(Tok::or_)[act<&B::push_operator>] > and_expr[act<&B::fold_binary>]);
@@ -342,13 +341,12 @@ const auto symbol_decl = t(Tok::symbol) > name[act<&B::symbol_name>] > t(Tok::in
                          -(Peek(peek_tokens, Tok::tokens) >>
                                t(Tok::tokens)[act<&B::symbol_tokens>] |
                            Peek(peek_role) >> t(Tok::role) > t(Tok::string)[act<&B::symbol_role>]);
-const auto inputs = t(Tok::in) > -(Peek(peek_input_kind) >>
-                                   (t(Tok::weight) | t(Tok::buffer))[act<&B::input_kind>]) >
-                    list_of(name[act<&B::input_name>] > t(Tok::colon) >
-                            type[act<&B::input_type>] >
-                            -(Peek(peek_replicated) >> t(Tok::replicated) >
-                              +t(Tok::string)[act<&B::input_replicated>])) >
-                    x3::eps[act<&B::end_inputs>];
+const auto inputs =
+    t(Tok::in) >
+    -(Peek(peek_input_kind) >> (t(Tok::weight) | t(Tok::buffer))[act<&B::input_kind>]) >
+    list_of(name[act<&B::input_name>] > t(Tok::colon) > type[act<&B::input_type>] >
+            -(Peek(peek_replicated) >> t(Tok::replicated) >
+              +t(Tok::string)[act<&B::input_replicated>])) > x3::eps[act<&B::end_inputs>];
 const auto graph_block_def =
     t(Tok::graph)[act<&B::open_graph>] > -name[act<&B::graph_name>] > t(Tok::lbrace) >
     *(inputs | Peek(peek_symbol) >> symbol_decl | Peek(peek_op) >> op_decl[act<&B::graph_op>]) >

@@ -17,46 +17,34 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
 inline constexpr int kMaxNesting = 64;      ///< of brackets of all kinds
 inline constexpr unsigned kMaxDepth = 256;  ///< of one expression's or strategy's tree
 
+// clang-format off: tables
+
 // Name in C++, text in the language. Reserved words cannot be names; contextual ones can.
-#define PW_PUNCTUATION(X)                                                                          \
-  X(lparen, "(")                                                                                   \
-  X(rparen, ")")                                                                                   \
-  X(lbracket, "[")                                                                                 \
-  X(rbracket, "]")                                                                                 \
-  X(lbrace, "{") X(rbrace, "}") X(comma, ",") X(colon, ":") X(semicolon, ";") X(question, "?")     \
-      X(dot, ".") X(dotdot, "..") X(ellipsis, "...") X(at_sign, "@") X(bar, "|") X(assign, "=")    \
-          X(arrow, "->") X(implies, "=>") X(equivalent, "<=>") X(eq, "==") X(ne, "!=") X(le, "<=") \
-              X(ge, ">=") X(lt, "<") X(gt, ">") X(plus, "+") X(minus, "-") X(star, "*")            \
-                  X(slash, "/") X(percent, "%")
-#define PW_RESERVED(X)                                                                 \
-  X(where, "where")                                                                    \
-  X(assume, "assume")                                                                  \
-  X(given, "given")                                                                    \
-  X(unless, "unless")                                                                  \
-  X(many, "many") X(and_, "and") X(or_, "or") X(not_, "not") X(in, "in") X(out, "out") \
-      X(true_, "true") X(false_, "false") X(none, "none")
+#define PW_PUNCTUATION(X)                                                                         \
+  X(lparen, "(") X(rparen, ")") X(lbracket, "[") X(rbracket, "]") X(lbrace, "{") X(rbrace, "}")   \
+  X(comma, ",") X(colon, ":") X(semicolon, ";") X(question, "?") X(dot, ".") X(dotdot, "..")      \
+  X(ellipsis, "...") X(at_sign, "@") X(bar, "|") X(assign, "=") X(arrow, "->") X(implies, "=>")   \
+  X(equivalent, "<=>") X(eq, "==") X(ne, "!=") X(le, "<=") X(ge, ">=") X(lt, "<") X(gt, ">")      \
+  X(plus, "+") X(minus, "-") X(star, "*") X(slash, "/") X(percent, "%")
+#define PW_RESERVED(X)                                                                            \
+  X(where, "where") X(assume, "assume") X(given, "given") X(unless, "unless") X(many, "many")     \
+  X(and_, "and") X(or_, "or") X(not_, "not") X(in, "in") X(out, "out") X(true_, "true")           \
+  X(false_, "false") X(none, "none")
 #define PW_CONTEXTUAL(X)                                                                          \
-  X(use, "use")                                                                                   \
-  X(param, "param")                                                                               \
-  X(extern_, "extern")                                                                            \
-  X(pred, "pred")                                                                                 \
-  X(fn, "fn") X(op, "op") X(table, "table") X(pattern, "pattern") X(rec, "rec") X(rule, "rule")   \
-      X(for_, "for") X(over, "over") X(group, "group") X(pass, "pass") X(pipeline, "pipeline") X( \
-          ranges, "ranges") X(split, "split") X(at, "at") X(capture, "capture") X(sizes, "sizes") \
-          X(mode, "mode") X(by, "by") X(test, "test") X(graph, "graph") X(apply, "apply")         \
-              X(with, "with") X(expect, "expect") X(numeric, "numeric") X(within, "within")       \
-                  X(error, "error") X(because, "because") X(mut, "mut") X(from, "from")           \
-                      X(commutative, "commutative") X(associative, "associative") X(view, "view") \
-                          X(collective, "collective") X(effect, "effect")                         \
-                              X(splitting, "splitting") X(rowwise, "rowwise") X(greedy, "greedy") \
-                                  X(once, "once") X(walk, "walk") X(saturate, "saturate")         \
-                                      X(atomic, "atomic") X(repeat, "repeat") X(best, "best")     \
-                                          X(of, "of") X(fuel, "fuel") X(when, "when")             \
-                                              X(ensures, "ensures") X(nodes, "nodes")             \
-                                                  X(rounds, "rounds") X(cost, "cost")             \
-                                                      X(symbol, "symbol") X(tokens, "tokens")     \
-                                                          X(role, "role") X(weight, "weight")     \
-                                                              X(buffer, "buffer") X(replicated, "replicated")
+  X(use, "use") X(param, "param") X(extern_, "extern") X(pred, "pred") X(fn, "fn") X(op, "op")    \
+  X(table, "table") X(pattern, "pattern") X(rec, "rec") X(rule, "rule") X(for_, "for")            \
+  X(over, "over") X(group, "group") X(pass, "pass") X(pipeline, "pipeline") X(ranges, "ranges")   \
+  X(split, "split") X(at, "at") X(capture, "capture") X(sizes, "sizes") X(mode, "mode")           \
+  X(by, "by") X(test, "test") X(graph, "graph") X(apply, "apply") X(with, "with")                 \
+  X(expect, "expect") X(numeric, "numeric") X(within, "within") X(error, "error")                 \
+  X(because, "because") X(mut, "mut") X(from, "from") X(commutative, "commutative")               \
+  X(associative, "associative") X(view, "view") X(collective, "collective") X(effect, "effect")   \
+  X(splitting, "splitting") X(rowwise, "rowwise") X(greedy, "greedy") X(once, "once")             \
+  X(walk, "walk") X(saturate, "saturate") X(atomic, "atomic") X(repeat, "repeat")                 \
+  X(best, "best") X(of, "of") X(fuel, "fuel") X(when, "when") X(ensures, "ensures")               \
+  X(nodes, "nodes") X(rounds, "rounds") X(cost, "cost") X(symbol, "symbol") X(tokens, "tokens")   \
+  X(role, "role") X(weight, "weight") X(buffer, "buffer") X(replicated, "replicated")
+// clang-format on
 
 enum class Tok : std::uint8_t {
   end,
