@@ -72,8 +72,7 @@ class Finder {
       if (graph_.op(n) != op) continue;
       bool matches = false;
       search.run(n, [&](const Match& match) {
-        for (NodeId m : all_nodes(match))
-          taken_.insert(m.index);
+        for (NodeId m : all_nodes(match)) taken_.insert(m.index);
         return !(matches = true);
       });
       const Failure& failure = search.furthest();

@@ -1,6 +1,7 @@
-// mlir_driver PATTERNS.mlir GRAPH.mlir: MLIR's greedy driver with PDL bytecode on one graph, top down and without region
-// simplification, as the fusions need and as one block allows. Prints a line of JSON: times, memory, and the ops by name
-// before and after. Built by run.py against the system's MLIR; not part of the project's own build.
+// mlir_driver PATTERNS.mlir GRAPH.mlir: MLIR's greedy driver with PDL bytecode on one graph, top
+// down and without region simplification, as the fusions need and as one block allows. Prints a
+// line of JSON: times, memory, and the ops by name before and after. Built by run.py against the
+// system's MLIR; not part of the project's own build.
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -73,11 +74,11 @@ mlir::FrozenRewritePatternSet compile(mlir::OwningOpRef<mlir::ModuleOp> source) 
   pdl.registerConstraintFunction("SoleUse", [](mlir::PatternRewriter&, mlir::Value value) {
     return mlir::success(value.hasOneUse());
   });
-  pdl.registerConstraintFunction(
-      "SameElement", [](mlir::PatternRewriter&, mlir::Value a, mlir::Value b) {
-        return mlir::success(mlir::getElementTypeOrSelf(a.getType()) ==
-                             mlir::getElementTypeOrSelf(b.getType()));
-      });
+  pdl.registerConstraintFunction("SameElement",
+                                 [](mlir::PatternRewriter&, mlir::Value a, mlir::Value b) {
+                                   return mlir::success(mlir::getElementTypeOrSelf(a.getType()) ==
+                                                        mlir::getElementTypeOrSelf(b.getType()));
+                                 });
   return mlir::FrozenRewritePatternSet(mlir::RewritePatternSet(std::move(pdl)));
 }
 
@@ -115,10 +116,11 @@ int main(int argc, char** argv) {
         mlir::applyPatternsAndFoldGreedily(graph->getOperation(), patterns, config));
   });
   const bool valid = mlir::succeeded(mlir::verify(*graph));
-  std::printf("{\"rules_s\": %.6f, \"load_s\": %.6f, \"rewrite_s\": %.6f, \"graph_mib\": %.1f, "
-              "\"peak_mib\": %.0f, \"ok\": %s, \"before\": %s, \"after\": %s}\n",
-              rules_s, load_s, rewrite_s, graph_mib, peak_mib(), valid && converged ? "true" : "false",
-              print(before).c_str(), print(count(*graph)).c_str());
+  std::printf(
+      "{\"rules_s\": %.6f, \"load_s\": %.6f, \"rewrite_s\": %.6f, \"graph_mib\": %.1f, "
+      "\"peak_mib\": %.0f, \"ok\": %s, \"before\": %s, \"after\": %s}\n",
+      rules_s, load_s, rewrite_s, graph_mib, peak_mib(), valid && converged ? "true" : "false",
+      print(before).c_str(), print(count(*graph)).c_str());
   std::fflush(stdout);
   _exit(0);  // the context takes long to fall apart
 }
