@@ -3,23 +3,24 @@
 // words are numbered in tables of the reader's own, which go with it: a graph of a million nodes
 // must not leave a million strings behind.
 #include <algorithm>
-#include <map>
 #include <span>
 
 #include <fmt/format.h>
 
+#include "graph/attribute_json.hpp"
 #include "graph/build.hpp"
 #include "graph/graph_json.hpp"
-#include "graph/scan_json.hpp"
+#include "graph/json_checks.hpp"
 #include "graph/type_text.hpp"
 
 namespace pw {
 namespace {
 
+using json::kTop;
+using json::Pointer;
 using json::Tree;
 using Kind = Tree::Kind;
 
-constexpr std::size_t kMaxErrors = 20;
 constexpr std::size_t kMaxOperands = 1 << 20;
 constexpr std::string_view kFormat = "piecewise.graph/1";
 
@@ -39,32 +40,10 @@ struct NodeRecord {
   std::uint32_t first_result = 0, result_count = 0;    // of Reader::results_
 };
 
-/// Where something stands in the file; made text of when there is an error. Refers to the pointer
-/// it was made from.
-class Pointer {
- public:
-  Pointer() = default;
-  Pointer operator/(std::string_view key) const { return {this, key, 0}; }
-  Pointer operator/(std::size_t index) const { return {this, {}, index}; }
-  [[nodiscard]] std::string text() const {
-    if (parent_ == nullptr) return "";
-    return parent_->text() +
-           (key_.data() != nullptr ? json::step(key_) : fmt::format("/{}", index_));
-  }
-
- private:
-  Pointer(const Pointer* parent, std::string_view key, std::size_t index)
-      : parent_(parent), key_(key), index_(index) {}
-  const Pointer* parent_ = nullptr;
-  std::string_view key_;
-  std::size_t index_ = 0;
-};
-const Pointer kTop;
-
 class Reader {
  public:
   Reader(const ContextPtr& context, const std::string& file, const OpParser& parse_op)
-      : context_(*context), file_(file), parse_op_(parse_op), graph_(context) {
+      : context_(*context), file_(file), parse_op_(parse_op), graph_(context), check_(file) {
     graph_.trust_names(true);  // define() sees to it
   }
 
@@ -76,34 +55,21 @@ class Reader {
     };
     sink.member = [&](std::string_view key, const Tree& tree) { member(key, tree); };
     auto scanned = json::scan(text, file_, sink);
-    if (!scanned)
-      std::move(scanned.error().begin(), scanned.error().end(), std::back_inserter(errors_));
+    if (!scanned) check_.add(std::move(scanned.error()));
     if (scanned && !has_format_)
-      error(kTop, "PW1005", "the member `format` is missing",
-            fmt::format("write \"format\": \"{}\"", kFormat));
+      check_.error(kTop, "PW1005", "the member `format` is missing",
+                   fmt::format("write \"format\": \"{}\"", kFormat));
     if (scanned && has_format_ && !has_outputs_)
-      error(kTop / "outputs", "PW1005", "the member `outputs` is missing",
-            "a graph without outputs computes nothing; is the file cut off?");
-    if (errors_.empty()) check_symbols();
-    if (errors_.empty()) build();
-    if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
+      check_.error(kTop / "outputs", "PW1005", "the member `outputs` is missing",
+                   "a graph without outputs computes nothing; is the file cut off?");
+    if (check_.passed()) check_symbols();
+    if (check_.passed()) build();
+    if (!check_.passed()) return tl::unexpected<Diagnostics>(check_.take());
     graph_.settle();
     return std::move(graph_);
   }
 
  private:
-  bool error(const Pointer& pointer, std::string_view code, std::string message,
-             std::string help = {}) {
-    return error_at_text(pointer.text(), code, std::move(message), std::move(help));
-  }
-  bool error_at_text(const std::string& pointer, std::string_view code, std::string message,
-                     std::string help = {}) {
-    if (errors_.size() < kMaxErrors)
-      errors_.push_back(error_in(file_ + " at " + (pointer.empty() ? "/" : pointer), code,
-                                 std::move(message), std::move(help)));
-    return false;
-  }
-  bool full() const { return errors_.size() >= kMaxErrors; }
   std::string_view text(NameId name) const { return names_.text(name); }
   std::string_view word(NameId word) const { return words_.text(word); }
   std::string word_or_empty(NameId id) const {
@@ -116,72 +82,54 @@ class Reader {
     return std::span(results_).subspan(node.first_result, node.result_count);
   }
 
-  bool expect(const Tree& tree, Kind kind, const Pointer& pointer) {
-    if (tree.kind == kind) return true;
-    return error(pointer, "PW1005",
-                 fmt::format("expected {}, found {}", json::name(kind), json::name(tree.kind)));
-  }
-  bool known_keys(const Tree& tree, std::initializer_list<std::string_view> known,
-                  const Pointer& pointer) {
-    bool ok = true;
-    for (std::string_view key : tree.keys)
-      if (std::find(known.begin(), known.end(), key) == known.end())
-        ok = unknown_key(key, known, pointer);
-    return ok;
-  }
-  bool unknown_key(std::string_view key, std::initializer_list<std::string_view> known,
-                   const Pointer& pointer) {
-    const std::string near = nearest(key, {known.begin(), known.end()});
-    return error(pointer / key, "PW1006", fmt::format("unknown member `{}`", key.substr(0, 80)),
-                 near.empty() ? fmt::format("known are {}", fmt::join(known, ", "))
-                              : "did you mean `" + near + "`?");
-  }
   // A member that is a string and not empty; an invalid id when it is absent and may be.
   bool string_member(const Tree& tree, std::string_view key, bool required, const Pointer& pointer,
                      Strings& table, NameId& out) {
     const Tree* value = tree.find(key);
     if (!value)
-      return required ? error(pointer, "PW1005", fmt::format("the member `{}` is missing", key))
-                      : true;
+      return required
+                 ? check_.error(pointer, "PW1005", fmt::format("the member `{}` is missing", key))
+                 : true;
     const Pointer at = pointer / key;
-    if (!expect(*value, Kind::string, at)) return false;
+    if (!check_.expect(*value, Kind::string, at)) return false;
     if (value->text.empty())
-      return required ? error(at, "PW1005", fmt::format("`{}` is empty", key)) : true;
+      return required ? check_.error(at, "PW1005", fmt::format("`{}` is empty", key)) : true;
     out = table.intern(value->text);
     return true;
   }
 
   // ---- scanning
   void member(std::string_view key, const Tree& tree) {
-    if (full()) return;
+    if (check_.full()) return;
     const Pointer pointer = kTop / key;
     if (key == "format") {
       has_format_ = true;
-      if (expect(tree, Kind::string, pointer) && tree.text != kFormat)
-        error(pointer, "PW1005", fmt::format("unknown format `{}`", tree.text.substr(0, 80)),
-              fmt::format("this program reads {}", kFormat));
+      if (check_.expect(tree, Kind::string, pointer) && tree.text != kFormat)
+        check_.error(pointer, "PW1005", fmt::format("unknown format `{}`", tree.text.substr(0, 80)),
+                     fmt::format("this program reads {}", kFormat));
     } else if (key == "name") {
-      if (expect(tree, Kind::string, pointer)) graph_.name = tree.text;
+      if (check_.expect(tree, Kind::string, pointer)) graph_.name = tree.text;
     } else if (key == "symbols") {
-      if (expect(tree, Kind::object, pointer)) declare_symbols(tree, pointer);
+      if (check_.expect(tree, Kind::object, pointer)) declare_symbols(tree, pointer);
     } else if (key == "outputs") {
       has_outputs_ = true;
-      if (!expect(tree, Kind::array, pointer)) return;
+      if (!check_.expect(tree, Kind::array, pointer)) return;
       for (std::size_t i = 0; i < tree.items.size(); ++i)
-        if (expect(tree.items[i], Kind::string, pointer / i))
+        if (check_.expect(tree.items[i], Kind::string, pointer / i))
           outputs_.push_back(names_.intern(tree.items[i].text));
     } else if (key == "inputs" || key == "nodes" || key == "ops") {
-      expect(tree, Kind::array, pointer);
+      check_.expect(tree, Kind::array, pointer);
     } else {
-      unknown_key(key, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs"}, kTop);
+      check_.unknown_key(key, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs"},
+                         kTop);
     }
   }
   void element(std::string_view key, std::size_t i, const Tree& tree) {
-    if (full()) return;
+    if (check_.full()) return;
     const Pointer list = kTop / key, pointer = list / i;
     if (key == "ops") {
       op(tree, pointer);
-    } else if (expect(tree, Kind::object, pointer)) {
+    } else if (check_.expect(tree, Kind::object, pointer)) {
       if (key == "inputs")
         input(tree, pointer);
       else
@@ -192,17 +140,17 @@ class Reader {
     Result<Op> op = Op();
     if (tree.kind == Kind::object) {
       NameId name;
-      if (!known_keys(tree, {"imported", "effect"}, pointer) ||
+      if (!check_.known_keys(tree, {"imported", "effect"}, pointer) ||
           !string_member(tree, "imported", true, pointer, words_, name))
         return;
       op->name = word(name);
       op->imported = true;
       if (const Tree* effect = tree.find("effect")) {
-        if (!expect(*effect, Kind::boolean, pointer / "effect")) return;
+        if (!check_.expect(*effect, Kind::boolean, pointer / "effect")) return;
         op->traits.effect = effect->boolean;
       }
     } else {
-      if (!expect(tree, Kind::string, pointer)) return;
+      if (!check_.expect(tree, Kind::string, pointer)) return;
       op = parse_op_
                ? parse_op_(context_, tree.text)
                : Result<Op>(fail(error_in("", "PW1005", "op declarations cannot be read here")));
@@ -211,17 +159,12 @@ class Reader {
     Result<OpId> id = op ? context_.ops.declare(std::move(*op))
                          : Result<OpId>(tl::unexpected<Diagnostics>(op.error()));
     if (id) return;
-    for (Diagnostic& d : id.error()) add_at(std::move(d), pointer.text());
-  }
-  void add_at(Diagnostic d, const std::string& pointer) {
-    if (full()) return;
-    d.place = file_ + " at " + pointer;
-    errors_.push_back(std::move(d));
+    for (Diagnostic& d : id.error()) check_.add(std::move(d), pointer.text());
   }
   void input(const Tree& tree, const Pointer& pointer) {
     InputRecord record;
     NameId kind;
-    bool ok = known_keys(tree, {"name", "type", "kind", "replicated"}, pointer);
+    bool ok = check_.known_keys(tree, {"name", "type", "kind", "replicated"}, pointer);
     ok = string_member(tree, "name", true, pointer, names_, record.name) &&
          string_member(tree, "type", true, pointer, words_, record.type) && ok;
     ok = string_member(tree, "kind", false, pointer, words_, kind) && ok;
@@ -230,7 +173,7 @@ class Reader {
       for (InputKind k : {InputKind::input, InputKind::weight, InputKind::buffer})
         if (word(kind) == name(k)) record.kind = k, found = true;
       if (!found)
-        ok = error(
+        ok = check_.error(
             pointer / "kind", "PW1005",
             fmt::format("a kind is input, weight or buffer, not `{}`", word(kind).substr(0, 40)));
     }
@@ -240,9 +183,9 @@ class Reader {
   bool replicated(const Tree& tree, const Pointer& pointer, InputRecord& record) {
     const Tree* list = tree.find("replicated");
     if (!list) return true;
-    if (!expect(*list, Kind::array, pointer)) return false;
+    if (!check_.expect(*list, Kind::array, pointer)) return false;
     for (std::size_t i = 0; i < list->items.size(); ++i) {
-      if (!expect(list->items[i], Kind::string, pointer / i)) return false;
+      if (!check_.expect(list->items[i], Kind::string, pointer / i)) return false;
       record.replicated.push_back(words_.intern(list->items[i].text));
     }
     return true;
@@ -251,14 +194,14 @@ class Reader {
     NodeRecord record;
     record.first_operand = static_cast<std::uint32_t>(operands_.size());
     record.first_result = static_cast<std::uint32_t>(results_.size());
-    bool ok = known_keys(
+    bool ok = check_.known_keys(
         tree, {"name", "op", "operands", "attributes", "results", "group", "source"}, pointer);
     ok = string_member(tree, "name", true, pointer, names_, record.name) &&
          string_member(tree, "op", true, pointer, words_, record.op) && ok;
     ok = string_member(tree, "group", false, pointer, words_, record.group) &&
          string_member(tree, "source", false, pointer, words_, record.source) && ok;
     ok = operands(tree, pointer) && results(tree, record.name, pointer) && ok;
-    ok = attributes(tree, pointer, record.attributes) && ok;
+    ok = attributes_.read(tree, pointer, record.attributes) && ok;
     record.operand_count = static_cast<std::uint32_t>(operands_.size()) - record.first_operand;
     record.result_count = static_cast<std::uint32_t>(results_.size()) - record.first_result;
     if (ok) nodes_.push_back(record);
@@ -267,12 +210,12 @@ class Reader {
     const Tree* list = tree.find("operands");
     if (!list) return true;
     const Pointer at = pointer / "operands";
-    if (!expect(*list, Kind::array, at)) return false;
+    if (!check_.expect(*list, Kind::array, at)) return false;
     if (list->items.size() > kMaxOperands)
-      return error(at, "PW1002", fmt::format("more than {} operands", kMaxOperands));
+      return check_.error(at, "PW1002", fmt::format("more than {} operands", kMaxOperands));
     for (std::size_t i = 0; i < list->items.size(); ++i) {
       const Tree& item = list->items[i];
-      if (item.kind != Kind::null && !expect(item, Kind::string, at / i)) return false;
+      if (item.kind != Kind::null && !check_.expect(item, Kind::string, at / i)) return false;
       operands_.push_back(item.kind == Kind::null ? NameId() : names_.intern(item.text));
     }
     return true;
@@ -284,14 +227,14 @@ class Reader {
       return true;
     }
     const Pointer at = pointer / "results";
-    if (!expect(*list, Kind::array, at)) return false;
+    if (!check_.expect(*list, Kind::array, at)) return false;
     if (list->items.size() > kMaxOperands)
-      return error(at, "PW1002", fmt::format("more than {} results", kMaxOperands));
+      return check_.error(at, "PW1002", fmt::format("more than {} results", kMaxOperands));
     for (std::size_t i = 0; i < list->items.size(); ++i) {
       const Pointer place = at / i;
       ResultRecord result;
-      if (!expect(list->items[i], Kind::object, place) ||
-          !known_keys(list->items[i], {"name", "type"}, place))
+      if (!check_.expect(list->items[i], Kind::object, place) ||
+          !check_.known_keys(list->items[i], {"name", "type"}, place))
         return false;
       if (!string_member(list->items[i], "name", true, place, names_, result.name) ||
           !string_member(list->items[i], "type", false, place, words_, result.type))
@@ -300,145 +243,16 @@ class Reader {
     }
     return true;
   }
-  bool attributes(const Tree& tree, const Pointer& pointer, AttributesId& out) {
-    out = Attributes::empty();
-    const Tree* given = tree.find("attributes");
-    if (!given) return true;
-    const Pointer at = pointer / "attributes";
-    if (!expect(*given, Kind::object, at)) return false;
-    bool ok = true;
-    AttributeList list;
-    for (std::size_t i = 0; i < given->keys.size(); ++i) {
-      Attribute value;
-      ok = attribute(given->items[i], at / given->keys[i], value) && ok;
-      list.emplace_back(context_.strings.intern(given->keys[i]), std::move(value));
-    }
-    if (ok && !list.empty()) out = context_.attributes.intern(std::move(list));
-    return ok;
-  }
-
-  bool dim_attribute(const Tree& tree, const Pointer& pointer, DimId& out) {
-    if (tree.kind == Kind::integer) {
-      out = context_.dims.constant(tree.integer);
-      return true;
-    }
-    if (!expect(tree, Kind::object, pointer) || !known_keys(tree, {"dim"}, pointer)) return false;
-    const Tree* dim = tree.find("dim");
-    if (!dim) return error(pointer, "PW1005", "the member `dim` is missing");
-    const Pointer at = pointer / "dim";
-    if (!expect(*dim, Kind::string, at)) return false;
-    TextResult<DimId> parsed = parse_dim(context_.dims, dim->text);
-    if (!parsed) return error(at, "PW1007", parsed.error().message, parsed.error().help);
-    out = *parsed;
-    for (const std::string& symbol : context_.dims.symbols(out))
-      if (!used_symbols_.contains(symbol)) used_symbols_.emplace(symbol, at.text());
-    return true;
-  }
-  bool real_attribute(const Tree& tree, const Pointer& pointer, double& out) {
-    if (tree.kind == Kind::real) {
-      out = tree.real;
-    } else if (tree.kind == Kind::integer) {
-      out = static_cast<double>(tree.integer);
-    } else {
-      if (!expect(tree, Kind::object, pointer) || !known_keys(tree, {"float"}, pointer))
-        return false;
-      const Tree* word = tree.find("float");
-      const std::string_view value = word && word->kind == Kind::string ? word->text : "";
-      if (value != "inf" && value != "-inf" && value != "nan")
-        return error(pointer, "PW1005", "{\"float\": …} is \"inf\", \"-inf\" or \"nan\"");
-      out = value == "nan" ? std::numeric_limits<double>::quiet_NaN()
-                           : std::numeric_limits<double>::infinity() * (value == "inf" ? 1 : -1);
-    }
-    return true;
-  }
-  bool list_attribute(const Tree& tree, const Pointer& pointer, Attribute& out) {
-    auto is = [&](Kind kind) {
-      return std::any_of(tree.items.begin(), tree.items.end(), [&](const Tree& t) {
-        return t.kind == kind || (kind == Kind::real && t.find("float"));
-      });
-    };
-    std::vector<DimId> dims;
-    std::vector<double> reals;
-    std::vector<std::string> texts;
-    bool strings = is(Kind::string), floats = is(Kind::real);
-    for (std::size_t i = 0; i < tree.items.size(); ++i) {
-      const Pointer at = pointer / i;
-      DimId dim;
-      double x = 0;
-      if (strings  ? !expect(tree.items[i], Kind::string, at)
-          : floats ? !real_attribute(tree.items[i], at, x)
-                   : !dim_attribute(tree.items[i], at, dim))
-        return false;
-      if (strings) texts.emplace_back(tree.items[i].text);
-      if (floats) reals.push_back(x);
-      if (!strings && !floats) dims.push_back(dim);
-    }
-    if (strings)
-      out = std::move(texts);
-    else if (floats)
-      out = std::move(reals);
-    else
-      out = std::move(dims);
-    return true;
-  }
-  bool attribute(const Tree& tree, const Pointer& pointer, Attribute& out) {
-    switch (tree.kind) {
-      case Kind::null: out = None(); return true;
-      case Kind::boolean: out = tree.boolean; return true;
-      case Kind::integer: out = tree.integer; return true;
-      case Kind::real: out = tree.real; return true;
-      case Kind::string: out = std::string(tree.text); return true;
-      case Kind::array: return list_attribute(tree, pointer, out);
-      case Kind::object: return object_attribute(tree, pointer, out);
-    }
-    return false;
-  }
-  bool object_attribute(const Tree& tree, const Pointer& pointer, Attribute& out) {
-    if (!known_keys(tree, {"dim", "dtype", "float", "floats", "strs"}, pointer)) return false;
-    if (tree.keys.size() != 1)
-      return error(pointer, "PW1005",
-                   "an attribute object has one member: dim, dtype, float, floats or strs");
-    const Tree& value = tree.items[0];
-    if (tree.keys[0] == "dim") {
-      DimId dim;
-      if (!dim_attribute(tree, pointer, dim)) return false;
-      if (auto v = context_.dims.value(dim))
-        out = *v;
-      else
-        out = dim;
-    } else if (tree.keys[0] == "dtype") {
-      const Pointer at = pointer / "dtype";
-      if (!expect(value, Kind::string, at)) return false;
-      std::optional<DType> dtype = dtype_named(value.text);
-      if (!dtype)
-        return error(at, "PW1007", fmt::format("unknown dtype `{}`", value.text.substr(0, 40)));
-      out = *dtype;
-    } else if (tree.keys[0] == "float") {
-      double x = 0;
-      if (!real_attribute(tree, pointer, x)) return false;
-      out = x;
-    } else {
-      const Pointer at = pointer / tree.keys[0];
-      if (!expect(value, Kind::array, at)) return false;
-      if (!value.items.empty()) return list_attribute(value, at, out);
-      if (tree.keys[0] == "floats")
-        out = std::vector<double>();
-      else
-        out = std::vector<std::string>();
-    }
-    return true;
-  }
-
   // ---- symbols
   bool fact_member(const Tree& fact, std::string_view key, std::int64_t least,
                    const Pointer& pointer, std::int64_t& out) {
     const Tree* value = fact.find(key);
     if (!value) return true;
     const Pointer at = pointer / key;
-    if (!expect(*value, Kind::integer, at)) return false;
+    if (!check_.expect(*value, Kind::integer, at)) return false;
     if (value->integer < least || value->integer > kMaxDim)
-      return error(at, "PW1003",
-                   fmt::format("`{}` is from {} to 2^40, not {}", key, least, value->integer));
+      return check_.error(
+          at, "PW1003", fmt::format("`{}` is from {} to 2^40, not {}", key, least, value->integer));
     out = value->integer;
     return true;
   }
@@ -453,46 +267,47 @@ class Reader {
       };
       if (symbol.empty() || (symbol[0] >= '0' && symbol[0] <= '9') ||
           !std::all_of(symbol.begin(), symbol.end(), word) || dtype_named(symbol)) {
-        error(pointer, "PW1008", "this cannot name a symbol",
-              "a symbol is a word, such as n, and no dtype");
+        check_.error(pointer, "PW1008", "this cannot name a symbol",
+                     "a symbol is a word, such as n, and no dtype");
         continue;
       }
       SymbolFact fact;
-      if (!expect(tree, Kind::object, pointer) ||
-          !known_keys(tree, {"min", "max", "multiple", "role"}, pointer))
+      if (!check_.expect(tree, Kind::object, pointer) ||
+          !check_.known_keys(tree, {"min", "max", "multiple", "role"}, pointer))
         continue;
       if (!fact_member(tree, "min", 0, pointer, fact.min) ||
           !fact_member(tree, "max", 0, pointer, fact.max) ||
           !fact_member(tree, "multiple", 1, pointer, fact.multiple))
         continue;
       if (fact.min > fact.max)
-        error(pointer, "PW1008",
-              fmt::format("the least value {} is above the greatest {}", fact.min, fact.max));
+        check_.error(
+            pointer, "PW1008",
+            fmt::format("the least value {} is above the greatest {}", fact.min, fact.max));
       if (const Tree* role = tree.find("role")) {
         const Pointer at = pointer / "role";
-        if (!expect(*role, Kind::string, at)) continue;
+        if (!check_.expect(*role, Kind::string, at)) continue;
         if (!role->text.empty() && role->text != "tokens")
-          error(at, "PW1008", "the only role is `tokens`");
+          check_.error(at, "PW1008", "the only role is `tokens`");
         if (role->text == "tokens" && !graph_.facts.tokens().empty())
-          error(at, "PW1008",
-                fmt::format("a second symbol with the role `tokens`; the first is `{}`",
-                            graph_.facts.tokens()),
-                "one symbol sizes steps");
+          check_.error(at, "PW1008",
+                       fmt::format("a second symbol with the role `tokens`; the first is `{}`",
+                                   graph_.facts.tokens()),
+                       "one symbol sizes steps");
         fact.role = role->text;
       }
       graph_.facts.symbols[symbol] = fact;
     }
   }
   void check_symbols() {
-    for (const auto& [symbol, pointer] : used_symbols_)
+    for (const auto& [symbol, pointer] : attributes_.symbols())
       if (!graph_.facts.find(symbol)) unknown_symbol(symbol, pointer);
   }
   void unknown_symbol(const std::string& symbol, const std::string& pointer) {
     std::vector<std::string> known;
     for (const auto& [name, fact] : graph_.facts.symbols) known.push_back(name);
     std::string near = nearest(symbol, known);
-    error_at_text(pointer, "PW1008", "the symbol `" + symbol + "` is not declared",
-                  near.empty() ? "declare it in \"symbols\"" : "did you mean `" + near + "`?");
+    check_.error_at(pointer, "PW1008", "the symbol `" + symbol + "` is not declared",
+                    near.empty() ? "declare it in \"symbols\"" : "did you mean `" + near + "`?");
   }
   std::optional<TypeId> type(NameId spelt, const Pointer& pointer) {
     if (types_.size() <= spelt.index) types_.resize(words_.size());
@@ -500,7 +315,7 @@ class Reader {
     TextResult<TypeId> parsed = parse_type(
         context_, word(spelt), [&](std::string_view s) { return graph_.facts.find(s) != nullptr; });
     if (!parsed) {
-      error(
+      check_.error(
           pointer, "PW1007",
           fmt::format("{} (at byte {} of the type)", parsed.error().message, parsed.error().offset),
           parsed.error().help);
@@ -525,37 +340,39 @@ class Reader {
     const std::string first = definition.node == Definition::kInput
                                   ? "an input"
                                   : fmt::format("/nodes/{}", definition.node);
-    error(pointer, "PW1009", fmt::format("the name `{}` is already taken by {}", text(name), first),
-          "names of inputs and results are unique");
+    check_.error(pointer, "PW1009",
+                 fmt::format("the name `{}` is already taken by {}", text(name), first),
+                 "names of inputs and results are unique");
   }
 
   void build() {
     definitions_.resize(names_.size());
     const Pointer inputs = kTop / "inputs", nodes = kTop / "nodes", outputs = kTop / "outputs";
-    for (std::size_t i = 0; i < inputs_.size() && !full(); ++i) {
+    for (std::size_t i = 0; i < inputs_.size() && !check_.full(); ++i) {
       const Pointer at = inputs / i;
       std::optional<TypeId> t = type(inputs_[i].type, at / "type");
       define(inputs_[i].name, Definition::kInput, at / "name");
-      if (!t || !errors_.empty()) continue;
+      if (!t || !check_.passed()) continue;
       const ValueId value = graph_.add_input(text(inputs_[i].name), *t, inputs_[i].kind);
       for (NameId over : inputs_[i].replicated) graph_.declare_replicated(value, word(over));
       definitions_[inputs_[i].name].value = value;
     }
-    for (std::size_t n = 0; n < nodes_.size() && !full(); ++n) {
+    for (std::size_t n = 0; n < nodes_.size() && !check_.full(); ++n) {
       const Pointer node = nodes / n, results = node / "results";
       for (std::size_t r = 0; r < nodes_[n].result_count; ++r) {
         const Pointer result = results / r;
         define(results_of(nodes_[n])[r].name, static_cast<std::int64_t>(n), result / "name");
       }
     }
-    if (!errors_.empty()) return;
+    if (!check_.passed()) return;
     check_order();
-    for (std::size_t i = 0; i < outputs_.size() && !full(); ++i)
+    for (std::size_t i = 0; i < outputs_.size() && !check_.full(); ++i)
       if (!definitions_[outputs_[i]].there())
         unknown_value(outputs_[i], outputs / i, "PW1013", "dangling output: ");
-    if (!errors_.empty()) return;
-    for (std::size_t n = 0; n < nodes_.size() && !full(); ++n) build_one(nodes_[n], nodes / n);
-    if (!errors_.empty()) return;
+    if (!check_.passed()) return;
+    for (std::size_t n = 0; n < nodes_.size() && !check_.full(); ++n)
+      build_one(nodes_[n], nodes / n);
+    if (!check_.passed()) return;
     for (NameId output : outputs_) graph_.add_output(definitions_[output].value);
   }
 
@@ -568,9 +385,9 @@ class Reader {
     for (const ResultRecord& result : results_)
       if (known.size() < kEnough) known.emplace_back(text(result.name));
     std::string near = nearest(text(name), known);
-    error(pointer, code,
-          prefix + "there is no value `" + std::string(text(name)).substr(0, 80) + "`",
-          near.empty() ? "" : "did you mean `" + near + "`?");
+    check_.error(pointer, code,
+                 prefix + "there is no value `" + std::string(text(name)).substr(0, 80) + "`",
+                 near.empty() ? "" : "did you mean `" + near + "`?");
   }
 
   // A value read above its definition is an error; if it is on a cycle, the cycle is what is
@@ -580,7 +397,7 @@ class Reader {
     const auto pointer = [](std::size_t n, std::size_t k) {
       return fmt::format("/nodes/{}/operands/{}", n, k);
     };
-    for (std::size_t n = 0; n < nodes_.size() && !full(); ++n) {
+    for (std::size_t n = 0; n < nodes_.size() && !check_.full(); ++n) {
       const std::span<const NameId> names = operands_of(nodes_[n]);
       for (std::size_t k = 0; k < names.size(); ++k) {
         if (!names[k].valid()) continue;
@@ -596,11 +413,11 @@ class Reader {
     if (early.empty() || report_cycle()) return;
     for (const auto& [n, k] : early) {
       const NameId name = operands_of(nodes_[n])[k];
-      if (!full())
-        error_at_text(pointer(n, k), "PW1011",
-                      fmt::format("`{}` is used before its definition at /nodes/{}", text(name),
-                                  definitions_[name].node),
-                      "nodes stand in topological order");
+      if (!check_.full())
+        check_.error_at(pointer(n, k), "PW1011",
+                        fmt::format("`{}` is used before its definition at /nodes/{}", text(name),
+                                    definitions_[name].node),
+                        "nodes stand in topological order");
     }
   }
   // Depth first over "reads", without recursion; the first cycle found is named.
@@ -641,8 +458,8 @@ class Reader {
     for (auto it = std::max(from + 1, stack.end() - kShown); it < stack.end(); ++it)
       path += " ← " + std::string(text(nodes_[it->first].name));
     if (from + 1 <= stack.end()) path += " ← " + std::string(text(nodes_[start].name));
-    error_at_text(fmt::format("/nodes/{}", start), "PW1012", "a cycle: " + path,
-                  "each node reads the one after the arrow");
+    check_.error_at(fmt::format("/nodes/{}", start), "PW1012", "a cycle: " + path,
+                    "each node reads the one after the arrow");
     return true;
   }
 
@@ -667,8 +484,9 @@ class Reader {
     const OpId op = op_named(record.op);
     if (!op.valid()) {
       const std::string near = nearest(word(record.op), context_.ops.names());
-      error(pointer / "op", "PW1014", fmt::format("unknown op `{}`", word(record.op).substr(0, 80)),
-            near.empty() ? "declare it in \"ops\"" : "did you mean `" + near + "`?");
+      check_.error(pointer / "op", "PW1014",
+                   fmt::format("unknown op `{}`", word(record.op).substr(0, 80)),
+                   near.empty() ? "declare it in \"ops\"" : "did you mean `" + near + "`?");
       return poison(record);
     }
     std::vector<ValueId>& operands = spec_.operands;
@@ -695,7 +513,7 @@ class Reader {
       if (!built) {
         for (Diagnostic& d : built.error()) {
           std::string at = pointer.text() + part_of(d.code);
-          add_at(std::move(d), at);
+          check_.add(std::move(d), at);
         }
         return poison(record);
       }
@@ -760,10 +578,10 @@ class Reader {
     const std::size_t count = graph_.result_count(node);
     const Pointer list = pointer / "results";
     if (count != record.result_count) {
-      error(list, "PW1015",
-            fmt::format("`{}` has {} result{}, not {}", word(record.op), count,
-                        count == 1 ? "" : "s", record.result_count),
-            "name each of them in \"results\"");
+      check_.error(list, "PW1015",
+                   fmt::format("`{}` has {} result{}, not {}", word(record.op), count,
+                               count == 1 ? "" : "s", record.result_count),
+                   "name each of them in \"results\"");
       return poison(record);
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -777,10 +595,10 @@ class Reader {
       if (graph_.type(v) == Types::unknown())
         graph_.set_type(v, *stated);
       else
-        error(at, "PW1016",
-              fmt::format("`{}` is stated as {}, but `{}` gives {}", text(result.name),
-                          context_.types.print(*stated), word(record.op),
-                          context_.types.print(graph_.type(v))));
+        check_.error(at, "PW1016",
+                     fmt::format("`{}` is stated as {}, but `{}` gives {}", text(result.name),
+                                 context_.types.print(*stated), word(record.op),
+                                 context_.types.print(graph_.type(v))));
     }
   }
 
@@ -788,9 +606,9 @@ class Reader {
   const std::string& file_;
   const OpParser& parse_op_;
   Graph graph_;
-  Diagnostics errors_;
+  json::Checks check_;
+  AttributeReader attributes_{context_, check_};
   bool has_format_ = false, has_outputs_ = false;
-  std::map<std::string, std::string> used_symbols_;  // of attributes, with a place
   Strings names_, words_;
   std::vector<InputRecord> inputs_;
   std::vector<NodeRecord> nodes_;

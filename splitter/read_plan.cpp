@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/scan_json.hpp"
+#include "graph/json_checks.hpp"
 #include "splitter/check_plan.hpp"
 #include "splitter/offsets.hpp"
 #include "splitter/plan_text.hpp"
@@ -117,10 +117,8 @@ class Reader {
   }
   void unknown(const std::string& at, std::string_view key,
                std::initializer_list<std::string_view> names) {
-    const std::string near = nearest(key, {names.begin(), names.end()});
     error(at + json::step(key), "PW0742", fmt::format("unknown member `{}`", key.substr(0, 80)),
-          near.empty() ? fmt::format("known are {}", fmt::join(names, ", "))
-                       : "did you mean `" + near + "`?");
+          json::instead_of(key, names));
   }
   /// Null, with an error, where it is missing.
   const Tree* need(const Tree& tree, std::string_view key, const std::string& at) {

@@ -1,0 +1,72 @@
+// What every reader of scanned JSON checks of it, and the errors it collects.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/diagnostic.hpp"
+#include "graph/scan_json.hpp"
+
+namespace pw::json {
+
+/// The hint for a member that is not known.
+[[nodiscard]] std::string instead_of(std::string_view key,
+                                     std::initializer_list<std::string_view> known);
+
+/// Where something stands in the file; made text of when there is an error. Refers to the pointer
+/// it was made from.
+class Pointer {
+ public:
+  Pointer() = default;
+  Pointer operator/(std::string_view key) const { return {this, key, 0}; }
+  Pointer operator/(std::size_t index) const { return {this, {}, index}; }
+  [[nodiscard]] std::string text() const;
+
+ private:
+  Pointer(const Pointer* parent, std::string_view key, std::size_t index)
+      : parent_(parent), key_(key), index_(index) {}
+  const Pointer* parent_ = nullptr;
+  std::string_view key_;
+  std::size_t index_ = 0;
+};
+inline const Pointer kTop;
+
+/// Each check is false where it fails, and has said so.
+class Checks {
+ public:
+  /// `file` names the file in places, and must outlive this.
+  explicit Checks(const std::string& file) : file_(file) {}
+
+  /// False, always. What comes after 20 errors is dropped.
+  bool error(const Pointer& pointer, std::string_view code, std::string message,
+             std::string help = {}) {
+    return error_at(pointer.text(), code, std::move(message), std::move(help));
+  }
+  bool error_at(const std::string& pointer, std::string_view code, std::string message,
+                std::string help = {});
+  /// An error that something else found, at a place here.
+  void add(Diagnostic error, const std::string& pointer);
+  /// Errors that have their places.
+  void add(Diagnostics errors);
+  [[nodiscard]] bool full() const;
+  [[nodiscard]] bool passed() const { return errors_.empty(); }
+  [[nodiscard]] Diagnostics take() { return std::move(errors_); }
+
+  bool expect(const Tree& tree, Tree::Kind kind, const Pointer& pointer) {
+    return tree.kind == kind || unexpected(tree, kind, pointer);
+  }
+  /// Of an object: PW1006 for each other member.
+  bool known_keys(const Tree& tree, std::initializer_list<std::string_view> known,
+                  const Pointer& pointer);
+  bool unknown_key(std::string_view key, std::initializer_list<std::string_view> known,
+                   const Pointer& pointer);
+
+ private:
+  bool unexpected(const Tree& tree, Tree::Kind kind, const Pointer& pointer);
+  const std::string& file_;
+  Diagnostics errors_;
+};
+
+}  // namespace pw::json
