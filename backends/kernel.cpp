@@ -47,11 +47,12 @@ DType Call::common_dtype(std::size_t first) const {
 
 std::int64_t Call::covered(std::size_t operand, std::size_t axis) const {
   const std::int64_t whole = operands[operand]->extents[axis];
+  const DimId dim = graph.context().types[graph.type(graph.operand(node, operand))].shape[axis];
+  if (context.valid == 0 || graph.context().dims.value(dim)) return whole;
   const std::string tokens = graph.facts.tokens();
-  if (tokens.empty() || context.valid == 0) return whole;
+  if (tokens.empty()) return whole;
   Symbols valid = context.symbols;
   valid[tokens] = context.valid;
-  const DimId dim = graph.context().types[graph.type(graph.operand(node, operand))].shape[axis];
   return std::clamp<std::int64_t>(number(graph.context(), valid, dim), 0, whole);
 }
 

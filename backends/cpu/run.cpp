@@ -36,8 +36,11 @@ Result<std::monostate> run(const RowKernel& kernel, Call& call) {
     held.push_back(contiguous(*operand));
     pointers.push_back(held.back().data);
   }
-  std::int32_t valid = valid_tokens(call);
-  if (kernel.reads_valid) pointers.push_back(&valid);
+  std::int32_t valid = 0;
+  if (kernel.reads_valid) {
+    valid = valid_tokens(call);
+    pointers.push_back(&valid);
+  }
   for (std::size_t i = 0; i < call.results.size(); ++i) pointers.push_back(call.result(i).data);
   PW_ASSERT(pointers.size() == kernel.arguments, "a kernel gets its arguments");
   std::vector<long long> params;
