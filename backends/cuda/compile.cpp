@@ -19,6 +19,11 @@ using Kind = NodeReport::Kind;
 
 constexpr int kMaxDepth = 8;  // of bodies in bodies
 
+/// A library has it: a matrix product, attention, a collective.
+bool is_library(const Op& op) {
+  return is_library_call(op) || (!op.has_body() && op.traits.collective);
+}
+
 void take_one_apart(Graph& graph, NodeId n, int depth,
                     const std::function<void(NodeId, const std::string&)>& note) {
   const Op op = graph.op_of(n);  // a copy: taking apart interns
@@ -130,10 +135,6 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
 }
 
 }  // namespace
-
-bool is_library(const Op& op) {
-  return is_library_call(op) || (!op.has_body() && op.traits.collective);
-}
 
 void take_apart(Graph& graph, const std::function<void(NodeId, const std::string&)>& note) {
   for (NodeId n : graph.order()) take_one_apart(graph, n, 0, note);

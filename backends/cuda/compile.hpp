@@ -83,8 +83,6 @@ struct CompileReport {
 
 [[nodiscard]] std::string_view name(NodeReport::Kind kind);
 
-/// A library has it: a matrix product, attention, a collective.
-[[nodiscard]] bool is_library(const Op& op);
 /// Ops whose bodies are no row programs are replaced by them, bodies in bodies too. `note` hears of
 /// each, with the reason, before it goes.
 void take_apart(Graph& graph, const std::function<void(NodeId, const std::string& reason)>& note);

@@ -197,8 +197,9 @@ class ProgramMaker {
     if (kernel) {
       const auto operands = graph_.operands(n);
       add_kernel(std::move(*kernel), {operands.begin(), operands.end()}, {graph_.result(n)});
-    } else if (driver_.calls_libraries() && is_library_call(op) && product_of(op)) {
-      return add_call(call_of({n}));
+    } else if (is_library_call(op) && product_of(op)) {
+      if (driver_.calls_libraries()) return add_call(call_of({n}));
+      out_.lacks.push_back(op.name + ": no kernel of our own takes its operands");
     } else if (is_library_call(op)) {
       out_.lacks.push_back(op.name + ": it must be told which rows are whose");
     } else {
