@@ -1,8 +1,5 @@
 // Whole decoders on the cpu backend, before and after the rules: within the tolerance of eager, in
 // strict mode with the bits of the interpreter, padded and poisoned.
-#include <cstdlib>
-#include <filesystem>
-
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 #include "backends/runner.hpp"
@@ -12,6 +9,7 @@
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
 #include "tests/backends_cpu/running.hpp"
+#include "tests/shared_dump.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/numeric.hpp"
 
@@ -94,14 +92,8 @@ TEST_CASE("cpu: decoders agree with eager, and with the interpreter bit by bit",
 TEST_CASE("cpu: a Qwen2 layer agrees with eager, and with the interpreter bit by bit",
           "[cpu][diff]") {
   if (!have_compiler()) return;
-  const char* root = std::getenv("PW_SHARED_DATA");
-  const std::string path =
-      std::string(root != nullptr ? root : "../shared/data") + "/fx/qwen2-1.5b.tp1.layer1.fx.txt";
-  if (!std::filesystem::exists(path)) {
-    std::cerr << "SKIPPED: " << path
-              << " is not there; set PW_SHARED_DATA to the folder with fx/\n";
-    return;
-  }
+  const std::string path = shared_dump("qwen2-1.5b.tp1.layer1.fx.txt");
+  if (path.empty()) return;
   RuleSet rules = library_rules();
   FxOptions options;
   options.file = path;

@@ -18,6 +18,7 @@
 #include "rewriter/rewriter.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
+#include "tests/shared_dump.hpp"
 
 using namespace pw;
 using namespace pw::test;
@@ -127,17 +128,9 @@ void check_on_host(const StitchedGraph& pieces, std::int64_t n, bool automatic =
   }
 }
 
-std::string shared_data() {
-  const char* folder = std::getenv("PW_SHARED_DATA");
-  return folder && *folder ? folder : "../shared/data";
-}
-
 void check_qwen(const std::string& file, std::int64_t tp) {
-  const std::string path = shared_data() + "/fx/" + file;
-  if (!std::filesystem::exists(path)) {
-    WARN("SKIPPED: " << path << " is not there");
-    return;
-  }
+  const std::string path = shared_dump(file);
+  if (path.empty()) return;
   const auto context = library();
   FxOptions options;
   options.file = path;

@@ -185,6 +185,16 @@ std::string code(const Diagnostics& diagnostics) { return diagnostics.front().co
 
 const Model kLlama[] = {{"none", ""}, {"none", "o2"}, {"fp8", ""}, {"fp8", "o2"}};
 
+/// Each with the seeds from `seed` on that are its own.
+template <class Check>
+void for_each_llama(std::uint64_t seed, std::uint64_t seeds, const Check& check) {
+  for (const Model& model : kLlama) {
+    INFO(model.quant << " " << model.pipeline);
+    check(model, seed);
+    seed += seeds;
+  }
+}
+
 /// The same with a mixture of experts in each layer: routing is captured with the rest.
 Model moe(Model model) {
   model.experts = 5;
@@ -194,31 +204,22 @@ Model moe(Model model) {
 }  // namespace
 
 TEST_CASE("runtime: captured, launched and whole give the same bits", "[cuda][diff]") {
-  std::uint64_t seed = 1;
-  for (const Model& model : kLlama) {
-    INFO(model.quant << " " << model.pipeline);
-    check_traffic(model, seed++, 1, 5);
+  for_each_llama(1, 2, [](const Model& model, std::uint64_t seed) {
+    check_traffic(model, seed, 1, 5);
     INFO("moe");
-    check_traffic(moe(model), seed++, 1, 3);
-  }
+    check_traffic(moe(model), seed + 1, 1, 3);
+  });
 }
 
 TEST_CASE("runtime: 200 sequences of steps of llama", "[.][slow][cuda][diff]") {
-  std::uint64_t seed = 100;
-  for (const Model& model : kLlama) {
-    INFO(model.quant << " " << model.pipeline);
-    check_traffic(model, seed, 50, 6);
-    seed += 50;
-  }
+  for_each_llama(100, 50,
+                 [](const Model& model, std::uint64_t seed) { check_traffic(model, seed, 50, 6); });
 }
 
 TEST_CASE("runtime: 200 sequences of steps of moe", "[.][slow][cuda][diff]") {
-  std::uint64_t seed = 300;
-  for (const Model& model : kLlama) {
-    INFO(model.quant << " " << model.pipeline);
+  for_each_llama(300, 50, [](const Model& model, std::uint64_t seed) {
     check_traffic(moe(model), seed, 50, 6);
-    seed += 50;
-  }
+  });
 }
 
 namespace {
@@ -269,22 +270,16 @@ void check_whole_steps(const Model& model, std::uint64_t first, std::uint64_t co
 }  // namespace
 
 TEST_CASE("runtime: whole steps as one graph give the same bits", "[cuda][diff]") {
-  std::uint64_t seed = 40;
-  for (const Model& model : kLlama) {
-    INFO(model.quant << " " << model.pipeline);
-    check_whole_steps(model, seed++, 1, 16);
-  }
+  for_each_llama(
+      40, 1, [](const Model& model, std::uint64_t seed) { check_whole_steps(model, seed, 1, 16); });
   INFO("moe");
-  check_whole_steps(moe({"none", "o2"}), seed, 1, 16);
+  check_whole_steps(moe({"none", "o2"}), 44, 1, 16);
 }
 
 TEST_CASE("runtime: 200 sequences of whole steps", "[.][slow][cuda][diff]") {
-  std::uint64_t seed = 500;
-  for (const Model& model : kLlama) {
-    INFO(model.quant << " " << model.pipeline);
+  for_each_llama(500, 50, [](const Model& model, std::uint64_t seed) {
     check_whole_steps(model, seed, 50, 6);
-    seed += 50;
-  }
+  });
 }
 
 TEST_CASE("runtime: decodes are one graph, other steps their pieces", "[cuda][diff]") {

@@ -1,14 +1,11 @@
 #include "graph/import/fx.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <iostream>
-
 #include "base/hash.hpp"
 #include "graph/graph_json.hpp"
 #include "graph/import/fx_ops.hpp"
 #include "graph/verify.hpp"
 #include "tests/graph/library.hpp"
+#include "tests/shared_dump.hpp"
 
 using namespace pw;
 using namespace pw::test;
@@ -499,18 +496,6 @@ TEST_CASE("fx: the example decoder imports whole", "[graph][fx]") {
   CHECK(context->types.print(fx.graph.type(fx.graph.outputs()[0])) == "bf16[n, 256]");
   round_trip(fx.graph);
 }
-
-namespace {
-
-std::string shared_dump(const std::string& name) {
-  const char* root = std::getenv("PW_SHARED_DATA");
-  std::string path = std::string(root ? root : "../shared/data") + "/fx/" + name;
-  if (std::filesystem::exists(path)) return path;
-  std::cerr << "SKIPPED: " << path << " is not there; set PW_SHARED_DATA to the folder with fx/\n";
-  return "";
-}
-
-}  // namespace
 
 TEST_CASE("fx: a real model's layer, with and without the token symbol", "[graph][fx]") {
   for (std::string name : {"qwen2-1.5b.tp1.layer1.fx.txt", "qwen2-1.5b.tp2.rank0.layer1.fx.txt"}) {

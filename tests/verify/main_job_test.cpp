@@ -1,8 +1,5 @@
 // The main job on real dumps: import, rewrite, split, plan, run padded and poisoned, check against
 // the reference.
-#include <cstdlib>
-#include <filesystem>
-#include <iostream>
 #include <map>
 
 #include "backends/eager/eager.hpp"
@@ -10,6 +7,7 @@
 #include "graph/import/fx.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
+#include "tests/shared_dump.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/numeric.hpp"
 
@@ -25,15 +23,6 @@ namespace {
 
 using namespace pw;
 using namespace pw::test;
-
-/// Empty, and said loudly, where the dumps are not at hand.
-std::string shared_dump(const std::string& name) {
-  const char* root = std::getenv("PW_SHARED_DATA");
-  std::string path = std::string(root != nullptr ? root : "../shared/data") + "/fx/" + name;
-  if (std::filesystem::exists(path)) return path;
-  std::cerr << "SKIPPED: " << path << " is not there; set PW_SHARED_DATA to the folder with fx/\n";
-  return "";
-}
 
 struct Job {
   RuleSet rules;
