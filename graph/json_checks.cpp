@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::size_t kMaxErrors = 20;
 
-}  // namespace
-
 std::string instead_of(std::string_view key, std::initializer_list<std::string_view> known) {
   const std::string near = nearest(key, {known.begin(), known.end()});
   return near.empty() ? fmt::format("known are {}", fmt::join(known, ", "))
                       : "did you mean `" + near + "`?";
 }
+
+}  // namespace
 
 std::string Pointer::text() const {
   if (parent_ == nullptr) return "";
@@ -45,7 +45,7 @@ void Checks::add(Diagnostics errors) {
 }
 
 bool Checks::unexpected(const Tree& tree, Tree::Kind kind, const Pointer& pointer) {
-  return error(pointer, "PW1005",
+  return error(pointer, codes_.form,
                fmt::format("expected {}, found {}", name(kind), name(tree.kind)));
 }
 
@@ -60,7 +60,7 @@ bool Checks::known_keys(const Tree& tree, std::initializer_list<std::string_view
 
 bool Checks::unknown_key(std::string_view key, std::initializer_list<std::string_view> known,
                          const Pointer& pointer) {
-  return error(pointer / key, "PW1006", fmt::format("unknown member `{}`", key.substr(0, 80)),
+  return error(pointer / key, codes_.member, fmt::format("unknown member `{}`", key.substr(0, 80)),
                instead_of(key, known));
 }
 

@@ -1,4 +1,4 @@
-// What every reader of scanned JSON checks of it, and the errors it collects.
+// What the readers of graphs and plans check of scanned JSON, and the errors they collect.
 #pragma once
 
 #include <initializer_list>
@@ -10,10 +10,6 @@
 #include "graph/scan_json.hpp"
 
 namespace pw::json {
-
-/// The hint for a member that is not known.
-[[nodiscard]] std::string instead_of(std::string_view key,
-                                     std::initializer_list<std::string_view> known);
 
 /// Where something stands in the file; made text of when there is an error. Refers to the pointer
 /// it was made from.
@@ -33,11 +29,16 @@ class Pointer {
 };
 inline const Pointer kTop;
 
+/// Error codes of a format: for what has another form than it should, and for unknown members.
+struct Codes {
+  std::string_view form, member;
+};
+
 /// Each check is false where it fails, and has said so.
 class Checks {
  public:
   /// `file` names the file in places, and must outlive this.
-  explicit Checks(const std::string& file) : file_(file) {}
+  Checks(const std::string& file, const Codes& codes) : file_(file), codes_(codes) {}
 
   /// False, always. What comes after 20 errors is dropped.
   bool error(const Pointer& pointer, std::string_view code, std::string message,
@@ -57,7 +58,7 @@ class Checks {
   bool expect(const Tree& tree, Tree::Kind kind, const Pointer& pointer) {
     return tree.kind == kind || unexpected(tree, kind, pointer);
   }
-  /// Of an object: PW1006 for each other member.
+  /// Of an object: an error for each other member.
   bool known_keys(const Tree& tree, std::initializer_list<std::string_view> known,
                   const Pointer& pointer);
   bool unknown_key(std::string_view key, std::initializer_list<std::string_view> known,
@@ -66,6 +67,7 @@ class Checks {
  private:
   bool unexpected(const Tree& tree, Tree::Kind kind, const Pointer& pointer);
   const std::string& file_;
+  Codes codes_;
   Diagnostics errors_;
 };
 

@@ -43,7 +43,11 @@ struct NodeRecord {
 class Reader {
  public:
   Reader(const ContextPtr& context, const std::string& file, const OpParser& parse_op)
-      : context_(*context), file_(file), parse_op_(parse_op), graph_(context), check_(file) {
+      : context_(*context),
+        file_(file),
+        parse_op_(parse_op),
+        graph_(context),
+        check_(file, {"PW1005", "PW1006"}) {
     graph_.trust_names(true);  // define() sees to it
   }
 

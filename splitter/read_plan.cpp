@@ -16,151 +16,133 @@
 namespace pw {
 namespace {
 
+using json::kTop;
+using json::Pointer;
 using json::Tree;
 using Kind = Tree::Kind;
 
 constexpr std::string_view kFormat = "piecewise.plan/1";
 constexpr std::int64_t kMost = std::int64_t{1} << 56;  // bytes of one value; more than any number
 constexpr std::int64_t kMostLaunches = std::int64_t{1} << 32;  // of a piece
-constexpr std::size_t kMaxErrors = 20;
 
 class Reader {
  public:
-  explicit Reader(const std::string& file) : file_(file) {}
+  explicit Reader(const std::string& file) : file_(file), check_(file, {"PW0741", "PW0742"}) {}
 
   Result<PlanDocument> read(std::string_view text) {
     json::Sink sink;
     sink.streamed = {"captures", "steps", "classes"};
     sink.element = [&](std::string_view key, std::size_t i, const Tree& tree) {
-      if (!full()) element(key, fmt::format("/{}/{}", key, i), tree);
+      const Pointer list = kTop / key;
+      if (!check_.full()) element(key, list / i, tree);
     };
     sink.member = [&](std::string_view key, const Tree& tree) {
       seen_.emplace(key);
-      if (!full()) member(key, json::step(key), tree);
+      if (!check_.full()) member(key, kTop / key, tree);
     };
     auto scanned = json::scan(text, file_, sink);
-    if (!scanned) {
-      Diagnostics& more = scanned.error();
-      std::move(more.begin(), more.end(), std::back_inserter(errors_));
-    }
-    if (errors_.empty()) check_whole();
-    if (!errors_.empty()) return tl::unexpected(std::move(errors_));
+    if (!scanned) check_.add(std::move(scanned.error()));
+    if (check_.passed()) check_whole();
+    if (!check_.passed()) return tl::unexpected(check_.take());
     return std::move(out_);
   }
 
  private:
-  bool full() const { return errors_.size() >= kMaxErrors; }
-  void error(const std::string& at, std::string_view code, std::string message,
-             std::string help = {}) {
-    if (!full())
-      errors_.push_back(
-          error_in(file_ + " at " + (at.empty() ? "/" : at), code, std::move(message), help));
+  void wrong(const Pointer& at, std::string message) {
+    check_.error(at, "PW0743", std::move(message));
   }
-  void wrong(const std::string& at, std::string message) {
-    error(at, "PW0743", std::move(message));
+  void wrong_at(const std::string& at, std::string message) {
+    check_.error_at(at, "PW0743", std::move(message));
   }
 
   // ---- one value
-  bool expect(const Tree& tree, Kind kind, const std::string& at) {
-    if (tree.kind == kind) return true;
-    error(at, "PW0741",
-          fmt::format("expected {}, found {}", json::name(kind), json::name(tree.kind)));
-    return false;
-  }
-  std::int64_t integer(const Tree& tree, const std::string& at, std::int64_t least = 0,
+  std::int64_t integer(const Tree& tree, const Pointer& at, std::int64_t least = 0,
                        std::int64_t most = kMost) {
-    if (!expect(tree, Kind::integer, at)) return least;
+    if (!check_.expect(tree, Kind::integer, at)) return least;
     if (tree.integer >= least && tree.integer <= most) return tree.integer;
     wrong(at, fmt::format("{} is not in {}..{}", tree.integer, least, most));
     return least;
   }
-  std::string string(const Tree& tree, const std::string& at) {
-    return expect(tree, Kind::string, at) ? std::string(tree.text) : std::string();
+  std::string string(const Tree& tree, const Pointer& at) {
+    return check_.expect(tree, Kind::string, at) ? std::string(tree.text) : std::string();
   }
-  std::vector<std::string> strings(const Tree& tree, const std::string& at) {
+  std::vector<std::string> strings(const Tree& tree, const Pointer& at) {
     std::vector<std::string> out;
-    if (!expect(tree, Kind::array, at)) return out;
+    if (!check_.expect(tree, Kind::array, at)) return out;
     for (std::size_t i = 0; i < tree.items.size(); ++i)
-      out.push_back(string(tree.items[i], fmt::format("{}/{}", at, i)));
+      out.push_back(string(tree.items[i], at / i));
     return out;
   }
-  std::vector<std::int64_t> rising(const Tree& tree, const std::string& at, std::int64_t least) {
+  std::vector<std::int64_t> rising(const Tree& tree, const Pointer& at, std::int64_t least) {
     std::vector<std::int64_t> out;
-    if (!expect(tree, Kind::array, at)) return out;
+    if (!check_.expect(tree, Kind::array, at)) return out;
     for (std::size_t i = 0; i < tree.items.size(); ++i) {
-      const std::string here = fmt::format("{}/{}", at, i);
+      const Pointer here = at / i;
       out.push_back(integer(tree.items[i], here, least, kLargestSize));
       if (i > 0 && out[i] <= out[i - 1]) wrong(here, "the numbers do not rise");
     }
     return out;
   }
-  std::pair<std::int64_t, std::int64_t> pair(const Tree& tree, const std::string& at,
+  std::pair<std::int64_t, std::int64_t> pair(const Tree& tree, const Pointer& at,
                                              std::int64_t least) {
-    if (!expect(tree, Kind::array, at)) return {least, least};
+    if (!check_.expect(tree, Kind::array, at)) return {least, least};
     if (tree.items.size() != 2) {
-      error(at, "PW0741", "expected two numbers");
+      check_.error(at, "PW0741", "expected two numbers");
       return {least, least};
     }
-    const std::pair<std::int64_t, std::int64_t> out{integer(tree.items[0], at + "/0", least),
-                                                    integer(tree.items[1], at + "/1", least)};
+    const std::pair<std::int64_t, std::int64_t> out{
+        integer(tree.items[0], at / std::size_t{0}, least),
+        integer(tree.items[1], at / std::size_t{1}, least)};
     if (out.second < out.first) wrong(at, "the second number is below the first");
     return out;
   }
 
   // ---- members of an object
-  bool known(const Tree& tree, const std::string& at,
-             std::initializer_list<std::string_view> names) {
-    if (!expect(tree, Kind::object, at)) return false;
-    for (const std::string_view key : tree.keys)
-      if (std::find(names.begin(), names.end(), key) == names.end()) unknown(at, key, names);
+  bool known(const Tree& tree, const Pointer& at, std::initializer_list<std::string_view> names) {
+    if (!check_.expect(tree, Kind::object, at)) return false;
+    check_.known_keys(tree, names, at);
     return true;
   }
-  void unknown(const std::string& at, std::string_view key,
-               std::initializer_list<std::string_view> names) {
-    error(at + json::step(key), "PW0742", fmt::format("unknown member `{}`", key.substr(0, 80)),
-          json::instead_of(key, names));
-  }
   /// Null, with an error, where it is missing.
-  const Tree* need(const Tree& tree, std::string_view key, const std::string& at) {
+  const Tree* need(const Tree& tree, std::string_view key, const Pointer& at) {
     const Tree* found = tree.find(key);
-    if (found == nullptr) error(at, "PW0741", fmt::format("the member `{}` is missing", key));
+    if (found == nullptr)
+      check_.error(at, "PW0741", fmt::format("the member `{}` is missing", key));
     return found;
   }
-  std::int64_t need_integer(const Tree& tree, std::string_view key, const std::string& at,
+  std::int64_t need_integer(const Tree& tree, std::string_view key, const Pointer& at,
                             std::int64_t least = 0, std::int64_t most = kMost) {
     const Tree* found = need(tree, key, at);
-    return found == nullptr ? least : integer(*found, at + json::step(key), least, most);
+    return found == nullptr ? least : integer(*found, at / key, least, most);
   }
-  std::size_t need_size(const Tree& tree, std::string_view key, const std::string& at) {
+  std::size_t need_size(const Tree& tree, std::string_view key, const Pointer& at) {
     return static_cast<std::size_t>(need_integer(tree, key, at));
   }
-  std::int64_t may_integer(const Tree& tree, std::string_view key, const std::string& at) {
+  std::int64_t may_integer(const Tree& tree, std::string_view key, const Pointer& at) {
     const Tree* found = tree.find(key);
-    return found == nullptr ? 0 : integer(*found, at + json::step(key));
+    return found == nullptr ? 0 : integer(*found, at / key);
   }
-  std::string need_string(const Tree& tree, std::string_view key, const std::string& at) {
+  std::string need_string(const Tree& tree, std::string_view key, const Pointer& at) {
     const Tree* found = need(tree, key, at);
-    return found == nullptr ? std::string() : string(*found, at + json::step(key));
+    return found == nullptr ? std::string() : string(*found, at / key);
   }
-  std::vector<std::string> need_strings(const Tree& tree, std::string_view key,
-                                        const std::string& at) {
+  std::vector<std::string> need_strings(const Tree& tree, std::string_view key, const Pointer& at) {
     const Tree* found = need(tree, key, at);
-    return found == nullptr ? std::vector<std::string>{} : strings(*found, at + json::step(key));
+    return found == nullptr ? std::vector<std::string>{} : strings(*found, at / key);
   }
-  bool need_bool(const Tree& tree, std::string_view key, const std::string& at) {
+  bool need_bool(const Tree& tree, std::string_view key, const Pointer& at) {
     const Tree* found = need(tree, key, at);
-    return found != nullptr && expect(*found, Kind::boolean, at + json::step(key)) &&
-           found->boolean;
+    return found != nullptr && check_.expect(*found, Kind::boolean, at / key) && found->boolean;
   }
 
   // ---- the parts of a plan
-  void member(std::string_view key, const std::string& at, const Tree& tree) {
+  void member(std::string_view key, const Pointer& at, const Tree& tree) {
     Plan& plan = out_.plan;
     if (key == "format") {
       const std::string format = string(tree, at);
       if (format != kFormat)
-        error(at, "PW0741", fmt::format("unknown format `{}`", format.substr(0, 80)),
-              fmt::format("this program reads {}", kFormat));
+        check_.error(at, "PW0741", fmt::format("unknown format `{}`", format.substr(0, 80)),
+                     fmt::format("this program reads {}", kFormat));
     } else if (key == "graph") {
       plan.graph = string(tree, at);
     } else if (key == "mode") {
@@ -175,11 +157,11 @@ class Reader {
       plan.max_tokens = need_integer(tree, "max", at, 1);
       if (plan.tokens.empty()) wrong(at, "the symbol has no name");
     } else if (key == "bound") {
-      if (!expect(tree, Kind::object, at)) return;
+      if (!check_.expect(tree, Kind::object, at)) return;
       for (std::size_t i = 0; i < tree.keys.size(); ++i)
-        plan.bound.emplace(tree.keys[i], integer(tree.items[i], at + json::step(tree.keys[i])));
+        plan.bound.emplace(tree.keys[i], integer(tree.items[i], at / tree.keys[i]));
     } else if (key == "ranges") {
-      if (!expect(tree, Kind::array, at)) return;
+      if (!check_.expect(tree, Kind::array, at)) return;
       for (std::size_t i = 0; i < tree.items.size(); ++i) add_range(tree.items[i], at, i);
     } else if (key == "compile_sizes") {
       plan.compile_sizes = rising(tree, at, 1);
@@ -198,16 +180,18 @@ class Reader {
     } else if (key == "memory") {
       memory(tree, at);
     } else if (key == "captures" || key == "steps" || key == "classes") {
-      expect(tree, Kind::array, at);
+      check_.expect(tree, Kind::array, at);
     } else {
-      unknown("", key,
-              {"format", "graph", "mode", "mode_reason", "tokens", "bound", "ranges",
-               "compile_sizes", "capture_sizes", "eager_multiple", "max_requests",
-               "speculative_tokens", "loras", "notes", "captures", "steps", "classes", "memory"});
+      check_.unknown_key(
+          key,
+          {"format", "graph", "mode", "mode_reason", "tokens", "bound", "ranges", "compile_sizes",
+           "capture_sizes", "eager_multiple", "max_requests", "speculative_tokens", "loras",
+           "notes", "captures", "steps", "classes", "memory"},
+          kTop);
     }
   }
 
-  void element(std::string_view key, const std::string& at, const Tree& tree) {
+  void element(std::string_view key, const Pointer& at, const Tree& tree) {
     if (key == "captures")
       capture(tree, at);
     else if (key == "steps")
@@ -216,8 +200,8 @@ class Reader {
       piece_class(tree, at);
   }
 
-  void add_range(const Tree& tree, const std::string& list, std::size_t i) {
-    const std::string at = fmt::format("{}/{}", list, i);
+  void add_range(const Tree& tree, const Pointer& list, std::size_t i) {
+    const Pointer at = list / i;
     const auto [begin, end] = pair(tree, at, 1);
     std::vector<Range>& ranges = out_.plan.ranges;
     if (!ranges.empty() && begin != ranges.back().end + 1)
@@ -225,7 +209,7 @@ class Reader {
     ranges.push_back({begin, end});
   }
 
-  void capture(const Tree& tree, const std::string& at) {
+  void capture(const Tree& tree, const Pointer& at) {
     if (!known(tree, at,
                {"mode", "tokens", "requests", "query", "loras", "graphs", "nodes", "input_bytes",
                 "live_bytes"}))
@@ -235,7 +219,7 @@ class Reader {
     if (mode == name(DispatchMode::full))
       made.mode = DispatchMode::full;
     else if (mode != name(DispatchMode::piecewise))
-      wrong(at + "/mode", "a capture is piecewise or full");
+      wrong(at / "mode", "a capture is piecewise or full");
     made.key = {need_integer(tree, "tokens", at), may_integer(tree, "requests", at),
                 may_integer(tree, "query", at), may_integer(tree, "loras", at)};
     made.graphs = need_size(tree, "graphs", at);
@@ -245,23 +229,23 @@ class Reader {
     out_.plan.captures.push_back(made);
   }
 
-  void step(const Tree& tree, const std::string& at) {
+  void step(const Tree& tree, const Pointer& at) {
     if (!known(tree, at, {"piece", "class", "captured", "reason", "nodes", "inputs", "outputs"}))
       return;
     PlanDocument::Piece piece{need_string(tree, "piece", at), need_size(tree, "nodes", at),
                               need_strings(tree, "inputs", at), need_strings(tree, "outputs", at)};
     if (!piece_named_.emplace(piece.name, out_.pieces.size()).second)
-      wrong(at + "/piece", "two steps run " + piece.name);
+      wrong(at / "piece", "two steps run " + piece.name);
     Plan::Step made;
     made.piece = PieceId(out_.pieces.size());
     made.captured = need_bool(tree, "captured", at);
-    if (const Tree* reason = tree.find("reason")) made.reason = string(*reason, at + "/reason");
+    if (const Tree* reason = tree.find("reason")) made.reason = string(*reason, at / "reason");
     class_of_.push_back(need_string(tree, "class", at));
     out_.pieces.push_back(std::move(piece));
     out_.plan.steps.push_back(std::move(made));
   }
 
-  void piece_class(const Tree& tree, const std::string& at) {
+  void piece_class(const Tree& tree, const Pointer& at) {
     if (!known(tree, at, {"name", "hash", "splitting", "pieces"})) return;
     PlanDocument::Class made;
     made.name = need_string(tree, "name", at);
@@ -269,15 +253,15 @@ class Reader {
     const auto [end, problem] =
         std::from_chars(hash.data(), hash.data() + hash.size(), made.hash, 16);
     if (hash.size() != 16 || problem != std::errc() || end != hash.data() + hash.size())
-      wrong(at + "/hash", "a hash has 16 hexadecimal digits");
+      wrong(at / "hash", "a hash has 16 hexadecimal digits");
     made.splitting = need_bool(tree, "splitting", at);
     made.pieces = need_strings(tree, "pieces", at);
     if (!class_named_.emplace(made.name, out_.classes.size()).second)
-      wrong(at + "/name", "two classes are called " + made.name);
+      wrong(at / "name", "two classes are called " + made.name);
     out_.classes.push_back(std::move(made));
   }
 
-  void memory(const Tree& tree, const std::string& at) {
+  void memory(const Tree& tree, const Pointer& at) {
     if (!known(tree, at,
                {"arena_bytes", "live_bytes", "crossing_bytes", "input_bytes", "weight_bytes",
                 "buffer_bytes", "cache_bytes", "workspace", "slots", "scratch"}))
@@ -293,38 +277,37 @@ class Reader {
     plan.buffer_bytes = need_integer(tree, "buffer_bytes", at, 0, kSum);
     plan.cache_bytes = may_integer(tree, "cache_bytes", at);
     if (const Tree* workspace = tree.find("workspace");
-        workspace != nullptr && known(*workspace, at + "/workspace", {"offset", "bytes"})) {
-      plan.workspace_offset = need_integer(*workspace, "offset", at + "/workspace", 0, kSum);
-      plan.workspace_bytes = need_integer(*workspace, "bytes", at + "/workspace", 1);
+        workspace != nullptr && known(*workspace, at / "workspace", {"offset", "bytes"})) {
+      plan.workspace_offset = need_integer(*workspace, "offset", at / "workspace", 0, kSum);
+      plan.workspace_bytes = need_integer(*workspace, "bytes", at / "workspace", 1);
       if (plan.workspace_offset > plan.arena_bytes ||
           plan.workspace_bytes > plan.arena_bytes - plan.workspace_offset)
-        wrong(at + "/workspace", "the workspace ends beyond the arena");
+        wrong(at / "workspace", "the workspace ends beyond the arena");
     }
     const Tree* slots = need(tree, "slots", at);
-    if (slots == nullptr || !expect(*slots, Kind::array, at + "/slots")) return;
-    for (std::size_t i = 0; i < slots->items.size() && !full(); ++i)
-      slot(slots->items[i], fmt::format("{}/slots/{}", at, i));
-    for (std::size_t i = 0; i < storage_of_.size() && !full(); ++i) resolve_storage(i);
+    if (slots == nullptr || !check_.expect(*slots, Kind::array, at / "slots")) return;
+    for (std::size_t i = 0; i < slots->items.size() && !check_.full(); ++i)
+      slot(slots->items[i], at / "slots" / i);
+    for (std::size_t i = 0; i < storage_of_.size() && !check_.full(); ++i) resolve_storage(i);
     const Tree* scratch = tree.find("scratch");
-    if (scratch == nullptr || !expect(*scratch, Kind::array, at + "/scratch")) return;
-    for (std::size_t i = 0; i < scratch->items.size() && !full(); ++i) {
-      const std::string here = fmt::format("{}/scratch/{}", at, i);
+    if (scratch == nullptr || !check_.expect(*scratch, Kind::array, at / "scratch")) return;
+    for (std::size_t i = 0; i < scratch->items.size() && !check_.full(); ++i) {
+      const Pointer list = at / "scratch", here = list / i;
       plan.scratch.emplace_back();
-      if (!expect(scratch->items[i], Kind::array, here)) continue;
-      for (std::size_t j = 0; j < scratch->items[i].items.size() && !full(); ++j)
-        plan.scratch.back().push_back(
-            scratch_value(scratch->items[i].items[j], fmt::format("{}/{}", here, j)));
+      if (!check_.expect(scratch->items[i], Kind::array, here)) continue;
+      for (std::size_t j = 0; j < scratch->items[i].items.size() && !check_.full(); ++j)
+        plan.scratch.back().push_back(scratch_value(scratch->items[i].items[j], here / j));
     }
   }
 
-  Scratch scratch_value(const Tree& tree, const std::string& at) {
+  Scratch scratch_value(const Tree& tree, const Pointer& at) {
     Scratch made;
     if (!known(tree, at, {"value", "offset", "bytes", "launches"})) return made;
     made.name = need_string(tree, "value", at);
     place(tree, at, made.offset, made.bytes);
     if (const Tree* launches = need(tree, "launches", at)) {
-      const auto [first, last] = pair(*launches, at + "/launches", 0);
-      if (last > kMostLaunches) wrong(at + "/launches", "no piece launches as much");
+      const auto [first, last] = pair(*launches, at / "launches", 0);
+      if (last > kMostLaunches) wrong(at / "launches", "no piece launches as much");
       made.first = static_cast<std::size_t>(first);
       made.last = static_cast<std::size_t>(std::min(last, kMostLaunches));
     }
@@ -332,16 +315,16 @@ class Reader {
   }
 
   /// Offset and bytes of something in the arena.
-  void place(const Tree& tree, const std::string& at, std::int64_t& offset, std::int64_t& bytes) {
+  void place(const Tree& tree, const Pointer& at, std::int64_t& offset, std::int64_t& bytes) {
     const std::int64_t arena = out_.plan.memory.arena_bytes;
     offset = need_integer(tree, "offset", at, 0, arena);
     bytes = need_integer(tree, "bytes", at, 0);
     if (offset % kAlignment != 0)
-      wrong(at + "/offset", fmt::format("the offset is no multiple of {}", kAlignment));
+      wrong(at / "offset", fmt::format("the offset is no multiple of {}", kAlignment));
     if (bytes > arena - offset) wrong(at, "the slot ends beyond the arena");
   }
 
-  void slot(const Tree& tree, const std::string& at) {
+  void slot(const Tree& tree, const Pointer& at) {
     storage_of_.emplace_back();
     Slot& made = out_.plan.memory.slots.emplace_back();
     made.value = made.storage = ValueId(out_.plan.memory.slots.size() - 1);
@@ -349,16 +332,16 @@ class Reader {
       return;
     made.name = need_string(tree, "value", at);
     if (!slot_named_.emplace(made.name, made.value.index).second)
-      wrong(at + "/value", "two slots are of the value " + made.name);
+      wrong(at / "value", "two slots are of the value " + made.name);
     place(tree, at, made.offset, made.bytes);
     const Tree *steps = need(tree, "steps", at), *nodes = need(tree, "nodes", at);
     const auto bounds = [&](const Tree* bound, const char* key) {
       const auto [first, last] =
-          bound == nullptr ? std::pair<std::int64_t, std::int64_t>() : pair(*bound, at + key, 0);
+          bound == nullptr ? std::pair<std::int64_t, std::int64_t>() : pair(*bound, at / key, 0);
       return std::pair(static_cast<std::size_t>(first), static_cast<std::size_t>(last));
     };
-    std::tie(made.first, made.last) = bounds(steps, "/steps");
-    std::tie(made.begin, made.end) = bounds(nodes, "/nodes");
+    std::tie(made.first, made.last) = bounds(steps, "steps");
+    std::tie(made.begin, made.end) = bounds(nodes, "nodes");
     made.crossing = need_bool(tree, "crossing", at);
     if (tree.find("storage") != nullptr) storage_of_.back() = need_string(tree, "storage", at);
   }
@@ -368,12 +351,12 @@ class Reader {
     const std::string at = fmt::format("/memory/slots/{}/storage", i);
     const auto found = slot_named_.find(storage_of_[i]);
     if (found == slot_named_.end() || found->second == i || !storage_of_[found->second].empty()) {
-      wrong(at, "no other slot of its own is of the value " + storage_of_[i]);
+      wrong_at(at, "no other slot of its own is of the value " + storage_of_[i]);
       return;
     }
     std::vector<Slot>& slots = out_.plan.memory.slots;
     if (slots[i].offset != slots[found->second].offset)
-      wrong(at, "the two values have different offsets");
+      wrong_at(at, "the two values have different offsets");
     slots[i].storage = ValueId(found->second);
   }
 
@@ -381,27 +364,28 @@ class Reader {
     for (const char* key :
          {"format", "graph", "mode", "tokens", "ranges", "compile_sizes", "capture_sizes",
           "eager_multiple", "max_requests", "speculative_tokens", "loras", "memory"})
-      if (!seen_.contains(key)) error("", "PW0741", fmt::format("the member `{}` is missing", key));
-    if (!errors_.empty()) return;
+      if (!seen_.contains(key))
+        check_.error(kTop, "PW0741", fmt::format("the member `{}` is missing", key));
+    if (!check_.passed()) return;
     for (std::size_t i = 0; i < class_of_.size(); ++i) {
       const auto found = class_named_.find(class_of_[i]);
       if (found == class_named_.end())
-        wrong(fmt::format("/steps/{}/class", i), "no class is called " + class_of_[i]);
+        wrong_at(fmt::format("/steps/{}/class", i), "no class is called " + class_of_[i]);
       else
         out_.plan.steps[i].piece_class = PieceClassId(found->second);
     }
     for (std::size_t i = 0; i < out_.classes.size(); ++i)
       for (const std::string& piece : out_.classes[i].pieces)
         if (!piece_named_.contains(piece))
-          wrong(fmt::format("/classes/{}/pieces", i), "no step runs " + piece);
-    for (const Contradiction& found : contradictions(out_.plan)) wrong(found.at, found.message);
+          wrong_at(fmt::format("/classes/{}/pieces", i), "no step runs " + piece);
+    for (const Contradiction& found : contradictions(out_.plan)) wrong_at(found.at, found.message);
     CaptureSizes& capture = out_.plan.capture;
-    if (errors_.empty()) capture = make_capture_sizes(std::move(capture.sizes));
+    if (check_.passed()) capture = make_capture_sizes(std::move(capture.sizes));
   }
 
   const std::string& file_;
+  json::Checks check_;
   PlanDocument out_;
-  Diagnostics errors_;
   std::set<std::string, std::less<>> seen_;
   std::vector<std::string> class_of_, storage_of_;  // by step, by slot
   std::map<std::string, std::size_t> class_named_, piece_named_, slot_named_;
