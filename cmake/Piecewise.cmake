@@ -9,18 +9,33 @@ add_library(pw_root INTERFACE)
 target_include_directories(pw_root INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(pw_root INTERFACE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
 
-# pw_library(NAME [SOURCES …] [DEPS …] [PRIVATE_DEPS …])
-# A static library; with no sources yet, an INTERFACE library that passes its DEPS on.
+# pw_library(NAME [SOURCES …] [DEPS …] [PRIVATE_DEPS …] [PRECOMPILE header …])
+# A static library; with no sources yet, an INTERFACE library that passes its DEPS on. PRECOMPILE names the headers
+# that most of its sources include, as `"graph/graph.hpp"` or `<fmt/format.h>`.
 function(pw_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS;PRECOMPILE" ${ARGN})
   pw_refuse_unknown(pw_library "${ARG_UNPARSED_ARGUMENTS}")
   if(ARG_SOURCES)
     add_library(${name} STATIC ${ARG_SOURCES})
     target_link_libraries(${name} PUBLIC pw_root ${ARG_DEPS} PRIVATE pw_warnings ${ARG_PRIVATE_DEPS})
+    pw_precompile(${name} ${ARG_PRECOMPILE})
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE pw_root ${ARG_DEPS})
   endif()
+endfunction()
+
+# Headers of the project go by their path from the root, so that they are found from every folder.
+function(pw_precompile target)
+  set(headers "${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp")
+  foreach(header IN LISTS ARGN)
+    if(header MATCHES "^<")
+      list(APPEND headers "${header}")
+    else()
+      list(APPEND headers "${PROJECT_SOURCE_DIR}/${header}")
+    endif()
+  endforeach()
+  target_precompile_headers(${target} PRIVATE ${headers})
 endfunction()
 
 # pw_program(NAME [SOURCES …] [DEPS …]): an executable in bin/; none while there are no sources.
@@ -45,6 +60,7 @@ function(pw_test folder)
   set(target test_${folder})
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE pw_root pw_warnings pw_catch_main ${ARG_DEPS})
+  target_precompile_headers(${target} REUSE_FROM pw_catch_main)
   pw_script_test(${folder} COMMAND ${target} ENV ${ARG_ENV} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 

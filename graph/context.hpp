@@ -24,6 +24,9 @@ namespace pw {
 /// returns a bool, or none where it cannot tell.
 using Native = std::function<Result<Attribute>(std::span<const Attribute> arguments)>;
 
+struct ForeignOps;     // graph/import/foreign.hpp
+struct HostFunctions;  // backends/host_functions.hpp
+
 struct Context {
   Strings strings;
   ValueNames value_names{strings};
@@ -36,6 +39,8 @@ struct Context {
   /// attributes.
   std::set<std::tuple<OpId, std::vector<TypeId>, AttributesId>> agreed_bodies;
   std::map<std::string, Native, std::less<>> natives;  ///< by the name of the extern
+  std::shared_ptr<ForeignOps> foreign;  ///< what ops of other systems are here; may be null
+  std::shared_ptr<HostFunctions> host_functions;  ///< what runs opaque ops; may be null
 
   Context() = default;
   Context(const Context&) = delete;

@@ -22,6 +22,12 @@ Graph::Graph(ContextPtr context, std::string graph_name)
   nodes_.push_back({});
 }
 
+Graph::Graph(const Graph&) = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(const Graph&) = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
 // ---- building
 
 ValueId Graph::add_input(std::string_view input_name, TypeId type, InputKind kind) {
@@ -159,6 +165,17 @@ std::uint32_t Graph::provenance(TextId group, TextId source) {
 }
 
 void Graph::add_output(ValueId value) {
+  PW_ASSERT(written_inputs_.empty(), "an output after what inputs hold at the end");
+  push_output(value);
+}
+
+void Graph::add_write(ValueId input, ValueId value) {
+  PW_ASSERT(is_input(input), "only inputs are written back");
+  push_output(value);
+  written_inputs_.push_back(input);
+}
+
+void Graph::push_output(ValueId value) {
   outputs_.push_back(value);
   slots_of_outputs_.clear();
   mark_output(value);

@@ -46,6 +46,12 @@ struct NodeSpec {
 class Graph {
  public:
   explicit Graph(ContextPtr context, std::string name = "graph");
+  // In graph.cpp: each source that copies a graph would make these anew.
+  Graph(const Graph&);
+  Graph(Graph&&) noexcept;
+  Graph& operator=(const Graph&);
+  Graph& operator=(Graph&&) noexcept;
+  ~Graph();
 
   std::string name;
   Facts facts;
@@ -62,6 +68,9 @@ class Graph {
   NodeId add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
                   std::span<const TypeId> results, NodeId like);
   void add_output(ValueId value);
+  /// Declares that `value` is what `input` holds once the graph has run, and makes it the last
+  /// output. Nothing is written in place: the caller copies it back.
+  void add_write(ValueId input, ValueId value);
   /// New nodes go directly before this node; an invalid id means the end.
   void insert_before(NodeId node) { insertion_ = node; }
   [[nodiscard]] NodeId insertion_point() const { return insertion_; }
@@ -173,7 +182,12 @@ class Graph {
   /// The distinct nodes that read it, in order.
   [[nodiscard]] std::vector<NodeId> users(ValueId v) const;
   [[nodiscard]] const std::vector<ValueId>& inputs() const { return inputs_; }
+  /// What the graph returns, then the final contents of written_inputs().
   [[nodiscard]] const std::vector<ValueId>& outputs() const { return outputs_; }
+  [[nodiscard]] const std::vector<ValueId>& written_inputs() const { return written_inputs_; }
+  [[nodiscard]] std::size_t returned_count() const {
+    return outputs_.size() - written_inputs_.size();
+  }
 
   // ---- mutation (each is undone by rollback)
   void set_operand(NodeId n, std::size_t i, ValueId v);
@@ -336,6 +350,7 @@ class Graph {
   void undo_operand(UseId u, ValueId old);
   void undo_uses(ValueId from, ValueId to);
   [[nodiscard]] std::vector<std::size_t> output_slots(ValueId v);
+  void push_output(ValueId v);
   void mark_output(ValueId v);
   void unmark_output(ValueId v);
   // ---- the order list
@@ -371,7 +386,7 @@ class Graph {
   std::vector<Use> uses_;           // by Node::first_operand and slot
   std::vector<WideUse> wide_uses_;  // of slots from kSlots on
   std::size_t dead_operands_ = 0;   // of uses_
-  std::vector<ValueId> inputs_, outputs_;
+  std::vector<ValueId> inputs_, outputs_, written_inputs_;
   std::vector<Provenance> provenances_{{}};  // no pair twice; the first is none
   HashIndex provenance_index_;
   std::unordered_map<std::uint32_t, std::uint32_t> many_results_;  // by node

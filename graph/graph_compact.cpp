@@ -43,7 +43,8 @@ Graph Graph::compact() const {
       out.node_names_.emplace(made.index, own->second);
     out.link_node(made, {});
   }
-  for (ValueId v : outputs_) out.add_output(map[v.index]);
+  for (ValueId v : outputs_) out.push_output(map[v.index]);
+  for (ValueId v : written_inputs_) out.written_inputs_.push_back(map[v.index]);
   for (const Value& v : out.values_) {  // names of the form that unnamed values have
     if (v.name.valid()) out.reserve(context_->value_names.copy(v.name));
   }

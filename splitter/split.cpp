@@ -254,7 +254,11 @@ void stitch(const Graph& graph, StitchedGraph& out) {
     for (std::size_t r = 0; r < piece.outputs.size(); ++r)
       local[piece.outputs[r].index] = out.stitch.result(n, r);
   }
-  for (const ValueId v : graph.outputs()) out.stitch.add_output(local[v.index]);
+  for (std::size_t i = 0; i < graph.returned_count(); ++i)
+    out.stitch.add_output(local[graph.outputs()[i].index]);
+  for (std::size_t i = 0; i < graph.written_inputs().size(); ++i)
+    out.stitch.add_write(local[graph.written_inputs()[i].index],
+                         local[graph.outputs()[graph.returned_count() + i].index]);
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+// What nearly every source includes, parsed once a target. Sources still include what they use: the build
+// without precompiled headers (-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON) is the same.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <tl/expected.hpp>

@@ -1,0 +1,1 @@
+// Exports nothing: a target has precompiled headers only if a source uses them.
