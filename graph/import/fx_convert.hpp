@@ -128,6 +128,12 @@ class Converter {
   Applied linear_rows(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
+  // ---- fx_scatter.cpp: parts of an axis
+  [[nodiscard]] static std::optional<std::size_t> axis_in(std::optional<std::int64_t> given,
+                                                          std::size_t rank);
+  Applied narrow(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied select_scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
   // ---- fx_promotion.cpp: what PyTorch does with types
   [[nodiscard]] std::optional<DType> number_type(const Bound& bound) const;
   [[nodiscard]] std::optional<DType> rank0_result(const Bound& bound, const Op& op) const;
@@ -135,6 +141,7 @@ class Converter {
   Applied clamp(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied addmm(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied cat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied scalar(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied stack(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied unbind(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied logical(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);

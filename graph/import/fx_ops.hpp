@@ -39,6 +39,10 @@ enum class Special : std::uint8_t {
   stack,
   unbind,
   logical,  ///< of anything, as booleans
+  narrow,
+  select_scatter,
+  scalar,   ///< a number as a tensor
+  type_of,  ///< a cast to the type of another tensor
   size,  ///< a dim, not a value
 };
 
