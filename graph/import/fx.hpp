@@ -18,7 +18,8 @@ struct FxOptions {
 };
 
 struct FxReport {
-  std::map<std::string, int> opaque;       ///< targets without a library op, with counts
+  std::map<std::string, int> opaque;       ///< calls kept as they are, by target, with counts
+  std::map<std::string, int> reasons;      ///< why a known target was kept so, with counts
   std::vector<std::string> substitutions;  ///< shape literals that became the symbol
   std::size_t nodes = 0;
 };
