@@ -15,6 +15,9 @@ inline constexpr std::size_t kMaxText = std::size_t{64} << 20;  ///< bytes of a 
 inline constexpr int kMaxNesting = 64;                          ///< brackets inside brackets
 inline constexpr std::size_t kMaxDiagnostics = 20;
 
+/// A Python identifier, as far as ASCII goes.
+[[nodiscard]] bool is_word(std::string_view text);
+
 struct Expr {
   enum class Kind : std::uint8_t {
     name,     ///< text: "a", "torch.bfloat16", "self.weight"

@@ -76,8 +76,6 @@ class Converter {
 
  private:
   // ---- fx_convert.cpp: statements and names
-  Result<std::monostate> read_inputs();
-  Result<std::monostate> read_symbols();
   void find_getitems();
   Result<std::monostate> statement(const Statement& s);
   Result<std::monostate> outputs(const Expr& e);
@@ -87,10 +85,14 @@ class Converter {
   Result<Value> evaluate_binary(const Expr& e, const Site& site);
   Result<Value> element(const Value& tuple, const Value& at, const Site& site);
   Result<Value> evaluate_call(const Expr& e, const Site& site);
-  Result<TypeId> stated_type(const std::string& text, Span span);
   ValueId attribute_input(const std::string& name);
-  void classify_inputs();
   void erase_buffers();
+
+  // ---- fx_inputs.cpp: inputs, their types, symbols and kinds
+  Result<std::monostate> read_inputs();
+  Result<std::monostate> read_symbols();
+  Result<TypeId> stated_type(const std::string& text, Span span);
+  void classify_inputs();
 
   // ---- fx_calls.cpp: calls
   Result<Value> call(std::string_view target, const Arguments& arguments, const Site& site);

@@ -123,13 +123,13 @@ class Cutter {
   std::vector<Line> lines_;
 };
 
-bool is_word(char c) {
+bool word_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 std::string_view first_word(std::string_view line) {
   std::size_t n = 0;
-  while (n < line.size() && is_word(line[n])) ++n;
+  while (n < line.size() && word_char(line[n])) ++n;
   return line.substr(0, n);
 }
 
@@ -141,7 +141,7 @@ bool is_preamble(std::string_view line) {
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
   if (word.empty() || !rest.starts_with(":")) return false;
   return std::all_of(rest.begin() + 1, rest.end(),
-                     [](char c) { return is_word(c) || c == ' ' || c == '.'; });
+                     [](char c) { return word_char(c) || c == ' ' || c == '.'; });
 }
 
 class Reader {
@@ -221,6 +221,11 @@ class Reader {
 };
 
 }  // namespace
+
+bool is_word(std::string_view text) {
+  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') &&
+         std::all_of(text.begin(), text.end(), word_char);
+}
 
 Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source) {
   if (text.size() > kMaxText)
