@@ -1,4 +1,4 @@
-// Exports import_fx and the part of Converter that reads statements, names and inputs.
+// Exports the part of Converter that reads statements, names and inputs.
 #include "graph/import/fx_convert.hpp"
 
 #include <algorithm>
@@ -47,11 +47,13 @@ std::string_view head(std::string_view path) { return path.substr(0, path.find('
 
 }  // namespace
 
-Converter::Converter(const ContextPtr& context, const FxOptions& options, const Function& function)
+Converter::Converter(const ContextPtr& context, const FxOptions& options, const Function& function,
+                     std::string_view signature)
     : context_ptr_(context),
       context_(*context),
       options_(options),
       function_(function),
+      signature_(signature),
       graph_(context, graph_name(options.file)),
       symbols_(*context) {}
 
@@ -325,16 +327,3 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
 }
 
 }  // namespace pw::fx
-
-namespace pw {
-
-Result<FxImport> import_fx(const ContextPtr& context, std::string_view text,
-                           const FxOptions& options) {
-  SourceId source = context->sources.add(options.file.empty() ? "<fx>" : options.file,
-                                         std::string(text.substr(0, fx::kMaxText + 1)));
-  Result<fx::Function> function = fx::parse(context->sources.text(source), source);
-  if (!function) return forward(function);
-  return fx::Converter(context, options, *function).convert();
-}
-
-}  // namespace pw

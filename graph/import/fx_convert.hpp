@@ -71,7 +71,9 @@ using Applied = Result<std::optional<Results>>;
 
 class Converter {
  public:
-  Converter(const ContextPtr& context, const FxOptions& options, const Function& function);
+  /// `signature`: what torch.export writes below its graph, or empty.
+  Converter(const ContextPtr& context, const FxOptions& options, const Function& function,
+            std::string_view signature);
   Result<FxImport> convert();
 
  private:
@@ -156,6 +158,7 @@ class Converter {
   Context& context_;
   const FxOptions& options_;
   const Function& function_;
+  std::string_view signature_;
   Table table_;
   Graph graph_;
   FxReport report_;
