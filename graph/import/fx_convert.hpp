@@ -102,13 +102,13 @@ using Applied = Result<std::optional<Results>>;
 
 class Converter {
  public:
-  Converter(const ContextPtr& context, const FxOptions& options, const Function& function);
+  /// `signature`: what torch.export writes below its graph, or empty.
+  Converter(const ContextPtr& context, const FxOptions& options, const Function& function,
+            std::string_view signature);
   Result<FxImport> convert();
 
  private:
   // ---- fx_convert.cpp: statements and names
-  Result<std::monostate> read_inputs();
-  Result<std::monostate> read_symbols();
   void find_getitems();
   void find_reads(const Expr& e);
   void name_output(const Expr& e, std::size_t at);
@@ -121,10 +121,8 @@ class Converter {
   Result<Value> evaluate_binary(const Expr& e, const Site& site);
   Result<Value> element(const Value& tuple, const Value& at, const Site& site);
   Result<Value> evaluate_call(const Expr& e, const Site& site);
-  Result<TypeId> stated_type(const std::string& text, Span span);
   Value input_tensor(ValueId input);
   ValueId attribute_input(const std::string& name);
-  void classify_inputs();
   void erase_buffers();
 
   // ---- fx_versions.cpp: tensors that share memory
@@ -150,6 +148,12 @@ class Converter {
   std::optional<Shape> fresh_strides(ValueId value, std::span<const Value* const> arguments);
   DimId count_of(const Shape& shape);
   Result<std::monostate> resolve(Value& value, const Site& site);
+
+  // ---- fx_inputs.cpp: inputs, their types, symbols and kinds
+  Result<std::monostate> read_inputs();
+  Result<std::monostate> read_symbols();
+  Result<TypeId> stated_type(const std::string& text, Span span);
+  void classify_inputs();
 
   // ---- fx_calls.cpp: calls of known ops
   Result<Value> call(std::string_view target, const Arguments& arguments, const Site& site);
@@ -240,6 +244,7 @@ class Converter {
   Context& context_;
   const FxOptions& options_;
   const Function& function_;
+  std::string_view signature_;
   Table table_;
   Graph graph_;
   FxReport report_;
