@@ -133,6 +133,7 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
 std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, const Op& op,
                                                            const Site& site) {
   std::vector<ValueId> out;
+  std::optional<DType> number = number_type(bound);
   for (const OperandDecl& decl : op.operands) {
     const Value* value = nullptr;
     for (std::size_t i = 0; i < bound.mapping->parameters.size(); ++i) {
@@ -149,7 +150,7 @@ std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, c
       continue;
     }
     if (!value && !decl.optional) return std::nullopt;
-    std::optional<ValueId> operand = value ? as_operand(*value, site) : ValueId();
+    std::optional<ValueId> operand = value ? as_operand(*value, site, number) : ValueId();
     if (!operand || (!operand->valid() && !decl.optional)) return std::nullopt;
     out.push_back(*operand);
   }
@@ -186,8 +187,12 @@ Applied Converter::apply_direct(const Bound& bound, const std::vector<Wanted>& w
   if (!attributes) return std::optional<Results>();
   std::optional<std::vector<ValueId>> operands = operands_of(bound, op, site);
   if (!operands) return std::optional<Results>();
-  Result<Results> results = emit(op.name, *operands, std::move(*attributes), wanted, site);
+  // With a number beside tensors of rank 0 it is computed in f32, and is of the tensors' type.
+  std::optional<DType> rounded = rank0_result(bound, op);
+  Result<Results> results = emit(op.name, *operands, std::move(*attributes),
+                                 rounded ? std::vector<Wanted>(1) : wanted, site);
   if (!results) return forward(results);
+  if (rounded) return cast(results->front(), *rounded, wanted, site);
   return std::optional(std::move(*results));
 }
 

@@ -214,7 +214,19 @@ class Converter {
   Applied copy(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied scaled(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied reduce(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied linear_rows(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
+  // ---- fx_promotion.cpp: what PyTorch does with types
+  [[nodiscard]] std::optional<DType> number_type(const Bound& bound) const;
+  [[nodiscard]] std::optional<DType> rank0_result(const Bound& bound, const Op& op) const;
+  Applied floating(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied clamp(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied addmm(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied cat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied stack(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied unbind(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied logical(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_emit.cpp: nodes
   /// Adds a node; checks stated types at the old counts; lets makers' literals become symbols where
@@ -227,7 +239,9 @@ class Converter {
                            const Site& site);
   bool symbolise_maker(ValueId value, std::size_t choice);
   Result<std::monostate> check_stated(ValueId value, const Wanted& wanted, std::string_view op);
-  std::optional<ValueId> as_operand(const Value& value, const Site& site);
+  /// A number becomes a constant of its own type, or of `number`.
+  std::optional<ValueId> as_operand(const Value& value, const Site& site,
+                                    std::optional<DType> number = std::nullopt);
   std::optional<Attribute> as_attribute(const Value& value, AttributeKind kind);
   [[nodiscard]] std::optional<Attribute> as_any_attribute(const Value& value) const;
   std::optional<Shape> as_shape(const Value& value) const;

@@ -32,6 +32,13 @@ enum class Special : std::uint8_t {
   reduce_all,
   reciprocal,
   linear,
+  floating,  ///< whole numbers and booleans become f32 first
+  clamp,     ///< either bound may be left out
+  addmm,     ///< with factors, or with a bias that is no row
+  cat,
+  stack,
+  unbind,
+  logical,  ///< of anything, as booleans
   size,  ///< a dim, not a value
 };
 
