@@ -52,10 +52,13 @@ constexpr Row kRows[] = {
     {"aten.detach", "detach", "self:x"},
     {"aten.alias", "detach", "self:x"},
     {"aten.dropout", "detach", "input:x p:- train:none=False"},
-    {"aten.lift_fresh_copy", "detach", "self:x"},
-    {"aten.clone", "detach", "self:x memory_format:-=None"},
+    {"aten.lift_fresh_copy", "clone", "self:x"},
+    {"aten.clone", "clone", "self:x memory_format:-=None"},
     {"aten.contiguous", "detach", "self:x memory_format:-=None"},
     {"aten.copy", "detach", "self:- src:x non_blocking:-=False", Special::copy},
+    {"aten.fill.Scalar", "full", "self:x value|fill_value:{value} dtype:{dtype}=None",
+     Special::make_like},
+    {"aten.zero", "full", "self:x fill_value:{value}=0.0 dtype:{dtype}=None", Special::make_like},
     {"aten.sym_size.int", "", "self:x dim:-", Special::size},
     // tensors from nothing
     {"aten.empty.memory_format", "empty",
@@ -250,6 +253,12 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   return out;
 }
 
+// Views in the library's ops, and yet memory of their own.
+bool copies(std::string_view target) {
+  return target == "aten.clone" || target == "aten.lift_fresh_copy" || target == "aten._to_copy" ||
+         target == "aten.copy";
+}
+
 Slot read_slot(std::string_view text) {
   Slot p;
   if (std::size_t equals = text.find('='); equals != std::string_view::npos) {
@@ -288,7 +297,7 @@ Slot read_slot(std::string_view text) {
 
 Table::Table() {
   for (const Row& row : kRows) {
-    Mapping m{row.target, row.op, {}, row.special};
+    Mapping m{row.target, row.op, {}, row.special, copies(row.target)};
     for (std::string_view text : split(row.parameters, ' '))
       m.parameters.push_back(read_slot(text));
     mappings_[row.target].push_back(std::move(m));

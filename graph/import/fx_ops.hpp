@@ -59,6 +59,7 @@ struct Mapping {
   std::string_view op;
   std::vector<Slot> parameters;  ///< in the order of the target's schema
   Special special = Special::none;
+  bool copies = false;  ///< what it returns never shares memory with what it is given
 };
 
 class Table {

@@ -53,7 +53,8 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       if (!x || !dtype || (dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none))
         return kNotThis;
       if (dtype->kind == Value::Kind::none || (type && type->dtype == dtype->dtype))
-        return some(emit("detach", {*x}, {}, wanted, site));
+        return some(
+            emit(bound.mapping->copies ? "clone" : "detach", {*x}, {}, wanted, site));
       return some(emit("cast", {*x}, {{key("dtype"), dtype->dtype}}, wanted, site));
     }
     case Special::copy: return copy(bound, wanted, site);
@@ -356,7 +357,7 @@ Applied Converter::copy(const Bound& bound, const std::vector<Wanted>& wanted, c
   DType dtype = wanted_type->dtype;
   bool same_dtype = given->dtype == dtype;
   dropped_.insert(*to);
-  if (same_shape && same_dtype) return some(emit("detach", {*from}, {}, wanted, site));
+  if (same_shape && same_dtype) return some(emit("clone", {*from}, {}, wanted, site));
   if (same_shape) return cast(*from, dtype, wanted, site);
   if (!same_dtype) {
     Applied inner = cast(*from, dtype, std::vector<Wanted>(1), site);
