@@ -81,8 +81,9 @@ const Value* Bound::find(std::string_view parameter) const {
   return nullptr;
 }
 
-std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& arguments) const {
-  Bound out{&mapping, std::vector<std::optional<Value>>(mapping.parameters.size())};
+std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& arguments) {
+  if (mapping.foreign) return bind_foreign_call(mapping, arguments);
+  Bound out{&mapping, std::vector<std::optional<Value>>(mapping.parameters.size()), {}};
   if (arguments.positional.size() > mapping.parameters.size()) return std::nullopt;
   for (std::size_t i = 0; i < arguments.positional.size(); ++i)
     out.values[i] = arguments.positional[i];
@@ -237,7 +238,7 @@ Result<Value> Converter::call(std::string_view full_target, const Arguments& arg
   std::string_view target = strip(full_target);
   if (target == "higher_order.auto_functionalized") return functionalised(arguments, site);
   if (target == "higher_order.auto_functionalized_v2") return functionalised_v2(arguments, site);
-  const std::vector<Mapping>* mappings = table_.find(target);
+  const std::vector<Mapping>* mappings = mappings_of(target);
   if (!mappings) return opaque(target, arguments, site);
   for (const Mapping& mapping : *mappings) {
     std::optional<Bound> bound = bind(mapping, arguments);
@@ -334,7 +335,7 @@ Result<bool> Converter::call_in_place(const Bound& bound, const Site& site) {
 Result<Value> Converter::functionalised_mapping(std::string_view target, const Arguments& arguments,
                                                 const Site& site, bool& applied) {
   applied = false;
-  const std::vector<Mapping>* mappings = table_.find(target);
+  const std::vector<Mapping>* mappings = mappings_of(target);
   for (std::size_t m = 0; mappings && m < mappings->size(); ++m) {
     std::optional<Bound> bound = bind((*mappings)[m], arguments);
     if (!bound) continue;
@@ -417,7 +418,7 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
   }
   // Item k of the first form is the k-th written argument; its name and type are those of its base
   // where it is the whole base.
-  const std::vector<Mapping>* mappings = plain ? table_.find(target) : nullptr;
+  const std::vector<Mapping>* mappings = plain ? mappings_of(target) : nullptr;
   Site inner_site{site.span, site.source, site.bound, site.result, {}};
   std::vector<const Written*> order;
   if (mappings)

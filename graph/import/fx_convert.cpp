@@ -58,6 +58,7 @@ Converter::Converter(const ContextPtr& context, const FxOptions& options, const 
       context_(*context),
       options_(options),
       function_(function),
+      table_(context->foreign.get()),
       graph_(context, graph_name(options.file)),
       symbols_(*context) {}
 

@@ -62,6 +62,7 @@ struct Site {
 struct Bound {
   const Mapping* mapping = nullptr;
   std::vector<std::optional<Value>> values;  ///< by parameter; nothing: left out, without a default
+  std::shared_ptr<Env> env = {};             ///< of an item of a rule file: the names of its body
   [[nodiscard]] const Value* find(std::string_view parameter) const;
 };
 
@@ -102,7 +103,7 @@ class Converter {
   [[nodiscard]] bool owned(ValueId value) const;
   void rebind(ValueId from, ValueId to);
   Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site);
-  [[nodiscard]] std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments) const;
+  std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments);
   Applied apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied apply_direct(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   std::optional<std::vector<ValueId>> operands_of(const Bound& bound, const Op& op,
@@ -126,6 +127,15 @@ class Converter {
   Applied scaled(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied reduce(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
+  // ---- fx_foreign.cpp: what rule files say of foreign ops
+  const std::vector<Mapping>* mappings_of(std::string_view target);
+  ForeignValue foreign_value(const Value& value) const;
+  ForeignArguments foreign_arguments(const Arguments& arguments) const;
+  std::optional<Bound> bind_foreign_call(const Mapping& mapping, const Arguments& arguments);
+  Applied foreign(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  void name_results(const std::vector<NodeId>& nodes, const Results& results,
+                    const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_emit.cpp: nodes
   /// Adds a node; checks stated types at the old counts; lets makers' literals become symbols where
@@ -155,6 +165,8 @@ class Converter {
   const FxOptions& options_;
   const Function& function_;
   Table table_;
+  std::vector<std::shared_ptr<const ForeignOp>> declared_;  ///< that table_ refers to
+  std::string reason_;  ///< why the mapping tried last does not apply
   Graph graph_;
   FxReport report_;
   Symbols symbols_;

@@ -40,10 +40,7 @@ constexpr Row kRows[] = {
     {"aten.split.sizes", "split", "self:x split_size:{sizes} dim:{dim}=0"},
     {"aten.split.Tensor", "split", "self:x split_size:- dim:{dim}=0", Special::split},
     {"aten.chunk", "split", "self:x chunks:- dim:{dim}=0", Special::chunk},
-    {"aten.cat", "cat", "tensors:xs dim:{dim}=0"},
     {"aten.expand", "expand", "self:x size:{shape} implicit:-=False", Special::expand},
-    {"aten.embedding", "embedding",
-     "weight:table indices:ids padding_idx:-=-1 scale_grad_by_freq:-=False sparse:-=False"},
     {"aten.detach", "detach", "self:x"},
     {"aten.alias", "detach", "self:x"},
     {"aten.lift_fresh_copy", "detach", "self:x"},
@@ -84,46 +81,6 @@ constexpr Row kRows[] = {
      "memory_format:-=None",
      Special::make_like},
     // arithmetic
-    {"aten.add.Tensor", "add", "self:x other:y alpha:-=1", Special::scaled},
-    {"aten.add.Scalar", "add", "self:x other:y alpha:-=1", Special::scaled},
-    {"aten.sub.Tensor", "sub", "self:x other:y alpha:-=1", Special::scaled},
-    {"aten.sub.Scalar", "sub", "self:x other:y alpha:-=1", Special::scaled},
-    {"aten.mul.Tensor", "mul", "self:x other:y"},
-    {"aten.mul.Scalar", "mul", "self:x other:y"},
-    {"aten.div.Tensor", "div", "self:x other:y"},
-    {"aten.div.Scalar", "div", "self:x other:y"},
-    {"aten.pow.Tensor_Scalar", "pow", "self:x exponent:y"},
-    {"aten.pow.Tensor_Tensor", "pow", "self:x exponent:y"},
-    {"aten.maximum", "maximum", "self:x other:y"},
-    {"aten.minimum", "minimum", "self:x other:y"},
-    {"aten.eq.Scalar", "eq", "self:x other:y"},
-    {"aten.eq.Tensor", "eq", "self:x other:y"},
-    {"aten.ne.Scalar", "ne", "self:x other:y"},
-    {"aten.ne.Tensor", "ne", "self:x other:y"},
-    {"aten.lt.Scalar", "lt", "self:x other:y"},
-    {"aten.lt.Tensor", "lt", "self:x other:y"},
-    {"aten.le.Scalar", "le", "self:x other:y"},
-    {"aten.le.Tensor", "le", "self:x other:y"},
-    {"aten.gt.Scalar", "gt", "self:x other:y"},
-    {"aten.gt.Tensor", "gt", "self:x other:y"},
-    {"aten.ge.Scalar", "ge", "self:x other:y"},
-    {"aten.ge.Tensor", "ge", "self:x other:y"},
-    {"aten.bitwise_and.Tensor", "bitwise_and", "self:x other:y"},
-    {"aten.bitwise_and.Scalar", "bitwise_and", "self:x other:y"},
-    {"aten.bitwise_or.Tensor", "bitwise_or", "self:x other:y"},
-    {"aten.bitwise_or.Scalar", "bitwise_or", "self:x other:y"},
-    {"aten.bitwise_not", "bitwise_not", "self:x"},
-    {"aten.where.self", "select", "condition:mask self:x other:y"},
-    {"aten.neg", "neg", "self:x"},
-    {"aten.abs", "abs", "self:x"},
-    {"aten.sqrt", "sqrt", "self:x"},
-    {"aten.rsqrt", "rsqrt", "self:x"},
-    {"aten.reciprocal", "div", "self:y", Special::reciprocal},
-    {"aten.exp", "exp", "self:x"},
-    {"aten.log", "log", "self:x"},
-    {"aten.tanh", "tanh", "self:x"},
-    {"aten.sin", "sin", "self:x"},
-    {"aten.cos", "cos", "self:x"},
     {"aten._to_copy", "cast",
      "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
      "memory_format:-=None",
@@ -137,56 +94,7 @@ constexpr Row kRows[] = {
      Special::reduce},
     {"aten.amax", "amax", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
     {"aten.amin", "amin", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
-    {"aten.sum", "sum", "self:x dtype:-=None", Special::reduce_all},
-    {"aten.mean", "mean", "self:x dtype:-=None", Special::reduce_all},
-    // activations
-    {"aten.silu", "silu", "self:x"},
-    {"aten.relu", "relu", "self:x"},
-    {"aten.gelu", "gelu", "self:x approximate:none='none'"},
-    {"aten.gelu", "gelu_tanh", "self:x approximate:-"},
-    {"aten.clamp", "clamp", "self:x min:{min} max:{max}"},
-    {"aten.masked_fill.Scalar", "masked_fill", "self:x mask:mask value:{value}"},
-    {"aten.masked_fill.Tensor", "select", "self:y mask:mask value:x"},
-    // matrix products
-    {"aten.mm", "mm", "self:a mat2:b"},
-    {"aten.addmm", "addmm", "self:bias mat1:a mat2:b beta:none=1 alpha:none=1"},
-    {"aten.linear", "mm", "input:a weight:- bias:-=None", Special::linear},
-    // vLLM's kernels
-    {"_C.rms_norm", "rms_norm", "result|out!0 input:x weight:w epsilon:{eps}"},
-    {"_C.fused_add_rms_norm", "fused_add_rms_norm",
-     "input:x!0 residual:res!1 weight:w epsilon:{eps}"},
-    {"_C.rotary_embedding", "rotary_embedding",
-     "positions:positions query:q!0 key:k!1 head_size:{head} cos_sin_cache:cos_sin is_neox:{neox}"},
-    {"_C.silu_and_mul", "silu_and_mul", "out|result!0 input:gu"},
-    {"_C.silu_and_mul_quant", "silu_and_mul_quant", "result|out!0 input:gu scale:s"},
-    {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant", "result|out!0 input:x scale:s"},
-    {"_C.dynamic_per_token_scaled_fp8_quant", "dynamic_per_token_fp8_quant",
-     "result|out!0 input:x scale|scales!1 scale_ub:none=None"},
-    {"_C.rms_norm_static_fp8_quant", "rms_norm_static_fp8_quant",
-     "result|out!0 input:x weight:w scale:s epsilon:{eps}"},
-    {"_C.fused_add_rms_norm_static_fp8_quant", "fused_add_rms_norm_static_fp8_quant",
-     "result|out!0 input:x residual:res!1 weight:w scale:s epsilon:{eps}"},
-    {"_C.rms_norm_dynamic_per_token_quant", "rms_norm_dynamic_per_token_quant",
-     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:none=None"},
-    {"_C.rms_norm_dynamic_per_token_quant", "fused_add_rms_norm_dynamic_per_token_quant",
-     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:res!2"},
-    {"_C.cutlass_scaled_mm", "scaled_mm",
-     "out!0{out} a:a b:b a_scales:sa b_scales:sb bias:none=None"},
-    {"vllm.unified_attention_with_output", "unified_attention",
-     "query:q key:k value:v output!0 layer_name:{layer} output_scale:none=None "
-     "output_block_scale:none=None"},
-    {"vllm.unified_attention", "unified_attention", "query:q key:k value:v layer_name:{layer}"},
     // collectives
-    {"vllm.all_reduce", "all_reduce", "tensor:x group_name:{group}"},
-    {"vllm.reduce_scatter", "reduce_scatter",
-     "tensor:x dim:{dim} world_size:{world} group_name:{group}"},
-    {"vllm.all_gather", "all_gather", "tensor:x dim:{dim} world_size:{world} group_name:{group}"},
-    {"_c10d_functional.all_reduce", "all_reduce",
-     "self|input:x reduce_op:none='sum' group_name:{group}"},
-    {"_c10d_functional.all_gather_into_tensor", "all_gather",
-     "self|input:x group_size:{world} group_name:{group}"},
-    {"_c10d_functional.reduce_scatter_tensor", "reduce_scatter",
-     "self|input:x reduce_op:none='sum' group_size:{world} group_name:{group}"},
     {"_c10d_functional.wait_tensor", "detach", "self|tensor:x"},
 };
 
@@ -236,9 +144,39 @@ Slot read_slot(std::string_view text) {
 
 }  // namespace
 
-Table::Table() {
+namespace {
+
+// Results are what the call returns, then what it wrote in the order of its arguments.
+Mapping mapping_of(const ForeignOp& op) {
+  Mapping out{op.target, op.op, {}, Special::foreign, &op};
+  int result = static_cast<int>(op.returns.size());
+  for (const ForeignParameter& parameter : op.parameters) {
+    Slot slot;
+    slot.names.assign(parameter.names.begin(), parameter.names.end());
+    slot.to = parameter.names.front();
+    if (parameter.written()) {
+      slot.use = parameter.out ? Slot::Use::buffer : Slot::Use::operand;
+      slot.result = result++;
+    }
+    out.parameters.push_back(std::move(slot));
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::vector<Mapping>* Table::add(const ForeignOp& op) {
+  std::vector<Mapping>& list = mappings_[op.target];
+  list.push_back(mapping_of(op));
+  return &list;
+}
+
+Table::Table(const ForeignOps* foreign) {
+  if (foreign)
+    for (const auto& [target, items] : foreign->by_target)
+      for (const auto& item : items) add(*item);
   for (const Row& row : kRows) {
-    Mapping m{row.target, row.op, {}, row.special};
+    Mapping m{row.target, row.op, {}, row.special, nullptr};
     for (std::string_view text : split(row.parameters, ' '))
       m.parameters.push_back(read_slot(text));
     mappings_[row.target].push_back(std::move(m));

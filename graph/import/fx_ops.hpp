@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/import/foreign.hpp"
+
 namespace pw::fx {
 
 /// What a target needs beyond renaming its arguments. Each is a function in fx_special.cpp.
@@ -32,7 +34,8 @@ enum class Special : std::uint8_t {
   reduce_all,
   reciprocal,
   linear,
-  size,  ///< a dim, not a value
+  size,     ///< a dim, not a value
+  foreign,  ///< an item of a rule file
 };
 
 struct Slot {
@@ -48,11 +51,15 @@ struct Mapping {
   std::string_view op;
   std::vector<Slot> parameters;  ///< in the order of the target's schema
   Special special = Special::none;
+  const ForeignOp* foreign = nullptr;  ///< of Special::foreign
 };
 
 class Table {
  public:
-  Table();
+  /// `foreign`: the items of rule files, which come before the rows of the table; may be null.
+  explicit Table(const ForeignOps* foreign = nullptr);
+  /// Another item, which must outlive the table.
+  const std::vector<Mapping>* add(const ForeignOp& op);
   /// Those of a target, in order of preference; the first whose conditions hold is used.
   [[nodiscard]] const std::vector<Mapping>* find(std::string_view target) const;
   [[nodiscard]] const std::map<std::string_view, std::vector<Mapping>>& all() const {

@@ -69,6 +69,7 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       return c ? some(emit("div", {*c, *x}, {}, wanted, site)) : kNotThis;
     }
     case Special::linear: return linear(bound, wanted, site);
+    case Special::foreign: return foreign(bound, wanted, site);
     case Special::size:
     case Special::none: return kNotThis;
   }
