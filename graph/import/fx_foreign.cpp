@@ -93,7 +93,7 @@ Applied Converter::foreign(const Bound& bound, const std::vector<Wanted>& wanted
       built->nodes.push_back(graph_.producer(result));
     }
     for (std::size_t i = 0; i < results.size() && i < wanted.size(); ++i) {
-      Result<std::monostate> checked = check_stated(results[i], wanted[i], op.target);
+      Result<std::monostate> checked = check_stated(results[i], wanted[i], op.op.empty() ? op.target : op.op);
       if (checked) continue;
       for (auto it = built->nodes.rbegin(); it != built->nodes.rend(); ++it) graph_.erase(*it);
       contradiction = true;
