@@ -124,8 +124,9 @@ Graph load(const Session& session, const GraphOptions& options, bool list_substi
   FxImport import = session.need(import_fx(session.context, text, fx));
   for (const auto& [target, count] : import.report.opaque)
     session.say(
-        fmt::format("opaque: {} × {}: not in the op library; kept with the types the dump states",
-                    target, count));
+        fmt::format("opaque: {} × {}: kept as it is, with the types the dump states", target, count));
+  for (const auto& [reason, count] : import.report.reasons)
+    session.say(fmt::format("no row: {} × {}", reason, count));
   const std::vector<std::string>& substitutions = import.report.substitutions;
   if (list_substitutions)
     for (const std::string& line : substitutions) session.say("symbol: " + line);

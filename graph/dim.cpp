@@ -12,6 +12,7 @@ namespace {
 using Wide = __int128;
 constexpr int kMaxDepth = 16;           // of quotients inside quotients when bounding
 constexpr std::size_t kMaxTerms = 256;  // of one polynomial
+constexpr std::size_t kMaxArguments = 16;  // of one maximum
 
 std::optional<std::int64_t> narrow(Wide x) {
   if (x > INT64_MAX || x < INT64_MIN) return std::nullopt;
@@ -78,6 +79,21 @@ Bounds finish(const Interval& i) {
 
 Interval widen(const Bounds& b) {
   return {b.min ? Limit(*b.min) : std::nullopt, b.max ? Limit(*b.max) : std::nullopt};
+}
+
+/// Of the larger of two.
+Bounds larger(const Bounds& a, const Bounds& b) {
+  Bounds out;
+  if (a.min || b.min) out.min = std::max(a.min.value_or(INT64_MIN), b.min.value_or(INT64_MIN));
+  if (a.max && b.max) out.max = std::max(*a.max, *b.max);
+  return out;
+}
+
+Bounds opposite(const Bounds& b) {
+  auto minus = [](std::optional<std::int64_t> x) {
+    return x && *x != INT64_MIN ? std::optional(-*x) : std::nullopt;
+  };
+  return {minus(b.max), minus(b.min)};
 }
 
 }  // namespace
@@ -238,12 +254,85 @@ std::optional<std::pair<DimId, bool>> Dims::exact_quotient(DimId a, DimId b) {
   return std::pair{q, true};
 }
 
+DimId Dims::of_atom(Atom::Kind kind, DimId a, DimId b) {
+  const AtomId id = atom({kind, {}, a, b});
+  return intern({{Monomial{{id, 1}}, 1}});
+}
+
+DimId Dims::apply(Atom::Kind kind, DimId a, DimId b) {
+  switch (kind) {
+    case Atom::Kind::quotient: return div(a, b);
+    case Atom::Kind::remainder: return mod(a, b);
+    case Atom::Kind::maximum:
+    case Atom::Kind::minimum: return extreme(kind, a, b);
+    case Atom::Kind::symbol: break;
+  }
+  return {};
+}
+
+const Dims::Atom* Dims::only_atom(DimId id) const {
+  const Polynomial& p = dims_[id];
+  if (p.size() != 1 || p.front().second != 1 || p.front().first.size() != 1 ||
+      p.front().first.front().second != 1)
+    return nullptr;
+  return &atoms_[p.front().first.front().first];
+}
+
+/// Several arguments are a chain, in the order of their text, the constant first: one id for
+/// max(a, max(b, 1)) and max(1, max(b, a)).
+DimId Dims::extreme(Atom::Kind kind, DimId a, DimId b) {
+  if (!a || !b) return {};
+  extremes_ = true;
+  std::map<std::string, DimId> parts;
+  std::optional<std::int64_t> known;
+  std::vector<DimId> work = {a, b};
+  while (!work.empty()) {
+    const DimId id = work.back();
+    work.pop_back();
+    if (const auto v = value(id)) {
+      known = !known ? *v : kind == Atom::Kind::maximum ? std::max(*known, *v) : std::min(*known, *v);
+    } else if (const Atom* inner = only_atom(id); inner && inner->kind == kind) {
+      work.push_back(inner->a);
+      work.push_back(inner->b);
+    } else {
+      parts.emplace(print(id), id);
+    }
+    if (parts.size() > kMaxArguments) return {};
+  }
+  std::vector<DimId> chain;
+  if (known) chain.push_back(constant(*known));
+  for (const auto& [text, id] : parts) chain.push_back(id);
+  DimId out = chain.back();
+  for (std::size_t i = chain.size() - 1; i-- > 0;) out = of_atom(kind, chain[i], out);
+  return out;
+}
+
+/// (x / m + r) / c is (x + r*m) / (m*c) for positive constants m and c; invalid where a is no such
+/// sum.
+DimId Dims::nested_quotient(DimId a, DimId b) {
+  const std::optional<std::int64_t> c = value(b);
+  if (!c || *c <= 0) return {};
+  std::optional<Atom> found;
+  for (const auto& [m, coefficient] : dims_[a]) {
+    for (const auto& [x, power] : m) {
+      if (atoms_[x].kind != Atom::Kind::quotient) continue;
+      if (found || power != 1 || m.size() != 1 || coefficient != 1) return {};
+      found = atoms_[x];
+    }
+  }
+  if (!found || value(found->b).value_or(0) <= 0) return {};
+  const DimId rest = sub(a, of_atom(found->kind, found->a, found->b));
+  return div(add(found->a, mul(rest, found->b)), mul(found->b, b));
+}
+
 DimId Dims::div(DimId a, DimId b) {
   if (!a || !b || dims_[b].empty()) return {};
   if (auto va = value(a), vb = value(b); va && vb) {
     if (*va == INT64_MIN && *vb == -1) return {};
     return constant(floor_div(*va, *vb));
   }
+  if (const auto vb = value(b); vb && *vb < 0 && *vb != INT64_MIN)  // x / -4 is -x / 4
+    return div(mul(a, constant(-1)), constant(-*vb));
   DimId whole = constant(0), rest = a;
   if (auto q = exact_quotient(a, b)) {
     if (!q->first) return {};
@@ -253,8 +342,8 @@ DimId Dims::div(DimId a, DimId b) {
     if (!rest) return {};
     if (value(rest) && value(b)) return add(whole, constant(floor_div(*value(rest), *value(b))));
   }
-  AtomId id = atom({Atom::Kind::quotient, {}, rest, b});
-  return add(whole, intern({{Monomial{{id, 1}}, 1}}));
+  if (const DimId flat = nested_quotient(rest, b)) return add(whole, flat);
+  return add(whole, of_atom(Atom::Kind::quotient, rest, b));
 }
 
 DimId Dims::mod(DimId a, DimId b) {
@@ -270,8 +359,7 @@ DimId Dims::mod(DimId a, DimId b) {
     if (*vb == -1) return constant(0);
     return constant(*va - *vb * floor_div(*va, *vb));
   }
-  AtomId id = atom({Atom::Kind::remainder, {}, rest, b});
-  return intern({{Monomial{{id, 1}}, 1}});
+  return of_atom(Atom::Kind::remainder, rest, b);
 }
 
 std::optional<std::int64_t> Dims::value(DimId id) const {
@@ -299,6 +387,8 @@ std::string Dims::print(const Monomial& m) const {
       case Atom::Kind::symbol: text = strings_.text(a.name); break;
       case Atom::Kind::quotient: text = "((" + print(a.a) + ") / (" + print(a.b) + "))"; break;
       case Atom::Kind::remainder: text = "((" + print(a.a) + ") % (" + print(a.b) + "))"; break;
+      case Atom::Kind::maximum: text = "max(" + print(a.a) + ", " + print(a.b) + ")"; break;
+      case Atom::Kind::minimum: text = "min(" + print(a.a) + ", " + print(a.b) + ")"; break;
     }
     for (std::uint32_t i = 0; i < power; ++i) out += (out.empty() ? "" : "*") + text;
   }
@@ -354,7 +444,7 @@ DimId Dims::substitute(DimId id, const std::map<std::string, DimId, std::less<>>
         factor = it == with.end() ? symbol(std::string(strings_.text(a.name))) : it->second;
       } else {
         DimId l = substitute(a.a, with), r = substitute(a.b, with);
-        factor = a.kind == Atom::Kind::quotient ? div(l, r) : mod(l, r);
+        factor = apply(a.kind, l, r);
       }
       for (std::uint32_t i = 0; i < power; ++i) term = mul(term, factor);
     }
@@ -378,14 +468,45 @@ std::optional<std::int64_t> Dims::evaluate(
         factor = it->second;
       } else {
         auto l = evaluate(a.a, with), r = evaluate(a.b, with);
-        if (!l || !r || *r == 0 || (*l == INT64_MIN && *r == -1)) return std::nullopt;
-        std::int64_t q = floor_div(*l, *r);
-        factor = a.kind == Atom::Kind::quotient ? q : *l - *r * q;
+        if (!l || !r) return std::nullopt;
+        if (a.kind == Atom::Kind::maximum || a.kind == Atom::Kind::minimum) {
+          factor = a.kind == Atom::Kind::maximum ? std::max(*l, *r) : std::min(*l, *r);
+        } else {
+          if (*r == 0 || (*l == INT64_MIN && *r == -1)) return std::nullopt;
+          std::int64_t q = floor_div(*l, *r);
+          factor = a.kind == Atom::Kind::quotient ? q : *l - *r * q;
+        }
       }
       for (std::uint32_t i = 0; i < power; ++i)
         if (__builtin_mul_overflow(term, factor, &term)) return std::nullopt;
     }
     if (__builtin_add_overflow(sum, term, &sum)) return std::nullopt;
+  }
+  return sum;
+}
+
+DimId Dims::decided(DimId id, const Facts& facts) {
+  if (!id) return {};
+  const Polynomial p = dims_[id];  // copied: interning may move the table
+  DimId sum = constant(0);
+  for (const auto& [m, c] : p) {
+    DimId term = constant(c);
+    for (const auto& [x, power] : m) {
+      const Atom a = atoms_[x];
+      DimId factor = intern({{Monomial{{x, 1}}, 1}});
+      if (a.kind != Atom::Kind::symbol) {
+        const DimId l = decided(a.a, facts), r = decided(a.b, facts);
+        factor = apply(a.kind, l, r);
+        const bool largest = a.kind == Atom::Kind::maximum;
+        if (largest || a.kind == Atom::Kind::minimum) {
+          const Bounds d = bounds(sub(l, r), facts);
+          if (d.min && *d.min >= 0) factor = largest ? l : r;
+          if (d.max && *d.max <= 0) factor = largest ? r : l;
+        }
+      }
+      for (std::uint32_t i = 0; i < power; ++i) term = mul(term, factor);
+    }
+    sum = add(sum, term);
   }
   return sum;
 }
@@ -408,6 +529,8 @@ Bounds Dims::bounds(AtomId id, const Facts& facts, int depth) const {
   }
   if (depth > kMaxDepth) return {};
   Bounds l = bounds(a.a, facts, depth + 1), r = bounds(a.b, facts, depth + 1);
+  if (a.kind == Atom::Kind::maximum || a.kind == Atom::Kind::minimum)
+    return a.kind == Atom::Kind::maximum ? larger(l, r) : opposite(larger(opposite(l), opposite(r)));
   if (!r.min || *r.min <= 0) return {};
   if (a.kind == Atom::Kind::remainder) return {0, r.max ? std::optional(*r.max - 1) : std::nullopt};
   Bounds out;
@@ -461,6 +584,7 @@ Truth Dims::prove(Compare op, DimId a, DimId b, const Facts& facts) {
     case Compare::lt: break;
   }
   DimId difference = sub(a, b);
+  if (extremes_) difference = decided(difference, facts);
   if (!difference) return Truth::unknown;
   Bounds d = bounds(difference, facts);
   if (op == Compare::lt) {

@@ -65,6 +65,9 @@ class Dims {
   /// Floor division; exact quotients of polynomials are simplified. By zero: invalid.
   DimId div(DimId a, DimId b);
   DimId mod(DimId a, DimId b);
+  /// The larger and the smaller of two; simplified where the facts of no symbol are needed.
+  DimId max(DimId a, DimId b) { return extreme(Atom::Kind::maximum, a, b); }
+  DimId min(DimId a, DimId b) { return extreme(Atom::Kind::minimum, a, b); }
 
   [[nodiscard]] std::optional<std::int64_t> value(DimId id) const;  ///< when constant
   [[nodiscard]] bool is_symbol(DimId id) const;  ///< exactly one symbol, coefficient 1
@@ -73,6 +76,8 @@ class Dims {
   [[nodiscard]] std::vector<std::string> symbols(DimId id) const;
   /// Replaces symbols by dims; those not in the map stay.
   DimId substitute(DimId id, const std::map<std::string, DimId, std::less<>>& with);
+  /// The same without each maximum and minimum that the facts decide.
+  DimId decided(DimId id, const Facts& facts);
   /// The number for given symbol values; nothing if a symbol is missing, or on overflow or division
   /// by zero.
   [[nodiscard]] std::optional<std::int64_t> evaluate(
@@ -92,7 +97,7 @@ class Dims {
   using Polynomial =
       std::vector<std::pair<Monomial, std::int64_t>>;  // sorted by monomial; coefficients != 0
   struct Atom {
-    enum class Kind : std::uint8_t { symbol, quotient, remainder } kind;
+    enum class Kind : std::uint8_t { symbol, quotient, remainder, maximum, minimum } kind;
     NameId name;
     DimId a, b;
     friend auto operator<=>(const Atom&, const Atom&) = default;
@@ -100,6 +105,11 @@ class Dims {
   DimId intern(Polynomial p);
   DimId intern_checked(std::map<Monomial, std::int64_t> terms);
   AtomId atom(Atom a);
+  DimId of_atom(Atom::Kind kind, DimId a, DimId b);
+  DimId apply(Atom::Kind kind, DimId a, DimId b);
+  DimId extreme(Atom::Kind kind, DimId a, DimId b);
+  [[nodiscard]] const Atom* only_atom(DimId id) const;
+  DimId nested_quotient(DimId a, DimId b);
   std::optional<std::pair<DimId, bool>> exact_quotient(DimId a, DimId b);
   [[nodiscard]] std::string print(const Monomial& m) const;
   [[nodiscard]] Bounds bounds(AtomId id, const Facts& facts, int depth) const;
@@ -110,6 +120,7 @@ class Dims {
   HashIndex index_;
   IdVec<AtomId, Atom> atoms_;
   std::map<Atom, AtomId> atom_ids_;
+  bool extremes_ = false;  ///< whether any dim may hold a maximum or minimum
 };
 
 }  // namespace pw

@@ -238,6 +238,10 @@ Result<Attribute> Evaluator::call(const Expr& e, int depth) {
     Result<Attribute> b = value(e.args[1], depth + 1);
     if (!b) return b;
     auto x = as_real(*a), y = as_real(*b);
+    if (auto d = as_dim(*a), f = as_dim(*b); (!x || !y) && d && f) {
+      DimId r = e.text == "min" ? context_.dims.min(*d, *f) : context_.dims.max(*d, *f);
+      if (r.valid()) return dim(r);
+    }
     if (!x || !y) return error(e, "`" + print(e) + "` needs two numbers");
     return (*x < *y) == (e.text == "min") ? *a : *b;
   }

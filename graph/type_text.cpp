@@ -11,6 +11,8 @@
 namespace pw {
 namespace {
 
+constexpr std::size_t kMaxArguments = 16;  // of Max and Min
+
 bool is_space(char c) { return c == ' ' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -132,21 +134,88 @@ class DimReader {
     std::size_t begin = at_;
     while (at_ < text_.size() && (starts_name(text_[at_]) || is_digit(text_[at_]))) ++at_;
     std::string_view word = text_.substr(begin, at_ - begin);
-    if (word == "Mod" || word == "FloorDiv") return call(word == "Mod", depth);
+    skip();
+    if (at_ < text_.size() && text_[at_] == '(') return call(word, begin, depth);
     if (known_ && !known_(word)) return wrong(begin, "unknown symbol `" + std::string(word) + "`");
     return dims_.symbol(word);
   }
 
-  // Mod(a, b) and FloorDiv(a, b), as PyTorch's symbolic shapes print them.
-  TextResult<DimId> call(bool mod, int depth) {
-    std::size_t offset = at_;
-    if (!take("(")) return wrong(at_, "expected `(`");
-    TextResult<DimId> a = sum(depth + 1);
+  // The functions of PyTorch's symbolic shapes, and `max` and `min` as dims print them.
+  TextResult<DimId> call(std::string_view function, std::size_t begin, int depth) {
+    take("(");
+    if (function.starts_with("CeilTo") || function.starts_with("FloorTo") ||
+        function == "ceiling" || function == "floor")
+      return rounded(function, depth);
+    std::vector<DimId> args;
+    do {
+      TextResult<DimId> arg = sum(depth + 1);
+      if (!arg) return arg;
+      args.push_back(*arg);
+    } while (args.size() < kMaxArguments && take(","));
+    if (!take(")")) return wrong(at_, "expected `)`");
+    DimId out;
+    if (!apply(function, args, out))
+      return wrong(begin,
+                   "no function `" + std::string(function) + "` of " + std::to_string(args.size()) +
+                       " in dims",
+                   "known: Max, Min, Mod, PythonMod, FloorDiv, CleanDiv, IntTrueDiv, CeilToInt, "
+                   "FloorToInt, ModularIndexing");
+    return checked(out, begin);
+  }
+
+  bool apply(std::string_view function, const std::vector<DimId>& args, DimId& out) {
+    if (function == "Max" || function == "max" || function == "Min" || function == "min") {
+      out = args[0];
+      const bool largest = function[1] == 'a';
+      for (std::size_t i = 1; i < args.size(); ++i)
+        out = largest ? dims_.max(out, args[i]) : dims_.min(out, args[i]);
+      return true;
+    }
+    if (args.size() == 1 && function == "Identity") return out = args[0], true;
+    if (args.size() == 3 && function == "ModularIndexing")
+      return out = dims_.mod(dims_.div(args[0], args[1]), args[2]), true;
+    if (args.size() != 2) return false;
+    if (function == "Mod" || function == "PythonMod") return out = dims_.mod(args[0], args[1]), true;
+    if (function == "FloorDiv" || function == "CleanDiv")
+      return out = dims_.div(args[0], args[1]), true;
+    if (function != "IntTrueDiv" && function != "TrueDiv") return false;
+    if (dims_.value(dims_.mod(args[0], args[1])) == 0) out = dims_.div(args[0], args[1]);
+    return true;
+  }
+
+  // CeilToInt(IntTrueDiv(a, b)), ceiling(a/b), …: a quotient rounded; of a whole number, itself.
+  TextResult<DimId> rounded(std::string_view function, int depth) {
+    const bool up = function.starts_with("C") || function.starts_with("c");
+    const std::size_t begin = (skip(), at_);
+    if (take("IntTrueDiv") || take("TrueDiv")) {
+      if (!take("(")) return wrong(at_, "expected `(`");
+      TextResult<DimId> a = sum(depth + 1);
+      if (!a) return a;
+      if (!take(",")) return wrong(at_, "expected `,`");
+      TextResult<DimId> b = close(sum(depth + 1));
+      if (!b) return b;
+      if (!take(")")) return wrong(at_, "expected `)`");
+      return quotient(*a, *b, up, begin);
+    }
+    TextResult<DimId> a = power(depth + 1);
+    while (a && take("*")) {
+      TextResult<DimId> factor = power(depth + 1);
+      if (!factor) return factor;
+      a = checked(dims_.mul(*a, *factor), begin);
+    }
     if (!a) return a;
-    if (!take(",")) return wrong(at_, "expected `,`");
-    TextResult<DimId> b = close(sum(depth + 1));
-    if (!b) return b;
-    return checked(mod ? dims_.mod(*a, *b) : dims_.div(*a, *b), offset);
+    if (take("/")) {
+      TextResult<DimId> b = close(power(depth + 1));
+      if (!b) return b;
+      return quotient(*a, *b, up, begin);
+    }
+    return close(a);
+  }
+
+  TextResult<DimId> quotient(DimId a, DimId b, bool up, std::size_t begin) {
+    if (!up) return checked(dims_.div(a, b), begin);
+    const DimId minus = dims_.constant(-1);  // rounded up: -(-a // b)
+    return checked(dims_.mul(dims_.div(dims_.mul(a, minus), b), minus), begin);
   }
 
   Dims& dims_;

@@ -18,7 +18,8 @@ namespace pw {
 /// a parameter that does not matter can take.
 struct ForeignValue {
   Binding value = Absent{};
-  std::string other;  ///< what it is, where it is nothing of the language: "device(type='cuda')"
+  std::string other = {};  ///< what it is, where it is nothing of the language: "torch.strided"
+  std::size_t place = 0;   ///< the caller's own number for it
 };
 
 struct ForeignParameter {

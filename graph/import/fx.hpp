@@ -1,4 +1,5 @@
-// Reads PyTorch FX text (AOT / post-grad form, functional-collectives form) into a graph.
+// Reads PyTorch FX text into a graph: what print_readable(), gm.code, str(graph), print_tabular(),
+// torch.export and TORCH_LOGS write, at the level of ATen and at Dynamo's.
 #pragma once
 
 #include <map>
@@ -15,11 +16,21 @@ struct FxOptions {
   /// n=arg0_1.0,arg6_1.0`.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, int>>>> symbols;
   std::int64_t symbol_min = 1, symbol_max = 32768;
+  /// Of a text with several graphs: which, from 1; 0: the only one.
+  std::size_t graph = 0;
+  /// What the dump does not say, or says otherwise: names of inputs by kind.
+  std::map<std::string, InputKind> kinds;
 };
 
 struct FxReport {
-  std::map<std::string, int> opaque;       ///< targets without a library op, with counts
+  std::map<std::string, int> opaque;       ///< calls kept as they are, by target, with counts
+  std::map<std::string, int> reasons;      ///< why a known target was kept so, with counts
+  std::string form;  ///< "AOT autograd, functionalised (v2)"
   std::vector<std::string> substitutions;  ///< shape literals that became the symbol
+  std::map<std::string, int> dropped;  ///< bookkeeping that computes nothing, with counts
+  std::vector<std::string> notes;      ///< what is not known, a line each
+  /// Inputs whose kind the dump does not say, with the kind that was guessed.
+  std::vector<std::pair<std::string, InputKind>> guessed;
   std::size_t nodes = 0;
 };
 
@@ -30,5 +41,10 @@ struct FxImport {
 
 Result<FxImport> import_fx(const ContextPtr& context, std::string_view text,
                            const FxOptions& options);
+
+/// Whether a graph of torch.fx is in the text.
+[[nodiscard]] bool looks_like_fx(std::string_view text);
+/// What a file is that is no FX text: "an ONNX file", "a zip file: …"; empty where that is not clear.
+[[nodiscard]] std::string known_as(std::string_view text);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// The tree of an FX text: one function, its parameters and its statements. Mirrors the text,
+// The tree of an FX text: modules, their functions, parameters and statements. Mirrors the text,
 // nothing resolved. Plain data.
 #pragma once
 
@@ -15,6 +15,9 @@ inline constexpr std::size_t kMaxText = std::size_t{64} << 20;  ///< bytes of a 
 inline constexpr int kMaxNesting = 64;                          ///< brackets inside brackets
 inline constexpr std::size_t kMaxDiagnostics = 20;
 
+/// A Python identifier, as far as ASCII goes.
+[[nodiscard]] bool is_word(std::string_view text);
+
 struct Expr {
   enum class Kind : std::uint8_t {
     name,     ///< text: "a", "torch.bfloat16", "self.weight"
@@ -25,7 +28,8 @@ struct Expr {
     none,
     list,
     tuple,
-    call,    ///< text: dotted callee; args: positional, then one for each of `keywords`
+    call,    ///< text: dotted callee, or `.name` of the first argument, or `dict` of its keywords,
+             ///< or operator.… of an operator; args: positional, then one for each of `keywords`
     index,   ///< args[0][args[1]][args[2]]…
     slice,   ///< args: start, end, step; `none` where left out
     binary,  ///< text: + - * / // % **, == …; args: two
@@ -55,6 +59,7 @@ struct Statement {
   Span type_span;
   Expr value;
   std::string source;  ///< "path:line" of the comment above, or empty
+  std::string group;   ///< path of the submodule that it stands in, or empty
 };
 
 struct Function {
@@ -63,9 +68,17 @@ struct Function {
   std::vector<Statement> statements;
 };
 
+/// A class with its `forward`, and the classes nested below it.
+struct Module {
+  std::string name;
+  Function forward;
+  std::vector<Module> children;
+};
+
 /// A logical line: a statement, which may go over several lines of text while a bracket is open.
 struct Line {
   std::uint32_t begin = 0, end = 0;  ///< without indent, comment and line end
+  std::uint32_t indent = 0;
   std::string source;                ///< of the last `# File: path:line in …` comment
 };
 
@@ -80,7 +93,16 @@ Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source
 Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source,
                                             const Line& line);
 
-/// The whole text. Collects the errors of all lines, at most kMaxDiagnostics.
-Result<Function> parse(std::string_view text, SourceId source);
+/// What print_readable() and `gm.code` write: a class, or a function alone. Collects the errors of
+/// all lines, at most kMaxDiagnostics.
+Result<Module> parse(std::string_view text, SourceId source);
+/// `graph():` and a line a node, as str(graph) writes them. In fx_listing.cpp.
+Result<Function> parse_listing(std::string_view text, SourceId source);
+/// The table of print_tabular(): opcode, name, target, args, kwargs. In fx_listing.cpp.
+Result<Function> parse_table(std::string_view text, SourceId source);
+
+/// One function: each call of a submodule is replaced by its statements, whose names are made
+/// unique and whose group is the submodule's path. In fx_modules.cpp.
+Result<Function> inline_modules(Module module);
 
 }  // namespace pw::fx

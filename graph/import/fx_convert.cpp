@@ -1,4 +1,4 @@
-// Exports import_fx and the part of Converter that reads statements, names and inputs.
+// Exports the part of Converter that reads statements, names and inputs.
 #include "graph/import/fx_convert.hpp"
 
 #include <algorithm>
@@ -33,12 +33,6 @@ const std::map<std::string_view, DType> kTorchDTypes = {
     {"torch.float8_e5m2", DType::f8e5m2},
 };
 
-bool is_word(std::string_view text) {
-  auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
-         std::all_of(text.begin(), text.end(), word);
-}
-
 // "dumps/qwen2-1.5b.fx.txt" → "qwen2_1_5b"
 std::string graph_name(std::string file) {
   file = file.substr(file.rfind('/') + 1);
@@ -53,11 +47,13 @@ std::string_view head(std::string_view path) { return path.substr(0, path.find('
 
 }  // namespace
 
-Converter::Converter(const ContextPtr& context, const FxOptions& options, const Function& function)
+Converter::Converter(const ContextPtr& context, const FxOptions& options, const Function& function,
+                     std::string_view signature)
     : context_ptr_(context),
       context_(*context),
       options_(options),
       function_(function),
+      signature_(signature),
       table_(context->foreign.get()),
       graph_(context, graph_name(options.file)),
       symbols_(*context) {}
@@ -73,6 +69,8 @@ Result<FxImport> Converter::convert() {
     for (const Expr& target : s.targets)
       env_.emplace(target.text, Value());  // one mistake, one message
   }
+  if (errors_.empty())
+    if (auto done = write_back(); !done) return forward(done);
   if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
   if (graph_.outputs().empty())
     return fail(function_.span, "PW0513", "the function returns no value");
@@ -82,114 +80,10 @@ Result<FxImport> Converter::convert() {
   return FxImport{graph_.compact(), std::move(report_)};
 }
 
-Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
-  TextResult<TypeId> type = parse_fx_type(context_, text);
-  if (type) return *type;
-  auto at = static_cast<std::uint32_t>(
-      std::min<std::size_t>(span.begin + type.error().offset, span.end > 0 ? span.end - 1 : 0));
-  return fail(Span{span.source, at, at + 1}, "PW0505", type.error().message, type.error().help);
-}
-
-// ---- inputs and symbols
-
-Result<std::monostate> Converter::read_symbols() {
-  for (const auto& [name, places] : options_.symbols) {
-    std::string place = "--symbol " + name;
-    if (!is_word(name) || dtype_named(name))
-      return fail(error_in(place, "PW0506", "`" + name + "` cannot name a symbol",
-                           "a symbol is a word, such as n"));
-    if (symbols_.counts().contains(name))
-      return fail(error_in(place, "PW0506", "the symbol `" + name + "` is given twice"));
-    std::optional<std::int64_t> count;
-    for (const auto& [input, axis] : places) {
-      auto parameter =
-          std::find_if(function_.parameters.begin(), function_.parameters.end(),
-                       [&, wanted = input](const Parameter& p) { return p.name == wanted; });
-      if (parameter == function_.parameters.end()) {
-        std::vector<std::string> names;
-        for (const Parameter& p : function_.parameters) names.push_back(p.name);
-        std::string near = nearest(input, names);
-        return fail(error_in(place, "PW0506", "there is no input `" + input + "`",
-                             near.empty() ? "" : "did you mean `" + near + "`?"));
-      }
-      Result<TypeId> type = stated_type(parameter->type, parameter->type_span);
-      if (!type) return forward(type);
-      std::size_t rank = *type == Types::unknown() ? 0 : context_.types[*type].shape.size();
-      if (axis < 0 || static_cast<std::size_t>(axis) >= rank)
-        return fail(error_in(place, "PW0506",
-                             fmt::format("`{}` has type {}, which has no dim {}", input,
-                                         context_.types.print(*type), axis)));
-      std::optional<std::int64_t> value =
-          context_.dims.value(context_.types[*type].shape[static_cast<std::size_t>(axis)]);
-      if (!value || *value < 1)
-        return fail(error_in(place, "PW0506",
-                             fmt::format("dim {} of `{}` is not a positive count", axis, input)));
-      if (count && count != value)
-        return fail(error_in(
-            place, "PW0506",
-            fmt::format("dim {} of `{}` is {}, but another is {}", axis, input, *value, *count),
-            "all dims of one symbol have one count"));
-      count = value;
-    }
-    if (!count)
-      return fail(error_in(place, "PW0506", "the symbol `" + name + "` stands for no dim",
-                           "write n=arg0_1.0,arg6_1.0"));
-    symbols_.add(name, *count);
-    SymbolFact fact;
-    fact.min = std::min(options_.symbol_min, *count);
-    fact.max = *count;
-    if (graph_.facts.tokens().empty()) fact.role = "tokens";
-    graph_.facts.symbols[name] = fact;
-  }
-  return std::monostate();
-}
-
-Result<std::monostate> Converter::read_inputs() {
-  if (auto ok = read_symbols(); !ok) return ok;
-  std::string guess;  // of the tokens symbol: the leading dim of the first list of integers that
-                      // has a symbolic one
-  for (const Parameter& p : function_.parameters) {
-    if (env_.contains(p.name)) return fail(p.span, "PW0507", "a second input `" + p.name + "`");
-    constexpr std::string_view kSym = "Sym(";
-    if (p.type.starts_with(kSym) && p.type.ends_with(")")) {
-      TextResult<DimId> dim =
-          parse_dim(context_.dims,
-                    std::string_view(p.type).substr(kSym.size(), p.type.size() - kSym.size() - 1));
-      if (!dim) return fail(p.type_span, "PW0505", dim.error().message, dim.error().help);
-      Value value = integer(0);
-      value.dim = *dim;
-      env_[p.name] = value;
-      continue;
-    }
-    TypeId type = Types::unknown();
-    if (!p.type.empty()) {
-      Result<TypeId> stated = stated_type(p.type, p.type_span);
-      if (!stated) return forward(stated);
-      type = *stated;
-    }
-    if (type != Types::unknown()) {
-      Type changed = context_.types[type];
-      for (const auto& [symbol, places] : options_.symbols)
-        for (const auto& [input, axis] : places)
-          if (input == p.name)
-            changed.shape[static_cast<std::size_t>(axis)] = context_.dims.symbol(symbol);
-      type = context_.types.get(changed.dtype, changed.shape);
-      for (DimId dim : changed.shape)
-        for (const std::string& s : context_.dims.symbols(dim))
-          if (!graph_.facts.find(s))
-            graph_.facts.symbols[s] = SymbolFact{options_.symbol_min, options_.symbol_max, 1, ""};
-      if (guess.empty() && changed.shape.size() == 1 && is_integer(changed.dtype) &&
-          context_.dims.is_symbol(changed.shape[0]))
-        guess = context_.dims.print(changed.shape[0]);
-    }
-    env_[p.name] = tensor(graph_.add_input(p.name, type, InputKind::input));
-  }
-  if (graph_.facts.tokens().empty() && !graph_.facts.symbols.empty()) {
-    if (guess.empty() && graph_.facts.symbols.size() == 1)
-      guess = graph_.facts.symbols.begin()->first;
-    if (!guess.empty()) graph_.facts.symbols[guess].role = "tokens";
-  }
-  return std::monostate();
+Value Converter::input_tensor(ValueId input) {
+  Value out = tensor(input);
+  memory_.storage_of(out.handle).input = input;
+  return out;
 }
 
 ValueId Converter::attribute_input(const std::string& name) {
@@ -197,39 +91,8 @@ ValueId Converter::attribute_input(const std::string& name) {
   std::replace(word.begin(), word.end(), '.', '_');
   if (auto it = env_.find(name); it != env_.end()) return it->second.tensor;
   ValueId v = graph_.add_input(word, Types::unknown(), InputKind::weight);
-  env_[name] = tensor(v);
+  env_[name] = input_tensor(v);
   return v;
-}
-
-// What the dump does not say: which inputs are weights. In this order:
-// read as a rotary table: buffer · symbolic dims, or not floating: input · the leading dims of a
-// batch, which is an integer input of rank 2 or more: input · returned and otherwise unread: buffer
-// · else: weight.
-void Converter::classify_inputs() {
-  std::vector<Shape> batches;
-  for (ValueId v : graph_.inputs())
-    if (const Type* t = type_of(v); t && !is_float(t->dtype) && t->shape.size() >= 2)
-      batches.push_back(t->shape);
-  for (ValueId v : graph_.inputs()) {
-    const Type* t = type_of(v);
-    InputKind kind = InputKind::weight;
-    if (rope_caches_.contains(v)) {
-      kind = InputKind::buffer;
-    } else if (!t) {
-      kind = graph_.input_kind(v);
-    } else {
-      auto symbolic = [&](DimId d) { return !context_.dims.value(d); };
-      auto leads = [&](const Shape& s) {
-        return t->shape.size() >= s.size() && std::equal(s.begin(), s.end(), t->shape.begin());
-      };
-      if (!is_float(t->dtype) || std::any_of(t->shape.begin(), t->shape.end(), symbolic) ||
-          std::any_of(batches.begin(), batches.end(), leads))
-        kind = InputKind::input;
-      else if (graph_.output_count(v) > 0 && graph_.use_count(v) == 0)
-        kind = InputKind::buffer;
-    }
-    graph_.set_input_kind(v, kind);
-  }
 }
 
 // Buffers that only ever received results, and the views that led to them.
@@ -262,6 +125,7 @@ void Converter::find_getitems() {
   for (const Parameter& p : function_.parameters) names_.insert(p.name);
   for (const Statement& s : function_.statements) {
     for (const Expr& target : s.targets) names_.insert(target.text);
+    find_reads(s.value);
     if (s.kind != Statement::Kind::assign || s.targets.size() != 1) continue;
     const Expr& v = s.value;
     const Expr *tuple = nullptr, *index = nullptr;
@@ -276,6 +140,16 @@ void Converter::find_getitems() {
       if (TextResult<TypeId> type = parse_fx_type(context_, s.type)) wanted.type = *type;
     getitems_[tuple->text].emplace(static_cast<int>(index->integer), std::move(wanted));
   }
+}
+
+void Converter::find_reads(const Expr& e) {
+  if (e.kind == Expr::Kind::name) {
+    read_names_.insert(e.text);
+    functional_ = functional_ || e.text.find("auto_functionalized") != std::string::npos;
+  }
+  if (e.kind == Expr::Kind::call)
+    functional_ = functional_ || e.text.find("auto_functionalized") != std::string::npos;
+  for (const Expr& arg : e.args) find_reads(arg);
 }
 
 Result<std::monostate> Converter::statement(const Statement& s) {
@@ -314,13 +188,61 @@ Result<std::monostate> Converter::outputs(const Expr& e) {
   Site site{e.span, "", true, {}, {}};
   Result<Value> value = evaluate(e, site);
   if (!value) return forward(value);
-  std::vector<Value> work = {*value};
-  while (!work.empty()) {
-    Value v = std::move(work.back());
-    work.pop_back();
-    if (v.kind == Value::Kind::list) work.insert(work.end(), v.items.rbegin(), v.items.rend());
-    if (v.kind == Value::Kind::tensor) graph_.add_output(v.tensor);
+  if (auto done = resolve(*value, site); !done) return done;
+  std::vector<std::pair<const Expr*, std::size_t>> named;
+  const auto add = [&](const Value& v, const Expr* from, auto&& self) -> void {
+    if (v.kind == Value::Kind::tensor) {
+      if (from != nullptr && from->kind == Expr::Kind::name)
+        named.emplace_back(from, graph_.outputs().size());
+      graph_.add_output(v.tensor);
+    }
+    const bool listed = from != nullptr && from->args.size() == v.items.size();
+    for (std::size_t i = 0; i < v.items.size(); ++i)
+      self(v.items[i], listed ? &from->args[i] : nullptr, self);
+  };
+  add(*value, &e, add);
+  for (const auto& [from, at] : named) name_output(*from, at);
+  return std::monostate();
+}
+
+// An output is called as the dump returns it, also where a later write made its contents.
+void Converter::name_output(const Expr& e, std::size_t at) {
+  auto it = env_.find(e.text);
+  if (it == env_.end() || it->second.kind != Value::Kind::tensor) return;
+  const ValueId value = memory_.tensors[it->second.handle].value;
+  if (graph_.value_name(value) == e.text || graph_.is_input(value)) return;
+  const ValueId held = graph_.find_value(e.text);
+  if (held.valid() && (graph_.is_input(held) || graph_.is_output(held))) return;
+  if (held.valid()) graph_.rename(held, fresh(e.text));
+  if (made_up_.contains(graph_.value_name(value))) return graph_.rename(value, e.text);
+  Site site{e.span, "", true, {}, {}};  // one value under two names
+  Result<Results> alias =
+      emit("detach", {value}, {}, {{e.text, Types::unknown(), {}}}, site);
+  if (alias) graph_.set_output(at, alias->front());
+}
+
+// What inputs hold at the end, where that is not what they held.
+Result<std::monostate> Converter::write_back() {
+  Site site{function_.span, "", true, {}, {}};
+  for (std::size_t i = 0; i < memory_.storages.size(); ++i) {
+    const ValueId input = memory_.storages[i].input;
+    if (!input.valid() || memory_.storages[i].writes.empty()) continue;
+    Result<ValueId> contents = read(memory_.storages[i].root, site);
+    if (!contents) return forward(contents);
+    if (*contents != input) graph_.add_write(input, *contents);
   }
+  return std::monostate();
+}
+
+// Tensors as they are now; a name stands for memory, which may have been written since.
+Result<std::monostate> Converter::resolve(Value& value, const Site& site) {
+  if (value.kind == Value::Kind::tensor && value.handle.valid()) {
+    Result<ValueId> now = read(value.handle, site);
+    if (!now) return forward(now);
+    value.tensor = *now;
+  }
+  for (Value& item : value.items)
+    if (auto done = resolve(item, site); !done) return done;
   return std::monostate();
 }
 
@@ -338,7 +260,10 @@ Result<Value> Converter::evaluate_name(const Expr& e) {
                                        : std::numeric_limits<double>::quiet_NaN();
     return out;
   }
-  if (e.text.starts_with("self.")) return tensor(attribute_input(e.text));
+  if (e.text.starts_with("self.")) {
+    attribute_input(e.text);
+    return env_.find(e.text)->second;
+  }
   if (e.text.starts_with("torch.") || e.text == "Ellipsis" || e.text == "device") {
     out.kind = Value::Kind::other;
     out.text = e.text;
@@ -396,7 +321,9 @@ Result<Value> Converter::element(const Value& tuple, const Value& at, const Site
     if (*index < -count || *index >= count)
       return fail(site.span, "PW0512",
                   fmt::format("there is no item {}: the op has {}", *index, count));
-    return tuple.items[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
+    Value item = tuple.items[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
+    if (auto done = resolve(item, site); !done) return forward(done);
+    return item;
   }
   if (tuple.kind == Value::Kind::tensor) {
     return opaque("getitem", {{tuple, at}, {}}, site);
@@ -419,6 +346,8 @@ Result<Value> Converter::evaluate_binary(const Expr& e, const Site& site) {
   Result<Value> a = evaluate(e.args[0], inner), b = evaluate(e.args[1], inner);
   if (!a) return a;
   if (!b) return b;
+  for (Value* v : {&*a, &*b})
+    if (auto done = resolve(*v, inner); !done) return forward(done);
   Dims& dims = context_.dims;
   if (a->kind == Value::Kind::integer && b->kind == Value::Kind::integer) {
     DimId d;
@@ -452,6 +381,9 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
   for (std::size_t i = 0; i < e.args.size(); ++i) {
     Result<Value> v = evaluate(e.args[i], inner);
     if (!v) return v;
+    const bool item = i == 0 && e.text == "operator.getitem" && v->kind == Value::Kind::list;
+    if (!item)
+      if (auto done = resolve(*v, inner); !done) return forward(done);
     if (i < e.positional())
       arguments.positional.push_back(std::move(*v));
     else
@@ -473,16 +405,3 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
 }
 
 }  // namespace pw::fx
-
-namespace pw {
-
-Result<FxImport> import_fx(const ContextPtr& context, std::string_view text,
-                           const FxOptions& options) {
-  SourceId source = context->sources.add(options.file.empty() ? "<fx>" : options.file,
-                                         std::string(text.substr(0, fx::kMaxText + 1)));
-  Result<fx::Function> function = fx::parse(context->sources.text(source), source);
-  if (!function) return forward(function);
-  return fx::Converter(context, options, *function).convert();
-}
-
-}  // namespace pw

@@ -10,6 +10,7 @@
 #include "graph/build.hpp"
 #include "graph/import/fx.hpp"
 #include "graph/import/fx_ast.hpp"
+#include "graph/import/fx_memory.hpp"
 #include "graph/import/fx_ops.hpp"
 #include "graph/import/fx_symbols.hpp"
 
@@ -28,7 +29,8 @@ struct Value {
     list,
     other
   } kind = Kind::none;
-  ValueId tensor;
+  TensorId handle;  ///< tensor: where its contents are
+  ValueId tensor;   ///< and what they are now, once it is resolved
   bool boolean = false;
   DimId dim;  ///< integer: a constant or symbolic
   double real = 0;
@@ -62,24 +64,56 @@ struct Site {
 struct Bound {
   const Mapping* mapping = nullptr;
   std::vector<std::optional<Value>> values;  ///< by parameter; nothing: left out, without a default
-  std::shared_ptr<Env> env = {};             ///< of an item of a rule file: the names of its body
+  std::shared_ptr<const Env> env = {};       ///< of an item of a rule file: the names of its body
   [[nodiscard]] const Value* find(std::string_view parameter) const;
 };
 
 using Results = std::vector<ValueId>;
+
+/// What a known call comes to.
+struct Outcome {
+  Results results;     ///< what it returns, in order; nothing where it returns nothing
+  bool tuple = false;  ///< it returns a tuple, even of one
+  std::vector<std::pair<Value, ValueId>> written;  ///< arguments, and their contents afterwards
+  bool copies = false;  ///< what it returns never shares memory with an argument
+};
+
+/// The arguments of a call that is kept as it is.
+struct Skeleton {
+  std::vector<Value> operands;  ///< tensors, in order
+  AttributeList attributes;
+  std::map<std::size_t, std::string> keywords;  ///< of operands that have one
+  std::string text;    ///< `%0, None, %1, mask = $mask`
+  bool plain = true;   ///< operands and attributes alone say all of it
+};
+
+/// What an unknown call does to its operands.
+struct Unknown {
+  bool functional = false;             ///< it writes none
+  std::vector<std::string> arguments;  ///< it writes these only; empty: any tensor
+  std::string why;                     ///< why the rows of its target do not apply; may be empty
+};
 /// Nothing: the mapping does not apply after all.
 using Applied = Result<std::optional<Results>>;
 
+/// A target without `torch.ops.`.
+[[nodiscard]] std::string_view strip(std::string_view target);
+/// Null: there is none.
+[[nodiscard]] const Value* keyword(const Arguments& arguments, std::string_view name);
+
 class Converter {
  public:
-  Converter(const ContextPtr& context, const FxOptions& options, const Function& function);
+  /// `signature`: what torch.export writes below its graph, or empty.
+  Converter(const ContextPtr& context, const FxOptions& options, const Function& function,
+            std::string_view signature);
   Result<FxImport> convert();
 
  private:
   // ---- fx_convert.cpp: statements and names
-  Result<std::monostate> read_inputs();
-  Result<std::monostate> read_symbols();
   void find_getitems();
+  void find_reads(const Expr& e);
+  void name_output(const Expr& e, std::size_t at);
+  Result<std::monostate> write_back();
   Result<std::monostate> statement(const Statement& s);
   Result<std::monostate> outputs(const Expr& e);
   Result<Value> evaluate(const Expr& e, const Site& site);
@@ -88,29 +122,84 @@ class Converter {
   Result<Value> evaluate_binary(const Expr& e, const Site& site);
   Result<Value> element(const Value& tuple, const Value& at, const Site& site);
   Result<Value> evaluate_call(const Expr& e, const Site& site);
-  Result<TypeId> stated_type(const std::string& text, Span span);
+  Value input_tensor(ValueId input);
   ValueId attribute_input(const std::string& name);
-  void classify_inputs();
   void erase_buffers();
 
-  // ---- fx_calls.cpp: calls
+  // ---- fx_versions.cpp: tensors that share memory
+  Result<ValueId> read(TensorId id, const Site& site);
+  Result<ValueId> read_view(TensorId id, const Site& site);
+  Result<ValueId> replay(TensorId id, std::size_t first, const Site& site);
+  Result<ValueId> derive(ValueId value, const std::vector<ViewStep>& steps, const Site& site);
+  Result<ValueId> derive_step(ValueId value, const ViewStep& step, const Site& site);
+  Result<std::monostate> write(TensorId id, ValueId value, const Site& site);
+  Result<ValueId> fit(ValueId value, ValueId like, const Site& site);
+  Result<ValueId> put_back(TensorId whole, ValueId old, const Write& write, const Site& site);
+  Result<ValueId> put_back_step(const ViewStep& step, ValueId old, ValueId part, const Site& site);
+  Result<ValueId> put_back_slice(const ViewStep& step, ValueId old, ValueId part,
+                                 const Site& site);
+  Result<ValueId> put_back_strided(ValueId old, ValueId part, std::int64_t axis, DimId start,
+                                   std::int64_t stride, const Site& site);
+  tl::unexpected<Diagnostics> refuse_unsure(TensorId written, TensorId wanted, const Site& site);
+  TensorId tensor_of_result(ValueId result, std::span<const Value* const> arguments,
+                            std::size_t first_new, std::string_view target);
+  TensorId add_view(const Value& base, std::vector<ViewStep> steps, ValueId value,
+                    std::string_view target);
+  std::optional<Shape> strides_after(const ViewStep& step, Shape strides, bool& sure);
+  std::optional<Shape> fresh_strides(ValueId value, std::span<const Value* const> arguments);
+  DimId count_of(const Shape& shape);
+  Result<std::monostate> resolve(Value& value, const Site& site);
+
+  // ---- fx_inputs.cpp: inputs, their types, symbols and kinds
+  Result<std::monostate> read_inputs();
+  Result<std::monostate> read_symbols();
+  Result<TypeId> stated_type(const std::string& text, Span span);
+  void classify_inputs();
+
+  // ---- fx_calls.cpp: calls of known ops
   Result<Value> call(std::string_view target, const Arguments& arguments, const Site& site);
-  Result<Value> functionalised(const Arguments& arguments, const Site& site);
-  Result<Value> functionalised_v2(const Arguments& arguments, const Site& site);
-  Result<Value> functionalised_mapping(std::string_view target, const Arguments& arguments,
-                                       const Site& site, bool& applied);
-  Result<bool> call_in_place(const Bound& bound, const Site& site);
-  [[nodiscard]] bool owned(ValueId value) const;
-  void rebind(ValueId from, ValueId to);
-  Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site);
-  std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments);
+  /// Nothing: no row of the target applies, for the reason in `why`.
+  Result<std::optional<Outcome>> known_call(std::string_view target, const Arguments& arguments,
+                                            const Site& site, bool functionalised,
+                                            std::string& why);
+  Result<std::optional<Value>> in_place(std::string_view target, const Arguments& arguments,
+                                        const Site& site, std::string& why);
+  Result<std::optional<Value>> out_variant(std::string_view target, const Arguments& arguments,
+                                           const Site& site, std::string& why);
+  Result<Value> size_of(const Bound& bound, const Site& site);
+  void erase_unused(std::size_t first_new);
+  Value as_result(const Outcome& outcome, const Arguments& arguments, std::size_t first_new,
+                  std::string_view target);
+  [[nodiscard]] std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments,
+                                          std::string& why);
   Applied apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied apply_direct(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   std::optional<std::vector<ValueId>> operands_of(const Bound& bound, const Op& op,
                                                   const Site& site);
   std::optional<AttributeList> attributes_of(const Bound& bound, const Op& op);
   void drop_buffers(const Bound& bound, const Results& results);
-  std::vector<Wanted> wanted_of(const Bound& bound, const Site& site, bool functionalised) const;
+  std::vector<Wanted> wanted_of(const Bound& bound, const Site& site, bool functionalised);
+
+  // ---- fx_functionalised.cpp: calls that return what they wrote
+  Result<Value> functionalised(const Arguments& arguments, const Site& site);
+  Result<Value> functionalised_unknown(std::string_view target, const Arguments& arguments,
+                                       const Site& site, std::string why);
+  Result<Value> functionalised_v2(const Arguments& arguments, const Site& site);
+  Result<Value> argument_of_base(const Arguments& arguments, const std::string& name,
+                                 const std::vector<Value>& bases, const Site& site);
+  Result<Value> strided_view(const Value& base, const Value& size, const Value& stride,
+                             const Value& offset, const Site& site);
+
+  // ---- fx_opaque.cpp: calls of unknown ops
+  Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site,
+                       const Unknown& unknown = {});
+  [[nodiscard]] Skeleton skeleton_of(const Arguments& arguments);
+  void take(Skeleton& out, const std::string& name, const Value& value, int depth);
+  [[nodiscard]] std::vector<std::size_t> written_operands(const Skeleton& call,
+                                                          std::string_view target,
+                                                          const Unknown& unknown) const;
+  std::vector<Wanted> opaque_results(std::string_view op, const Skeleton& call, const Site& site);
+  Result<OpId> opaque_op(std::string_view target);
 
   // ---- fx_special.cpp: what is more than a renaming
   Applied apply_special(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -124,16 +213,21 @@ class Converter {
   Applied make(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied cast(ValueId x, DType dtype, const std::vector<Wanted>& wanted, const Site& site);
   Applied copy(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied scaled(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied reduce(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
+  // ---- fx_promotion.cpp: what PyTorch does with types
+  Applied cat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied stack(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied unbind(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_foreign.cpp: what rule files say of foreign ops
   const std::vector<Mapping>* mappings_of(std::string_view target);
-  ForeignValue foreign_value(const Value& value) const;
-  ForeignArguments foreign_arguments(const Arguments& arguments) const;
-  std::optional<Bound> bind_foreign_call(const Mapping& mapping, const Arguments& arguments);
+  [[nodiscard]] ForeignValue foreign_value(const Value& value) const;
+  std::optional<Bound> bind_foreign_call(const Mapping& mapping, const Arguments& arguments,
+                                         std::string& why);
   Applied foreign(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Result<Results> build_item(const Bound& bound, const std::vector<Wanted>& wanted,
+                             const Site& site);
   void name_results(const std::vector<NodeId>& nodes, const Results& results,
                     const std::vector<Wanted>& wanted, const Site& site);
 
@@ -154,26 +248,31 @@ class Converter {
   std::optional<Shape> as_shape(const Value& value) const;
   std::optional<std::int64_t> as_int(const Value& value) const;
   [[nodiscard]] const Type* type_of(ValueId value) const;  ///< null: unknown
-  std::string fresh(const std::string& base);
+  std::string fresh(std::string base);
   void note(std::string text) { report_.substitutions.push_back(std::move(text)); }
   NameId key(std::string_view name) { return context_.strings.intern(name); }
-  [[nodiscard]] static Value tensor(ValueId v);
+  /// A tensor that is a storage of its own.
+  [[nodiscard]] Value tensor(ValueId v);
   [[nodiscard]] Value integer(std::int64_t v);
 
   ContextPtr context_ptr_;
   Context& context_;
   const FxOptions& options_;
   const Function& function_;
+  std::string_view signature_;
   Table table_;
   std::vector<std::shared_ptr<const ForeignOp>> declared_;  ///< that table_ refers to
-  std::string reason_;  ///< why the mapping tried last does not apply
   Graph graph_;
   FxReport report_;
   Symbols symbols_;
   std::map<std::string, Value, std::less<>> env_;
   std::set<std::string, std::less<>> names_;          ///< every name of the dump, and those made up
+  std::set<std::string, std::less<>> made_up_;        ///< those made up
   std::map<std::string, int, std::less<>> counters_;  ///< of made-up names, by their base
   std::map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
+  std::set<std::string, std::less<>> read_names_;  ///< names that some expression reads
+  Memory memory_;
+  bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
   std::set<ValueId> makers_, dropped_, rope_caches_;
   Diagnostics errors_;
 };

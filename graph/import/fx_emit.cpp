@@ -9,6 +9,9 @@ Value Converter::tensor(ValueId v) {
   Value out;
   out.kind = Value::Kind::tensor;
   out.tensor = v;
+  const Type* type = type_of(v);
+  out.handle = memory_.add_storage(
+      v, type ? dense_strides(context_.dims, type->shape) : std::nullopt);
   return out;
 }
 
@@ -24,11 +27,14 @@ const Type* Converter::type_of(ValueId value) const {
   return type == Types::unknown() ? nullptr : &context_.types[type];
 }
 
-std::string Converter::fresh(const std::string& base) {
+std::string Converter::fresh(std::string base) {
+  if (made_up_.contains(base)) base.resize(base.rfind("__"));
   int& next = counters_[base];
   while (true) {
     std::string name = fmt::format("{}__{}", base, next++);
-    if (names_.insert(name).second) return name;
+    if (!names_.insert(name).second) continue;
+    made_up_.insert(name);
+    return name;
   }
 }
 

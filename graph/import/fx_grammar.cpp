@@ -2,6 +2,7 @@
 // the importer that sees Spirit. Nesting is bounded by cut_lines before a line gets here.
 #include <charconv>
 #include <limits>
+#include <map>
 #include <variant>
 
 #include <boost/spirit/home/x3.hpp>
@@ -22,6 +23,9 @@ struct get_info<action<Subject, Action>> {
 namespace pw::fx {
 namespace {
 
+constexpr std::size_t kMaxOperators = 256;  // in one expression
+constexpr std::size_t kMaxSigns = 16;       // before one operand
+
 namespace x3 = boost::spirit::x3;
 using x3::_attr;
 using x3::_val;
@@ -40,6 +44,7 @@ struct Place {
 struct Raw {
   Span span;
   bool returns = false;
+  std::string augmented;  ///< of `a += b`: the operator
   std::vector<Expr> parts;
   std::string type;
   Span type_span;
@@ -67,6 +72,61 @@ bool read_number(std::string_view text, Expr& out) {
   return error == std::errc() && stop == end;
 }
 
+// getattr(self.layers, "0") is the path self.layers.0.
+void fold_getattr(Expr& e) {
+  if (e.kind != Expr::Kind::call || e.text != "getattr" || e.args.size() != 2 ||
+      !e.keywords.empty() || e.args[0].kind != Expr::Kind::name ||
+      e.args[1].kind != Expr::Kind::string)
+    return;
+  if (e.args[0].text != "self" && !e.args[0].text.starts_with("self.")) return;
+  Expr path = std::move(e.args[0]);
+  path.text += "." + e.args[1].text;
+  path.span = e.span;
+  e = std::move(path);
+}
+
+int precedence(std::string_view op) {
+  if (op == "**") return 7;
+  if (op == "*" || op == "/" || op == "//" || op == "%" || op == "@") return 6;
+  if (op == "+" || op == "-") return 5;
+  if (op == "<<" || op == ">>") return 4;
+  if (op == "&") return 3;
+  if (op == "^") return 2;
+  if (op == "|") return 1;
+  return 0;  // comparisons
+}
+
+// a + b * c: operands and the operators between them, as a tree; `**` binds to the right. A
+// comparison of a comparison means something else in Python, and stays out by its operands.
+Expr by_precedence(Expr flat) {
+  std::vector<Expr> operands;
+  std::vector<std::string> operators;
+  auto reduce = [&] {
+    Expr e;
+    e.kind = Expr::Kind::binary;
+    e.text = std::move(operators.back());
+    operators.pop_back();
+    Expr right = std::move(operands.back());
+    operands.pop_back();
+    e.span = operands.back().span;
+    e.span.end = right.span.end;
+    e.args.push_back(std::move(operands.back()));
+    e.args.push_back(std::move(right));
+    operands.back() = std::move(e);
+  };
+  operands.push_back(std::move(flat.args[0]));
+  for (std::size_t i = 0; i < flat.keywords.size(); ++i) {
+    const int level = precedence(flat.keywords[i]);
+    while (!operators.empty() && (precedence(operators.back()) > level ||
+                                  (precedence(operators.back()) == level && level != 7)))
+      reduce();
+    operators.push_back(std::move(flat.keywords[i]));
+    operands.push_back(std::move(flat.args[i + 1]));
+  }
+  while (!operators.empty()) reduce();
+  return std::move(operands[0]);
+}
+
 template <class Range>
 std::string_view view_of(const Range& range) {
   return {range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
@@ -82,7 +142,15 @@ const x3::rule<struct CloseBracketId> close_bracket = "`,` or `]`";
 const x3::rule<struct EqualsId> equals = "`=`";
 const x3::rule<struct OperatorId, std::string> infix = "an operator";
 const x3::rule<struct ExprId, Expr> expr = "an expression";
+const x3::rule<struct UnaryId, Expr> unary = "an expression";
+const x3::rule<struct SignId, std::string> sign = "a sign";
 const x3::rule<struct PostfixId, Expr> postfix = "an expression";
+const x3::rule<struct DictId, Expr> dict = "a dict";
+const x3::rule<struct EntryId, Expr> entry = "`key: value`";
+const x3::rule<struct ColonId> colon = "`:`";
+const x3::rule<struct CloseBraceId> close_brace = "`,` or `}`";
+const x3::rule<struct AugmentedId, std::string> augmented = "an operator";
+const x3::rule<struct BracketsId> brackets = "`[…]`";
 const x3::rule<struct PrimaryId, Expr> primary = "an expression";
 const x3::rule<struct NameId, Expr> name_or_call = "a name";
 const x3::rule<struct ListId, Expr> list = "a list";
@@ -122,6 +190,7 @@ const auto set = [](auto& c) {
 };
 const auto set_text = [](auto& c) { _val(c) = std::string(view_of(_attr(c))); };
 const auto set_unescaped = [](auto& c) { _val(c) = unescape(view_of(_attr(c))); };
+const auto set_not = [](auto& c) { _val(c) = "!"; };
 const auto set_number = [](auto& c) {
   if (!read_number(view_of(_attr(c)), _val(c)))
     throw x3::expectation_failure<const char*>(_attr(c).begin(), "a number that fits 64 bits");
@@ -185,14 +254,89 @@ const auto push_subscript = [](auto& c) {  // a chain of subscripts grows flat, 
   }
   e.args.push_back(std::move(_attr(c)));
 };
-const auto make_binary = [](auto& c) {
-  Expr left = std::move(_val(c));
-  _val(c) = Expr();
-  _val(c).span = left.span;
-  _val(c).kind = Expr::Kind::binary;
-  _val(c).text = _attr(c);
-  _val(c).args.push_back(std::move(left));
+// Operands and operators gather in a flat `binary`, which the end of the expression makes a tree.
+const auto push_operator = [](auto& c) {
+  Expr& e = _val(c);
+  if (e.kind != Expr::Kind::binary || e.keywords.empty()) {
+    Expr left = std::move(e);
+    e = Expr();
+    e.span = left.span;
+    e.kind = Expr::Kind::binary;
+    e.args.push_back(std::move(left));
+  }
+  e.keywords.push_back(_attr(c));
+  if (e.keywords.size() > kMaxOperators) x3::_pass(c) = false;
 };
+const auto push_operand = [](auto& c) { _val(c).args.push_back(std::move(_attr(c))); };
+const auto close_binary = [](auto& c) {
+  Expr& e = _val(c);
+  if (e.kind == Expr::Kind::binary && !e.keywords.empty()) e = by_precedence(std::move(e));
+};
+const auto begin_operand = [](auto& c) { _val(c).text.clear(); };
+const auto push_sign = [](auto& c) {
+  _val(c).text += _attr(c);
+  if (_val(c).text.size() > kMaxSigns) x3::_pass(c) = false;
+};
+const auto set_signed = [](auto& c) {
+  const std::string signs = _val(c).text;
+  const Span place = _val(c).span;
+  _val(c) = std::move(_attr(c));
+  for (auto sign = signs.rbegin(); sign != signs.rend(); ++sign) {
+    Expr call;
+    call.kind = Expr::Kind::call;
+    call.span = place;
+    call.text = *sign == '-'   ? "operator.neg"
+                : *sign == '+' ? "operator.pos"
+                : *sign == '~' ? "operator.invert"
+                               : "operator.not_";
+    call.args.push_back(std::move(_val(c)));
+    _val(c) = std::move(call);
+  }
+};
+// `x.shape` of what is no name: getattr(x, "shape").
+const auto take_attribute = [](auto& c) {
+  Expr base = std::move(_val(c)), word;
+  word.kind = Expr::Kind::string;
+  word.text = _attr(c);
+  _val(c) = Expr();
+  _val(c).kind = Expr::Kind::call;
+  _val(c).span = base.span;
+  _val(c).text = "getattr";
+  _val(c).args.push_back(std::move(base));
+  _val(c).args.push_back(std::move(word));
+  fold_getattr(_val(c));
+};
+// … and then `(…)`: a method of it, or a submodule's call.
+const auto make_method = [](auto& c) {
+  Expr& e = _val(c);
+  if (e.kind == Expr::Kind::call && e.text == "getattr" && e.args.size() == 2) {
+    e.text = "." + e.args[1].text;
+    e.args.pop_back();
+  }
+  e.kind = Expr::Kind::call;
+};
+const auto close_call = [](auto& c) { fold_getattr(_val(c)); };
+const auto make_dict = [](auto& c) {
+  _val(c).kind = Expr::Kind::call;
+  _val(c).text = "dict";
+};
+// `key: value`: the key travels as the text of the holder.
+const auto set_key_text = [](auto& c) { _val(c).text = _attr(c); };
+const auto set_number_key = [](auto& c) { _val(c).text = std::to_string(_attr(c).integer); };
+const auto push_entry = [](auto& c) {
+  _val(c).keywords.push_back(std::move(_attr(c).text));
+  _val(c).args.push_back(std::move(_attr(c).args[0]));
+};
+const auto augments = [](auto& c) { _val(c).augmented = _attr(c); };
+const auto make_targets = [](auto& c) {  // a, b = …
+  Raw& r = _val(c);
+  Expr tuple;
+  tuple.kind = Expr::Kind::tuple;
+  tuple.span = r.parts.back().span;
+  tuple.args.push_back(std::move(r.parts.back()));
+  r.parts.back() = std::move(tuple);
+};
+const auto push_target = [](auto& c) { _val(c).parts.back().args.push_back(std::move(_attr(c))); };
 const auto set_type_text = [](auto& c) {
   std::string_view text = view_of(_attr(c));
   bool quoted = text.front() == '"' || text.front() == '\'';
@@ -231,46 +375,75 @@ const auto number_def =
 const auto close_paren_def = lit(')');
 const auto close_bracket_def = lit(']');
 const auto equals_def = lit('=') >> !lit('=');
-const auto infix_def = raw[lexeme[lit("//") | lit("**") | lit("==") | lit("!=") | lit("<=") |
-                                  lit(">=") | char_("-+*/%<>&|")]][set_text];
+const auto infix_def =
+    raw[lexeme[lit("==") | lit("!=") | lit("<=") | lit(">=") |
+               ((lit("//") | lit("**") | lit("<<") | lit(">>") | char_("-+*/%<>&|^@")) >>
+                !lit('='))]][set_text];
+const auto augmented_def =
+    raw[lexeme[(lit("//") | lit("**") | lit("<<") | lit(">>") | char_("-+*/%&|^@")) >>
+               &(lit('=') >> !lit('='))]][set_text] >>
+    lit('=');
+const auto sign_def = raw[lexeme[char_("-+~")]][set_text] | raw[lexeme[lit("not") >> !word_char]][set_not];
+const auto colon_def = lit(':');
+const auto close_brace_def = lit('}');
+const auto brackets_def = lit('[') >> *(brackets | (char_ - lit('[') - lit(']'))) >> lit(']');
 
 // ---- expressions
 const auto argument_def = (word[keyword_argument] >> equals > expr[push]) | expr[plain_argument];
 const auto arguments_tail = -(argument[push_argument] % ',') > -lit(',') > close_paren;
-const auto name_or_call_def = path[set_name] >> -(lit('(')[make_call] > arguments_tail);
+const auto name_or_call_def =
+    path[set_name] >> -(lit('(')[make_call] > arguments_tail > x3::eps[close_call]);
+const auto entry_def = (string_literal[set_key_text] | path[set_key_text] | number[set_number_key]) >
+                       colon > expr[push];
+const auto dict_def =
+    lit('{')[make_dict] > -(entry[push_entry] % ',') > -lit(',') > close_brace;
 const auto list_def = lit('[')[make_list] > -(expr[push] % ',') > -lit(',') > close_bracket;
 const auto tuple_def = lit('(') > -(expr[push] >> *(lit(',')[make_tuple] >>
                                                     -expr[push])) > close_paren[close_tuple];
 const auto primary_def =
     here >>
-    (string_literal[set_string] | number[set] | list[set] | tuple[set] | name_or_call[set]) >> done;
+    (string_literal[set_string] | number[set] | list[set] | tuple[set] | dict[set] |
+     name_or_call[set]) >>
+    done;
 const auto bound = expr[push] | x3::eps[push_none];
 const auto slice_rest = lit(':')[make_slice] >> bound >> ((lit(':') >> bound) | x3::eps[push_none]);
 const auto subscript_item_def =
     (expr[push] >> (slice_rest | x3::eps[close_tuple])) | (x3::eps[push_none] >> slice_rest);
 const auto subscript_def = subscript_item[push] >>
                            *(lit(',')[make_tuple] >> -subscript_item[push]) >> x3::eps[close_tuple];
-const auto postfix_def = primary[set] >>
-                         *(lit('[') > subscript[push_subscript] > close_bracket) >> done;
-const auto expr_def = postfix[set] >> -(infix[make_binary] > postfix[push]) >> done;
+const auto postfix_def =
+    primary[set] >> *((lit('[') > subscript[push_subscript] > close_bracket) |
+                      (lit('.') > word[take_attribute] >>
+                       -(lit('(')[make_method] > arguments_tail))) >> done;
+const auto unary_def =
+    here >> (postfix[set] | (x3::eps[begin_operand] >> +sign[push_sign] > postfix[set_signed])) >>
+    done;
+const auto expr_def = unary[set] >> *(infix[push_operator] > unary[push_operand]) >>
+                      x3::eps[close_binary] >> done;
 
 // ---- lines
-const auto stated_type_def = raw[string_literal][set_type_text] | raw[path][set_type_text];
+const auto stated_type_def = raw[string_literal][set_type_text] |
+                             raw[path >> *brackets >> -path][set_type_text];
 const auto parameter_def = here >> word[set_parameter_name] >>
                            -(lit(':') > stated_type[take_type]) >>
                            -(lit('=') > x3::omit[expr]) >> done;
 const auto parameters_open_def = lit('(');
-const auto header_end_def = -(lit("->") >> x3::omit[expr]) >> lit(':');
+const auto header_end_def = -(lit("->") >> x3::omit[stated_type]) >> lit(':');
 const auto header_def = lexeme[lit("def") >> !word_char] > x3::omit[word] > parameters_open >
                         -(parameter[push_item] % ',') > -lit(',') > close_paren > header_end;
 const auto statement_def = here >> ((lexeme[lit("return") >> !word_char][returns] >
                                      -(expr[push_part] % ',') > -lit(',')) |
-                                    (expr[push_part] >> -(lit(':') > stated_type[take_type]) >>
-                                     *(equals > expr[push_part]))) >>
+                                    (expr[push_part] >>
+                                     ((augmented[augments] > expr[push_part]) |
+                                      (-(lit(',')[make_targets] >> -(expr[push_target] % ',') >>
+                                         -lit(',')) >>
+                                       -(lit(':') > stated_type[take_type]) >>
+                                       *(equals > expr[push_part]))))) >>
                            done;
 const auto statements_def = statement[push_item] % lit(';') >> -lit(';');
 
 BOOST_SPIRIT_DEFINE(word, path, string_literal, number, close_paren, close_bracket, equals, infix)
+BOOST_SPIRIT_DEFINE(unary, sign, dict, entry, colon, close_brace, augmented, brackets)
 BOOST_SPIRIT_DEFINE(expr, postfix, primary, name_or_call, list, tuple, subscript_item, subscript,
                     argument)
 BOOST_SPIRIT_DEFINE(parameter, stated_type, header, statement, statements, parameters_open,
@@ -302,26 +475,63 @@ Result<std::monostate> run(const Rule& rule, std::string_view text, SourceId sou
   return std::monostate();
 }
 
+Expr call_of(std::string text, Span span, std::vector<Expr> args) {
+  Expr call;
+  call.kind = Expr::Kind::call;
+  call.text = std::move(text);
+  call.span = span;
+  call.args = std::move(args);
+  return call;
+}
+
+const std::map<std::string_view, std::string_view> kInPlace = {
+    {"+", "operator.iadd"},     {"-", "operator.isub"},       {"*", "operator.imul"},
+    {"/", "operator.itruediv"}, {"//", "operator.ifloordiv"}, {"%", "operator.imod"},
+    {"**", "operator.ipow"},    {"&", "operator.iand"},       {"|", "operator.ior"},
+    {"^", "operator.ixor"},     {"@", "operator.imatmul"},    {"<<", "operator.ilshift"},
+    {">>", "operator.irshift"},
+};
+
+// `x[i] = y` and `x += y` are calls of what Python calls for them; the latter's result is x.
 Statement statement_of(Raw& raw_statement) {
   Statement s;
   s.span = raw_statement.span;
   s.type = std::move(raw_statement.type);
   s.type_span = raw_statement.type_span;
+  std::vector<Expr>& parts = raw_statement.parts;
   if (raw_statement.returns) {
     s.kind = Statement::Kind::return_;
-    if (raw_statement.parts.size() == 1) {
-      s.value = std::move(raw_statement.parts[0]);
+    if (parts.size() == 1) {
+      s.value = std::move(parts[0]);
     } else {
       s.value.kind = Expr::Kind::tuple;
       s.value.span = s.span;
-      s.value.args = std::move(raw_statement.parts);
+      s.value.args = std::move(parts);
     }
     return s;
   }
-  s.kind = raw_statement.parts.size() == 1 ? Statement::Kind::expression : Statement::Kind::assign;
-  s.value = std::move(raw_statement.parts.back());
-  raw_statement.parts.pop_back();
-  s.targets = std::move(raw_statement.parts);
+  s.kind = parts.size() == 1 ? Statement::Kind::expression : Statement::Kind::assign;
+  s.value = std::move(parts.back());
+  parts.pop_back();
+  s.targets = std::move(parts);
+  if (!raw_statement.augmented.empty()) {
+    std::vector<Expr> args = {s.targets[0], std::move(s.value)};
+    s.value =
+        call_of(std::string(kInPlace.at(raw_statement.augmented)), s.span, std::move(args));
+  }
+  if (s.targets.size() == 1 && s.targets[0].kind == Expr::Kind::index) {
+    Expr target = std::move(s.targets[0]);
+    Expr at = std::move(target.args.back());
+    target.args.pop_back();
+    Expr of = target.args.size() == 1 ? std::move(target.args[0]) : std::move(target);
+    std::vector<Expr> args;
+    args.push_back(std::move(of));
+    args.push_back(std::move(at));
+    args.push_back(std::move(s.value));
+    s.value = call_of("operator.setitem", s.span, std::move(args));
+    s.targets.clear();
+    s.kind = Statement::Kind::expression;
+  }
   return s;
 }
 

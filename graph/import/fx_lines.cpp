@@ -76,8 +76,10 @@ class Cutter {
     while (end > *begin_ &&
            (text_[end - 1] == ' ' || text_[end - 1] == '\t' || text_[end - 1] == '\r'))
       --end;
-    lines_.push_back(
-        {static_cast<std::uint32_t>(*begin_), static_cast<std::uint32_t>(end), place_});
+    std::size_t line = text_.rfind('\n', *begin_);
+    line = line == std::string_view::npos ? 0 : line + 1;
+    lines_.push_back({static_cast<std::uint32_t>(*begin_), static_cast<std::uint32_t>(end),
+                      static_cast<std::uint32_t>(*begin_ - line), place_});
     begin_.reset();
   }
   void comment() {
@@ -123,74 +125,86 @@ class Cutter {
   std::vector<Line> lines_;
 };
 
-bool is_word(char c) {
+bool word_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 std::string_view first_word(std::string_view line) {
   std::size_t n = 0;
-  while (n < line.size() && is_word(line[n])) ++n;
+  while (n < line.size() && word_char(line[n])) ++n;
   return line.substr(0, n);
 }
 
-// What may stand above the class: imports, decorators, and `bf16: type`.
-bool is_preamble(std::string_view line) {
-  std::string_view word = first_word(line);
-  if (word == "import" || word == "from" || line.starts_with("@")) return true;
-  std::string_view rest = line.substr(word.size());
-  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  if (word.empty() || !rest.starts_with(":")) return false;
-  return std::all_of(rest.begin() + 1, rest.end(),
-                     [](char c) { return is_word(c) || c == ' ' || c == '.'; });
-}
-
+// A class with its `forward`. A class further in is a submodule; one beside the first is too, so
+// that a call may find it.
 class Reader {
  public:
   Reader(std::string_view text, SourceId source) : text_(text), source_(source) {}
 
-  Result<Function> read(const std::vector<Line>& lines) {
+  Result<Module> read(const std::vector<Line>& lines) {
     for (const Line& line : lines) {
-      if (errors_.size() >= kMaxDiagnostics || finished_) break;
+      if (errors_.size() >= kMaxDiagnostics) break;
       take(line);
     }
     if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
-    if (!inside_)
+    while (open_.size() > 1) leave();
+    if (open_.empty() || !open_[0].read)
       return fail(at(source_, 0, 0), "PW0501", "there is no `def forward(…)`",
                   "an FX dump is what print_readable() writes");
-    return std::move(function_);
+    return std::move(open_[0].module);
   }
 
  private:
+  struct Open {
+    Module module;
+    std::uint32_t indent = 0;
+    bool read = false, returned = false;  // its `forward`; and the `return` of it
+  };
+
   void take(const Line& line) {
     std::string_view text = text_.substr(line.begin, line.end - line.begin);
     std::string_view word = first_word(text);
     if (word == "def") return header(line);
-    if (word == "class") {
-      if (inside_)
-        error(line, "PW0504", "a second class: a dump of several modules is not read",
-              "give the text of one module");
-      finished_ = inside_;
-      return;
-    }
-    if (inside_) return body(line);
-    if (is_preamble(text)) return;
-    bool tabular = text.starts_with("graph():") || text.starts_with("%");
-    error(line, "PW0501", "expected `class …:` or `def forward(…):`",
-          tabular ? "this looks like str(graph); write the dump with print_readable()" : "");
-    finished_ = true;
+    if (word == "class") return enter(line, text);
+    if (skipped_ || text.starts_with("@")) return;
+    if (!open_.empty() && open_.back().read) return body(line);
+    if (word == "import" || word == "from") return;
+    error(line, "PW0501", "expected `class …:` or `def forward(…):`");
+  }
+  void enter(const Line& line, std::string_view text) {
+    while (open_.size() > 1 && line.indent <= open_.back().indent) leave();
+    if (open_.size() == kMaxNesting)
+      return error(line, "PW0503",
+                   "classes are nested deeper than " + std::to_string(kMaxNesting));
+    text.remove_prefix(std::min(text.find_first_not_of(' ', 5), text.size()));
+    Open next;
+    next.module.name = std::string(text.substr(0, text.find_first_of("(: ")));
+    next.indent = line.indent;
+    open_.push_back(std::move(next));
+    skipped_ = false;
+  }
+  // Closes the innermost class but the first, which takes in what stands beside it.
+  void leave() {
+    Open last = std::move(open_.back());
+    open_.pop_back();
+    if (last.read) open_.back().module.children.push_back(std::move(last.module));
   }
   void header(const Line& line) {
-    if (inside_) {
-      error(line, "PW0504", "a second function: a dump of several modules is not read",
-            "give the text of one module");
-      finished_ = true;
-      return;
-    }
-    inside_ = true;
-    function_.span = at(source_, line.begin, line.end);
+    // `__init__` and other functions of a module that has been written out.
+    std::string_view name = text_.substr(line.begin + 3, line.end - line.begin - 3);
+    name.remove_prefix(std::min(name.find_first_not_of(" \t"), name.size()));
+    skipped_ = !open_.empty() && first_word(name) != "forward";
+    if (skipped_) return;
+    while (open_.size() > 1 && line.indent <= open_.back().indent && open_.back().read) leave();
+    if (open_.empty()) open_.emplace_back();
+    if (open_.back().read)
+      return error(line, "PW0504", "a second `forward` of one module",
+                   "give the text of one graph");
+    open_.back().read = true;
+    open_.back().module.forward.span = at(source_, line.begin, line.end);
     auto parameters = parse_header(text_, source_, line);
     if (parameters) {
-      function_.parameters = std::move(*parameters);
+      open_.back().module.forward.parameters = std::move(*parameters);
     } else {
       add(std::move(parameters.error()));
     }
@@ -199,10 +213,10 @@ class Reader {
     auto statements = parse_line(text_, source_, line);
     if (!statements) return add(std::move(statements.error()));
     for (Statement& s : *statements) {
-      if (returned_) return error(line, "PW0504", "a statement after `return`");
-      returned_ = s.kind == Statement::Kind::return_;
+      if (open_.back().returned) return error(line, "PW0504", "a statement after `return`");
+      open_.back().returned = s.kind == Statement::Kind::return_;
       s.source = line.source;
-      function_.statements.push_back(std::move(s));
+      open_.back().module.forward.statements.push_back(std::move(s));
     }
   }
   void add(Diagnostics diagnostics) {
@@ -215,12 +229,17 @@ class Reader {
 
   std::string_view text_;
   SourceId source_;
-  Function function_;
+  std::vector<Open> open_;
   Diagnostics errors_;
-  bool inside_ = false, returned_ = false, finished_ = false;
+  bool skipped_ = false;  // inside a function that is not `forward`
 };
 
 }  // namespace
+
+bool is_word(std::string_view text) {
+  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') &&
+         std::all_of(text.begin(), text.end(), word_char);
+}
 
 Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source) {
   if (text.size() > kMaxText)
@@ -228,7 +247,7 @@ Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source) {
   return Cutter(text, source).cut();
 }
 
-Result<Function> parse(std::string_view text, SourceId source) {
+Result<Module> parse(std::string_view text, SourceId source) {
   Result<std::vector<Line>> lines = cut_lines(text, source);
   if (!lines) return forward(lines);
   return Reader(text, source).read(*lines);

@@ -1,6 +1,8 @@
 // Exports Table: what each FX target is in the library.
 #include "graph/import/fx_ops.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
 
 namespace pw::fx {
@@ -11,6 +13,7 @@ struct Row {
   Special special = Special::none;
 };
 
+// What an expression of the language says stands in rules/import/*.pwr; here is what needs code.
 // A parameter list, in the order of the target's schema. Of `name`:
 //   name:x        is the operand x            name:{k}     is the attribute k
 //   name!0        is a buffer, written: left out; its contents are result 0 from here on
@@ -40,13 +43,19 @@ constexpr Row kRows[] = {
     {"aten.split.sizes", "split", "self:x split_size:{sizes} dim:{dim}=0"},
     {"aten.split.Tensor", "split", "self:x split_size:- dim:{dim}=0", Special::split},
     {"aten.chunk", "split", "self:x chunks:- dim:{dim}=0", Special::chunk},
+    {"aten.cat", "cat", "tensors:xs dim:{dim}=0", Special::cat},
+    {"aten.stack", "cat", "tensors:xs dim:{dim}=0", Special::stack},
+    {"aten.unbind.int", "split", "self:x dim:-=0", Special::unbind},
     {"aten.expand", "expand", "self:x size:{shape} implicit:-=False", Special::expand},
     {"aten.detach", "detach", "self:x"},
     {"aten.alias", "detach", "self:x"},
-    {"aten.lift_fresh_copy", "detach", "self:x"},
-    {"aten.clone", "detach", "self:x memory_format:-=None"},
+    {"aten.lift_fresh_copy", "clone", "self:x"},
+    {"aten.clone", "clone", "self:x memory_format:-=None"},
     {"aten.contiguous", "detach", "self:x memory_format:-=None"},
     {"aten.copy", "detach", "self:- src:x non_blocking:-=False", Special::copy},
+    {"aten.fill.Scalar", "full", "self:x value|fill_value:{value} dtype:{dtype}=None",
+     Special::make_like},
+    {"aten.zero", "full", "self:x fill_value:{value}=0.0 dtype:{dtype}=None", Special::make_like},
     {"aten.sym_size.int", "", "self:x dim:-", Special::size},
     // tensors from nothing
     {"aten.empty.memory_format", "empty",
@@ -80,7 +89,7 @@ constexpr Row kRows[] = {
      "self:x fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
      "memory_format:-=None",
      Special::make_like},
-    // arithmetic
+    // casts and reductions
     {"aten._to_copy", "cast",
      "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
      "memory_format:-=None",
@@ -106,6 +115,12 @@ std::vector<std::string_view> split(std::string_view text, char at) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
+}
+
+// Views in the library's ops, and yet memory of their own.
+bool copies(std::string_view target) {
+  return target == "aten.clone" || target == "aten.lift_fresh_copy" || target == "aten._to_copy" ||
+         target == "aten.copy";
 }
 
 Slot read_slot(std::string_view text) {
@@ -148,7 +163,7 @@ namespace {
 
 // Results are what the call returns, then what it wrote in the order of its arguments.
 Mapping mapping_of(const ForeignOp& op) {
-  Mapping out{op.target, op.op, {}, Special::foreign, &op};
+  Mapping out{op.target, op.op, {}, Special::foreign, false, &op};
   int result = static_cast<int>(op.returns.size());
   for (const ForeignParameter& parameter : op.parameters) {
     Slot slot;
@@ -176,11 +191,18 @@ Table::Table(const ForeignOps* foreign) {
     for (const auto& [target, items] : foreign->by_target)
       for (const auto& item : items) add(*item);
   for (const Row& row : kRows) {
-    Mapping m{row.target, row.op, {}, row.special, nullptr};
+    Mapping m{row.target, row.op, {}, row.special, copies(row.target), nullptr};
     for (std::string_view text : split(row.parameters, ' '))
       m.parameters.push_back(read_slot(text));
     mappings_[row.target].push_back(std::move(m));
   }
+}
+
+std::optional<std::size_t> Mapping::first_written() const {
+  std::optional<std::size_t> out;
+  for (const Slot& p : parameters)
+    if (p.result >= 0) out = std::min(out.value_or(static_cast<std::size_t>(p.result)), static_cast<std::size_t>(p.result));
+  return out;
 }
 
 const std::vector<Mapping>* Table::find(std::string_view target) const {

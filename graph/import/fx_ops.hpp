@@ -29,11 +29,10 @@ enum class Special : std::uint8_t {
   make_like,
   to_copy,  ///< a cast, or nothing
   copy,     ///< the source, in the type of the destination
-  scaled,   ///< add and sub with alpha
   reduce,   ///< over a list of axes
-  reduce_all,
-  reciprocal,
-  linear,
+  cat,
+  stack,
+  unbind,
   size,     ///< a dim, not a value
   foreign,  ///< an item of a rule file
 };
@@ -51,7 +50,10 @@ struct Mapping {
   std::string_view op;
   std::vector<Slot> parameters;  ///< in the order of the target's schema
   Special special = Special::none;
+  bool copies = false;  ///< what it returns never shares memory with what it is given
   const ForeignOp* foreign = nullptr;  ///< of Special::foreign
+  /// Results from here on are contents of arguments; nothing: it writes none.
+  [[nodiscard]] std::optional<std::size_t> first_written() const;
 };
 
 class Table {

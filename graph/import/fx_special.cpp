@@ -53,22 +53,15 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       if (!x || !dtype || (dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none))
         return kNotThis;
       if (dtype->kind == Value::Kind::none || (type && type->dtype == dtype->dtype))
-        return some(emit("detach", {*x}, {}, wanted, site));
+        return some(
+            emit(bound.mapping->copies ? "clone" : "detach", {*x}, {}, wanted, site));
       return some(emit("cast", {*x}, {{key("dtype"), dtype->dtype}}, wanted, site));
     }
     case Special::copy: return copy(bound, wanted, site);
-    case Special::scaled: return scaled(bound, wanted, site);
-    case Special::reduce:
-    case Special::reduce_all: return reduce(bound, wanted, site);
-    case Special::reciprocal: {
-      std::optional<ValueId> x = tensor_of(bound.find("self"));
-      Value one;
-      one.kind = Value::Kind::real;
-      one.real = 1;
-      std::optional<ValueId> c = x ? as_operand(one, site) : std::nullopt;
-      return c ? some(emit("div", {*c, *x}, {}, wanted, site)) : kNotThis;
-    }
-    case Special::linear: return linear(bound, wanted, site);
+    case Special::reduce: return reduce(bound, wanted, site);
+    case Special::cat: return cat(bound, wanted, site);
+    case Special::stack: return stack(bound, wanted, site);
+    case Special::unbind: return unbind(bound, wanted, site);
     case Special::foreign: return foreign(bound, wanted, site);
     case Special::size:
     case Special::none: return kNotThis;
@@ -301,10 +294,14 @@ Applied Converter::make(const Bound& bound, const std::vector<Wanted>& wanted, c
   }
   const Value& given = *bound.find("dtype");
   if (given.kind == Value::Kind::dtype) dtype = given.dtype;
-  if (!dtype && given.kind == Value::Kind::none)
-    dtype = !wanted.empty() && wanted[0].type != Types::unknown()
-                ? context_.types[wanted[0].type].dtype
-                : DType::f32;
+  if (!dtype && given.kind == Value::Kind::none) {
+    const Value* fill = bound.find("fill_value");
+    dtype = DType::f32;
+    if (fill && fill->kind == Value::Kind::integer) dtype = DType::i64;
+    if (fill && fill->kind == Value::Kind::boolean) dtype = DType::b8;
+    if (!wanted.empty() && wanted[0].type != Types::unknown())
+      dtype = context_.types[wanted[0].type].dtype;
+  }
   if (!shape || !dtype) return kNotThis;
   AttributeList attributes = {{key("shape"), *shape}, {key("dtype"), *dtype}};
   if (bound.mapping->op == "full") {
@@ -334,7 +331,7 @@ Applied Converter::copy(const Bound& bound, const std::vector<Wanted>& wanted, c
   DType dtype = wanted_type->dtype;
   bool same_dtype = given->dtype == dtype;
   dropped_.insert(*to);
-  if (same_shape && same_dtype) return some(emit("detach", {*from}, {}, wanted, site));
+  if (same_shape && same_dtype) return some(emit("clone", {*from}, {}, wanted, site));
   if (same_shape) return cast(*from, dtype, wanted, site);
   if (!same_dtype) {
     Applied inner = cast(*from, dtype, std::vector<Wanted>(1), site);
@@ -342,20 +339,6 @@ Applied Converter::copy(const Bound& bound, const std::vector<Wanted>& wanted, c
     from = (*inner)->front();
   }
   return some(emit("expand", {*from}, {{key("shape"), std::move(shape)}}, wanted, site));
-}
-
-Applied Converter::scaled(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
-  const Value& alpha = *bound.find("alpha");
-  bool one = (alpha.kind == Value::Kind::integer && as_int(alpha) == 1) ||
-             (alpha.kind == Value::Kind::real && alpha.real == 1);
-  if (one) return apply_direct(bound, wanted, site);
-  std::optional<ValueId> x = as_operand(*bound.find("self"), site),
-                         y = as_operand(*bound.find("other"), site),
-                         factor = as_operand(alpha, site);
-  if (!x || !y || !factor || !x->valid() || !y->valid() || !factor->valid()) return kNotThis;
-  Result<Results> product = emit("mul", {*y, *factor}, {}, std::vector<Wanted>(1), site);
-  if (!product) return forward(product);
-  return some(emit(bound.mapping->op, {*x, product->front()}, {}, wanted, site));
 }
 
 // Over several axes: one after the other, the last axis first, so that the others keep their
@@ -379,12 +362,17 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
   axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   const Value* keep = bound.find("keepdim");
   bool keepdim = keep && keep->kind == Value::Kind::boolean && keep->boolean;
-  if (const Value* dtype = bound.find("dtype"); dtype && dtype->kind == Value::Kind::dtype) {
-    if (dtype->dtype != type->dtype) {
-      Applied converted = cast(*x, dtype->dtype, std::vector<Wanted>(1), site);
-      if (!converted) return converted;
-      x = (*converted)->front();
-    }
+  const Value* dtype = bound.find("dtype");
+  DType to = type->dtype;
+  if (dtype && dtype->kind == Value::Kind::dtype) {
+    to = dtype->dtype;
+  } else if (bound.mapping->op == "sum" && !is_float(to)) {
+    to = DType::i64;
+  }
+  if (to != type->dtype) {
+    Applied converted = cast(*x, to, std::vector<Wanted>(1), site);
+    if (!converted) return converted;
+    x = (*converted)->front();
   }
   if (axes.empty()) return some(emit("detach", {*x}, {}, wanted, site));  // rank 0
   for (std::size_t k = 0; k < axes.size(); ++k) {
@@ -397,20 +385,6 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
     x = results->front();
   }
   return kNotThis;
-}
-
-Applied Converter::linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight")),
-                         bias = tensor_of(bound.find("bias"));
-  const Type* type = x ? type_of(*x) : nullptr;
-  const Type* weight = w ? type_of(*w) : nullptr;
-  if (!type || !weight || type->shape.size() != 2 || weight->shape.size() != 2) return kNotThis;
-  Result<Results> turned =
-      emit("transpose", {*w}, {{key("dim0"), std::int64_t{0}}, {key("dim1"), std::int64_t{1}}},
-           std::vector<Wanted>(1), site);
-  if (!turned) return forward(turned);
-  if (bias) return some(emit("addmm", {*bias, *x, turned->front()}, {}, wanted, site));
-  return some(emit("mm", {*x, turned->front()}, {}, wanted, site));
 }
 
 }  // namespace pw::fx

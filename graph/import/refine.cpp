@@ -18,9 +18,9 @@ tl::unexpected<std::string> because(std::string reason) {
 }
 
 ForeignValue value_of(const Attribute& attribute) {
-  if (std::holds_alternative<None>(attribute)) return {Absent{}, ""};
-  if (auto d = std::get_if<DimId>(&attribute)) return {*d, ""};
-  return {attribute, ""};
+  if (std::holds_alternative<None>(attribute)) return {};
+  if (auto d = std::get_if<DimId>(&attribute)) return {*d};
+  return {attribute};
 }
 
 /// Reads a call's skeleton, `%0, None, mask = $arg2, [%1, %2]`.
@@ -79,7 +79,7 @@ class Skeleton {
       const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), k);
       if (bad != std::errc() || k >= graph_.operand_count(node_)) return std::nullopt;
       const ValueId v = graph_.operand(node_, k);
-      return v.valid() ? ForeignValue{v, ""} : ForeignValue{};
+      return v.valid() ? ForeignValue{v} : ForeignValue{};
     }
     if (c == '$') {
       ++at_;
@@ -89,7 +89,7 @@ class Skeleton {
     const std::string text(word());
     if (text.empty()) return std::nullopt;
     if (text == "None") return ForeignValue{};
-    if (text == "True" || text == "False") return ForeignValue{Attribute(text == "True"), ""};
+    if (text == "True" || text == "False") return ForeignValue{Attribute(text == "True")};
     return ForeignValue{Absent{}, text};
   }
   std::optional<ForeignValue> list(int depth) {
@@ -108,7 +108,7 @@ class Skeleton {
     if (at_ >= text_.size()) return std::nullopt;
     ++at_;
     if (!plain) return ForeignValue{Absent{}, "a list of more than tensors"};
-    return ForeignValue{std::move(tensors), ""};
+    return ForeignValue{std::move(tensors)};
   }
 
   const Graph& graph_;
@@ -136,7 +136,7 @@ ForeignArguments plain_call(const Graph& graph, NodeId node) {
   std::map<std::size_t, ForeignValue> placed;
   for (const auto& [key, value] : context.attributes[graph.attributes(node)]) {
     const std::string_view name = context.strings.text(key);
-    if (name == "writes" || name == "call") continue;
+    if (name == "writes" || name == "call" || name == "shared") continue;
     if (auto k = position_of(name))
       placed.emplace(*k, value_of(value));
     else
@@ -151,7 +151,7 @@ ForeignArguments plain_call(const Graph& graph, NodeId node) {
   };
   for (ValueId v : graph.operands(node)) {
     take();
-    out.positional.push_back(v.valid() ? ForeignValue{v, ""} : ForeignValue{});
+    out.positional.push_back(v.valid() ? ForeignValue{v} : ForeignValue{});
   }
   take();
   for (auto& [k, value] : placed) out.positional.push_back(std::move(value));

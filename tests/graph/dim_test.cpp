@@ -34,6 +34,56 @@ TEST_CASE_METHOD(Fixture, "dims: quotients are exact where they can be", "[graph
   CHECK(dims.div(c(-7), c(2)) == c(-4));
 }
 
+TEST_CASE_METHOD(Fixture, "dims: quotients and extremes agree with numbers", "[graph]") {
+  const std::uint64_t seed = 4711;
+  INFO("seed " << seed);
+  Random random(seed);
+  const auto floored = [](std::int64_t a, std::int64_t b) {
+    std::int64_t q = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+  };
+  // Each dim beside the number it is for n and d as they are drawn.
+  for (int round = 0; round < 300; ++round) {
+    const std::map<std::string, std::int64_t, std::less<>> at = {
+        {"n", 1 + static_cast<std::int64_t>(random.below(40))},
+        {"d", 1 + static_cast<std::int64_t>(random.below(9))}};
+    std::vector<std::pair<DimId, std::int64_t>> made = {
+        {n, at.at("n")}, {d, at.at("d")}, {c(1), 1}, {c(2), 2}, {c(3), 3}, {c(-4), -4}};
+    for (int step = 0; step < 12; ++step) {
+      const auto [x, vx] = made[random.below(made.size())];
+      const auto [y, vy] = made[random.below(made.size())];
+      std::pair<DimId, std::int64_t> next;
+      switch (random.below(6)) {
+        case 0: next = {dims.add(x, y), vx + vy}; break;
+        case 1: next = {dims.mul(x, y), vx * vy}; break;
+        case 2: next = {dims.max(x, y), std::max(vx, vy)}; break;
+        case 3: next = {dims.min(x, y), std::min(vx, vy)}; break;
+        default:
+          if (vy == 0) continue;
+          next = {dims.div(x, y), floored(vx, vy)};
+      }
+      if (!next.first || next.second > 100000 || next.second < -100000) continue;
+      CAPTURE(dims.print(next.first));
+      REQUIRE(dims.evaluate(next.first, at) == next.second);
+      const Bounds b = dims.bounds(next.first, facts);
+      CHECK((!b.min || *b.min <= next.second));
+      CHECK((!b.max || *b.max >= next.second));
+      CHECK(dims.evaluate(dims.decided(next.first, facts), at) == next.second);
+      made.push_back(next);
+    }
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "prove: a maximum that the facts decide", "[graph]") {
+  CHECK(dims.prove(Compare::eq, dims.max(n, c(1)), n, facts) == Truth::yes);
+  CHECK(dims.prove(Compare::eq, dims.max(n, c(2)), n, facts) == Truth::unknown);
+  CHECK(dims.prove(Compare::ge, dims.max(n, c(7)), c(7), facts) == Truth::yes);
+  CHECK(dims.prove(Compare::le, dims.min(n, c(7)), c(7), facts) == Truth::yes);
+  facts.symbols["n"] = {0, 64, 1, ""};
+  CHECK(dims.prove(Compare::eq, dims.max(n, c(1)), n, facts) == Truth::unknown);
+  CHECK(dims.prove(Compare::eq, dims.min(n, c(64)), n, facts) == Truth::yes);
+}
+
 TEST_CASE_METHOD(Fixture, "dims: a line in a symbol that rises", "[graph]") {
   const auto line = [&](DimId id) {
     const auto found = dims.rising(id, "n", facts);

@@ -66,13 +66,13 @@ TEST_CASE("foreign: an argument that nothing uses must hold its default", "[grap
   const auto items = *context->foreign->find("my.scaled");
   Graph empty(context, "g");
   const ValueId x = empty.add_input("x", context->types.get(DType::f32, {}), InputKind::input);
-  const ForeignArguments arguments{{{x, ""}, {x, ""}}, {{"exact", {Attribute(false), ""}}}};
+  const ForeignArguments arguments{{{x}, {x}}, {{"exact", {Attribute(false)}}}};
   const auto values = bind_foreign(*context, *items[0], arguments);
   REQUIRE(values);
   const auto env = match_foreign(empty, *items[0], *values);
   REQUIRE_FALSE(env);
   CHECK(env.error() == "argument `exact` = False is not known to its row");
-  const auto wrong = bind_foreign(*context, *items[0], {{}, {{"speed", {Attribute(1.0), ""}}}});
+  const auto wrong = bind_foreign(*context, *items[0], {{}, {{"speed", {Attribute(1.0)}}}});
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error() == "argument `speed` is not known to its row");
 }

@@ -19,6 +19,24 @@ TEST_CASE("types: texts of dims are normal forms", "[graph][types]") {
       {"4*n // 2", "2*n"},
       {"4*n / 2", "2*n"},
       {"FloorDiv(4*n, 2)", "2*n"},
+      {"-((n//(-4)))", "-(-n // 4)"},
+      {"CeilToInt(IntTrueDiv(n, 4))", "-(n//(-4))"},
+      {"CeilToInt(IntTrueDiv(8*n, 4))", "2*n"},
+      {"FloorToInt(IntTrueDiv(n, 4))", "n // 4"},
+      {"ceiling(n/4)", "-(n//(-4))"},
+      {"CeilToInt(7)", "7"},
+      {"((n//2)//2)", "n // 4"},
+      {"((n//2) + 3)//5", "(n + 6)//10"},
+      {"(4*n)//(-4)", "-n"},
+      {"PythonMod(n + 4*k, 4)", "Mod(n, 4)"},
+      {"ModularIndexing(n, 2, 3)", "(n//2) % 3"},
+      {"CleanDiv(6*n, 3)", "2*n"},
+      {"IntTrueDiv(6*n, 3)", "2*n"},
+      {"Identity(n)", "n"},
+      {"Max(1, n)", "max(n, 1)"},
+      {"Max(n, Max(2, k), 1)", "Max(2, k, n)"},
+      {"Min(n, n)", "n"},
+      {"Max(3, 7) + Min(3, 7)", "10"},
   };
   for (const auto& [text, same_as] : cases) {
     CAPTURE(text);
@@ -39,12 +57,14 @@ TEST_CASE("types: what the printer writes is read as the same dim", "[graph][typ
                              dims.symbol("k")};
   for (int i = 0; i < 400; ++i) {
     DimId a = made[random.below(made.size())], b = made[random.below(made.size())], d;
-    switch (random.below(5)) {
+    switch (random.below(7)) {
       case 0: d = dims.add(a, b); break;
       case 1: d = dims.sub(a, b); break;
       case 2: d = dims.mul(a, b); break;
       case 3: d = dims.div(a, b); break;
-      default: d = dims.mod(a, b); break;
+      case 4: d = dims.mod(a, b); break;
+      case 5: d = dims.max(a, b); break;
+      default: d = dims.min(a, b); break;
     }
     if (!d.valid() || dims.print(d).size() > 100) continue;
     if (std::optional<std::int64_t> v = dims.value(d); v && (*v > kMaxDim || *v < -kMaxDim))
@@ -89,6 +109,9 @@ TEST_CASE("types: mistakes have an offset", "[graph][types]") {
       {"bf16[1099511627777]", 5, "out of range"},
       {"bf16[123456789012345678901234567890]", 5, "out of range"},
       {"bf16[n // 0]", 7, "divides by zero"},
+      {"bf16[1 + Foo(n, 2)]", 9, "no function `Foo` of 2 in dims"},
+      {"bf16[Max(n, ]", 12, "expected a number or a symbol"},
+      {"bf16[CeilToInt(IntTrueDiv(n, 4)]", 31, "expected `)`"},
       {"bf16[2**9]", 6, "an exponent is a number from 0 to 8"},
       {"bf16[" + std::string(40, '(') + "1" + std::string(40, ')') + "]", 38,
        "nested deeper than 32"},

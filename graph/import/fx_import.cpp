@@ -1,0 +1,88 @@
+// Exports import_fx: from a text to a graph.
+#include <fmt/format.h>
+
+#include "graph/import/fx_convert.hpp"
+#include "graph/import/fx_form.hpp"
+
+namespace pw {
+namespace {
+
+constexpr std::size_t kMaxListed = 40;
+
+Diagnostics no_graph(std::string_view text, SourceId source) {
+  const std::string known = known_as(text);
+  std::string message = known.empty() ? "there is no graph of torch.fx in this text"
+                                      : "this is " + known + ", not FX text";
+  return {error_at({source, 0, 1}, "PW0501", std::move(message),
+                   "a dump is what print_readable(), str(graph), torch.export or TORCH_LOGS write")};
+}
+
+std::string line_of(const std::vector<fx::GraphText>& graphs, std::size_t i) {
+  const fx::GraphText& g = graphs[i];
+  const char* kind = g.kind == fx::GraphText::Kind::listing ? "str(graph)"
+                     : g.kind == fx::GraphText::Kind::table ? "a table"
+                                                            : "code";
+  return fmt::format("{}: {}, about {} nodes", i + 1, g.title.empty() ? kind : g.title,
+                     g.statements);
+}
+
+Result<std::size_t> choose(const std::vector<fx::GraphText>& graphs, std::size_t wanted,
+                           SourceId source) {
+  if (wanted > graphs.size())
+    return fail(error_in(fmt::format("--graph {}", wanted), "PW0506",
+                         fmt::format("there are {} graphs in this text", graphs.size())));
+  if (wanted > 0) return wanted - 1;
+  if (graphs.size() == 1) return std::size_t{0};
+  std::string list;
+  for (std::size_t i = 0; i < graphs.size() && i < kMaxListed; ++i)
+    list += (i > 0 ? "; " : "") + line_of(graphs, i);
+  if (graphs.size() > kMaxListed) list += "; …";
+  const auto at = static_cast<std::uint32_t>(
+      graphs[1].parts.empty() ? 0 : graphs[1].parts.front().first);
+  return fail(Span{source, at, at + 1}, "PW0504",
+              fmt::format("there are {} graphs in this text; choose one with --graph N",
+                          graphs.size()),
+              list);
+}
+
+}  // namespace
+
+Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
+                           const FxOptions& options) {
+  const SourceId source =
+      context->sources.add(options.file.empty() ? "<fx>" : options.file,
+                           std::string(given.substr(0, fx::kMaxText + 1)));
+  const std::string_view text = context->sources.text(source);
+  if (text.size() > fx::kMaxText)
+    return fail(Span{source, 0, 1}, "PW0503", "the dump is larger than 64 MiB");
+  const std::vector<fx::GraphText> graphs = fx::find_graphs(text);
+  if (graphs.empty()) return tl::unexpected<Diagnostics>(no_graph(text, source));
+  Result<std::size_t> chosen = choose(graphs, options.graph, source);
+  if (!chosen) return forward(chosen);
+  const fx::GraphText& graph = graphs[*chosen];
+  const std::string body = fx::only(text, graph);
+
+  fx::Module module;
+  if (graph.kind == fx::GraphText::Kind::code) {
+    Result<fx::Module> parsed = fx::parse(body, source);
+    if (!parsed) return forward(parsed);
+    module = std::move(*parsed);
+  } else {
+    Result<fx::Function> parsed = graph.kind == fx::GraphText::Kind::listing
+                                      ? fx::parse_listing(body, source)
+                                      : fx::parse_table(body, source);
+    if (!parsed) return forward(parsed);
+    module.forward = std::move(*parsed);
+  }
+  const std::size_t pieces = module.children.size();
+  Result<fx::Function> function = fx::inline_modules(std::move(module));
+  if (!function) return forward(function);
+  std::string form = fx::describe(graph, pieces, *function);
+  if (graphs.size() > 1) form += fmt::format(" ({} of {})", *chosen + 1, graphs.size());
+  if (graph.logged) form += ", from a log";
+  Result<FxImport> out = fx::Converter(context, options, *function, graph.signature).convert();
+  if (out) out->report.form = std::move(form);
+  return out;
+}
+
+}  // namespace pw
