@@ -56,6 +56,7 @@ class Collection {
   }
   void add(const ast::Extern& e) { keep(program_.externs, "extern", e, e.span); }
   void add(const ast::OpItem& o) { program_.ops.push_back(&o); }
+  void add(const ast::ForeignItem& f) { program_.foreigns.push_back(&f); }
   void add(const ast::Table& t) { keep(program_.tables, "table", t, t.name_span); }
   void add(const ast::Pattern& p) { keep(program_.patterns, "pattern", p, p.name_span); }
   void add(const ast::Rule& r) {

@@ -52,6 +52,7 @@ Converter::Converter(const ContextPtr& context, const FxOptions& options, const 
       options_(options),
       function_(function),
       signature_(signature),
+      table_(context->foreign.get()),
       graph_(context, graph_name(options.file)),
       symbols_(*context) {}
 

@@ -133,7 +133,10 @@ std::optional<std::string> Converter::shared_operands(
 
 Result<OpId> Converter::opaque_op(std::string_view target, const std::optional<Schema>& schema) {
   const std::string name = op_name(target);
-  if (OpId known = context_.ops.find(name); known.valid()) return known;
+  if (OpId known = context_.ops.find(name); known.valid()) {
+    if (context_.ops[known].imported) return known;
+    return fail(error_in("", "PW0514", fmt::format("`{}` is declared otherwise", name)));
+  }
   Op declared;
   declared.name = name;
   declared.imported = true;
@@ -197,7 +200,11 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
   const std::optional<Schema> schema = find_schema(target);
   Skeleton call = skeleton_of(arguments);
   Result<OpId> op = opaque_op(target, schema);
-  if (!op) return forward(op);
+  if (!op)
+    return fail(site.span, "PW0514",
+                fmt::format("this call does not fit the declaration of `{}`{}{}", op_name(target),
+                            unknown.why.empty() ? "" : ": ", unknown.why),
+                "mend the declaration, or leave it out to keep the op opaque");
   const std::string name = context_.ops[*op].name;
   ++report_.opaque[name];
   if (!unknown.why.empty()) ++report_.reasons[fmt::format("{}: {}", name, unknown.why)];
