@@ -33,7 +33,6 @@ enum class Special : std::uint8_t {
   cat,
   stack,
   unbind,
-  logical,  ///< of anything, as booleans
   narrow,
   select_scatter,
   scalar,   ///< a number as a tensor

@@ -72,7 +72,6 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       if (from->dtype == to->dtype) return some(emit("detach", {*x}, {}, wanted, site));
       return cast(*x, to->dtype, wanted, site);
     }
-    case Special::logical: return logical(bound, wanted, site);
     case Special::foreign: return foreign(bound, wanted, site);
     case Special::size:
     case Special::none: return kNotThis;
