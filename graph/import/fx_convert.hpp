@@ -264,6 +264,8 @@ class Converter {
   [[nodiscard]] static std::optional<std::size_t> axis_in(std::optional<std::int64_t> given,
                                                           std::size_t rank);
   Applied narrow(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied strided_scatter(ValueId x, ValueId src, std::size_t axis, DimId start, std::int64_t stride,
+                          const std::vector<Wanted>& wanted, const Site& site);
   Applied select_scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_promotion.cpp: what PyTorch does with types

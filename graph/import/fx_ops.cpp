@@ -37,7 +37,7 @@ constexpr Row kRows[] = {
     {"aten.slice.Tensor", "slice",
      "self:x dim:{dim}=0 start:{start}=None end:{end}=None step:{step}=1", Special::slice},
     {"aten.slice_scatter", "slice_scatter",
-     "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:none=1", Special::slice},
+     "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:-=1", Special::slice},
     {"aten.select_scatter", "slice_scatter", "self:x src:src dim:- index:-",
      Special::select_scatter},
     {"aten.narrow", "slice", "self:x dim:- start:- length:-", Special::narrow},

@@ -218,7 +218,9 @@ Applied Converter::slice(const Bound& bound, const std::vector<Wanted>& wanted, 
                               {key("end"), attribute(*end)}};
   if (bound.mapping->op == "slice_scatter") {
     std::optional<ValueId> src = tensor_of(bound.find("src"));
-    if (!src) return kNotThis;
+    std::optional<std::int64_t> stride = as_int(*bound.find("step"));
+    if (!src || !stride || *stride < 1) return kNotThis;
+    if (*stride != 1) return strided_scatter(*x, *src, *axis, *start, *stride, wanted, site);
     return some(emit("slice_scatter", {*x, *src}, std::move(attributes), wanted, site));
   }
   std::optional<std::int64_t> step = as_int(*bound.find("step"));
