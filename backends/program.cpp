@@ -1,11 +1,13 @@
 // Exports OpProgram: the loop over a graph's nodes.
 #include "backends/program.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backends/host_functions.hpp"
 #include "base/assert.hpp"
 #include "graph/build.hpp"
 
@@ -48,6 +50,38 @@ RunCall kernel_of(KernelTable table, std::string_view op) {
   return kernel == nullptr ? RunCall() : RunCall(kernel);
 }
 
+/// Values without a type that are read: nothing can be computed of them.
+Diagnostics untyped_reads(const Graph& graph) {
+  Diagnostics out;
+  /// Of what follows from other unknown types nothing is said.
+  const auto follows = [&](ValueId v) {
+    if (graph.is_input(v)) return false;
+    const std::vector<ValueId> reads = graph.operands(graph.producer(v));
+    return std::any_of(reads.begin(), reads.end(), [&](ValueId read) {
+      return read.valid() && graph.type(read) == Types::unknown();
+    });
+  };
+  const auto check = [&](ValueId v) {
+    if (graph.type(v) != Types::unknown() || graph.unused(v) || follows(v)) return;
+    const std::string name(graph.value_name(v));
+    const std::string reader =
+        graph.use_count(v) == 0
+            ? "the graph returns it"
+            : fmt::format("op {} reads it", graph.op_of(graph.user(graph.first_use(v))).name);
+    const std::string help =
+        graph.is_input(v)
+            ? fmt::format("state the type of input {}", name)
+            : fmt::format("declare op {} with the types of its results in a .pwr file",
+                          graph.op_of(graph.producer(v)).name);
+    out.push_back(error_in(fmt::format("graph {} at value {}", graph.name, name), "PW1202",
+                           "the type of this value is not known, and " + reader, help));
+  };
+  for (ValueId v : graph.inputs()) check(v);
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
+    for (std::size_t r = 0; r < graph.result_count(n); ++r) check(graph.result(n, r));
+  return out;
+}
+
 bool overlap(const TensorView& a, const TensorView& b) {
   return a.data < b.data + b.bytes() && b.data < a.data + a.bytes();
 }
@@ -77,7 +111,8 @@ Result<OpProgram> OpProgram::make(const Graph& graph, const Engine& engine) {
 Result<std::monostate> OpProgram::choose_kernels() {
   auto sizes = group_sizes(graph_);
   if (!sizes) return forward(sizes);
-  Diagnostics missing;
+  Diagnostics missing = untyped_reads(graph_);
+  if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
   std::set<std::string> named;
   for (NodeId node : graph_.order()) {
     const std::string& op = graph_.op_of(node).name;
@@ -87,12 +122,21 @@ Result<std::monostate> OpProgram::choose_kernels() {
     }
     RunCall kernel = engine_.special ? engine_.special(graph_, node) : RunCall();
     if (!kernel) kernel = kernel_of(engine_.kernels, op);
+    if (!kernel) {
+      auto host = host_call(graph_, node);
+      if (!host) {
+        for (Diagnostic& d : host.error()) missing.push_back(std::move(d));
+        continue;
+      }
+      kernel = std::move(*host);
+    }
     if (!kernel && named.insert(op).second) {
       missing.push_back(error_in(
           fmt::format("graph {} at node {}", graph_.name, graph_.node_name(node)), "PW1201",
           fmt::format("backend {} has no kernel for op {}, and the op has no body", engine_.name,
                       op),
-          "give the op a body, or rewrite it to ops that have one"));
+          "give the op a host function (pw::give_host_function; functions= of Graph.run in "
+          "Python) or a body, or rewrite it to ops that have one"));
     }
     instructions_.push_back({node, std::move(kernel), nullptr, 0, {}});
   }
@@ -121,6 +165,7 @@ Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs
   PW_ASSERT(inputs.size() == graph_.inputs().size(), "as many tensors as the graph has inputs");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId value = graph_.inputs()[i];
+    if (graph_.unused(value)) continue;  // it may have no type, and no tensor
     auto extents = extents_of(graph_, value, context.symbols);
     if (!extents) return forward(extents);
     const DType declared = graph_.context().types[graph_.type(value)].dtype;
@@ -143,7 +188,12 @@ Result<Call> OpProgram::call_of(const Instruction& instruction, const Values& va
     call.operands.push_back(operand.valid() ? &values[operand.index] : nullptr);
   }
   for (std::size_t r = 0; r < graph_.result_count(instruction.node); ++r) {
-    auto extents = extents_of(graph_, graph_.result(instruction.node, r), context.symbols);
+    const ValueId result = graph_.result(instruction.node, r);
+    if (graph_.type(result) == Types::unknown()) {  // nobody reads it
+      call.extents.emplace_back();
+      continue;
+    }
+    auto extents = extents_of(graph_, result, context.symbols);
     if (!extents) return forward(extents);
     call.extents.push_back(std::move(*extents));
   }

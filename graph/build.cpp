@@ -48,6 +48,7 @@ class Builder {
   using Values = std::vector<ValueId>;
 
   Result<ValueId> operand(const Expr& e, int depth);
+  std::optional<Result<ValueId>> chosen_side(const Expr& e, int depth);
   Result<ValueId> named(const Expr& e);
   Result<Values> spread(const Expr& e, int depth);
   void lists_in(const Expr& e, std::map<std::string, Values>& out) const;
@@ -183,6 +184,17 @@ Result<ValueId> Builder::cast(const Expr& e, DType to, int depth) {
   return graph_.result(*node);
 }
 
+/// `select(wide, a, b)` by a bool attribute is one of its sides; the other is not built.
+std::optional<Result<ValueId>> Builder::chosen_side(const Expr& e, int depth) {
+  if (e.kind != Kind::call || e.text != "select" || e.args.size() != 3) return std::nullopt;
+  const Expr& mask = e.args[0];
+  auto it = mask.kind == Kind::path ? env_.find(mask.text) : env_.end();
+  const auto* attribute = it == env_.end() ? nullptr : std::get_if<Attribute>(&it->second);
+  const auto* first = attribute == nullptr ? nullptr : std::get_if<bool>(attribute);
+  if (first == nullptr) return std::nullopt;
+  return operand(e.args[*first ? 1 : 2], depth + 1);
+}
+
 Result<ValueId> Builder::operand(const Expr& e, int depth) {
   if (depth > kMaxDepth) return error(e, "PW0323", "the expression is nested too deeply");
   if (e.kind == Kind::none) return ValueId();
@@ -211,6 +223,7 @@ Result<ValueId> Builder::operand(const Expr& e, int depth) {
     };
     if (tensor_free(e, tensor_free)) return number(e);
   }
+  if (std::optional<Result<ValueId>> chosen = chosen_side(e, depth)) return std::move(*chosen);
   Result<Values> results = call(e, {}, depth + 1);
   if (!results) return forward(results);
   if (results->size() != 1)
@@ -329,6 +342,9 @@ Result<std::monostate> Builder::statement(const Statement& s) {
     Result<Values> built = spread(e, 0);
     if (!built) return forward(built);
     results = std::move(*built);
+  } else if (std::optional<Result<ValueId>> chosen = chosen_side(e, 0)) {
+    if (!*chosen) return forward(*chosen);
+    results.push_back(**chosen);
   } else if (is_call) {
     Result<Values> built = call(e, s.binders, 0);
     if (!built) return forward(built);

@@ -242,7 +242,7 @@ std::string print(const Statement& statement, const SourceMap* sources) {
 
 std::string print_signature(const Op& op, const Attributes& attributes) {
   const std::string head = "op " + print_path(op.name);
-  if (op.imported) return head + "(...)";
+  if (op.imported) return head + "(...)" + print_traits(op.traits);
   std::string out = head + "(" + joined(op.operands, print_operand) + ")";
   if (!op.attributes.empty()) {
     out +=

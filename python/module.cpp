@@ -11,31 +11,16 @@
 #include "graph/graph_json.hpp"
 #include "graph/import/fx.hpp"
 #include "graph/text.hpp"
+#include "python/module.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
 #include "viz/viz.hpp"
 
 namespace py = pybind11;
 using namespace pw;
+using namespace pw::python;
 
 namespace {
-
-class PiecewiseError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-template <class T>
-T need(const ContextPtr& context, Result<T> result) {
-  if (!result) throw PiecewiseError(render(result.error(), context->sources));
-  return std::move(*result);
-}
-
-/// A graph and what keeps its names and types alive.
-struct PyGraph {
-  ContextPtr context;
-  Graph graph;
-};
 
 struct PyRules {
   ContextPtr context;
@@ -163,8 +148,9 @@ PYBIND11_MODULE(_piecewise, m) {
   m.doc() = "Rewrite tensor dataflow graphs with rules, and look at what happened.";
   py::register_exception<PiecewiseError>(m, "Error");
 
-  py::class_<PyGraph>(m, "Graph")
-      .def_property_readonly("name", [](const PyGraph& g) { return g.graph.name; })
+  py::class_<PyGraph> graph(m, "Graph");
+  add_run(graph);
+  graph.def_property_readonly("name", [](const PyGraph& g) { return g.graph.name; })
       .def("__len__", [](const PyGraph& g) { return g.graph.node_count(); })
       .def(
           "text", [](const PyGraph& g) { return print_pwg(g.graph); }, "the graph as .pwg")

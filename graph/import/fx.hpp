@@ -23,8 +23,9 @@ struct FxOptions {
 };
 
 struct FxReport {
+  std::map<std::string, int> opaque;       ///< calls kept as they are, by target, with counts
+  std::map<std::string, int> reasons;      ///< why a known target was kept so, with counts
   std::string form;  ///< "AOT autograd, functionalised (v2)"
-  std::map<std::string, int> opaque;       ///< targets without a library op, with counts
   std::vector<std::string> substitutions;  ///< shape literals that became the symbol
   std::map<std::string, int> dropped;  ///< bookkeeping that computes nothing, with counts
   std::vector<std::string> notes;      ///< what is not known, a line each

@@ -1,5 +1,5 @@
-// Exports the part of Converter that turns calls into nodes: by the table, functionalised, or
-// opaque.
+// Exports the part of Converter that turns calls of known ops into nodes, by the table: as they
+// are, in place, and with `out`.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,10 +11,21 @@
 namespace pw::fx {
 namespace {
 
-std::string_view strip(std::string_view target) {
-  constexpr std::string_view kOps = "torch.ops.";
-  if (target.starts_with(kOps)) target.remove_prefix(kOps.size());
-  return target;
+std::string shown(const Context& context, const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::none: return "None";
+    case Value::Kind::tensor: return "a tensor";
+    case Value::Kind::boolean: return value.boolean ? "True" : "False";
+    case Value::Kind::integer: return context.dims.print(value.dim);
+    case Value::Kind::real: return print_real(value.real);
+    case Value::Kind::string: return quote(value.text);
+    case Value::Kind::dtype: return std::string(name(value.dtype));
+    case Value::Kind::other: return value.text;
+    case Value::Kind::list: break;
+  }
+  std::string out;
+  for (const Value& item : value.items) out += (out.empty() ? "" : ", ") + shown(context, item);
+  return "[" + out + "]";
 }
 
 // The default of a table row: None, True, False, 'text', an integer or a real.
@@ -53,21 +64,10 @@ bool same_literal(const Value& a, const Value& b) {
   return false;
 }
 
-Value as_tuple(const Results& results) {
-  Value out;
-  out.kind = Value::Kind::list;
-  for (ValueId v : results) {
-    out.items.emplace_back();
-    out.items.back().kind = Value::Kind::tensor;
-    out.items.back().tensor = v;
-  }
-  return out;
-}
-
-const Value* keyword(const Arguments& arguments, std::string_view name) {
-  for (const auto& [key, value] : arguments.keywords)
-    if (key == name) return &value;
-  return nullptr;
+// A stated type that inference contradicts is an error, whatever else could be made of the call.
+bool contradicts(const Diagnostics& diagnostics) {
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [](const Diagnostic& d) { return d.code == "PW0511"; });
 }
 
 }  // namespace
@@ -81,9 +81,28 @@ const Value* Bound::find(std::string_view parameter) const {
   return nullptr;
 }
 
-std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& arguments) const {
+std::string_view strip(std::string_view target) {
+  constexpr std::string_view kOps = "torch.ops.";
+  if (target.starts_with(kOps)) target.remove_prefix(kOps.size());
+  return target;
+}
+
+const Value* keyword(const Arguments& arguments, std::string_view name) {
+  for (const auto& [key, value] : arguments.keywords)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& arguments,
+                                     std::string& why) const {
+  const auto refuse = [&](std::string reason) {
+    why = std::move(reason);
+    return std::nullopt;
+  };
   Bound out{&mapping, std::vector<std::optional<Value>>(mapping.parameters.size())};
-  if (arguments.positional.size() > mapping.parameters.size()) return std::nullopt;
+  if (arguments.positional.size() > mapping.parameters.size())
+    return refuse(fmt::format("it has {} arguments, its row {}", arguments.positional.size(),
+                              mapping.parameters.size()));
   for (std::size_t i = 0; i < arguments.positional.size(); ++i)
     out.values[i] = arguments.positional[i];
   for (const auto& [name, value] : arguments.keywords) {
@@ -91,19 +110,22 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
       return std::find(p.names.begin(), p.names.end(), name) != p.names.end();
     };
     auto it = std::find_if(mapping.parameters.begin(), mapping.parameters.end(), of_name);
-    if (it == mapping.parameters.end()) return std::nullopt;
+    if (it == mapping.parameters.end())
+      return refuse(fmt::format("argument {} = {} is not known to its row", name,
+                                shown(context_, value)));
     out.values[static_cast<std::size_t>(it - mapping.parameters.begin())] = value;
   }
   for (std::size_t i = 0; i < mapping.parameters.size(); ++i) {
     const Slot& p = mapping.parameters[i];
     if (!out.values[i] && p.default_text) out.values[i] = literal(context_, *p.default_text);
     if (!out.values[i] && (p.use == Slot::Use::operand || p.use == Slot::Use::attribute))
-      return std::nullopt;
+      return refuse(fmt::format("argument {} is missing", p.names.front()));
     if (p.use == Slot::Use::operand && p.result >= 0 && out.values[i]->kind != Value::Kind::tensor)
-      return std::nullopt;
+      return refuse(fmt::format("argument {} is {}", p.names.front(), shown(context_, *out.values[i])));
     if (p.use == Slot::Use::none && out.values[i] &&
         !same_literal(*out.values[i], literal(context_, p.default_text.value_or("None"))))
-      return std::nullopt;
+      return refuse(fmt::format("argument {} = {} is not known to its row", p.names.front(),
+                                shown(context_, *out.values[i])));
   }
   return out;
 }
@@ -111,6 +133,7 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
 std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, const Op& op,
                                                            const Site& site) {
   std::vector<ValueId> out;
+  std::optional<DType> number = number_type(bound);
   for (const OperandDecl& decl : op.operands) {
     const Value* value = nullptr;
     for (std::size_t i = 0; i < bound.mapping->parameters.size(); ++i) {
@@ -127,7 +150,7 @@ std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, c
       continue;
     }
     if (!value && !decl.optional) return std::nullopt;
-    std::optional<ValueId> operand = value ? as_operand(*value, site) : ValueId();
+    std::optional<ValueId> operand = value ? as_operand(*value, site, number) : ValueId();
     if (!operand || (!operand->valid() && !decl.optional)) return std::nullopt;
     out.push_back(*operand);
   }
@@ -164,8 +187,12 @@ Applied Converter::apply_direct(const Bound& bound, const std::vector<Wanted>& w
   if (!attributes) return std::optional<Results>();
   std::optional<std::vector<ValueId>> operands = operands_of(bound, op, site);
   if (!operands) return std::optional<Results>();
-  Result<Results> results = emit(op.name, *operands, std::move(*attributes), wanted, site);
+  // With a number beside tensors of rank 0 it is computed in f32, and is of the tensors' type.
+  std::optional<DType> rounded = rank0_result(bound, op);
+  Result<Results> results = emit(op.name, *operands, std::move(*attributes),
+                                 rounded ? std::vector<Wanted>(1) : wanted, site);
   if (!results) return forward(results);
+  if (rounded) return cast(results->front(), *rounded, wanted, site);
   return std::optional(std::move(*results));
 }
 
@@ -211,12 +238,24 @@ void Converter::drop_buffers(const Bound& bound, const Results& results) {
 // What the dump calls the library's results. Functionalised: item 0 is the return value, then the
 // written arguments in the order of the schema.
 std::vector<Wanted> Converter::wanted_of(const Bound& bound, const Site& site,
-                                         bool functionalised_call) const {
+                                         bool functionalised_call) {
   std::vector<Wanted> out;
   auto put = [&](std::size_t result, const Wanted& wanted) {
     if (out.size() <= result) out.resize(result + 1);
     out[result] = wanted;
   };
+  const bool returns_nothing = std::any_of(
+      bound.mapping->parameters.begin(), bound.mapping->parameters.end(),
+      [](const Slot& p) { return p.result >= 0; });
+  if (!functionalised_call && returns_nothing) {
+    for (std::size_t i = 0; i < bound.values.size(); ++i) {
+      const Slot& p = bound.mapping->parameters[i];
+      if (p.result < 0 || !bound.values[i] || bound.values[i]->kind != Value::Kind::tensor) continue;
+      put(static_cast<std::size_t>(p.result),
+          {fresh(std::string(graph_.value_name(bound.values[i]->tensor))), Types::unknown(), {}});
+    }
+    return out;
+  }
   if (!functionalised_call) {
     for (const auto& [index, wanted] : site.items) put(static_cast<std::size_t>(index), wanted);
     if (site.items.empty()) put(0, site.result);
@@ -232,293 +271,165 @@ std::vector<Wanted> Converter::wanted_of(const Bound& bound, const Site& site,
   return out;
 }
 
-Result<Value> Converter::call(std::string_view full_target, const Arguments& arguments,
-                              const Site& site) {
-  std::string_view target = strip(full_target);
-  if (target == "higher_order.auto_functionalized") return functionalised(arguments, site);
-  if (target == "higher_order.auto_functionalized_v2") return functionalised_v2(arguments, site);
+Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
+                                                     const Arguments& arguments, const Site& site,
+                                                     bool functionalised, std::string& why) {
   const std::vector<Mapping>* mappings = table_.find(target);
-  if (!mappings) return opaque(target, arguments, site);
+  if (!mappings) return std::optional<Outcome>();
   for (const Mapping& mapping : *mappings) {
-    std::optional<Bound> bound = bind(mapping, arguments);
+    std::optional<Bound> bound = bind(mapping, arguments, why);
     if (!bound) continue;
-    if (std::any_of(mapping.parameters.begin(), mapping.parameters.end(),
-                    [](const Slot& p) { return p.result >= 0; })) {
-      Result<bool> done = call_in_place(*bound, site);
-      if (!done) return forward(done);
-      if (*done) return Value();  // such ops return nothing
+    const bool writes = std::any_of(mapping.parameters.begin(), mapping.parameters.end(),
+                                    [](const Slot& p) { return p.result >= 0; });
+    std::vector<Wanted> wanted = wanted_of(*bound, site, functionalised);
+    const std::size_t first_new = graph_.node_bound();
+    Applied results = apply(*bound, wanted, site);
+    if (!results) {
+      if (contradicts(results.error())) return forward(results);
+      why = results.error().front().message;
+    }
+    if (!results || !*results) {
+      erase_unused(first_new);
+      if (why.empty()) why = "its arguments are not of a form that its row takes";
       continue;
     }
-    if (mapping.special == Special::size) {
-      std::optional<std::int64_t> axis = as_int(*bound->find("dim"));
-      const Value* x = bound->find("self");
-      const Type* type = x->kind == Value::Kind::tensor ? type_of(x->tensor) : nullptr;
-      if (!axis || !type) continue;
-      auto rank = static_cast<std::int64_t>(type->shape.size());
-      if (*axis < -rank || *axis >= rank)
-        return fail(site.span, "PW0512",
-                    fmt::format("axis {} is outside a value of rank {}", *axis, rank));
-      Value out = integer(0);
-      out.dim = type->shape[static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis)];
-      return out;
-    }
-    Applied results = apply(*bound, wanted_of(*bound, site, false), site);
-    if (!results) return forward(results);
-    if (!*results) continue;
-    bool tuple = mapping.op == "split" && mapping.special != Special::select;
-    return tuple || (*results)->size() != 1 ? as_tuple(**results) : tensor((**results)[0]);
+    Outcome out;
+    out.tuple = mapping.op == "split" && mapping.special != Special::select;
+    out.copies = mapping.copies;
+    if (!writes) out.results = std::move(**results);
+    for (std::size_t i = 0; writes && i < mapping.parameters.size(); ++i)
+      if (mapping.parameters[i].result >= 0 && bound->values[i])
+        out.written.emplace_back(
+            *bound->values[i], (**results)[static_cast<std::size_t>(mapping.parameters[i].result)]);
+    return std::optional(std::move(out));
   }
-  return opaque(target, arguments, site);
+  return std::optional<Outcome>();
 }
 
-// Whether a write to this memory can be a new value: no other view of it is in use, and if it is a
-// view itself, it is a reshape, and the only use, of what it views, down to a tensor made from
-// nothing or to an input.
-bool Converter::owned(ValueId value) const {
-  for (NodeId user : graph_.users(value))
-    if (graph_.op_of(user).traits.view) return false;
-  while (true) {
-    NodeId producer = graph_.producer(value);
-    if (!producer.valid() || !graph_.op_of(producer).traits.view) return true;
-    if (graph_.op_of(producer).name != "reshape") return false;
-    value = graph_.operand(producer, 0);
-    if (!type_of(value) || graph_.use_count(value) != 1) return false;
+// What a row that did not apply after all has left.
+void Converter::erase_unused(std::size_t first_new) {
+  for (std::size_t i = graph_.node_bound(); i-- > first_new;) {
+    const NodeId n(i);
+    bool unused = graph_.alive(n);
+    for (std::size_t r = 0; unused && r < graph_.result_count(n); ++r)
+      unused = graph_.unused(graph_.result(n, r));
+    if (unused) graph_.erase(n);
   }
 }
 
-void Converter::rebind(ValueId from, ValueId to) {
-  for (auto& [name, value] : env_)
-    if (value.kind == Value::Kind::tensor && value.tensor == from) value.tensor = to;
-}
-
-// A call that writes its arguments, in a dump that is not functionalised: from here on, the names
-// of what it wrote mean the results. False where the memory may be read under other names.
-Result<bool> Converter::call_in_place(const Bound& bound, const Site& site) {
-  std::vector<Wanted> wanted;
-  std::vector<std::pair<ValueId, std::size_t>> written;
-  for (std::size_t i = 0; i < bound.mapping->parameters.size(); ++i) {
-    const Slot& p = bound.mapping->parameters[i];
-    if (p.result < 0) continue;
-    if (!bound.values[i] || bound.values[i]->kind != Value::Kind::tensor ||
-        !owned(bound.values[i]->tensor))
-      return false;
-    auto r = static_cast<std::size_t>(p.result);
-    ValueId old = bound.values[i]->tensor;
-    if (wanted.size() <= r) wanted.resize(r + 1);
-    wanted[r].name = fresh(std::string(graph_.value_name(old)));
-    written.emplace_back(old, r);
-  }
-  Applied results = apply(bound, wanted, site);
-  if (!results) return forward(results);
-  if (!*results) return false;
-  for (const auto& [old, r] : written) {
-    ValueId at = old, now = (**results)[r];
-    rebind(at, now);
-    // What it is a view of has the new contents, too; if nobody reads that, it goes away at the
-    // end.
-    for (NodeId producer = graph_.producer(at);
-         producer.valid() && graph_.op_of(producer).traits.view; producer = graph_.producer(at)) {
-      at = graph_.operand(producer, 0);
-      Wanted base{fresh(std::string(graph_.value_name(at))), Types::unknown(), {}};
-      Result<Results> whole =
-          emit("reshape", {now}, {{key("shape"), type_of(at)->shape}}, {base}, site);
-      if (!whole) return forward(whole);
-      now = whole->front();
-      dropped_.insert(now);
-      rebind(at, now);
-    }
-  }
-  return true;
-}
-
-Result<Value> Converter::functionalised_mapping(std::string_view target, const Arguments& arguments,
-                                                const Site& site, bool& applied) {
-  applied = false;
-  const std::vector<Mapping>* mappings = table_.find(target);
-  for (std::size_t m = 0; mappings && m < mappings->size(); ++m) {
-    std::optional<Bound> bound = bind((*mappings)[m], arguments);
-    if (!bound) continue;
-    Applied results = apply(*bound, wanted_of(*bound, site, true), site);
-    if (!results) return forward(results);
-    if (!*results) continue;
-    applied = true;
-    Value out;
-    out.kind = Value::Kind::list;
-    out.items.emplace_back();  // these ops return nothing
-    for (const Slot& p : (*mappings)[m].parameters)
-      if (p.result >= 0)
-        out.items.push_back(tensor((**results)[static_cast<std::size_t>(p.result)]));
-    return out;
-  }
-  return Value();
-}
-
-Result<Value> Converter::functionalised(const Arguments& arguments, const Site& site) {
-  if (arguments.positional.empty() || arguments.positional[0].kind != Value::Kind::other)
-    return fail(site.span, "PW0512", "auto_functionalized takes an op first");
-  std::string target(strip(arguments.positional[0].text));
-  Arguments inner{{arguments.positional.begin() + 1, arguments.positional.end()},
-                  arguments.keywords};
-  bool applied = false;
-  Result<Value> value = functionalised_mapping(target, inner, site, applied);
-  if (!value || applied) return value;
-  return opaque(target, inner, site);
-}
-
-// v2 names the written arguments by the tensor they are in: `_all_bases = [b]`, `_result_base_index
-// = 0`, and for a part of it a slice. The items are then the return value and the new bases.
-Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Site& site) {
-  if (arguments.positional.empty() || arguments.positional[0].kind != Value::Kind::other)
-    return fail(site.span, "PW0512", "auto_functionalized_v2 takes an op first");
-  std::string target(strip(arguments.positional[0].text));
-  const Value* bases = keyword(arguments, "_all_bases");
-  if (!bases || bases->kind != Value::Kind::list)
-    return fail(site.span, "PW0512", "auto_functionalized_v2 needs `_all_bases = […]`");
-  struct Written {
-    std::string name;
-    std::size_t base;
-    std::optional<std::array<Value, 3>> slice;  // dim, start, end
+Value Converter::as_result(const Outcome& outcome, const Arguments& arguments,
+                           std::size_t first_new, std::string_view target) {
+  std::vector<const Value*> given;
+  const auto collect = [&](const Value& value, auto&& self) -> void {
+    if (value.kind == Value::Kind::tensor) given.push_back(&value);
+    for (const Value& item : value.items) self(item, self);
   };
-  std::vector<Written> written;
-  Arguments inner;
-  bool plain = true;
-  for (const auto& [name, value] : arguments.keywords) {
-    constexpr std::string_view kIndex = "_base_index";
-    if (!name.starts_with("_")) inner.keywords.emplace_back(name, value);
-    if (!name.starts_with("_") || !name.ends_with(kIndex)) continue;
-    std::string argument = name.substr(1, name.size() - 1 - kIndex.size());
-    if (value.kind == Value::Kind::none) {
-      inner.keywords.emplace_back(argument, Value());
-      continue;
-    }
-    std::optional<std::int64_t> index = as_int(value);
-    if (!index || *index < 0 || static_cast<std::size_t>(*index) >= bases->items.size() ||
-        bases->items[static_cast<std::size_t>(*index)].kind != Value::Kind::tensor)
-      return fail(site.span, "PW0512", fmt::format("`{}` is not an index of `_all_bases`", name));
-    Written w{argument, static_cast<std::size_t>(*index), {}};
-    const Value* dim = keyword(arguments, "_" + argument + "_slice_dim");
-    const Value* start = keyword(arguments, "_" + argument + "_slice_start");
-    const Value* end = keyword(arguments, "_" + argument + "_slice_end");
-    if (dim && start && end) w.slice = {*dim, *start, *end};
-    plain = plain && !keyword(arguments, "_" + argument + "_size");
-    written.push_back(std::move(w));
-  }
-  std::vector<Value> contents = bases->items;
-  for (const Written& w : written) {
-    Value value = contents[w.base];
-    if (w.slice) {
-      Result<Value> part =
-          call("aten.slice.Tensor", {{value, (*w.slice)[0], (*w.slice)[1], (*w.slice)[2]}, {}},
-               {site.span, site.source, true, {}, {}});
-      if (!part) return part;
-      value = *part;
-    }
-    inner.keywords.emplace_back(w.name, value);
-  }
-  // Item k of the first form is the k-th written argument; its name and type are those of its base
-  // where it is the whole base.
-  const std::vector<Mapping>* mappings = plain ? table_.find(target) : nullptr;
-  Site inner_site{site.span, site.source, site.bound, site.result, {}};
-  std::vector<const Written*> order;
-  if (mappings)
-    for (const Slot& p : mappings->front().parameters) {
-      if (p.result < 0) continue;
-      auto it = std::find_if(written.begin(), written.end(), [&](const Written& w) {
-        return std::find(p.names.begin(), p.names.end(), w.name) != p.names.end();
-      });
-      order.push_back(it == written.end() ? nullptr : &*it);
-      auto wanted = it == written.end() || it->slice
-                        ? site.items.end()
-                        : site.items.find(static_cast<int>(it->base) + 1);
-      if (wanted != site.items.end())
-        inner_site.items[static_cast<int>(order.size())] = wanted->second;
-    }
-  bool applied = false;
-  Result<Value> value =
-      mappings ? functionalised_mapping(target, inner, inner_site, applied) : Value();
-  if (!value) return value;
-  if (!applied) return opaque(target, inner, site);
-  for (std::size_t i = 0; i < order.size() && i + 1 < value->items.size(); ++i) {
-    if (!order[i]) continue;
-    Value part = value->items[i + 1];
-    if (order[i]->slice) {
-      auto wanted = site.items.find(static_cast<int>(order[i]->base) + 1);
-      Site scatter{
-          site.span, site.source, true, wanted == site.items.end() ? Wanted() : wanted->second, {}};
-      const auto& [dim, start, end] = *order[i]->slice;
-      Result<Value> whole = call("aten.slice_scatter.default",
-                                 {{contents[order[i]->base], part, dim, start, end}, {}}, scatter);
-      if (!whole) return whole;
-      part = *whole;
-    }
-    contents[order[i]->base] = part;
-  }
+  for (const Value& value : arguments.positional) collect(value, collect);
+  for (const auto& [name, value] : arguments.keywords) collect(value, collect);
   Value out;
   out.kind = Value::Kind::list;
-  out.items.emplace_back();
-  out.items.insert(out.items.end(), contents.begin(), contents.end());
+  for (ValueId result : outcome.results) {
+    Value item;
+    item.kind = Value::Kind::tensor;
+    item.tensor = result;
+    item.handle = outcome.copies ? memory_.add_storage(result, fresh_strides(result, given))
+                                 : tensor_of_result(result, given, first_new, target);
+    out.items.push_back(std::move(item));
+  }
+  return outcome.tuple || out.items.size() != 1 ? out : out.items.front();
+}
+
+Result<Value> Converter::call(std::string_view full_target, const Arguments& arguments,
+                              const Site& site) {
+  const std::string_view target = strip(full_target);
+  if (target == "higher_order.auto_functionalized") return functionalised(arguments, site);
+  if (target == "higher_order.auto_functionalized_v2") return functionalised_v2(arguments, site);
+  if (const std::vector<Mapping>* rows = table_.find(target);
+      rows && rows->front().special == Special::size) {
+    std::string ignored;
+    if (std::optional<Bound> bound = bind(rows->front(), arguments, ignored))
+      return size_of(*bound, site);
+  }
+  std::string why;
+  const std::size_t first_new = graph_.node_bound();
+  Result<std::optional<Outcome>> known = known_call(target, arguments, site, false, why);
+  if (!known) return forward(known);
+  if (*known) {
+    for (const auto& [argument, contents] : (*known)->written)
+      if (argument.handle.valid())
+        if (auto done = write(argument.handle, contents, site); !done) return forward(done);
+    if (!(*known)->written.empty() && (*known)->results.empty()) return Value();
+    return as_result(**known, arguments, first_new, target);
+  }
+  Result<std::optional<Value>> written = in_place(target, arguments, site, why);
+  if (!written || *written) return written ? Result<Value>(**written) : forward(written);
+  written = out_variant(target, arguments, site, why);
+  if (!written || *written) return written ? Result<Value>(**written) : forward(written);
+  return opaque(target, arguments, site, {functional_, {}, why});
+}
+
+Result<Value> Converter::size_of(const Bound& bound, const Site& site) {
+  std::optional<std::int64_t> axis = as_int(*bound.find("dim"));
+  const Value* x = bound.find("self");
+  const Type* type = x->kind == Value::Kind::tensor ? type_of(x->tensor) : nullptr;
+  if (!axis || !type) return fail(site.span, "PW0512", "the size of a value of unknown type");
+  auto rank = static_cast<std::int64_t>(type->shape.size());
+  if (*axis < -rank || *axis >= rank)
+    return fail(site.span, "PW0512",
+                fmt::format("axis {} is outside a value of rank {}", *axis, rank));
+  Value out = integer(0);
+  out.dim = type->shape[static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis)];
   return out;
 }
 
-// An op that the library lacks: operands are the tensors in order, attributes the rest; types as
-// stated.
-Result<Value> Converter::opaque(std::string_view target, const Arguments& arguments,
-                                const Site& site) {
-  std::vector<ValueId> operands;
-  AttributeList attributes;
-  auto take = [&](const std::string& name, const Value& value, auto&& self, int depth) -> void {
-    if (value.kind == Value::Kind::tensor) {
-      operands.push_back(value.tensor);
-    } else if (std::optional<Attribute> a = as_any_attribute(value)) {
-      attributes.emplace_back(key(name), std::move(*a));
-    } else if (value.kind == Value::Kind::list && depth < 4) {
-      for (std::size_t i = 0; i < value.items.size(); ++i)
-        self(fmt::format("{}_{}", name, i), value.items[i], self, depth + 1);
-    }
-  };
-  for (std::size_t i = 0; i < arguments.positional.size(); ++i)
-    take(fmt::format("arg{}", i), arguments.positional[i], take, 0);
-  for (const auto& [name, value] : arguments.keywords) take(name, value, take, 0);
+// aten.add_.Tensor(x, y) is aten.add.Tensor(x, y), written to x.
+Result<std::optional<Value>> Converter::in_place(std::string_view target,
+                                                 const Arguments& arguments, const Site& site,
+                                                 std::string& why) {
+  const std::size_t space = target.find('.'), dot = target.find('.', space + 1);
+  const std::string_view base = target.substr(0, dot);
+  if (!target.starts_with("aten.") || !base.ends_with("_") || base.ends_with("__") ||
+      arguments.positional.empty() || !arguments.positional[0].handle.valid())
+    return std::optional<Value>();
+  std::string functional(base.substr(0, base.size() - 1));
+  if (dot != std::string_view::npos) functional += target.substr(dot);
+  Site inner{site.span, site.source, true, {site.result.name, Types::unknown(), site.span}, {}};
+  Result<std::optional<Outcome>> known = known_call(functional, arguments, inner, false, why);
+  if (!known) return forward(known);
+  if (!*known || (*known)->results.size() != 1) return std::optional<Value>();
+  Value self = arguments.positional[0];
+  if (auto done = write(self.handle, (*known)->results.front(), site); !done) return forward(done);
+  self.tensor = memory_.tensors[self.handle].value;
+  return std::optional(std::move(self));
+}
 
-  std::string name(target);
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.') c = '_';
-  OpId op = context_.ops.find(name);
-  if (!op.valid()) {
-    Op declared;
-    declared.name = name;
-    declared.imported = true;
-    std::string_view base = target.substr(0, target.rfind('.'));
-    declared.traits.effect = (base.ends_with("_") && !base.ends_with("__")) || !site.bound;
-    Result<OpId> id = context_.ops.declare(declared);
-    if (!id) return forward(id);
-    op = *id;
+// aten.add.out(x, y, out = b) is aten.add.Tensor(x, y), written to b.
+Result<std::optional<Value>> Converter::out_variant(std::string_view target,
+                                                    const Arguments& arguments, const Site& site,
+                                                    std::string& why) {
+  const std::size_t space = target.find('.'), dot = target.find('.', space + 1);
+  if (!target.starts_with("aten.") || dot == std::string_view::npos) return std::optional<Value>();
+  const std::string_view overload = target.substr(dot + 1);
+  if (overload != "out" && !overload.ends_with("_out")) return std::optional<Value>();
+  const Value* buffer = keyword(arguments, "out");
+  if (!buffer || !buffer->handle.valid()) return std::optional<Value>();
+  Arguments rest{arguments.positional, {}};
+  for (const auto& argument : arguments.keywords)
+    if (argument.first != "out") rest.keywords.push_back(argument);
+  std::vector<std::string> overloads = {"default", "Tensor", "self"};
+  if (overload != "out") overloads.insert(overloads.begin(), std::string(overload.substr(0, overload.size() - 4)));
+  Site inner{site.span, site.source, true, {site.result.name, Types::unknown(), site.span}, {}};
+  for (const std::string& name : overloads) {
+    Result<std::optional<Outcome>> known =
+        known_call(std::string(target.substr(0, dot + 1)) + name, rest, inner, false, why);
+    if (!known) return forward(known);
+    if (!*known || (*known)->results.size() != 1) continue;
+    Value out = *buffer;
+    if (auto done = write(out.handle, (*known)->results.front(), site); !done) return forward(done);
+    out.tensor = memory_.tensors[out.handle].value;
+    return std::optional(std::move(out));
   }
-  ++report_.opaque[name];
-  bool tuple = !site.items.empty();
-  std::vector<Wanted> wanted;
-  if (tuple) wanted.resize(static_cast<std::size_t>(site.items.rbegin()->first) + 1);
-  for (const auto& [index, item] : site.items) wanted[static_cast<std::size_t>(index)] = item;
-  if (!tuple && site.bound) wanted = {site.result};
-  bool symbolic = std::any_of(operands.begin(), operands.end(), [&](ValueId v) {
-    return type_of(v) && symbols_.in(type_of(v)->shape);
-  });
-  for (Wanted& w : wanted) {
-    if (!symbolic || w.type == Types::unknown()) continue;
-    Type type = context_.types[w.type];
-    for (DimId& dim : type.shape)
-      if (std::vector<DimId> symbols = symbols_.standing_for(dim); !symbols.empty())
-        dim = symbols.front();
-    TypeId changed = context_.types.get(type.dtype, type.shape);
-    if (changed == w.type) continue;
-    note(fmt::format("{}: {} became {}, as `{}` reads the symbol and has no signature", w.name,
-                     context_.types.print(w.type), context_.types.print(changed), name));
-    w.type = changed;
-  }
-  Result<Results> results = emit(name, operands, std::move(attributes), wanted, site);
-  if (!results) return forward(results);
-  if (tuple) return as_tuple(*results);
-  return results->empty() ? Value() : tensor(results->front());
+  return std::optional<Value>();
 }
 
 }  // namespace pw::fx

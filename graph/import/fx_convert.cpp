@@ -66,6 +66,8 @@ Result<FxImport> Converter::convert() {
     for (const Expr& target : s.targets)
       env_.emplace(target.text, Value());  // one mistake, one message
   }
+  if (errors_.empty())
+    if (auto done = write_back(); !done) return forward(done);
   if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
   if (graph_.outputs().empty())
     return fail(function_.span, "PW0513", "the function returns no value");
@@ -75,12 +77,18 @@ Result<FxImport> Converter::convert() {
   return FxImport{graph_.compact(), std::move(report_)};
 }
 
+Value Converter::input_tensor(ValueId input) {
+  Value out = tensor(input);
+  memory_.storage_of(out.handle).input = input;
+  return out;
+}
+
 ValueId Converter::attribute_input(const std::string& name) {
   std::string word = name.substr(std::string_view("self.").size());
   std::replace(word.begin(), word.end(), '.', '_');
   if (auto it = env_.find(name); it != env_.end()) return it->second.tensor;
   ValueId v = graph_.add_input(word, Types::unknown(), InputKind::weight);
-  env_[name] = tensor(v);
+  env_[name] = input_tensor(v);
   return v;
 }
 
@@ -114,6 +122,7 @@ void Converter::find_getitems() {
   for (const Parameter& p : function_.parameters) names_.insert(p.name);
   for (const Statement& s : function_.statements) {
     for (const Expr& target : s.targets) find_names(target);
+    find_reads(s.value);
     if (s.kind != Statement::Kind::assign || s.targets.size() != 1) continue;
     const Expr& v = s.value;
     const Expr *tuple = nullptr, *index = nullptr;
@@ -129,6 +138,16 @@ void Converter::find_getitems() {
         wanted.type = symbols_.renamed(*type);
     getitems_[tuple->text].emplace(static_cast<int>(index->integer), std::move(wanted));
   }
+}
+
+void Converter::find_reads(const Expr& e) {
+  if (e.kind == Expr::Kind::name) {
+    read_names_.insert(e.text);
+    functional_ = functional_ || e.text.find("auto_functionalized") != std::string::npos;
+  }
+  if (e.kind == Expr::Kind::call)
+    functional_ = functional_ || e.text.find("auto_functionalized") != std::string::npos;
+  for (const Expr& arg : e.args) find_reads(arg);
 }
 
 Result<std::monostate> Converter::statement(const Statement& s) {
@@ -167,13 +186,61 @@ Result<std::monostate> Converter::outputs(const Expr& e) {
   Site site{e.span, "", true, {}, {}};
   Result<Value> value = evaluate(e, site);
   if (!value) return forward(value);
-  std::vector<Value> work = {*value};
-  while (!work.empty()) {
-    Value v = std::move(work.back());
-    work.pop_back();
-    if (v.kind == Value::Kind::list) work.insert(work.end(), v.items.rbegin(), v.items.rend());
-    if (v.kind == Value::Kind::tensor) graph_.add_output(v.tensor);
+  if (auto done = resolve(*value, site); !done) return done;
+  std::vector<std::pair<const Expr*, std::size_t>> named;
+  const auto add = [&](const Value& v, const Expr* from, auto&& self) -> void {
+    if (v.kind == Value::Kind::tensor) {
+      if (from != nullptr && from->kind == Expr::Kind::name)
+        named.emplace_back(from, graph_.outputs().size());
+      graph_.add_output(v.tensor);
+    }
+    const bool listed = from != nullptr && from->args.size() == v.items.size();
+    for (std::size_t i = 0; i < v.items.size(); ++i)
+      self(v.items[i], listed ? &from->args[i] : nullptr, self);
+  };
+  add(*value, &e, add);
+  for (const auto& [from, at] : named) name_output(*from, at);
+  return std::monostate();
+}
+
+// An output is called as the dump returns it, also where a later write made its contents.
+void Converter::name_output(const Expr& e, std::size_t at) {
+  auto it = env_.find(e.text);
+  if (it == env_.end() || it->second.kind != Value::Kind::tensor) return;
+  const ValueId value = memory_.tensors[it->second.handle].value;
+  if (graph_.value_name(value) == e.text || graph_.is_input(value)) return;
+  const ValueId held = graph_.find_value(e.text);
+  if (held.valid() && (graph_.is_input(held) || graph_.is_output(held))) return;
+  if (held.valid()) graph_.rename(held, fresh(e.text));
+  if (made_up_.contains(graph_.value_name(value))) return graph_.rename(value, e.text);
+  Site site{e.span, "", true, {}, {}};  // one value under two names
+  Result<Results> alias =
+      emit("detach", {value}, {}, {{e.text, Types::unknown(), {}}}, site);
+  if (alias) graph_.set_output(at, alias->front());
+}
+
+// What inputs hold at the end, where that is not what they held.
+Result<std::monostate> Converter::write_back() {
+  Site site{function_.span, "", true, {}, {}};
+  for (std::size_t i = 0; i < memory_.storages.size(); ++i) {
+    const ValueId input = memory_.storages[i].input;
+    if (!input.valid() || memory_.storages[i].writes.empty()) continue;
+    Result<ValueId> contents = read(memory_.storages[i].root, site);
+    if (!contents) return forward(contents);
+    if (*contents != input) graph_.add_write(input, *contents);
   }
+  return std::monostate();
+}
+
+// Tensors as they are now; a name stands for memory, which may have been written since.
+Result<std::monostate> Converter::resolve(Value& value, const Site& site) {
+  if (value.kind == Value::Kind::tensor && value.handle.valid()) {
+    Result<ValueId> now = read(value.handle, site);
+    if (!now) return forward(now);
+    value.tensor = *now;
+  }
+  for (Value& item : value.items)
+    if (auto done = resolve(item, site); !done) return done;
   return std::monostate();
 }
 
@@ -191,7 +258,10 @@ Result<Value> Converter::evaluate_name(const Expr& e) {
                                        : std::numeric_limits<double>::quiet_NaN();
     return out;
   }
-  if (e.text.starts_with("self.")) return tensor(attribute_input(e.text));
+  if (e.text.starts_with("self.")) {
+    attribute_input(e.text);
+    return env_.find(e.text)->second;
+  }
   if (e.text.starts_with("torch.") || e.text == "Ellipsis" || e.text == "device" ||
       e.text == "self") {
     out.kind = Value::Kind::other;
@@ -250,7 +320,9 @@ Result<Value> Converter::element(const Value& tuple, const Value& at, const Site
     if (*index < -count || *index >= count)
       return fail(site.span, "PW0512",
                   fmt::format("there is no item {}: the op has {}", *index, count));
-    return tuple.items[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
+    Value item = tuple.items[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
+    if (auto done = resolve(item, site); !done) return forward(done);
+    return item;
   }
   if (tuple.kind == Value::Kind::tensor) return subscript(tuple, at, site);
   if (tuple.kind == Value::Kind::list) return part_of(tuple, at, site);
@@ -272,6 +344,8 @@ Result<Value> Converter::evaluate_binary(const Expr& e, const Site& site) {
   Result<Value> a = evaluate(e.args[0], inner), b = evaluate(e.args[1], inner);
   if (!a) return a;
   if (!b) return b;
+  for (Value* v : {&*a, &*b})
+    if (auto done = resolve(*v, inner); !done) return forward(done);
   return infix(e.text, *a, *b, e.span, site);
 }
 
@@ -281,6 +355,9 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
   for (std::size_t i = 0; i < e.args.size(); ++i) {
     Result<Value> v = evaluate(e.args[i], inner);
     if (!v) return v;
+    const bool item = i == 0 && e.text == "operator.getitem" && v->kind == Value::Kind::list;
+    if (!item)
+      if (auto done = resolve(*v, inner); !done) return forward(done);
     if (i < e.positional())
       arguments.positional.push_back(std::move(*v));
     else

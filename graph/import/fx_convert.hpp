@@ -10,6 +10,7 @@
 #include "graph/build.hpp"
 #include "graph/import/fx.hpp"
 #include "graph/import/fx_ast.hpp"
+#include "graph/import/fx_memory.hpp"
 #include "graph/import/fx_ops.hpp"
 #include "graph/import/fx_symbols.hpp"
 
@@ -28,7 +29,8 @@ struct Value {
     list,
     other
   } kind = Kind::none;
-  ValueId tensor;
+  TensorId handle;  ///< tensor: where its contents are
+  ValueId tensor;   ///< and what they are now, once it is resolved
   bool boolean = false;
   DimId dim;  ///< integer: a constant or symbolic
   double real = 0;
@@ -68,8 +70,37 @@ struct Bound {
 };
 
 using Results = std::vector<ValueId>;
+
+/// What a known call comes to.
+struct Outcome {
+  Results results;     ///< what it returns, in order; nothing where it returns nothing
+  bool tuple = false;  ///< it returns a tuple, even of one
+  std::vector<std::pair<Value, ValueId>> written;  ///< arguments, and their contents afterwards
+  bool copies = false;  ///< what it returns never shares memory with an argument
+};
+
+/// The arguments of a call that is kept as it is.
+struct Skeleton {
+  std::vector<Value> operands;  ///< tensors, in order
+  AttributeList attributes;
+  std::map<std::size_t, std::string> keywords;  ///< of operands that have one
+  std::string text;    ///< `%0, None, %1, mask = $mask`
+  bool plain = true;   ///< operands and attributes alone say all of it
+};
+
+/// What an unknown call does to its operands.
+struct Unknown {
+  bool functional = false;             ///< it writes none
+  std::vector<std::string> arguments;  ///< it writes these only; empty: any tensor
+  std::string why;                     ///< why the rows of its target do not apply; may be empty
+};
 /// Nothing: the mapping does not apply after all.
 using Applied = Result<std::optional<Results>>;
+
+/// A target without `torch.ops.`.
+[[nodiscard]] std::string_view strip(std::string_view target);
+/// Null: there is none.
+[[nodiscard]] const Value* keyword(const Arguments& arguments, std::string_view name);
 
 class Converter {
  public:
@@ -81,6 +112,9 @@ class Converter {
  private:
   // ---- fx_convert.cpp: statements and names
   void find_getitems();
+  void find_reads(const Expr& e);
+  void name_output(const Expr& e, std::size_t at);
+  Result<std::monostate> write_back();
   Result<std::monostate> statement(const Statement& s);
   Result<std::monostate> outputs(const Expr& e);
   Result<Value> evaluate(const Expr& e, const Site& site);
@@ -89,8 +123,33 @@ class Converter {
   Result<Value> evaluate_binary(const Expr& e, const Site& site);
   Result<Value> element(const Value& tuple, const Value& at, const Site& site);
   Result<Value> evaluate_call(const Expr& e, const Site& site);
+  Value input_tensor(ValueId input);
   ValueId attribute_input(const std::string& name);
   void erase_buffers();
+
+  // ---- fx_versions.cpp: tensors that share memory
+  Result<ValueId> read(TensorId id, const Site& site);
+  Result<ValueId> read_view(TensorId id, const Site& site);
+  Result<ValueId> replay(TensorId id, std::size_t first, const Site& site);
+  Result<ValueId> derive(ValueId value, const std::vector<ViewStep>& steps, const Site& site);
+  Result<ValueId> derive_step(ValueId value, const ViewStep& step, const Site& site);
+  Result<std::monostate> write(TensorId id, ValueId value, const Site& site);
+  Result<ValueId> fit(ValueId value, ValueId like, const Site& site);
+  Result<ValueId> put_back(TensorId whole, ValueId old, const Write& write, const Site& site);
+  Result<ValueId> put_back_step(const ViewStep& step, ValueId old, ValueId part, const Site& site);
+  Result<ValueId> put_back_slice(const ViewStep& step, ValueId old, ValueId part,
+                                 const Site& site);
+  Result<ValueId> put_back_strided(ValueId old, ValueId part, std::int64_t axis, DimId start,
+                                   std::int64_t stride, const Site& site);
+  tl::unexpected<Diagnostics> refuse_unsure(TensorId written, TensorId wanted, const Site& site);
+  TensorId tensor_of_result(ValueId result, std::span<const Value* const> arguments,
+                            std::size_t first_new, std::string_view target);
+  TensorId add_view(const Value& base, std::vector<ViewStep> steps, ValueId value,
+                    std::string_view target);
+  std::optional<Shape> strides_after(const ViewStep& step, Shape strides, bool& sure);
+  std::optional<Shape> fresh_strides(ValueId value, std::span<const Value* const> arguments);
+  DimId count_of(const Shape& shape);
+  Result<std::monostate> resolve(Value& value, const Site& site);
 
   // ---- fx_inputs.cpp: inputs, their types, symbols and kinds
   Result<std::monostate> read_inputs();
@@ -104,24 +163,50 @@ class Converter {
   Result<TypeId> stated_type(const std::string& text, Span span);
   void classify_inputs();
 
-  // ---- fx_calls.cpp: calls
+  // ---- fx_calls.cpp: calls of known ops
   Result<Value> call(std::string_view target, const Arguments& arguments, const Site& site);
-  Result<Value> functionalised(const Arguments& arguments, const Site& site);
-  Result<Value> functionalised_v2(const Arguments& arguments, const Site& site);
-  Result<Value> functionalised_mapping(std::string_view target, const Arguments& arguments,
-                                       const Site& site, bool& applied);
-  Result<bool> call_in_place(const Bound& bound, const Site& site);
-  [[nodiscard]] bool owned(ValueId value) const;
-  void rebind(ValueId from, ValueId to);
-  Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site);
-  [[nodiscard]] std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments) const;
+  /// Nothing: no row of the target applies, for the reason in `why`.
+  Result<std::optional<Outcome>> known_call(std::string_view target, const Arguments& arguments,
+                                            const Site& site, bool functionalised,
+                                            std::string& why);
+  Result<std::optional<Value>> in_place(std::string_view target, const Arguments& arguments,
+                                        const Site& site, std::string& why);
+  Result<std::optional<Value>> out_variant(std::string_view target, const Arguments& arguments,
+                                           const Site& site, std::string& why);
+  Result<Value> size_of(const Bound& bound, const Site& site);
+  void erase_unused(std::size_t first_new);
+  Value as_result(const Outcome& outcome, const Arguments& arguments, std::size_t first_new,
+                  std::string_view target);
+  [[nodiscard]] std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments,
+                                          std::string& why) const;
   Applied apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied apply_direct(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   std::optional<std::vector<ValueId>> operands_of(const Bound& bound, const Op& op,
                                                   const Site& site);
   std::optional<AttributeList> attributes_of(const Bound& bound, const Op& op);
   void drop_buffers(const Bound& bound, const Results& results);
-  std::vector<Wanted> wanted_of(const Bound& bound, const Site& site, bool functionalised) const;
+  std::vector<Wanted> wanted_of(const Bound& bound, const Site& site, bool functionalised);
+
+  // ---- fx_functionalised.cpp: calls that return what they wrote
+  Result<Value> functionalised(const Arguments& arguments, const Site& site);
+  Result<Value> functionalised_unknown(std::string_view target, const Arguments& arguments,
+                                       const Site& site, std::string why);
+  Result<Value> functionalised_v2(const Arguments& arguments, const Site& site);
+  Result<Value> argument_of_base(const Arguments& arguments, const std::string& name,
+                                 const std::vector<Value>& bases, const Site& site);
+  Result<Value> strided_view(const Value& base, const Value& size, const Value& stride,
+                             const Value& offset, const Site& site);
+
+  // ---- fx_opaque.cpp: calls of unknown ops
+  Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site,
+                       const Unknown& unknown = {});
+  [[nodiscard]] Skeleton skeleton_of(const Arguments& arguments);
+  void take(Skeleton& out, const std::string& name, const Value& value, int depth);
+  [[nodiscard]] std::vector<std::size_t> written_operands(const Skeleton& call,
+                                                          std::string_view target,
+                                                          const Unknown& unknown) const;
+  std::vector<Wanted> opaque_results(std::string_view op, const Skeleton& call, const Site& site);
+  Result<OpId> opaque_op(std::string_view target);
 
   // ---- fx_python.cpp: what Python does without an op of ATen, and what Dynamo writes for ops
   /// Nothing: it is a call of an op, by its target.
@@ -149,7 +234,7 @@ class Converter {
   Result<Value> torch_call(const std::string& name, bool method, Arguments arguments,
                            const Site& site);
   std::optional<Value> rewritten(const std::string& name, Arguments& arguments, std::string& target);
-  [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments) const;
+  [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments);
   Result<Value> to_method(const Arguments& arguments, const Site& site);
 
   // ---- fx_special.cpp: what is more than a renaming
@@ -166,7 +251,19 @@ class Converter {
   Applied copy(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied scaled(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied reduce(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied linear_rows(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
+  // ---- fx_promotion.cpp: what PyTorch does with types
+  [[nodiscard]] std::optional<DType> number_type(const Bound& bound) const;
+  [[nodiscard]] std::optional<DType> rank0_result(const Bound& bound, const Op& op) const;
+  Applied floating(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied clamp(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied addmm(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied cat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied stack(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied unbind(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied logical(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_emit.cpp: nodes
   /// Adds a node; checks stated types at the old counts; lets makers' literals become symbols where
@@ -179,16 +276,19 @@ class Converter {
                            const Site& site);
   bool symbolise_maker(ValueId value, std::size_t choice);
   Result<std::monostate> check_stated(ValueId value, const Wanted& wanted, std::string_view op);
-  std::optional<ValueId> as_operand(const Value& value, const Site& site);
+  /// A number becomes a constant of its own type, or of `number`.
+  std::optional<ValueId> as_operand(const Value& value, const Site& site,
+                                    std::optional<DType> number = std::nullopt);
   std::optional<Attribute> as_attribute(const Value& value, AttributeKind kind);
   [[nodiscard]] std::optional<Attribute> as_any_attribute(const Value& value) const;
   std::optional<Shape> as_shape(const Value& value) const;
   std::optional<std::int64_t> as_int(const Value& value) const;
   [[nodiscard]] const Type* type_of(ValueId value) const;  ///< null: unknown
-  std::string fresh(const std::string& base);
+  std::string fresh(std::string base);
   void note(std::string text) { report_.substitutions.push_back(std::move(text)); }
   NameId key(std::string_view name) { return context_.strings.intern(name); }
-  [[nodiscard]] static Value tensor(ValueId v);
+  /// A tensor that is a storage of its own.
+  [[nodiscard]] Value tensor(ValueId v);
   [[nodiscard]] Value integer(std::int64_t v);
 
   ContextPtr context_ptr_;
@@ -202,11 +302,16 @@ class Converter {
   Graph graph_;
   FxReport report_;
   Symbols symbols_;
+  std::map<std::string, std::vector<std::string_view>> overloads_;  ///< of ATen, by name
   std::string group_;  ///< of the statement that is converted
   std::map<std::string, Value, std::less<>> env_;
   std::set<std::string, std::less<>> names_;          ///< every name of the dump, and those made up
+  std::set<std::string, std::less<>> made_up_;        ///< those made up
   std::map<std::string, int, std::less<>> counters_;  ///< of made-up names, by their base
   std::map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
+  std::set<std::string, std::less<>> read_names_;  ///< names that some expression reads
+  Memory memory_;
+  bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
   std::set<ValueId> makers_, dropped_, rope_caches_;
   Diagnostics errors_;
 };

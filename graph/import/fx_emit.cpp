@@ -9,6 +9,9 @@ Value Converter::tensor(ValueId v) {
   Value out;
   out.kind = Value::Kind::tensor;
   out.tensor = v;
+  const Type* type = type_of(v);
+  out.handle = memory_.add_storage(
+      v, type ? dense_strides(context_.dims, type->shape) : std::nullopt);
   return out;
 }
 
@@ -24,11 +27,14 @@ const Type* Converter::type_of(ValueId value) const {
   return type == Types::unknown() ? nullptr : &context_.types[type];
 }
 
-std::string Converter::fresh(const std::string& base) {
+std::string Converter::fresh(std::string base) {
+  if (made_up_.contains(base)) base.resize(base.rfind("__"));
   int& next = counters_[base];
   while (true) {
     std::string name = fmt::format("{}__{}", base, next++);
-    if (names_.insert(name).second) return name;
+    if (!names_.insert(name).second) continue;
+    made_up_.insert(name);
+    return name;
   }
 }
 
@@ -49,7 +55,8 @@ std::optional<Shape> Converter::as_shape(const Value& value) const {
 }
 
 // Numbers become rank-0 constants; None is an absent operand.
-std::optional<ValueId> Converter::as_operand(const Value& value, const Site& site) {
+std::optional<ValueId> Converter::as_operand(const Value& value, const Site& site,
+                                             std::optional<DType> number_type) {
   if (value.kind == Value::Kind::tensor) return value.tensor;
   if (value.kind == Value::Kind::none) return ValueId();
   double number = value.real;
@@ -65,6 +72,7 @@ std::optional<ValueId> Converter::as_operand(const Value& value, const Site& sit
   } else if (value.kind != Value::Kind::real) {
     return std::nullopt;
   }
+  if (number_type) dtype = *number_type;
   NodeRequest request;
   request.op = context_.ops.find("constant");
   request.attributes = {{key("value"), number}, {key("dtype"), dtype}};
@@ -88,6 +96,7 @@ std::optional<Attribute> Converter::as_any_attribute(const Value& value) const {
     case Value::Kind::string: return value.text;
     case Value::Kind::dtype: return value.dtype;
     case Value::Kind::list: {
+      if (!value.keys.empty()) return std::nullopt;  // a dict
       if (std::optional<Shape> shape = as_shape(value)) return *shape;
       std::vector<double> reals;
       std::vector<std::string> texts;

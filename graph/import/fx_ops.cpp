@@ -40,16 +40,21 @@ constexpr Row kRows[] = {
     {"aten.split.sizes", "split", "self:x split_size:{sizes} dim:{dim}=0"},
     {"aten.split.Tensor", "split", "self:x split_size:- dim:{dim}=0", Special::split},
     {"aten.chunk", "split", "self:x chunks:- dim:{dim}=0", Special::chunk},
-    {"aten.cat", "cat", "tensors:xs dim:{dim}=0"},
+    {"aten.cat", "cat", "tensors:xs dim:{dim}=0", Special::cat},
+    {"aten.stack", "cat", "tensors:xs dim:{dim}=0", Special::stack},
+    {"aten.unbind.int", "split", "self:x dim:-=0", Special::unbind},
     {"aten.expand", "expand", "self:x size:{shape} implicit:-=False", Special::expand},
     {"aten.embedding", "embedding",
      "weight:table indices:ids padding_idx:-=-1 scale_grad_by_freq:-=False sparse:-=False"},
     {"aten.detach", "detach", "self:x"},
     {"aten.alias", "detach", "self:x"},
-    {"aten.lift_fresh_copy", "detach", "self:x"},
-    {"aten.clone", "detach", "self:x memory_format:-=None"},
+    {"aten.lift_fresh_copy", "clone", "self:x"},
+    {"aten.clone", "clone", "self:x memory_format:-=None"},
     {"aten.contiguous", "detach", "self:x memory_format:-=None"},
     {"aten.copy", "detach", "self:- src:x non_blocking:-=False", Special::copy},
+    {"aten.fill.Scalar", "full", "self:x value|fill_value:{value} dtype:{dtype}=None",
+     Special::make_like},
+    {"aten.zero", "full", "self:x fill_value:{value}=0.0 dtype:{dtype}=None", Special::make_like},
     {"aten.sym_size.int", "", "self:x dim:-", Special::size},
     // tensors from nothing
     {"aten.empty.memory_format", "empty",
@@ -88,10 +93,12 @@ constexpr Row kRows[] = {
     {"aten.add.Scalar", "add", "self:x other:y alpha:-=1", Special::scaled},
     {"aten.sub.Tensor", "sub", "self:x other:y alpha:-=1", Special::scaled},
     {"aten.sub.Scalar", "sub", "self:x other:y alpha:-=1", Special::scaled},
+    {"aten.rsub.Tensor", "sub", "self:y other:x alpha:none=1"},
+    {"aten.rsub.Scalar", "sub", "self:y other:x alpha:none=1"},
     {"aten.mul.Tensor", "mul", "self:x other:y"},
     {"aten.mul.Scalar", "mul", "self:x other:y"},
-    {"aten.div.Tensor", "div", "self:x other:y"},
-    {"aten.div.Scalar", "div", "self:x other:y"},
+    {"aten.div.Tensor", "div", "self:x other:y", Special::floating},
+    {"aten.div.Scalar", "div", "self:x other:y", Special::floating},
     {"aten.pow.Tensor_Scalar", "pow", "self:x exponent:y"},
     {"aten.pow.Tensor_Tensor", "pow", "self:x exponent:y"},
     {"aten.maximum", "maximum", "self:x other:y"},
@@ -113,17 +120,20 @@ constexpr Row kRows[] = {
     {"aten.bitwise_or.Tensor", "bitwise_or", "self:x other:y"},
     {"aten.bitwise_or.Scalar", "bitwise_or", "self:x other:y"},
     {"aten.bitwise_not", "bitwise_not", "self:x"},
+    {"aten.logical_not", "bitwise_not", "self:x", Special::logical},
+    {"aten.logical_and", "bitwise_and", "self:x other:y", Special::logical},
+    {"aten.logical_or", "bitwise_or", "self:x other:y", Special::logical},
     {"aten.where.self", "select", "condition:mask self:x other:y"},
     {"aten.neg", "neg", "self:x"},
     {"aten.abs", "abs", "self:x"},
-    {"aten.sqrt", "sqrt", "self:x"},
-    {"aten.rsqrt", "rsqrt", "self:x"},
+    {"aten.sqrt", "sqrt", "self:x", Special::floating},
+    {"aten.rsqrt", "rsqrt", "self:x", Special::floating},
     {"aten.reciprocal", "div", "self:y", Special::reciprocal},
-    {"aten.exp", "exp", "self:x"},
-    {"aten.log", "log", "self:x"},
-    {"aten.tanh", "tanh", "self:x"},
-    {"aten.sin", "sin", "self:x"},
-    {"aten.cos", "cos", "self:x"},
+    {"aten.exp", "exp", "self:x", Special::floating},
+    {"aten.log", "log", "self:x", Special::floating},
+    {"aten.tanh", "tanh", "self:x", Special::floating},
+    {"aten.sin", "sin", "self:x", Special::floating},
+    {"aten.cos", "cos", "self:x", Special::floating},
     {"aten._to_copy", "cast",
      "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
      "memory_format:-=None",
@@ -144,12 +154,18 @@ constexpr Row kRows[] = {
     {"aten.relu", "relu", "self:x"},
     {"aten.gelu", "gelu", "self:x approximate:none='none'"},
     {"aten.gelu", "gelu_tanh", "self:x approximate:-"},
-    {"aten.clamp", "clamp", "self:x min:{min} max:{max}"},
+    {"aten.clamp", "clamp", "self:x min:-=None max:-=None", Special::clamp},
+    {"aten.clamp.Tensor", "clamp", "self:x min:-=None max:-=None", Special::clamp},
+    {"aten.clamp_min", "maximum", "self:x min:y"},
+    {"aten.clamp_min.Tensor", "maximum", "self:x min:y"},
+    {"aten.clamp_max", "minimum", "self:x max:y"},
+    {"aten.clamp_max.Tensor", "minimum", "self:x max:y"},
+    {"aten.sigmoid", "sigmoid", "self:x", Special::floating},
     {"aten.masked_fill.Scalar", "masked_fill", "self:x mask:mask value:{value}"},
     {"aten.masked_fill.Tensor", "select", "self:y mask:mask value:x"},
     // matrix products
     {"aten.mm", "mm", "self:a mat2:b"},
-    {"aten.addmm", "addmm", "self:bias mat1:a mat2:b beta:none=1 alpha:none=1"},
+    {"aten.addmm", "addmm", "self:bias mat1:a mat2:b beta:-=1 alpha:-=1", Special::addmm},
     {"aten.linear", "mm", "input:a weight:- bias:-=None", Special::linear},
     // vLLM's kernels
     {"_C.rms_norm", "rms_norm", "result|out!0 input:x weight:w epsilon:{eps}"},
@@ -200,6 +216,12 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   return out;
 }
 
+// Views in the library's ops, and yet memory of their own.
+bool copies(std::string_view target) {
+  return target == "aten.clone" || target == "aten.lift_fresh_copy" || target == "aten._to_copy" ||
+         target == "aten.copy";
+}
+
 Slot read_slot(std::string_view text) {
   Slot p;
   if (std::size_t equals = text.find('='); equals != std::string_view::npos) {
@@ -238,7 +260,7 @@ Slot read_slot(std::string_view text) {
 
 Table::Table() {
   for (const Row& row : kRows) {
-    Mapping m{row.target, row.op, {}, row.special};
+    Mapping m{row.target, row.op, {}, row.special, copies(row.target)};
     for (std::string_view text : split(row.parameters, ' '))
       m.parameters.push_back(read_slot(text));
     mappings_[row.target].push_back(std::move(m));

@@ -32,6 +32,13 @@ enum class Special : std::uint8_t {
   reduce_all,
   reciprocal,
   linear,
+  floating,  ///< whole numbers and booleans become f32 first
+  clamp,     ///< either bound may be left out
+  addmm,     ///< with factors, or with a bias that is no row
+  cat,
+  stack,
+  unbind,
+  logical,  ///< of anything, as booleans
   size,  ///< a dim, not a value
 };
 
@@ -48,6 +55,7 @@ struct Mapping {
   std::string_view op;
   std::vector<Slot> parameters;  ///< in the order of the target's schema
   Special special = Special::none;
+  bool copies = false;  ///< what it returns never shares memory with what it is given
 };
 
 class Table {

@@ -53,7 +53,8 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       if (!x || !dtype || (dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none))
         return kNotThis;
       if (dtype->kind == Value::Kind::none || (type && type->dtype == dtype->dtype))
-        return some(emit("detach", {*x}, {}, wanted, site));
+        return some(
+            emit(bound.mapping->copies ? "clone" : "detach", {*x}, {}, wanted, site));
       return some(emit("cast", {*x}, {{key("dtype"), dtype->dtype}}, wanted, site));
     }
     case Special::copy: return copy(bound, wanted, site);
@@ -69,6 +70,13 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       return c ? some(emit("div", {*c, *x}, {}, wanted, site)) : kNotThis;
     }
     case Special::linear: return linear(bound, wanted, site);
+    case Special::floating: return floating(bound, wanted, site);
+    case Special::clamp: return clamp(bound, wanted, site);
+    case Special::addmm: return addmm(bound, wanted, site);
+    case Special::cat: return cat(bound, wanted, site);
+    case Special::stack: return stack(bound, wanted, site);
+    case Special::unbind: return unbind(bound, wanted, site);
+    case Special::logical: return logical(bound, wanted, site);
     case Special::size:
     case Special::none: return kNotThis;
   }
@@ -300,10 +308,14 @@ Applied Converter::make(const Bound& bound, const std::vector<Wanted>& wanted, c
   }
   const Value& given = *bound.find("dtype");
   if (given.kind == Value::Kind::dtype) dtype = given.dtype;
-  if (!dtype && given.kind == Value::Kind::none)
-    dtype = !wanted.empty() && wanted[0].type != Types::unknown()
-                ? context_.types[wanted[0].type].dtype
-                : DType::f32;
+  if (!dtype && given.kind == Value::Kind::none) {
+    const Value* fill = bound.find("fill_value");
+    dtype = DType::f32;
+    if (fill && fill->kind == Value::Kind::integer) dtype = DType::i64;
+    if (fill && fill->kind == Value::Kind::boolean) dtype = DType::b8;
+    if (!wanted.empty() && wanted[0].type != Types::unknown())
+      dtype = context_.types[wanted[0].type].dtype;
+  }
   if (!shape || !dtype) return kNotThis;
   AttributeList attributes = {{key("shape"), *shape}, {key("dtype"), *dtype}};
   if (bound.mapping->op == "full") {
@@ -333,7 +345,7 @@ Applied Converter::copy(const Bound& bound, const std::vector<Wanted>& wanted, c
   DType dtype = wanted_type->dtype;
   bool same_dtype = given->dtype == dtype;
   dropped_.insert(*to);
-  if (same_shape && same_dtype) return some(emit("detach", {*from}, {}, wanted, site));
+  if (same_shape && same_dtype) return some(emit("clone", {*from}, {}, wanted, site));
   if (same_shape) return cast(*from, dtype, wanted, site);
   if (!same_dtype) {
     Applied inner = cast(*from, dtype, std::vector<Wanted>(1), site);
@@ -378,12 +390,17 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
   axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   const Value* keep = bound.find("keepdim");
   bool keepdim = keep && keep->kind == Value::Kind::boolean && keep->boolean;
-  if (const Value* dtype = bound.find("dtype"); dtype && dtype->kind == Value::Kind::dtype) {
-    if (dtype->dtype != type->dtype) {
-      Applied converted = cast(*x, dtype->dtype, std::vector<Wanted>(1), site);
-      if (!converted) return converted;
-      x = (*converted)->front();
-    }
+  const Value* dtype = bound.find("dtype");
+  DType to = type->dtype;
+  if (dtype && dtype->kind == Value::Kind::dtype) {
+    to = dtype->dtype;
+  } else if (bound.mapping->op == "sum" && !is_float(to)) {
+    to = DType::i64;
+  }
+  if (to != type->dtype) {
+    Applied converted = cast(*x, to, std::vector<Wanted>(1), site);
+    if (!converted) return converted;
+    x = (*converted)->front();
   }
   if (axes.empty()) return some(emit("detach", {*x}, {}, wanted, site));  // rank 0
   for (std::size_t k = 0; k < axes.size(); ++k) {
@@ -398,12 +415,33 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
   return kNotThis;
 }
 
+// Of a tensor of another rank: as rows, and back.
+Applied Converter::linear_rows(const Bound& bound, const std::vector<Wanted>& wanted,
+                               const Site& site) {
+  Bound out = bound;
+  Shape shape = type_of(bound.find("input")->tensor)->shape;
+  DimId rows = context_.dims.constant(1), last = shape.back();
+  shape.pop_back();
+  for (DimId d : shape) rows = context_.dims.mul(rows, d);
+  shape.push_back(type_of(bound.find("weight")->tensor)->shape[0]);
+  for (std::size_t i = 0; i < out.values.size(); ++i) {
+    if (bound.mapping->parameters[i].names[0] != "input") continue;
+    Applied flat = reshape_to(out.values[i]->tensor, {rows, last}, std::vector<Wanted>(1), site);
+    if (!flat || !*flat) return flat;
+    out.values[i]->tensor = (*flat)->front();
+  }
+  Applied product = linear(out, std::vector<Wanted>(1), site);
+  if (!product || !*product) return product;
+  return reshape_to((*product)->front(), std::move(shape), wanted, site);
+}
+
 Applied Converter::linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight")),
                          bias = tensor_of(bound.find("bias"));
   const Type* type = x ? type_of(*x) : nullptr;
   const Type* weight = w ? type_of(*w) : nullptr;
-  if (!type || !weight || type->shape.size() != 2 || weight->shape.size() != 2) return kNotThis;
+  if (!type || !weight || type->shape.empty() || weight->shape.size() != 2) return kNotThis;
+  if (type->shape.size() != 2) return linear_rows(bound, wanted, site);
   Result<Results> turned =
       emit("transpose", {*w}, {{key("dim0"), std::int64_t{0}}, {key("dim1"), std::int64_t{1}}},
            std::vector<Wanted>(1), site);

@@ -7,6 +7,9 @@
     run.count("add_rms"), run        # a notebook draws the run
     run.step("norm_quant")           # what one pass changed
     pw.diff(g, run.graph)            # what all did, as a table
+
+    g = pw.load("model.json")        # without a session of one's own
+    y, = g.run({"x": x, "w": w})     # numpy arrays in and out
 """
 import html as _html
 import json as _json
@@ -14,7 +17,7 @@ import json as _json
 import _piecewise
 from _piecewise import Error, Graph, Rules, Run
 
-__all__ = ["Diff", "Error", "Graph", "Rules", "Run", "Session", "diff", "show"]
+__all__ = ["Diff", "Error", "Graph", "Outputs", "Rules", "Run", "Session", "diff", "load", "rules", "show"]
 
 _CELL_LIMIT = 2 << 20  # bytes of a cell's output, as a notebook's file holds it
 
@@ -32,6 +35,57 @@ class Session(_piecewise.Session):
         dims = {symbol: [(item.rsplit(".", 1)[0], int(item.rsplit(".", 1)[1])) for item in items]
                 for symbol, items in (symbols or {}).items()}
         return self.graph_text(text, name, dims)
+
+
+_shared = None
+
+
+def _session():
+    """One for all graphs and rules that are loaded without a session: the op library is read once."""
+    global _shared
+    if _shared is None:
+        _shared = Session()
+    return _shared
+
+
+def load(text_or_path, symbols=None):
+    """A graph from a file, or from the text itself: graph.json, .pwg or an FX dump."""
+    text = str(text_or_path)
+    if "\n" in text or text.lstrip().startswith("{"):
+        return _session().loads(text, symbols=symbols)
+    return _session().load(text, symbols)
+
+
+def rules(*files):
+    """Rule files, or names of the library such as llm, for graphs that load() made."""
+    return _session().rules(list(files))
+
+
+def _rewrite(self, rules, pipeline, params=None):
+    """The graph after a pipeline of these rules, which are of the graph's session: rules("llm") for graphs of load()."""
+    return _session().run(self, rules, pipeline, params or {}).graph
+
+
+class Outputs(list):
+    """The arrays that a graph returns, in order; `names` of their values; `written`: what inputs hold afterwards, by input."""
+
+    def __init__(self, names, arrays, written):
+        super().__init__(arrays)
+        self.names, self.written = names, written
+
+
+def _run_graph(self, inputs, functions=None, backend="eager", tokens=None, symbols=None):
+    """Runs the graph on numpy arrays, one for each input that is read, by name.
+
+    backend: eager, interpreter (exact) or cpu. Values of symbols are read off the arrays' shapes; `symbols` gives others, `tokens` that of
+    the tokens. bf16 goes in and out as uint16, fp8 as uint8: the bits (ml_dtypes arrays are taken too).
+    functions: what runs opaque ops, {"mine.f": callable}. A callable gets the call as it was written, tensors as arrays of its own; it may
+    write into the arrays of operands that the op writes, and returns the result, a tuple of results, or None where the op has none.
+    """
+    values = dict(symbols or {})
+    if tokens is not None:
+        values[self.tokens] = tokens
+    return Outputs(*self.compute(dict(inputs), dict(functions or {}), backend, values))
 
 
 def _bytes(text):
@@ -128,6 +182,8 @@ def diff(before, after, fold=True):
 
 Graph._repr_mimebundle_ = _bundle
 Run._repr_mimebundle_ = _bundle
+Graph.run = _run_graph
+Graph.rewrite = _rewrite
 Graph.show = show
 Run.show = show
 Run.step = _step

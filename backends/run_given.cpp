@@ -1,0 +1,151 @@
+// Exports run_given and symbols_of.
+#include "backends/run_given.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/program.hpp"
+#include "backends/runner.hpp"
+
+namespace pw {
+namespace {
+
+std::string place_of(const Graph& graph, ValueId input) {
+  return fmt::format("graph {} at input {}", graph.name, graph.value_name(input));
+}
+
+/// Binds what one dim with one unknown symbol says: factor * symbol + rest = extent.
+class SymbolBinder {
+ public:
+  SymbolBinder(const Graph& graph, Symbols known) : graph_(graph), symbols_(std::move(known)) {}
+
+  Result<Symbols> run(const GivenInputs& inputs) {
+    // A dim of two symbols waits for another that fixes one of them.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (ValueId input : graph_.inputs()) {
+        const auto given = inputs.find(graph_.value_name(input));
+        if (given == inputs.end() || graph_.type(input) == Types::unknown()) continue;
+        const Shape& shape = graph_.context().types[graph_.type(input)].shape;
+        const Extents& extents = given->second.extents();
+        if (shape.size() != extents.size()) continue;  // bind_inputs says it
+        for (std::size_t i = 0; i < shape.size(); ++i) changed = bind(shape[i], extents[i]) || changed;
+      }
+    }
+    return std::move(symbols_);
+  }
+
+ private:
+  bool bind(DimId dim, std::int64_t extent) {
+    Dims& dims = graph_.context().dims;
+    std::vector<std::string> open;
+    for (std::string& symbol : dims.symbols(dim))
+      if (!symbols_.contains(symbol)) open.push_back(std::move(symbol));
+    if (open.size() != 1) return false;
+    const auto value = solved(dim, open.front(), extent);
+    return value && symbols_.emplace(open.front(), *value).second;
+  }
+
+  std::optional<std::int64_t> solved(DimId dim, const std::string& symbol, std::int64_t extent) {
+    Dims& dims = graph_.context().dims;
+    if (dims.is_symbol(dim)) return extent;
+    const auto line = dims.rising(dim, symbol, graph_.facts);
+    if (!line) return std::nullopt;
+    const auto factor = dims.evaluate(line->factor, symbols_);
+    const auto rest = dims.evaluate(line->rest, symbols_);
+    if (!factor || !rest || *factor == 0 || (extent - *rest) % *factor != 0) return std::nullopt;
+    return (extent - *rest) / *factor;
+  }
+
+  const Graph& graph_;
+  Symbols symbols_;
+};
+
+/// Kernels evaluate dims of attributes: each must have a value.
+Result<std::monostate> check_symbols(const Graph& graph, const Symbols& symbols) {
+  const Context& context = graph.context();
+  std::set<std::string> open;
+  const auto visit = [&](DimId dim) {
+    if (context.dims.value(dim)) return;
+    for (std::string& symbol : context.dims.symbols(dim))
+      if (!symbols.contains(symbol)) open.insert(std::move(symbol));
+  };
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+    for (const auto& [name, value] : context.attributes[graph.attributes(n)]) {
+      if (const auto* dim = std::get_if<DimId>(&value)) visit(*dim);
+      if (const auto* list = std::get_if<std::vector<DimId>>(&value))
+        std::for_each(list->begin(), list->end(), visit);
+    }
+  }
+  if (open.empty()) return std::monostate{};
+  return fail(error_in("graph " + graph.name, "PW1202",
+                       fmt::format("no input's extents say what {} is", fmt::join(open, ", ")),
+                       "give its value with the inputs"));
+}
+
+Result<std::vector<TensorView>> views_of(const Graph& graph, const GivenInputs& inputs) {
+  std::vector<TensorView> views;
+  Diagnostics missing;
+  for (ValueId input : graph.inputs()) {
+    const auto given = inputs.find(graph.value_name(input));
+    if (given != inputs.end()) {
+      views.push_back(given->second.view());
+      continue;
+    }
+    views.push_back({DType::u8, {0}, nullptr});
+    if (!graph.unused(input))
+      missing.push_back(error_in(place_of(graph, input), "PW1203", "no tensor is given for it",
+                                 "it is a " + graph.context().types.print(graph.type(input))));
+  }
+  if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
+  return views;
+}
+
+}  // namespace
+
+Result<Symbols> symbols_of(const Graph& graph, const GivenInputs& inputs, Symbols known) {
+  return SymbolBinder(graph, std::move(known)).run(inputs);
+}
+
+Result<GivenOutputs> run_given(const Graph& graph, Backend& backend, const GivenInputs& inputs,
+                               Symbols symbols) {
+  for (const auto& [name, tensor] : inputs) {
+    const bool known = std::any_of(graph.inputs().begin(), graph.inputs().end(),
+                                   [&](ValueId v) { return graph.value_name(v) == name; });
+    if (!known)
+      return fail(error_in("graph " + graph.name, "PW1203",
+                           fmt::format("it has no input `{}`, for which a tensor is given", name)));
+  }
+  auto bound = symbols_of(graph, inputs, std::move(symbols));
+  if (!bound) return forward(bound);
+  if (auto checked = check_symbols(graph, *bound); !checked) return forward(checked);
+  auto views = views_of(graph, inputs);
+  if (!views) return forward(views);
+  auto executable = backend.compile(graph);
+  if (!executable) return forward(executable);
+  const std::string tokens = graph.facts.tokens();
+  const auto rows = bound->find(tokens);
+  const Step step = one_sequence(rows == bound->end() ? 1 : rows->second);
+  const RunContext context{*bound, &step, rows == bound->end() ? 0 : rows->second};
+  std::vector<Tensor> outputs;
+  std::vector<TensorView> places;
+  for (ValueId output : graph.outputs()) {
+    auto extents = extents_of(graph, output, context.symbols);
+    if (!extents) return forward(extents);
+    outputs.emplace_back(graph.context().types[graph.type(output)].dtype, std::move(*extents));
+    places.push_back(outputs.back().view());
+  }
+  if (auto done = (*executable)->run(*views, places, context); !done) return forward(done);
+  GivenOutputs out;
+  for (std::size_t i = 0; i < graph.written_inputs().size(); ++i)
+    out.written.emplace_back(graph.value_name(graph.written_inputs()[i]),
+                             std::move(outputs[graph.returned_count() + i]));
+  outputs.resize(graph.returned_count());
+  out.returned = std::move(outputs);
+  return out;
+}
+
+}  // namespace pw

@@ -1,0 +1,242 @@
+// Exports the part of Converter for functionalised calls: their arguments are copies, and what they
+// write is returned.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "graph/import/fx_convert.hpp"
+
+namespace pw::fx {
+namespace {
+
+std::vector<Value> tensors_in(const Arguments& arguments) {
+  std::vector<Value> out;
+  const auto collect = [&](const Value& value, auto&& self) -> void {
+    if (value.kind == Value::Kind::tensor) out.push_back(value);
+    for (const Value& item : value.items) self(item, self);
+  };
+  for (const Value& value : arguments.positional) collect(value, collect);
+  for (const auto& [name, value] : arguments.keywords) collect(value, collect);
+  return out;
+}
+
+}  // namespace
+
+// Item 0 is what the op returns, then its written arguments in the order of its schema.
+Result<Value> Converter::functionalised(const Arguments& arguments, const Site& site) {
+  if (arguments.positional.empty() || arguments.positional[0].kind != Value::Kind::other)
+    return fail(site.span, "PW0512", "auto_functionalized takes an op first");
+  const std::string target(strip(arguments.positional[0].text));
+  Arguments inner{{arguments.positional.begin() + 1, arguments.positional.end()},
+                  arguments.keywords};
+  std::string why;
+  Result<std::optional<Outcome>> known = known_call(target, inner, site, true, why);
+  if (!known) return forward(known);
+  if (!*known) return functionalised_unknown(target, inner, site, std::move(why));
+  Value out;
+  out.kind = Value::Kind::list;
+  if ((*known)->results.empty()) {
+    out.items.emplace_back();
+  } else {
+    for (ValueId v : (*known)->results) out.items.push_back(tensor(v));
+  }
+  for (const auto& [argument, contents] : (*known)->written) out.items.push_back(tensor(contents));
+  return out;
+}
+
+// Which arguments an unknown op writes is told by how many are returned, if their types leave no
+// choice; else it is kept as a function that returns them.
+Result<Value> Converter::functionalised_unknown(std::string_view target, const Arguments& arguments,
+                                                const Site& site, std::string why) {
+  const std::vector<Value> given = tensors_in(arguments);
+  const std::size_t last =
+      site.items.empty() ? 0 : static_cast<std::size_t>(site.items.rbegin()->first);
+  std::vector<std::size_t> chosen;
+  bool certain = last > 0;
+  if (last == given.size()) {
+    for (std::size_t i = 0; i < last; ++i) chosen.push_back(i);
+  } else {
+    certain = false;
+  }
+  Unknown unknown{true, {}, std::move(why)};
+  if (!certain) return opaque(target, arguments, site, unknown);
+  // Copies of the arguments are written, and returned.
+  unknown.functional = false;
+  Arguments copies = arguments;
+  std::vector<Value> fresh_ones;
+  const auto renew = [&](Value& value, auto&& self) -> void {
+    if (value.kind == Value::Kind::tensor) {
+      value.handle = memory_.add_storage(value.tensor, {});
+      fresh_ones.push_back(value);
+    }
+    for (Value& item : value.items) self(item, self);
+  };
+  for (Value& value : copies.positional) renew(value, renew);
+  for (auto& [name, value] : copies.keywords) renew(value, renew);
+  Site inner{site.span, site.source, site.items.contains(0), {}, {}};
+  if (auto first = site.items.find(0); first != site.items.end()) inner.result = first->second;
+  Result<Value> returned = opaque(target, copies, inner, unknown);
+  if (!returned) return returned;
+  Value out;
+  out.kind = Value::Kind::list;
+  out.items.push_back(*returned);
+  for (std::size_t i : chosen) {
+    const ValueId contents = memory_.tensors[fresh_ones[i].handle].value;
+    auto wanted = site.items.find(static_cast<int>(i) + 1);
+    if (wanted != site.items.end() && !wanted->second.name.empty())
+      graph_.rename(contents, wanted->second.name);
+    out.items.push_back(tensor(contents));
+  }
+  return out;
+}
+
+// v2 names the written arguments by the tensors they are in: `_all_bases = [b]`, `_x_base_index =
+// 0`, and for a part of it how it lies there. The items are what the op returns and the new bases.
+Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Site& site) {
+  if (arguments.positional.empty() || arguments.positional[0].kind != Value::Kind::other)
+    return fail(site.span, "PW0512", "auto_functionalized_v2 takes an op first");
+  const std::string target(strip(arguments.positional[0].text));
+  const Value* given = keyword(arguments, "_all_bases");
+  if (!given || given->kind != Value::Kind::list)
+    return fail(site.span, "PW0512", "auto_functionalized_v2 needs `_all_bases = […]`");
+  std::vector<Value> bases;  // copies, which are written
+  for (const Value& base : given->items) {
+    if (base.kind != Value::Kind::tensor)
+      return fail(site.span, "PW0512", "`_all_bases` holds something that is no tensor");
+    Value copy = base;
+    const Type* type = type_of(base.tensor);
+    copy.handle = memory_.add_storage(
+        base.tensor, type ? dense_strides(context_.dims, type->shape) : std::nullopt);
+    bases.push_back(std::move(copy));
+  }
+  Arguments inner;
+  Unknown unknown{false, {}, {}};
+  constexpr std::string_view kIndex = "_base_index";
+  for (const auto& [name, value] : arguments.keywords) {
+    if (!name.starts_with("_")) inner.keywords.emplace_back(name, value);
+    if (!name.starts_with("_") || !name.ends_with(kIndex)) continue;
+    const std::string argument = name.substr(1, name.size() - 1 - kIndex.size());
+    Result<Value> view = argument_of_base(arguments, argument, bases, site);
+    if (!view) return view;
+    inner.keywords.emplace_back(argument, std::move(*view));
+    unknown.arguments.push_back(argument);
+  }
+  // A base's name goes to its new contents where an argument is the whole of it.
+  Site call_site{site.span, site.source, site.items.contains(0), {}, {}};
+  if (auto first = site.items.find(0); first != site.items.end()) call_site.result = first->second;
+  const std::size_t first_new = graph_.node_bound();
+  Result<std::optional<Outcome>> known =
+      known_call(target, inner, call_site, false, unknown.why);
+  if (!known) return forward(known);
+  Value returned;
+  if (*known) {
+    for (const auto& [argument, contents] : (*known)->written)
+      if (argument.handle.valid())
+        if (auto done = write(argument.handle, contents, site); !done) return forward(done);
+    if (!(*known)->results.empty()) returned = as_result(**known, inner, first_new, target);
+  } else {
+    Result<Value> kept = opaque(target, inner, call_site, unknown);
+    if (!kept) return kept;
+    returned = *kept;
+  }
+  Value out;
+  out.kind = Value::Kind::list;
+  out.items.push_back(std::move(returned));
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    Result<ValueId> now = read(bases[i].handle, site);
+    if (!now) return forward(now);
+    auto wanted = site.items.find(static_cast<int>(i) + 1);
+    if (wanted != site.items.end() && !wanted->second.name.empty() && *now != bases[i].tensor) {
+      if (auto checked = check_stated(*now, wanted->second, target); !checked)
+        return forward(checked);
+      if (graph_.value_name(*now) != wanted->second.name) graph_.rename(*now, wanted->second.name);
+    }
+    out.items.push_back(tensor(*now));
+  }
+  return out;
+}
+
+Result<Value> Converter::argument_of_base(const Arguments& arguments, const std::string& name,
+                                          const std::vector<Value>& bases, const Site& site) {
+  const auto part = [&](std::string_view what) {
+    return keyword(arguments, fmt::format("_{}_{}", name, what));
+  };
+  const Value& index = *part("base_index");
+  if (index.kind == Value::Kind::none) return Value();
+  std::optional<std::int64_t> at = as_int(index);
+  if (!at || *at < 0 || static_cast<std::size_t>(*at) >= bases.size())
+    return fail(site.span, "PW0512",
+                fmt::format("`_{}_base_index` is not an index of `_all_bases`", name));
+  const Value& base = bases[static_cast<std::size_t>(*at)];
+  Site inner{site.span, site.source, true, {}, {}};
+  const Value *dim = part("slice_dim"), *start = part("slice_start"), *end = part("slice_end");
+  if (dim && start && end)
+    return call("aten.slice.Tensor", {{base, *dim, *start, *end}, {}}, inner);
+  const Value *size = part("size"), *stride = part("stride"), *offset = part("storage_offset");
+  if (size && stride && offset) return strided_view(base, *size, *stride, *offset, inner);
+  return base;
+}
+
+// A view by sizes and strides as slices and a reshape of a dense base: each axis of the base holds a
+// run of the view's axes, which lie densely in it.
+Result<Value> Converter::strided_view(const Value& base, const Value& size, const Value& stride,
+                                      const Value& offset, const Site& site) {
+  const auto refuse = [&] {
+    return fail(site.span, "PW0518", "this view of a base is no part of it that slices can express",
+                "its sizes and strides do not divide the base's");
+  };
+  const Type* type = type_of(base.tensor);
+  std::optional<Shape> sizes = as_shape(size), strides = as_shape(stride);
+  std::optional<std::int64_t> left = as_int(offset);
+  if (!type || !sizes || !strides || sizes->size() != strides->size() || !left) return refuse();
+  Dims& dims = context_.dims;
+  const Shape shape = type->shape;
+  std::optional<Shape> dense = dense_strides(dims, shape);
+  if (!dense) return refuse();
+  std::size_t taken = sizes->size();
+  struct Cut {
+    std::size_t axis;
+    std::int64_t start;
+    DimId extent;
+  };
+  std::vector<Cut> cuts;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    DimId extent = dims.constant(1), expected = (*dense)[axis];
+    while (taken > 0) {
+      const DimId s = (*strides)[taken - 1];
+      if (dims.value((*sizes)[taken - 1]) == 1) {
+        --taken;
+        continue;
+      }
+      if (s != expected) break;
+      --taken;
+      extent = dims.mul(extent, (*sizes)[taken]);
+      expected = dims.mul(expected, (*sizes)[taken]);
+      if (!extent.valid() || !expected.valid()) return refuse();
+      // A run that fills its axis ends there, unless the view's next axis goes on with it.
+      if (extent == shape[axis]) break;
+    }
+    const std::optional<std::int64_t> step = dims.value((*dense)[axis]);
+    std::int64_t start = 0;
+    if (std::optional<std::int64_t> count = dims.value(shape[axis]); count && step && *count > 0)
+      start = *left / *step % *count;
+    if (extent != shape[axis]) cuts.push_back({axis, start, extent});
+    if (step) *left -= start * *step;
+  }
+  if (taken > 0 || *left != 0) return refuse();
+  Value view = base;
+  for (const Cut& cut : cuts) {
+    Value end = integer(0);
+    end.dim = dims.add(dims.constant(cut.start), cut.extent);
+    Result<Value> part = call("aten.slice.Tensor",
+                              {{view, integer(static_cast<std::int64_t>(cut.axis)),
+                                integer(cut.start), end},
+                               {}},
+                              site);
+    if (!part) return part;
+    view = *part;
+  }
+  return call("aten.view", {{view, size}, {}}, site);
+}
+
+}  // namespace pw::fx

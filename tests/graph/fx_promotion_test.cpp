@@ -1,0 +1,97 @@
+// Types as PyTorch gives them, where the dump states none. Expected: PyTorch's own.
+#include "base/file.hpp"
+#include "graph/import/fx.hpp"
+#include "graph/verify.hpp"
+#include "tests/graph/library.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+// The type of `y` after one statement.
+std::string type_after(const std::string& call, const std::string& parameters) {
+  ContextPtr context = library();
+  const std::string text = "class <lambda>(torch.nn.Module):\n    def forward(self, " + parameters +
+                           "):\n        y = torch.ops." + call + "\n        return (y,)\n";
+  FxOptions options;
+  options.file = "dump.fx.txt";
+  Result<FxImport> imported = import_fx(context, text, options);
+  if (!imported) FAIL(messages(imported.error(), *context));
+  CHECK(messages(verify(imported->graph), *context) == "");
+  CHECK(imported->report.opaque.empty());
+  return context->types.print(imported->graph.type(imported->graph.outputs().front()));
+}
+
+struct Case {
+  std::string call, parameters, type;
+};
+
+void check(const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    CAPTURE(c.call, c.parameters);
+    CHECK(type_after(c.call, c.parameters) == c.type);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("import: ops of floats bring whole numbers to f32", "[fx][promotion]") {
+  check({{"aten.div.Tensor(x, y)", "x: \"i64[4, 6]\", y: \"i64[4, 6]\"", "f32[4, 6]"},
+         {"aten.div.Tensor(x, 3)", "x: \"i64[4, 6]\"", "f32[4, 6]"},
+         {"aten.div.Tensor(x, y)", "x: \"i64[4, 6]\", y: \"bf16[4, 6]\"", "bf16[4, 6]"},
+         {"aten.exp.default(x)", "x: \"i32[4]\"", "f32[4]"},
+         {"aten.sqrt.default(x)", "x: \"b8[4]\"", "f32[4]"},
+         {"aten.sigmoid.default(x)", "x: \"i64[4]\"", "f32[4]"},
+         {"aten.sigmoid.default(x)", "x: \"bf16[4]\"", "bf16[4]"},
+         {"aten.reciprocal.default(x)", "x: \"i64[4]\"", "f32[4]"}});
+}
+
+TEST_CASE("import: sums of whole numbers and booleans are i64", "[fx][promotion]") {
+  check({{"aten.sum.dim_IntList(x, [-1])", "x: \"b8[4, 6]\"", "i64[4]"},
+         {"aten.sum.default(x)", "x: \"i32[4, 6]\"", "i64[]"},
+         {"aten.sum.dim_IntList(x, [0], True, dtype = torch.float32)", "x: \"i64[4, 6]\"", "f32[1, 6]"},
+         {"aten.sum.dim_IntList(x, [0])", "x: \"bf16[4, 6]\"", "bf16[6]"},
+         {"aten.amax.default(x, [0])", "x: \"i32[4, 6]\"", "i32[6]"}});
+}
+
+TEST_CASE("import: a number never makes a wider type", "[fx][promotion]") {
+  check({{"aten.mul.Tensor(x, 3.0)", "x: \"f32[]\"", "f32[]"},
+         {"aten.mul.Tensor(x, 0.1)", "x: \"bf16[]\"", "bf16[]"},
+         {"aten.mul.Tensor(x, 2)", "x: \"f16[]\"", "f16[]"},
+         {"aten.mul.Tensor(x, 0.5)", "x: \"i64[]\"", "f32[]"},
+         {"aten.add.Tensor(x, 1)", "x: \"i32[]\"", "i32[]"},
+         {"aten.add.Tensor(x, 1)", "x: \"b8[]\"", "i64[]"},
+         {"aten.mul.Tensor(x, 3.0)", "x: \"f64[]\"", "f64[]"},
+         {"aten.mul.Tensor(x, 0.5)", "x: \"i64[4]\"", "f32[4]"},
+         {"aten.gt.Scalar(x, 0.5)", "x: \"bf16[]\"", "b8[]"}});
+}
+
+TEST_CASE("import: clamp with either bound", "[fx][promotion]") {
+  check({{"aten.clamp.default(x, None, 0.5)", "x: \"f32[4]\"", "f32[4]"},
+         {"aten.clamp.default(x, 0)", "x: \"bf16[4]\"", "bf16[4]"},
+         {"aten.clamp.default(x, max = 7)", "x: \"i64[4]\"", "i64[4]"},
+         {"aten.clamp.default(x, 0.5, 2.5)", "x: \"i64[4]\"", "f32[4]"},
+         {"aten.clamp.Tensor(x, None, m)", "x: \"f32[4]\", m: \"f32[]\"", "f32[4]"},
+         {"aten.clamp_min.default(x, 1e-12)", "x: \"f32[]\"", "f32[]"}});
+}
+
+TEST_CASE("import: lists of several types, products with factors", "[fx][promotion]") {
+  check({{"aten.cat.default([x, y], -1)", "x: \"bf16[4, 6]\", y: \"f32[4, 2]\"", "f32[4, 8]"},
+         {"aten.stack.default([x, y], -1)", "x: \"f32[4]\", y: \"i64[4]\"", "f32[4, 2]"},
+         {"aten.addmm.default(c, x, y)", "c: \"bf16[4, 5]\", x: \"bf16[4, 6]\", y: \"bf16[6, 5]\"",
+          "bf16[4, 5]"},
+         {"aten.addmm.default(c, x, y, beta = 0.5, alpha = 2)",
+          "c: \"f32[5]\", x: \"f32[4, 6]\", y: \"f32[6, 5]\"", "f32[4, 5]"},
+         {"aten.linear.default(x, w, c)", "x: \"f32[2, 4, 6]\", w: \"f32[5, 6]\", c: \"f32[5]\"",
+          "f32[2, 4, 5]"},
+         {"aten.linear.default(x, w)", "x: \"f32[6]\", w: \"f32[5, 6]\"", "f32[5]"}});
+}
+
+TEST_CASE("import: a filling says its type where nothing else does", "[fx][promotion]") {
+  check({{"aten.full.default([2], 3)", "x: \"f32[]\"", "i64[2]"},
+         {"aten.full.default([2], True)", "x: \"f32[]\"", "b8[2]"},
+         {"aten.full.default([2], 0.5)", "x: \"f32[]\"", "f32[2]"},
+         {"aten.zeros.default([2])", "x: \"f32[]\"", "f32[2]"},
+         {"aten.logical_not.default(x)", "x: \"f32[3]\"", "b8[3]"}});
+}
