@@ -123,7 +123,7 @@ std::optional<Value> take_keyword(Arguments& arguments, std::string_view name) {
 }
 
 // The argument at a place, or by its name, taken out; the places behind it move up.
-std::optional<Value> take_argument(Arguments& arguments, std::size_t place, std::string_view name) {
+std::optional<Value> pull_argument(Arguments& arguments, std::size_t place, std::string_view name) {
   if (place >= arguments.positional.size()) return take_keyword(arguments, name);
   Value out = std::move(arguments.positional[place]);
   arguments.positional.erase(arguments.positional.begin() + static_cast<std::ptrdiff_t>(place));
@@ -199,7 +199,7 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
       for (DimId d : type->shape) out.dim = context_.dims.mul(out.dim, d);
       return out.dim.valid() ? std::optional(out) : std::nullopt;
     }
-    std::optional<Value> axis = take_argument(arguments, 1, "dim");
+    std::optional<Value> axis = pull_argument(arguments, 1, "dim");
     if (axis) {
       target = "aten.sym_size.int";
       args.push_back(*axis);
@@ -213,7 +213,7 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
     return out;
   }
   if ((name == "dropout" || name == "feature_dropout" || name == "alpha_dropout") && !args.empty()) {
-    std::optional<Value> p = take_argument(arguments, 1, "p"), training = take_argument(arguments, 1, "training"),
+    std::optional<Value> p = pull_argument(arguments, 1, "p"), training = pull_argument(arguments, 1, "training"),
                          train = take_keyword(arguments, "train");
     if (!training) training = train;
     const bool off = (training && training->kind == Value::Kind::boolean && !training->boolean) ||

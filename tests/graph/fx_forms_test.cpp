@@ -1,7 +1,9 @@
 // The text forms of dumps: each is recognised, named and read whole.
 #include <filesystem>
 
+#include "graph/graph_json.hpp"
 #include "graph/import/fx.hpp"
+#include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "tests/graph/library.hpp"
 #include "tests/shared_dump.hpp"
@@ -373,6 +375,14 @@ TEST_CASE("forms: symbols as torch prints them", "[graph][fx][forms]") {
                   "        return (a, b, c)",
                   "s0: \"Sym(s0)\", x: \"f32[s0, 4]\""));
   CHECK(context->types.print(fx.graph.type(fx.graph.find_value("c"))) == "f32[max(1, s0), 2]");
+  const std::string pwg = print_pwg(fx.graph), json = graph_to_json(fx.graph);
+  ContextPtr other = library();
+  Result<Graph> back = parse_graph(other, pwg, "g.pwg");
+  if (!back) FAIL(messages(back.error(), *other));
+  CHECK(print_pwg(*back) == pwg);
+  Result<Graph> again = graph_from_json(other, json, "g.json", parse_op);
+  if (!again) FAIL(messages(again.error(), *other));
+  CHECK(graph_to_json(*again) == json);
 }
 
 TEST_CASE("forms: several symbols become one", "[graph][fx][forms]") {
