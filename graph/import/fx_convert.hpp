@@ -243,7 +243,7 @@ class Converter {
   Result<Value> torch_call(const std::string& name, bool method, Arguments arguments,
                            const Site& site);
   std::optional<Value> rewritten(const std::string& name, Arguments& arguments, std::string& target);
-  [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments) const;
+  [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments);
   Result<Value> to_method(const Arguments& arguments, const Site& site);
 
   // ---- fx_special.cpp: what is more than a renaming
@@ -321,6 +321,7 @@ class Converter {
   Graph graph_;
   FxReport report_;
   Symbols symbols_;
+  std::map<std::string, std::vector<std::string_view>> overloads_;  ///< of ATen, by name
   std::string group_;  ///< of the statement that is converted
   std::map<std::string, Value, std::less<>> env_;
   std::set<std::string, std::less<>> names_;          ///< every name of the dump, and those made up

@@ -442,13 +442,22 @@ TEST_CASE("fx: mutated dumps give a graph or a diagnostic with a place", "[graph
   const std::string bases[] = {
       text_of("tests/graph/fixtures/aot.fx.txt"), text_of("tests/graph/fixtures/layout.fx.txt"),
       text_of("tests/graph/fixtures/v2.fx.txt"), text_of("tests/graph/fixtures/symbols.fx.txt"),
-      text_of("tests/graph/fixtures/dynamic.fx.txt")};
+      text_of("tests/graph/fixtures/dynamic.fx.txt"),
+      text_of("tests/graph/fixtures/forms/dynamo.fx.txt"),
+      text_of("tests/graph/fixtures/forms/split.fx.txt"),
+      text_of("tests/graph/fixtures/forms/export.fx.txt"),
+      text_of("tests/graph/fixtures/forms/listing.fx.txt"),
+      text_of("tests/graph/fixtures/forms/table.fx.txt"),
+      text_of("tests/graph/fixtures/forms/code.fx.txt"),
+      text_of("tests/graph/fixtures/forms/joint.fx.txt"),
+      text_of("tests/graph/fixtures/forms/log.fx.txt")};
   const std::string pieces[] = {
       "(",  ")",  "[",    "]",   "\"",          "'",  ",",  ":", "=",  ";",
       ".",  "-",  "None", "[0]", "99999999999", "s0", "//", "#", "\n", "torch.ops.aten.",
-      "-1", "\\", "\xc3"};
+      "-1", "\\", "\xc3", "%", "{", "}", "+=", "x[0] = ", "self.submod_0(", "slice(", "graph():",
+      ".view(", "class a(b):\n", "Sym(", "Max(", "getattr("};
   int good = 0;
-  for (int round = 0; round < 5000; ++round) {
+  for (int round = 0; round < 8000; ++round) {
     ContextPtr context;
     if (round % 500 == 0 || !context) {
       static ContextPtr kept;
@@ -472,6 +481,7 @@ TEST_CASE("fx: mutated dumps give a graph or a diagnostic with a place", "[graph
     }
     FxOptions options;
     if (random.below(3) == 0) options.symbols = {{"n", {{"ids", 0}}}};
+    options.graph = random.below(4);
     Result<FxImport> fx = import_fx(context, text, options);
     if (fx) {
       ++good;
