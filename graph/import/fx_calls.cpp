@@ -28,13 +28,20 @@ std::string shown(const Context& context, const Value& value) {
   return "[" + out + "]";
 }
 
-// The default of a table row: None, True, False, 'text', an integer or a real.
+// The default of a table row: None, True, False, 'text', an integer, a real, or a list of them.
 Value literal(Context& context, std::string_view text) {
   Value out;
   if (text == "None") return out;
   if (text == "True" || text == "False") {
     out.kind = Value::Kind::boolean;
     out.boolean = text == "True";
+  } else if (text.starts_with("[")) {
+    out.kind = Value::Kind::list;
+    for (std::size_t at = 1; at < text.size();) {
+      const std::size_t end = text.find_first_of(",]", at);
+      out.items.push_back(literal(context, text.substr(at, end - at)));
+      at = end + 1;
+    }
   } else if (text.starts_with("'")) {
     out.kind = Value::Kind::string;
     out.text = std::string(text.substr(1, text.size() - 2));
@@ -56,9 +63,11 @@ bool same_literal(const Value& a, const Value& b) {
     case Value::Kind::integer: return a.dim == b.dim;
     case Value::Kind::real: return a.real == b.real;
     case Value::Kind::string: return a.text == b.text;
+    case Value::Kind::list:
+      return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(),
+                        same_literal);
     case Value::Kind::tensor:
     case Value::Kind::dtype:
-    case Value::Kind::list:
     case Value::Kind::other: return false;
   }
   return false;
@@ -142,6 +151,11 @@ std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, c
         value = &*bound.values[i];
     }
     if (decl.variadic) {
+      if (value && value->kind == Value::Kind::none) continue;
+      if (value && value->kind == Value::Kind::tensor) {
+        out.push_back(value->tensor);
+        continue;
+      }
       if (!value || value->kind != Value::Kind::list) return std::nullopt;
       for (const Value& item : value->items) {
         if (item.kind != Value::Kind::tensor) return std::nullopt;
@@ -151,6 +165,7 @@ std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, c
     }
     if (!value && !decl.optional) return std::nullopt;
     std::optional<ValueId> operand = value ? as_operand(*value, site, number) : ValueId();
+    if (operand && operand->valid()) operand = as_declared(*operand, decl, site);
     if (!operand || (!operand->valid() && !decl.optional)) return std::nullopt;
     out.push_back(*operand);
   }
@@ -165,7 +180,9 @@ std::optional<AttributeList> Converter::attributes_of(const Bound& bound, const 
     const AttributeDecl* decl = op.attribute(p.to);
     if (p.use == Slot::Use::attribute) {
       if (!decl) return std::nullopt;
-      std::optional<Attribute> value = as_attribute(*bound.values[i], decl->kind);
+      std::optional<Attribute> value = decl->kind == AttributeKind::str
+                                           ? as_text(*bound.values[i])
+                                           : as_attribute(*bound.values[i], decl->kind);
       if (!value) return std::nullopt;
       out.emplace_back(key(p.to), std::move(*value));
     } else if (p.use == Slot::Use::buffer && decl) {
@@ -244,10 +261,19 @@ std::vector<Wanted> Converter::wanted_of(const Bound& bound, const Site& site,
     if (out.size() <= result) out.resize(result + 1);
     out[result] = wanted;
   };
-  const bool returns_nothing = std::any_of(
-      bound.mapping->parameters.begin(), bound.mapping->parameters.end(),
-      [](const Slot& p) { return p.result >= 0; });
-  if (!functionalised_call && returns_nothing) {
+  const bool writes = std::any_of(bound.mapping->parameters.begin(),
+                                  bound.mapping->parameters.end(),
+                                  [](const Slot& p) { return p.result >= 0; });
+  const OpId op = context_.ops.find(bound.mapping->op);
+  std::vector<std::size_t> returned;  // of an op that writes, too
+  for (std::size_t r = 0; writes && op.valid() && r < context_.ops[op].results.size(); ++r)
+    if (!bound.mapping->writes(r)) returned.push_back(r);
+  for (std::size_t i = 0; i < returned.size(); ++i) {
+    const bool alone = site.items.empty() && returned.size() == 1;
+    auto it = site.items.find(static_cast<int>(i));
+    put(returned[i], alone ? site.result : it == site.items.end() ? Wanted() : it->second);
+  }
+  if (!functionalised_call && writes) {
     for (std::size_t i = 0; i < bound.values.size(); ++i) {
       const Slot& p = bound.mapping->parameters[i];
       if (p.result < 0 || !bound.values[i] || bound.values[i]->kind != Value::Kind::tensor) continue;
@@ -261,7 +287,7 @@ std::vector<Wanted> Converter::wanted_of(const Bound& bound, const Site& site,
     if (site.items.empty()) put(0, site.result);
     return out;
   }
-  int item = 0;
+  int item = returned.empty() ? 0 : static_cast<int>(returned.size()) - 1;
   for (const Slot& p : bound.mapping->parameters) {
     if (p.result < 0) continue;
     ++item;
@@ -296,7 +322,8 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
     Outcome out;
     out.tuple = mapping.op == "split" && mapping.special != Special::select;
     out.copies = mapping.copies;
-    if (!writes) out.results = std::move(**results);
+    for (std::size_t r = 0; r < (*results)->size(); ++r)
+      if (!writes || !mapping.writes(r)) out.results.push_back((**results)[r]);
     for (std::size_t i = 0; writes && i < mapping.parameters.size(); ++i)
       if (mapping.parameters[i].result >= 0 && bound->values[i])
         out.written.emplace_back(

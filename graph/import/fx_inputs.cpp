@@ -10,7 +10,7 @@ namespace pw::fx {
 
 Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
   TextResult<TypeId> type = parse_fx_type(context_, text);
-  if (type) return *type;
+  if (type) return with_equal_symbols(*type);
   auto at = static_cast<std::uint32_t>(
       std::min<std::size_t>(span.begin + type.error().offset, span.end > 0 ? span.end - 1 : 0));
   return fail(Span{span.source, at, at + 1}, "PW0505", type.error().message, type.error().help);

@@ -40,6 +40,11 @@ enum class Special : std::uint8_t {
   unbind,
   logical,  ///< of anything, as booleans
   size,  ///< a dim, not a value
+  var_mean,
+  ir_norm,         ///< of vLLM's own IR
+  rotary,          ///< heads may have an axis of their own
+  attention,       ///< its output buffer says more than the operands
+  scaled_product,  ///< by one scale, one a row, or one a block
 };
 
 struct Slot {
@@ -55,6 +60,8 @@ struct Mapping {
   std::string_view op;
   std::vector<Slot> parameters;  ///< in the order of the target's schema
   Special special = Special::none;
+  /// Whether this result is the new contents of an argument.
+  [[nodiscard]] bool writes(std::size_t result) const;
   bool copies = false;  ///< what it returns never shares memory with what it is given
 };
 

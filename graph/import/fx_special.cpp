@@ -77,6 +77,11 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
     case Special::stack: return stack(bound, wanted, site);
     case Special::unbind: return unbind(bound, wanted, site);
     case Special::logical: return logical(bound, wanted, site);
+    case Special::var_mean: return var_mean(bound, wanted, site);
+    case Special::ir_norm: return ir_norm(bound, wanted, site);
+    case Special::rotary: return rotary(bound, wanted, site);
+    case Special::attention: return attention(bound, wanted, site);
+    case Special::scaled_product: return scaled_product(bound, wanted, site);
     case Special::size:
     case Special::none: return kNotThis;
   }
