@@ -19,12 +19,14 @@ bool ends_with(const std::string& text, std::string_view end) {
 
 struct ImportArgs {
   GraphOptions graph;
+  RuleOptions rules;  ///< what they say of foreign ops, and the ops that they declare
   std::string output = "-";
 };
 
 void run_import(const Options& options, const ImportArgs& args) {
   Session session(options);
   check_output_type(session, args.output);
+  if (!args.rules.rules.empty()) load(session, args.rules);
   Graph graph = load(session, args.graph, true);
   if (Diagnostics errors = verify(graph); !errors.empty()) session.die(errors);
   save(session, graph, args.output);
@@ -35,6 +37,7 @@ void run_import(const Options& options, const ImportArgs& args) {
 
 void run_stats(const Options& options, const ImportArgs& args) {
   Session session(options);
+  if (!args.rules.rules.empty()) load(session, args.rules);
   Graph graph = load(session, args.graph);
   std::map<std::string, std::size_t> counts;
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) ++counts[graph.op_of(n).name];
@@ -74,17 +77,20 @@ void add_graph_commands(CLI::App& app, const Options& options) {
       "import",
       "Read an FX dump, graph.json or .pwg, check it, and write it as graph.json or .pwg");
   import->graph.add_to(*sub);
+  import->rules.add_to(*sub, false);
   sub->add_option("-o,--output", import->output,
                   "the file to write, .json or .pwg; - is standard output (.pwg)");
   sub->footer(
       "Examples:\n  pwr import model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -o model.json\n  pwr "
-      "import model.json                    print it as text");
+      "import model.json                    print it as text\n  pwr import model.fx.txt -r my.pwr "
+      "          with what my.pwr says of foreign ops");
   sub->callback([import, &options] { run_import(options, *import); });
 
   auto exported = std::make_shared<ImportArgs>();
   sub =
       app.add_subcommand("export", "Write a graph in another form; the type follows the extension");
   exported->graph.add_to(*sub);
+  exported->rules.add_to(*sub, false);
   sub->add_option("-o,--output", exported->output, "the file to write, .json or .pwg");
   sub->footer("Example:\n  pwr export model.json -o model.pwg");
   sub->callback([exported, &options] { run_import(options, *exported); });
@@ -92,6 +98,7 @@ void add_graph_commands(CLI::App& app, const Options& options) {
   auto stats = std::make_shared<ImportArgs>();
   sub = app.add_subcommand("stats", "Count a graph's ops");
   stats->graph.add_to(*sub);
+  stats->rules.add_to(*sub, false);
   sub->footer("Example:\n  pwr stats model.json --format csv");
   sub->callback([stats, &options] { run_stats(options, *stats); });
   add_generate_command(app, options);

@@ -8,6 +8,7 @@
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
 #include "graph/graph_json.hpp"
+#include "graph/import/foreign.hpp"
 
 namespace pw {
 namespace {
@@ -18,7 +19,7 @@ class GraphBuilder {
       : context_(context), item_(item), graph_(context, item.name.empty() ? "graph" : item.name) {}
 
   Result<Graph> run() {
-    for (const ast::OpItem& op : item_.ops) declare_op(*context_, op, out_, true);
+    for (const ast::OpItem& op : item_.ops) declare(op);
     symbols();
     for (const ast::GraphItem::Input& input : item_.inputs) add(input);
     for (const ast::GraphItem::Node& node : item_.nodes) add(node);
@@ -27,8 +28,28 @@ class GraphBuilder {
       out_.push_back(
           error_at(item_.span, "PW0475", "this graph has no outputs", "end it with `out name`"));
     if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
+    if (imported_)
+      if (auto refined = refine_imported(graph_); !refined) return forward(refined);
     graph_.settle();
     return std::move(graph_);
+  }
+
+  /// An op that the graph's text calls unknown may be known by now: then it is known by another
+  /// name until the graph is read.
+  void declare(const ast::OpItem& item) {
+    if (!item.imported) {
+      declare_op(*context_, item, out_, true);
+      return;
+    }
+    auto op = lower_op(*context_, item, out_);
+    if (!op) return;
+    std::string called;
+    imported_ = true;
+    op->local = true;
+    if (auto id = declare_imported(*context_, std::move(*op), &called); !id)
+      append(out_, std::move(id.error()));
+    else if (called != item.name)
+      env_.insert_or_assign(item.name, Attribute(called));
   }
 
  private:
@@ -147,6 +168,7 @@ class GraphBuilder {
   Graph graph_;
   Env env_;
   std::set<std::string> names_, poisoned_;
+  bool imported_ = false;  ///< the text calls an op unknown
   Diagnostics out_;
 };
 

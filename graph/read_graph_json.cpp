@@ -10,6 +10,7 @@
 #include "graph/attribute_json.hpp"
 #include "graph/build.hpp"
 #include "graph/graph_json.hpp"
+#include "graph/import/foreign.hpp"
 #include "graph/json_checks.hpp"
 #include "graph/type_text.hpp"
 
@@ -69,6 +70,8 @@ class Reader {
     if (check_.passed()) check_symbols();
     if (check_.passed()) build();
     if (!check_.passed()) return tl::unexpected<Diagnostics>(check_.take());
+    if (!imported_.empty())
+      if (auto refined = refine_imported(graph_); !refined) return forward(refined);
     graph_.settle();
     return std::move(graph_);
   }
@@ -160,8 +163,11 @@ class Reader {
                : Result<Op>(fail(error_in("", "PW1005", "op declarations cannot be read here")));
       if (op) op->local = true;
     }
-    Result<OpId> id = op ? context_.ops.declare(std::move(*op))
+    const NameId spelt = op ? words_.intern(op->name) : NameId();
+    const bool imported = op && op->imported;
+    Result<OpId> id = op ? declare_imported(context_, std::move(*op))
                          : Result<OpId>(tl::unexpected<Diagnostics>(op.error()));
+    if (id && imported) imported_.emplace_back(spelt, *id);
     if (id) return;
     for (Diagnostic& d : id.error()) check_.add(std::move(d), pointer.text());
   }
@@ -480,6 +486,8 @@ class Reader {
 
   OpId op_named(NameId spelt) {
     if (ops_.size() <= spelt.index) ops_.resize(words_.size());
+    for (; imported_read_ < imported_.size(); ++imported_read_)
+      ops_[imported_[imported_read_].first] = imported_[imported_read_].second;
     if (!ops_[spelt].valid()) ops_[spelt] = context_.ops.find(word(spelt));
     return ops_[spelt];
   }
@@ -622,6 +630,8 @@ class Reader {
   IdVec<NameId, Definition> definitions_;  // by name
   IdVec<NameId, TypeId> types_;            // by word; invalid: not looked at yet
   IdVec<NameId, OpId> ops_;                // the same
+  std::vector<std::pair<NameId, OpId>> imported_;  // what the text itself calls unknown
+  std::size_t imported_read_ = 0;                  // those that are in ops_
   std::vector<Known> known_;
   HashIndex known_index_;
   NodeSpec spec_;  // for the node in hand

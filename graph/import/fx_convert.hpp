@@ -13,6 +13,7 @@
 #include "graph/import/fx_memory.hpp"
 #include "graph/import/fx_ops.hpp"
 #include "graph/import/fx_symbols.hpp"
+#include "graph/import/torch_schemas.hpp"
 
 namespace pw::fx {
 
@@ -36,7 +37,9 @@ struct Value {
   double real = 0;
   std::string text;  ///< string; other: the path or callee, as "torch.strided"
   DType dtype = DType::f32;
-  std::vector<Value> items;  ///< list; items of a result that was never named are none
+  std::vector<Value> items;  ///< list; items of a result that was never named are none; other,
+                             ///< "slice": start, end, step
+  std::vector<std::string> keys;  ///< of a list that is a dict: the keys of its items
 };
 
 struct Arguments {
@@ -64,6 +67,7 @@ struct Site {
 struct Bound {
   const Mapping* mapping = nullptr;
   std::vector<std::optional<Value>> values;  ///< by parameter; nothing: left out, without a default
+  std::shared_ptr<const Env> env = {};       ///< of an item of a rule file: the names of its body
   [[nodiscard]] const Value* find(std::string_view parameter) const;
 };
 
@@ -81,14 +85,15 @@ struct Outcome {
 struct Skeleton {
   std::vector<Value> operands;  ///< tensors, in order
   AttributeList attributes;
-  std::map<std::size_t, std::string> keywords;  ///< of operands that have one
+  std::vector<std::string> keywords;      ///< of each operand; empty: it is positional
+  std::vector<std::size_t> positions;     ///< of each operand that has no keyword
   std::string text;    ///< `%0, None, %1, mask = $mask`
   bool plain = true;   ///< operands and attributes alone say all of it
 };
 
 /// What an unknown call does to its operands.
 struct Unknown {
-  bool functional = false;             ///< it writes none
+  std::optional<bool> functional;      ///< it writes none; nothing: as the dump is
   std::vector<std::string> arguments;  ///< it writes these only; empty: any tensor
   std::string why;                     ///< why the rows of its target do not apply; may be empty
 };
@@ -152,6 +157,12 @@ class Converter {
   // ---- fx_inputs.cpp: inputs, their types, symbols and kinds
   Result<std::monostate> read_inputs();
   Result<std::monostate> read_symbols();
+  Result<std::monostate> read_symbol_input(const Parameter& p);
+  Result<DimId> named_dim(const std::string& place, const std::string& input, int axis);
+  Result<std::monostate> rename_symbols(const std::string& place, const std::string& name,
+                                        const std::vector<DimId>& dims);
+  void read_ranges();
+  [[nodiscard]] std::optional<InputKind> said_kind(const std::string& name);
   Result<TypeId> stated_type(const std::string& text, Span span);
   void classify_inputs();
 
@@ -170,7 +181,7 @@ class Converter {
   Value as_result(const Outcome& outcome, const Arguments& arguments, std::size_t first_new,
                   std::string_view target);
   [[nodiscard]] std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments,
-                                          std::string& why) const;
+                                          std::string& why);
   Applied apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied apply_direct(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   std::optional<std::vector<ValueId>> operands_of(const Bound& bound, const Op& op,
@@ -193,12 +204,47 @@ class Converter {
   Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site,
                        const Unknown& unknown = {});
   [[nodiscard]] Skeleton skeleton_of(const Arguments& arguments);
-  void take(Skeleton& out, const std::string& name, const Value& value, int depth);
+  void take_argument(Skeleton& out, const std::string& name, const Value& value, int depth);
   [[nodiscard]] std::vector<std::size_t> written_operands(const Skeleton& call,
                                                           std::string_view target,
+                                                          const std::optional<Schema>& schema,
                                                           const Unknown& unknown) const;
-  std::vector<Wanted> opaque_results(std::string_view op, const Skeleton& call, const Site& site);
-  Result<OpId> opaque_op(std::string_view target);
+  std::vector<Wanted> opaque_results(const Skeleton& call, const Site& site);
+  void make_symbolic(std::vector<Wanted>& wanted, std::string_view op, const Skeleton& call);
+  std::optional<std::string> shared_operands(const Skeleton& call,
+                                             const std::vector<std::size_t>& written) const;
+  Result<OpId> opaque_op(std::string_view target, const std::optional<Schema>& schema);
+  TensorId opaque_view(const Value& base, NodeId node, std::size_t result,
+                       std::string_view target);
+
+  // ---- fx_python.cpp: what Python does without an op of ATen, and what Dynamo writes for ops
+  /// Nothing: it is a call of an op, by its target.
+  Result<std::optional<Value>> python(const std::string& callee, const Arguments& arguments,
+                                      const Site& site);
+  Result<Value> infix(std::string_view op, const Value& a, const Value& b, Span span,
+                      const Site& site);
+  Result<Value> of_number(std::string_view op, std::string_view method, const Value& a,
+                          const Value& x, const Site& site);
+  Result<Value> unary(std::string_view op, const Value& x, const Site& site);
+  Result<Value> attribute(const Value& x, const std::string& name, const Site& site);
+  std::optional<Value> number(std::string_view function, const std::vector<Value>& of);
+  bool bookkeeping(std::string_view callee);
+  /// A value whose type is stated as Sym(…), and that is no dim yet.
+  Result<Value> as_stated(Value value, const Statement& s);
+  Result<std::monostate> assign(const Expr& target, const Value& value, const Site& site);
+  void find_names(const Expr& target);
+  Result<Value> part_of(const Value& list, const Value& at, const Site& site);
+
+  // ---- fx_subscript.cpp
+  Result<Value> subscript(const Value& x, const Value& at, const Site& site);
+  Result<Value> set_item(const Value& x, const Value& at, const Value& to, const Site& site);
+
+  // ---- fx_torch.cpp: methods and functions of torch as ATen's overloads
+  Result<Value> torch_call(const std::string& name, bool method, Arguments arguments,
+                           const Site& site);
+  std::optional<Value> rewritten(const std::string& name, Arguments& arguments, std::string& target);
+  [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments) const;
+  Result<Value> to_method(const Arguments& arguments, const Site& site);
 
   // ---- fx_special.cpp: what is more than a renaming
   Applied apply_special(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -212,21 +258,30 @@ class Converter {
   Applied make(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied cast(ValueId x, DType dtype, const std::vector<Wanted>& wanted, const Site& site);
   Applied copy(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied scaled(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied reduce(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied linear_rows(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
+  // ---- fx_scatter.cpp: parts of an axis
+  [[nodiscard]] static std::optional<std::size_t> axis_in(std::optional<std::int64_t> given,
+                                                          std::size_t rank);
+  Applied narrow(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied select_scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_promotion.cpp: what PyTorch does with types
-  [[nodiscard]] std::optional<DType> number_type(const Bound& bound) const;
-  [[nodiscard]] std::optional<DType> rank0_result(const Bound& bound, const Op& op) const;
-  Applied floating(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied clamp(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied addmm(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied cat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied scalar(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied stack(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied unbind(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied logical(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
+  // ---- fx_foreign.cpp: what rule files say of foreign ops
+  const std::vector<Mapping>* mappings_of(std::string_view target);
+  [[nodiscard]] ForeignValue foreign_value(const Value& value) const;
+  std::optional<Bound> bind_foreign_call(const Mapping& mapping, const Arguments& arguments,
+                                         std::string& why);
+  Applied foreign(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Result<Results> build_item(const Bound& bound, const std::vector<Wanted>& wanted,
+                             const Site& site);
+  void name_results(const std::vector<NodeId>& nodes, const Results& results,
+                    const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_vllm.cpp: the same, of vLLM's targets; layer names, and symbols that must be equal
   Applied var_mean(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -237,7 +292,6 @@ class Converter {
   std::optional<ValueId> as_declared(ValueId value, const OperandDecl& decl, const Site& site);
   std::optional<Attribute> as_text(const Value& value);
   void make_equal(DimId from, DimId to, std::string_view target);
-  TypeId with_equal_symbols(TypeId type);
   [[nodiscard]] Graph without_layer_names() const;
 
   // ---- fx_emit.cpp: nodes
@@ -251,9 +305,7 @@ class Converter {
                            const Site& site);
   bool symbolise_maker(ValueId value, std::size_t choice);
   Result<std::monostate> check_stated(ValueId value, const Wanted& wanted, std::string_view op);
-  /// A number becomes a constant of its own type, or of `number`.
-  std::optional<ValueId> as_operand(const Value& value, const Site& site,
-                                    std::optional<DType> number = std::nullopt);
+  std::optional<ValueId> as_operand(const Value& value, const Site& site);
   std::optional<Attribute> as_attribute(const Value& value, AttributeKind kind);
   [[nodiscard]] std::optional<Attribute> as_any_attribute(const Value& value) const;
   std::optional<Shape> as_shape(const Value& value) const;
@@ -271,10 +323,14 @@ class Converter {
   const FxOptions& options_;
   const Function& function_;
   std::string_view signature_;
+  std::map<std::string, InputKind> signed_kinds_;
+  std::optional<bool> lifted_;  ///< Dynamo made parameters inputs, and named them so
   Table table_;
+  std::vector<std::shared_ptr<const ForeignOp>> declared_;  ///< that table_ refers to
   Graph graph_;
   FxReport report_;
   Symbols symbols_;
+  std::string group_;  ///< of the statement that is converted
   std::map<std::string, Value, std::less<>> env_;
   std::set<std::string, std::less<>> names_;          ///< every name of the dump, and those made up
   std::set<std::string, std::less<>> made_up_;        ///< those made up

@@ -55,8 +55,7 @@ std::optional<Shape> Converter::as_shape(const Value& value) const {
 }
 
 // Numbers become rank-0 constants; None is an absent operand.
-std::optional<ValueId> Converter::as_operand(const Value& value, const Site& site,
-                                             std::optional<DType> number_type) {
+std::optional<ValueId> Converter::as_operand(const Value& value, const Site& site) {
   if (value.kind == Value::Kind::tensor) return value.tensor;
   if (value.kind == Value::Kind::none) return ValueId();
   double number = value.real;
@@ -72,11 +71,11 @@ std::optional<ValueId> Converter::as_operand(const Value& value, const Site& sit
   } else if (value.kind != Value::Kind::real) {
     return std::nullopt;
   }
-  if (number_type) dtype = *number_type;
   NodeRequest request;
   request.op = context_.ops.find("constant");
   request.attributes = {{key("value"), number}, {key("dtype"), dtype}};
   request.result_names = {fresh("c")};
+  request.group = group_;
   request.source = site.source;
   request.span = site.span;
   if (!request.op.valid()) return add_constant(graph_, number, dtype);
@@ -148,6 +147,7 @@ Result<Results> Converter::try_emit(OpId op, const std::vector<ValueId>& operand
   request.op = op;
   request.operands = operands;
   request.attributes = attributes;
+  request.group = group_;
   request.source = site.source;
   request.span = site.span;
   const Op& declared = context_.ops[op];

@@ -258,6 +258,7 @@ void Converter::make_equal(DimId from, DimId to, std::string_view target) {
   if (from == to || !dims.is_symbol(from) || !dims.is_symbol(to)) return;
   const std::string old = dims.print(from), name = dims.print(to);
   equal_[old] = to;
+  symbols_.rename(old, to);
   for (auto& [symbol, now] : equal_) now = dims.substitute(now, equal_);
   note(fmt::format("{} is {}: `{}` wants as many of both", old, name, target));
   const auto changed = [&](TypeId id) {
@@ -285,13 +286,6 @@ void Converter::make_equal(DimId from, DimId to, std::string_view target) {
     if (!it->second.role.empty()) symbols[name].role = it->second.role;
     symbols.erase(it);
   }
-}
-
-TypeId Converter::with_equal_symbols(TypeId id) {
-  if (equal_.empty() || id == Types::unknown()) return id;
-  Type type = context_.types[id];
-  for (DimId& dim : type.shape) dim = context_.dims.substitute(dim, equal_);
-  return context_.types.get(type.dtype, type.shape);
 }
 
 // The graph without the inputs that were only the names of layers.

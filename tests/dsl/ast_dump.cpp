@@ -32,6 +32,8 @@ std::string dump(const ast::Use& i);
 std::string dump(const ast::Param& i);
 std::string dump(const ast::Extern& i);
 std::string dump(const ast::OpItem& i);
+std::string dump(const ast::ForeignItem::Parameter& p);
+std::string dump(const ast::ForeignItem& i);
 std::string dump(const ast::Table& i);
 std::string dump(const ast::Pattern& i);
 std::string dump(const ast::Rule& i);
@@ -110,6 +112,12 @@ std::string dump(const ast::Extern& i) {
 std::string dump(const ast::OpItem& i) {
   return node("op", i.name, i.operands, i.attributes, i.results, i.result_from, i.traits, i.body,
               i.imported);
+}
+std::string dump(const ast::ForeignItem::Parameter& p) {
+  return node("argument", p.names, p.mut, p.out, p.type, p.value);
+}
+std::string dump(const ast::ForeignItem& i) {
+  return node("foreign", i.target, i.parameters, i.returns, i.where, i.block, i.body);
 }
 std::string dump(const ast::Table& i) { return node("table", i.name, i.columns, i.rows); }
 std::string dump(const ast::Pattern& i) {
