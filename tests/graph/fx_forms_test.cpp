@@ -430,7 +430,7 @@ TEST_CASE("forms: vLLM 0.33's texts import whole", "[graph][fx][forms]") {
     CAPTURE(entry.path().string());
     ContextPtr context = library();
     FxImport fx = import_with(context, text_of(entry.path().string()));
-    CHECK(fx.report.nodes > 3);
+    CHECK(fx.report.nodes >= 3);
     ++texts;
   }
   CHECK(texts == 41);
