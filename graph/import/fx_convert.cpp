@@ -74,6 +74,7 @@ Result<FxImport> Converter::convert() {
     return fail(function_.span, "PW0513", "the function returns no value");
   erase_buffers();
   classify_inputs();
+  if (!layer_names_.empty()) graph_ = without_layer_names();
   report_.nodes = graph_.node_count();
   return FxImport{graph_.compact(), std::move(report_)};
 }
@@ -172,7 +173,8 @@ Result<std::monostate> Converter::statement(const Statement& s) {
     // may.
     ValueId v = value->tensor;
     NodeId producer = graph_.producer(v);
-    if (producer.valid() && graph_.op_of(producer).name == "detach")
+    if (producer.valid() && (graph_.op_of(producer).name == "detach" ||
+                             graph_.op_of(producer).name == "clone"))
       v = graph_.operand(producer, 0);
     if (graph_.is_input(v) && !type_of(v)) graph_.set_type(v, site.result.type);
   }

@@ -58,14 +58,17 @@ void Converter::take_argument(Skeleton& out, const std::string& name, const Valu
   } else if (std::optional<Attribute> a = as_any_attribute(value)) {
     out.attributes.emplace_back(key(name), std::move(*a));
     out.text += "$" + name;
-  } else if (value.kind == Value::Kind::list && depth < kMaxListDepth) {
+  } else if (const bool call = value.kind == Value::Kind::other && !value.items.empty();
+             (call || value.kind == Value::Kind::list) && depth < kMaxListDepth) {
+    const bool dict = !value.keys.empty();  // and a call is a slice(start, end, step)
     out.plain = false;
-    out.text += "[";
+    out.text += call ? value.text + "(" : dict ? "{" : "[";
     for (std::size_t i = 0; i < value.items.size(); ++i) {
       if (i > 0) out.text += ", ";
+      if (dict) out.text += "'" + value.keys[i] + "': ";
       take_argument(out, fmt::format("{}_{}", name, i), value.items[i], depth + 1);
     }
-    out.text += "]";
+    out.text += call ? ")" : dict ? "}" : "]";
   } else {
     out.plain = false;
     out.text += value.kind == Value::Kind::none ? "None" : value.text;
