@@ -42,11 +42,12 @@ DType promote(DType a, bool a_weak, DType b, bool b_weak) {
   if (a == b) return a;
   int ca = row(a).category, cb = row(b).category;
   if (ca != cb) {
-    // A weak real meeting an integer tensor gives f32, PyTorch's default real type.
+    // A number, which is a weak f64, meeting an integer tensor gives f32, PyTorch's default real
+    // type; a tensor of rank 0 gives its own.
     DType winner = ca > cb ? a : b;
     bool weak = ca > cb ? a_weak : b_weak;
     bool other_weak = ca > cb ? b_weak : a_weak;
-    return weak && !other_weak && is_float(winner) ? DType::f32 : winner;
+    return weak && !other_weak && winner == DType::f64 ? DType::f32 : winner;
   }
   if (a_weak != b_weak) return a_weak ? b : a;
   if (ca == 1) {

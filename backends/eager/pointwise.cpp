@@ -86,11 +86,18 @@ struct Neg {
 struct Abs {
   static auto of(auto& a) { return a.abs(); }
 };
+// Eigen's own square root of infinity may be NaN, and that of -0 is 0.
+struct Root {
+  template <class T>
+  T operator()(T x) const {
+    return std::sqrt(x);
+  }
+};
 struct Sqrt {
-  static auto of(auto& a) { return a.sqrt(); }
+  static auto of(auto& a) { return a.unaryExpr(Root()); }
 };
 struct Rsqrt {
-  static auto of(auto& a) { return a.sqrt().inverse(); }
+  static auto of(auto& a) { return a.unaryExpr(Root()).inverse(); }
 };
 struct Exp {
   static auto of(auto& a) { return a.exp(); }

@@ -124,6 +124,19 @@ TEST_CASE("engines: one operand", "[backends]") {
             1e-6);
 }
 
+TEST_CASE("engines: roots of infinity, of zeros and of negative numbers", "[backends]") {
+  std::vector<double> of, roots, inverse;
+  for (int i = 0; i < 8; ++i) {  // whole vectors, and a rest
+    for (double x : {kInfinity, -kInfinity, -0.0, 0.0, 4.0, -1.0, kNaN}) of.push_back(x);
+    for (double y : {kInfinity, kNaN, -0.0, 0.0, 2.0, kNaN, kNaN}) roots.push_back(y);
+    for (double y : {0.0, kNaN, -kInfinity, kInfinity, 0.5, kNaN, kNaN}) inverse.push_back(y);
+  }
+  const Tensor x = tensor(DType::f32, {56}, of);
+  check_all("in x: f32[56]  y = sqrt(x)  out y", {x}, roots);
+  check_all("in x: f32[56]  y = rsqrt(x)  out y", {x}, inverse);
+  check_all("in x: f32[56]  y = 1.0 / sqrt(x)  out y", {x}, inverse);  // the sign of zero
+}
+
 TEST_CASE("engines: casts round, truncate and saturate", "[backends]") {
   const Tensor x = tensor(DType::f32, {5}, {1.06, -3.7, 1e4, -kInfinity, kNaN});
   check_all("in x: f32[5]  y = f8e4m3(x)  out y", {x}, {1, -3.75, 448, -448, kNaN});

@@ -64,6 +64,8 @@ TEST_CASE("import: a number never makes a wider type", "[fx][promotion]") {
          {"aten.add.Tensor(x, 1)", "x: \"b8[]\"", "i64[]"},
          {"aten.mul.Tensor(x, 3.0)", "x: \"f64[]\"", "f64[]"},
          {"aten.mul.Tensor(x, 0.5)", "x: \"i64[4]\"", "f32[4]"},
+         {"aten.add.Tensor(x, y)", "x: \"i64[4]\", y: \"bf16[]\"", "bf16[4]"},
+         {"aten.add.Tensor(x, y)", "x: \"bf16[4]\", y: \"f32[]\"", "bf16[4]"},
          {"aten.gt.Scalar(x, 0.5)", "x: \"bf16[]\"", "b8[]"}});
 }
 

@@ -64,8 +64,8 @@ def bound(target, returning):
         if returning:
             after = [kwargs[name] if name in kwargs else args[i] for i, name in written]
             return tuple(bits(storages.Tensor(r, "bf16")) if halves and r is not None else r for r in [result, *after])
-        for kept, wide in halves:
-            kept[...] = bits(storages.Tensor(wide, "bf16"))
+        for kept, new in halves:
+            kept[...] = bits(storages.Tensor(new, "bf16"))
         if not results:
             return None
         return bits(storages.Tensor(result, "bf16")) if halves else result
