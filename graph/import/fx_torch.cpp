@@ -302,9 +302,9 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
   if (auto it = kOtherNames.find(name); it != kOtherNames.end()) name = it->second;
   std::vector<Value>& args = arguments.positional;
   const std::string kept = fmt::format("{}.{}", method ? "method" : "torch", given);
-  if (method && args.empty()) return opaque(kept, arguments, site);
+  if (method && args.empty()) return call(kept, arguments, site);
   if (method && args[0].kind == Value::Kind::other)  // of a device, a stream, a module …
-    return opaque(kept, arguments, site);
+    return call(kept, arguments, site);
   std::erase_if(arguments.keywords,
                 [](const auto& pair) { return says_nothing(pair.first, pair.second); });
   if (std::optional<Value> in_place = take_keyword(arguments, "inplace")) name += "_";
@@ -357,7 +357,7 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
       if (word == "self") word = "input";
     target = overload_of(name, arguments);
   }
-  if (target.empty()) return opaque(kept, arguments, site);
+  if (target.empty()) return call(kept, arguments, site);
   return call(target, arguments, site);
 }
 
