@@ -24,6 +24,7 @@ void add_compile_commands(CLI::App& app, const Options& options);  ///< compile,
 void add_run_commands(CLI::App& app, const Options& options);      ///< run, report
 void add_bench_command(CLI::App& app, const Options& options);
 void add_cache_commands(CLI::App& app, const Options& options);  ///< cache stats, verify, clear
+void add_ops_command(CLI::App& app, const Options& options);
 void add_doctor_command(CLI::App& app, const Options& options);
 
 /// Writes a graph by the extension of the path: .json, or .pwg (also for "-").

@@ -19,22 +19,33 @@ bool ends_with(const std::string& text, std::string_view end) {
 
 struct ImportArgs {
   GraphOptions graph;
+  RuleOptions rules;  ///< what they say of foreign ops, and the ops that they declare
   std::string output = "-";
 };
+
+/// `, writes cache, k`, or nothing.
+std::string writes_of(const Graph& graph) {
+  std::string out;
+  for (ValueId input : graph.written_inputs())
+    out += (out.empty() ? ", writes " : ", ") + std::string(graph.value_name(input));
+  return out;
+}
 
 void run_import(const Options& options, const ImportArgs& args) {
   Session session(options);
   check_output_type(session, args.output);
+  if (!args.rules.rules.empty()) load(session, args.rules);
   Graph graph = load(session, args.graph, true);
   if (Diagnostics errors = verify(graph); !errors.empty()) session.die(errors);
   save(session, graph, args.output);
-  session.say(fmt::format("{}: {} nodes, {} inputs, {} outputs{}", args.graph.path,
-                          graph.node_count(), graph.inputs().size(), graph.outputs().size(),
-                          args.output == "-" ? "" : " → " + args.output));
+  session.say(fmt::format("{}: {} nodes, {} inputs, {} outputs{}{}", args.graph.path,
+                          graph.node_count(), graph.inputs().size(), graph.returned_count(),
+                          writes_of(graph), args.output == "-" ? "" : " → " + args.output));
 }
 
 void run_stats(const Options& options, const ImportArgs& args) {
   Session session(options);
+  if (!args.rules.rules.empty()) load(session, args.rules);
   Graph graph = load(session, args.graph);
   std::map<std::string, std::size_t> counts;
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) ++counts[graph.op_of(n).name];
@@ -50,9 +61,9 @@ void run_stats(const Options& options, const ImportArgs& args) {
                                  : "native"});
   }
   std::fputs(table.print(options.format).c_str(), stdout);
-  session.say(fmt::format("{} nodes, {} inputs, {} outputs, structural hash {:016x}",
-                          graph.node_count(), graph.inputs().size(), graph.outputs().size(),
-                          structural_hash(graph)));
+  session.say(fmt::format("{} nodes, {} inputs, {} outputs{}, structural hash {:016x}",
+                          graph.node_count(), graph.inputs().size(), graph.returned_count(),
+                          writes_of(graph), structural_hash(graph)));
 }
 
 }  // namespace
@@ -74,17 +85,20 @@ void add_graph_commands(CLI::App& app, const Options& options) {
       "import",
       "Read an FX dump, graph.json or .pwg, check it, and write it as graph.json or .pwg");
   import->graph.add_to(*sub);
+  import->rules.add_to(*sub, false);
   sub->add_option("-o,--output", import->output,
                   "the file to write, .json or .pwg; - is standard output (.pwg)");
   sub->footer(
       "Examples:\n  pwr import model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -o model.json\n  pwr "
-      "import model.json                    print it as text");
+      "import model.json                    print it as text\n  pwr import model.fx.txt -r my.pwr "
+      "          with what my.pwr says of foreign ops");
   sub->callback([import, &options] { run_import(options, *import); });
 
   auto exported = std::make_shared<ImportArgs>();
   sub =
       app.add_subcommand("export", "Write a graph in another form; the type follows the extension");
   exported->graph.add_to(*sub);
+  exported->rules.add_to(*sub, false);
   sub->add_option("-o,--output", exported->output, "the file to write, .json or .pwg");
   sub->footer("Example:\n  pwr export model.json -o model.pwg");
   sub->callback([exported, &options] { run_import(options, *exported); });
@@ -92,6 +106,7 @@ void add_graph_commands(CLI::App& app, const Options& options) {
   auto stats = std::make_shared<ImportArgs>();
   sub = app.add_subcommand("stats", "Count a graph's ops");
   stats->graph.add_to(*sub);
+  stats->rules.add_to(*sub, false);
   sub->footer("Example:\n  pwr stats model.json --format csv");
   sub->callback([stats, &options] { run_stats(options, *stats); });
   add_generate_command(app, options);

@@ -42,6 +42,7 @@ int run(int argc, char** argv) {
   add_run_commands(app, options);
   add_bench_command(app, options);
   add_cache_commands(app, options);
+  add_ops_command(app, options);
   add_doctor_command(app, options);
   try {
     app.parse(argc, argv);

@@ -45,6 +45,23 @@ struct OpItem {
   std::vector<Statement> body;
   bool imported = false;  ///< `op aten.foo.default(...)`: any operands, attributes and results
 };
+/// `foreign aten.add.Tensor(self, other, alpha = 1) = add(self, other)`, or with a block.
+struct ForeignItem {
+  Span span, name_span;
+  std::string target;
+  struct Parameter {
+    Span span;
+    std::vector<std::pair<std::string, Span>> names;
+    bool mut = false, out = false;
+    std::optional<TypeExpr> type;
+    std::optional<Expr> value;
+  };
+  std::vector<Parameter> parameters;
+  std::vector<std::pair<std::string, Span>> returns;  ///< of a block
+  std::vector<Expr> where;
+  bool block = false;           ///< else one statement, which binds the list `=`
+  std::vector<Statement> body;
+};
 struct Clause {
   enum class Kind : std::uint8_t { where, assume, given, unless } kind = Kind::where;
   Span span;
@@ -159,6 +176,11 @@ struct GraphItem {
   };
   std::vector<Node> nodes;
   std::vector<std::pair<std::string, Span>> outputs;
+  struct Write {  ///< `write cache = cache_1`
+    std::string input, value;
+    Span span, value_span;
+  };
+  std::vector<Write> writes;
   std::vector<std::pair<std::string, SymbolFact>> symbols;  ///< `symbol n in 1..8192 tokens`
   std::vector<OpItem> ops;                                  ///< opaque ops the library lacks
 };
@@ -181,7 +203,7 @@ struct Test {
   std::vector<Expectation> expectations;
 };
 
-using Item = std::variant<Use, Param, Extern, OpItem, Table, Pattern, Rule, Group, Pass, Pipeline,
+using Item = std::variant<Use, Param, Extern, OpItem, ForeignItem, Table, Pattern, Rule, Group, Pass, Pipeline,
                           Split, Capture, Test, GraphItem>;
 
 struct Comment {

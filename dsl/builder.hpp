@@ -99,6 +99,19 @@ class Builder {
   void op_imported();
   void trait();
   void end_op();
+  void foreign_path();
+  void foreign_string();
+  void foreign_parameter();
+  void foreign_mut();
+  void foreign_out();
+  void foreign_alias();
+  void foreign_type();
+  void foreign_default();
+  void foreign_expression();
+  void foreign_return();
+  void foreign_where();
+  void foreign_block();
+  void end_foreign();
   void rule_variant();
   void rule_over();
   void rule_arrow();
@@ -166,6 +179,8 @@ class Builder {
   void node_group();
   void node_source();
   void graph_output();
+  void graph_written();
+  void graph_write();
   void end_graph();
   void expect_none();
   void expect_numeric();
@@ -258,6 +273,7 @@ class Builder {
   ast::Param param_;
   ast::Extern extern_;
   ast::OpItem op_;
+  ast::ForeignItem foreign_;
   ast::Table table_;
   ast::Pattern pattern_;
   ast::Rule rule_;

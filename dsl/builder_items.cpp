@@ -125,6 +125,68 @@ void Builder::end_op() {
 }
 void Builder::item_op() { items.emplace_back(std::move(op_)); }
 
+// ---- foreign ops
+
+void Builder::foreign_path() {
+  foreign_ = {};
+  Named n = pop_path();
+  foreign_.target = std::move(n.text);
+  foreign_.name_span = n.span;
+}
+void Builder::foreign_string() {
+  foreign_ = {};
+  foreign_.target = unescape(text(last()));
+  foreign_.name_span = span(last());
+}
+void Builder::foreign_parameter() {
+  ast::ForeignItem::Parameter p;
+  p.names.emplace_back(word(last()), span(last()));
+  p.span = span(last());
+  foreign_.parameters.push_back(std::move(p));
+}
+void Builder::foreign_mut() {
+  foreign_parameter();
+  foreign_.parameters.back().mut = true;
+}
+void Builder::foreign_out() {
+  foreign_parameter();
+  foreign_.parameters.back().out = true;
+}
+void Builder::foreign_alias() {
+  foreign_.parameters.back().names.emplace_back(word(last()), span(last()));
+}
+void Builder::foreign_type() {
+  foreign_.parameters.back().type = pop_type();
+  foreign_.parameters.back().span.end = last().end();
+}
+void Builder::foreign_default() {
+  foreign_.parameters.back().value = pop_expression();
+  foreign_.parameters.back().span.end = last().end();
+}
+void Builder::foreign_expression() {
+  Statement s;
+  s.value = pop_expression();
+  s.span = s.value.span;
+  Binder all;
+  all.name = "=";
+  all.span = s.span;
+  all.spread = true;
+  s.binders.push_back(std::move(all));
+  foreign_.body.push_back(std::move(s));
+}
+void Builder::foreign_return() { foreign_.returns.emplace_back(word(last()), span(last())); }
+void Builder::foreign_where() {
+  foreign_.where = take_values(expressions_, marks_.back().expressions);
+}
+void Builder::foreign_block() {
+  foreign_.block = true;
+  foreign_.body = take(statements_, marks_.back().statements);
+}
+void Builder::end_foreign() {
+  foreign_.span = since(close());
+  items.emplace_back(std::move(foreign_));
+}
+
 // ---- tables, patterns, rules
 
 void Builder::table_columns() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dsl/declare_foreign.hpp"
 #include "dsl/declare_op.hpp"
 #include "dsl/equivalence.hpp"
 #include "dsl/families.hpp"
@@ -59,6 +60,7 @@ Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> fi
   Diagnostics out;
   const Program program = collect_program(set.files, root, out);
   declare_ops(*context, program, out);
+  declare_foreign(*context, program, out);
   for (const auto& [name, table] : program.tables) check_table(*context, *table, out);
   build_params(program, set, out);
   bind_library_natives(*context);

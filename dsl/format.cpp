@@ -37,6 +37,10 @@ Layout format_item(const FormatContext& context, const ast::OpItem& op) {
   return format_op(context, op);
 }
 
+Layout format_item(const FormatContext& context, const ast::ForeignItem& f) {
+  return format_foreign(context, f);
+}
+
 /// Joins the cells of each row into its first, columns below each other.
 void align(std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;

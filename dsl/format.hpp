@@ -12,6 +12,7 @@ struct FormatContext {
 };
 
 Layout format_op(const FormatContext& context, const ast::OpItem& op);
+Layout format_foreign(const FormatContext& context, const ast::ForeignItem& item);
 Layout format_graph(const FormatContext& context, const ast::GraphItem& graph);
 Layout format_test(const FormatContext& context, const ast::Test& test);
 Layout format_pass(const FormatContext& context, const ast::Pass& pass);

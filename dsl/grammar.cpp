@@ -103,6 +103,10 @@ bool peek_trait(const Token* p) {
 }
 bool peek_recursive(const Token* p) { return p[0].kind == Tok::rec && is_name(p[1].kind); }
 bool peek_symbol(const Token* p) { return p[0].kind == Tok::symbol && is_name(p[1].kind); }
+bool peek_write(const Token* p) {
+  return p[0].kind == Tok::write && is_name(p[1].kind) && p[2].kind == Tok::assign;
+}
+bool no_write(const Token* p) { return !peek_write(p); }
 bool peek_op(const Token* p) { return p[0].kind == Tok::op && is_name(p[1].kind); }
 bool peek_input_kind(const Token* p) {
   return (p->kind == Tok::weight || p->kind == Tok::buffer) && is_name(p[1].kind);
@@ -137,6 +141,7 @@ PW_RULE(sum); PW_RULE(term); PW_RULE(unary); PW_RULE(primary); PW_RULE(call); PW
 PW_RULE(arg); PW_RULE(setting); PW_RULE(attrs); PW_RULE(type); PW_RULE(dims); PW_RULE(binder);
 PW_RULE(binding); PW_RULE(stmt); PW_RULE(stmts); PW_RULE(body); PW_RULE(reference);
 PW_RULE(operand); PW_RULE(attr_decl); PW_RULE(result); PW_RULE(op_decl); PW_RULE(rule_item);
+PW_RULE(foreign_item);
 PW_RULE(pattern_item); PW_RULE(table_item); PW_RULE(small_item); PW_RULE(seq); PW_RULE(strat);
 PW_RULE(core); PW_RULE(option); PW_RULE(strategy_item); PW_RULE(deploy_item); PW_RULE(graph_block);
 PW_RULE(test_clause); PW_RULE(test_item); PW_RULE(item);
@@ -239,6 +244,21 @@ const auto op_decl_def = t(Tok::op)[act<&B::open>] > path[act<&B::op_name>] > t(
                          -(t(Tok::arrow) > (t(Tok::lparen) > list_of(result) > t(Tok::rparen) |
                                             result)) > *(Peek(peek_trait) >> name[act<&B::trait>]) >
                          -stmts > x3::eps[act<&B::end_op>];
+
+const auto foreign_parameter =
+    (Peek(peek_modified) >> t(Tok::mut) > name[act<&B::foreign_mut>] |
+     t(Tok::out) > name[act<&B::foreign_out>] | name[act<&B::foreign_parameter>]) >>
+    *(t(Tok::bar) > word[act<&B::foreign_alias>]) >>
+    -(t(Tok::colon) > type[act<&B::foreign_type>]) >>
+    -(t(Tok::assign) > expr[act<&B::foreign_default>]);
+const auto foreign_guard = -(t(Tok::where) > some_of(expr) > x3::eps[act<&B::foreign_where>]);
+const auto foreign_item_def =
+    t(Tok::foreign)[act<&B::open>] > (t(Tok::string)[act<&B::foreign_string>] |
+                                      path[act<&B::foreign_path>]) > t(Tok::lparen) >
+    list_of(foreign_parameter) > t(Tok::rparen) >
+    (t(Tok::assign) > expr[act<&B::foreign_expression>] > foreign_guard |
+     -(t(Tok::arrow) > some_of(name[act<&B::foreign_return>])) > foreign_guard >
+         stmts[act<&B::foreign_block>]) > x3::eps[act<&B::end_foreign>];
 
 // ---- rules, patterns, tables, small items
 
@@ -352,7 +372,9 @@ const auto graph_block_def =
     *(inputs | Peek(peek_symbol) >> symbol_decl | Peek(peek_op) >> op_decl[act<&B::graph_op>]) >
     *(stmt[act<&B::graph_node>] >> -(t(Tok::at_sign) > t(Tok::string)[act<&B::node_group>] >
                                      -t(Tok::string)[act<&B::node_source>])) > t(Tok::out) >
-    list_of(name[act<&B::graph_output>]) > t(Tok::rbrace)[act<&B::end_graph>];
+    -(Peek(no_write) >> list_of(name[act<&B::graph_output>])) >
+    *(Peek(peek_write) >> t(Tok::write) > name[act<&B::graph_written>] > t(Tok::assign) >
+      name[act<&B::graph_write>]) > t(Tok::rbrace)[act<&B::end_graph>];
 
 const auto expectation_clause = t(Tok::none)[act<&B::expect_none>] |
                                 Peek(peek_numeric) >> t(Tok::numeric) > t(Tok::within) >
@@ -378,14 +400,14 @@ const auto test_clause_def = Peek(peek_graph_file) >> t(Tok::graph) >
 const auto test_item_def = t(Tok::test)[act<&B::open>] > name[act<&B::push_name>] > t(Tok::lbrace) >
                            *test_clause > t(Tok::rbrace)[act<&B::end_test>];
 
-const auto item_def = op_decl[act<&B::item_op>] | rule_item | pattern_item | table_item |
+const auto item_def = op_decl[act<&B::item_op>] | foreign_item | rule_item | pattern_item | table_item |
                       small_item | strategy_item | deploy_item | test_item |
                       graph_block[act<&B::item_graph>];
 
 BOOST_SPIRIT_DEFINE(path, expr, and_expr, not_expr, comparison, sum, term, unary, primary, call,
                     element, arg, setting, attrs, type, dims)
 BOOST_SPIRIT_DEFINE(binder, binding, stmt, stmts, body, reference, operand, attr_decl, result,
-                    op_decl, rule_item, pattern_item, table_item)
+                    op_decl, foreign_item, rule_item, pattern_item, table_item)
 BOOST_SPIRIT_DEFINE(small_item, seq, strat, core, option, strategy_item, deploy_item, graph_block,
                     test_clause, test_item, item)
 
@@ -395,6 +417,8 @@ bool starts_item(const Token* p) {
   if (p->kind == Tok::end) return false;
   const Tok word = p->kind, next = p[1].kind;
   if (word == Tok::use) return next == Tok::string;
+  if (word == Tok::foreign)
+    return next == Tok::string || (is_name(next) && (p[2].kind == Tok::dot || p[2].kind == Tok::lparen));
   if (word == Tok::extern_) return next == Tok::pred || next == Tok::fn;
   if (word == Tok::param) return is_name(next) && p[2].kind == Tok::colon;
   if (word == Tok::pass) return is_name(next) && p[2].kind == Tok::assign;

@@ -8,6 +8,7 @@
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
 #include "graph/graph_json.hpp"
+#include "graph/import/foreign.hpp"
 
 namespace pw {
 namespace {
@@ -18,17 +19,38 @@ class GraphBuilder {
       : context_(context), item_(item), graph_(context, item.name.empty() ? "graph" : item.name) {}
 
   Result<Graph> run() {
-    for (const ast::OpItem& op : item_.ops) declare_op(*context_, op, out_, true);
+    for (const ast::OpItem& op : item_.ops) declare(op);
     symbols();
     for (const ast::GraphItem::Input& input : item_.inputs) add(input);
     for (const ast::GraphItem::Node& node : item_.nodes) add(node);
     for (const auto& [name, span] : item_.outputs) output(name, span);
-    if (item_.outputs.empty())
+    for (const ast::GraphItem::Write& w : item_.writes) write(w);
+    if (item_.outputs.empty() && item_.writes.empty())
       out_.push_back(
           error_at(item_.span, "PW0475", "this graph has no outputs", "end it with `out name`"));
     if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
+    if (imported_)
+      if (auto refined = refine_imported(graph_); !refined) return forward(refined);
     graph_.settle();
     return std::move(graph_);
+  }
+
+  /// An op that the graph's text calls unknown may be known by now: then it is known by another
+  /// name until the graph is read.
+  void declare(const ast::OpItem& item) {
+    if (!item.imported) {
+      declare_op(*context_, item, out_, true);
+      return;
+    }
+    auto op = lower_op(*context_, item, out_);
+    if (!op) return;
+    std::string called;
+    imported_ = true;
+    op->local = true;
+    if (auto id = declare_imported(*context_, std::move(*op), &called); !id)
+      append(out_, std::move(id.error()));
+    else if (called != item.name)
+      env_.insert_or_assign(item.name, Attribute(called));
   }
 
  private:
@@ -116,18 +138,38 @@ class GraphBuilder {
     for (const Binder& binder : s.binders) poison(binder.name);
   }
 
-  void output(const std::string& name, Span span) {
-    if (poisoned_.contains(name)) return;
+  /// Null where there is none, which is said, or where it could not be built.
+  const ValueId* value_named(const std::string& name, Span span, const std::string& what) {
+    if (poisoned_.contains(name)) return nullptr;
     const auto it = env_.find(name);
     const ValueId* value = it == env_.end() ? nullptr : std::get_if<ValueId>(&it->second);
-    if (value != nullptr) {
-      graph_.add_output(*value);
-      return;
-    }
+    if (value != nullptr) return value;
     std::vector<std::string> names(names_.begin(), names_.end());
-    out_.push_back(error_at(span, "PW0474",
-                            "output " + in_ticks(name) + " is no value of this graph",
+    out_.push_back(error_at(span, "PW0474", what + in_ticks(name) + " is no value of this graph",
                             did_you_mean(name, names)));
+    return nullptr;
+  }
+
+  void output(const std::string& name, Span span) {
+    if (const ValueId* value = value_named(name, span, "output ")) graph_.add_output(*value);
+  }
+
+  void write(const ast::GraphItem::Write& w) {
+    const ValueId* input = value_named(w.input, w.span, "");
+    const ValueId* value = value_named(w.value, w.value_span, "");
+    if (input == nullptr || value == nullptr) return;
+    const std::vector<ValueId>& written = graph_.written_inputs();
+    const char* why = !graph_.is_input(*input) ? " is no input, so nothing is written back to it"
+                      : std::find(written.begin(), written.end(), *input) != written.end()
+                          ? " is written twice"
+                      : graph_.type(*input) != graph_.type(*value)
+                          ? " has another type than what is written to it"
+                          : nullptr;
+    if (why == nullptr)
+      graph_.add_write(*input, *value);
+    else
+      out_.push_back(error_at(w.span, "PW0479", in_ticks(w.input) + why,
+                              "write the name of an input, and the value it holds afterwards"));
   }
 
   void poison(const std::string& name) { poisoned_.insert(name); }
@@ -147,6 +189,7 @@ class GraphBuilder {
   Graph graph_;
   Env env_;
   std::set<std::string> names_, poisoned_;
+  bool imported_ = false;  ///< the text calls an op unknown
   Diagnostics out_;
 };
 

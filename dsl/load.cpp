@@ -182,6 +182,9 @@ Result<std::monostate> load_op_library(const ContextPtr& context) {
   for (const EmbeddedFile& file : embedded_rules()) {
     if (file.path.starts_with("ops/")) loader.library(file, false);
   }
+  for (const EmbeddedFile& file : embedded_rules()) {
+    if (file.path.starts_with("import/")) loader.library(file, false);
+  }
   auto set = loader.finish();
   if (!set) return forward(set);
   return std::monostate{};

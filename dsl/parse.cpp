@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t kMaxErrors = 100;
 
-const std::vector<std::string> kItemWords = {"use",     "param",   "extern", "op",   "table",
-                                             "pattern", "rule",    "group",  "pass", "pipeline",
-                                             "split",   "capture", "test",   "graph"};
+const std::vector<std::string> kItemWords = {
+    "use",  "param", "extern",   "op",    "foreign", "table", "pattern", "rule",
+    "group", "pass",  "pipeline", "split", "capture", "test",  "graph"};
 
 bool item_word(Tok t) {
-  static constexpr std::array<Tok, 14> kWords = {
-      Tok::use,   Tok::param, Tok::extern_,  Tok::op,    Tok::table,   Tok::pattern, Tok::rule,
-      Tok::group, Tok::pass,  Tok::pipeline, Tok::split, Tok::capture, Tok::test,    Tok::graph};
+  static constexpr std::array<Tok, 15> kWords = {
+      Tok::use,  Tok::param, Tok::extern_,  Tok::op,    Tok::foreign, Tok::table, Tok::pattern, Tok::rule,
+      Tok::group, Tok::pass, Tok::pipeline, Tok::split, Tok::capture, Tok::test,  Tok::graph};
   return std::find(kWords.begin(), kWords.end(), t) != kWords.end();
 }
 
@@ -143,7 +143,7 @@ class Parser {
       diagnostics_.push_back(error_at(
           span(*at_), "PW0110", "expected an item, found " + found(*at_),
           near.empty()
-              ? "items begin with use, param, extern, op, table, pattern, rule, group, pass, "
+              ? "items begin with use, param, extern, op, foreign, table, pattern, rule, group, pass, "
                 "pipeline, split, capture, test or graph"
               : "did you mean `" + near + "`?"));
     }

@@ -21,6 +21,7 @@ struct RuleDecl {
 
 struct Program {
   std::vector<const ast::OpItem*> ops;
+  std::vector<const ast::ForeignItem*> foreigns;
   std::vector<RuleDecl> rules;
   std::vector<const ast::Group*> groups;
   std::vector<const ast::Pass*> passes;

@@ -53,6 +53,10 @@ class Builder {
   Result<Values> spread(const Expr& e, int depth);
   void lists_in(const Expr& e, std::map<std::string, Values>& out) const;
   Result<ValueId> number(const Expr& e);
+  [[nodiscard]] DType number_type(DType own) const;
+  Result<ValueId> round_scalar(ValueId value, const std::string& op,
+                               const std::vector<ValueId>& operands, const Expr& e);
+  Result<ValueId> cast_value(ValueId from, DType to, const Expr& e);
   Result<ValueId> cast(const Expr& e, DType to, int depth);
   Result<Values> call(const Expr& e, const std::vector<Binder>& binders, int depth);
   Result<Values> apply(const std::string& op, const Expr& e, const std::vector<const Expr*>& args,
@@ -98,15 +102,50 @@ std::string Builder::op_name(const Expr& e) const {
   return e.text;
 }
 
+/// Beside tensors of rank 0 a number is of their dtype, but not narrower than f32.
+DType Builder::number_type(DType own) const {
+  if (!options_.scalars || own == DType::b8) return own;
+  const DType tensors = *options_.scalars;
+  if (tensors == DType::f64 || is_float(tensors)) return tensors == DType::f64 ? tensors : DType::f32;
+  if (own == DType::f64) return DType::f32;
+  return tensors == DType::b8 ? own : tensors;
+}
+
+/// bf16 or f16 of rank 0 beside a number: computed in f32, and rounded to the tensor's dtype.
+Result<ValueId> Builder::round_scalar(ValueId value, const std::string& op,
+                                      const std::vector<ValueId>& operands, const Expr& e) {
+  constexpr std::string_view kArithmetic[] = {"add", "sub",     "mul",    "div",
+                                              "pow", "maximum", "minimum"};
+  if (!options_.scalars || std::find(std::begin(kArithmetic), std::end(kArithmetic), op) == std::end(kArithmetic))
+    return value;
+  const TypeId made = graph_.type(value);
+  std::optional<DType> tensors;
+  bool number = false;
+  for (ValueId v : operands) {
+    const NodeId maker = v.valid() ? graph_.producer(v) : NodeId();
+    if (maker.valid() && graph_.op_of(maker).name == "constant") {
+      number = true;
+      continue;
+    }
+    if (!v.valid() || graph_.type(v) == Types::unknown()) return value;
+    const DType dtype = context_.types[graph_.type(v)].dtype;
+    tensors = tensors ? promote(*tensors, false, dtype, false) : dtype;
+  }
+  if (!number || !tensors || !is_float(*tensors) || made == Types::unknown() ||
+      size_of(*tensors) >= size_of(context_.types[made].dtype))
+    return value;
+  return cast_value(value, *tensors, e);
+}
+
 Result<ValueId> Builder::number(const Expr& e) {
   Result<Attribute> value = evaluate(context_, &graph_, e, env_);
   if (!value) return forward(value);
   if (auto i = std::get_if<std::int64_t>(&*value))
-    return add_constant(graph_, static_cast<double>(*i), DType::i64, options_.like);
+    return add_constant(graph_, static_cast<double>(*i), number_type(DType::i64), options_.like);
   if (auto x = std::get_if<double>(&*value))
-    return add_constant(graph_, *x, DType::f64, options_.like);
+    return add_constant(graph_, *x, number_type(DType::f64), options_.like);
   if (auto b = std::get_if<bool>(&*value))
-    return add_constant(graph_, *b ? 1 : 0, DType::i64, options_.like);
+    return add_constant(graph_, *b ? 1 : 0, number_type(DType::b8), options_.like);
   if (std::holds_alternative<None>(*value)) return ValueId();
   if (std::holds_alternative<DimId>(*value))
     return error(e, "PW0321",
@@ -167,10 +206,14 @@ Result<ValueId> Builder::cast(const Expr& e, DType to, int depth) {
   TypeId type = graph_.type(*from);
   if (type != Types::unknown() && context_.types[type].dtype == to)
     return from;  // a cast to the same dtype is no op
+  return cast_value(*from, to, e);
+}
+
+Result<ValueId> Builder::cast_value(ValueId from, DType to, const Expr& e) {
   OpId op = context_.ops.find("cast");
   if (!op.valid()) return error(e, "PW0320", "the op library is not loaded: there is no `cast`");
   NodeRequest request{op,
-                      {*from},
+                      {from},
                       {{context_.strings.intern("dtype"), to}},
                       {""},
                       {},
@@ -312,6 +355,11 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
   Values results;
   for (std::size_t i = 0; i < graph_.result_count(*node); ++i)
     results.push_back(graph_.result(*node, i));
+  if (options_.scalars && results.size() == 1) {
+    Result<ValueId> rounded = round_scalar(results[0], name, request.operands, e);
+    if (!rounded) return forward(rounded);
+    results[0] = *rounded;
+  }
   return results;
 }
 

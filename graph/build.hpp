@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -78,6 +79,9 @@ struct BuildOptions {
   std::string source;
   std::string name_prefix;  ///< before every new name
   NodeId like = {};         ///< if valid: new nodes have its group and source, and no names
+  /// The tensors at hand are all of rank 0, and of this dtype together: numbers beside them take a
+  /// dtype that makes nothing wider, as in PyTorch.
+  std::optional<DType> scalars = {};
   /// For `..` on a right side: the attributes of the left node with that op, by op name.
   std::map<std::string, AttributesId, std::less<>> open_attributes;
 };

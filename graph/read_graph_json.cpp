@@ -10,6 +10,7 @@
 #include "graph/attribute_json.hpp"
 #include "graph/build.hpp"
 #include "graph/graph_json.hpp"
+#include "graph/import/foreign.hpp"
 #include "graph/json_checks.hpp"
 #include "graph/type_text.hpp"
 
@@ -69,6 +70,8 @@ class Reader {
     if (check_.passed()) check_symbols();
     if (check_.passed()) build();
     if (!check_.passed()) return tl::unexpected<Diagnostics>(check_.take());
+    if (!imported_.empty())
+      if (auto refined = refine_imported(graph_); !refined) return forward(refined);
     graph_.settle();
     return std::move(graph_);
   }
@@ -121,10 +124,15 @@ class Reader {
       for (std::size_t i = 0; i < tree.items.size(); ++i)
         if (check_.expect(tree.items[i], Kind::string, pointer / i))
           outputs_.push_back(names_.intern(tree.items[i].text));
+    } else if (key == "writes") {
+      if (!check_.expect(tree, Kind::object, pointer)) return;
+      for (std::size_t i = 0; i < tree.items.size(); ++i)
+        if (check_.expect(tree.items[i], Kind::string, pointer / tree.keys[i]))
+          writes_.emplace_back(names_.intern(tree.keys[i]), names_.intern(tree.items[i].text));
     } else if (key == "inputs" || key == "nodes" || key == "ops") {
       check_.expect(tree, Kind::array, pointer);
     } else {
-      check_.unknown_key(key, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs"},
+      check_.unknown_key(key, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs", "writes"},
                          kTop);
     }
   }
@@ -160,8 +168,11 @@ class Reader {
                : Result<Op>(fail(error_in("", "PW1005", "op declarations cannot be read here")));
       if (op) op->local = true;
     }
-    Result<OpId> id = op ? context_.ops.declare(std::move(*op))
+    const NameId spelt = op ? words_.intern(op->name) : NameId();
+    const bool imported = op && op->imported;
+    Result<OpId> id = op ? declare_imported(context_, std::move(*op))
                          : Result<OpId>(tl::unexpected<Diagnostics>(op.error()));
+    if (id && imported) imported_.emplace_back(spelt, *id);
     if (id) return;
     for (Diagnostic& d : id.error()) check_.add(std::move(d), pointer.text());
   }
@@ -373,11 +384,31 @@ class Reader {
     for (std::size_t i = 0; i < outputs_.size() && !check_.full(); ++i)
       if (!definitions_[outputs_[i]].there())
         unknown_value(outputs_[i], outputs / i, "PW1013", "dangling output: ");
+    const Pointer writes = kTop / "writes";
+    for (const auto& [input, value] : writes_) {
+      const Pointer at = writes / text(input);
+      if (!definitions_[input].there() || definitions_[input].node != Definition::kInput)
+        check_.error(at, "PW1013",
+                     fmt::format("there is no input `{}`", text(input).substr(0, 80)),
+                     "a write is the name of an input and of the value that it holds afterwards");
+      else if (!definitions_[value].there())
+        unknown_value(value, at, "PW1013", "dangling output: ");
+    }
     if (!check_.passed()) return;
     for (std::size_t n = 0; n < nodes_.size() && !check_.full(); ++n)
       build_one(nodes_[n], nodes / n);
     if (!check_.passed()) return;
     for (NameId output : outputs_) graph_.add_output(definitions_[output].value);
+    for (const auto& [input, value] : writes_)
+      write(definitions_[input].value, definitions_[value].value);
+  }
+
+  void write(ValueId input, ValueId value) {
+    const Pointer writes = kTop / "writes";
+    if (graph_.type(input) == graph_.type(value)) return graph_.add_write(input, value);
+    check_.error(writes / graph_.value_name(input), "PW1016",
+                 fmt::format("it is {}, and `{}` is {}", context_.types.print(graph_.type(input)),
+                             graph_.value_name(value), context_.types.print(graph_.type(value))));
   }
 
   void unknown_value(NameId name, const Pointer& pointer, std::string_view code,
@@ -480,6 +511,8 @@ class Reader {
 
   OpId op_named(NameId spelt) {
     if (ops_.size() <= spelt.index) ops_.resize(words_.size());
+    for (; imported_read_ < imported_.size(); ++imported_read_)
+      ops_[imported_[imported_read_].first] = imported_[imported_read_].second;
     if (!ops_[spelt].valid()) ops_[spelt] = context_.ops.find(word(spelt));
     return ops_[spelt];
   }
@@ -619,9 +652,12 @@ class Reader {
   std::vector<NameId> operands_;  // invalid: null
   std::vector<ResultRecord> results_;
   std::vector<NameId> outputs_;
+  std::vector<std::pair<NameId, NameId>> writes_;  // input, value
   IdVec<NameId, Definition> definitions_;  // by name
   IdVec<NameId, TypeId> types_;            // by word; invalid: not looked at yet
   IdVec<NameId, OpId> ops_;                // the same
+  std::vector<std::pair<NameId, OpId>> imported_;  // what the text itself calls unknown
+  std::size_t imported_read_ = 0;                  // those that are in ops_
   std::vector<Known> known_;
   HashIndex known_index_;
   NodeSpec spec_;  // for the node in hand

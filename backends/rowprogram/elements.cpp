@@ -42,6 +42,11 @@ Unit cast_unit(DType from, DType to) {
 }  // namespace
 
 std::string_view name(Operation operation) { return kNames[static_cast<std::size_t>(operation)]; }
+bool is_row_primitive(std::string_view op) {
+  constexpr std::array kMoved{"reshape", "expand", "cat",      "embedding", "transpose",
+                              "slice",   "split",  "constant", "full",      "empty"};
+  return operation_named(op) || std::find(kMoved.begin(), kMoved.end(), op) != kMoved.end();
+}
 std::string_view name(Unit unit) {
   return unit == Unit::f32 ? "f32" : unit == Unit::f64 ? "f64" : "i64";
 }

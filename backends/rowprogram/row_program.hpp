@@ -52,6 +52,8 @@ enum class Operation : std::uint8_t {
   amin,
 };
 [[nodiscard]] std::string_view name(Operation operation);
+/// Whether an op is computed, or moved, inside a row program as it is.
+[[nodiscard]] bool is_row_primitive(std::string_view op);
 
 /// What a value is held in while it is computed.
 enum class Unit : std::uint8_t { f32, f64, i64 };

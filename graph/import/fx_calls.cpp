@@ -94,12 +94,13 @@ const Value* keyword(const Arguments& arguments, std::string_view name) {
 }
 
 std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& arguments,
-                                     std::string& why) const {
+                                     std::string& why) {
+  if (mapping.foreign) return bind_foreign_call(mapping, arguments, why);
   const auto refuse = [&](std::string reason) {
     why = std::move(reason);
     return std::nullopt;
   };
-  Bound out{&mapping, std::vector<std::optional<Value>>(mapping.parameters.size())};
+  Bound out{&mapping, std::vector<std::optional<Value>>(mapping.parameters.size()), {}};
   if (arguments.positional.size() > mapping.parameters.size())
     return refuse(fmt::format("it has {} arguments, its row {}", arguments.positional.size(),
                               mapping.parameters.size()));
@@ -133,7 +134,6 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
 std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, const Op& op,
                                                            const Site& site) {
   std::vector<ValueId> out;
-  std::optional<DType> number = number_type(bound);
   for (const OperandDecl& decl : op.operands) {
     const Value* value = nullptr;
     for (std::size_t i = 0; i < bound.mapping->parameters.size(); ++i) {
@@ -150,7 +150,7 @@ std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, c
       continue;
     }
     if (!value && !decl.optional) return std::nullopt;
-    std::optional<ValueId> operand = value ? as_operand(*value, site, number) : ValueId();
+    std::optional<ValueId> operand = value ? as_operand(*value, site) : ValueId();
     if (!operand || (!operand->valid() && !decl.optional)) return std::nullopt;
     out.push_back(*operand);
   }
@@ -187,12 +187,8 @@ Applied Converter::apply_direct(const Bound& bound, const std::vector<Wanted>& w
   if (!attributes) return std::optional<Results>();
   std::optional<std::vector<ValueId>> operands = operands_of(bound, op, site);
   if (!operands) return std::optional<Results>();
-  // With a number beside tensors of rank 0 it is computed in f32, and is of the tensors' type.
-  std::optional<DType> rounded = rank0_result(bound, op);
-  Result<Results> results = emit(op.name, *operands, std::move(*attributes),
-                                 rounded ? std::vector<Wanted>(1) : wanted, site);
+  Result<Results> results = emit(op.name, *operands, std::move(*attributes), wanted, site);
   if (!results) return forward(results);
-  if (rounded) return cast(results->front(), *rounded, wanted, site);
   return std::optional(std::move(*results));
 }
 
@@ -244,10 +240,11 @@ std::vector<Wanted> Converter::wanted_of(const Bound& bound, const Site& site,
     if (out.size() <= result) out.resize(result + 1);
     out[result] = wanted;
   };
-  const bool returns_nothing = std::any_of(
-      bound.mapping->parameters.begin(), bound.mapping->parameters.end(),
-      [](const Slot& p) { return p.result >= 0; });
-  if (!functionalised_call && returns_nothing) {
+  const std::optional<std::size_t> written = bound.mapping->first_written();
+  if (!functionalised_call && written) {
+    if (*written == 1) put(0, site.result);
+    for (const auto& [index, wanted] : site.items)
+      if (static_cast<std::size_t>(index) < *written) put(static_cast<std::size_t>(index), wanted);
     for (std::size_t i = 0; i < bound.values.size(); ++i) {
       const Slot& p = bound.mapping->parameters[i];
       if (p.result < 0 || !bound.values[i] || bound.values[i]->kind != Value::Kind::tensor) continue;
@@ -261,7 +258,11 @@ std::vector<Wanted> Converter::wanted_of(const Bound& bound, const Site& site,
     if (site.items.empty()) put(0, site.result);
     return out;
   }
-  int item = 0;
+  int item = static_cast<int>(written.value_or(0));
+  for (int i = 0; i < item; ++i)
+    if (auto it = site.items.find(i); it != site.items.end())
+      put(static_cast<std::size_t>(i), it->second);
+  if (item > 0) --item;
   for (const Slot& p : bound.mapping->parameters) {
     if (p.result < 0) continue;
     ++item;
@@ -274,13 +275,11 @@ std::vector<Wanted> Converter::wanted_of(const Bound& bound, const Site& site,
 Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
                                                      const Arguments& arguments, const Site& site,
                                                      bool functionalised, std::string& why) {
-  const std::vector<Mapping>* mappings = table_.find(target);
+  const std::vector<Mapping>* mappings = mappings_of(target);
   if (!mappings) return std::optional<Outcome>();
   for (const Mapping& mapping : *mappings) {
     std::optional<Bound> bound = bind(mapping, arguments, why);
     if (!bound) continue;
-    const bool writes = std::any_of(mapping.parameters.begin(), mapping.parameters.end(),
-                                    [](const Slot& p) { return p.result >= 0; });
     std::vector<Wanted> wanted = wanted_of(*bound, site, functionalised);
     const std::size_t first_new = graph_.node_bound();
     Applied results = apply(*bound, wanted, site);
@@ -296,11 +295,12 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
     Outcome out;
     out.tuple = mapping.op == "split" && mapping.special != Special::select;
     out.copies = mapping.copies;
-    if (!writes) out.results = std::move(**results);
-    for (std::size_t i = 0; writes && i < mapping.parameters.size(); ++i)
+    for (std::size_t i = 0; i < mapping.parameters.size(); ++i)
       if (mapping.parameters[i].result >= 0 && bound->values[i])
         out.written.emplace_back(
             *bound->values[i], (**results)[static_cast<std::size_t>(mapping.parameters[i].result)]);
+    out.results = std::move(**results);
+    if (std::optional<std::size_t> written = mapping.first_written()) out.results.resize(*written);
     return std::optional(std::move(out));
   }
   return std::optional<Outcome>();
@@ -365,7 +365,7 @@ Result<Value> Converter::call(std::string_view full_target, const Arguments& arg
   if (!written || *written) return written ? Result<Value>(**written) : forward(written);
   written = out_variant(target, arguments, site, why);
   if (!written || *written) return written ? Result<Value>(**written) : forward(written);
-  return opaque(target, arguments, site, {functional_, {}, why});
+  return opaque(target, arguments, site, {{}, {}, why});
 }
 
 Result<Value> Converter::size_of(const Bound& bound, const Site& site) {

@@ -52,6 +52,7 @@ Converter::Converter(const ContextPtr& context, const FxOptions& options, const 
       options_(options),
       function_(function),
       signature_(signature),
+      table_(context->foreign.get()),
       graph_(context, graph_name(options.file)),
       symbols_(*context) {}
 
@@ -171,7 +172,8 @@ Result<std::monostate> Converter::statement(const Statement& s) {
     // may.
     ValueId v = value->tensor;
     NodeId producer = graph_.producer(v);
-    if (producer.valid() && graph_.op_of(producer).name == "detach")
+    if (producer.valid() && (graph_.op_of(producer).name == "detach" ||
+                             graph_.op_of(producer).name == "clone"))
       v = graph_.operand(producer, 0);
     if (graph_.is_input(v) && !type_of(v)) graph_.set_type(v, site.result.type);
   }

@@ -13,6 +13,7 @@
 #include "graph/import/fx_memory.hpp"
 #include "graph/import/fx_ops.hpp"
 #include "graph/import/fx_symbols.hpp"
+#include "graph/import/torch_schemas.hpp"
 
 namespace pw::fx {
 
@@ -66,6 +67,7 @@ struct Site {
 struct Bound {
   const Mapping* mapping = nullptr;
   std::vector<std::optional<Value>> values;  ///< by parameter; nothing: left out, without a default
+  std::shared_ptr<const Env> env = {};       ///< of an item of a rule file: the names of its body
   [[nodiscard]] const Value* find(std::string_view parameter) const;
 };
 
@@ -83,14 +85,15 @@ struct Outcome {
 struct Skeleton {
   std::vector<Value> operands;  ///< tensors, in order
   AttributeList attributes;
-  std::map<std::size_t, std::string> keywords;  ///< of operands that have one
+  std::vector<std::string> keywords;      ///< of each operand; empty: it is positional
+  std::vector<std::size_t> positions;     ///< of each operand that has no keyword
   std::string text;    ///< `%0, None, %1, mask = $mask`
   bool plain = true;   ///< operands and attributes alone say all of it
 };
 
 /// What an unknown call does to its operands.
 struct Unknown {
-  bool functional = false;             ///< it writes none
+  std::optional<bool> functional;      ///< it writes none; nothing: as the dump is
   std::vector<std::string> arguments;  ///< it writes these only; empty: any tensor
   std::string why;                     ///< why the rows of its target do not apply; may be empty
 };
@@ -178,7 +181,7 @@ class Converter {
   Value as_result(const Outcome& outcome, const Arguments& arguments, std::size_t first_new,
                   std::string_view target);
   [[nodiscard]] std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments,
-                                          std::string& why) const;
+                                          std::string& why);
   Applied apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied apply_direct(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   std::optional<std::vector<ValueId>> operands_of(const Bound& bound, const Op& op,
@@ -201,12 +204,18 @@ class Converter {
   Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site,
                        const Unknown& unknown = {});
   [[nodiscard]] Skeleton skeleton_of(const Arguments& arguments);
-  void take(Skeleton& out, const std::string& name, const Value& value, int depth);
+  void take_argument(Skeleton& out, const std::string& name, const Value& value, int depth);
   [[nodiscard]] std::vector<std::size_t> written_operands(const Skeleton& call,
                                                           std::string_view target,
+                                                          const std::optional<Schema>& schema,
                                                           const Unknown& unknown) const;
-  std::vector<Wanted> opaque_results(std::string_view op, const Skeleton& call, const Site& site);
-  Result<OpId> opaque_op(std::string_view target);
+  std::vector<Wanted> opaque_results(const Skeleton& call, const Site& site);
+  void make_symbolic(std::vector<Wanted>& wanted, std::string_view op, const Skeleton& call);
+  std::optional<std::string> shared_operands(const Skeleton& call,
+                                             const std::vector<std::size_t>& written) const;
+  Result<OpId> opaque_op(std::string_view target, const std::optional<Schema>& schema);
+  TensorId opaque_view(const Value& base, NodeId node, std::size_t result,
+                       std::string_view target);
 
   // ---- fx_python.cpp: what Python does without an op of ATen, and what Dynamo writes for ops
   /// Nothing: it is a call of an op, by its target.
@@ -249,21 +258,32 @@ class Converter {
   Applied make(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied cast(ValueId x, DType dtype, const std::vector<Wanted>& wanted, const Site& site);
   Applied copy(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied scaled(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied reduce(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied linear_rows(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
+  // ---- fx_scatter.cpp: parts of an axis
+  [[nodiscard]] static std::optional<std::size_t> axis_in(std::optional<std::int64_t> given,
+                                                          std::size_t rank);
+  Applied narrow(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied strided_scatter(ValueId x, ValueId src, std::size_t axis, DimId start, std::int64_t stride,
+                          const std::vector<Wanted>& wanted, const Site& site);
+  Applied select_scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_promotion.cpp: what PyTorch does with types
-  [[nodiscard]] std::optional<DType> number_type(const Bound& bound) const;
-  [[nodiscard]] std::optional<DType> rank0_result(const Bound& bound, const Op& op) const;
-  Applied floating(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied clamp(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied addmm(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied cat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied scalar(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied stack(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied unbind(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied logical(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
+  // ---- fx_foreign.cpp: what rule files say of foreign ops
+  const std::vector<Mapping>* mappings_of(std::string_view target);
+  [[nodiscard]] ForeignValue foreign_value(const Value& value) const;
+  std::optional<Bound> bind_foreign_call(const Mapping& mapping, const Arguments& arguments,
+                                         std::string& why);
+  Applied foreign(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Result<Results> build_item(const Bound& bound, const std::vector<Wanted>& wanted,
+                             const Site& site);
+  void name_results(const std::vector<NodeId>& nodes, const Results& results,
+                    const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_emit.cpp: nodes
   /// Adds a node; checks stated types at the old counts; lets makers' literals become symbols where
@@ -276,9 +296,7 @@ class Converter {
                            const Site& site);
   bool symbolise_maker(ValueId value, std::size_t choice);
   Result<std::monostate> check_stated(ValueId value, const Wanted& wanted, std::string_view op);
-  /// A number becomes a constant of its own type, or of `number`.
-  std::optional<ValueId> as_operand(const Value& value, const Site& site,
-                                    std::optional<DType> number = std::nullopt);
+  std::optional<ValueId> as_operand(const Value& value, const Site& site);
   std::optional<Attribute> as_attribute(const Value& value, AttributeKind kind);
   [[nodiscard]] std::optional<Attribute> as_any_attribute(const Value& value) const;
   std::optional<Shape> as_shape(const Value& value) const;
@@ -299,6 +317,7 @@ class Converter {
   std::map<std::string, InputKind> signed_kinds_;
   std::optional<bool> lifted_;  ///< Dynamo made parameters inputs, and named them so
   Table table_;
+  std::vector<std::shared_ptr<const ForeignOp>> declared_;  ///< that table_ refers to
   Graph graph_;
   FxReport report_;
   Symbols symbols_;

@@ -55,8 +55,7 @@ std::optional<Shape> Converter::as_shape(const Value& value) const {
 }
 
 // Numbers become rank-0 constants; None is an absent operand.
-std::optional<ValueId> Converter::as_operand(const Value& value, const Site& site,
-                                             std::optional<DType> number_type) {
+std::optional<ValueId> Converter::as_operand(const Value& value, const Site& site) {
   if (value.kind == Value::Kind::tensor) return value.tensor;
   if (value.kind == Value::Kind::none) return ValueId();
   double number = value.real;
@@ -72,7 +71,6 @@ std::optional<ValueId> Converter::as_operand(const Value& value, const Site& sit
   } else if (value.kind != Value::Kind::real) {
     return std::nullopt;
   }
-  if (number_type) dtype = *number_type;
   NodeRequest request;
   request.op = context_.ops.find("constant");
   request.attributes = {{key("value"), number}, {key("dtype"), dtype}};

@@ -1,6 +1,8 @@
 // Exports Table: what each FX target is in the library.
 #include "graph/import/fx_ops.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
 
 namespace pw::fx {
@@ -11,6 +13,7 @@ struct Row {
   Special special = Special::none;
 };
 
+// What an expression of the language says stands in rules/import/*.pwr; here is what needs code.
 // A parameter list, in the order of the target's schema. Of `name`:
 //   name:x        is the operand x            name:{k}     is the attribute k
 //   name!0        is a buffer, written: left out; its contents are result 0 from here on
@@ -34,7 +37,10 @@ constexpr Row kRows[] = {
     {"aten.slice.Tensor", "slice",
      "self:x dim:{dim}=0 start:{start}=None end:{end}=None step:{step}=1", Special::slice},
     {"aten.slice_scatter", "slice_scatter",
-     "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:none=1", Special::slice},
+     "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:-=1", Special::slice},
+    {"aten.select_scatter", "slice_scatter", "self:x src:src dim:- index:-",
+     Special::select_scatter},
+    {"aten.narrow", "slice", "self:x dim:- start:- length:-", Special::narrow},
     {"aten.select.int", "slice", "self:x dim:- index:-", Special::select},
     {"aten.split_with_sizes", "split", "self:x split_sizes:{sizes} dim:{dim}=0"},
     {"aten.split.sizes", "split", "self:x split_size:{sizes} dim:{dim}=0"},
@@ -44,10 +50,9 @@ constexpr Row kRows[] = {
     {"aten.stack", "cat", "tensors:xs dim:{dim}=0", Special::stack},
     {"aten.unbind.int", "split", "self:x dim:-=0", Special::unbind},
     {"aten.expand", "expand", "self:x size:{shape} implicit:-=False", Special::expand},
-    {"aten.embedding", "embedding",
-     "weight:table indices:ids padding_idx:-=-1 scale_grad_by_freq:-=False sparse:-=False"},
     {"aten.detach", "detach", "self:x"},
     {"aten.alias", "detach", "self:x"},
+    {"aten.dropout", "detach", "input:x p:- train:none=False"},
     {"aten.lift_fresh_copy", "clone", "self:x"},
     {"aten.clone", "clone", "self:x memory_format:-=None"},
     {"aten.contiguous", "detach", "self:x memory_format:-=None"},
@@ -88,52 +93,14 @@ constexpr Row kRows[] = {
      "self:x fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
      "memory_format:-=None",
      Special::make_like},
-    // arithmetic
-    {"aten.add.Tensor", "add", "self:x other:y alpha:-=1", Special::scaled},
-    {"aten.add.Scalar", "add", "self:x other:y alpha:-=1", Special::scaled},
-    {"aten.sub.Tensor", "sub", "self:x other:y alpha:-=1", Special::scaled},
-    {"aten.sub.Scalar", "sub", "self:x other:y alpha:-=1", Special::scaled},
-    {"aten.rsub.Tensor", "sub", "self:y other:x alpha:none=1"},
-    {"aten.rsub.Scalar", "sub", "self:y other:x alpha:none=1"},
-    {"aten.mul.Tensor", "mul", "self:x other:y"},
-    {"aten.mul.Scalar", "mul", "self:x other:y"},
-    {"aten.div.Tensor", "div", "self:x other:y", Special::floating},
-    {"aten.div.Scalar", "div", "self:x other:y", Special::floating},
-    {"aten.pow.Tensor_Scalar", "pow", "self:x exponent:y"},
-    {"aten.pow.Tensor_Tensor", "pow", "self:x exponent:y"},
-    {"aten.maximum", "maximum", "self:x other:y"},
-    {"aten.minimum", "minimum", "self:x other:y"},
-    {"aten.eq.Scalar", "eq", "self:x other:y"},
-    {"aten.eq.Tensor", "eq", "self:x other:y"},
-    {"aten.ne.Scalar", "ne", "self:x other:y"},
-    {"aten.ne.Tensor", "ne", "self:x other:y"},
-    {"aten.lt.Scalar", "lt", "self:x other:y"},
-    {"aten.lt.Tensor", "lt", "self:x other:y"},
-    {"aten.le.Scalar", "le", "self:x other:y"},
-    {"aten.le.Tensor", "le", "self:x other:y"},
-    {"aten.gt.Scalar", "gt", "self:x other:y"},
-    {"aten.gt.Tensor", "gt", "self:x other:y"},
-    {"aten.ge.Scalar", "ge", "self:x other:y"},
-    {"aten.ge.Tensor", "ge", "self:x other:y"},
-    {"aten.bitwise_and.Tensor", "bitwise_and", "self:x other:y"},
-    {"aten.bitwise_and.Scalar", "bitwise_and", "self:x other:y"},
-    {"aten.bitwise_or.Tensor", "bitwise_or", "self:x other:y"},
-    {"aten.bitwise_or.Scalar", "bitwise_or", "self:x other:y"},
-    {"aten.bitwise_not", "bitwise_not", "self:x"},
-    {"aten.logical_not", "bitwise_not", "self:x", Special::logical},
-    {"aten.logical_and", "bitwise_and", "self:x other:y", Special::logical},
-    {"aten.logical_or", "bitwise_or", "self:x other:y", Special::logical},
-    {"aten.where.self", "select", "condition:mask self:x other:y"},
-    {"aten.neg", "neg", "self:x"},
-    {"aten.abs", "abs", "self:x"},
-    {"aten.sqrt", "sqrt", "self:x", Special::floating},
-    {"aten.rsqrt", "rsqrt", "self:x", Special::floating},
-    {"aten.reciprocal", "div", "self:y", Special::reciprocal},
-    {"aten.exp", "exp", "self:x", Special::floating},
-    {"aten.log", "log", "self:x", Special::floating},
-    {"aten.tanh", "tanh", "self:x", Special::floating},
-    {"aten.sin", "sin", "self:x", Special::floating},
-    {"aten.cos", "cos", "self:x", Special::floating},
+    {"aten.scalar_tensor", "full",
+     "s:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None",
+     Special::scalar},
+    {"aten.max.other", "maximum", "self:x other:y"},
+    {"aten.min.other", "minimum", "self:x other:y"},
+    {"aten.__and__.Tensor", "bitwise_and", "self:x other:y"},
+    {"aten.__or__.Tensor", "bitwise_or", "self:x other:y"},
+    // casts and reductions
     {"aten._to_copy", "cast",
      "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
      "memory_format:-=None",
@@ -141,68 +108,21 @@ constexpr Row kRows[] = {
     {"aten.to.dtype", "cast",
      "self:x dtype:{dtype} non_blocking:-=False copy:-=False memory_format:-=None",
      Special::to_copy},
+    {"aten.to.dtype_layout", "cast",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
+     "copy:none=False memory_format:-=None",
+     Special::to_copy},
+    {"aten.to.device", "cast",
+     "self:x device:- dtype:{dtype} non_blocking:-=False copy:none=False memory_format:-=None",
+     Special::to_copy},
+    {"aten.type_as", "cast", "self:x other:-", Special::type_of},
     {"prims.convert_element_type", "cast", "a:x dtype:{dtype}", Special::to_copy},
     {"aten.mean.dim", "mean", "self:x dim:- keepdim:{keepdim}=False dtype:-=None", Special::reduce},
     {"aten.sum.dim_IntList", "sum", "self:x dim:- keepdim:{keepdim}=False dtype:-=None",
      Special::reduce},
     {"aten.amax", "amax", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
     {"aten.amin", "amin", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
-    {"aten.sum", "sum", "self:x dtype:-=None", Special::reduce_all},
-    {"aten.mean", "mean", "self:x dtype:-=None", Special::reduce_all},
-    // activations
-    {"aten.silu", "silu", "self:x"},
-    {"aten.relu", "relu", "self:x"},
-    {"aten.gelu", "gelu", "self:x approximate:none='none'"},
-    {"aten.gelu", "gelu_tanh", "self:x approximate:-"},
-    {"aten.clamp", "clamp", "self:x min:-=None max:-=None", Special::clamp},
-    {"aten.clamp.Tensor", "clamp", "self:x min:-=None max:-=None", Special::clamp},
-    {"aten.clamp_min", "maximum", "self:x min:y"},
-    {"aten.clamp_min.Tensor", "maximum", "self:x min:y"},
-    {"aten.clamp_max", "minimum", "self:x max:y"},
-    {"aten.clamp_max.Tensor", "minimum", "self:x max:y"},
-    {"aten.sigmoid", "sigmoid", "self:x", Special::floating},
-    {"aten.masked_fill.Scalar", "masked_fill", "self:x mask:mask value:{value}"},
-    {"aten.masked_fill.Tensor", "select", "self:y mask:mask value:x"},
-    // matrix products
-    {"aten.mm", "mm", "self:a mat2:b"},
-    {"aten.addmm", "addmm", "self:bias mat1:a mat2:b beta:-=1 alpha:-=1", Special::addmm},
-    {"aten.linear", "mm", "input:a weight:- bias:-=None", Special::linear},
-    // vLLM's kernels
-    {"_C.rms_norm", "rms_norm", "result|out!0 input:x weight:w epsilon:{eps}"},
-    {"_C.fused_add_rms_norm", "fused_add_rms_norm",
-     "input:x!0 residual:res!1 weight:w epsilon:{eps}"},
-    {"_C.rotary_embedding", "rotary_embedding",
-     "positions:positions query:q!0 key:k!1 head_size:{head} cos_sin_cache:cos_sin is_neox:{neox}"},
-    {"_C.silu_and_mul", "silu_and_mul", "out|result!0 input:gu"},
-    {"_C.silu_and_mul_quant", "silu_and_mul_quant", "result|out!0 input:gu scale:s"},
-    {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant", "result|out!0 input:x scale:s"},
-    {"_C.dynamic_per_token_scaled_fp8_quant", "dynamic_per_token_fp8_quant",
-     "result|out!0 input:x scale|scales!1 scale_ub:none=None"},
-    {"_C.rms_norm_static_fp8_quant", "rms_norm_static_fp8_quant",
-     "result|out!0 input:x weight:w scale:s epsilon:{eps}"},
-    {"_C.fused_add_rms_norm_static_fp8_quant", "fused_add_rms_norm_static_fp8_quant",
-     "result|out!0 input:x residual:res!1 weight:w scale:s epsilon:{eps}"},
-    {"_C.rms_norm_dynamic_per_token_quant", "rms_norm_dynamic_per_token_quant",
-     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:none=None"},
-    {"_C.rms_norm_dynamic_per_token_quant", "fused_add_rms_norm_dynamic_per_token_quant",
-     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:res!2"},
-    {"_C.cutlass_scaled_mm", "scaled_mm",
-     "out!0{out} a:a b:b a_scales:sa b_scales:sb bias:none=None"},
-    {"vllm.unified_attention_with_output", "unified_attention",
-     "query:q key:k value:v output!0 layer_name:{layer} output_scale:none=None "
-     "output_block_scale:none=None"},
-    {"vllm.unified_attention", "unified_attention", "query:q key:k value:v layer_name:{layer}"},
     // collectives
-    {"vllm.all_reduce", "all_reduce", "tensor:x group_name:{group}"},
-    {"vllm.reduce_scatter", "reduce_scatter",
-     "tensor:x dim:{dim} world_size:{world} group_name:{group}"},
-    {"vllm.all_gather", "all_gather", "tensor:x dim:{dim} world_size:{world} group_name:{group}"},
-    {"_c10d_functional.all_reduce", "all_reduce",
-     "self|input:x reduce_op:none='sum' group_name:{group}"},
-    {"_c10d_functional.all_gather_into_tensor", "all_gather",
-     "self|input:x group_size:{world} group_name:{group}"},
-    {"_c10d_functional.reduce_scatter_tensor", "reduce_scatter",
-     "self|input:x reduce_op:none='sum' group_size:{world} group_name:{group}"},
     {"_c10d_functional.wait_tensor", "detach", "self|tensor:x"},
 };
 
@@ -258,13 +178,50 @@ Slot read_slot(std::string_view text) {
 
 }  // namespace
 
-Table::Table() {
+namespace {
+
+// Results are what the call returns, then what it wrote in the order of its arguments.
+Mapping mapping_of(const ForeignOp& op) {
+  Mapping out{op.target, op.op, {}, Special::foreign, false, &op};
+  int result = static_cast<int>(op.returns.size());
+  for (const ForeignParameter& parameter : op.parameters) {
+    Slot slot;
+    slot.names.assign(parameter.names.begin(), parameter.names.end());
+    slot.to = parameter.names.front();
+    if (parameter.written()) {
+      slot.use = parameter.out ? Slot::Use::buffer : Slot::Use::operand;
+      slot.result = result++;
+    }
+    out.parameters.push_back(std::move(slot));
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::vector<Mapping>* Table::add(const ForeignOp& op) {
+  std::vector<Mapping>& list = mappings_[op.target];
+  list.push_back(mapping_of(op));
+  return &list;
+}
+
+Table::Table(const ForeignOps* foreign) {
+  if (foreign)
+    for (const auto& [target, items] : foreign->by_target)
+      for (const auto& item : items) add(*item);
   for (const Row& row : kRows) {
-    Mapping m{row.target, row.op, {}, row.special, copies(row.target)};
+    Mapping m{row.target, row.op, {}, row.special, copies(row.target), nullptr};
     for (std::string_view text : split(row.parameters, ' '))
       m.parameters.push_back(read_slot(text));
     mappings_[row.target].push_back(std::move(m));
   }
+}
+
+std::optional<std::size_t> Mapping::first_written() const {
+  std::optional<std::size_t> out;
+  for (const Slot& p : parameters)
+    if (p.result >= 0) out = std::min(out.value_or(static_cast<std::size_t>(p.result)), static_cast<std::size_t>(p.result));
+  return out;
 }
 
 const std::vector<Mapping>* Table::find(std::string_view target) const {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/import/foreign.hpp"
+
 namespace pw::fx {
 
 /// What a target needs beyond renaming its arguments. Each is a function in fx_special.cpp.
@@ -27,19 +29,16 @@ enum class Special : std::uint8_t {
   make_like,
   to_copy,  ///< a cast, or nothing
   copy,     ///< the source, in the type of the destination
-  scaled,   ///< add and sub with alpha
   reduce,   ///< over a list of axes
-  reduce_all,
-  reciprocal,
-  linear,
-  floating,  ///< whole numbers and booleans become f32 first
-  clamp,     ///< either bound may be left out
-  addmm,     ///< with factors, or with a bias that is no row
   cat,
   stack,
   unbind,
-  logical,  ///< of anything, as booleans
+  narrow,
+  select_scatter,
+  scalar,   ///< a number as a tensor
+  type_of,  ///< a cast to the type of another tensor
   size,  ///< a dim, not a value
+  foreign,  ///< an item of a rule file
 };
 
 struct Slot {
@@ -56,11 +55,17 @@ struct Mapping {
   std::vector<Slot> parameters;  ///< in the order of the target's schema
   Special special = Special::none;
   bool copies = false;  ///< what it returns never shares memory with what it is given
+  const ForeignOp* foreign = nullptr;  ///< of Special::foreign
+  /// Results from here on are contents of arguments; nothing: it writes none.
+  [[nodiscard]] std::optional<std::size_t> first_written() const;
 };
 
 class Table {
  public:
-  Table();
+  /// `foreign`: the items of rule files, which come before the rows of the table; may be null.
+  explicit Table(const ForeignOps* foreign = nullptr);
+  /// Another item, which must outlive the table.
+  const std::vector<Mapping>* add(const ForeignOp& op);
   /// Those of a target, in order of preference; the first whose conditions hold is used.
   [[nodiscard]] const std::vector<Mapping>* find(std::string_view target) const;
   [[nodiscard]] const std::map<std::string_view, std::vector<Mapping>>& all() const {

@@ -58,25 +58,21 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       return some(emit("cast", {*x}, {{key("dtype"), dtype->dtype}}, wanted, site));
     }
     case Special::copy: return copy(bound, wanted, site);
-    case Special::scaled: return scaled(bound, wanted, site);
-    case Special::reduce:
-    case Special::reduce_all: return reduce(bound, wanted, site);
-    case Special::reciprocal: {
-      std::optional<ValueId> x = tensor_of(bound.find("self"));
-      Value one;
-      one.kind = Value::Kind::real;
-      one.real = 1;
-      std::optional<ValueId> c = x ? as_operand(one, site) : std::nullopt;
-      return c ? some(emit("div", {*c, *x}, {}, wanted, site)) : kNotThis;
-    }
-    case Special::linear: return linear(bound, wanted, site);
-    case Special::floating: return floating(bound, wanted, site);
-    case Special::clamp: return clamp(bound, wanted, site);
-    case Special::addmm: return addmm(bound, wanted, site);
+    case Special::reduce: return reduce(bound, wanted, site);
     case Special::cat: return cat(bound, wanted, site);
     case Special::stack: return stack(bound, wanted, site);
     case Special::unbind: return unbind(bound, wanted, site);
-    case Special::logical: return logical(bound, wanted, site);
+    case Special::narrow: return narrow(bound, wanted, site);
+    case Special::select_scatter: return select_scatter(bound, wanted, site);
+    case Special::scalar: return scalar(bound, wanted, site);
+    case Special::type_of: {
+      std::optional<ValueId> x = tensor_of(bound.find("self")), y = tensor_of(bound.find("other"));
+      const Type *from = x ? type_of(*x) : nullptr, *to = y ? type_of(*y) : nullptr;
+      if (!from || !to) return kNotThis;
+      if (from->dtype == to->dtype) return some(emit("detach", {*x}, {}, wanted, site));
+      return cast(*x, to->dtype, wanted, site);
+    }
+    case Special::foreign: return foreign(bound, wanted, site);
     case Special::size:
     case Special::none: return kNotThis;
   }
@@ -222,7 +218,9 @@ Applied Converter::slice(const Bound& bound, const std::vector<Wanted>& wanted, 
                               {key("end"), attribute(*end)}};
   if (bound.mapping->op == "slice_scatter") {
     std::optional<ValueId> src = tensor_of(bound.find("src"));
-    if (!src) return kNotThis;
+    std::optional<std::int64_t> stride = as_int(*bound.find("step"));
+    if (!src || !stride || *stride < 1) return kNotThis;
+    if (*stride != 1) return strided_scatter(*x, *src, *axis, *start, *stride, wanted, site);
     return some(emit("slice_scatter", {*x, *src}, std::move(attributes), wanted, site));
   }
   std::optional<std::int64_t> step = as_int(*bound.find("step"));
@@ -305,6 +303,8 @@ Applied Converter::make(const Bound& bound, const std::vector<Wanted>& wanted, c
     dtype = type->dtype;
   } else {
     shape = as_shape(*bound.find("size"));
+    std::optional<ValueId> like = tensor_of(bound.find("self"));  // new_zeros and the like
+    if (const Type* type = like ? type_of(*like) : nullptr) dtype = type->dtype;
   }
   const Value& given = *bound.find("dtype");
   if (given.kind == Value::Kind::dtype) dtype = given.dtype;
@@ -355,20 +355,6 @@ Applied Converter::copy(const Bound& bound, const std::vector<Wanted>& wanted, c
   return some(emit("expand", {*from}, {{key("shape"), std::move(shape)}}, wanted, site));
 }
 
-Applied Converter::scaled(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
-  const Value& alpha = *bound.find("alpha");
-  bool one = (alpha.kind == Value::Kind::integer && as_int(alpha) == 1) ||
-             (alpha.kind == Value::Kind::real && alpha.real == 1);
-  if (one) return apply_direct(bound, wanted, site);
-  std::optional<ValueId> x = as_operand(*bound.find("self"), site),
-                         y = as_operand(*bound.find("other"), site),
-                         factor = as_operand(alpha, site);
-  if (!x || !y || !factor || !x->valid() || !y->valid() || !factor->valid()) return kNotThis;
-  Result<Results> product = emit("mul", {*y, *factor}, {}, std::vector<Wanted>(1), site);
-  if (!product) return forward(product);
-  return some(emit(bound.mapping->op, {*x, product->front()}, {}, wanted, site));
-}
-
 // Over several axes: one after the other, the last axis first, so that the others keep their
 // numbers.
 Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
@@ -413,41 +399,6 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
     x = results->front();
   }
   return kNotThis;
-}
-
-// Of a tensor of another rank: as rows, and back.
-Applied Converter::linear_rows(const Bound& bound, const std::vector<Wanted>& wanted,
-                               const Site& site) {
-  Bound out = bound;
-  Shape shape = type_of(bound.find("input")->tensor)->shape;
-  DimId rows = context_.dims.constant(1), last = shape.back();
-  shape.pop_back();
-  for (DimId d : shape) rows = context_.dims.mul(rows, d);
-  shape.push_back(type_of(bound.find("weight")->tensor)->shape[0]);
-  for (std::size_t i = 0; i < out.values.size(); ++i) {
-    if (bound.mapping->parameters[i].names[0] != "input") continue;
-    Applied flat = reshape_to(out.values[i]->tensor, {rows, last}, std::vector<Wanted>(1), site);
-    if (!flat || !*flat) return flat;
-    out.values[i]->tensor = (*flat)->front();
-  }
-  Applied product = linear(out, std::vector<Wanted>(1), site);
-  if (!product || !*product) return product;
-  return reshape_to((*product)->front(), std::move(shape), wanted, site);
-}
-
-Applied Converter::linear(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight")),
-                         bias = tensor_of(bound.find("bias"));
-  const Type* type = x ? type_of(*x) : nullptr;
-  const Type* weight = w ? type_of(*w) : nullptr;
-  if (!type || !weight || type->shape.empty() || weight->shape.size() != 2) return kNotThis;
-  if (type->shape.size() != 2) return linear_rows(bound, wanted, site);
-  Result<Results> turned =
-      emit("transpose", {*w}, {{key("dim0"), std::int64_t{0}}, {key("dim1"), std::int64_t{1}}},
-           std::vector<Wanted>(1), site);
-  if (!turned) return forward(turned);
-  if (bias) return some(emit("addmm", {*bias, *x, turned->front()}, {}, wanted, site));
-  return some(emit("mm", {*x, turned->front()}, {}, wanted, site));
 }
 
 }  // namespace pw::fx

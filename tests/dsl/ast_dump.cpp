@@ -26,12 +26,15 @@ std::string dump(const ast::Strategy& s);
 std::string dump(const ast::Split::At& a);
 std::string dump(const ast::Capture::Sizes& s);
 std::string dump(const ast::GraphItem::Input& i);
+std::string dump(const ast::GraphItem::Write& w);
 std::string dump(const ast::GraphItem::Node& n);
 std::string dump(const ast::Expectation& e);
 std::string dump(const ast::Use& i);
 std::string dump(const ast::Param& i);
 std::string dump(const ast::Extern& i);
 std::string dump(const ast::OpItem& i);
+std::string dump(const ast::ForeignItem::Parameter& p);
+std::string dump(const ast::ForeignItem& i);
 std::string dump(const ast::Table& i);
 std::string dump(const ast::Pattern& i);
 std::string dump(const ast::Rule& i);
@@ -98,6 +101,7 @@ std::string dump(const ast::GraphItem::Input& i) { return node("input", i.name, 
 std::string dump(const ast::GraphItem::Node& n) {
   return node("node", n.statement, n.group, n.source);
 }
+std::string dump(const ast::GraphItem::Write& w) { return node("write", w.input, w.value); }
 std::string dump(const ast::Expectation& e) {
   return node("expect", number(e.kind), e.guard, e.graph, e.within, e.error, e.because_code,
               e.because_text);
@@ -110,6 +114,12 @@ std::string dump(const ast::Extern& i) {
 std::string dump(const ast::OpItem& i) {
   return node("op", i.name, i.operands, i.attributes, i.results, i.result_from, i.traits, i.body,
               i.imported);
+}
+std::string dump(const ast::ForeignItem::Parameter& p) {
+  return node("argument", p.names, p.mut, p.out, p.type, p.value);
+}
+std::string dump(const ast::ForeignItem& i) {
+  return node("foreign", i.target, i.parameters, i.returns, i.where, i.block, i.body);
 }
 std::string dump(const ast::Table& i) { return node("table", i.name, i.columns, i.rows); }
 std::string dump(const ast::Pattern& i) {
@@ -129,7 +139,8 @@ std::string dump(const ast::Test& i) {
   return node("test", i.name, i.graph, i.file, i.apply, i.with, i.expectations);
 }
 std::string dump(const ast::GraphItem& i) {
-  return node("graph", i.name, i.inputs, i.nodes, i.outputs, i.symbols, i.ops);
+  return node("graph", i.name, i.inputs, i.nodes, i.outputs, i.writes, i.symbols,
+              i.ops);
 }
 
 }  // namespace

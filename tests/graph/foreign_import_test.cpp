@@ -1,0 +1,162 @@
+// A line of .pwr makes a target known: in dumps, in graph.json, in .pwg.
+#include "graph/graph_json.hpp"
+#include "graph/import/foreign.hpp"
+#include "graph/import/fx.hpp"
+#include "graph/text.hpp"
+#include "graph/verify.hpp"
+#include "tests/graph/library.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+ContextPtr with(const std::string& rules) {
+  ContextPtr context = library();
+  auto set = load_rule_texts(context, {{"my.pwr", rules}});
+  if (!set) FAIL(messages(set.error(), *context));
+  return context;
+}
+
+Graph dump(const ContextPtr& context, const std::string& parameters, const std::string& body) {
+  Result<FxImport> imported = import_fx(
+      context,
+      "class <lambda>(torch.nn.Module):\n    def forward(self, " + parameters + "):\n        " + body +
+          "\n",
+      {});
+  if (!imported) FAIL(messages(imported.error(), *context));
+  CHECK(messages(verify(imported->graph), *context) == "");
+  return std::move(imported->graph);
+}
+
+Graph json(const ContextPtr& context, const std::string& text) {
+  Result<Graph> graph = graph_from_json(context, text, "g.json", parse_op);
+  if (!graph) FAIL(messages(graph.error(), *context));
+  CHECK(messages(verify(*graph), *context) == "");
+  return std::move(*graph);
+}
+
+constexpr const char* kTwoTensors = "x: \"f32[4, 8]\", y: \"f32[4, 8]\"";
+constexpr const char* kScaled =
+    "foreign my.scaled(x|input, y, factor = 1.0, exact = true, device: _ = none) = x * factor + y\n";
+
+}  // namespace
+
+TEST_CASE("foreign: a dump's target becomes its body, by position, keyword and default",
+          "[graph][foreign]") {
+  ContextPtr context = with(kScaled);
+  Graph g = dump(context, kTwoTensors,
+                 "a: \"f32[4, 8]\" = torch.ops.my.scaled.default(x, y, 2.5)\n        "
+                 "b = torch.ops.my.scaled.default(y = a, input = x, device = device(type='cpu'))\n"
+                 "        return b");
+  CHECK(describe(g) == std::vector<std::string>{
+                           "c__0: f64[] = constant(){dtype = f64, value = 2.5}",
+                           "a__0: f32[4, 8] = mul(x, c__0)", "a: f32[4, 8] = add(a__0, y)",
+                           "c__1: f64[] = constant(){dtype = f64, value = 1.0}",
+                           "b__0: f32[4, 8] = mul(x, c__1)", "b: f32[4, 8] = add(b__0, a)"});
+}
+
+TEST_CASE("foreign: an argument that nothing uses must hold its default", "[graph][foreign]") {
+  ContextPtr context = with(kScaled);
+  Graph g = dump(context, kTwoTensors,
+                 "a: \"f32[4, 8]\" = torch.ops.my.scaled.default(x, y, exact = False)\n        "
+                 "return a");
+  CHECK(g.op_of(g.producer(g.find_value("a"))).imported);
+
+  const auto items = *context->foreign->find("my.scaled");
+  Graph empty(context, "g");
+  const ValueId x = empty.add_input("x", context->types.get(DType::f32, {}), InputKind::input);
+  const ForeignArguments arguments{{{x}, {x}}, {{"exact", {Attribute(false)}}}};
+  const auto values = bind_foreign(*context, *items[0], arguments);
+  REQUIRE(values);
+  const auto env = match_foreign(empty, *items[0], *values);
+  REQUIRE_FALSE(env);
+  CHECK(env.error() == "argument `exact` = False is not known to its row");
+  const auto wrong = bind_foreign(*context, *items[0], {{}, {{"speed", {Attribute(1.0)}}}});
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error() == "argument `speed` is not known to its row");
+}
+
+TEST_CASE("foreign: the first item whose types and guard hold is taken", "[graph][foreign]") {
+  ContextPtr context = with(
+      "foreign my.act(x: T[*s], k: int = 0) = relu(x) where T == bf16, k >= 0\n"
+      "foreign my.act(x, k: int = 0) = neg(x) where k == 1\n"
+      "foreign my.act(x, k: int = 0) = abs(x) where k == 2\n");
+  Graph g = dump(context, "x: \"f32[4]\", h: \"bf16[4]\"",
+                 "a = torch.ops.my.act.default(x, 1)\n        "
+                 "b = torch.ops.my.act.default(h, 1)\n        "
+                 "c = torch.ops.my.act.default(x, 2)\n        "
+                 "d: \"f32[4]\" = torch.ops.my.act.default(x, 3)\n        return (a, b, c, d)");
+  CHECK(line_of(g, "a") == "a: f32[4] = neg(x)");
+  CHECK(line_of(g, "b") == "b: bf16[4] = relu(h)");
+  CHECK(line_of(g, "c") == "c: f32[4] = abs(x)");
+  CHECK(g.op_of(g.producer(g.find_value("d"))).imported);
+}
+
+TEST_CASE("foreign: what is written is what its name means from there on", "[graph][foreign]") {
+  ContextPtr context = with(
+      "foreign my.step(mut x, out q, w) -> y {\n  y = mul(x, w)\n  x = add(x, y)\n  q = neg(y)\n}\n");
+  Graph g = dump(context, "x: \"f32[4]\", w: \"f32[4]\"",
+                 "q: \"f32[4]\" = torch.ops.aten.empty.memory_format([4], dtype = torch.float32)\n"
+                 "        auto = torch.ops.higher_order.auto_functionalized(torch.ops.my.step.default, "
+                 "x = x, q = q, w = w)\n        y: \"f32[4]\" = auto[0]\n        "
+                 "x2: \"f32[4]\" = auto[1]\n        q2: \"f32[4]\" = auto[2]\n        "
+                 "return (x2, q2)");
+  CHECK(line_of(g, "x2").find("= add(x, ") != std::string::npos);
+  CHECK(line_of(g, "q2").find("= neg(") != std::string::npos);
+}
+
+TEST_CASE("foreign: a declared op of the target's name refines it, with its defaults",
+          "[graph][foreign]") {
+  ContextPtr context = with(
+      "op mine.f.default(x: T[*s], i: I[*i]?) {k: int = 1, mode: str = \"a\"} -> y: T[*s]\n"
+      "op mine.g(x: T[*s]) -> y: T[*s] { y = relu(x) }\n");
+  Graph g = dump(context, "x: \"f32[4]\", i: \"i64[2]\"",
+                 "a = torch.ops.mine.f.default(x, 3, i)\n        "
+                 "b = torch.ops.mine.f.default(a, None, mode = 'b')\n        "
+                 "c = torch.ops.mine.g.default(b)\n        return c");
+  CHECK(line_of(g, "a") == "a: f32[4] = mine.f.default(x, i){k = 3, mode = \"a\"}");
+  CHECK(line_of(g, "b") == "b: f32[4] = mine.f.default(a, none){k = 1, mode = \"b\"}");
+  CHECK(line_of(g, "c") == "c: f32[4] = mine.g(b)");
+}
+
+TEST_CASE("foreign: graph.json and .pwg with an op that was unknown get what it is now",
+          "[graph][foreign]") {
+  const std::string body =
+      "t: \"f32[4]\" = torch.ops.mine.f.default(x, 3, y)\n        u: \"f32[4]\" = "
+      "torch.ops.my.scaled.default(t, y, factor = 2.0)\n        return u";
+  const std::string parameters = "x: \"f32[4]\", y: \"f32[4]\"";
+  ContextPtr before = library();
+  Graph unknown = dump(before, parameters, body);
+  const std::string as_json = graph_to_json(unknown), as_text = print_pwg(unknown);
+  REQUIRE(as_json.find("imported") != std::string::npos);
+
+  const std::string rules = std::string(kScaled) +
+                            "op mine.f.default(x: T[*s], y: T[*s]) {k: int} -> z: T[*s]\n";
+  ContextPtr context = with(rules);
+  const std::string wanted = print_pwg(dump(context, parameters, body));
+  Graph from_json = json(with(rules), as_json);
+  CHECK(line_of(from_json, "t") == "t: f32[4] = mine.f.default(x, y){k = 3}");
+  CHECK(line_of(from_json, "u").find("= add(") != std::string::npos);
+  ContextPtr again = with(rules);
+  Result<Graph> from_text = parse_graph(again, as_text, "g.pwg");
+  if (!from_text) FAIL(messages(from_text.error(), *again));
+  CHECK(line_of(*from_text, "t") == "t: f32[4] = mine.f.default(x, y){k = 3}");
+  CHECK(line_of(*from_text, "u").find("= add(") != std::string::npos);
+}
+
+TEST_CASE("foreign: a graph's call that does not fit the declaration is refused with the reason",
+          "[graph][foreign]") {
+  ContextPtr context = with("op mine.f.default(x: T[*s]) {k: int} -> z: T[*s]\n");
+  Result<Graph> graph = graph_from_json(
+      context,
+      R"({"format": "piecewise.graph/1", "ops": [{"imported": "mine.f.default"}],
+          "inputs": [{"name": "x", "type": "f32[4]"}, {"name": "y", "type": "f32[4]"}],
+          "nodes": [{"name": "t", "op": "mine.f.default", "operands": ["x", "y"],
+                     "results": [{"name": "t", "type": "f32[4]"}]}],
+          "outputs": ["t"]})",
+      "g.json", parse_op);
+  REQUIRE_FALSE(graph);
+  CHECK(graph.error().front().code == "PW0514");
+  CHECK(graph.error().front().message.find("more tensors than operands") != std::string::npos);
+}
