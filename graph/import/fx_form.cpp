@@ -346,6 +346,10 @@ std::string known_as(std::string_view text) {
   if (has("= aten::") || has("= prim::")) return "TorchScript's graph";
   if (has("HloModule ")) return "XLA's HLO";
   if (has("func.func ") || has("stablehlo.")) return "MLIR";
+  // A model as it was written, not as it was traced.
+  if (has("super().__init__(") && text.find("torch.ops.") == std::string_view::npos &&
+      text.find(" = None") == std::string_view::npos)
+    return "Python source that is no dump of a graph";
   if (!has("def forward(") && (has("import torch") || (has("def ") && has("):"))))
     return "Python source that is no dump of a graph";
   return "";

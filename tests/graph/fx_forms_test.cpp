@@ -329,6 +329,9 @@ TEST_CASE("forms: files that are no FX text are called what they are", "[graph][
       {"\x08\x0a\x12\x07pytorch\x3a\x10"s, "an ONNX file"},
       {"\x1f\x8b\x08\0"s, "a gzip file"},
       {"import torch\n\nx = torch.zeros(3)\n", "Python source that is no dump of a graph"},
+      {"class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n    def forward(self, "
+       "x):\n        return x + 1\nm = M()\n",
+       "Python source that is no dump of a graph"},
       {"graph(%x : Tensor):\n  %y : Tensor = aten::relu(%x)\n  return (%y)\n",
        "TorchScript's graph"},
       {"HloModule jit_f\n", "XLA's HLO"},
