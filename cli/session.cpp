@@ -23,8 +23,8 @@ void say_report(const Session& session, const FxReport& report, bool all) {
   session.say("this is " + report.form);
   for (const std::string& line : report.notes) session.say("note: " + line);
   for (const auto& [target, count] : report.opaque)
-    session.say(
-        fmt::format("opaque: {} × {}: kept as it is, with the types the dump states", target, count));
+    session.say(fmt::format("opaque: {} × {}: kept as it is, with the types the dump states",
+                            target, count));
   for (const auto& [reason, count] : report.reasons)
     session.say(fmt::format("no row: {} × {}", reason, count));
   int dropped = 0;
@@ -33,7 +33,8 @@ void say_report(const Session& session, const FxReport& report, bool all) {
     if (all) session.say(fmt::format("left out: {} × {}: it computes nothing", target, count));
   }
   if (dropped > 0 && !all)
-    session.say(fmt::format("left out: {} calls that compute nothing; `pwr import` lists them", dropped));
+    session.say(
+        fmt::format("left out: {} calls that compute nothing; `pwr import` lists them", dropped));
   std::map<std::string_view, std::string> guessed;
   for (const auto& [input, kind] : report.guessed) {
     std::string& list = guessed[name(kind)];
@@ -126,9 +127,8 @@ Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_s
     std::size_t dot = item.rfind('.');
     bool digits = dot != std::string::npos && dot > 0 && dot + 1 < item.size() &&
                   item.size() - dot < 4 &&
-                  std::all_of(
-                      item.begin() + static_cast<std::ptrdiff_t>(dot) + 1, item.end(),
-                      [](unsigned char c) { return std::isdigit(c) != 0; });
+                  std::all_of(item.begin() + static_cast<std::ptrdiff_t>(dot) + 1, item.end(),
+                              [](unsigned char c) { return std::isdigit(c) != 0; });
     if (!digits) return bad("`" + item + "` is not input.axis");
     out.second.emplace_back(item.substr(0, dot), std::stoi(item.substr(dot + 1)));
     at = comma + 1;

@@ -10,8 +10,8 @@ namespace pw {
 namespace {
 
 using Wide = __int128;
-constexpr int kMaxDepth = 16;           // of quotients inside quotients when bounding
-constexpr std::size_t kMaxTerms = 256;  // of one polynomial
+constexpr int kMaxDepth = 16;              // of quotients inside quotients when bounding
+constexpr std::size_t kMaxTerms = 256;     // of one polynomial
 constexpr std::size_t kMaxArguments = 16;  // of one maximum
 
 std::optional<std::int64_t> narrow(Wide x) {
@@ -290,7 +290,9 @@ DimId Dims::extreme(Atom::Kind kind, DimId a, DimId b) {
     const DimId id = work.back();
     work.pop_back();
     if (const auto v = value(id)) {
-      known = !known ? *v : kind == Atom::Kind::maximum ? std::max(*known, *v) : std::min(*known, *v);
+      known = !known                        ? *v
+              : kind == Atom::Kind::maximum ? std::max(*known, *v)
+                                            : std::min(*known, *v);
     } else if (const Atom* inner = only_atom(id); inner && inner->kind == kind) {
       work.push_back(inner->a);
       work.push_back(inner->b);
@@ -530,7 +532,8 @@ Bounds Dims::bounds(AtomId id, const Facts& facts, int depth) const {
   if (depth > kMaxDepth) return {};
   Bounds l = bounds(a.a, facts, depth + 1), r = bounds(a.b, facts, depth + 1);
   if (a.kind == Atom::Kind::maximum || a.kind == Atom::Kind::minimum)
-    return a.kind == Atom::Kind::maximum ? larger(l, r) : opposite(larger(opposite(l), opposite(r)));
+    return a.kind == Atom::Kind::maximum ? larger(l, r)
+                                         : opposite(larger(opposite(l), opposite(r)));
   if (!r.min || *r.min <= 0) return {};
   if (a.kind == Atom::Kind::remainder) return {0, r.max ? std::optional(*r.max - 1) : std::nullopt};
   Bounds out;

@@ -175,7 +175,8 @@ class DimReader {
     if (args.size() == 3 && function == "ModularIndexing")
       return out = dims_.mod(dims_.div(args[0], args[1]), args[2]), true;
     if (args.size() != 2) return false;
-    if (function == "Mod" || function == "PythonMod") return out = dims_.mod(args[0], args[1]), true;
+    if (function == "Mod" || function == "PythonMod")
+      return out = dims_.mod(args[0], args[1]), true;
     if (function == "FloorDiv" || function == "CleanDiv")
       return out = dims_.div(args[0], args[1]), true;
     if (function != "IntTrueDiv" && function != "TrueDiv") return false;

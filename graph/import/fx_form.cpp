@@ -38,8 +38,8 @@ std::size_t log_prefix(std::string_view line) {
   while (rest.substr(after).starts_with(" [")) {  // the frame, and what is logged
     const std::size_t close = rest.find(']', after);
     const std::string_view word = rest.substr(after + 2, std::min(close, rest.size()) - after - 2);
-    const bool frame = !word.empty() && (is_digit(word[0]) || word[0] == '!' || word[0] == '_' ||
-                                         word == "-");
+    const bool frame =
+        !word.empty() && (is_digit(word[0]) || word[0] == '!' || word[0] == '_' || word == "-");
     if (close == std::string_view::npos || !frame) break;
     after = close + 1;
   }
@@ -75,7 +75,8 @@ std::string class_name(std::string_view text) {
 
 bool is_listing_head(std::string_view content) {
   return content.starts_with("graph(") && content.ends_with(":") &&
-         content.find(')') != std::string_view::npos && content.find(" = ") == std::string_view::npos;
+         content.find(')') != std::string_view::npos &&
+         content.find(" = ") == std::string_view::npos;
 }
 bool is_listing_line(std::string_view content) {
   return content.starts_with("%") && content.find(" = ") != std::string_view::npos &&
@@ -173,8 +174,7 @@ class Finder {
   void take_class(Stream& s, std::string_view content, std::size_t at, std::size_t end,
                   std::size_t indent, bool logged) {
     const std::string name = class_name(content);
-    const bool inside = s.graph && s.has_class &&
-                        found_[*s.graph].kind == GraphText::Kind::code &&
+    const bool inside = s.graph && s.has_class && found_[*s.graph].kind == GraphText::Kind::code &&
                         (indent > s.indent || calls(found_[*s.graph], name));
     if (!inside) {
       open(s, GraphText::Kind::code, logged);
@@ -267,7 +267,8 @@ void look(const Expr& e, Seen& seen) {
       !e.text.starts_with("math.")) {
     seen.v1 += e.text.ends_with("higher_order.auto_functionalized");
     seen.v2 += e.text.ends_with("higher_order.auto_functionalized_v2");
-    (e.text.starts_with("torch.ops.") || e.text.starts_with("operator.") ? seen.ops : seen.python)++;
+    (e.text.starts_with("torch.ops.") || e.text.starts_with("operator.") ? seen.ops
+                                                                         : seen.python)++;
   }
   for (const Expr& part : e.args) look(part, seen);
 }
@@ -285,7 +286,8 @@ std::string level(const GraphText& graph, const Function& function) {
     return "AOT autograd's joint or backward graph";
   const bool dynamo = seen.python > 0;
   if (seen.typed == 0)
-    return dynamo ? "gm.code: Python's calls without types" : "make_fx or gm.code: ATen without types";
+    return dynamo ? "gm.code: Python's calls without types"
+                  : "make_fx or gm.code: ATen without types";
   if (dynamo) return "Dynamo's graph, before AOT autograd";
   if (seen.v2 > 0) return "AOT autograd, functionalised (v2)";
   if (seen.v1 > 0) return "AOT autograd, functionalised (v1)";
@@ -324,16 +326,21 @@ namespace pw {
 
 bool looks_like_fx(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos || text[begin] == '{' || !known_as(text).empty()) return false;
+  if (begin == std::string_view::npos || text[begin] == '{' || !known_as(text).empty())
+    return false;
   return !fx::find_graphs(text).empty();
 }
 
 std::string known_as(std::string_view text) {
-  auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
   if (text.starts_with("PK\x03\x04")) return "a zip file: torch.export's .pt2, or torch.save's?";
   if (byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5) return "a pickle, as torch.save wrote them";
   if (text.starts_with("\x1f\x8b")) return "a gzip file";
-  if (text.starts_with("\x7f" "ELF")) return "a program or shared library (ELF)";
+  if (text.starts_with("\x7f"
+                       "ELF"))
+    return "a program or shared library (ELF)";
   if (text.size() > 9 && byte(8) == '{' && byte(9) == '"' && byte(7) == 0 && byte(6) == 0)
     return "safetensors: weights without a graph";
   // A ModelProto begins with ir_version, and then has the producer's name, the graph or opsets.
@@ -346,6 +353,10 @@ std::string known_as(std::string_view text) {
   if (has("= aten::") || has("= prim::")) return "TorchScript's graph";
   if (has("HloModule ")) return "XLA's HLO";
   if (has("func.func ") || has("stablehlo.")) return "MLIR";
+  // A model as it was written, not as it was traced.
+  if (has("super().__init__(") && text.find("torch.ops.") == std::string_view::npos &&
+      text.find(" = None") == std::string_view::npos)
+    return "Python source that is no dump of a graph";
   if (!has("def forward(") && (has("import torch") || (has("def ") && has("):"))))
     return "Python source that is no dump of a graph";
   return "";

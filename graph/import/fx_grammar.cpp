@@ -391,7 +391,8 @@ const auto augmented_def =
     raw[lexeme[(lit("//") | lit("**") | lit("<<") | lit(">>") | char_("-+*/%&|^@")) >>
                &(lit('=') >> !lit('='))]][set_text] >>
     lit('=');
-const auto sign_def = raw[lexeme[char_("-+~")]][set_text] | raw[lexeme[lit("not") >> !word_char]][set_not];
+const auto sign_def =
+    raw[lexeme[char_("-+~")]][set_text] | raw[lexeme[lit("not") >> !word_char]][set_not];
 const auto colon_def = lit(':');
 const auto close_brace_def = lit('}');
 const auto brackets_def = lit('[') >> *(brackets | (char_ - lit('[') - lit(']'))) >> lit(']');
@@ -399,39 +400,36 @@ const auto brackets_def = lit('[') >> *(brackets | (char_ - lit('[') - lit(']'))
 // ---- expressions
 const auto argument_def = (word[keyword_argument] >> equals > expr[push]) | expr[plain_argument];
 const auto arguments_tail = -(argument[push_argument] % ',') > -lit(',') > close_paren;
-const auto name_or_call_def =
-    path[set_name] >> -(lit('(')[make_call] > arguments_tail > x3::eps[close_call]);
-const auto entry_def = (string_literal[set_key_text] | path[set_key_text] | number[set_number_key]) >
-                       colon > expr[push];
-const auto dict_def =
-    lit('{')[make_dict] > -(entry[push_entry] % ',') > -lit(',') > close_brace;
+const auto name_or_call_def = path[set_name] >>
+                              -(lit('(')[make_call] > arguments_tail > x3::eps[close_call]);
+const auto entry_def = (string_literal[set_key_text] | path[set_key_text] |
+                        number[set_number_key]) > colon > expr[push];
+const auto dict_def = lit('{')[make_dict] > -(entry[push_entry] % ',') > -lit(',') > close_brace;
 const auto list_def = lit('[')[make_list] > -(expr[push] % ',') > -lit(',') > close_bracket;
 const auto tuple_def = lit('(') > -(expr[push] >> *(lit(',')[make_tuple] >>
                                                     -expr[push])) > close_paren[close_tuple];
-const auto primary_def =
-    here >>
-    (string_literal[set_string] | number[set] | list[set] | tuple[set] | dict[set] |
-     name_or_call[set]) >>
-    done;
+const auto primary_def = here >> (string_literal[set_string] | number[set] | list[set] |
+                                  tuple[set] | dict[set] | name_or_call[set]) >>
+                         done;
 const auto bound = expr[push] | x3::eps[push_none];
 const auto slice_rest = lit(':')[make_slice] >> bound >> ((lit(':') >> bound) | x3::eps[push_none]);
 const auto subscript_item_def =
     (expr[push] >> (slice_rest | x3::eps[close_tuple])) | (x3::eps[push_none] >> slice_rest);
 const auto subscript_def = subscript_item[push] >>
                            *(lit(',')[make_tuple] >> -subscript_item[push]) >> x3::eps[close_tuple];
-const auto postfix_def =
-    primary[set] >> *((lit('[') > subscript[push_subscript] > close_bracket) |
-                      (lit('.') > word[take_attribute] >>
-                       -(lit('(')[make_method] > arguments_tail))) >> done;
+const auto postfix_def = primary[set] >> *((lit('[') > subscript[push_subscript] > close_bracket) |
+                                           (lit('.') > word[take_attribute] >>
+                                            -(lit('(')[make_method] > arguments_tail))) >>
+                         done;
 const auto unary_def =
-    here >> (postfix[set] | (x3::eps[begin_operand] >> +sign[push_sign] > postfix[set_signed])) >>
-    done;
-const auto expr_def = unary[set] >> *(infix[push_operator] > unary[push_operand]) >>
-                      x3::eps[close_binary] >> done;
+    here >>
+    (postfix[set] | (x3::eps[begin_operand] >> +sign[push_sign] > postfix[set_signed])) >> done;
+const auto expr_def =
+    unary[set] >> *(infix[push_operator] > unary[push_operand]) >> x3::eps[close_binary] >> done;
 
 // ---- lines
-const auto stated_type_def = raw[string_literal][set_type_text] |
-                             raw[path >> *brackets >> -path][set_type_text];
+const auto stated_type_def =
+    raw[string_literal][set_type_text] | raw[path >> *brackets >> -path][set_type_text];
 const auto parameter_def = here >> word[set_parameter_name] >>
                            -(lit(':') > stated_type[take_type]) >>
                            -(lit('=') > x3::omit[expr]) >> done;
@@ -439,15 +437,13 @@ const auto parameters_open_def = lit('(');
 const auto header_end_def = -(lit("->") >> x3::omit[stated_type]) >> lit(':');
 const auto header_def = lexeme[lit("def") >> !word_char] > x3::omit[word] > parameters_open >
                         -(parameter[push_item] % ',') > -lit(',') > close_paren > header_end;
-const auto statement_def = here >> ((lexeme[lit("return") >> !word_char][returns] >
-                                     -(expr[push_part] % ',') > -lit(',')) |
-                                    (expr[push_part] >>
-                                     ((augmented[augments] > expr[push_part]) |
-                                      (-(lit(',')[make_targets] >> -(expr[push_target] % ',') >>
-                                         -lit(',')) >>
-                                       -(lit(':') > stated_type[take_type]) >>
-                                       *(equals > expr[push_part]))))) >>
-                           done;
+const auto statement_def =
+    here >> ((lexeme[lit("return") >> !word_char][returns] > -(expr[push_part] % ',') > -lit(',')) |
+             (expr[push_part] >>
+              ((augmented[augments] > expr[push_part]) |
+               (-(lit(',')[make_targets] >> -(expr[push_target] % ',') >> -lit(',')) >>
+                -(lit(':') > stated_type[take_type]) >> *(equals > expr[push_part]))))) >>
+    done;
 const auto statements_def = statement[push_item] % lit(';') >> -lit(';');
 
 BOOST_SPIRIT_DEFINE(word, path, string_literal, number, close_paren, close_bracket, equals, infix)
@@ -524,8 +520,7 @@ Statement statement_of(Raw& raw_statement) {
   s.targets = std::move(parts);
   if (!raw_statement.augmented.empty()) {
     std::vector<Expr> args = {s.targets[0], std::move(s.value)};
-    s.value =
-        call_of(std::string(kInPlace.at(raw_statement.augmented)), s.span, std::move(args));
+    s.value = call_of(std::string(kInPlace.at(raw_statement.augmented)), s.span, std::move(args));
   }
   if (s.targets.size() == 1 && s.targets[0].kind == Expr::Kind::index) {
     Expr target = std::move(s.targets[0]);

@@ -13,8 +13,9 @@ Diagnostics no_graph(std::string_view text, SourceId source) {
   const std::string known = known_as(text);
   std::string message = known.empty() ? "there is no graph of torch.fx in this text"
                                       : "this is " + known + ", not FX text";
-  return {error_at({source, 0, 1}, "PW0501", std::move(message),
-                   "a dump is what print_readable(), str(graph), torch.export or TORCH_LOGS write")};
+  return {
+      error_at({source, 0, 1}, "PW0501", std::move(message),
+               "a dump is what print_readable(), str(graph), torch.export or TORCH_LOGS write")};
 }
 
 std::string line_of(const std::vector<fx::GraphText>& graphs, std::size_t i) {
@@ -37,21 +38,20 @@ Result<std::size_t> choose(const std::vector<fx::GraphText>& graphs, std::size_t
   for (std::size_t i = 0; i < graphs.size() && i < kMaxListed; ++i)
     list += (i > 0 ? "; " : "") + line_of(graphs, i);
   if (graphs.size() > kMaxListed) list += "; …";
-  const auto at = static_cast<std::uint32_t>(
-      graphs[1].parts.empty() ? 0 : graphs[1].parts.front().first);
-  return fail(Span{source, at, at + 1}, "PW0504",
-              fmt::format("there are {} graphs in this text; choose one with --graph N",
-                          graphs.size()),
-              list);
+  const auto at =
+      static_cast<std::uint32_t>(graphs[1].parts.empty() ? 0 : graphs[1].parts.front().first);
+  return fail(
+      Span{source, at, at + 1}, "PW0504",
+      fmt::format("there are {} graphs in this text; choose one with --graph N", graphs.size()),
+      list);
 }
 
 }  // namespace
 
 Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
                            const FxOptions& options) {
-  const SourceId source =
-      context->sources.add(options.file.empty() ? "<fx>" : options.file,
-                           std::string(given.substr(0, fx::kMaxText + 1)));
+  const SourceId source = context->sources.add(options.file.empty() ? "<fx>" : options.file,
+                                               std::string(given.substr(0, fx::kMaxText + 1)));
   const std::string_view text = context->sources.text(source);
   if (text.size() > fx::kMaxText)
     return fail(Span{source, 0, 1}, "PW0503", "the dump is larger than 64 MiB");

@@ -13,10 +13,11 @@ namespace {
 
 // dtypes of torch, as it prints them, that the library lacks.
 constexpr std::string_view kOtherDTypes[] = {
-    "i16", "u16", "u32", "u64", "c32", "c64", "c128", "b16", "b1x8", "f8e4m3fnuz", "f8e5m2fnuz",
-    "f8e8m0fnu", "f4e2m1fnx2", "qi8", "qu8", "qi32", "complex32", "complex64", "complex128",
-    "int16", "uint16", "uint32", "uint64", "f6", "i4", "u4", "i1", "u1", "u2", "i2", "u3", "u5",
-    "u6", "u7", "i3", "i5", "i6", "i7",
+    "i16",       "u16",        "u32",        "u64",       "c32",        "c64",    "c128",   "b16",
+    "b1x8",      "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu", "f4e2m1fnx2", "qi8",    "qu8",    "qi32",
+    "complex32", "complex64",  "complex128", "int16",     "uint16",     "uint32", "uint64", "f6",
+    "i4",        "u4",         "i1",         "u1",        "u2",         "i2",     "u3",     "u5",
+    "u6",        "u7",         "i3",         "i5",        "i6",         "i7",
 };
 
 constexpr std::string_view kSym = "Sym(";
@@ -60,9 +61,10 @@ std::optional<InputKind> kind_in_name(std::string_view name, bool dynamo) {
 // The lines "p_a_weight: PARAMETER target='a.weight'" of torch.export's signature, or its older
 // "InputSpec(kind=<InputKind.PARAMETER: 2>, arg=TensorArgument(name='p_a_weight'), …".
 std::map<std::string, InputKind> signed_kinds(std::string_view signature) {
-  const std::pair<std::string_view, InputKind> kWords[] = {
-      {"PARAMETER", InputKind::weight},     {"BUFFER", InputKind::buffer},
-      {"CONSTANT_TENSOR", InputKind::weight}, {"USER_INPUT", InputKind::input}};
+  const std::pair<std::string_view, InputKind> kWords[] = {{"PARAMETER", InputKind::weight},
+                                                           {"BUFFER", InputKind::buffer},
+                                                           {"CONSTANT_TENSOR", InputKind::weight},
+                                                           {"USER_INPUT", InputKind::input}};
   std::map<std::string, InputKind> out;
   auto kind_of = [&](std::string_view text) -> std::optional<InputKind> {
     for (const auto& [word, kind] : kWords)
@@ -95,7 +97,8 @@ Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
   if (says_no_type(text)) return Types::unknown();
   const std::string_view word = trimmed(std::string_view(text).substr(0, text.find('[')));
   if (std::find(std::begin(kOtherDTypes), std::end(kOtherDTypes), word) != std::end(kOtherDTypes)) {
-    std::string line = fmt::format("{} is no dtype of the library: values of it have no type", word);
+    std::string line =
+        fmt::format("{} is no dtype of the library: values of it have no type", word);
     if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end())
       report_.notes.push_back(std::move(line));
     return Types::unknown();
@@ -193,8 +196,8 @@ Result<std::monostate> Converter::read_symbols() {
     const auto symbolic = std::count_if(dims.begin(), dims.end(),
                                         [&](DimId d) { return context_.dims.is_symbol(d); });
     if (symbolic > 0 && count)
-      return fail(error_in(place, "PW0506",
-                           fmt::format("one dim is {}, but another is a symbol", *count)));
+      return fail(
+          error_in(place, "PW0506", fmt::format("one dim is {}, but another is a symbol", *count)));
     if (symbolic > 0) {
       if (auto ok = rename_symbols(place, name, dims); !ok) return ok;
       continue;

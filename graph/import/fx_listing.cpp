@@ -227,8 +227,9 @@ std::string callee_of(std::string_view target) {
     std::string_view rest = target.substr(lead.size());
     return std::string(rest.substr(0, rest.find_first_of(" >")));
   };
-  static const Names kNotOperators = {"linear", "gelu", "scaled_dot_product_attention", "pad",
-                                      "one_hot", "elu", "hardtanh", "leaky_relu", "softplus"};
+  static const Names kNotOperators = {"linear",   "gelu",       "scaled_dot_product_attention",
+                                      "pad",      "one_hot",    "elu",
+                                      "hardtanh", "leaky_relu", "softplus"};
   if (target.starts_with("<built-in method ")) return "torch." + word_after("<built-in method ");
   if (target.starts_with("<built-in function ")) {
     std::string name = word_after("<built-in function ");
@@ -237,8 +238,8 @@ std::string callee_of(std::string_view target) {
   if (target.starts_with("<function ")) return "torch.nn.functional." + word_after("<function ");
   if (target.starts_with("_operator.")) return std::string(target.substr(1));
   if (target.starts_with("builtins.")) return std::string(target.substr(9));
-  const bool path = std::count(target.begin(), target.end(), '.') >= 2 || target.find("::") !=
-                                                                            std::string_view::npos;
+  const bool path = std::count(target.begin(), target.end(), '.') >= 2 ||
+                    target.find("::") != std::string_view::npos;
   for (std::string_view known : {"torch.", "operator.", "math.", "builtins."})
     if (target.starts_with(known)) return std::string(target);
   return path ? "torch.ops." + std::string(target) : std::string(target);
@@ -394,8 +395,7 @@ Result<Function> parse_listing(std::string_view text, SourceId source) {
   Diagnostics errors;
   Range whole;
   auto add = [&](Result<std::monostate> done) {
-    if (!done)
-      std::move(done.error().begin(), done.error().end(), std::back_inserter(errors));
+    if (!done) std::move(done.error().begin(), done.error().end(), std::back_inserter(errors));
     return errors.size() < kMaxDiagnostics;
   };
   for_lines(text, [&](std::string_view line, Range at) {

@@ -1,4 +1,5 @@
-// Exports inline_modules, a module and its submodules as one function, flatten_inputs and spell_out.
+// Exports inline_modules, a module and its submodules as one function, flatten_inputs and
+// spell_out.
 #include <map>
 #include <set>
 #include <tuple>
@@ -46,7 +47,7 @@ class Inliner {
   struct Scope {
     const Module* module;
     std::string path;
-    std::map<std::string, Expr, std::less<>> names;            // what its names are outside
+    std::map<std::string, Expr, std::less<>> names;             // what its names are outside
     std::map<std::string, const Module*, std::less<>> modules;  // names of submodules
     std::set<std::string, std::less<>> own;                     // names that it gives itself
   };
@@ -76,7 +77,8 @@ class Inliner {
 
   Result<std::monostate> put(Statement s) {
     if (out_.statements.size() == kMaxStatements)
-      return fail(s.span, "PW0503", "with its submodules the dump has more than 4000000 statements");
+      return fail(s.span, "PW0503",
+                  "with its submodules the dump has more than 4000000 statements");
     out_.statements.push_back(std::move(s));
     return std::monostate();
   }
@@ -127,9 +129,9 @@ class Inliner {
   }
 
   Result<std::monostate> call(const Statement& s, const Module& child, Scope& scope, int depth) {
-    if (depth == kMaxDepth)
-      return fail(s.span, "PW0503", "submodules are nested deeper than 32");
-    Scope inner{&child, scope.path.empty() ? child.name : scope.path + "." + child.name, {}, {}, {}};
+    if (depth == kMaxDepth) return fail(s.span, "PW0503", "submodules are nested deeper than 32");
+    Scope inner{
+        &child, scope.path.empty() ? child.name : scope.path + "." + child.name, {}, {}, {}};
     const std::vector<Parameter>& parameters = child.forward.parameters;
     const std::size_t first = std::min(first_argument(s.value), s.value.positional());
     const std::size_t given = s.value.positional() - first;

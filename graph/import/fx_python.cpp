@@ -40,24 +40,24 @@ bool named(std::string_view callee, std::string_view pattern) {
 }
 
 const std::map<std::string_view, std::string_view> kInfix = {
-    {"add", "+"},       {"sub", "-"},  {"mul", "*"},  {"truediv", "/"}, {"floordiv", "//"},
-    {"mod", "%"},       {"pow", "**"}, {"eq", "=="},  {"ne", "!="},     {"lt", "<"},
-    {"le", "<="},       {"gt", ">"},   {"ge", ">="},  {"and_", "&"},    {"or_", "|"},
-    {"xor", "^"},       {"matmul", "@"}, {"lshift", "<<"}, {"rshift", ">>"},
+    {"add", "+"}, {"sub", "-"},    {"mul", "*"},     {"truediv", "/"}, {"floordiv", "//"},
+    {"mod", "%"}, {"pow", "**"},   {"eq", "=="},     {"ne", "!="},     {"lt", "<"},
+    {"le", "<="}, {"gt", ">"},     {"ge", ">="},     {"and_", "&"},    {"or_", "|"},
+    {"xor", "^"}, {"matmul", "@"}, {"lshift", "<<"}, {"rshift", ">>"},
 };
 const std::map<std::string_view, std::string_view> kInPlace = {
-    {"iadd", "+"}, {"isub", "-"}, {"imul", "*"}, {"itruediv", "/"}, {"ifloordiv", "//"},
-    {"imod", "%"}, {"ipow", "**"}, {"iand", "&"}, {"ior", "|"},     {"ixor", "^"},
+    {"iadd", "+"},    {"isub", "-"},     {"imul", "*"},     {"itruediv", "/"}, {"ifloordiv", "//"},
+    {"imod", "%"},    {"ipow", "**"},    {"iand", "&"},     {"ior", "|"},      {"ixor", "^"},
     {"imatmul", "@"}, {"ilshift", "<<"}, {"irshift", ">>"},
 };
 
 // What an operator is of tensors, by the method of the same name.
 const std::map<std::string_view, std::string_view> kMethods = {
-    {"+", "add"},         {"-", "sub"},         {"*", "mul"},         {"/", "div"},
-    {"//", "floor_divide"}, {"%", "remainder"}, {"**", "pow"},        {"==", "eq"},
-    {"!=", "ne"},         {"<", "lt"},          {"<=", "le"},         {">", "gt"},
-    {">=", "ge"},         {"&", "bitwise_and"}, {"|", "bitwise_or"},  {"^", "bitwise_xor"},
-    {"@", "matmul"},      {"<<", "__lshift__"}, {">>", "__rshift__"},
+    {"+", "add"},           {"-", "sub"},         {"*", "mul"},         {"/", "div"},
+    {"//", "floor_divide"}, {"%", "remainder"},   {"**", "pow"},        {"==", "eq"},
+    {"!=", "ne"},           {"<", "lt"},          {"<=", "le"},         {">", "gt"},
+    {">=", "ge"},           {"&", "bitwise_and"}, {"|", "bitwise_or"},  {"^", "bitwise_xor"},
+    {"@", "matmul"},        {"<<", "__lshift__"}, {">>", "__rshift__"},
 };
 
 Value boolean(bool b) {
@@ -196,8 +196,10 @@ Result<Value> Converter::infix(std::string_view op, const Value& a, const Value&
 Result<Value> Converter::unary(std::string_view op, const Value& x, const Site& site) {
   if (is_tensor(x)) {
     if (op == "pos") return x;
-    const char* name = op == "neg" ? "neg" : op == "abs" ? "abs" : op == "not_" ? "logical_not"
-                                                                               : "bitwise_not";
+    const char* name = op == "neg"    ? "neg"
+                       : op == "abs"  ? "abs"
+                       : op == "not_" ? "logical_not"
+                                      : "bitwise_not";
     return torch_call(name, true, {{x}, {}}, site);
   }
   if (op == "pos") return x;
@@ -207,7 +209,8 @@ Result<Value> Converter::unary(std::string_view op, const Value& x, const Site& 
     if (out.dim.valid()) return out;
   }
   if (op == "neg" && x.kind == Value::Kind::real) return real(-x.real);
-  if ((op == "not_" || op == "invert") && x.kind == Value::Kind::boolean) return boolean(!x.boolean);
+  if ((op == "not_" || op == "invert") && x.kind == Value::Kind::boolean)
+    return boolean(!x.boolean);
   if (std::optional<Value> out = op == "abs" ? number("abs", {x}) : std::nullopt) return *out;
   return other("unknown");
 }
@@ -268,7 +271,8 @@ Result<Value> Converter::attribute(const Value& x, const std::string& name, cons
   }
   if (name == "shape") return torch_call("size", true, {{x}, {}}, site);
   if (name == "ndim") return torch_call("dim", true, {{x}, {}}, site);
-  if (name == "T" || name == "mT") return torch_call(name == "T" ? "numpy_T" : "mT", true, {{x}, {}}, site);
+  if (name == "T" || name == "mT")
+    return torch_call(name == "T" ? "numpy_T" : "mT", true, {{x}, {}}, site);
   if (name == "data") return call("aten.detach", {{x}, {}}, site);
   const Type* type = type_of(x.tensor);
   if (name == "dtype" && type) {
@@ -280,8 +284,8 @@ Result<Value> Converter::attribute(const Value& x, const std::string& name, cons
   return other("." + name);  // device, layout, is_cuda …: what no tensor depends on
 }
 
-Result<std::optional<Value>> Converter::python(const std::string& callee, const Arguments& arguments,
-                                               const Site& site) {
+Result<std::optional<Value>> Converter::python(const std::string& callee,
+                                               const Arguments& arguments, const Site& site) {
   using Maybe = std::optional<Value>;
   const std::vector<Value>& args = arguments.positional;
   auto done = [](Result<Value> value) -> Result<Maybe> {
@@ -343,9 +347,8 @@ Result<std::optional<Value>> Converter::python(const std::string& callee, const 
   if (callee.starts_with(kMath) || callee.starts_with(kSym) || callee == "int" ||
       callee == "float" || callee == "bool" || callee == "max" || callee == "min" ||
       callee == "abs" || callee == "len") {
-    std::string name = callee.substr(callee.find_last_of("._") == std::string::npos
-                                         ? 0
-                                         : callee.find_last_of("._") + 1);
+    std::string name = callee.substr(
+        callee.find_last_of("._") == std::string::npos ? 0 : callee.find_last_of("._") + 1);
     if (name == "len" && args.size() == 1 && args[0].kind == Value::Kind::list)
       return Maybe(integer(static_cast<std::int64_t>(args[0].items.size())));
     if (std::optional<Value> out = number(name, args)) return Maybe(*out);
@@ -413,7 +416,8 @@ Result<Value> Converter::part_of(const Value& list, const Value& at, const Site&
   Value out = list;
   const std::int64_t from = bound(at.items[0], 0), to = bound(at.items[1], count);
   out.items.clear();
-  for (std::int64_t i = from; i < to; ++i) out.items.push_back(list.items[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = from; i < to; ++i)
+    out.items.push_back(list.items[static_cast<std::size_t>(i)]);
   return out;
 }
 

@@ -100,8 +100,8 @@ Result<Value> Converter::subscript(const Value& x, const Value& at, const Site& 
     Arguments arguments = std::move(steps[i].arguments);
     arguments.positional.insert(arguments.positional.begin(), value);
     const bool last = i + 1 == steps.size();
-    Result<Value> next = call(steps[i].target, arguments,
-                              last ? site : Site{site.span, site.source, true, {}, {}});
+    Result<Value> next =
+        call(steps[i].target, arguments, last ? site : Site{site.span, site.source, true, {}, {}});
     if (!next) return next;
     value = *next;
     if (value.kind != Value::Kind::tensor) break;
@@ -129,8 +129,7 @@ Result<Value> Converter::set_item(const Value& x, const Value& at, const Value& 
   if (gathers) return opaque("operator.setitem", {{x, at, to}, {}}, plain);
   Result<Value> part = subscript(x, at, plain);
   if (!part) return part;
-  if (to.kind == Value::Kind::tensor)
-    return call("aten.copy_.default", {{*part, to}, {}}, plain);
+  if (to.kind == Value::Kind::tensor) return call("aten.copy_.default", {{*part, to}, {}}, plain);
   return call("aten.fill_.Scalar", {{*part, to}, {}}, plain);
 }
 

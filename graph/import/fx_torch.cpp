@@ -30,31 +30,48 @@ Value dtype_value(DType dtype) {
 
 // Whose sizes may be written one by one: view(-1, 8). The number is the place of the first.
 const std::map<std::string_view, std::size_t> kVariadic = {
-    {"view", 1},     {"reshape", 1},   {"expand", 1},    {"repeat", 1},    {"permute", 1},
-    {"tile", 1},     {"flip", 1},      {"new_zeros", 1}, {"new_ones", 1},  {"new_empty", 1},
-    {"zeros", 0},    {"ones", 0},      {"empty", 0},     {"rand", 0},      {"randn", 0},
+    {"view", 1},  {"reshape", 1}, {"expand", 1},    {"repeat", 1},   {"permute", 1},
+    {"tile", 1},  {"flip", 1},    {"new_zeros", 1}, {"new_ones", 1}, {"new_empty", 1},
+    {"zeros", 0}, {"ones", 0},    {"empty", 0},     {"rand", 0},     {"randn", 0},
 };
 
 // Methods that only convert.
 const std::map<std::string_view, DType> kCasts = {
-    {"float", DType::f32}, {"double", DType::f64}, {"half", DType::f16}, {"bfloat16", DType::bf16},
-    {"int", DType::i32},   {"long", DType::i64},   {"bool", DType::b8},  {"char", DType::i8},
-    {"byte", DType::u8},
+    {"float", DType::f32},     {"double", DType::f64}, {"half", DType::f16},
+    {"bfloat16", DType::bf16}, {"int", DType::i32},    {"long", DType::i64},
+    {"bool", DType::b8},       {"char", DType::i8},    {"byte", DType::u8},
 };
 
 // What gives the tensor itself.
-const Words kSame = {"cpu",      "cuda",     "pin_memory",      "requires_grad_", "data_ptr",
-                     "coalesce", "to_dense", "resolve_conj",    "resolve_neg",    "detach",
+const Words kSame = {"cpu",      "cuda",     "pin_memory",    "requires_grad_", "data_ptr",
+                     "coalesce", "to_dense", "resolve_conj",  "resolve_neg",    "detach",
                      "alias",    "detach_",  "_get_data_attr"};
 
 // Other names for the same.
 const std::map<std::string_view, std::string_view> kOtherNames = {
-    {"multiply", "mul"},   {"divide", "div"},       {"true_divide", "div"}, {"subtract", "sub"},
-    {"concat", "cat"},     {"concatenate", "cat"},  {"greater", "gt"},      {"less", "lt"},
-    {"greater_equal", "ge"}, {"less_equal", "le"},  {"not_equal", "ne"},    {"negative", "neg"},
-    {"absolute", "abs"},   {"clip", "clamp"},       {"swapaxes", "transpose"}, {"swapdims", "transpose"},
-    {"special_expit", "sigmoid"}, {"special_softmax", "softmax"}, {"conv2d_", "conv2d"},
-    {"square_", "square"}, {"multiply_", "mul_"},   {"divide_", "div_"},    {"subtract_", "sub_"},
+    {"multiply", "mul"},
+    {"divide", "div"},
+    {"true_divide", "div"},
+    {"subtract", "sub"},
+    {"concat", "cat"},
+    {"concatenate", "cat"},
+    {"greater", "gt"},
+    {"less", "lt"},
+    {"greater_equal", "ge"},
+    {"less_equal", "le"},
+    {"not_equal", "ne"},
+    {"negative", "neg"},
+    {"absolute", "abs"},
+    {"clip", "clamp"},
+    {"swapaxes", "transpose"},
+    {"swapdims", "transpose"},
+    {"special_expit", "sigmoid"},
+    {"special_softmax", "softmax"},
+    {"conv2d_", "conv2d"},
+    {"square_", "square"},
+    {"multiply_", "mul_"},
+    {"divide_", "div_"},
+    {"subtract_", "sub_"},
     {"clip_", "clamp_"},
 };
 
@@ -150,10 +167,9 @@ std::string Converter::overload_of(const std::string& name, const Arguments& arg
   for (std::string_view target : known->second) {
     std::optional<Schema> schema = find_schema(target);
     if (!schema || !fits(*schema, arguments)) continue;
-    const bool out = std::any_of(schema->arguments.begin(), schema->arguments.end(),
-                                 [](const Schema::Argument& a) {
-                                   return a.keyword_only && a.written;
-                                 });
+    const bool out =
+        std::any_of(schema->arguments.begin(), schema->arguments.end(),
+                    [](const Schema::Argument& a) { return a.keyword_only && a.written; });
     if (!out) return std::string(target);
   }
   return "";
@@ -165,8 +181,9 @@ Result<Value> Converter::to_method(const Arguments& arguments, const Site& site)
   std::optional<Value> dtype;
   bool copies = false;
   auto look = [&](const Value& v) {
-    if (v.kind == Value::Kind::dtype || (v.kind == Value::Kind::other && v.text.starts_with("torch.")
-                                         && v.text.find("device") == std::string::npos))
+    if (v.kind == Value::Kind::dtype ||
+        (v.kind == Value::Kind::other && v.text.starts_with("torch.") &&
+         v.text.find("device") == std::string::npos))
       dtype = v;
     if (is_tensor(v))
       if (const Type* type = type_of(v.tensor)) dtype = dtype_value(type->dtype);
@@ -212,8 +229,10 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
     }
     return out;
   }
-  if ((name == "dropout" || name == "feature_dropout" || name == "alpha_dropout") && !args.empty()) {
-    std::optional<Value> p = pull_argument(arguments, 1, "p"), training = pull_argument(arguments, 1, "training"),
+  if ((name == "dropout" || name == "feature_dropout" || name == "alpha_dropout") &&
+      !args.empty()) {
+    std::optional<Value> p = pull_argument(arguments, 1, "p"),
+                         training = pull_argument(arguments, 1, "training"),
                          train = take_keyword(arguments, "train");
     if (!training) training = train;
     const bool off = (training && training->kind == Value::Kind::boolean && !training->boolean) ||
@@ -255,8 +274,8 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
     return std::nullopt;
   }
   if (name == "split" && args.size() >= 2) {
-    target = args[1].kind == Value::Kind::list ? "aten.split_with_sizes.default"
-                                               : "aten.split.Tensor";
+    target =
+        args[1].kind == Value::Kind::list ? "aten.split_with_sizes.default" : "aten.split.Tensor";
     return std::nullopt;
   }
   if (name == "split" && args.size() == 1) {
@@ -302,9 +321,9 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
   if (auto it = kOtherNames.find(name); it != kOtherNames.end()) name = it->second;
   std::vector<Value>& args = arguments.positional;
   const std::string kept = fmt::format("{}.{}", method ? "method" : "torch", given);
-  if (method && args.empty()) return opaque(kept, arguments, site);
+  if (method && args.empty()) return call(kept, arguments, site);
   if (method && args[0].kind == Value::Kind::other)  // of a device, a stream, a module …
-    return opaque(kept, arguments, site);
+    return call(kept, arguments, site);
   std::erase_if(arguments.keywords,
                 [](const auto& pair) { return says_nothing(pair.first, pair.second); });
   if (std::optional<Value> in_place = take_keyword(arguments, "inplace")) name += "_";
@@ -357,7 +376,7 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
       if (word == "self") word = "input";
     target = overload_of(name, arguments);
   }
-  if (target.empty()) return opaque(kept, arguments, site);
+  if (target.empty()) return call(kept, arguments, site);
   return call(target, arguments, site);
 }
 

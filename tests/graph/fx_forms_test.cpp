@@ -57,9 +57,9 @@ std::string kinds(const Graph& graph) {
   return out;
 }
 
-std::string in_function(const std::string& body,
-                        const std::string& parameters =
-                            "x: \"f32[4, 8]\", y: \"f32[4, 8]\", i: \"i64[3]\"") {
+std::string in_function(
+    const std::string& body,
+    const std::string& parameters = "x: \"f32[4, 8]\", y: \"f32[4, 8]\", i: \"i64[3]\"") {
   return "class GraphModule(torch.nn.Module):\n    def forward(self, " + parameters +
          "):\n        " + body + "\n";
 }
@@ -127,14 +127,13 @@ TEST_CASE("forms: Dynamo's methods, operators and subscripts", "[graph][fx][form
   FxImport fx = import_with(context, fixture("dynamo"));
   CHECK(fx.report.opaque.empty());
   CHECK(fx.report.dropped == std::map<std::string, int>{{"torch._C._set_grad_enabled", 1}});
-  check_lines(
-      fx.graph,
-      {"view: f32[s0, 4, 8] = reshape(y){shape = [s0, 4, 8]}",
-       "last: f32[s0, 4, 4] = slice(view){dim = 2, end = 8, start = 4, step = 1}",
-       "neg: f32[s0, 4, 4] = neg(last)", "turned: f32[s0, 4, 8] = cat(neg, first){dim = 2}",
-       "row: f32[s0, 8] = embedding(L_self_buffers_table_, L_ids_)",
-       "row_1: f32[s0, 1, 8] = reshape(row){shape = [s0, 1, 8]}",
-       "flat: f32[s0, 32] = reshape(scaled){shape = [s0, 32]}"});
+  check_lines(fx.graph,
+              {"view: f32[s0, 4, 8] = reshape(y){shape = [s0, 4, 8]}",
+               "last: f32[s0, 4, 4] = slice(view){dim = 2, end = 8, start = 4, step = 1}",
+               "neg: f32[s0, 4, 4] = neg(last)", "turned: f32[s0, 4, 8] = cat(neg, first){dim = 2}",
+               "row: f32[s0, 8] = embedding(L_self_buffers_table_, L_ids_)",
+               "row_1: f32[s0, 1, 8] = reshape(row){shape = [s0, 1, 8]}",
+               "flat: f32[s0, 32] = reshape(scaled){shape = [s0, 32]}"});
   CHECK(kinds(fx.graph).find("L_x_:input L_self_modules_fc_parameters_weight_:weight "
                              "L_self_modules_fc_parameters_bias_:weight "
                              "L_self_buffers_table_:buffer L_ids_:input") == 0);
@@ -154,8 +153,7 @@ TEST_CASE("forms: Dynamo's spelling and ATen's give one graph", "[graph][fx][for
        "z = torch.ops.aten.to.dtype(x, torch.float16)"},
       {"z = x.expand(2, -1, -1)", "z = torch.ops.aten.expand.default(x, [2, -1, -1])"},
       {"z = x + y", "z = torch.ops.aten.add.Tensor(x, y)"},
-      {"z = x @ y.t()",
-       "t = torch.ops.aten.t.default(y); z = torch.ops.aten.mm.default(x, t)"},
+      {"z = x @ y.t()", "t = torch.ops.aten.t.default(y); z = torch.ops.aten.mm.default(x, t)"},
       {"z = torch.add(x, y, alpha = 2)", "z = torch.ops.aten.add.Tensor(x, y, alpha = 2)"},
       {"z = -x", "z = torch.ops.aten.neg.default(x)"},
       {"z = torch.rsqrt(x)", "z = torch.ops.aten.rsqrt.default(x)"},
@@ -216,16 +214,17 @@ TEST_CASE("forms: what no overload takes is kept under its own name", "[graph][f
   FxImport fx = import_with(
       context, in_function("a = x.frobnicate(y, mode = 'fast')\n        b = torch.frobnicate(a)\n  "
                            "      c = self.norm(b)\n        return (c,)"));
-  CHECK(fx.report.opaque ==
-        std::map<std::string, int>{
-            {"method.frobnicate", 1}, {"self.norm", 1}, {"torch.frobnicate", 1}});
+  CHECK(fx.report.opaque == std::map<std::string, int>{{"method.frobnicate", 1},
+                                                       {"self.norm", 1},
+                                                       {"torch.frobnicate", 1}});
 }
 
 TEST_CASE("forms: precedence is Python's", "[graph][fx][forms]") {
   ContextPtr context = library();
   FxImport fx = import_with(
-      context, in_function("a = 2 + 3 * 4 - 6 // 4 ** 1\n        b = (2 + 3) * -2 + 14\n        z = "
-                           "torch.ops.aten.view.default(x, [a - 9, b + 4])\n        return (z,)"));
+      context,
+      in_function("a = 2 + 3 * 4 - 6 // 4 ** 1\n        b = (2 + 3) * -2 + 14\n        z = "
+                  "torch.ops.aten.view.default(x, [a - 9, b + 4])\n        return (z,)"));
   // 2 + 12 - 1 = 13; 5 * -2 + 14 = 4.
   CHECK(context->types.print(fx.graph.type(fx.graph.outputs()[0])) == "f32[4, 8]");
 }
@@ -242,8 +241,7 @@ TEST_CASE("forms: submodules are inlined, with their path as the group", "[graph
   CHECK(group("relu_") == "submod_1");
   CHECK(group("submod_2_mm") == "submod_2");
   // What submod_1 writes is read by submod_2.
-  check_lines(fx.graph, {"mm: f32[s0, 8] = mm(x, w)",
-                         "submod_0_inner_mm: f32[s0, 8] = neg(view)",
+  check_lines(fx.graph, {"mm: f32[s0, 8] = mm(x, w)", "submod_0_inner_mm: f32[s0, 8] = neg(view)",
                          "relu_: f32[s0, 8] = relu(submod_0_inner_mm)",
                          "submod_2_mm: f32[s0, 8] = add(view, relu_)"});
   CHECK(context->types.print(fx.graph.type(fx.graph.outputs()[0])) == "f32[8*s0]");
@@ -329,6 +327,10 @@ TEST_CASE("forms: files that are no FX text are called what they are", "[graph][
       {"\x08\x0a\x12\x07pytorch\x3a\x10"s, "an ONNX file"},
       {"\x1f\x8b\x08\0"s, "a gzip file"},
       {"import torch\n\nx = torch.zeros(3)\n", "Python source that is no dump of a graph"},
+      {"class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n    def "
+       "forward(self, "
+       "x):\n        return x + 1\nm = M()\n",
+       "Python source that is no dump of a graph"},
       {"graph(%x : Tensor):\n  %y : Tensor = aten::relu(%x)\n  return (%y)\n",
        "TorchScript's graph"},
       {"HloModule jit_f\n", "XLA's HLO"},
