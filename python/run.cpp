@@ -153,6 +153,11 @@ class PythonCall {
   }
 
   py::object called(const HostArgument& argument) const {
+    if (argument.word == "dict") {
+      py::dict out;
+      for (const HostArgument& item : argument.items) out[py::str(item.keyword)] = object(item);
+      return out;
+    }
     return py::module_::import("builtins").attr("slice")(*items(argument, true));
   }
 
