@@ -172,8 +172,8 @@ class PythonCall {
   void keep_results(const py::object& returned) const {
     if (call_.results.empty()) return;
     py::list results;
-    if (call_.results.size() == 1 && !py::isinstance<py::tuple>(returned) &&
-        !py::isinstance<py::list>(returned))
+    if (call_.results.size() == 1 && !returned.is_none() &&
+        !py::isinstance<py::tuple>(returned) && !py::isinstance<py::list>(returned))
       results.append(returned);
     else if (py::isinstance<py::tuple>(returned) || py::isinstance<py::list>(returned))
       results = py::list(returned);
