@@ -101,9 +101,32 @@ class SkeletonReader {
       out.items = std::move(*inner);
       return out;
     }
+    if (c == '{') return dictionary(depth);
     if (c == '\'' || c == '"') return quoted(c);
     if (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.') return number();
     return name(depth);
+  }
+
+  /// {'key': value, …}, as dict(key = value, …).
+  Result<HostArgument> dictionary(int depth) {
+    HostArgument out;
+    out.kind = Kind::call;
+    out.word = "dict";
+    if (depth >= kDeepest) return refuse();
+    for (++at_; !take('}');) {
+      skip_space();
+      if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) return refuse();
+      auto key = quoted(text_[at_]);
+      if (!key) return key;
+      if (!take(':')) return refuse();
+      auto one = value(depth + 1);
+      if (!one) return one;
+      one->keyword = std::get<std::string>(key->value);
+      out.items.push_back(std::move(*one));
+      if (++read_ > kMostArguments) return refuse();
+      if (!take(',') && !ends('}')) return refuse();
+    }
+    return out;
   }
 
   Result<HostArgument> operand() {

@@ -211,17 +211,12 @@ class Frame {
     return std::monostate{};
   }
 
-  /// The result that an operand's buffer becomes: its own, or where it is not said to be written,
-  /// that of the same tensor at another place of the call.
-  [[nodiscard]] std::optional<std::size_t> buffer_of(std::size_t operand,
-                                                     const std::vector<ValueId>& values) const {
-    std::optional<std::size_t> same;
-    for (std::size_t r = 0; r < callee_.contents.size(); ++r) {
-      if (!callee_.contents[r] || !callee_.typed[r]) continue;
-      if (*callee_.contents[r] == operand) return r;
-      if (!same && values[*callee_.contents[r]] == values[operand]) same = r;
-    }
-    return same;
+  /// The result that an operand's buffer becomes. Equal values are not one tensor: where a tensor
+  /// stands twice in a call, its skeleton names one operand twice.
+  [[nodiscard]] std::optional<std::size_t> buffer_of(std::size_t operand) const {
+    for (std::size_t r = 0; r < callee_.contents.size(); ++r)
+      if (callee_.contents[r] == operand && callee_.typed[r]) return r;
+    return std::nullopt;
   }
 
   /// An operand that is written is passed as the buffer of its new contents.
@@ -232,7 +227,7 @@ class Frame {
         host_.operands.emplace_back();
         continue;
       }
-      if (const auto r = buffer_of(i, values)) {
+      if (const auto r = buffer_of(i)) {
         host_.operands.emplace_back(view_of(buffers_[*r]));
         continue;
       }

@@ -30,7 +30,7 @@ struct HostArgument {
     value,
     list,
     tuple,
-    call,  ///< `slice(items…)`; other calls are texts
+    call,  ///< `slice(items…)`, `dict(key = item, …)`; other calls are texts
   };
   Kind kind = Kind::value;
   std::string keyword;  ///< empty: by position

@@ -111,7 +111,8 @@ std::vector<OpLine> lines_of(const Context& context) {
   for (const std::string& name : context.ops.names()) {
     const OpId id = context.ops.find(name);
     const Op& op = context.ops[id];
-    if (op.imported) continue;
+    // Of what only dumps bring, the library has those at which graphs are split.
+    if (op.imported && !op.traits.splitting) continue;
     OpLine line;
     line.name = name;
     line.signature = print_signature(op, context.attributes).substr(3);  // without "op "

@@ -153,6 +153,11 @@ class PythonCall {
   }
 
   py::object called(const HostArgument& argument) const {
+    if (argument.word == "dict") {
+      py::dict out;
+      for (const HostArgument& item : argument.items) out[py::str(item.keyword)] = object(item);
+      return out;
+    }
     return py::module_::import("builtins").attr("slice")(*items(argument, true));
   }
 
@@ -167,8 +172,8 @@ class PythonCall {
   void keep_results(const py::object& returned) const {
     if (call_.results.empty()) return;
     py::list results;
-    if (call_.results.size() == 1 && !py::isinstance<py::tuple>(returned) &&
-        !py::isinstance<py::list>(returned))
+    if (call_.results.size() == 1 && !returned.is_none() &&
+        !py::isinstance<py::tuple>(returned) && !py::isinstance<py::list>(returned))
       results.append(returned);
     else if (py::isinstance<py::tuple>(returned) || py::isinstance<py::list>(returned))
       results = py::list(returned);

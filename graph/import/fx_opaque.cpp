@@ -46,6 +46,23 @@ std::optional<std::size_t> operand_of(const Schema& schema, const Skeleton& call
   return std::nullopt;
 }
 
+/// Calls operand `to` where operand `from` is called.
+std::string renamed(std::string_view text, std::size_t from, std::size_t to) {
+  const std::string name = fmt::format("%{}", from);
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = at + name.size();
+    const bool longer = end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]));
+    if (text.substr(at, name.size()) == name && !longer) {
+      out += fmt::format("%{}", to);
+      at = end;
+    } else {
+      out += text[at++];
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 // ---- the call as it was
@@ -247,6 +264,14 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
     wanted.push_back({named ? site.result.name : fresh(std::string(graph_.value_name(old))),
                       graph_.type(old), site.span});
   }
+  // A tensor that stands twice is one tensor: what is written to it is read at both places. In a
+  // functionalised call it is two.
+  for (std::size_t i : written)
+    for (std::size_t k = 0; k < call.operands.size() && unknown.arguments.empty(); ++k) {
+      if (k == i || call.operands[k].handle != call.operands[i].handle) continue;
+      call.text = renamed(call.text, k, i);
+      call.plain = false;
+    }
   if (!call.plain) call.attributes.emplace_back(key("call"), call.text);
   if (!written.empty()) call.attributes.emplace_back(key("writes"), std::move(indices));
   if (std::optional<std::string> shared = shared_operands(call, written))

@@ -122,13 +122,15 @@ TEST_CASE("host functions: each written operand has a buffer of its own", "[back
   op mine.twice(...) effect
   in x: f32[2]
   a: f32[2], b: f32[2] = mine.two(x, x){writes = [0, 1]}
-  c: f32[2] = mine.twice(x, x){writes = [0]}
-  out a, b, c)",
+  c: f32[2] = mine.twice(x, x){writes = [0], call = "%0, %0"}
+  d: f32[2] = mine.twice(x, x){writes = [0]}
+  out a, b, c, d)",
                                context);
   give_host_function(*context, "mine.two", grow);
   give_host_function(*context, "mine.twice", [](const HostCall& call) -> Result<std::monostate> {
     floats(*call.operands[0])[0] = 7;
-    floats(*call.operands[0])[1] = floats(*call.operands[1])[0];
+    const TensorView& second = *call.operands[call.arguments[1].operand];
+    floats(*call.operands[0])[1] = floats(second)[0];
     return std::monostate{};
   });
   for (const auto& engine : engines()) {
@@ -136,6 +138,7 @@ TEST_CASE("host functions: each written operand has a buffer of its own", "[back
     CHECK(values(out.returned[0]) == std::vector<double>{2, 3});
     CHECK(values(out.returned[1]) == std::vector<double>{1, 2});
     CHECK(values(out.returned[2]) == std::vector<double>{7, 7});
+    CHECK(values(out.returned[3]) == std::vector<double>{7, 1});
   }
 }
 
@@ -183,8 +186,9 @@ TEST_CASE("host functions: the call is passed as it was written", "[backends]") 
   CHECK(read("%0, (1, -2), 'a b', True, 0.5, slice(None, 4, None)") ==
         "%0, (1, -2), 'a b', True, real, slice(None, 4, None)");
   CHECK(read("device(type='cuda'), torch.float32") == "'device(type='cuda')', 'torch.float32'");
+  CHECK(read("{'a': %1, 'b': [2]}, 3") == "dict(a=%1, b=[2]), 3");
   CHECK(read("").empty());
-  for (const char* bad : {"%", "%0,, 1", "[%0", "%0)", "'open", "$", "a b"}) {
+  for (const char* bad : {"%", "%0,, 1", "[%0", "%0)", "'open", "$", "a b", "{1: 2}", "{'a' 2}", "{"}) {
     INFO(bad);
     const auto failed = read_skeleton(bad, place);
     REQUIRE_FALSE(failed);

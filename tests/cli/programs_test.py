@@ -115,7 +115,7 @@ class UnknownOps(unittest.TestCase):
         self.assertIn("holds splitting op vllm.mamba_mixer2", plan["steps"][1]["reason"])
 
     def test_values_of_no_type_that_nobody_reads_are_no_obstacle(self):
-        for command in (["stats"], ["plan"], ["compile", "--sources-only"], ["split"]):
+        for command in (["stats"], ["plan"], ["compile", "--sources-only", "-o", Path(self.folder.name, "kernels")], ["split"]):
             done = pwr(*command[:1], self.model, *command[1:])
             self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
         picture = Path(self.folder.name, "picture.svg")

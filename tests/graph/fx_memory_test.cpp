@@ -150,6 +150,22 @@ TEST_CASE("fx memory: an unknown op may write all it is given", "[graph][fx]") {
         R"({call = "%0, %1, None, %2", writes = [0, 1, 2]})");
 }
 
+TEST_CASE("fx memory: a tensor that stands twice in a call is one", "[graph][fx]") {
+  const ContextPtr context = library();
+  const FxImport fx = imported(context, "x: \"f32[2]\", w: \"f32[2]\"",
+                               "        clone = torch.ops.aten.clone.default(x)\n"
+                               "        f = torch.ops.mine.f.default(x, w, x, clone);  f = None\n"
+                               "        return (x, clone)");
+  const Graph& graph = fx.graph;
+  NodeId call;
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
+    if (graph.op_of(n).name == "mine.f.default") call = n;
+  REQUIRE(call.valid());
+  CHECK(graph.context().attributes.print(*graph.attribute(call, "call")) ==
+        "\"%0, %1, %0, %3\"");
+  CHECK(graph.context().attributes.print(*graph.attribute(call, "writes")) == "[0, 1, 3]");
+}
+
 TEST_CASE("fx memory: what PyTorch's schema calls pure has no effect", "[graph][fx]") {
   ContextPtr context = library();
   FxImport fx = imported(context, "x: \"f32[4, 8]\"", R"(
