@@ -12,7 +12,5 @@ endif()
 
 find_program(PW_CCACHE ccache)
 if(PW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # ccache keeps what used a precompiled header only if it may take the header's own inputs for its identity.
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
-    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${PW_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/compile.sh" "${PW_CCACHE}")
 endif()

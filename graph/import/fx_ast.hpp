@@ -31,7 +31,7 @@ struct Expr {
     call,    ///< text: dotted callee, or `.name` of the first argument, or `dict` of its keywords,
              ///< or operator.… of an operator; args: positional, then one for each of `keywords`
     index,   ///< args[0][args[1]][args[2]]…
-    slice,   ///< args: start, end, step; `none` where left out
+    slice,   ///< args: start, end, step; `none` where left out; not after spell_out
     binary,  ///< text: + - * / // % **, == …; args: two
   };
   Kind kind = Kind::none;
@@ -104,5 +104,9 @@ Result<Function> parse_table(std::string_view text, SourceId source);
 /// One function: each call of a submodule is replaced by its statements, whose names are made
 /// unique and whose group is the submodule's path. In fx_modules.cpp.
 Result<Function> inline_modules(Module module);
+
+/// Python's own notation as calls: `x.view(…)` of a local x is `.view` of it, `x.shape` is getattr,
+/// `a:b` in a subscript is slice(a, b, None).
+void spell_out(Function& function);
 
 }  // namespace pw::fx

@@ -43,8 +43,6 @@ std::string graph_name(std::string file) {
   return file.empty() || std::isdigit(static_cast<unsigned char>(file[0])) ? "graph" + file : file;
 }
 
-std::string_view head(std::string_view path) { return path.substr(0, path.find('.')); }
-
 }  // namespace
 
 Converter::Converter(const ContextPtr& context, const FxOptions& options, const Function& function,
@@ -59,8 +57,8 @@ Converter::Converter(const ContextPtr& context, const FxOptions& options, const 
       symbols_(*context) {}
 
 Result<FxImport> Converter::convert() {
-  find_getitems();
   if (auto ok = read_inputs(); !ok) return forward(ok);
+  find_getitems();
   for (const Statement& s : function_.statements) {
     Result<std::monostate> done = statement(s);
     if (done) continue;
@@ -124,7 +122,7 @@ void Converter::erase_buffers() {
 void Converter::find_getitems() {
   for (const Parameter& p : function_.parameters) names_.insert(p.name);
   for (const Statement& s : function_.statements) {
-    for (const Expr& target : s.targets) names_.insert(target.text);
+    for (const Expr& target : s.targets) find_names(target);
     find_reads(s.value);
     if (s.kind != Statement::Kind::assign || s.targets.size() != 1) continue;
     const Expr& v = s.value;
@@ -137,7 +135,8 @@ void Converter::find_getitems() {
       continue;
     Wanted wanted{s.targets[0].text, Types::unknown(), s.type_span};
     if (!s.type.empty())
-      if (TextResult<TypeId> type = parse_fx_type(context_, s.type)) wanted.type = *type;
+      if (TextResult<TypeId> type = parse_fx_type(context_, s.type))
+        wanted.type = symbols_.renamed(*type);
     getitems_[tuple->text].emplace(static_cast<int>(index->integer), std::move(wanted));
   }
 }
@@ -153,13 +152,10 @@ void Converter::find_reads(const Expr& e) {
 }
 
 Result<std::monostate> Converter::statement(const Statement& s) {
+  group_ = s.group;
   if (s.kind == Statement::Kind::return_) return outputs(s.value);
   Site site{s.span, s.source, s.kind == Statement::Kind::assign, {}, {}};
   if (s.kind == Statement::Kind::assign) {
-    for (const Expr& target : s.targets)
-      if (target.kind != Expr::Kind::name || !is_word(target.text))
-        return fail(target.span, "PW0508", "only a name can be assigned to here",
-                    "item assignment belongs to Dynamo's level; dump the graph after AOT autograd");
     site.result = {s.targets.front().text, Types::unknown(), s.type_span};
     if (auto it = getitems_.find(site.result.name); it != getitems_.end()) site.items = it->second;
   }
@@ -180,7 +176,10 @@ Result<std::monostate> Converter::statement(const Statement& s) {
       v = graph_.operand(producer, 0);
     if (graph_.is_input(v) && !type_of(v)) graph_.set_type(v, site.result.type);
   }
-  for (const Expr& target : s.targets) env_[target.text] = *value;
+  value = as_stated(std::move(*value), s);
+  if (!value) return forward(value);
+  for (const Expr& target : s.targets)
+    if (auto ok = assign(target, *value, site); !ok) return ok;
   return std::monostate();
 }
 
@@ -264,7 +263,8 @@ Result<Value> Converter::evaluate_name(const Expr& e) {
     attribute_input(e.text);
     return env_.find(e.text)->second;
   }
-  if (e.text.starts_with("torch.") || e.text == "Ellipsis" || e.text == "device") {
+  if (e.text.starts_with("torch.") || e.text == "Ellipsis" || e.text == "device" ||
+      e.text == "self") {
     out.kind = Value::Kind::other;
     out.text = e.text;
     return out;
@@ -325,9 +325,8 @@ Result<Value> Converter::element(const Value& tuple, const Value& at, const Site
     if (auto done = resolve(item, site); !done) return forward(done);
     return item;
   }
-  if (tuple.kind == Value::Kind::tensor) {
-    return opaque("getitem", {{tuple, at}, {}}, site);
-  }
+  if (tuple.kind == Value::Kind::tensor) return subscript(tuple, at, site);
+  if (tuple.kind == Value::Kind::list) return part_of(tuple, at, site);
   return fail(site.span, "PW0512", "this cannot be indexed");
 }
 
@@ -348,31 +347,7 @@ Result<Value> Converter::evaluate_binary(const Expr& e, const Site& site) {
   if (!b) return b;
   for (Value* v : {&*a, &*b})
     if (auto done = resolve(*v, inner); !done) return forward(done);
-  Dims& dims = context_.dims;
-  if (a->kind == Value::Kind::integer && b->kind == Value::Kind::integer) {
-    DimId d;
-    if (e.text == "+") d = dims.add(a->dim, b->dim);
-    if (e.text == "-") d = dims.sub(a->dim, b->dim);
-    if (e.text == "*") d = dims.mul(a->dim, b->dim);
-    if (e.text == "//") d = dims.div(a->dim, b->dim);
-    if (e.text == "%") d = dims.mod(a->dim, b->dim);
-    if (!d.valid()) return fail(e.span, "PW0512", "`" + e.text + "` of these numbers is not a dim");
-    Value out = integer(0);
-    out.dim = d;
-    return out;
-  }
-  static const std::map<std::string_view, std::string_view> kTargets = {
-      {"+", "aten.add.Tensor"},         {"-", "aten.sub.Tensor"},
-      {"*", "aten.mul.Tensor"},         {"/", "aten.div.Tensor"},
-      {"**", "aten.pow.Tensor_Scalar"}, {"==", "aten.eq.Tensor"},
-      {"!=", "aten.ne.Tensor"},         {"<", "aten.lt.Tensor"},
-      {"<=", "aten.le.Tensor"},         {">", "aten.gt.Tensor"},
-      {">=", "aten.ge.Tensor"},         {"&", "aten.bitwise_and.Tensor"},
-      {"|", "aten.bitwise_or.Tensor"}};
-  auto it = kTargets.find(e.text);
-  if (it == kTargets.end() || (a->kind != Value::Kind::tensor && b->kind != Value::Kind::tensor))
-    return fail(e.span, "PW0512", "`" + e.text + "` cannot be applied here");
-  return call(it->second, {{*a, *b}, {}}, site);
+  return infix(e.text, *a, *b, e.span, site);
 }
 
 Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
@@ -392,15 +367,15 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
   if (e.text == "operator.getitem" && arguments.positional.size() == 2)
     return element(arguments.positional[0], arguments.positional[1], site);
   if (e.text == "torch.Size" && arguments.positional.size() == 1) return arguments.positional[0];
-  if (e.text == "device" || e.text == "slice" || e.text == "torch.device") {
+  if (e.text == "device" || e.text == "torch.device") {
     Value out;
     out.kind = Value::Kind::other;
     out.text = e.text;
     return out;
   }
-  if (auto it = env_.find(head(e.text)); it != env_.end() && head(e.text) != e.text)
-    return fail(e.span, "PW0508", "a method call belongs to Dynamo's level",
-                "dump the graph after AOT autograd");
+  Result<std::optional<Value>> done = python(e.text, arguments, site);
+  if (!done) return forward(done);
+  if (*done) return **done;
   return call(e.text, arguments, site);
 }
 

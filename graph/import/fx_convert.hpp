@@ -36,7 +36,9 @@ struct Value {
   double real = 0;
   std::string text;  ///< string; other: the path or callee, as "torch.strided"
   DType dtype = DType::f32;
-  std::vector<Value> items;  ///< list; items of a result that was never named are none
+  std::vector<Value> items;  ///< list; items of a result that was never named are none; other,
+                             ///< "slice": start, end, step
+  std::vector<std::string> keys;  ///< of a list that is a dict: the keys of its items
 };
 
 struct Arguments {
@@ -153,6 +155,12 @@ class Converter {
   // ---- fx_inputs.cpp: inputs, their types, symbols and kinds
   Result<std::monostate> read_inputs();
   Result<std::monostate> read_symbols();
+  Result<std::monostate> read_symbol_input(const Parameter& p);
+  Result<DimId> named_dim(const std::string& place, const std::string& input, int axis);
+  Result<std::monostate> rename_symbols(const std::string& place, const std::string& name,
+                                        const std::vector<DimId>& dims);
+  void read_ranges();
+  [[nodiscard]] std::optional<InputKind> said_kind(const std::string& name);
   Result<TypeId> stated_type(const std::string& text, Span span);
   void classify_inputs();
 
@@ -201,6 +209,35 @@ class Converter {
   std::vector<Wanted> opaque_results(std::string_view op, const Skeleton& call, const Site& site);
   Result<OpId> opaque_op(std::string_view target);
 
+  // ---- fx_python.cpp: what Python does without an op of ATen, and what Dynamo writes for ops
+  /// Nothing: it is a call of an op, by its target.
+  Result<std::optional<Value>> python(const std::string& callee, const Arguments& arguments,
+                                      const Site& site);
+  Result<Value> infix(std::string_view op, const Value& a, const Value& b, Span span,
+                      const Site& site);
+  Result<Value> of_number(std::string_view op, std::string_view method, const Value& a,
+                          const Value& x, const Site& site);
+  Result<Value> unary(std::string_view op, const Value& x, const Site& site);
+  Result<Value> attribute(const Value& x, const std::string& name, const Site& site);
+  std::optional<Value> number(std::string_view function, const std::vector<Value>& of);
+  bool bookkeeping(std::string_view callee);
+  /// A value whose type is stated as Sym(…), and that is no dim yet.
+  Result<Value> as_stated(Value value, const Statement& s);
+  Result<std::monostate> assign(const Expr& target, const Value& value, const Site& site);
+  void find_names(const Expr& target);
+  Result<Value> part_of(const Value& list, const Value& at, const Site& site);
+
+  // ---- fx_subscript.cpp
+  Result<Value> subscript(const Value& x, const Value& at, const Site& site);
+  Result<Value> set_item(const Value& x, const Value& at, const Value& to, const Site& site);
+
+  // ---- fx_torch.cpp: methods and functions of torch as ATen's overloads
+  Result<Value> torch_call(const std::string& name, bool method, Arguments arguments,
+                           const Site& site);
+  std::optional<Value> rewritten(const std::string& name, Arguments& arguments, std::string& target);
+  [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments) const;
+  Result<Value> to_method(const Arguments& arguments, const Site& site);
+
   // ---- fx_special.cpp: what is more than a renaming
   Applied apply_special(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied view(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -215,8 +252,15 @@ class Converter {
   Applied copy(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied reduce(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
+  // ---- fx_scatter.cpp: parts of an axis
+  [[nodiscard]] static std::optional<std::size_t> axis_in(std::optional<std::int64_t> given,
+                                                          std::size_t rank);
+  Applied narrow(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied select_scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
   // ---- fx_promotion.cpp: what PyTorch does with types
   Applied cat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied scalar(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied stack(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied unbind(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
@@ -260,11 +304,14 @@ class Converter {
   const FxOptions& options_;
   const Function& function_;
   std::string_view signature_;
+  std::map<std::string, InputKind> signed_kinds_;
+  std::optional<bool> lifted_;  ///< Dynamo made parameters inputs, and named them so
   Table table_;
   std::vector<std::shared_ptr<const ForeignOp>> declared_;  ///< that table_ refers to
   Graph graph_;
   FxReport report_;
   Symbols symbols_;
+  std::string group_;  ///< of the statement that is converted
   std::map<std::string, Value, std::less<>> env_;
   std::set<std::string, std::less<>> names_;          ///< every name of the dump, and those made up
   std::set<std::string, std::less<>> made_up_;        ///< those made up

@@ -75,6 +75,7 @@ std::optional<ValueId> Converter::as_operand(const Value& value, const Site& sit
   request.op = context_.ops.find("constant");
   request.attributes = {{key("value"), number}, {key("dtype"), dtype}};
   request.result_names = {fresh("c")};
+  request.group = group_;
   request.source = site.source;
   request.span = site.span;
   if (!request.op.valid()) return add_constant(graph_, number, dtype);
@@ -146,6 +147,7 @@ Result<Results> Converter::try_emit(OpId op, const std::vector<ValueId>& operand
   request.op = op;
   request.operands = operands;
   request.attributes = attributes;
+  request.group = group_;
   request.source = site.source;
   request.span = site.span;
   const Op& declared = context_.ops[op];

@@ -1,5 +1,6 @@
 // Exports the part of Converter that reads a dump's inputs, their types, symbols and kinds.
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -8,12 +9,154 @@
 
 namespace pw::fx {
 
+namespace {
+
+// dtypes of torch, as it prints them, that the library lacks.
+constexpr std::string_view kOtherDTypes[] = {
+    "i16", "u16", "u32", "u64", "c32", "c64", "c128", "b16", "b1x8", "f8e4m3fnuz", "f8e5m2fnuz",
+    "f8e8m0fnu", "f4e2m1fnx2", "qi8", "qu8", "qi32", "complex32", "complex64", "complex128",
+    "int16", "uint16", "uint32", "uint64", "f6", "i4", "u4", "i1", "u1", "u2", "i2", "u3", "u5",
+    "u6", "u7", "i3", "i5", "i6", "i7",
+};
+
+constexpr std::string_view kSym = "Sym(";
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+// "Sym(s0)" → "s0"; empty: it is none.
+std::string_view symbolic_text(std::string_view type) {
+  if (!type.starts_with(kSym) || !type.ends_with(")")) return {};
+  return type.substr(kSym.size(), type.size() - kSym.size() - 1);
+}
+
+// An annotation that is no type of a tensor: torch.Tensor, LayerName, List[Tensor].
+bool says_no_type(std::string_view text) {
+  const std::string_view word = trimmed(text.substr(0, text.find('[')));
+  if (text == "?") return true;
+  if (text.find('[') == std::string_view::npos) return !dtype_named(word) && is_word(word);
+  return word.find('.') != std::string_view::npos ||
+         (!word.empty() && word[0] >= 'A' && word[0] <= 'Z');
+}
+
+std::optional<InputKind> kind_in_name(std::string_view name, bool dynamo) {
+  auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (name.starts_with("L_") || name.starts_with("l_")) {
+    if (has("_parameters_")) return InputKind::weight;
+    if (has("_buffers_")) return InputKind::buffer;
+    if (dynamo && !has("_modules_")) return InputKind::input;
+    return std::nullopt;
+  }
+  if (name.size() < 3 || name[1] != '_') return std::nullopt;
+  if (name[0] == 'p' || name[0] == 'c') return InputKind::weight;  // a parameter, a lifted constant
+  if (name[0] == 'b') return InputKind::buffer;
+  return std::nullopt;
+}
+
+// The lines "p_a_weight: PARAMETER target='a.weight'" of torch.export's signature, or its older
+// "InputSpec(kind=<InputKind.PARAMETER: 2>, arg=TensorArgument(name='p_a_weight'), …".
+std::map<std::string, InputKind> signed_kinds(std::string_view signature) {
+  const std::pair<std::string_view, InputKind> kWords[] = {
+      {"PARAMETER", InputKind::weight},     {"BUFFER", InputKind::buffer},
+      {"CONSTANT_TENSOR", InputKind::weight}, {"USER_INPUT", InputKind::input}};
+  std::map<std::string, InputKind> out;
+  auto kind_of = [&](std::string_view text) -> std::optional<InputKind> {
+    for (const auto& [word, kind] : kWords)
+      if (text.starts_with(word)) return kind;
+    return std::nullopt;
+  };
+  constexpr std::string_view kSpec = "InputKind.", kName = "name='";
+  for (std::size_t at = signature.find(kSpec); at != std::string_view::npos;
+       at = signature.find(kSpec, at + 1)) {
+    const std::optional<InputKind> kind = kind_of(signature.substr(at + kSpec.size()));
+    const std::size_t name = signature.find(kName, at);
+    if (!kind || name == std::string_view::npos) continue;
+    const std::size_t begin = name + kName.size();
+    out[std::string(signature.substr(begin, signature.find('\'', begin) - begin))] = *kind;
+  }
+  while (!signature.empty()) {
+    const std::string_view line = signature.substr(0, signature.find('\n'));
+    signature.remove_prefix(std::min(line.size() + 1, signature.size()));
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string_view::npos || !is_word(line.substr(0, colon))) continue;
+    if (std::optional<InputKind> kind = kind_of(line.substr(colon + 2)))
+      out.emplace(line.substr(0, colon), *kind);
+  }
+  return out;
+}
+
+}  // namespace
+
 Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
+  if (says_no_type(text)) return Types::unknown();
+  const std::string_view word = trimmed(std::string_view(text).substr(0, text.find('[')));
+  if (std::find(std::begin(kOtherDTypes), std::end(kOtherDTypes), word) != std::end(kOtherDTypes)) {
+    std::string line = fmt::format("{} is no dtype of the library: values of it have no type", word);
+    if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end())
+      report_.notes.push_back(std::move(line));
+    return Types::unknown();
+  }
   TextResult<TypeId> type = parse_fx_type(context_, text);
-  if (type) return *type;
+  if (type) return symbols_.renamed(*type);
   auto at = static_cast<std::uint32_t>(
       std::min<std::size_t>(span.begin + type.error().offset, span.end > 0 ? span.end - 1 : 0));
   return fail(Span{span.source, at, at + 1}, "PW0505", type.error().message, type.error().help);
+}
+
+// The dim that `--symbol` names.
+Result<DimId> Converter::named_dim(const std::string& place, const std::string& input, int axis) {
+  auto parameter = std::find_if(function_.parameters.begin(), function_.parameters.end(),
+                                [&](const Parameter& p) { return p.name == input; });
+  if (parameter == function_.parameters.end()) {
+    std::vector<std::string> names;
+    for (const Parameter& p : function_.parameters) names.push_back(p.name);
+    std::string near = nearest(input, names);
+    return fail(error_in(place, "PW0506", "there is no input `" + input + "`",
+                         near.empty() ? "" : "did you mean `" + near + "`?"));
+  }
+  Result<TypeId> type = Types::unknown();
+  if (!parameter->type.empty() && symbolic_text(parameter->type).empty())
+    type = stated_type(parameter->type, parameter->type_span);
+  if (!type) return forward(type);
+  std::size_t rank = *type == Types::unknown() ? 0 : context_.types[*type].shape.size();
+  if (axis < 0 || static_cast<std::size_t>(axis) >= rank)
+    return fail(error_in(place, "PW0506",
+                         fmt::format("`{}` has type {}, which has no dim {}", input,
+                                     context_.types.print(*type), axis)));
+  return context_.types[*type].shape[static_cast<std::size_t>(axis)];
+}
+
+// Symbols that become one with the name given; another of that name must not be among the rest.
+Result<std::monostate> Converter::rename_symbols(const std::string& place, const std::string& name,
+                                                 const std::vector<DimId>& dims) {
+  std::set<std::string> from;
+  for (DimId dim : dims) from.insert(context_.dims.print(dim));
+  for (const Parameter& p : function_.parameters) {
+    TypeId type = Types::unknown();
+    if (TextResult<TypeId> read = parse_fx_type(context_, p.type)) type = *read;
+    std::vector<DimId> all;
+    if (type != Types::unknown()) all = context_.types[type].shape;
+    if (std::string_view text = symbolic_text(p.type); !text.empty())
+      if (TextResult<DimId> dim = parse_dim(context_.dims, text)) all.push_back(*dim);
+    for (DimId dim : all)
+      for (const std::string& s : context_.dims.symbols(dim))
+        if (s == name && !from.contains(s))
+          return fail(error_in(place, "PW0506", "the dump has a symbol `" + name + "` of its own",
+                               "give the symbol another name"));
+  }
+  for (const std::string& s : from) {
+    if (symbols_.renames(s))
+      return fail(error_in(place, "PW0506", "`" + s + "` has another name already"));
+    symbols_.rename(s, context_.dims.symbol(name));
+    if (s != name) note(fmt::format("{}: is {} now", s, name));
+  }
+  SymbolFact fact{options_.symbol_min, options_.symbol_max, 1, ""};
+  if (graph_.facts.tokens().empty()) fact.role = "tokens";
+  graph_.facts.symbols[name] = fact;
+  return std::monostate();
 }
 
 Result<std::monostate> Converter::read_symbols() {
@@ -22,32 +165,20 @@ Result<std::monostate> Converter::read_symbols() {
     if (!is_word(name) || dtype_named(name))
       return fail(error_in(place, "PW0506", "`" + name + "` cannot name a symbol",
                            "a symbol is a word, such as n"));
-    if (symbols_.counts().contains(name))
+    if (symbols_.counts().contains(name) || graph_.facts.find(name))
       return fail(error_in(place, "PW0506", "the symbol `" + name + "` is given twice"));
+    std::vector<DimId> dims;
     std::optional<std::int64_t> count;
     for (const auto& [input, axis] : places) {
-      auto parameter =
-          std::find_if(function_.parameters.begin(), function_.parameters.end(),
-                       [&, wanted = input](const Parameter& p) { return p.name == wanted; });
-      if (parameter == function_.parameters.end()) {
-        std::vector<std::string> names;
-        for (const Parameter& p : function_.parameters) names.push_back(p.name);
-        std::string near = nearest(input, names);
-        return fail(error_in(place, "PW0506", "there is no input `" + input + "`",
-                             near.empty() ? "" : "did you mean `" + near + "`?"));
-      }
-      Result<TypeId> type = stated_type(parameter->type, parameter->type_span);
-      if (!type) return forward(type);
-      std::size_t rank = *type == Types::unknown() ? 0 : context_.types[*type].shape.size();
-      if (axis < 0 || static_cast<std::size_t>(axis) >= rank)
-        return fail(error_in(place, "PW0506",
-                             fmt::format("`{}` has type {}, which has no dim {}", input,
-                                         context_.types.print(*type), axis)));
-      std::optional<std::int64_t> value =
-          context_.dims.value(context_.types[*type].shape[static_cast<std::size_t>(axis)]);
+      Result<DimId> dim = named_dim(place, input, axis);
+      if (!dim) return forward(dim);
+      dims.push_back(*dim);
+      if (context_.dims.is_symbol(*dim)) continue;
+      std::optional<std::int64_t> value = context_.dims.value(*dim);
       if (!value || *value < 1)
         return fail(error_in(place, "PW0506",
-                             fmt::format("dim {} of `{}` is not a positive count", axis, input)));
+                             fmt::format("dim {} of `{}` is not a positive count", axis, input),
+                             value ? "" : "it is " + context_.dims.print(*dim)));
       if (count && count != value)
         return fail(error_in(
             place, "PW0506",
@@ -55,9 +186,18 @@ Result<std::monostate> Converter::read_symbols() {
             "all dims of one symbol have one count"));
       count = value;
     }
-    if (!count)
+    if (dims.empty())
       return fail(error_in(place, "PW0506", "the symbol `" + name + "` stands for no dim",
                            "write n=arg0_1.0,arg6_1.0"));
+    const auto symbolic = std::count_if(dims.begin(), dims.end(),
+                                        [&](DimId d) { return context_.dims.is_symbol(d); });
+    if (symbolic > 0 && count)
+      return fail(error_in(place, "PW0506",
+                           fmt::format("one dim is {}, but another is a symbol", *count)));
+    if (symbolic > 0) {
+      if (auto ok = rename_symbols(place, name, dims); !ok) return ok;
+      continue;
+    }
     symbols_.add(name, *count);
     SymbolFact fact;
     fact.min = std::min(options_.symbol_min, *count);
@@ -68,21 +208,33 @@ Result<std::monostate> Converter::read_symbols() {
   return std::monostate();
 }
 
+// A parameter that is a number: Sym(s0).
+Result<std::monostate> Converter::read_symbol_input(const Parameter& p) {
+  TextResult<DimId> dim = parse_dim(context_.dims, symbolic_text(p.type));
+  if (!dim) return fail(p.type_span, "PW0505", dim.error().message, dim.error().help);
+  Value value = integer(0);
+  value.dim = symbols_.renamed(*dim);
+  env_[p.name] = value;
+  return std::monostate();
+}
+
 Result<std::monostate> Converter::read_inputs() {
   if (auto ok = read_symbols(); !ok) return ok;
+  for (const auto& [name, kind] : options_.kinds) {
+    std::vector<std::string> names;
+    for (const Parameter& p : function_.parameters) names.push_back(p.name);
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    std::string near = nearest(name, names);
+    return fail(error_in(fmt::format("--{} {}", pw::name(kind), name), "PW0506",
+                         "there is no input `" + name + "`",
+                         near.empty() ? "" : "did you mean `" + near + "`?"));
+  }
   std::string guess;  // of the tokens symbol: the leading dim of the first list of integers that
                       // has a symbolic one
   for (const Parameter& p : function_.parameters) {
     if (env_.contains(p.name)) return fail(p.span, "PW0507", "a second input `" + p.name + "`");
-    constexpr std::string_view kSym = "Sym(";
-    if (p.type.starts_with(kSym) && p.type.ends_with(")")) {
-      TextResult<DimId> dim =
-          parse_dim(context_.dims,
-                    std::string_view(p.type).substr(kSym.size(), p.type.size() - kSym.size() - 1));
-      if (!dim) return fail(p.type_span, "PW0505", dim.error().message, dim.error().help);
-      Value value = integer(0);
-      value.dim = *dim;
-      env_[p.name] = value;
+    if (!symbolic_text(p.type).empty()) {
+      if (auto ok = read_symbol_input(p); !ok) return ok;
       continue;
     }
     TypeId type = Types::unknown();
@@ -108,6 +260,7 @@ Result<std::monostate> Converter::read_inputs() {
     }
     env_[p.name] = input_tensor(graph_.add_input(p.name, type, InputKind::input));
   }
+  read_ranges();
   if (graph_.facts.tokens().empty() && !graph_.facts.symbols.empty()) {
     if (guess.empty() && graph_.facts.symbols.size() == 1)
       guess = graph_.facts.symbols.begin()->first;
@@ -116,7 +269,41 @@ Result<std::monostate> Converter::read_inputs() {
   return std::monostate();
 }
 
-// What the dump does not say: which inputs are weights. In this order:
+// torch.export's "Range constraints: {s77: VR[2, int_oo], s8: VR[4, 128]}".
+void Converter::read_ranges() {
+  constexpr std::string_view kRanges = "Range constraints:", kRange = ": VR[";
+  std::size_t at = signature_.find(kRanges);
+  if (at == std::string_view::npos) return;
+  for (at = signature_.find(kRange, at); at != std::string_view::npos;
+       at = signature_.find(kRange, at + 1)) {
+    const std::size_t lead = signature_.find_last_of("{ ", at);
+    auto fact = graph_.facts.symbols.find(signature_.substr(lead + 1, at - lead - 1));
+    if (fact == graph_.facts.symbols.end()) continue;
+    const std::string least(signature_.substr(at + kRange.size(), 20));
+    const std::size_t comma = std::min(signature_.find(", ", at), signature_.size());
+    const std::string most(signature_.substr(std::min(comma + 2, signature_.size()), 20));
+    const std::int64_t min = std::strtoll(least.c_str(), nullptr, 10);
+    const std::int64_t max = std::strtoll(most.c_str(), nullptr, 10);
+    if (min > 0) fact->second.min = min;
+    if (max >= fact->second.min && !most.starts_with("int_oo")) fact->second.max = max;
+  }
+}
+
+// What was asked for, or what the dump says: torch.export's signature, and the names that export
+// and Dynamo give.
+std::optional<InputKind> Converter::said_kind(const std::string& name) {
+  if (auto it = options_.kinds.find(name); it != options_.kinds.end()) return it->second;
+  if (signed_kinds_.empty() && !signature_.empty()) signed_kinds_ = signed_kinds(signature_);
+  if (auto it = signed_kinds_.find(name); it != signed_kinds_.end()) return it->second;
+  if (!lifted_)
+    lifted_ = std::any_of(
+        function_.parameters.begin(), function_.parameters.end(), [](const Parameter& p) {
+          return p.name.starts_with("L_") && p.name.find("_parameters_") != std::string::npos;
+        });
+  return kind_in_name(name, *lifted_);
+}
+
+// What it does not say. In this order:
 // read as a rotary table: buffer · symbolic dims, or not floating: input · the leading dims of a
 // batch, which is an integer input of rank 2 or more: input · returned and otherwise unread: buffer
 // · else: weight.
@@ -126,6 +313,11 @@ void Converter::classify_inputs() {
     if (const Type* t = type_of(v); t && !is_float(t->dtype) && t->shape.size() >= 2)
       batches.push_back(t->shape);
   for (ValueId v : graph_.inputs()) {
+    const std::string name(graph_.value_name(v));
+    if (std::optional<InputKind> said = said_kind(name)) {
+      graph_.set_input_kind(v, *said);
+      continue;
+    }
     const Type* t = type_of(v);
     InputKind kind = InputKind::weight;
     if (rope_caches_.contains(v)) {
@@ -144,6 +336,7 @@ void Converter::classify_inputs() {
         kind = InputKind::buffer;
     }
     graph_.set_input_kind(v, kind);
+    report_.guessed.emplace_back(name, kind);
   }
 }
 

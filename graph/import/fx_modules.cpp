@@ -1,4 +1,4 @@
-// Exports inline_modules: a module and its submodules as one function.
+// Exports inline_modules, a module and its submodules as one function, and spell_out.
 #include <map>
 #include <set>
 #include <variant>
@@ -240,7 +240,72 @@ class Inliner {
   std::set<std::string, std::less<>> used_;  // names of what comes out
 };
 
+using Names = std::set<std::string, std::less<>>;
+
+void add_names(const Expr& target, Names& names) {
+  if (target.kind == Expr::Kind::name) names.insert(target.text);
+  for (const Expr& part : target.args) add_names(part, names);
+}
+
+Expr name_of(std::string_view text, Span span) {
+  Expr e;
+  e.kind = Expr::Kind::name;
+  e.span = span;
+  e.text = std::string(text);
+  return e;
+}
+
+// x.a.b: getattr(getattr(x, "a"), "b").
+Expr attributes_of(std::string_view path, Span span) {
+  std::size_t dot = path.find('.');
+  Expr e = name_of(path.substr(0, dot), span);
+  while (dot != std::string_view::npos) {
+    const std::size_t next = path.find('.', dot + 1);
+    Expr call, word;
+    word.kind = Expr::Kind::string;
+    word.span = span;
+    word.text = std::string(path.substr(dot + 1, next - dot - 1));
+    call.kind = Expr::Kind::call;
+    call.span = span;
+    call.text = "getattr";
+    call.args.push_back(std::move(e));
+    call.args.push_back(std::move(word));
+    e = std::move(call);
+    dot = next;
+  }
+  return e;
+}
+
+void spell_out(Expr& e, const Names& locals) {
+  for (Expr& part : e.args) spell_out(part, locals);
+  if (e.kind == Expr::Kind::slice) {
+    e.kind = Expr::Kind::call;
+    e.text = "slice";
+    return;
+  }
+  if (e.kind != Expr::Kind::name && e.kind != Expr::Kind::call) return;
+  const std::string_view first = head(e.text);
+  if (first.size() == e.text.size() || first.empty() || !locals.contains(first)) return;
+  if (e.kind == Expr::Kind::name) {
+    e = attributes_of(e.text, e.span);
+    return;
+  }
+  const std::size_t last = e.text.rfind('.');
+  Expr receiver = attributes_of(std::string_view(e.text).substr(0, last), e.span);
+  e.args.insert(e.args.begin(), std::move(receiver));
+  e.text = e.text.substr(last);
+}
+
 }  // namespace
+
+void spell_out(Function& function) {
+  Names locals;
+  for (const Parameter& p : function.parameters) locals.insert(p.name);
+  for (Statement& s : function.statements) {
+    spell_out(s.value, locals);
+    for (const Expr& target : s.targets) add_names(target, locals);
+  }
+}
 
 Result<Function> inline_modules(Module module) {
   if (module.children.empty()) return std::move(module.forward);

@@ -38,6 +38,9 @@ constexpr Row kRows[] = {
      "self:x dim:{dim}=0 start:{start}=None end:{end}=None step:{step}=1", Special::slice},
     {"aten.slice_scatter", "slice_scatter",
      "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:none=1", Special::slice},
+    {"aten.select_scatter", "slice_scatter", "self:x src:src dim:- index:-",
+     Special::select_scatter},
+    {"aten.narrow", "slice", "self:x dim:- start:- length:-", Special::narrow},
     {"aten.select.int", "slice", "self:x dim:- index:-", Special::select},
     {"aten.split_with_sizes", "split", "self:x split_sizes:{sizes} dim:{dim}=0"},
     {"aten.split.sizes", "split", "self:x split_size:{sizes} dim:{dim}=0"},
@@ -49,6 +52,7 @@ constexpr Row kRows[] = {
     {"aten.expand", "expand", "self:x size:{shape} implicit:-=False", Special::expand},
     {"aten.detach", "detach", "self:x"},
     {"aten.alias", "detach", "self:x"},
+    {"aten.dropout", "detach", "input:x p:- train:none=False"},
     {"aten.lift_fresh_copy", "clone", "self:x"},
     {"aten.clone", "clone", "self:x memory_format:-=None"},
     {"aten.contiguous", "detach", "self:x memory_format:-=None"},
@@ -89,6 +93,25 @@ constexpr Row kRows[] = {
      "self:x fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
      "memory_format:-=None",
      Special::make_like},
+    {"aten.new_empty", "empty",
+     "self:x size:{shape} dtype:{dtype}=None layout:-=None device:-=None "
+     "pin_memory:-=None",
+     Special::make},
+    {"aten.new_zeros", "full",
+     "self:x size:{shape} dtype:{dtype}=None layout:-=None device:-=None "
+     "pin_memory:-=None fill_value:{value}=0.0",
+     Special::make},
+    {"aten.new_ones", "full",
+     "self:x size:{shape} dtype:{dtype}=None layout:-=None device:-=None "
+     "pin_memory:-=None fill_value:{value}=1.0",
+     Special::make},
+    {"aten.new_full", "full",
+     "self:x size:{shape} fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None "
+     "pin_memory:-=None",
+     Special::make},
+    {"aten.scalar_tensor", "full",
+     "s:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None",
+     Special::scalar},
     // casts and reductions
     {"aten._to_copy", "cast",
      "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
@@ -97,6 +120,14 @@ constexpr Row kRows[] = {
     {"aten.to.dtype", "cast",
      "self:x dtype:{dtype} non_blocking:-=False copy:-=False memory_format:-=None",
      Special::to_copy},
+    {"aten.to.dtype_layout", "cast",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
+     "copy:none=False memory_format:-=None",
+     Special::to_copy},
+    {"aten.to.device", "cast",
+     "self:x device:- dtype:{dtype} non_blocking:-=False copy:none=False memory_format:-=None",
+     Special::to_copy},
+    {"aten.type_as", "cast", "self:x other:-", Special::type_of},
     {"prims.convert_element_type", "cast", "a:x dtype:{dtype}", Special::to_copy},
     {"aten.mean.dim", "mean", "self:x dim:- keepdim:{keepdim}=False dtype:-=None", Special::reduce},
     {"aten.sum.dim_IntList", "sum", "self:x dim:- keepdim:{keepdim}=False dtype:-=None",

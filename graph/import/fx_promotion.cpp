@@ -57,6 +57,20 @@ Applied Converter::cat(const Bound& bound, const std::vector<Wanted>& wanted, co
   return apply_direct(out, wanted, site);
 }
 
+// A number as a tensor of rank 0: f32 where no type is named, whatever the number.
+Applied Converter::scalar(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  const Value *number = bound.find("s"), *dtype = bound.find("dtype");
+  std::optional<Attribute> value =
+      number ? as_attribute(*number, AttributeKind::float_) : std::nullopt;
+  if (value)
+    if (auto whole = std::get_if<std::int64_t>(&*value)) value = static_cast<double>(*whole);
+  if (!value || !std::holds_alternative<double>(*value) || !dtype) return kNotThis;
+  DType type = dtype->kind == Value::Kind::dtype ? dtype->dtype : DType::f32;
+  return some(
+      emit("full", {}, {{key("shape"), Shape()}, {key("value"), *value}, {key("dtype"), type}},
+           wanted, site));
+}
+
 // stack: each part with one more axis, and these joined.
 Applied Converter::stack(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   const Value *parts = bound.find("tensors"), *dim = bound.find("dim");

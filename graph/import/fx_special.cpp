@@ -63,6 +63,16 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
     case Special::stack: return stack(bound, wanted, site);
     case Special::unbind: return unbind(bound, wanted, site);
     case Special::foreign: return foreign(bound, wanted, site);
+    case Special::narrow: return narrow(bound, wanted, site);
+    case Special::select_scatter: return select_scatter(bound, wanted, site);
+    case Special::scalar: return scalar(bound, wanted, site);
+    case Special::type_of: {
+      std::optional<ValueId> x = tensor_of(bound.find("self")), y = tensor_of(bound.find("other"));
+      const Type *from = x ? type_of(*x) : nullptr, *to = y ? type_of(*y) : nullptr;
+      if (!from || !to) return kNotThis;
+      if (from->dtype == to->dtype) return some(emit("detach", {*x}, {}, wanted, site));
+      return cast(*x, to->dtype, wanted, site);
+    }
     case Special::size:
     case Special::none: return kNotThis;
   }
@@ -291,6 +301,8 @@ Applied Converter::make(const Bound& bound, const std::vector<Wanted>& wanted, c
     dtype = type->dtype;
   } else {
     shape = as_shape(*bound.find("size"));
+    std::optional<ValueId> like = tensor_of(bound.find("self"));  // new_zeros and the like
+    if (const Type* type = like ? type_of(*like) : nullptr) dtype = type->dtype;
   }
   const Value& given = *bound.find("dtype");
   if (given.kind == Value::Kind::dtype) dtype = given.dtype;

@@ -21,6 +21,17 @@ TypeId Symbols::to_old(TypeId type) {
   return context_.types.get(old.dtype, old.shape);
 }
 
+DimId Symbols::renamed(DimId dim) {
+  return renamed_.empty() ? dim : context_.dims.substitute(dim, renamed_);
+}
+
+TypeId Symbols::renamed(TypeId type) {
+  if (renamed_.empty() || type == Types::unknown()) return type;
+  Type changed = context_.types[type];
+  for (DimId& dim : changed.shape) dim = renamed(dim);
+  return context_.types.get(changed.dtype, changed.shape);
+}
+
 bool Symbols::in(DimId dim) const {
   if (old_.empty() || context_.dims.value(dim)) return false;
   std::vector<std::string> symbols = context_.dims.symbols(dim);

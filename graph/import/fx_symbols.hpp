@@ -19,6 +19,12 @@ class Symbols {
     return old_;
   }
 
+  /// A symbol of the dump is called something else, as others of it may be.
+  void rename(const std::string& name, DimId to) { renamed_[name] = to; }
+  [[nodiscard]] bool renames(const std::string& name) const { return renamed_.contains(name); }
+  DimId renamed(DimId dim);
+  TypeId renamed(TypeId type);
+
   /// The dim or type as it was before symbols came in.
   DimId to_old(DimId dim);
   TypeId to_old(TypeId type);
@@ -39,7 +45,7 @@ class Symbols {
 
   Context& context_;
   std::map<std::string, std::int64_t, std::less<>> old_;
-  std::map<std::string, DimId, std::less<>> constants_;
+  std::map<std::string, DimId, std::less<>> constants_, renamed_;
 };
 
 }  // namespace pw::fx

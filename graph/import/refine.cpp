@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::string_view kTwin = " (as in the graph)";
 
-tl::unexpected<std::string> because(std::string reason) {
-  return tl::unexpected<std::string>(std::move(reason));
-}
-
 ForeignValue value_of(const Attribute& attribute) {
   if (std::holds_alternative<None>(attribute)) return {};
   if (auto d = std::get_if<DimId>(&attribute)) return {*d};

@@ -302,9 +302,10 @@ TEST_CASE("fx: malformed texts say line, column and what was expected", "[graph]
     std::string text, place, message;
   };
   const Bad cases[] = {
-      {"", "1:1", "there is no `def forward(…)`"},
-      {"hello world\n", "1:1", "expected `class …:` or `def forward(…):`"},
-      {"graph():\n  %x : [num_users=1] = placeholder[target=x]\n", "1:1", "expected `class"},
+      {"", "1:1", "there is no graph of torch.fx in this text"},
+      {"hello world\n", "1:1", "there is no graph of torch.fx in this text"},
+      {"graph():\n  %x : [num_users=1] = placeholder[target=x]\n", "1:1",
+       "the function returns no value"},
       {"def forward(self, x: \"f32[4]\"\n  return x\n", "1:12", "`(` is never closed"},
       {"def forward(self, x: \"f32[4]\")\n  return x\n", "1:31",
        "expected `:` at the end of the header, found the end of the line"},
@@ -327,8 +328,11 @@ TEST_CASE("fx: malformed texts say line, column and what was expected", "[graph]
       {in_function("y = f(99999999999999999999)"), "3:15", "a number that fits 64 bits"},
       {in_function("y = torch.ops.aten.relu.default(xx)\n        return y"), "3:41",
        "unknown name `xx`"},
-      {in_function("x[0] = k"), "3:9", "only a name can be assigned to here"},
-      {in_function("y = x.view(-1)"), "3:13", "a method call belongs to Dynamo's level"},
+      {in_function("f(x) = k"), "3:9", "only a name can be assigned to here"},
+      {in_function("y = k.shape; y[0] = x"), "3:22", "only an item of a tensor can be assigned"},
+      {in_function("a, b = k.shape"), "3:9", "2 names for 1 items"},
+      {in_function("y = x + "), "3:16", "expected an expression"},
+      {in_function("y = {1: 2"), "3:13", "`{` is never closed"},
       {in_function("t = torch.ops.aten.split.Tensor(x, 4, 1);  y = t[5]\n        return y"), "3:52",
        "there is no item 5"},
       {in_function(
@@ -341,7 +345,7 @@ TEST_CASE("fx: malformed texts say line, column and what was expected", "[graph]
       {in_function("y = torch.ops.aten.relu.default(x)"), "2:5", "the function returns no value"},
       {in_function("return x") +
            "class submod(torch.nn.Module):\n    def forward(self, y):\n        return y\n",
-       "4:1", "a second class"},
+       "4:1", "there are 2 graphs in this text; choose one with --graph N"},
       {in_function("y = " + std::string(100, '(') + std::string(100, ')')), "3:77",
        "nested deeper than 64"},
       {in_function("y: \"f32[99999999999999]\" = torch.ops.aten.relu.default(x)"), "3:17",
