@@ -157,6 +157,7 @@ class SkeletonReader {
   /// A constant, a call, or a name such as torch.float32, which is a text.
   Result<HostArgument> name(int depth) {
     HostArgument out;
+    const std::size_t begin = at_;
     std::string text(word());
     while (at_ < text_.size() && text_[at_] == '.') {
       ++at_;
@@ -172,6 +173,10 @@ class SkeletonReader {
     if (take('(')) {
       auto inner = items(')', depth + 1);
       if (!inner) return forward(inner);
+      if (text != "slice") {  // device(type='cuda'): its text
+        out.value = std::string(text_.substr(begin, at_ - begin));
+        return out;
+      }
       out.kind = Kind::call;
       out.word = std::move(text);
       out.items = std::move(*inner);

@@ -2,6 +2,7 @@
 #include "backends/host_functions.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -10,7 +11,12 @@
 namespace pw {
 namespace {
 
-constexpr std::string_view kSkeleton = "call", kWrites = "writes";
+constexpr std::string_view kSkeleton = "call", kWrites = "writes", kShared = "shared";
+
+/// Attributes that say how a node is called, and are no arguments.
+bool is_argument(std::string_view name) {
+  return name != kSkeleton && name != kWrites && name != kShared;
+}
 
 std::string place_of(const Graph& graph, NodeId node) {
   return fmt::format("graph {} at node {}", graph.name, graph.node_name(node));
@@ -75,7 +81,7 @@ std::vector<std::string> attribute_names(const Graph& graph, NodeId node) {
   std::vector<std::string> out;
   for (const auto& [id, value] : graph.context().attributes[graph.attributes(node)]) {
     std::string name(graph.context().strings.text(id));
-    if (name != kSkeleton && name != kWrites) out.push_back(std::move(name));
+    if (is_argument(name)) out.push_back(std::move(name));
   }
   return out;
 }
@@ -110,11 +116,19 @@ Result<std::monostate> check_types(const Graph& graph, NodeId node) {
     if (graph.type(v) == Types::unknown() && !graph.unused(v)) return refuse(v, "result");
   }
   for (ValueId v : graph.operands(node))
-    if (v.valid() && graph.type(v) == Types::unknown()) return refuse(v, "operand");
+    if (v.valid() && graph.type(v) == Types::unknown() && !graph.is_input(v))
+      return refuse(v, "operand");
   return std::monostate{};
 }
 
 TensorView view_of(const Array& array) { return {array.dtype, array.extents, array.data}; }
+
+/// The first rows and columns of an array, as many as the extents say.
+Array corner(const Array& array, const Extents& extents) {
+  Array out = array;
+  out.extents = extents;
+  return out;
+}
 
 /// Row-major, in the declared dtype.
 Array declared(const Array& array, DType dtype) {
@@ -124,15 +138,24 @@ Array declared(const Array& array, DType dtype) {
   return out;
 }
 
+/// Without the rows of padding: a function may let one row act on another, and sees none.
+Symbols valid_symbols(const Call& call) {
+  Symbols out = call.context.symbols;
+  const std::string tokens = call.graph.facts.tokens();
+  if (call.context.valid != 0 && !tokens.empty()) out[tokens] = call.context.valid;
+  return out;
+}
+
 /// The buffers of one call, and what holds their memory.
 class Frame {
  public:
-  Frame(const Callee& callee, Call& call) : callee_(callee), call_(call) {}
+  Frame(const Callee& callee, Call& call)
+      : callee_(callee), call_(call), symbols_(valid_symbols(call)) {}
 
   Result<std::monostate> run(const HostFunction& function) {
     if (auto done = fill_attributes(); !done) return done;
-    make_results();
-    pass_operands();
+    if (auto done = make_results(); !done) return done;
+    if (auto done = pass_operands(); !done) return done;
     if (auto done = function(host_); !done) return done;
     keep_results();
     return std::monostate{};
@@ -142,11 +165,11 @@ class Frame {
   Result<std::monostate> fill_attributes() {
     const Context& context = call_.graph.context();
     DimId missing;
-    const Evaluator evaluator{context, call_.context.symbols, missing};
+    const Evaluator evaluator{context, symbols_, missing};
     std::map<std::string, HostValue> values;
     for (const auto& [id, value] : context.attributes[call_.graph.attributes(call_.node)]) {
       std::string name(context.strings.text(id));
-      if (name != kSkeleton && name != kWrites)
+      if (is_argument(name))
         values.emplace(std::move(name), std::visit(evaluator, value));
     }
     if (missing.valid())
@@ -163,8 +186,12 @@ class Frame {
     return std::monostate{};
   }
 
+  Result<Extents> valid_extents(ValueId value) const {
+    return extents_of(call_.graph, value, symbols_);
+  }
+
   /// Fresh memory of the declared dtype, or the engine's own where that is the same.
-  void make_results() {
+  Result<std::monostate> make_results() {
     buffers_.resize(call_.results.size());
     for (std::size_t r = 0; r < buffers_.size(); ++r) {
       if (!callee_.typed[r]) {
@@ -172,53 +199,76 @@ class Frame {
         continue;
       }
       const DType dtype = call_.result_dtype(r);
-      const bool own = call_.storage(dtype) == dtype;
-      buffers_[r] = own ? call_.result(r) : make_array(dtype, call_.extents[r]);
+      auto extents = valid_extents(call_.graph.result(call_.node, r));
+      if (!extents) return forward(extents);
+      const bool own = call_.storage(dtype) == dtype && *extents == call_.extents[r];
+      buffers_[r] = own ? call_.result(r) : make_array(dtype, *extents);
       if (const auto written = callee_.contents[r])
-        copy(call_.operand(*written), buffers_[r]);
+        copy(corner(call_.operand(*written), *extents), buffers_[r]);
       else
         host_.results.push_back(view_of(buffers_[r]));
     }
+    return std::monostate{};
   }
 
-  /// An operand that is written is passed as the buffer of its new contents, wherever it stands.
-  void pass_operands() {
+  /// The result that an operand's buffer becomes: its own, or where it is not said to be written,
+  /// that of the same tensor at another place of the call.
+  [[nodiscard]] std::optional<std::size_t> buffer_of(std::size_t operand,
+                                                     const std::vector<ValueId>& values) const {
+    std::optional<std::size_t> same;
+    for (std::size_t r = 0; r < callee_.contents.size(); ++r) {
+      if (!callee_.contents[r] || !callee_.typed[r]) continue;
+      if (*callee_.contents[r] == operand) return r;
+      if (!same && values[*callee_.contents[r]] == values[operand]) same = r;
+    }
+    return same;
+  }
+
+  /// An operand that is written is passed as the buffer of its new contents.
+  Result<std::monostate> pass_operands() {
     const std::vector<ValueId> values = call_.graph.operands(call_.node);
-    std::map<ValueId, std::size_t> written;
-    for (std::size_t r = 0; r < callee_.contents.size(); ++r)
-      if (callee_.contents[r] && callee_.typed[r]) written.emplace(values[*callee_.contents[r]], r);
     for (std::size_t i = 0; i < call_.operands.size(); ++i) {
-      if (call_.operands[i] == nullptr) {
+      if (call_.operands[i] == nullptr || call_.graph.type(values[i]) == Types::unknown()) {
         host_.operands.emplace_back();
         continue;
       }
-      if (const auto found = written.find(values[i]); found != written.end()) {
-        host_.operands.emplace_back(view_of(buffers_[found->second]));
+      if (const auto r = buffer_of(i, values)) {
+        host_.operands.emplace_back(view_of(buffers_[*r]));
         continue;
       }
-      held_.push_back(declared(call_.operand(i), call_.operand_dtype(i)));
+      auto extents = valid_extents(values[i]);
+      if (!extents) return forward(extents);
+      held_.push_back(declared(corner(call_.operand(i), *extents), call_.operand_dtype(i)));
       host_.operands.emplace_back(view_of(held_.back()));
     }
-    written_ = std::move(written);
+    return std::monostate{};
   }
 
   void keep_results() {
-    const std::vector<ValueId> values = call_.graph.operands(call_.node);
     for (std::size_t r = 0; r < buffers_.size(); ++r) {
       if (!callee_.typed[r]) continue;
-      if (callee_.contents[r]) {  // an operand that stands twice has one buffer
-        const std::size_t first = written_.at(values[*callee_.contents[r]]);
-        if (first != r) copy(buffers_[first], buffers_[r]);
-      }
-      if (call_.results[r].data == nullptr) copy(buffers_[r], call_.result(r));
+      if (call_.results[r].data != nullptr) continue;
+      const Array& whole = call_.result(r);
+      if (whole.extents != buffers_[r].extents) fill_padding(r, whole);
+      copy(buffers_[r], corner(whole, buffers_[r].extents));
     }
+  }
+
+  /// Padding of contents is what it was, that of results is 0.
+  void fill_padding(std::size_t r, const Array& whole) {
+    if (callee_.contents[r])
+      copy(call_.operand(*callee_.contents[r]), whole);
+    else
+      std::memset(whole.data, 0,
+                  static_cast<std::size_t>(whole.count()) *
+                      static_cast<std::size_t>(size_of(whole.dtype)));
   }
 
   const Callee& callee_;
   Call& call_;
+  Symbols symbols_;
   HostCall host_;
   std::vector<Array> buffers_, held_;
-  std::map<ValueId, std::size_t> written_;  ///< the buffer of an operand that is written
 };
 
 }  // namespace
@@ -269,9 +319,18 @@ bool has_host_function(const Graph& graph, NodeId node) {
 Result<RunCall> host_call(const Graph& graph, NodeId node) {
   if (!has_host_function(graph, node)) return RunCall();
   if (auto checked = check_types(graph, node); !checked) return forward(checked);
+  if (const Attribute* shared = graph.attribute(node, kShared)) {
+    const auto* which = std::get_if<std::string>(shared);
+    return fail(error_in(place_of(graph, node), "PW1213",
+                         fmt::format("op {} cannot be called: {}, and a function gets a tensor of "
+                                     "its own for each",
+                                     graph.op_of(node).name, which ? *which : "operands overlap"),
+                         "call it with tensors that do not overlap"));
+  }
   auto skeleton = skeleton_of(graph, node);
   if (!skeleton) return forward(skeleton);
-  Callee callee{graph.op_of(node).name, std::move(*skeleton), contents_of_results(graph, node), {}, {}};
+  Callee callee{
+      graph.op_of(node).name, std::move(*skeleton), contents_of_results(graph, node), {}, {}};
   for (std::size_t r = 0; r < callee.contents.size(); ++r) {
     callee.typed.push_back(graph.type(graph.result(node, r)) != Types::unknown());
     if (callee.contents[r]) callee.writes.push_back(*callee.contents[r]);

@@ -1,5 +1,6 @@
 // Host functions: what runs an opaque op, one that has neither a kernel nor a body. An engine calls
-// it between its kernels, in the graph's order, with row-major tensors of the declared dtypes.
+// it between its kernels, in the graph's order, with row-major tensors of the declared dtypes, and
+// without the rows that pad a step.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct HostArgument {
     value,
     list,
     tuple,
-    call,  ///< `word(items…)`, as in slice(None, 64, None)
+    call,  ///< `slice(items…)`; other calls are texts
   };
   Kind kind = Kind::value;
   std::string keyword;  ///< empty: by position

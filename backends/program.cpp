@@ -42,6 +42,10 @@ Result<Extents> extents_of(const Context& context, TypeId type, const Symbols& s
   return extents;
 }
 
+bool has_no_tensor(const Graph& graph, ValueId value) {
+  return graph.type(value) == Types::unknown() && (graph.unused(value) || graph.is_input(value));
+}
+
 namespace {
 
 RunCall kernel_of(KernelTable table, std::string_view op) {
@@ -61,8 +65,16 @@ Diagnostics untyped_reads(const Graph& graph) {
       return read.valid() && graph.type(read) == Types::unknown();
     });
   };
+  /// An input that is no tensor, a layer's name say, is an argument of unknown ops alone.
+  const auto only_passed_on = [&](ValueId v) {
+    if (!graph.is_input(v) || graph.is_output(v)) return false;
+    const std::vector<NodeId> users = graph.users(v);
+    return std::all_of(users.begin(), users.end(),
+                       [&](NodeId n) { return has_host_function(graph, n); });
+  };
   const auto check = [&](ValueId v) {
-    if (graph.type(v) != Types::unknown() || graph.unused(v) || follows(v)) return;
+    if (graph.type(v) != Types::unknown() || graph.unused(v) || follows(v) || only_passed_on(v))
+      return;
     const std::string name(graph.value_name(v));
     const std::string reader =
         graph.use_count(v) == 0
@@ -113,7 +125,8 @@ Result<std::monostate> OpProgram::choose_kernels() {
   if (!sizes) return forward(sizes);
   Diagnostics missing = untyped_reads(graph_);
   if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
-  std::set<std::string> named;
+  std::set<std::string> lacking;
+  NodeId first;
   for (NodeId node : graph_.order()) {
     const std::string& op = graph_.op_of(node).name;
     if (const Collective collective = find_collective(op); collective != nullptr) {
@@ -130,15 +143,20 @@ Result<std::monostate> OpProgram::choose_kernels() {
       }
       kernel = std::move(*host);
     }
-    if (!kernel && named.insert(op).second) {
-      missing.push_back(error_in(
-          fmt::format("graph {} at node {}", graph_.name, graph_.node_name(node)), "PW1201",
-          fmt::format("backend {} has no kernel for op {}, and the op has no body", engine_.name,
-                      op),
-          "give the op a host function (pw::give_host_function; functions= of Graph.run in "
-          "Python) or a body, or rewrite it to ops that have one"));
+    if (!kernel) {
+      if (lacking.empty()) first = node;
+      lacking.insert(op);
     }
     instructions_.push_back({node, std::move(kernel), nullptr, 0, {}});
+  }
+  if (!lacking.empty()) {
+    const bool one = lacking.size() == 1;
+    missing.push_back(error_in(
+        fmt::format("graph {} at node {}", graph_.name, graph_.node_name(first)), "PW1201",
+        fmt::format("backend {} has no kernel for op{} {}, and {} no body", engine_.name,
+                    one ? "" : "s", fmt::join(lacking, ", "), one ? "the op has" : "they have"),
+        "give the op a host function (pw::give_host_function, or functions= of Graph.run in "
+        "Python) or a body, or rewrite it to ops that have one"));
   }
   if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
   return std::monostate{};
@@ -165,7 +183,7 @@ Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs
   PW_ASSERT(inputs.size() == graph_.inputs().size(), "as many tensors as the graph has inputs");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId value = graph_.inputs()[i];
-    if (graph_.unused(value)) continue;  // it may have no type, and no tensor
+    if (graph_.unused(value) || has_no_tensor(graph_, value)) continue;
     auto extents = extents_of(graph_, value, context.symbols);
     if (!extents) return forward(extents);
     const DType declared = graph_.context().types[graph_.type(value)].dtype;

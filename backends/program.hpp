@@ -24,7 +24,7 @@ struct Engine {
 
 class OpProgram {
  public:
-  /// Fails with PW1201 for an op without kernel and without body, once for each such op.
+  /// Fails with PW1201 that names the ops without kernel, body and host function.
   static Result<OpProgram> make(const Graph& graph, const Engine& engine);
   /// Inputs in their declared dtype. Outputs may have any dtype: they are converted as `store`
   /// does.
@@ -62,6 +62,8 @@ class OpProgram {
   std::vector<Instruction> instructions_;
 };
 
+/// A value of no type that nobody reads: engines pass nothing for it.
+[[nodiscard]] bool has_no_tensor(const Graph& graph, ValueId value);
 /// The extents of a value for given symbols; PW1202 if a symbol has no value.
 Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& symbols);
 /// Those of a type; `place` is asked only where something is wrong.

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backends/cuda/runtime.hpp"
+#include "backends/eager/eager.hpp"
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
 
@@ -96,12 +98,47 @@ Result<std::vector<TensorView>> views_of(const Graph& graph, const GivenInputs& 
       continue;
     }
     views.push_back({DType::u8, {0}, nullptr});
-    if (!graph.unused(input))
+    if (!graph.unused(input) && !has_no_tensor(graph, input))
       missing.push_back(error_in(place_of(graph, input), "PW1203", "no tensor is given for it",
                                  "it is a " + graph.context().types.print(graph.type(input))));
   }
   if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
   return views;
+}
+
+Result<std::monostate> check_inputs(const Graph& graph, const GivenInputs& inputs) {
+  std::map<std::string_view, ValueId> known;
+  for (ValueId v : graph.inputs()) known.emplace(graph.value_name(v), v);
+  for (const auto& [name, tensor] : inputs) {
+    const auto found = known.find(name);
+    if (found == known.end())
+      return fail(error_in("graph " + graph.name, "PW1203",
+                           fmt::format("it has no input `{}`, for which a tensor is given", name)));
+    const TypeId type = graph.type(found->second);
+    if (type == Types::unknown() || graph.context().types[type].dtype == tensor.dtype()) continue;
+    return fail(error_in(place_of(graph, found->second), "PW1203",
+                         fmt::format("a tensor of {} is given for {}", pw::name(tensor.dtype()),
+                                     graph.context().types.print(type))));
+  }
+  return std::monostate{};
+}
+
+Result<Symbols> checked_symbols(const Graph& graph, const GivenInputs& inputs, Symbols symbols) {
+  if (auto checked = check_inputs(graph, inputs); !checked) return forward(checked);
+  auto bound = symbols_of(graph, inputs, std::move(symbols));
+  if (!bound) return bound;
+  if (auto checked = check_symbols(graph, *bound); !checked) return forward(checked);
+  return bound;
+}
+
+GivenOutputs sorted_out(const Graph& graph, std::vector<Tensor> outputs) {
+  GivenOutputs out;
+  for (std::size_t i = 0; i < graph.written_inputs().size(); ++i)
+    out.written.emplace_back(graph.value_name(graph.written_inputs()[i]),
+                             std::move(outputs[graph.returned_count() + i]));
+  outputs.resize(graph.returned_count());
+  out.returned = std::move(outputs);
+  return out;
 }
 
 }  // namespace
@@ -112,16 +149,8 @@ Result<Symbols> symbols_of(const Graph& graph, const GivenInputs& inputs, Symbol
 
 Result<GivenOutputs> run_given(const Graph& graph, Backend& backend, const GivenInputs& inputs,
                                Symbols symbols) {
-  for (const auto& [name, tensor] : inputs) {
-    const bool known = std::any_of(graph.inputs().begin(), graph.inputs().end(),
-                                   [&](ValueId v) { return graph.value_name(v) == name; });
-    if (!known)
-      return fail(error_in("graph " + graph.name, "PW1203",
-                           fmt::format("it has no input `{}`, for which a tensor is given", name)));
-  }
-  auto bound = symbols_of(graph, inputs, std::move(symbols));
+  auto bound = checked_symbols(graph, inputs, std::move(symbols));
   if (!bound) return forward(bound);
-  if (auto checked = check_symbols(graph, *bound); !checked) return forward(checked);
   auto views = views_of(graph, inputs);
   if (!views) return forward(views);
   auto executable = backend.compile(graph);
@@ -139,13 +168,41 @@ Result<GivenOutputs> run_given(const Graph& graph, Backend& backend, const Given
     places.push_back(outputs.back().view());
   }
   if (auto done = (*executable)->run(*views, places, context); !done) return forward(done);
-  GivenOutputs out;
-  for (std::size_t i = 0; i < graph.written_inputs().size(); ++i)
-    out.written.emplace_back(graph.value_name(graph.written_inputs()[i]),
-                             std::move(outputs[graph.returned_count() + i]));
-  outputs.resize(graph.returned_count());
-  out.returned = std::move(outputs);
-  return out;
+  return sorted_out(graph, std::move(outputs));
+}
+
+Result<GivenOutputs> run_given(const Graph& graph, cuda::Driver& driver, const GivenInputs& inputs,
+                               Symbols symbols) {
+  auto bound = checked_symbols(graph, inputs, std::move(symbols));
+  if (!bound) return forward(bound);
+  if (auto views = views_of(graph, inputs); !views) return forward(views);
+  // Planned for these numbers alone.
+  Graph own = graph;
+  for (auto& [symbol, fact] : own.facts.symbols)
+    if (const auto value = bound->find(symbol); value != bound->end())
+      fact.min = fact.max = value->second;
+  const auto rows = bound->find(own.facts.tokens());
+  const std::int64_t tokens = rows == bound->end() ? 1 : rows->second;
+  auto ops = splitting_ops(own.context_ptr(), nullptr, {}, {});
+  if (!ops) return forward(ops);
+  auto pieces = split(own, *ops, {{}, true, has_kernel});
+  if (!pieces) return forward(pieces);
+  PlanOptions options;
+  options.max_tokens = tokens;
+  options.capture_sizes = {tokens};
+  auto plan = make_plan(*pieces, own, options);
+  if (!plan) return forward(plan);
+  auto runtime = cuda::Runtime::make(*pieces, own, *plan, driver);
+  if (!runtime) return forward(runtime);
+  Weights weights(own, 1);
+  for (const auto& [name, tensor] : inputs) weights.give(name, tensor);
+  if (auto done = (*runtime)->load(weights); !done) return forward(done);
+  if (auto done = (*runtime)->capture(); !done) return forward(done);
+  RunOptions run_options;
+  run_options.symbols = *bound;
+  auto done = (*runtime)->run(one_sequence(tokens), weights, run_options);
+  if (!done) return forward(done);
+  return sorted_out(graph, std::move(done->outputs));
 }
 
 }  // namespace pw

@@ -11,6 +11,10 @@
 
 namespace pw {
 
+namespace cuda {
+class Driver;
+}
+
 /// By input name.
 using GivenInputs = std::map<std::string, Tensor, std::less<>>;
 
@@ -26,6 +30,10 @@ Result<Symbols> symbols_of(const Graph& graph, const GivenInputs& inputs, Symbol
 /// Inputs that nobody reads may be left out. PW1203 for an input that is read and not given, or
 /// given in another dtype or with other extents; PW1202 for a symbol that no input fixes.
 Result<GivenOutputs> run_given(const Graph& graph, Backend& backend, const GivenInputs& inputs,
+                               Symbols symbols = {});
+/// The same through a plan on a device: split, captured at this size where that is possible, and
+/// run once.
+Result<GivenOutputs> run_given(const Graph& graph, cuda::Driver& driver, const GivenInputs& inputs,
                                Symbols symbols = {});
 
 }  // namespace pw

@@ -44,6 +44,10 @@ Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights,
                                           const Symbols& symbols, const Step& step) {
   std::vector<Tensor> tensors;
   for (ValueId input : graph.inputs()) {
+    if (has_no_tensor(graph, input)) {
+      tensors.emplace_back();
+      continue;
+    }
     auto tensor = weights.tensor(graph.value_name(input), symbols, step);
     if (!tensor) return forward(tensor);
     tensors.push_back(std::move(*tensor));

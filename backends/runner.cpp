@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -25,11 +26,18 @@ struct Runner::Live {
 Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, const Plan& plan,
                             Backend& backend) {
   Runner runner(stitched, source, plan);
-  for (std::size_t i = 0; i < stitched.pieces.size(); ++i) {
-    auto executable = backend.compile(stitched.pieces[PieceId(i)].graph);
-    if (!executable) return forward(executable);
-    runner.executables_.push_back(std::move(*executable));
+  Diagnostics errors;
+  std::set<std::string> said;  // the same is often true of many pieces
+  for (const Piece& piece : stitched.pieces) {
+    auto executable = backend.compile(piece.graph);
+    if (executable) {
+      runner.executables_.push_back(std::move(*executable));
+      continue;
+    }
+    for (Diagnostic& d : executable.error())
+      if (said.insert(d.message).second) errors.push_back(std::move(d));
   }
+  if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
   return runner;
 }
 
@@ -42,6 +50,7 @@ std::byte* Runner::arena(std::size_t rank) {
 
 Result<std::monostate> Runner::bind_inputs(Live& live, Weights& weights) const {
   for (ValueId input : source_->inputs()) {
+    if (has_no_tensor(*source_, input)) continue;
     auto tensor = weights.tensor(source_->value_name(input), live.valid, live.step);
     if (!tensor) return forward(tensor);
     auto extents = extents_of(*source_, input, live.padded);

@@ -30,7 +30,8 @@ struct StepReport {
   std::vector<double> piece_seconds = {};  ///< by piece; 0 where the whole step is one graph
 };
 struct StepResult {
-  std::vector<Tensor> outputs;  ///< in the graph's order, valid rows only
+  /// In the graph's order, valid rows only: what it returns, then what its written inputs hold.
+  std::vector<Tensor> outputs;
   StepReport report;
 };
 /// By rank, then in the graph's order.

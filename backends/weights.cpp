@@ -277,6 +277,21 @@ Tensor Weights::fill(const Use& use, std::string_view input, Extents extents, st
 
 void Weights::give(std::string_view input, Tensor tensor) {
   given_.insert_or_assign(std::string(input), std::move(tensor));
+  if (const auto made = made_.find(input); made != made_.end()) made_.erase(made);
+}
+
+std::vector<std::string> Weights::write_back(const Graph& graph,
+                                             const std::vector<Tensor>& outputs) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < graph.written_inputs().size(); ++i) {
+    const ValueId input = graph.written_inputs()[i];
+    const auto use = uses_.find(graph.value_name(input));
+    if (graph.input_kind(input) == InputKind::input || use == uses_.end() || !use->second.fixed)
+      continue;
+    give(use->first, outputs[graph.returned_count() + i]);
+    names.push_back(use->first);
+  }
+  return names;
 }
 
 Result<Tensor> Weights::tensor(std::string_view input, const Symbols& symbols, const Step& step) {

@@ -23,6 +23,14 @@ struct ImportArgs {
   std::string output = "-";
 };
 
+/// `, writes cache, k`, or nothing.
+std::string writes_of(const Graph& graph) {
+  std::string out;
+  for (ValueId input : graph.written_inputs())
+    out += (out.empty() ? ", writes " : ", ") + std::string(graph.value_name(input));
+  return out;
+}
+
 void run_import(const Options& options, const ImportArgs& args) {
   Session session(options);
   check_output_type(session, args.output);
@@ -30,9 +38,9 @@ void run_import(const Options& options, const ImportArgs& args) {
   Graph graph = load(session, args.graph, true);
   if (Diagnostics errors = verify(graph); !errors.empty()) session.die(errors);
   save(session, graph, args.output);
-  session.say(fmt::format("{}: {} nodes, {} inputs, {} outputs{}", args.graph.path,
-                          graph.node_count(), graph.inputs().size(), graph.outputs().size(),
-                          args.output == "-" ? "" : " → " + args.output));
+  session.say(fmt::format("{}: {} nodes, {} inputs, {} outputs{}{}", args.graph.path,
+                          graph.node_count(), graph.inputs().size(), graph.returned_count(),
+                          writes_of(graph), args.output == "-" ? "" : " → " + args.output));
 }
 
 void run_stats(const Options& options, const ImportArgs& args) {
@@ -53,9 +61,9 @@ void run_stats(const Options& options, const ImportArgs& args) {
                                  : "native"});
   }
   std::fputs(table.print(options.format).c_str(), stdout);
-  session.say(fmt::format("{} nodes, {} inputs, {} outputs, structural hash {:016x}",
-                          graph.node_count(), graph.inputs().size(), graph.outputs().size(),
-                          structural_hash(graph)));
+  session.say(fmt::format("{} nodes, {} inputs, {} outputs{}, structural hash {:016x}",
+                          graph.node_count(), graph.inputs().size(), graph.returned_count(),
+                          writes_of(graph), structural_hash(graph)));
 }
 
 }  // namespace

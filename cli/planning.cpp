@@ -1,11 +1,13 @@
 // Exports the command split, and what all commands that cut and plan share.
 #include "cli/planning.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "backends/eager/eager.hpp"
 #include "cli/commands.hpp"
 #include "cli/rewriting.hpp"
 
@@ -81,6 +83,7 @@ StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules&
   SplitOptions options;
   options.at = args.at;
   options.fold = args.fold != "none";
+  options.has_kernel = has_kernel;
   std::vector<OpId> splitting =
       session.need(splitting_ops(session.context, &rules.set, rules.params, options));
   return session.need(split(graph, splitting, options));
@@ -130,16 +133,19 @@ Table piece_table(const StitchedGraph& pieces) {
   Table table({"piece", "class", "runs", "nodes", "inputs", "outputs"});
   for (const Piece& piece : pieces.pieces)
     table.add({piece.name, pieces.classes[piece.piece_class].name,
-               piece.splitting ? "eagerly" : "captured", std::to_string(piece.nodes.size()),
+               piece.capturable() ? "captured" : "eagerly", std::to_string(piece.nodes.size()),
                std::to_string(piece.inputs.size()), std::to_string(piece.outputs.size())});
   return table;
 }
 
 std::string split_summary(const StitchedGraph& pieces) {
+  const bool host = std::any_of(pieces.pieces.begin(), pieces.pieces.end(),
+                                [](const Piece& piece) { return !piece.host_op.empty(); });
   std::size_t eager = pieces.classes.size() - pieces.capturable_classes();
   return fmt::format("{} pieces, {} capturable, {} classes{}", pieces.pieces.size(),
                      pieces.capturable(), pieces.capturable_classes(),
-                     eager ? fmt::format(" (and {} of splitting ops)", eager) : "");
+                     eager ? fmt::format(" (and {} {})", eager, host ? "that run eagerly" : "of splitting ops")
+                           : "");
 }
 
 std::string plan_summary(const Plan& plan) {

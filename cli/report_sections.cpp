@@ -154,7 +154,7 @@ ReportSection splitting(const RunRecord& record) {
       {"class", "pieces", "runs"}, {}, "classes: structurally equal pieces, compiled once"};
   for (const PieceClass& c : record.pieces->classes)
     classes.rows.push_back(
-        {c.name, std::to_string(c.members.size()), c.splitting ? "eagerly" : "captured"});
+        {c.name, std::to_string(c.members.size()), c.capturable() ? "captured" : "eagerly"});
   section.items.push_back(std::move(classes));
   return section;
 }

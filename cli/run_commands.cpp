@@ -42,6 +42,15 @@ bool has_collectives(const Graph& graph) {
   return false;
 }
 
+void say_writes(const Session& session, const Graph& graph) {
+  if (graph.written_inputs().empty()) return;
+  std::string names;
+  for (ValueId input : graph.written_inputs())
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", graph.value_name(input),
+                         name(graph.input_kind(input)));
+  session.say("writes " + names);
+}
+
 void print_results(const Session& session, const RunRecord& record, const RunArgs& args) {
   const std::string& format = session.options.format;
   auto print = [&](const Table& table) {
@@ -55,6 +64,13 @@ void print_results(const Session& session, const RunRecord& record, const RunArg
   if (!args.expect.empty()) print(expected_table(record));
 }
 
+/// The name of an output: of what an input holds afterwards, the input's.
+std::string_view output_name(const Graph& graph, std::size_t i) {
+  return graph.value_name(i < graph.returned_count()
+                              ? graph.outputs()[i]
+                              : graph.written_inputs()[i - graph.returned_count()]);
+}
+
 /// `hidden`, or `hidden@2` of the third of several steps.
 std::string stored_output(std::string_view output, std::size_t step, std::size_t steps) {
   return steps == 1 ? std::string(output) : fmt::format("{}@{}", output, step);
@@ -66,8 +82,10 @@ std::vector<ExpectedCheck> compared(const Session& session, const RunArgs& args,
                                     std::size_t step, std::size_t steps) {
   std::vector<ExpectedCheck> out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string name = stored_output(graph.value_name(graph.outputs()[i]), step, steps);
+    const std::string name = stored_output(output_name(graph, i), step, steps);
     const StoredTensor* stored = file.find(name);
+    if (stored == nullptr)
+      stored = file.find(stored_output(graph.value_name(graph.outputs()[i]), step, steps));
     if (stored == nullptr) {
       std::vector<std::string> names;
       for (const StoredTensor& tensor : file.tensors()) names.push_back(tensor.name);
@@ -129,7 +147,7 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
       run.expected =
           compared(session, args, original, *expected, result.outputs.front(), at, steps.size());
     for (std::size_t i = 0; !args.save.empty() && i < result.outputs.front().size(); ++i)
-      saved[stored_output(original.value_name(original.outputs()[i]), at, steps.size())] =
+      saved[stored_output(output_name(original, i), at, steps.size())] =
           result.outputs.front()[i];
     if (args.check) {
       session.progress(
@@ -138,6 +156,8 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
           need_run(session, check_against(original, backend, std::span<Weights>(weights), step,
                                           result.outputs, {}, {}, goes_on ? &others : nullptr));
     }
+    for (std::size_t rank = 0; rank < weights.size(); ++rank)
+      weights[rank].write_back(original, result.outputs[rank]);
     for (std::int64_t id : planned.ended) {
       for (KvCache* of : {&seen, &others.before, &others.reference}) of->end(id);
     }
@@ -235,6 +255,7 @@ std::size_t run_variants(const Session& session, const RunArgs& args, const Load
   if (args.execute && args.backend == "cuda")
     device = open_device(session, args.driver, args.strict, args.seed);
   Graph original = load(session, args.graph);
+  say_writes(session, original);
   if (has_collectives(original) && args.ranks == 1 && args.execute)
     session.say("one rank: collectives run as the identity, up to their shape");
   std::vector<Variant> variants =

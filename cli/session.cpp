@@ -19,10 +19,34 @@ std::string_view trimmed(std::string_view text) {
   return begin == std::string_view::npos ? std::string_view() : text.substr(begin);
 }
 
-/// A dump begins with comments, imports, a class or a def; graph.json with a brace; .pwg with one
-/// of its own words.
-bool looks_like_fx(std::string_view text) {
-  return text.find("def forward(") != std::string_view::npos && trimmed(text).substr(0, 1) != "{";
+void say_report(const Session& session, const FxReport& report, bool all) {
+  session.say("this is " + report.form);
+  for (const std::string& line : report.notes) session.say("note: " + line);
+  for (const auto& [target, count] : report.opaque)
+    session.say(
+        fmt::format("opaque: {} × {}: kept as it is, with the types the dump states", target, count));
+  for (const auto& [reason, count] : report.reasons)
+    session.say(fmt::format("no row: {} × {}", reason, count));
+  int dropped = 0;
+  for (const auto& [target, count] : report.dropped) {
+    dropped += count;
+    if (all) session.say(fmt::format("left out: {} × {}: it computes nothing", target, count));
+  }
+  if (dropped > 0 && !all)
+    session.say(fmt::format("left out: {} calls that compute nothing; `pwr import` lists them", dropped));
+  std::map<std::string_view, std::string> guessed;
+  for (const auto& [input, kind] : report.guessed) {
+    std::string& list = guessed[name(kind)];
+    list += (list.empty() ? "" : " ") + input;
+  }
+  for (const auto& [kind, list] : guessed)
+    if (all) session.say(fmt::format("guessed to be {}: {}", kind, list));
+  if (all)
+    for (const std::string& line : report.substitutions) session.say("symbol: " + line);
+  else if (!report.substitutions.empty())
+    session.say(fmt::format(
+        "symbol: {} shape literals of the dump became symbolic; `pwr import` lists them",
+        report.substitutions.size()));
 }
 
 }  // namespace
@@ -73,6 +97,12 @@ void GraphOptions::add_to(CLI::App& app, bool required) {
   app.add_option("--symbol", symbols,
                  "make input dims of a dump symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
       ->type_name("NAME=DIMS");
+  app.add_option("--graph", number, "of a dump with several graphs, such as a log: which, from 1")
+      ->type_name("N");
+  app.add_option("--input", inputs, "an input of a dump that changes from call to call")
+      ->type_name("NAME");
+  app.add_option("--weight", weights, "an input of a dump that is a weight")->type_name("NAME");
+  app.add_option("--buffer", buffers, "an input of a dump that is a buffer")->type_name("NAME");
 }
 
 Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(
@@ -115,25 +145,21 @@ Graph load(const Session& session, const GraphOptions& options, bool list_substi
                   kUsage);
     if (trimmed(text).substr(0, 1) == "{")
       return session.need(graph_from_json(session.context, text, options.path, parse_op));
+    if (const std::string known = known_as(text); !known.empty())
+      session.die(std::string("`") + options.path + "` is " + known,
+                  "pwr reads .pwg, graph.json, and the text of torch.fx graphs", kInvalidInput);
     return session.need(parse_graph(session.context, text, options.path));
   }
   FxOptions fx;
   fx.file = options.path;
   for (const std::string& symbol : options.symbols)
     fx.symbols.push_back(session.need(parse_symbol(symbol), kUsage));
+  fx.graph = options.number;
+  for (const std::string& input : options.inputs) fx.kinds[input] = InputKind::input;
+  for (const std::string& weight : options.weights) fx.kinds[weight] = InputKind::weight;
+  for (const std::string& buffer : options.buffers) fx.kinds[buffer] = InputKind::buffer;
   FxImport import = session.need(import_fx(session.context, text, fx));
-  for (const auto& [target, count] : import.report.opaque)
-    session.say(
-        fmt::format("opaque: {} × {}: kept as it is, with the types the dump states", target, count));
-  for (const auto& [reason, count] : import.report.reasons)
-    session.say(fmt::format("no row: {} × {}", reason, count));
-  const std::vector<std::string>& substitutions = import.report.substitutions;
-  if (list_substitutions)
-    for (const std::string& line : substitutions) session.say("symbol: " + line);
-  else if (!substitutions.empty())
-    session.say(fmt::format(
-        "symbol: {} shape literals of the dump became symbolic; `pwr import` lists them",
-        substitutions.size()));
+  say_report(session, import.report, list_substitutions);
   return std::move(import.graph);
 }
 

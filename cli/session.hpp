@@ -71,6 +71,8 @@ class Session {
 struct GraphOptions {
   std::string path;
   std::vector<std::string> symbols;  ///< n=arg0_1.0,arg6_1.0
+  std::size_t number = 0;            ///< of a dump with several graphs; 0: the only one
+  std::vector<std::string> inputs, weights, buffers;  ///< of a dump: names, by kind
   void add_to(CLI::App& app, bool required = true);
 };
 /// .json, .pwg, or an FX dump, told apart by their content. Reports opaque ops and substitutions of

@@ -176,6 +176,11 @@ struct GraphItem {
   };
   std::vector<Node> nodes;
   std::vector<std::pair<std::string, Span>> outputs;
+  struct Write {  ///< `write cache = cache_1`
+    std::string input, value;
+    Span span, value_span;
+  };
+  std::vector<Write> writes;
   std::vector<std::pair<std::string, SymbolFact>> symbols;  ///< `symbol n in 1..8192 tokens`
   std::vector<OpItem> ops;                                  ///< opaque ops the library lacks
 };

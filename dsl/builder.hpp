@@ -179,6 +179,8 @@ class Builder {
   void node_group();
   void node_source();
   void graph_output();
+  void graph_written();
+  void graph_write();
   void end_graph();
   void expect_none();
   void expect_numeric();

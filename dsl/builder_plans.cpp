@@ -192,6 +192,13 @@ void Builder::graph_node() {
 void Builder::node_group() { graph_.nodes.back().group = unescape(text(last())); }
 void Builder::node_source() { graph_.nodes.back().source = unescape(text(last())); }
 void Builder::graph_output() { graph_.outputs.emplace_back(word(last()), span(last())); }
+void Builder::graph_written() {
+  graph_.writes.push_back({word(last()), "", span(last()), span(last())});
+}
+void Builder::graph_write() {
+  graph_.writes.back().value = word(last());
+  graph_.writes.back().value_span = span(last());
+}
 void Builder::end_graph() { graph_.span = since(close()); }
 void Builder::item_graph() { items.emplace_back(std::move(graph_)); }
 

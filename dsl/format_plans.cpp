@@ -233,6 +233,8 @@ Layout format_graph(const FormatContext& context, const ast::GraphItem& graph) {
   for (const auto& [name, span] : graph.outputs) outputs.push_back(print_name(name));
   const Span place = graph.outputs.empty() ? Span() : graph.outputs[0].second;
   out.parts.push_back({place, outputs.empty() ? "out" : "out " + comma_separated(outputs)});
+  for (const ast::GraphItem::Write& w : graph.writes)
+    out.parts.push_back({w.span, "write " + print_name(w.input) + " = " + print_name(w.value)});
   return out;
 }
 

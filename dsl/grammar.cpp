@@ -103,6 +103,10 @@ bool peek_trait(const Token* p) {
 }
 bool peek_recursive(const Token* p) { return p[0].kind == Tok::rec && is_name(p[1].kind); }
 bool peek_symbol(const Token* p) { return p[0].kind == Tok::symbol && is_name(p[1].kind); }
+bool peek_write(const Token* p) {
+  return p[0].kind == Tok::write && is_name(p[1].kind) && p[2].kind == Tok::assign;
+}
+bool no_write(const Token* p) { return !peek_write(p); }
 bool peek_op(const Token* p) { return p[0].kind == Tok::op && is_name(p[1].kind); }
 bool peek_input_kind(const Token* p) {
   return (p->kind == Tok::weight || p->kind == Tok::buffer) && is_name(p[1].kind);
@@ -368,7 +372,9 @@ const auto graph_block_def =
     *(inputs | Peek(peek_symbol) >> symbol_decl | Peek(peek_op) >> op_decl[act<&B::graph_op>]) >
     *(stmt[act<&B::graph_node>] >> -(t(Tok::at_sign) > t(Tok::string)[act<&B::node_group>] >
                                      -t(Tok::string)[act<&B::node_source>])) > t(Tok::out) >
-    list_of(name[act<&B::graph_output>]) > t(Tok::rbrace)[act<&B::end_graph>];
+    -(Peek(no_write) >> list_of(name[act<&B::graph_output>])) >
+    *(Peek(peek_write) >> t(Tok::write) > name[act<&B::graph_written>] > t(Tok::assign) >
+      name[act<&B::graph_write>]) > t(Tok::rbrace)[act<&B::end_graph>];
 
 const auto expectation_clause = t(Tok::none)[act<&B::expect_none>] |
                                 Peek(peek_numeric) >> t(Tok::numeric) > t(Tok::within) >

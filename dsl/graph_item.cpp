@@ -24,7 +24,8 @@ class GraphBuilder {
     for (const ast::GraphItem::Input& input : item_.inputs) add(input);
     for (const ast::GraphItem::Node& node : item_.nodes) add(node);
     for (const auto& [name, span] : item_.outputs) output(name, span);
-    if (item_.outputs.empty())
+    for (const ast::GraphItem::Write& w : item_.writes) write(w);
+    if (item_.outputs.empty() && item_.writes.empty())
       out_.push_back(
           error_at(item_.span, "PW0475", "this graph has no outputs", "end it with `out name`"));
     if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
@@ -137,18 +138,38 @@ class GraphBuilder {
     for (const Binder& binder : s.binders) poison(binder.name);
   }
 
-  void output(const std::string& name, Span span) {
-    if (poisoned_.contains(name)) return;
+  /// Null where there is none, which is said, or where it could not be built.
+  const ValueId* value_named(const std::string& name, Span span, const std::string& what) {
+    if (poisoned_.contains(name)) return nullptr;
     const auto it = env_.find(name);
     const ValueId* value = it == env_.end() ? nullptr : std::get_if<ValueId>(&it->second);
-    if (value != nullptr) {
-      graph_.add_output(*value);
-      return;
-    }
+    if (value != nullptr) return value;
     std::vector<std::string> names(names_.begin(), names_.end());
-    out_.push_back(error_at(span, "PW0474",
-                            "output " + in_ticks(name) + " is no value of this graph",
+    out_.push_back(error_at(span, "PW0474", what + in_ticks(name) + " is no value of this graph",
                             did_you_mean(name, names)));
+    return nullptr;
+  }
+
+  void output(const std::string& name, Span span) {
+    if (const ValueId* value = value_named(name, span, "output ")) graph_.add_output(*value);
+  }
+
+  void write(const ast::GraphItem::Write& w) {
+    const ValueId* input = value_named(w.input, w.span, "");
+    const ValueId* value = value_named(w.value, w.value_span, "");
+    if (input == nullptr || value == nullptr) return;
+    const std::vector<ValueId>& written = graph_.written_inputs();
+    const char* why = !graph_.is_input(*input) ? " is no input, so nothing is written back to it"
+                      : std::find(written.begin(), written.end(), *input) != written.end()
+                          ? " is written twice"
+                      : graph_.type(*input) != graph_.type(*value)
+                          ? " has another type than what is written to it"
+                          : nullptr;
+    if (why == nullptr)
+      graph_.add_write(*input, *value);
+    else
+      out_.push_back(error_at(w.span, "PW0479", in_ticks(w.input) + why,
+                              "write the name of an input, and the value it holds afterwards"));
   }
 
   void poison(const std::string& name) { poisoned_.insert(name); }

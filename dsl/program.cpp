@@ -111,7 +111,9 @@ class Collection {
 
 }  // namespace
 
-bool is_builtin_pass(std::string_view name) { return name == "dce" || name == "cse"; }
+bool is_builtin_pass(std::string_view name) {
+  return name == "dce" || name == "cse" || name == "elide_clones";
+}
 
 std::string_view reference_head(std::string_view reference) {
   if (reference.ends_with(".*")) return reference.substr(0, reference.size() - 2);
@@ -127,7 +129,7 @@ bool Program::declares(std::string_view reference) const {
 }
 
 std::vector<std::string> Program::strategy_names() const {
-  std::vector<std::string> names{"dce", "cse"};
+  std::vector<std::string> names{"dce", "cse", "elide_clones"};
   for (const RuleDecl& r : rules) names.push_back(r.full_name());
   for (const ast::Group* g : groups) names.push_back(g->name);
   for (const ast::Pass* p : passes) names.push_back(p->name);

@@ -212,7 +212,7 @@ class Builder {
   }
 
   void add_implicit() {
-    for (const char* name : {"dce", "cse"}) {
+    for (const char* name : {"dce", "cse", "elide_clones"}) {
       Strategy s;
       s.kind = Kind::reference;
       s.label = s.builtin = name;

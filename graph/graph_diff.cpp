@@ -219,6 +219,23 @@ class Differ {
   }
 
   // ---- outputs
+  static ValueId written_by(const Graph& graph, std::size_t output) {
+    return output < graph.returned_count()
+               ? ValueId()
+               : graph.written_inputs()[output - graph.returned_count()];
+  }
+  /// Whether an output is returned on both sides, or written to the same input.
+  [[nodiscard]] bool same_write(std::size_t output) const {
+    const ValueId a = written_by(before_, output), b = written_by(after_, output);
+    return a.valid() == b.valid() && (!a.valid() || stays(a, b));
+  }
+  /// A returned value, or `written to cache: cache_1`.
+  static std::string output_of(const Graph& graph, std::size_t output) {
+    const ValueId input = written_by(graph, output);
+    const std::string value = called(graph, graph.outputs()[output]);
+    return input.valid() ? fmt::format("written to {}: {}", graph.value_name(input), value) : value;
+  }
+
   void outputs() {
     const auto &old = before_.outputs(), &now = after_.outputs();
     std::size_t begin = 0, end = 0;  // what is the same at both ends
@@ -230,9 +247,9 @@ class Differ {
     }
     for (std::size_t i = begin; i + end < std::max(old.size(), now.size()); ++i) {
       const bool in_old = i + end < old.size(), in_new = i + end < now.size();
-      if (in_old && in_new && stays(old[i], now[i])) continue;
-      const std::string a = in_old ? called(before_, old[i]) : "";
-      const std::string b = in_new ? called(after_, now[i]) : "";
+      if (in_old && in_new && stays(old[i], now[i]) && same_write(i)) continue;
+      const std::string a = in_old ? output_of(before_, i) : "";
+      const std::string b = in_new ? output_of(after_, i) : "";
       const ChangeKind kind = !in_new   ? ChangeKind::removed
                               : !in_old ? ChangeKind::added
                                         : ChangeKind::changed;

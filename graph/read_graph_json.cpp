@@ -124,10 +124,15 @@ class Reader {
       for (std::size_t i = 0; i < tree.items.size(); ++i)
         if (check_.expect(tree.items[i], Kind::string, pointer / i))
           outputs_.push_back(names_.intern(tree.items[i].text));
+    } else if (key == "writes") {
+      if (!check_.expect(tree, Kind::object, pointer)) return;
+      for (std::size_t i = 0; i < tree.items.size(); ++i)
+        if (check_.expect(tree.items[i], Kind::string, pointer / tree.keys[i]))
+          writes_.emplace_back(names_.intern(tree.keys[i]), names_.intern(tree.items[i].text));
     } else if (key == "inputs" || key == "nodes" || key == "ops") {
       check_.expect(tree, Kind::array, pointer);
     } else {
-      check_.unknown_key(key, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs"},
+      check_.unknown_key(key, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs", "writes"},
                          kTop);
     }
   }
@@ -379,11 +384,31 @@ class Reader {
     for (std::size_t i = 0; i < outputs_.size() && !check_.full(); ++i)
       if (!definitions_[outputs_[i]].there())
         unknown_value(outputs_[i], outputs / i, "PW1013", "dangling output: ");
+    const Pointer writes = kTop / "writes";
+    for (const auto& [input, value] : writes_) {
+      const Pointer at = writes / text(input);
+      if (!definitions_[input].there() || definitions_[input].node != Definition::kInput)
+        check_.error(at, "PW1013",
+                     fmt::format("there is no input `{}`", text(input).substr(0, 80)),
+                     "a write is the name of an input and of the value that it holds afterwards");
+      else if (!definitions_[value].there())
+        unknown_value(value, at, "PW1013", "dangling output: ");
+    }
     if (!check_.passed()) return;
     for (std::size_t n = 0; n < nodes_.size() && !check_.full(); ++n)
       build_one(nodes_[n], nodes / n);
     if (!check_.passed()) return;
     for (NameId output : outputs_) graph_.add_output(definitions_[output].value);
+    for (const auto& [input, value] : writes_)
+      write(definitions_[input].value, definitions_[value].value);
+  }
+
+  void write(ValueId input, ValueId value) {
+    const Pointer writes = kTop / "writes";
+    if (graph_.type(input) == graph_.type(value)) return graph_.add_write(input, value);
+    check_.error(writes / graph_.value_name(input), "PW1016",
+                 fmt::format("it is {}, and `{}` is {}", context_.types.print(graph_.type(input)),
+                             graph_.value_name(value), context_.types.print(graph_.type(value))));
   }
 
   void unknown_value(NameId name, const Pointer& pointer, std::string_view code,
@@ -627,6 +652,7 @@ class Reader {
   std::vector<NameId> operands_;  // invalid: null
   std::vector<ResultRecord> results_;
   std::vector<NameId> outputs_;
+  std::vector<std::pair<NameId, NameId>> writes_;  // input, value
   IdVec<NameId, Definition> definitions_;  // by name
   IdVec<NameId, TypeId> types_;            // by word; invalid: not looked at yet
   IdVec<NameId, OpId> ops_;                // the same

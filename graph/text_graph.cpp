@@ -131,8 +131,13 @@ std::string print_pwg(const Graph& graph) {
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
     out += "  " + print_node(graph, n, &inference) + provenance(graph, n) + "\n";
   out += "  out";
-  for (std::size_t i = 0; i < graph.outputs().size(); ++i)
-    out += (i > 0 ? ", " : " ") + print_name(graph.value_name(graph.outputs()[i]));
+  const auto output = [&](std::size_t i) {
+    return print_name(graph.value_name(graph.outputs()[i]));
+  };
+  for (std::size_t i = 0; i < graph.returned_count(); ++i) out += (i > 0 ? ", " : " ") + output(i);
+  for (std::size_t i = 0; i < graph.written_inputs().size(); ++i)
+    out += "\n  write " + print_name(graph.value_name(graph.written_inputs()[i])) + " = " +
+           output(graph.returned_count() + i);
   return out + "\n}\n";
 }
 
@@ -171,6 +176,7 @@ std::uint64_t structural_hash(const Graph& graph) {
   }
   total = combine(total, nodes);
   for (ValueId v : graph.outputs()) total = combine(total, values[v.index]);
+  for (ValueId v : graph.written_inputs()) total = combine(total, values[v.index]);
   return total;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -32,6 +33,7 @@ class Verifier {
     }
     for (ValueId v : graph_.inputs()) check_use_list(v);
     check_outputs();
+    check_writes();
     if (found_.size() > kMaxFindings) found_.resize(kMaxFindings);
     return std::move(found_);
   }
@@ -216,6 +218,29 @@ class Verifier {
       else if (count != graph_.output_count(v))
         report("PW0608", fmt::format("output `{}`", graph_.value_name(v)),
                "it is not an output as often as recorded");
+    }
+  }
+
+  // A write is the last output of its input: of an input, once each, of the same type.
+  void check_writes() {
+    std::set<ValueId> seen;
+    const std::vector<ValueId>& written = graph_.written_inputs();
+    if (written.size() > graph_.outputs().size())
+      return report("PW0609", "the writes", "they are more than the outputs");
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      const ValueId input = written[i], value = graph_.outputs()[graph_.returned_count() + i];
+      if (!live(input) || !graph_.is_input(input)) {
+        report("PW0609", "the writes", "one of them is of no input");
+        continue;
+      }
+      const std::string place = fmt::format("written input `{}`", graph_.value_name(input));
+      if (!seen.insert(input).second) report("PW0609", place, "it is written twice");
+      if (live(value) &&
+          !same_type(context_, graph_.type(value), graph_.type(input), graph_.facts))
+        report("PW0609", place,
+               fmt::format("it is {}, and {} is written to it",
+                           context_.types.print(graph_.type(input)),
+                           context_.types.print(graph_.type(value))));
     }
   }
 

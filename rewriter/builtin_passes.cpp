@@ -1,4 +1,4 @@
-// Exports the built-in passes: dce (eliminate_dead) and cse (eliminate_common).
+// Exports the built-in passes: dce (eliminate_dead), cse (eliminate_common) and elide_clones.
 #include <algorithm>
 #include <unordered_map>
 
@@ -73,6 +73,8 @@ bool may_merge(const Graph& graph, NodeId n, const std::vector<char>& written) {
   if (is_barrier(op) || op.traits.collective || graph.result_count(n) == 0) return false;
   for (ValueId v : graph.operands(n))
     if (v.valid() && written[v.index]) return false;
+  // Two returned copies are two tensors.
+  if (op.name == "clone" && graph.is_output(graph.result(n))) return false;
   for (std::size_t i = 0; i < graph.result_count(n); ++i)
     if (written[graph.result(n, i).index]) return false;
   return true;
@@ -90,7 +92,62 @@ void merge(Graph& graph, NodeId into, NodeId from) {
   for (const auto& [value, name] : names) graph.rename(value, name);
 }
 
+/// Which values share memory: each has a root, the value that it is a view of in the end.
+class Roots {
+ public:
+  explicit Roots(const Graph& graph) : up_(graph.value_bound()), outputs_(graph.value_bound(), 0) {
+    for (std::size_t i = 0; i < up_.size(); ++i) up_[i] = i;
+    for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+      if (!graph.op_of(n).traits.view || graph.operand_count(n) == 0) continue;
+      for (std::size_t i = 0; graph.operand(n, 0).valid() && i < graph.result_count(n); ++i)
+        up_[graph.result(n, i).index] = graph.operand(n, 0).index;
+    }
+    for (ValueId v : graph.outputs()) ++outputs_[of(v).index];
+  }
+  ValueId of(ValueId v) {
+    std::size_t at = v.index;
+    while (up_[at] != at) at = up_[at] = up_[up_[at]];
+    return ValueId(at);
+  }
+  /// How many outputs share memory with a root.
+  [[nodiscard]] std::size_t outputs(ValueId root) const { return outputs_[root.index]; }
+  void join(ValueId into, ValueId from) {
+    up_[from.index] = into.index;
+    outputs_[into.index] += outputs_[from.index];
+  }
+
+ private:
+  std::vector<std::size_t> up_, outputs_;
+};
+
 }  // namespace
+
+std::size_t elide_clones(Graph& graph, std::vector<NodeId>* erased) {
+  const OpId clone = graph.context().ops.find("clone");
+  if (!clone.valid()) return 0;
+  const std::vector<char> written = written_values(graph);
+  Roots roots(graph);
+  std::size_t count = 0;
+  for (NodeId n = graph.first(); n.valid();) {
+    const NodeId after = graph.next(n);
+    if (graph.op(n) == clone) {
+      const ValueId x = graph.operand(n, 0), y = graph.result(n), root = roots.of(x);
+      const bool seen = roots.outputs(y) > 0 && (graph.is_input(root) || roots.outputs(root) > 0);
+      if (!seen && !written[x.index] && !written[y.index]) {
+        const std::string name(graph.value_name(y));
+        const bool returned = graph.is_output(y);
+        roots.join(root, y);
+        graph.replace_uses(y, x);
+        graph.erase(n);
+        if (returned) graph.rename(x, name);
+        if (erased != nullptr) erased->push_back(n);
+        ++count;
+      }
+    }
+    n = after;
+  }
+  return count;
+}
 
 std::size_t eliminate_dead(Graph& graph, std::vector<NodeId>* erased) {
   std::size_t count = 0;

@@ -88,7 +88,7 @@ class Driver {
 };
 
 std::vector<std::string> strategy_names(const RuleSet& rules) {
-  std::vector<std::string> names{"dce", "cse"};
+  std::vector<std::string> names{"dce", "cse", "elide_clones"};
   for (const auto& [name, strategy] : rules.pipelines) names.push_back(name);
   for (const auto& [name, strategy] : rules.passes) names.push_back(name);
   return names;

@@ -192,10 +192,12 @@ Done Interpreter::run_builtin(const Strategy& strategy, PassStats& stats) {
     stats.rewrites += eliminate_dead(graph_, &event.erased);
   } else if (strategy.builtin == "cse") {
     stats.rewrites += eliminate_common(graph_, &event.erased);
+  } else if (strategy.builtin == "elide_clones") {
+    stats.rewrites += elide_clones(graph_, &event.erased);
   } else {
     return fail(strategy.span, "PW1101",
                 fmt::format("there is no built-in pass `{}`", strategy.builtin),
-                "there are dce and cse");
+                "there are dce, cse and elide_clones");
   }
   run_.report.journal.add(event);
   return StopReason::fixpoint;

@@ -80,5 +80,8 @@ Result<MatchEvent> apply_match(Graph& graph, const RuleSet& rules, const Match& 
 /// Built-in passes.
 std::size_t eliminate_dead(Graph& graph, std::vector<NodeId>* erased = nullptr);
 std::size_t eliminate_common(Graph& graph, std::vector<NodeId>* erased = nullptr);
+/// Replaces `clone(x)` by x where nothing writes either, and where no output would come to share
+/// memory with an input or with another output.
+std::size_t elide_clones(Graph& graph, std::vector<NodeId>* erased = nullptr);
 
 }  // namespace pw

@@ -26,7 +26,7 @@ void Counting::add(const StitchedGraph& pieces, const Plan& plan) {
   for (const std::int64_t size : plan.compile_sizes) targets.push_back({size, size});
   std::map<std::uint64_t, std::size_t> equal;
   for (const PieceClass& c : pieces.classes) {
-    if (c.splitting) continue;
+    if (!c.capturable()) continue;
     const std::size_t before = equal[c.hash]++;
     for (const Range& target : targets) compiled_.emplace(c.hash, before, target.begin, target.end);
   }

@@ -19,9 +19,22 @@ struct Sizer {
                          "give the dim a bound, or a stated type to the value"));
   }
 
+  [[nodiscard]] tl::unexpected<Diagnostics> untyped(ValueId v) const {
+    const std::string reader =
+        graph.use_count(v) == 0
+            ? "the graph returns it"
+            : "op " + graph.op_of(graph.user(graph.first_use(v))).name + " reads it";
+    const std::string help =
+        graph.is_input(v) ? "state the type of the input"
+                          : "declare op " + graph.op_of(graph.producer(v)).name +
+                                " with the types of its results in a .pwr file";
+    return fail(error_in("value " + std::string(graph.value_name(v)), "PW0711",
+                         "has no size in bytes: its type is not known, and " + reader, help));
+  }
+
   [[nodiscard]] Result<std::int64_t> bytes(ValueId v) const {
     const Context& context = graph.context();
-    if (graph.type(v) == Types::unknown()) return refuse(v, "its type is not known");
+    if (graph.type(v) == Types::unknown()) return untyped(v);
     const Type& type = context.types[graph.type(v)];
     std::int64_t total = size_of(type.dtype);
     for (const DimId dim : type.shape) {
@@ -104,14 +117,14 @@ class Planner {
 
   /// Somewhere in these positions the node may call a library, which then uses the workspace.
   void note_call(const Piece& piece, NodeId n, std::size_t first, std::size_t last) {
-    if (piece.splitting || !product_of(graph_.op_of(n))) return;
+    if (!piece.capturable() || !product_of(graph_.op_of(n))) return;
     first_call_ = std::min(first_call_, first);
     last_call_ = std::max(last_call_, last);
   }
 
   Done add_slot(NodeId n, std::size_t r, std::size_t step) {
     const ValueId v = graph_.result(n, r);
-    if (graph_.op_of(n).name == "constant") return std::monostate{};
+    if (graph_.op_of(n).name == "constant" || nothing(v)) return std::monostate{};
     auto bytes = sizer_.bytes(v);
     if (!bytes) return forward(bytes);
     Slot slot;
@@ -124,6 +137,11 @@ class Planner {
     slot_of_[v.index] = plan_.slots.size();
     plan_.slots.push_back(std::move(slot));
     return std::monostate{};
+  }
+
+  /// A value of no type that nobody reads, or an input that is no tensor: nothing is kept of it.
+  [[nodiscard]] bool nothing(ValueId v) const {
+    return graph_.type(v) == Types::unknown() && (graph_.unused(v) || graph_.is_input(v));
   }
 
   /// Whether result 0 of a view is its operand byte for byte: a slice, a split or a transposition
@@ -234,6 +252,7 @@ class Planner {
 
   Done count_inputs() {
     for (const ValueId v : graph_.inputs()) {
+      if (nothing(v)) continue;
       auto bytes = sizer_.bytes(v);
       if (!bytes) return forward(bytes);
       switch (graph_.input_kind(v)) {

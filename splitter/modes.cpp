@@ -12,11 +12,12 @@ namespace {
 constexpr std::array<std::string_view, 5> kNames{"none", "piecewise", "full", "full_decode_only",
                                                  "full_and_piecewise"};
 
-/// The op of a splitting piece that allows least; null where no piece splits.
+/// The op outside captured pieces that allows least; null where every piece is captured.
 const Op* weakest(const StitchedGraph& pieces, const Graph& source) {
   const Op* least = nullptr;
   for (const Piece& piece : pieces.pieces) {
-    if (!piece.splitting) continue;
+    if (piece.capturable()) continue;
+    if (!piece.splitting) return &source.context().ops[source.context().ops.find(piece.host_op)];
     for (const NodeId n : piece.nodes) {
       const Op& op = source.op_of(n);
       if (op.name == "constant") continue;  // a literal's copy
@@ -27,6 +28,7 @@ const Op* weakest(const StitchedGraph& pieces, const Graph& source) {
 }
 
 std::string limits(const Op& op) {
+  if (!op.traits.splitting) return fmt::format("op {} has no kernel", op.name);
   if (op.imported) return fmt::format("nothing is known of op {}", op.name);
   switch (op.traits.capturable) {
     case Capturable::never: return fmt::format("op {} is not declared capturable", op.name);
@@ -67,7 +69,7 @@ ModeChoice allowed_mode(CaptureMode wanted, const StitchedGraph& pieces, const G
   const auto lowered = [&](CaptureMode mode, const std::string& why) {
     return ModeChoice{mode, fmt::format("{} is not possible: {}", name(wanted), why)};
   };
-  const std::string no_pieces = "every piece holds a splitting op";
+  const std::string no_pieces = "every piece holds a splitting op, or one without a kernel";
   if (wanted == CaptureMode::none) return {};
   if (wanted == CaptureMode::full && most == Capturable::always) return {wanted, ""};
   if (wanted == CaptureMode::piecewise || !decodes) {

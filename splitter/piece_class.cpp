@@ -106,7 +106,8 @@ void fold_pieces(StitchedGraph& stitched, bool fold) {
       id = stitched.classes.push_back({"class_" + std::to_string(stitched.classes.size()),
                                        canonical_hash(piece.graph),
                                        piece.splitting,
-                                       {}});
+                                       {},
+                                       piece.host_op});
     }
     piece.piece_class = id;
     stitched.classes[id].members.push_back(PieceId(i));
@@ -115,12 +116,12 @@ void fold_pieces(StitchedGraph& stitched, bool fold) {
 
 std::size_t StitchedGraph::capturable() const {
   return static_cast<std::size_t>(std::count_if(
-      pieces.begin(), pieces.end(), [](const Piece& piece) { return !piece.splitting; }));
+      pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.capturable(); }));
 }
 
 std::size_t StitchedGraph::capturable_classes() const {
   return static_cast<std::size_t>(std::count_if(classes.begin(), classes.end(),
-                                                [](const PieceClass& c) { return !c.splitting; }));
+                                                [](const PieceClass& c) { return c.capturable(); }));
 }
 
 }  // namespace pw

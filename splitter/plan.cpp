@@ -187,7 +187,9 @@ std::vector<Plan::Step> make_steps(const StitchedGraph& stitched, const Graph& g
   for (std::size_t i = 0; i < stitched.pieces.size(); ++i) {
     const Piece& piece = stitched.pieces[PieceId(i)];
     Plan::Step step{PieceId(i), piece.piece_class, false, ""};
-    if (mode == CaptureMode::none)
+    if (!piece.host_op.empty())
+      step.reason = fmt::format("holds op {}, which has no kernel", piece.host_op);
+    else if (mode == CaptureMode::none)
       step.reason = "the mode is none";
     else if (!captures_pieces(mode))
       step.reason = "only whole steps are captured";

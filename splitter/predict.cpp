@@ -98,7 +98,7 @@ void predict_captures(const StitchedGraph& pieces, const Graph& source, Plan& pl
   if (plan.captures.empty()) return;
   std::size_t in_classes = 0;
   for (const PieceClass& c : pieces.classes)
-    if (!c.splitting) in_classes += launching_nodes(pieces.pieces[c.members.front()].graph);
+    if (c.capturable()) in_classes += launching_nodes(pieces.pieces[c.members.front()].graph);
   const std::size_t in_all = launching_nodes(source);
   const Places places(plan.memory, source);
   std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> known;  // by tokens

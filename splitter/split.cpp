@@ -261,12 +261,29 @@ void stitch(const Graph& graph, StitchedGraph& out) {
                          local[graph.outputs()[graph.returned_count() + i].index]);
 }
 
+/// The first op without a kernel of each piece that does not split.
+void find_host_ops(const Graph& graph, StitchedGraph& out, const SplitOptions& options) {
+  const OpTable& ops = graph.context().ops;
+  std::vector<bool> lacks(ops.size());
+  for (std::size_t i = 0; i < lacks.size(); ++i) {
+    const Op& op = ops[OpId(i)];
+    lacks[i] = !op.has_body() && !(options.has_kernel ? options.has_kernel(op) : !op.imported);
+  }
+  for (Piece& piece : out.pieces) {
+    if (piece.splitting) continue;
+    const auto found = std::find_if(piece.nodes.begin(), piece.nodes.end(),
+                                    [&](NodeId n) { return lacks[graph.op(n).index]; });
+    if (found != piece.nodes.end()) piece.host_op = graph.op_of(*found).name;
+  }
+}
+
 }  // namespace
 
 Result<StitchedGraph> split(const Graph& graph, const std::vector<OpId>& splitting,
                             const SplitOptions& options) {
   StitchedGraph out{Graph(graph.context_ptr(), graph.name), {}, {}};
   Stitcher(graph, out).run(Splitter(graph, splitting).run());
+  find_host_ops(graph, out, options);
   stitch(graph, out);
   fold_pieces(out, options.fold);
   return out;

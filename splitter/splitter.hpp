@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct Piece {
       outputs;  ///< source-graph values used outside or returned, in definition order
   PieceClassId piece_class;
   Graph graph;  ///< the piece as a graph of its own; inputs and outputs in the orders above
+  /// An op of a piece that does not split, and that no kernel runs: the piece runs eagerly.
+  std::string host_op = {};
+  [[nodiscard]] bool capturable() const { return !splitting && host_op.empty(); }
 };
 
 struct PieceClass {
@@ -30,13 +34,15 @@ struct PieceClass {
   std::uint64_t hash = 0;  ///< canonical: layer names, weights and value names abstracted
   bool splitting = false;
   std::vector<PieceId> members;  ///< in order; the first stands for all
+  std::string host_op = {};      ///< see Piece
+  [[nodiscard]] bool capturable() const { return !splitting && host_op.empty(); }
 };
 
 struct StitchedGraph {
   Graph stitch;  ///< calls piece_0, piece_1, … as opaque ops in order
   IdVec<PieceId, Piece> pieces;
   IdVec<PieceClassId, PieceClass> classes;
-  [[nodiscard]] std::size_t capturable() const;  ///< pieces that are not splitting
+  [[nodiscard]] std::size_t capturable() const;  ///< pieces
   [[nodiscard]] std::size_t capturable_classes() const;
 };
 
@@ -44,6 +50,9 @@ struct SplitOptions {
   std::vector<std::string>
       at;  ///< op names in addition to the ops with trait `splitting` and the rules' `split`
   bool fold = true;  ///< --fold none: every piece its own class
+  /// Whether the backend has a kernel for an op without a body; empty: for all but those that only
+  /// a dump has brought in.
+  std::function<bool(const Op&)> has_kernel = {};
 };
 
 /// Names of splitting ops: `splitting` traits, the rule set's `split` items whose `when` holds, and

@@ -20,6 +20,13 @@ Result<bool> holds(Context& context, const std::vector<Expr>& guards, const Env&
   return true;
 }
 
+/// An op of a dump carries its overload, `vllm.mamba_mixer2.default`; the list has the name without.
+bool packet_splits(const Context& context, const Op& op) {
+  if (!op.imported) return false;
+  const OpId packet = context.ops.find(op.name.substr(0, op.name.rfind('.')));
+  return packet.valid() && context.ops[packet].traits.splitting;
+}
+
 }  // namespace
 
 Result<std::vector<OpId>> splitting_ops(const ContextPtr& context, const RuleSet* rules,
@@ -27,8 +34,7 @@ Result<std::vector<OpId>> splitting_ops(const ContextPtr& context, const RuleSet
   std::set<OpId> ids;
   for (std::size_t i = 0; i < context->ops.size(); ++i) {
     const Op& op = context->ops[OpId(i)];
-    // What the library does not know may not be capturable, so it is never captured.
-    if (op.traits.splitting || op.imported) ids.insert(OpId(i));
+    if (op.traits.splitting || packet_splits(*context, op)) ids.insert(OpId(i));
   }
   if (rules != nullptr) {
     for (const SplitRule& rule : rules->splits) {

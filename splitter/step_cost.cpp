@@ -22,7 +22,7 @@ StepCost::StepCost(const StitchedGraph& pieces, const Graph& source, Machine mac
   for (const auto& [symbol, fact] : source.facts.symbols) symbols_[symbol] = fact.max;
   std::map<std::pair<OpId, std::vector<TypeId>>, std::size_t> known;
   for (const PieceClass& c : pieces.classes) {
-    if (c.splitting) continue;
+    if (!c.capturable()) continue;
     const Graph& piece = pieces.pieces[c.members.front()].graph;
     for (NodeId n = piece.first(); n.valid(); n = piece.next(n)) {
       const Op& op = piece.op_of(n);

@@ -265,10 +265,24 @@ class Listing {
   void outputs() {
     const auto list = [&](const Graph& graph, bool first) {
       std::vector<std::string> names;
-      for (ValueId v : graph.outputs()) names.push_back(name(v, first));
+      for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
+        const std::string value(name(graph.outputs()[i], first));
+        names.push_back(i < graph.returned_count()
+                            ? value
+                            : fmt::format("write {} = {}",
+                                          name(graph.written_inputs()[i - graph.returned_count()],
+                                               first),
+                                          value));
+      }
       return fmt::format("out {}", fmt::join(names, ", "));
     };
-    bool same = a_.outputs().size() == b_.outputs().size();
+    const auto& written = a_.written_inputs();
+    bool same = a_.outputs().size() == b_.outputs().size() &&
+                written.size() == b_.written_inputs().size();
+    for (std::size_t i = 0; same && i < written.size(); ++i) {
+      const auto known = pairing_.values.find(written[i]);
+      same = known != pairing_.values.end() && known->second == b_.written_inputs()[i];
+    }
     for (std::size_t i = 0; same && i < a_.outputs().size(); ++i) {
       const auto known = pairing_.values.find(a_.outputs()[i]);
       same = known != pairing_.values.end() && known->second == b_.outputs()[i];

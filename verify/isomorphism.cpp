@@ -48,7 +48,13 @@ class Canonical {
     for (NodeId node : graph_.order()) {
       if (live[node.index]) lines.text.push_back(line(node));
     }
-    for (ValueId output : graph_.outputs()) outputs.push_back(names_[output]);
+    const std::vector<ValueId>& written = graph_.written_inputs();
+    for (std::size_t i = 0; i < graph_.returned_count(); ++i)
+      outputs.push_back(names_[graph_.outputs()[i]]);
+    for (std::size_t i = 0; i < written.size(); ++i)
+      lines.text.push_back(
+          fmt::format("write {} = {}", graph_.value_name(written[i]),
+                      names_[graph_.outputs()[graph_.returned_count() + i]]));
     lines.text.push_back(fmt::format("out {}", fmt::join(outputs, ", ")));
     return lines;
   }

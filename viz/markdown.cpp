@@ -76,9 +76,16 @@ std::string to_markdown(const UnionGraph& graph, const Scene& scene) {
     if (last.input_kind(v) == InputKind::input)
       out += "| in | " + cell(last.value_name(v)) + " | " +
              cell(last.context().types.print(last.type(v))) + " |\n";
-  for (const ValueId v : last.outputs())
-    out += "| out | " + cell(last.value_name(v)) + " | " +
+  for (std::size_t i = 0; i < last.outputs().size(); ++i) {
+    const ValueId v = last.outputs()[i];
+    const bool written = i >= last.returned_count();
+    const std::string what =
+        written ? "write " + cell(last.value_name(
+                                 last.written_inputs()[i - last.returned_count()]))
+                : "out";
+    out += "| " + what + " | " + cell(last.value_name(v)) + " | " +
            cell(last.context().types.print(last.type(v))) + " |\n";
+  }
   return out;
 }
 

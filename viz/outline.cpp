@@ -106,9 +106,16 @@ class Outliner {
 
   void outputs() {
     const Graph& graph = graph_.versions.back()->graph;
-    for (const ValueId v : graph.outputs())
-      out_ += "  out " + clean(graph.value_name(v)) + ": " +
+    for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
+      const ValueId v = graph.outputs()[i];
+      const std::string written =
+          i < graph.returned_count()
+              ? ""
+              : "write " + clean(graph.value_name(
+                               graph.written_inputs()[i - graph.returned_count()])) + " = ";
+      out_ += "  " + (written.empty() ? "out " : written) + clean(graph.value_name(v)) + ": " +
               graph.context().types.print(graph.type(v)) + "\n";
+    }
   }
 
   const UnionGraph& graph_;

@@ -316,7 +316,7 @@ class PageData {
                      {"first", first.name},
                      {"count", c.members.size()},
                      {"nodes", first.graph.node_count()},
-                     {"captured", !c.splitting}});
+                     {"captured", c.capturable()}});
     }
     return out;
   }

@@ -274,19 +274,24 @@ class Composer {
       const Graph& graph = graph_.versions[version]->graph;
       for (std::uint32_t i = 0; i < graph.outputs().size(); ++i) {
         const ValueId v = graph.outputs()[i];
-        if (i >= outputs_.size()) outputs_.push_back(output_box(graph, v));
+        if (i >= outputs_.size()) outputs_.push_back(output_box(graph, i));
         const std::uint32_t from = box_of_value(version, v);
         if (from != kNobody) add_edge(version, from, outputs_[i], v, false);
       }
     }
   }
 
-  std::uint32_t output_box(const Graph& graph, ValueId v) {
+  std::uint32_t output_box(const Graph& graph, std::uint32_t output) {
+    const ValueId v = graph.outputs()[output];
     Box box;
     box.kind = BoxKind::output;
-    box.lines = {"output", shorten(clean(graph.value_name(v))),
+    std::string what = "output";
+    if (output >= graph.returned_count())
+      what = "writes " + shorten(clean(graph.value_name(
+                             graph.written_inputs()[output - graph.returned_count()])));
+    box.lines = {what, shorten(clean(graph.value_name(v))),
                  shorten(clean(graph.context().types.print(graph.type(v))))};
-    box.tooltip = clean("output " + std::string(graph.value_name(v)));
+    box.tooltip = what + " " + clean(std::string(graph.value_name(v)));
     box.last = last_version();
     box.stands_for = 0;
     return push(std::move(box));

@@ -97,7 +97,7 @@ Result<std::monostate> Runtime::compile(const PieceClass& c, std::vector<Kernel>
   if (captures_steps() || !driver_.calls_libraries())
     attention = attention_kernels(piece, KvCache::kPageTokens);
   // What splits is recorded only as a part of whole steps.
-  if (!c.splitting || (captures_steps() && !attention)) {
+  if (c.capturable() || (c.splitting && captures_steps() && !attention)) {
     auto program = make_program(piece, *host_, driver_, {options_.grouping, asked_sizes()});
     if (!program) return forward(program);
     for (const std::string& why : program->notes) note(why);
@@ -271,7 +271,7 @@ Result<std::monostate> Runtime::allocate_all() {
     return std::monostate{};
   };
   for (ValueId v : source_.inputs()) {
-    if (source_.input_kind(v) != InputKind::input) continue;
+    if (source_.input_kind(v) != InputKind::input || has_no_tensor(source_, v)) continue;
     if (auto done = own(v, "inputs"); !done) return done;
   }
   // Literals and views of inputs that cross pieces.
@@ -307,7 +307,7 @@ Result<std::monostate> Runtime::allocate_all() {
 Result<std::monostate> Runtime::load(Weights& weights) {
   const Symbols symbols = symbols_at(plan_, plan_.max_tokens);
   for (ValueId v : source_.inputs()) {
-    if (source_.input_kind(v) == InputKind::input) continue;
+    if (source_.input_kind(v) == InputKind::input || has_no_tensor(source_, v)) continue;
     auto tensor = weights.tensor(source_.value_name(v), symbols, Step{});
     if (!tensor) return forward(tensor);
     const auto bytes = static_cast<std::int64_t>(tensor->view().bytes());
@@ -343,6 +343,7 @@ std::uint64_t Runtime::step_hash() const {
 }
 
 Result<DeviceTensor> Runtime::tensor(ValueId value, const Symbols& symbols) const {
+  if (has_no_tensor(source_, value)) return DeviceTensor{DType::u8, {0}, 0};
   auto extents = extents_of(source_, value, symbols);
   if (!extents) return forward(extents);
   return DeviceTensor{source_.context().types[source_.type(value)].dtype, std::move(*extents),

@@ -147,6 +147,7 @@ class Runtime {
   [[nodiscard]] std::string not_whole() const;
   /// False where memory that it was captured with has moved since: nothing ran.
   Result<bool> replay(Captured& graph, std::uint64_t addresses, const std::string& name);
+  Result<std::monostate> write_back(const std::vector<Tensor>& outputs);
   Result<std::monostate> run_pieces();
   Result<std::monostate> run_between(PieceId piece);
   Result<std::monostate> launch_all(PieceId piece);

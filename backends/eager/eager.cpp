@@ -41,6 +41,12 @@ class Eager final : public Backend {
 
 }  // namespace
 
+bool has_kernel(const Op& op) {
+  return find_kernel(eager::kernels(), op.name) != nullptr ||
+         find_kernel(layout_kernels(), op.name) != nullptr ||
+         find_collective(op.name) != nullptr;
+}
+
 std::unique_ptr<Backend> make_eager() { return std::make_unique<Eager>(); }
 
 }  // namespace pw

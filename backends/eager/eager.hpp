@@ -11,4 +11,7 @@ namespace pw {
 
 [[nodiscard]] std::unique_ptr<Backend> make_eager();
 
+/// Whether eager, and every backend with it, runs an op without a body by a kernel of its own.
+[[nodiscard]] bool has_kernel(const Op& op);
+
 }  // namespace pw

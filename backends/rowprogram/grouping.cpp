@@ -17,9 +17,14 @@ class Grouper {
   Grouper(const Graph& graph, const GroupingOptions& options) : graph_(graph), options_(options) {}
 
   std::vector<RunUnit> run() {
+    NodeId effect;
     for (NodeId n : graph_.order()) {
       unit_of_[n] = units_.size();
       units_.push_back(single(n));
+      if (graph_.op_of(n).traits.effect) {
+        if (effect.valid()) effect_before_[n] = effect;
+        effect = n;
+      }
       if (options_.automatic) grow(n);
     }
     if (options_.automatic) {
@@ -59,13 +64,15 @@ class Grouper {
     }
   }
 
-  /// The units that hold what the nodes of a unit read.
+  /// The units that hold what the nodes of a unit read, and the effect before one of its own.
   std::set<std::size_t> sources(std::size_t unit) const {
     std::set<std::size_t> out;
     for (NodeId n : units_[unit].nodes) {
       for (ValueId v : graph_.operands(n)) {
         if (v.valid() && !graph_.is_input(v)) out.insert(unit_of_.at(graph_.producer(v)));
       }
+      if (const auto before = effect_before_.find(n); before != effect_before_.end())
+        out.insert(unit_of_.at(before->second));
     }
     out.erase(unit);
     return out;
@@ -180,6 +187,7 @@ class Grouper {
   const GroupingOptions& options_;
   std::vector<RunUnit> units_;
   std::map<NodeId, std::size_t> unit_of_;
+  std::map<NodeId, NodeId> effect_before_;  // of effects: their order is kept
 };
 
 }  // namespace

@@ -105,6 +105,10 @@ Result<Function> parse_table(std::string_view text, SourceId source);
 /// unique and whose group is the submodule's path. In fx_modules.cpp.
 Result<Function> inline_modules(Module module);
 
+/// Inputs that the first statements take out of nested arguments, as `a, b, =
+/// fx_pytree.tree_flatten_spec(…)`, are parameters; `a: "f32[4]"` alone is a parameter's type.
+void flatten_inputs(Function& function);
+
 /// Python's own notation as calls: `x.view(…)` of a local x is `.view` of it, `x.shape` is getattr,
 /// `a:b` in a subscript is slice(a, b, None).
 void spell_out(Function& function);

@@ -365,7 +365,7 @@ Result<Value> Converter::call(std::string_view full_target, const Arguments& arg
   if (!written || *written) return written ? Result<Value>(**written) : forward(written);
   written = out_variant(target, arguments, site, why);
   if (!written || *written) return written ? Result<Value>(**written) : forward(written);
-  return opaque(target, arguments, site, {functional_, {}, why});
+  return opaque(target, arguments, site, {{}, {}, why});
 }
 
 Result<Value> Converter::size_of(const Bound& bound, const Site& site) {

@@ -172,7 +172,8 @@ Result<std::monostate> Converter::statement(const Statement& s) {
     // may.
     ValueId v = value->tensor;
     NodeId producer = graph_.producer(v);
-    if (producer.valid() && graph_.op_of(producer).name == "detach")
+    if (producer.valid() && (graph_.op_of(producer).name == "detach" ||
+                             graph_.op_of(producer).name == "clone"))
       v = graph_.operand(producer, 0);
     if (graph_.is_input(v) && !type_of(v)) graph_.set_type(v, site.result.type);
   }

@@ -13,6 +13,7 @@
 #include "graph/import/fx_memory.hpp"
 #include "graph/import/fx_ops.hpp"
 #include "graph/import/fx_symbols.hpp"
+#include "graph/import/torch_schemas.hpp"
 
 namespace pw::fx {
 
@@ -84,14 +85,15 @@ struct Outcome {
 struct Skeleton {
   std::vector<Value> operands;  ///< tensors, in order
   AttributeList attributes;
-  std::map<std::size_t, std::string> keywords;  ///< of operands that have one
+  std::vector<std::string> keywords;      ///< of each operand; empty: it is positional
+  std::vector<std::size_t> positions;     ///< of each operand that has no keyword
   std::string text;    ///< `%0, None, %1, mask = $mask`
   bool plain = true;   ///< operands and attributes alone say all of it
 };
 
 /// What an unknown call does to its operands.
 struct Unknown {
-  bool functional = false;             ///< it writes none
+  std::optional<bool> functional;      ///< it writes none; nothing: as the dump is
   std::vector<std::string> arguments;  ///< it writes these only; empty: any tensor
   std::string why;                     ///< why the rows of its target do not apply; may be empty
 };
@@ -202,12 +204,18 @@ class Converter {
   Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site,
                        const Unknown& unknown = {});
   [[nodiscard]] Skeleton skeleton_of(const Arguments& arguments);
-  void take(Skeleton& out, const std::string& name, const Value& value, int depth);
+  void take_argument(Skeleton& out, const std::string& name, const Value& value, int depth);
   [[nodiscard]] std::vector<std::size_t> written_operands(const Skeleton& call,
                                                           std::string_view target,
+                                                          const std::optional<Schema>& schema,
                                                           const Unknown& unknown) const;
-  std::vector<Wanted> opaque_results(std::string_view op, const Skeleton& call, const Site& site);
-  Result<OpId> opaque_op(std::string_view target);
+  std::vector<Wanted> opaque_results(const Skeleton& call, const Site& site);
+  void make_symbolic(std::vector<Wanted>& wanted, std::string_view op, const Skeleton& call);
+  std::optional<std::string> shared_operands(const Skeleton& call,
+                                             const std::vector<std::size_t>& written) const;
+  Result<OpId> opaque_op(std::string_view target, const std::optional<Schema>& schema);
+  TensorId opaque_view(const Value& base, NodeId node, std::size_t result,
+                       std::string_view target);
 
   // ---- fx_python.cpp: what Python does without an op of ATen, and what Dynamo writes for ops
   /// Nothing: it is a call of an op, by its target.
@@ -235,7 +243,7 @@ class Converter {
   Result<Value> torch_call(const std::string& name, bool method, Arguments arguments,
                            const Site& site);
   std::optional<Value> rewritten(const std::string& name, Arguments& arguments, std::string& target);
-  [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments) const;
+  [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments);
   Result<Value> to_method(const Arguments& arguments, const Site& site);
 
   // ---- fx_special.cpp: what is more than a renaming
@@ -256,6 +264,8 @@ class Converter {
   [[nodiscard]] static std::optional<std::size_t> axis_in(std::optional<std::int64_t> given,
                                                           std::size_t rank);
   Applied narrow(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied strided_scatter(ValueId x, ValueId src, std::size_t axis, DimId start, std::int64_t stride,
+                          const std::vector<Wanted>& wanted, const Site& site);
   Applied select_scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_promotion.cpp: what PyTorch does with types
@@ -311,6 +321,7 @@ class Converter {
   Graph graph_;
   FxReport report_;
   Symbols symbols_;
+  std::map<std::string, std::vector<std::string_view>> overloads_;  ///< of ATen, by name
   std::string group_;  ///< of the statement that is converted
   std::map<std::string, Value, std::less<>> env_;
   std::set<std::string, std::less<>> names_;          ///< every name of the dump, and those made up

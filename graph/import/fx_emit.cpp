@@ -94,6 +94,7 @@ std::optional<Attribute> Converter::as_any_attribute(const Value& value) const {
     case Value::Kind::string: return value.text;
     case Value::Kind::dtype: return value.dtype;
     case Value::Kind::list: {
+      if (!value.keys.empty()) return std::nullopt;  // a dict
       if (std::optional<Shape> shape = as_shape(value)) return *shape;
       std::vector<double> reals;
       std::vector<std::string> texts;

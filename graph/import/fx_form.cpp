@@ -124,7 +124,7 @@ class Finder {
     Stream& stream = streams_[whole.substr(0, prefix)];
     if (!logged && (prefix = old_log_prefix(whole)) > 0) close(stream);
     const std::string_view content = trimmed(whole.substr(prefix));
-    if (content.empty()) return keep(stream, begin, begin, end);
+    if (content.empty()) return logged ? void() : keep(stream, begin, begin, end);
     const std::size_t indent = static_cast<std::size_t>(content.data() - whole.data()) - prefix;
     const std::size_t at = begin + prefix + indent;
     if (content.starts_with("TRACED GRAPH")) return close(stream);
@@ -262,7 +262,9 @@ struct Seen {
 
 void look(const Expr& e, Seen& seen) {
   if (e.kind == Expr::Kind::call && e.text != "device" && e.text != "torch.device" &&
-      e.text != "slice" && e.text != "torch.Size" && e.text != "dict") {
+      e.text != "slice" && e.text != "torch.Size" && e.text != "dict" &&
+      e.text.find("pytree.") == std::string::npos && !e.text.starts_with("torch.sym_") &&
+      !e.text.starts_with("math.")) {
     seen.v1 += e.text.ends_with("higher_order.auto_functionalized");
     seen.v2 += e.text.ends_with("higher_order.auto_functionalized_v2");
     (e.text.starts_with("torch.ops.") || e.text.starts_with("operator.") ? seen.ops : seen.python)++;
@@ -278,6 +280,9 @@ std::string level(const GraphText& graph, const Function& function) {
     seen.typed += !s.type.empty();
   }
   if (graph.exported) return "torch.export's text";
+  if (std::any_of(function.parameters.begin(), function.parameters.end(),
+                  [](const Parameter& p) { return p.name.starts_with("tangents_"); }))
+    return "AOT autograd's joint or backward graph";
   const bool dynamo = seen.python > 0;
   if (seen.typed == 0)
     return dynamo ? "gm.code: Python's calls without types" : "make_fx or gm.code: ATen without types";

@@ -177,8 +177,9 @@ Result<Value> Converter::argument_of_base(const Arguments& arguments, const std:
   return base;
 }
 
-// A view by sizes and strides as slices and a reshape of a dense base: each axis of the base holds a
-// run of the view's axes, which lie densely in it.
+// A view by sizes and strides, as slices of a dense base and a reshape. Axes of the view that lie
+// densely one in another are a run; a run takes a part of one axis of the base, or the whole of some
+// and a part of the next.
 Result<Value> Converter::strided_view(const Value& base, const Value& size, const Value& stride,
                                       const Value& offset, const Site& site) {
   const auto refuse = [&] {
@@ -193,49 +194,63 @@ Result<Value> Converter::strided_view(const Value& base, const Value& size, cons
   const Shape shape = type->shape;
   std::optional<Shape> dense = dense_strides(dims, shape);
   if (!dense) return refuse();
-  std::size_t taken = sizes->size();
-  struct Cut {
-    std::size_t axis;
-    std::int64_t start;
+  struct Run {
     DimId extent;
+    std::int64_t stride;
   };
-  std::vector<Cut> cuts;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    DimId extent = dims.constant(1), expected = (*dense)[axis];
-    while (taken > 0) {
-      const DimId s = (*strides)[taken - 1];
-      if (dims.value((*sizes)[taken - 1]) == 1) {
-        --taken;
-        continue;
-      }
-      if (s != expected) break;
-      --taken;
-      extent = dims.mul(extent, (*sizes)[taken]);
-      expected = dims.mul(expected, (*sizes)[taken]);
-      if (!extent.valid() || !expected.valid()) return refuse();
-      // A run that fills its axis ends there, unless the view's next axis goes on with it.
-      if (extent == shape[axis]) break;
+  std::vector<Run> runs;  // the innermost first
+  DimId next;
+  for (std::size_t i = sizes->size(); i-- > 0;) {
+    if (dims.value((*sizes)[i]) == 1) continue;
+    if (!runs.empty() && (*strides)[i] == next) {
+      runs.back().extent = dims.mul(runs.back().extent, (*sizes)[i]);
+    } else {
+      std::optional<std::int64_t> step = dims.value((*strides)[i]);
+      if (!step || *step < 1) return refuse();
+      runs.push_back({(*sizes)[i], *step});
     }
-    const std::optional<std::int64_t> step = dims.value((*dense)[axis]);
-    std::int64_t start = 0;
-    if (std::optional<std::int64_t> count = dims.value(shape[axis]); count && step && *count > 0)
-      start = *left / *step % *count;
-    if (extent != shape[axis]) cuts.push_back({axis, start, extent});
-    if (step) *left -= start * *step;
+    next = dims.mul((*strides)[i], (*sizes)[i]);
+    if (!next.valid() || !runs.back().extent.valid()) return refuse();
   }
-  if (taken > 0 || *left != 0) return refuse();
   Value view = base;
-  for (const Cut& cut : cuts) {
+  std::size_t run = 0;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    const std::optional<std::int64_t> unit = dims.value((*dense)[axis]),
+                                      count = dims.value(shape[axis]);
+    if (!unit || (axis > 0 && !count)) return refuse();
+    const std::int64_t at = axis > 0 ? *left / *unit % *count : *left / *unit;
+    *left -= at * *unit;
+    DimId extent = dims.constant(1);
+    std::int64_t step = 1;
+    const bool here = run < runs.size() && runs[run].stride % *unit == 0 &&
+                      (axis == 0 || runs[run].stride < *unit * *count);
+    if (here) {
+      step = runs[run].stride / *unit;
+      const std::optional<std::int64_t> wanted = dims.value(runs[run].extent);
+      if (axis == 0 || (wanted && at + (*wanted - 1) * step < *count)) {
+        extent = runs[run++].extent;
+      } else {  // all of this axis, and more
+        if (at != 0 || *count % step != 0) return refuse();
+        extent = dims.constant(*count / step);
+        const DimId rest = dims.div(runs[run].extent, extent);
+        if (!rest.valid() || dims.mul(rest, extent) != runs[run].extent) return refuse();
+        runs[run] = {rest, *unit * *count};
+      }
+    }
+    if (at == 0 && step == 1 && extent == shape[axis]) continue;
+    if (step != 1 && !dims.value(extent)) return refuse();
     Value end = integer(0);
-    end.dim = dims.add(dims.constant(cut.start), cut.extent);
-    Result<Value> part = call("aten.slice.Tensor",
-                              {{view, integer(static_cast<std::int64_t>(cut.axis)),
-                                integer(cut.start), end},
-                               {}},
-                              site);
+    end.dim = step == 1 ? dims.add(dims.constant(at), extent)
+                        : dims.constant(at + (*dims.value(extent) - 1) * step + 1);
+    if (const auto last = dims.value(end.dim); count && last && *last > *count) return refuse();
+    Result<Value> part =
+        call("aten.slice.Tensor",
+             {{view, integer(static_cast<std::int64_t>(axis)), integer(at), end, integer(step)}, {}},
+             site);
     if (!part) return part;
     view = *part;
   }
+  if (run < runs.size() || *left != 0) return refuse();
   return call("aten.view", {{view, size}, {}}, site);
 }
 

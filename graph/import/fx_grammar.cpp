@@ -23,8 +23,10 @@ struct get_info<action<Subject, Action>> {
 namespace pw::fx {
 namespace {
 
-constexpr std::size_t kMaxOperators = 256;  // in one expression
-constexpr std::size_t kMaxSigns = 16;       // before one operand
+constexpr std::size_t kMaxOperators = 64;  // in one expression
+constexpr std::size_t kMaxSigns = 8;       // before one operand
+constexpr std::size_t kMaxChain = 64;      // of attributes and methods
+constexpr std::size_t kMaxDepth = 400;     // of an expression
 
 namespace x3 = boost::spirit::x3;
 using x3::_attr;
@@ -295,6 +297,12 @@ const auto set_signed = [](auto& c) {
 };
 // `x.shape` of what is no name: getattr(x, "shape").
 const auto take_attribute = [](auto& c) {
+  std::size_t chain = 0;
+  for (const Expr* e = &_val(c); e->kind == Expr::Kind::call && !e->args.empty(); e = &e->args[0])
+    if (++chain > kMaxChain) {
+      x3::_pass(c) = false;
+      return;
+    }
   Expr base = std::move(_val(c)), word;
   word.kind = Expr::Kind::string;
   word.text = _attr(c);
@@ -539,6 +547,18 @@ bool only_releases(const Statement& s) {
   return s.kind == Statement::Kind::assign && s.value.kind == Expr::Kind::none && s.type.empty();
 }
 
+// Whether expressions inside expressions go so deep that reading them could exhaust the stack.
+bool too_deep(const Expr& root) {
+  std::vector<std::pair<const Expr*, std::size_t>> work = {{&root, 0}};
+  while (!work.empty()) {
+    const auto [e, depth] = work.back();
+    work.pop_back();
+    if (depth > kMaxDepth) return true;
+    for (const Expr& part : e->args) work.emplace_back(&part, depth + 1);
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source,
@@ -548,6 +568,9 @@ Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source
   std::vector<Statement> out;
   for (Raw& r : raws) {
     Statement s = statement_of(r);
+    if (too_deep(s.value))
+      return fail(s.span, "PW0503",
+                  "expressions are nested deeper than " + std::to_string(kMaxDepth));
     if (!only_releases(s)) out.push_back(std::move(s));
   }
   return out;

@@ -77,6 +77,7 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
   const std::size_t pieces = module.children.size();
   Result<fx::Function> function = fx::inline_modules(std::move(module));
   if (!function) return forward(function);
+  fx::flatten_inputs(*function);
   fx::spell_out(*function);
   std::string form = fx::describe(graph, pieces, *function);
   if (graphs.size() > 1) form += fmt::format(" ({} of {})", *chosen + 1, graphs.size());

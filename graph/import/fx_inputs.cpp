@@ -37,7 +37,8 @@ std::string_view symbolic_text(std::string_view type) {
 bool says_no_type(std::string_view text) {
   const std::string_view word = trimmed(text.substr(0, text.find('[')));
   if (text == "?") return true;
-  if (text.find('[') == std::string_view::npos) return !dtype_named(word) && is_word(word);
+  if (text.find('[') == std::string_view::npos)
+    return !dtype_named(word) && is_word(word.substr(word.rfind('.') + 1));
   return word.find('.') != std::string_view::npos ||
          (!word.empty() && word[0] >= 'A' && word[0] <= 'Z');
 }
@@ -148,8 +149,8 @@ Result<std::monostate> Converter::rename_symbols(const std::string& place, const
                                "give the symbol another name"));
   }
   for (const std::string& s : from) {
-    if (symbols_.renames(s))
-      return fail(error_in(place, "PW0506", "`" + s + "` has another name already"));
+    if (symbols_.renames(s) || graph_.facts.find(s))
+      return fail(error_in(place, "PW0506", "this dim is called `" + s + "` already"));
     symbols_.rename(s, context_.dims.symbol(name));
     if (s != name) note(fmt::format("{}: is {} now", s, name));
   }

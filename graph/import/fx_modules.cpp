@@ -1,6 +1,7 @@
-// Exports inline_modules, a module and its submodules as one function, and spell_out.
+// Exports inline_modules, a module and its submodules as one function, flatten_inputs and spell_out.
 #include <map>
 #include <set>
+#include <tuple>
 #include <variant>
 
 #include "graph/import/fx_ast.hpp"
@@ -297,6 +298,34 @@ void spell_out(Expr& e, const Names& locals) {
 }
 
 }  // namespace
+
+void flatten_inputs(Function& function) {
+  std::map<std::string, std::pair<std::string, Span>, std::less<>> types;
+  std::vector<Parameter> parameters;
+  std::erase_if(function.statements, [&](const Statement& s) {
+    if (s.kind == Statement::Kind::expression && !s.type.empty() &&
+        s.value.kind == Expr::Kind::name) {
+      types.emplace(s.value.text, std::pair(s.type, s.type_span));
+      return true;
+    }
+    const bool flattens = s.kind == Statement::Kind::assign && s.targets.size() == 1 &&
+                          s.value.kind == Expr::Kind::call &&
+                          s.value.text.ends_with("tree_flatten_spec") && parameters.empty();
+    if (!flattens) return false;
+    const Expr& target = s.targets[0];
+    if (target.kind == Expr::Kind::name) parameters.push_back({target.text, target.span, "", {}});
+    for (const Expr& part : target.args) parameters.push_back({part.text, part.span, "", {}});
+    return true;
+  });
+  for (Statement& s : function.statements)
+    if (s.value.kind == Expr::Kind::call && s.value.text.ends_with("tree_unflatten") &&
+        s.value.positional() > 0)
+      s.value = Expr(std::move(s.value.args[0]));
+  if (!parameters.empty()) function.parameters = std::move(parameters);
+  for (Parameter& p : function.parameters)
+    if (auto it = types.find(p.name); it != types.end() && p.type.empty())
+      std::tie(p.type, p.type_span) = it->second;
+}
 
 void spell_out(Function& function) {
   Names locals;

@@ -27,11 +27,30 @@ bool returns_self(std::string_view target) {
   return base.ends_with("_") && !base.ends_with("__");
 }
 
+/// Of an operand; null: the call does not fit the schema.
+const Schema::Argument* argument_of(const Schema& schema, const Skeleton& call,
+                                    std::size_t operand) {
+  if (call.keywords[operand].empty()) {
+    const std::size_t at = call.positions[operand];
+    return at < schema.arguments.size() ? &schema.arguments[at] : nullptr;
+  }
+  for (const Schema::Argument& a : schema.arguments)
+    if (a.name == call.keywords[operand]) return &a;
+  return nullptr;
+}
+
+/// The operand whose memory a result shares.
+std::optional<std::size_t> operand_of(const Schema& schema, const Skeleton& call, char letter) {
+  for (std::size_t i = 0; i < call.operands.size(); ++i)
+    if (const Schema::Argument* a = argument_of(schema, call, i); a && a->alias == letter) return i;
+  return std::nullopt;
+}
+
 }  // namespace
 
 // ---- the call as it was
 
-void Converter::take(Skeleton& out, const std::string& name, const Value& value, int depth) {
+void Converter::take_argument(Skeleton& out, const std::string& name, const Value& value, int depth) {
   if (value.kind == Value::Kind::tensor) {
     out.plain = out.plain && depth == 0;
     out.text += fmt::format("%{}", out.operands.size());
@@ -39,14 +58,17 @@ void Converter::take(Skeleton& out, const std::string& name, const Value& value,
   } else if (std::optional<Attribute> a = as_any_attribute(value)) {
     out.attributes.emplace_back(key(name), std::move(*a));
     out.text += "$" + name;
-  } else if (value.kind == Value::Kind::list && depth < kMaxListDepth) {
+  } else if (const bool call = value.kind == Value::Kind::other && !value.items.empty();
+             (call || value.kind == Value::Kind::list) && depth < kMaxListDepth) {
+    const bool dict = !value.keys.empty();  // and a call is a slice(start, end, step)
     out.plain = false;
-    out.text += "[";
+    out.text += call ? value.text + "(" : dict ? "{" : "[";
     for (std::size_t i = 0; i < value.items.size(); ++i) {
       if (i > 0) out.text += ", ";
-      take(out, fmt::format("{}_{}", name, i), value.items[i], depth + 1);
+      if (dict) out.text += "'" + value.keys[i] + "': ";
+      take_argument(out, fmt::format("{}_{}", name, i), value.items[i], depth + 1);
     }
-    out.text += "]";
+    out.text += call ? ")" : dict ? "}" : "]";
   } else {
     out.plain = false;
     out.text += value.kind == Value::Kind::none ? "None" : value.text;
@@ -57,14 +79,16 @@ Skeleton Converter::skeleton_of(const Arguments& arguments) {
   Skeleton out;
   for (std::size_t i = 0; i < arguments.positional.size(); ++i) {
     if (i > 0) out.text += ", ";
-    take(out, fmt::format("arg{}", i), arguments.positional[i], 0);
+    take_argument(out, fmt::format("arg{}", i), arguments.positional[i], 0);
+    out.positions.resize(out.operands.size(), i);
   }
+  out.keywords.resize(out.operands.size());
   for (const auto& [name, value] : arguments.keywords) {
     out.text += (out.text.empty() ? "" : ", ") + name + " = ";
     const std::size_t operands = out.operands.size();
-    take(out, name, value, 0);
+    take_argument(out, name, value, 0);
     out.plain = out.plain && operands == out.operands.size();
-    for (std::size_t k = operands; k < out.operands.size(); ++k) out.keywords.emplace(k, name);
+    out.keywords.resize(out.operands.size(), name);
   }
   return out;
 }
@@ -72,30 +96,45 @@ Skeleton Converter::skeleton_of(const Arguments& arguments) {
 // ---- what it may write
 
 std::vector<std::size_t> Converter::written_operands(const Skeleton& call, std::string_view target,
+                                                     const std::optional<Schema>& schema,
                                                      const Unknown& unknown) const {
   std::vector<std::size_t> out;
-  if (unknown.functional || target == "getitem") return out;
+  if (!schema && (unknown.functional.value_or(functional_) || target == "getitem")) return out;
   const bool typed = std::any_of(function_.parameters.begin(), function_.parameters.end(),
                                  [](const Parameter& p) { return !p.type.empty(); });
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     const Value& operand = call.operands[i];
     if (!operand.handle.valid()) continue;
+    if (schema) {
+      const Schema::Argument* argument = argument_of(*schema, call, i);
+      if (argument == nullptr || !argument->written) continue;
+    }
     const bool again = std::any_of(
         call.operands.begin(), call.operands.begin() + static_cast<std::ptrdiff_t>(i),
         [&](const Value& before) { return before.handle == operand.handle; });
     // In a dump with types, an input without one is no tensor: the name of a layer, say.
     const bool no_tensor = typed && graph_.is_input(operand.tensor) && !type_of(operand.tensor);
-    auto word = call.keywords.find(i);
     const bool named = unknown.arguments.empty() ||
-                       (word != call.keywords.end() &&
-                        std::find(unknown.arguments.begin(), unknown.arguments.end(),
-                                  word->second) != unknown.arguments.end());
+                       std::find(unknown.arguments.begin(), unknown.arguments.end(),
+                                 call.keywords[i]) != unknown.arguments.end();
     if (!again && !no_tensor && named) out.push_back(i);
   }
   return out;
 }
 
-Result<OpId> Converter::opaque_op(std::string_view target) {
+// Copies of two operands that share memory would not: such a call can be drawn, but not run.
+std::optional<std::string> Converter::shared_operands(
+    const Skeleton& call, const std::vector<std::size_t>& written) const {
+  for (std::size_t w : written)
+    for (std::size_t k = 0; k < call.operands.size(); ++k) {
+      const TensorId a = call.operands[w].handle, b = call.operands[k].handle;
+      if (b.valid() && a != b && memory_.may_overlap(context_, a, b))
+        return fmt::format("operands {} and {} share memory", std::min(w, k), std::max(w, k));
+    }
+  return std::nullopt;
+}
+
+Result<OpId> Converter::opaque_op(std::string_view target, const std::optional<Schema>& schema) {
   const std::string name = op_name(target);
   if (OpId known = context_.ops.find(name); known.valid()) {
     if (context_.ops[known].imported) return known;
@@ -104,14 +143,14 @@ Result<OpId> Converter::opaque_op(std::string_view target) {
   Op declared;
   declared.name = name;
   declared.imported = true;
-  declared.traits.effect = name != "getitem";
+  declared.traits.effect = schema ? schema->random || schema->effect : name != "getitem";
   return context_.ops.declare(declared);
 }
 
-// The results as the dump names and types them; where an operand has the symbol, literals that were
-// its count are the symbol, too, as there is no signature to ask.
-std::vector<Wanted> Converter::opaque_results(std::string_view op, const Skeleton& call,
-                                              const Site& site) {
+// ---- what it returns
+
+// As the dump names and types the results.
+std::vector<Wanted> Converter::opaque_results(const Skeleton&, const Site& site) {
   std::vector<Wanted> wanted;
   if (!site.items.empty()) {
     wanted.resize(static_cast<std::size_t>(site.items.rbegin()->first) + 1);
@@ -120,6 +159,13 @@ std::vector<Wanted> Converter::opaque_results(std::string_view op, const Skeleto
                             read_names_.contains(site.result.name))) {
     wanted = {site.result};
   }
+  return wanted;
+}
+
+// Where an operand has the symbol, literals that were its count are the symbol, too, as there is no
+// signature to ask.
+void Converter::make_symbolic(std::vector<Wanted>& wanted, std::string_view op,
+                              const Skeleton& call) {
   const bool symbolic =
       std::any_of(call.operands.begin(), call.operands.end(), [&](const Value& v) {
         return type_of(v.tensor) && symbols_.in(type_of(v.tensor)->shape);
@@ -136,13 +182,27 @@ std::vector<Wanted> Converter::opaque_results(std::string_view op, const Skeleto
                      context_.types.print(w.type), context_.types.print(changed), op));
     w.type = changed;
   }
-  return wanted;
+}
+
+// A view that only the op itself can make: derived anew by calling it again, never written through.
+TensorId Converter::opaque_view(const Value& base, NodeId node, std::size_t result,
+                                std::string_view target) {
+  ViewStep step{graph_.op(node), graph_.attributes(node), graph_.type(base.tensor), {}, result};
+  for (std::size_t i = 0; i < graph_.result_count(node); ++i)
+    step.results.push_back(graph_.type(graph_.result(node, i)));
+  const bool alone = graph_.operand_count(node) == 1;
+  const TensorId view =
+      memory_.add_view(base.handle, {std::move(step)}, graph_.result(node, result), {});
+  memory_.tensors[view].inexpressible = std::string(target);
+  if (!alone) memory_.tensors[view].unsure = std::string(target);
+  return view;
 }
 
 Result<Value> Converter::opaque(std::string_view target, const Arguments& arguments,
                                 const Site& site, const Unknown& unknown) {
+  const std::optional<Schema> schema = find_schema(target);
   Skeleton call = skeleton_of(arguments);
-  Result<OpId> op = opaque_op(target);
+  Result<OpId> op = opaque_op(target, schema);
   if (!op)
     return fail(site.span, "PW0514",
                 fmt::format("this call does not fit the declaration of `{}`{}{}", op_name(target),
@@ -152,50 +212,73 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
   ++report_.opaque[name];
   if (!unknown.why.empty()) ++report_.reasons[fmt::format("{}: {}", name, unknown.why)];
 
-  const std::vector<std::size_t> written = written_operands(call, target, unknown);
-  const bool self = returns_self(target) && !written.empty() && written.front() == 0;
+  // What the call returns: operands that it wrote, or results of its own.
+  const std::vector<std::size_t> written = written_operands(call, target, schema, unknown);
   std::vector<Wanted> wanted;
-  if (!self) wanted = opaque_results(name, call, site);
-  const std::size_t returned = wanted.size();
+  std::vector<std::optional<std::size_t>> returned;  // an operand; nothing: the next result
+  const bool listed =
+      schema && std::none_of(schema->results.begin(), schema->results.end(),
+                             [](const Schema::Result& r) { return r.list; });
+  if (listed) {
+    for (std::size_t i = 0; i < schema->results.size(); ++i) {
+      std::optional<std::size_t> operand;
+      if (schema->results[i].written) operand = operand_of(*schema, call, schema->results[i].alias);
+      returned.push_back(operand);
+      if (operand) continue;
+      auto item = site.items.find(static_cast<int>(i));
+      wanted.push_back(item != site.items.end()    ? item->second
+                       : schema->results.size() == 1 ? site.result
+                                                     : Wanted());
+    }
+  } else if (returns_self(target) && !written.empty() && written.front() == 0) {
+    returned.push_back(0);
+  } else {
+    wanted = opaque_results(call, site);
+    returned.resize(wanted.size());
+  }
+  make_symbolic(wanted, name, call);
+  const std::size_t own = wanted.size();
+  const bool tuple = !site.items.empty() || returned.size() > 1;
   Shape indices;
   for (std::size_t i : written) {
     const ValueId old = call.operands[i].tensor;
     indices.push_back(context_.dims.constant(static_cast<std::int64_t>(i)));
-    const bool named = self && i == 0 && !site.result.name.empty();
+    const bool named = returned.size() == 1 && returned[0] == i && !site.result.name.empty();
     wanted.push_back({named ? site.result.name : fresh(std::string(graph_.value_name(old))),
                       graph_.type(old), site.span});
   }
   if (!call.plain) call.attributes.emplace_back(key("call"), call.text);
   if (!written.empty()) call.attributes.emplace_back(key("writes"), std::move(indices));
-  for (std::size_t i = 0; i < written.size(); ++i)
-    for (std::size_t k = 0; k < call.operands.size(); ++k)
-      if (written[i] != k && call.operands[k].handle.valid() &&
-          call.operands[written[i]].handle != call.operands[k].handle &&
-          memory_.may_overlap(context_, call.operands[written[i]].handle, call.operands[k].handle)) {
-        call.attributes.emplace_back(
-            key("shared"), fmt::format("operands {} and {} share memory", std::min(written[i], k),
-                                       std::max(written[i], k)));
-        i = written.size() - 1;
-        break;
-      }
+  if (std::optional<std::string> shared = shared_operands(call, written))
+    call.attributes.emplace_back(key("shared"), std::move(*shared));
 
   std::vector<ValueId> operands;
   for (const Value& v : call.operands) operands.push_back(v.tensor);
   Result<Results> results = emit(name, operands, std::move(call.attributes), wanted, site);
   if (!results) return forward(results);
   for (std::size_t i = 0; i < written.size(); ++i)
-    if (auto done = write(call.operands[written[i]].handle, (*results)[returned + i], site); !done)
+    if (auto done = write(call.operands[written[i]].handle, (*results)[own + i], site); !done)
       return forward(done);
-  if (self) {
-    Value out = call.operands[0];
-    out.tensor = results->front();
-    return out;
-  }
-  if (returned == 0) return Value();
+
   Value out;
   out.kind = Value::Kind::list;
-  for (std::size_t i = 0; i < returned; ++i) out.items.push_back(tensor((*results)[i]));
-  return site.items.empty() ? out.items.front() : out;
+  for (std::size_t i = 0, next = 0; i < returned.size(); ++i) {
+    if (returned[i]) {
+      Value same = call.operands[*returned[i]];
+      same.tensor = memory_.tensors[same.handle].value;
+      out.items.push_back(std::move(same));
+      continue;
+    }
+    Value item = tensor((*results)[next]);
+    const char letter = listed ? schema->results[i].alias : '\0';
+    if (std::optional<std::size_t> base =
+            letter ? operand_of(*schema, call, letter) : std::nullopt)
+      item.handle = opaque_view(call.operands[*base], graph_.producer(item.tensor), next, target);
+    ++next;
+    out.items.push_back(std::move(item));
+  }
+  if (out.items.empty()) return Value();
+  return tuple ? out : out.items.front();
 }
 
 }  // namespace pw::fx

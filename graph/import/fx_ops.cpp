@@ -37,7 +37,7 @@ constexpr Row kRows[] = {
     {"aten.slice.Tensor", "slice",
      "self:x dim:{dim}=0 start:{start}=None end:{end}=None step:{step}=1", Special::slice},
     {"aten.slice_scatter", "slice_scatter",
-     "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:none=1", Special::slice},
+     "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:-=1", Special::slice},
     {"aten.select_scatter", "slice_scatter", "self:x src:src dim:- index:-",
      Special::select_scatter},
     {"aten.narrow", "slice", "self:x dim:- start:- length:-", Special::narrow},
@@ -93,22 +93,6 @@ constexpr Row kRows[] = {
      "self:x fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
      "memory_format:-=None",
      Special::make_like},
-    {"aten.new_empty", "empty",
-     "self:x size:{shape} dtype:{dtype}=None layout:-=None device:-=None "
-     "pin_memory:-=None",
-     Special::make},
-    {"aten.new_zeros", "full",
-     "self:x size:{shape} dtype:{dtype}=None layout:-=None device:-=None "
-     "pin_memory:-=None fill_value:{value}=0.0",
-     Special::make},
-    {"aten.new_ones", "full",
-     "self:x size:{shape} dtype:{dtype}=None layout:-=None device:-=None "
-     "pin_memory:-=None fill_value:{value}=1.0",
-     Special::make},
-    {"aten.new_full", "full",
-     "self:x size:{shape} fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None "
-     "pin_memory:-=None",
-     Special::make},
     {"aten.scalar_tensor", "full",
      "s:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None",
      Special::scalar},

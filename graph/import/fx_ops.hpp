@@ -37,7 +37,7 @@ enum class Special : std::uint8_t {
   select_scatter,
   scalar,   ///< a number as a tensor
   type_of,  ///< a cast to the type of another tensor
-  size,     ///< a dim, not a value
+  size,  ///< a dim, not a value
   foreign,  ///< an item of a rule file
 };
 

@@ -16,7 +16,6 @@ namespace {
 constexpr std::string_view kBookkeeping[] = {
     "torch._C._set_grad_enabled",
     "torch._C._log_api_usage_once",
-    "torch._C._functorch._*",
     "torch.set_grad_enabled",
     "torch.autograd.grad_mode.*",
     "torch.amp.autocast_mode._enter_autocast",
@@ -28,12 +27,10 @@ constexpr std::string_view kBookkeeping[] = {
     "torch.sym_constrain_range*",
     "torch.profiler.*",
     "torch.cuda.synchronize",
-    "torch.compiler.*",
     "torch.ops.aten._assert_*",
     "torch.ops.aten.sym_constrain_range*",
     "torch.ops.aten._functional_assert*",
     "torch.ops.profiler.*",
-    "torch.ops.prims._sink_tokens*",
     "_assert*",
 };
 
@@ -307,7 +304,14 @@ Result<std::optional<Value>> Converter::python(const std::string& callee, const 
     }
     return Maybe(out);
   }
-  if (bookkeeping(callee)) return Maybe(Value());
+  if (bookkeeping(callee)) {
+    const bool casts = callee.ends_with("_enter_autocast") && args.size() > 2 &&
+                       args[2].kind == Value::Kind::boolean && args[2].boolean;
+    const std::string line = "an autocast region: its ops have the types that the dump states";
+    if (casts && std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end())
+      report_.notes.push_back(line);
+    return Maybe(Value());
+  }
   if (callee == "torch._C._autograd._get_data_attr" && args.size() == 1 && is_tensor(args[0]))
     return done(call("aten.detach", {{args[0]}, {}}, site));
   if (callee == "getattr" && args.size() >= 2 && args[1].kind == Value::Kind::string)

@@ -45,6 +45,18 @@ Applied Converter::narrow(const Bound& bound, const std::vector<Wanted>& wanted,
                    wanted, site));
 }
 
+// Every stride-th element replaced.
+Applied Converter::strided_scatter(ValueId x, ValueId src, std::size_t axis, DimId start,
+                                   std::int64_t stride, const std::vector<Wanted>& wanted,
+                                   const Site& site) {
+  const Type* part = type_of(src);
+  if (!part || part->shape.size() <= axis || !type_of(x)) return kNotThis;
+  Result<ValueId> whole =
+      put_back_strided(x, src, static_cast<std::int64_t>(axis), start, stride, site);
+  if (!whole) return forward(whole);
+  return some(emit("clone", {*whole}, {}, wanted, site));
+}
+
 // One index of an axis replaced: a slice of one element.
 Applied Converter::select_scatter(const Bound& bound, const std::vector<Wanted>& wanted,
                                   const Site& site) {

@@ -62,7 +62,6 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
     case Special::cat: return cat(bound, wanted, site);
     case Special::stack: return stack(bound, wanted, site);
     case Special::unbind: return unbind(bound, wanted, site);
-    case Special::foreign: return foreign(bound, wanted, site);
     case Special::narrow: return narrow(bound, wanted, site);
     case Special::select_scatter: return select_scatter(bound, wanted, site);
     case Special::scalar: return scalar(bound, wanted, site);
@@ -73,6 +72,7 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       if (from->dtype == to->dtype) return some(emit("detach", {*x}, {}, wanted, site));
       return cast(*x, to->dtype, wanted, site);
     }
+    case Special::foreign: return foreign(bound, wanted, site);
     case Special::size:
     case Special::none: return kNotThis;
   }
@@ -218,7 +218,9 @@ Applied Converter::slice(const Bound& bound, const std::vector<Wanted>& wanted, 
                               {key("end"), attribute(*end)}};
   if (bound.mapping->op == "slice_scatter") {
     std::optional<ValueId> src = tensor_of(bound.find("src"));
-    if (!src) return kNotThis;
+    std::optional<std::int64_t> stride = as_int(*bound.find("step"));
+    if (!src || !stride || *stride < 1) return kNotThis;
+    if (*stride != 1) return strided_scatter(*x, *src, *axis, *start, *stride, wanted, site);
     return some(emit("slice_scatter", {*x, *src}, std::move(attributes), wanted, site));
   }
   std::optional<std::int64_t> step = as_int(*bound.find("step"));

@@ -123,7 +123,7 @@ std::optional<Value> take_keyword(Arguments& arguments, std::string_view name) {
 }
 
 // The argument at a place, or by its name, taken out; the places behind it move up.
-std::optional<Value> take(Arguments& arguments, std::size_t place, std::string_view name) {
+std::optional<Value> pull_argument(Arguments& arguments, std::size_t place, std::string_view name) {
   if (place >= arguments.positional.size()) return take_keyword(arguments, name);
   Value out = std::move(arguments.positional[place]);
   arguments.positional.erase(arguments.positional.begin() + static_cast<std::ptrdiff_t>(place));
@@ -144,8 +144,10 @@ void gather_sizes(Arguments& arguments, std::size_t place) {
 }  // namespace
 
 // The first overload that takes these arguments; empty where PyTorch has none.
-std::string Converter::overload_of(const std::string& name, const Arguments& arguments) const {
-  for (std::string_view target : overloads(name)) {
+std::string Converter::overload_of(const std::string& name, const Arguments& arguments) {
+  auto [known, fresh] = overloads_.try_emplace(name);
+  if (fresh) known->second = overloads(name);
+  for (std::string_view target : known->second) {
     std::optional<Schema> schema = find_schema(target);
     if (!schema || !fits(*schema, arguments)) continue;
     const bool out = std::any_of(schema->arguments.begin(), schema->arguments.end(),
@@ -197,7 +199,7 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
       for (DimId d : type->shape) out.dim = context_.dims.mul(out.dim, d);
       return out.dim.valid() ? std::optional(out) : std::nullopt;
     }
-    std::optional<Value> axis = take(arguments, 1, "dim");
+    std::optional<Value> axis = pull_argument(arguments, 1, "dim");
     if (axis) {
       target = "aten.sym_size.int";
       args.push_back(*axis);
@@ -211,7 +213,7 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
     return out;
   }
   if ((name == "dropout" || name == "feature_dropout" || name == "alpha_dropout") && !args.empty()) {
-    std::optional<Value> p = take(arguments, 1, "p"), training = take(arguments, 1, "training"),
+    std::optional<Value> p = pull_argument(arguments, 1, "p"), training = pull_argument(arguments, 1, "training"),
                          train = take_keyword(arguments, "train");
     if (!training) training = train;
     const bool off = (training && training->kind == Value::Kind::boolean && !training->boolean) ||

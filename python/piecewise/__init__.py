@@ -77,7 +77,7 @@ class Outputs(list):
 def _run_graph(self, inputs, functions=None, backend="eager", tokens=None, symbols=None):
     """Runs the graph on numpy arrays, one for each input that is read, by name.
 
-    backend: eager, interpreter (exact) or cpu. Values of symbols are read off the arrays' shapes; `symbols` gives others, `tokens` that of
+    backend: eager, interpreter (exact), cpu, or cuda-host (planned and captured, on the emulated device). Values of symbols are read off the arrays' shapes; `symbols` gives others, `tokens` that of
     the tokens. bf16 goes in and out as uint16, fp8 as uint8: the bits (ml_dtypes arrays are taken too).
     functions: what runs opaque ops, {"mine.f": callable}. A callable gets the call as it was written, tensors as arrays of its own; it may
     write into the arrays of operands that the op writes, and returns the result, a tuple of results, or None where the op has none.

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,103 @@ class Help(unittest.TestCase):
         done = pwr("import", "no/such/file.json")
         self.assertEqual(done.returncode, 3)
         self.assertIn("no/such/file.json", done.stderr)
+
+
+UNKNOWN = """
+class GraphModule(torch.nn.Module):
+    def forward(self, arg0_1: "f32[8, 4]", arg1_1: "f32[4]", unused):
+        add: "f32[8, 4]" = torch.ops.aten.add.Tensor(arg0_1, arg1_1);  arg0_1 = arg1_1 = None
+        thing: "f32[8, 4]" = torch.ops.mine.thing.default(add, 3)
+        extra = torch.ops.mine.extra.default(add);  add = None
+        mixer: "f32[8, 4]" = torch.ops.vllm.mamba_mixer2.default(thing, 'layers.0');  thing = None
+        relu: "f32[8, 4]" = torch.ops.aten.relu.default(mixer);  mixer = None
+        return (relu,)
+"""
+WRITES = """graph counter {
+  symbol n in 1..64 tokens
+  in x: f32[n, 4]
+  in buffer seen: f32[4]
+  m = mean(x){dim = 0, keepdim = false}
+  now = add(seen, m)
+  y = mul(x, now)
+  out y
+  write seen = now
+}
+"""
+
+
+class UnknownOps(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.model = Path(self.folder.name, "unknown.fx.txt")
+        self.model.write_text(UNKNOWN, encoding="utf-8")
+
+    def test_they_do_not_split_and_their_piece_is_eager(self):
+        done = pwr("split", self.model, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        pieces = rows(done)[0]
+        self.assertEqual([piece["runs"] for piece in pieces], ["eagerly", "eagerly", "captured"])
+        plan = json.loads(pwr("plan", self.model).stdout)
+        self.assertEqual([step["captured"] for step in plan["steps"]], [False, False, True])
+        self.assertRegex(plan["steps"][0]["reason"], r"holds op mine\.(thing|extra)\.default, which has no kernel")
+        self.assertIn("holds splitting op vllm.mamba_mixer2", plan["steps"][1]["reason"])
+
+    def test_values_of_no_type_that_nobody_reads_are_no_obstacle(self):
+        for command in (["stats"], ["plan"], ["compile", "--sources-only"], ["split"]):
+            done = pwr(*command[:1], self.model, *command[1:])
+            self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
+        picture = Path(self.folder.name, "picture.svg")
+        done = pwr(self.model, "-o", picture, program="pwviz")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("mine.thing", picture.read_text(encoding="utf-8"))
+
+    def test_a_run_names_them_before_it_begins(self):
+        done = pwr("run", self.model, "--tokens", "1")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        for op in ("mine.thing.default", "mine.extra.default", "vllm.mamba_mixer2"):
+            self.assertIn(op, done.stderr)
+        self.assertIn("host function", done.stderr)
+
+
+class Writes(unittest.TestCase):
+    def test_the_next_step_sees_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model, saved = Path(folder, "counter.pwg"), Path(folder, "out.safetensors")
+            model.write_text(WRITES, encoding="utf-8")
+            for backend in (["eager"], ["cpu"], ["interpreter"], ["cuda", "--driver", "host"]):
+                done = pwr("run", model, "--tokens", "2,2,2", "--no-pad", "--check", "--save", saved, "--backend", *backend)
+                self.assertEqual(done.returncode, 0, f"{backend}: {done.stderr}")
+                self.assertIn("writes seen (buffer)", done.stderr)
+                data = saved.read_bytes()
+                size = int.from_bytes(data[:8], "little")
+                header = json.loads(data[8:8 + size])
+                self.assertEqual({name.split("@")[0] for name in header if name != "__metadata__"}, {"y", "seen"})
+
+                def floats(name, header=header, data=data, size=size):
+                    begin, end = header[name]["data_offsets"]
+                    return struct.unpack(f"<{(end - begin) // 4}f", data[8 + size + begin:8 + size + end])
+
+                first, second, third = (floats(f"seen@{step}") for step in range(3))
+                # Each step has the same tokens, so it adds the same.
+                for a, b, c in zip(first, second, third):
+                    self.assertAlmostEqual(b - a, c - b, places=5)
+                self.assertNotEqual(first, second)
+                done = pwr("run", model, "--tokens", "2,2,2", "--no-pad", "--expect", saved, "--backend", *backend)
+                self.assertEqual(done.returncode, 0, f"{backend}: {done.stderr}")
+
+    def test_both_forms_read_back(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model, as_json, again = (Path(folder, name) for name in ("counter.pwg", "counter.json", "again.pwg"))
+            model.write_text(WRITES, encoding="utf-8")
+            self.assertEqual(pwr("import", model, "-o", as_json).returncode, 0)
+            self.assertEqual(json.loads(as_json.read_text(encoding="utf-8"))["writes"], {"seen": "now"})
+            done = pwr("import", as_json, "-o", again)
+            self.assertIn("1 outputs, writes seen", done.stderr)
+            self.assertIn("  out y\n  write seen = now\n}", again.read_text(encoding="utf-8"))
+            self.assertEqual(pwr("diff", model, again).returncode, 0)
+            again.write_text(again.read_text(encoding="utf-8").replace("  write seen = now\n", ""), encoding="utf-8")
+            self.assertNotEqual(pwr("diff", model, again).returncode, 0)
 
 
 class MainJob(unittest.TestCase):

@@ -26,6 +26,7 @@ std::string dump(const ast::Strategy& s);
 std::string dump(const ast::Split::At& a);
 std::string dump(const ast::Capture::Sizes& s);
 std::string dump(const ast::GraphItem::Input& i);
+std::string dump(const ast::GraphItem::Write& w);
 std::string dump(const ast::GraphItem::Node& n);
 std::string dump(const ast::Expectation& e);
 std::string dump(const ast::Use& i);
@@ -100,6 +101,7 @@ std::string dump(const ast::GraphItem::Input& i) { return node("input", i.name, 
 std::string dump(const ast::GraphItem::Node& n) {
   return node("node", n.statement, n.group, n.source);
 }
+std::string dump(const ast::GraphItem::Write& w) { return node("write", w.input, w.value); }
 std::string dump(const ast::Expectation& e) {
   return node("expect", number(e.kind), e.guard, e.graph, e.within, e.error, e.because_code,
               e.because_text);
@@ -137,7 +139,8 @@ std::string dump(const ast::Test& i) {
   return node("test", i.name, i.graph, i.file, i.apply, i.with, i.expectations);
 }
 std::string dump(const ast::GraphItem& i) {
-  return node("graph", i.name, i.inputs, i.nodes, i.outputs, i.symbols, i.ops);
+  return node("graph", i.name, i.inputs, i.nodes, i.outputs, i.writes, i.symbols,
+              i.ops);
 }
 
 }  // namespace

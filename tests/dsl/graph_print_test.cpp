@@ -21,7 +21,7 @@ ContextPtr context_with_ops() {
 constexpr const char* kGraph = R"(graph `layer-0` {
   symbol k in 1..64 by 8
   symbol n in 1..8192 tokens
-  op `my op`(...)
+  op `my op`(...) effect
   op twice(x: T[*s]) {by: float = 2.0} -> y: T[*s] rowwise {
     y = x * T(by)
   }
@@ -36,7 +36,11 @@ constexpr const char* kGraph = R"(graph `layer-0` {
   l, r = split(t){dim = 1, sizes = [32, 32]}
   d = reshape(l){shape = [n * 32]}
   c = constant(){dtype = f32, value = 0.5}
+  w2 = neg(w)
+  i2 = neg(`in`)
   out q, `in`, d, q
+  write w = w2
+  write `in` = i2
 }
 )";
 
@@ -55,7 +59,11 @@ TEST_CASE("graph text: prints as it reads, byte for byte", "[dsl]") {
   CHECK(again.value_name(again.inputs()[2]) == "layers.0.w");
   CHECK(again.group(again.first()) == "layers.0");
   CHECK(again.source(again.first()) == "model.py:3");
-  CHECK(again.outputs().size() == 4);
+  CHECK(again.returned_count() == 4);
+  REQUIRE(again.outputs().size() == 6);
+  CHECK(again.written_inputs() == std::vector<ValueId>{again.inputs()[1], again.inputs()[3]});
+  CHECK(again.value_name(again.outputs()[4]) == "w2");
+  CHECK(again.op_of(again.producer(again.find_value("a"))).traits.effect);
   // Types stand exactly where the signature does not give them.
   CHECK(once.find("y = rms_norm(x, w)") != std::string::npos);
   CHECK(once.find("a: bf16[n, 2], b: i64[") != std::string::npos);

@@ -64,6 +64,17 @@ TEST_CASE("graph text: bad graphs are diagnosed once a fault", "[dsl]") {
   CHECK(codes("graph { in x: f32[n] y = relu(x) out z }") == std::vector<std::string>{"PW0474"});
   CHECK(codes("graph { in x: f32[n], x: f32[n] y = relu(x) out y }") ==
         std::vector<std::string>{"PW0471"});
+  CHECK(codes("graph { in x: f32[n] y = relu(x) out y write x = y }").empty());
+  CHECK(codes("graph { in x: f32[n] write = relu(x) out write }").empty());
+  CHECK(codes("graph { in x: f32[n] y = relu(x) out write x = y }").empty());
+  CHECK(codes("graph { in x: f32[n] y = relu(x) out y write x = z }") ==
+        std::vector<std::string>{"PW0474"});
+  CHECK(codes("graph { in x: f32[n] y = relu(x) out y write y = x }") ==
+        std::vector<std::string>{"PW0479"});
+  CHECK(codes("graph { in x: f32[n] y = relu(x) out y write x = y write x = y }") ==
+        std::vector<std::string>{"PW0479"});
+  CHECK(codes("graph { in x: f32[n], z: f32[2] y = relu(x) out y write z = y }") ==
+        std::vector<std::string>{"PW0479"});
   CHECK(codes("graph { in n: f32[n] y = relu(n) out y }") == std::vector<std::string>{"PW0471"});
   CHECK(codes("graph { in x: [n] y = relu(x) out y }") == std::vector<std::string>{"PW0473"});
   CHECK(codes("graph { in x: f32[n] x = relu(x) out x }") == std::vector<std::string>{"PW0471"});

@@ -106,6 +106,37 @@ TEST_CASE("json: every kind of attribute comes back as it was", "[graph][json]")
   CHECK(again->op_of(again->producer(again->find_value("u"))).traits.effect);
 }
 
+TEST_CASE("json: writes come back after the outputs, and are checked", "[graph][json]") {
+  const std::string text = R"j({"format": "piecewise.graph/1",
+  "inputs": [{"name": "x", "type": "f32[2]"}, {"name": "cache", "type": "f32[2]", "kind": "buffer"},
+             {"name": "k", "type": "f32[3]"}],
+  "nodes": [{"name": "y", "op": "add", "operands": ["x", "cache"]}],
+  "outputs": ["x"], "writes": {"cache": "y"}})j";
+  ContextPtr context = library();
+  Result<Graph> graph = read(context, text);
+  if (!graph) FAIL(messages(graph.error(), *context));
+  CHECK(graph->returned_count() == 1);
+  REQUIRE(graph->outputs().size() == 2);
+  CHECK(graph->outputs()[1] == graph->find_value("y"));
+  CHECK(graph->written_inputs() == std::vector<ValueId>{graph->find_value("cache")});
+  CHECK(verify(*graph).empty());
+  const std::string once = graph_to_json(*graph);
+  CHECK(once.find("\"outputs\": [\"x\"],\n  \"writes\": {\"cache\": \"y\"}\n}") !=
+        std::string::npos);
+  ContextPtr other = library();
+  CHECK(graph_to_json(read(other, once).value()) == once);
+  const auto code = [&](const std::string& from, const std::string& to) {
+    Result<Graph> bad = read(library(), replaced(text, from, to));
+    return bad ? "" : bad.error()[0].code + " " + bad.error()[0].place;
+  };
+  const std::string writes = "{\"cache\": \"y\"}";
+  CHECK(code(writes, "{\"y\": \"y\"}").find("PW1013") == 0);
+  CHECK(code(writes, "{\"cache\": \"z\"}").find("PW1013") == 0);
+  CHECK(code(writes, "{\"k\": \"y\"}").find("PW1016") == 0);
+  CHECK(code(writes, "{\"cache\": 3}").find("/writes/cache") != std::string::npos);
+  CHECK(code(writes, "[]").find("/writes") != std::string::npos);
+}
+
 TEST_CASE("json: strings are decoded, and small numbers are no error", "[graph][json]") {
   ContextPtr context = library();
   const std::string text = replaced(
@@ -257,7 +288,8 @@ TEST_CASE("json: mutated texts give a graph or a diagnostic, never more", "[grap
   INFO("seed " << seed);
   Random random(seed);
   ContextPtr context = library();
-  const std::string base = small();
+  const std::string base =
+      replaced(small(), "\"outputs\":", "\"writes\": {\"x\": \"y\"}, \"outputs\":");
   const std::string pieces[] = {"[",    "]",  "{",     "}",       "\"",           ",", ":",
                                 "null", "-1", "1e308", "\\u0000", "\xff",         "n", "*",
                                 "//",   "(",  "dim",   "true",    "9999999999999"};

@@ -56,6 +56,19 @@ TEST_CASE("verify: a graph as built is well formed", "[graph][verify]") {
   CHECK(messages(found, *small.context) == "");
 }
 
+TEST_CASE("verify: a write is of one input, once, of its type", "[graph][verify]") {
+  Small small;
+  const ValueId x = small.graph.inputs()[0];
+  small.graph.add_write(x, small.graph.result(small.norm));
+  CHECK(messages(verify(small.graph), *small.context) == "");
+  Small twice = small;
+  twice.graph.add_write(x, x);
+  twice.expect("PW0609", "written twice");
+  Small other = small;
+  other.graph.add_write(other.graph.inputs()[1], other.graph.result(other.norm));
+  other.expect("PW0609", "is written to it");
+}
+
 TEST_CASE("verify: a type that the op does not give is found", "[graph][verify]") {
   Small small;
   small.graph.set_type(small.graph.result(small.sum), small.context->types.get(DType::f32, {}));

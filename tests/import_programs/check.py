@@ -43,8 +43,10 @@ def plain(array, dtype):
 # Host functions: the ops of storages.py on arrays as Piecewise gives them.
 
 
-def bound(target):
+def bound(target, returning):
+    """`returning`: the new contents of what is written are results."""
     function, _, results = storages.CUSTOM[target]
+    written = [(i, name) for i, (name, writes, *_) in enumerate(storages.arguments_of(target)) if writes]
 
     def call(*args, **kwargs):
         halves = []  # bf16 arrays, and the f32 ones that are written in their place
@@ -57,7 +59,11 @@ def bound(target):
                 return halves[-1][1]
             return value
 
-        result = function(*map(given, args), **{k: given(v) for k, v in kwargs.items()})
+        args, kwargs = [given(a) for a in args], {k: given(v) for k, v in kwargs.items()}
+        result = function(*args, **kwargs)
+        if returning:
+            after = [kwargs[name] if name in kwargs else args[i] for i, name in written]
+            return tuple(bits(storages.Tensor(r, "bf16")) if halves and r is not None else r for r in [result, *after])
         for kept, written in halves:
             kept[...] = bits(storages.Tensor(written, "bf16"))
         if not results:
@@ -67,7 +73,8 @@ def bound(target):
     return call
 
 
-FUNCTIONS = {target: bound(target) for target in storages.CUSTOM}
+def functions(program):
+    return {target: bound(target, program.returning.get(target, False)) for target in storages.CUSTOM}
 
 
 class Piecewise:
@@ -82,7 +89,7 @@ class Piecewise:
 
     def run(self, graph, program):
         inputs = {n: bits(program.start[n]) for n, *_ in graph.inputs if n in program.start}
-        return graph.run(inputs, functions=FUNCTIONS)
+        return graph.run(inputs, functions=functions(program))
 
 
 def differences(program, out):
@@ -141,10 +148,11 @@ def check_torch(program):
     outputs, inputs = expected(program)
     found = []
     got, after = torch_mode.run(program)
-    for i, (want, is_) in enumerate(zip(outputs, got)):
-        found += differing(f"output {i}", storages.Tensor(want.array, "f32"), is_)
-    for (n, want), is_ in zip(inputs.items(), after):
-        found += differing(f"input {n} afterwards", storages.Tensor(want.array, "f32"), is_)
+    named = [(f"output {i}", t) for i, t in enumerate(outputs)] + [(f"input {n} afterwards", t) for n, t in inputs.items()]
+    for (what, want), (array, dtype) in zip(named, got + after):
+        found += differing(what, storages.Tensor(want.array, "f32"), array)
+        if dtype != want.dtype:
+            found.append(f"{what}: {dtype}, not {want.dtype}")
     return ("wrong", "; ".join(found)) if found else ("ok", "")
 
 

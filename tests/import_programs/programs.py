@@ -41,6 +41,7 @@ class Program:
         self.rng = random.Random(seed)
         self.functional = seed % 3 == 0 if functional is None else functional
         self.calls, self.env, self.inputs, self.outputs = [], {}, {}, []
+        self.returning = {}  # by op: whether its host function returns what it writes
         self.names, self.unclear = {}, set()  # of arrays by id: their layout in PyTorch is not followed here
         self.kept = []  # arrays, so that their ids stay theirs
         self.make()
@@ -383,7 +384,13 @@ class Program:
             given["scale"] = self.rng.choice([1, 2, -1])
         written = [name for name, writes, *_ in arguments_of(target) if writes]
         head = Raw(f"torch.ops.{target}.default")
-        if self.rng.random() < 0.5:
+        first_form = self.rng.random() < 0.5
+        # The first form does not say which arguments are written: unless it is all of them, the op is a function that
+        # returns what it writes.
+        returns = first_form and len(names_in(given)) != len(written)
+        if self.returning.setdefault(target, returns) != returns:
+            raise Impossible
+        if first_form:
             wanted = [CUSTOM[target][2] > 0, *[True] * len(written)]
             self.emit("higher_order.auto_functionalized", head, items=wanted, **given)
             return

@@ -8,6 +8,7 @@ import numpy as np
 
 STORED = {"f32": np.float32, "bf16": np.float32, "i64": np.int64, "b8": np.bool_}
 RANK = ["b8", "i64", "bf16", "f32"]  # of two, the later one is the type of their sum
+KIND = {"b8": 0, "i64": 1, "bf16": 2, "f32": 2}
 
 
 class Name(str):
@@ -51,10 +52,12 @@ def weak(value, dtype):
 
 
 def promoted(*values):
-    types = [v.dtype for v in values if isinstance(v, Tensor)]
-    if "bf16" in types and "f16" in types:
-        return "f32"
-    dtype = max(types, key=RANK.index)
+    """Tensors of rank 0 count only where they are of a higher kind."""
+    types = [v.dtype for v in values if isinstance(v, Tensor) and v.array.ndim]
+    single = [v.dtype for v in values if isinstance(v, Tensor) and not v.array.ndim]
+    dtype = max(types or single, key=RANK.index)
+    if types and single and KIND[max(single, key=RANK.index)] > KIND[dtype]:
+        dtype = max(single, key=RANK.index)
     for v in values:
         if not isinstance(v, Tensor):
             dtype = weak(v, dtype)
@@ -191,7 +194,7 @@ PURE = {
     "aten.clamp.default": clamped,
     "aten.maximum.default": pointwise(np.maximum),
     "aten.minimum.default": pointwise(np.minimum),
-    "aten.cat.default": lambda xs, dim=0: fresh(np.concatenate([x.array for x in xs], dim), promoted(*xs)),
+    "aten.cat.default": lambda xs, dim=0: fresh(np.concatenate([x.array for x in xs], dim), xs[0].dtype),
     "aten.clone.default": lambda x, memory_format=None: fresh(x.array, x.dtype),
     "aten.gt.Scalar": pointwise(np.greater, "b8"),
     "aten.where.self": lambda m, x, y: fresh(np.where(m.array, x.array, y.array), promoted(x, y)),

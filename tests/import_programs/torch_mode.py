@@ -11,6 +11,7 @@ SCHEMAS = {
     "mylib.twice": "(Tensor x) -> Tensor",
 }
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "i64": torch.int64, "b8": torch.bool}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def flip_(x):
@@ -61,12 +62,12 @@ LIBRARY = define()
 
 
 def run(program):
-    """The outputs and the inputs afterwards, as lists of numpy arrays."""
+    """The outputs and the inputs afterwards, as lists of numpy arrays with their types."""
     scope = {"torch": torch, "device": torch.device}
     exec(program.text().replace("<lambda>", "Program"), scope)
     inputs = [torch.tensor(t.array.tolist(), dtype=DTYPES[t.dtype]).reshape(t.shape) for t in program.start.values()]
     outputs = scope["Program"]().forward(*inputs)
-    return [plain(t) for t in outputs], [plain(t) for t in inputs]
+    return [(plain(t), NAMES[t.dtype]) for t in outputs], [(plain(t), NAMES[t.dtype]) for t in inputs]
 
 
 def plain(tensor):

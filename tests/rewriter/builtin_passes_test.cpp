@@ -42,6 +42,34 @@ TEST_CASE("cse: equal nodes become one, chains of them too, and outputs keep the
   CHECK(verify(g).empty());
 }
 
+TEST_CASE("elide_clones: a copy stays where the caller could tell it from what it copies",
+          "[rewriter]") {
+  World world(kOps);
+  Graph g = world.graph(R"(in x: f32[n, 8], c: f32[n, 8]
+    inner = clone(x)
+    a = relu(inner)
+    of_input = clone(reshape(x){shape = [n, 2, 4]})
+    b = neg(x)
+    second = clone(b)
+    only = clone(abs(x))
+    stored = store(c, x)
+    before = clone(c)
+    d = relu(before)
+    out a, of_input, b, second, only, d)");
+  CHECK(elide_clones(g) == 2);
+  CHECK(elide_clones(g) == 0);
+  CHECK_FALSE(g.find_value("inner").valid());
+  for (const char* kept : {"of_input", "second", "before"}) {
+    INFO(kept);
+    const ValueId v = g.find_value(kept);
+    REQUIRE(v.valid());
+    CHECK(g.op_of(g.producer(v)).name == "clone");
+  }
+  CHECK(g.op_of(g.producer(g.find_value("only"))).name == "abs");
+  CHECK(verify(g).empty());
+  CHECK(eliminate_common(g) == 0);
+}
+
 TEST_CASE("cse: attributes tell nodes apart; effects, collectives and written values stay apart",
           "[rewriter]") {
   World world(kOps);

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models, random programs with writes.
+
+    run.py --build build/release [--env build/torch-env] [--cases DIR]
+
+Makes an environment with PyTorch, or takes the interpreter that PW_TORCH_PYTHON names. Exit codes: 0 ok, 1 something
+differs, 77 there is no PyTorch.
+"""
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SKIPPED = 77
+
+
+def torch_python(place, base):
+    """An interpreter that imports torch and numpy, or None and the reason."""
+    given = os.environ.get("PW_TORCH_PYTHON")
+    python = Path(given) if given else place / "bin" / "python"
+    if not given and not (place / "ready").exists():
+        print(f"making {place} (PyTorch: some gigabytes)", file=sys.stderr, flush=True)
+        for command in ([base, "-m", "venv", place], [python, "-m", "pip", "install", "-q", "torch", "numpy", "safetensors"]):
+            done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+            if done.returncode:
+                said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
+                return None, f"`{' '.join(map(str, command))}` ended with {done.returncode}: {said[-1][:160]}"
+        (place / "ready").touch()
+    done = subprocess.run([str(python), "-c", "import torch, numpy; print(torch.__version__)"], capture_output=True, text=True)
+    if done.returncode:
+        return None, f"{python} has no PyTorch: {done.stderr.strip().splitlines()[-1][:160]}"
+    return python, done.stdout.strip()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=ROOT / "build/release")
+    parser.add_argument("--env", type=Path, default=ROOT / "build/torch-env")
+    parser.add_argument("--base", default="/usr/bin/python3", help="the interpreter that the module was built for")
+    parser.add_argument("--cases", type=Path, default=ROOT.parent / "shared/peers/corpus/conformance.py",
+                        help="more one-op cases: a script that writes them to the folder it is given")
+    arguments = parser.parse_args()
+    python, said = torch_python(arguments.env, arguments.base)
+    if python is None:
+        print(f"SKIPPED: no PyTorch: {said}", file=sys.stderr)
+        return SKIPPED
+    print(f"PyTorch {said}")
+    paths = [arguments.build / "python", ROOT / "python"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths)), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1",
+                                "PYTHONDONTWRITEBYTECODE": "1"}
+    steps = [[ROOT / "tests/import_programs/check.py", "--torch", "--programs", "400"],
+             [ROOT / "tests/torch/compare.py", *(["--cases", arguments.cases] if arguments.cases.exists() else [])]]
+    codes = [subprocess.run([str(python), *map(str, step)], env=environment, cwd=ROOT).returncode for step in steps]
+    return 1 if any(codes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
