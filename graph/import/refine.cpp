@@ -213,6 +213,7 @@ class Refiner {
     BuildOptions options;
     options.group = graph_.group(node);
     options.source = graph_.source(node);
+    options.name_prefix = std::string(graph_.node_name(node)) + "__";
     const NodeId saved = graph_.insertion_point();
     graph_.insert_before(node);
     auto built = build_foreign(graph_, op, std::move(*env), options);
