@@ -28,13 +28,20 @@ std::string shown(const Context& context, const Value& value) {
   return "[" + out + "]";
 }
 
-// The default of a table row: None, True, False, 'text', an integer or a real.
+// The default of a table row: None, True, False, 'text', an integer, a real, or a list of them.
 Value literal(Context& context, std::string_view text) {
   Value out;
   if (text == "None") return out;
   if (text == "True" || text == "False") {
     out.kind = Value::Kind::boolean;
     out.boolean = text == "True";
+  } else if (text.starts_with("[")) {
+    out.kind = Value::Kind::list;
+    for (std::size_t at = 1; at < text.size();) {
+      const std::size_t end = text.find_first_of(",]", at);
+      out.items.push_back(literal(context, text.substr(at, end - at)));
+      at = end + 1;
+    }
   } else if (text.starts_with("'")) {
     out.kind = Value::Kind::string;
     out.text = std::string(text.substr(1, text.size() - 2));
@@ -56,9 +63,11 @@ bool same_literal(const Value& a, const Value& b) {
     case Value::Kind::integer: return a.dim == b.dim;
     case Value::Kind::real: return a.real == b.real;
     case Value::Kind::string: return a.text == b.text;
+    case Value::Kind::list:
+      return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(),
+                        same_literal);
     case Value::Kind::tensor:
     case Value::Kind::dtype:
-    case Value::Kind::list:
     case Value::Kind::other: return false;
   }
   return false;
@@ -142,6 +151,11 @@ std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, c
         value = &*bound.values[i];
     }
     if (decl.variadic) {
+      if (value && value->kind == Value::Kind::none) continue;
+      if (value && value->kind == Value::Kind::tensor) {
+        out.push_back(value->tensor);
+        continue;
+      }
       if (!value || value->kind != Value::Kind::list) return std::nullopt;
       for (const Value& item : value->items) {
         if (item.kind != Value::Kind::tensor) return std::nullopt;
@@ -151,6 +165,7 @@ std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, c
     }
     if (!value && !decl.optional) return std::nullopt;
     std::optional<ValueId> operand = value ? as_operand(*value, site) : ValueId();
+    if (operand && operand->valid()) operand = as_declared(*operand, decl, site);
     if (!operand || (!operand->valid() && !decl.optional)) return std::nullopt;
     out.push_back(*operand);
   }
@@ -165,7 +180,9 @@ std::optional<AttributeList> Converter::attributes_of(const Bound& bound, const 
     const AttributeDecl* decl = op.attribute(p.to);
     if (p.use == Slot::Use::attribute) {
       if (!decl) return std::nullopt;
-      std::optional<Attribute> value = as_attribute(*bound.values[i], decl->kind);
+      std::optional<Attribute> value = decl->kind == AttributeKind::str
+                                           ? as_text(*bound.values[i])
+                                           : as_attribute(*bound.values[i], decl->kind);
       if (!value) return std::nullopt;
       out.emplace_back(key(p.to), std::move(*value));
     } else if (p.use == Slot::Use::buffer && decl) {

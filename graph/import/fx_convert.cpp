@@ -74,6 +74,7 @@ Result<FxImport> Converter::convert() {
     return fail(function_.span, "PW0513", "the function returns no value");
   erase_buffers();
   classify_inputs();
+  if (!layer_names_.empty()) graph_ = without_layer_names();
   report_.nodes = graph_.node_count();
   return FxImport{graph_.compact(), std::move(report_)};
 }

@@ -285,6 +285,17 @@ class Converter {
   void name_results(const std::vector<NodeId>& nodes, const Results& results,
                     const std::vector<Wanted>& wanted, const Site& site);
 
+  // ---- fx_vllm.cpp: the same, of vLLM's targets; layer names, and symbols that must be equal
+  Applied var_mean(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied ir_norm(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied rotary(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied attention(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied scaled_product(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  std::optional<ValueId> as_declared(ValueId value, const OperandDecl& decl, const Site& site);
+  std::optional<Attribute> as_text(const Value& value);
+  void make_equal(DimId from, DimId to, std::string_view target);
+  [[nodiscard]] Graph without_layer_names() const;
+
   // ---- fx_emit.cpp: nodes
   /// Adds a node; checks stated types at the old counts; lets makers' literals become symbols where
   /// nothing else fits.
@@ -331,7 +342,8 @@ class Converter {
   std::set<std::string, std::less<>> read_names_;  ///< names that some expression reads
   Memory memory_;
   bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
-  std::set<ValueId> makers_, dropped_, rope_caches_;
+  std::set<ValueId> makers_, dropped_, rope_caches_, layer_names_;
+  std::map<std::string, DimId, std::less<>> equal_;  ///< symbols that are another one
   Diagnostics errors_;
 };
 

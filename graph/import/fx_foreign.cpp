@@ -92,6 +92,7 @@ Result<Results> Converter::build_item(const Bound& bound, const std::vector<Want
   const ForeignOp& op = *bound.mapping->foreign;
   BuildOptions options;
   options.source = site.source;
+  options.group = group_;
   options.scalars = scalars_of(graph_, *bound.env);
   OrReason<ForeignResults> built = build_foreign(graph_, op, *bound.env, options);
   if (!built) return fail(site.span, "PW0512", built.error());

@@ -66,6 +66,9 @@ constexpr Row kRows[] = {
      "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
      "memory_format:-=None",
      Special::make},
+    {"aten.empty_strided", "empty",
+     "size:{shape} stride:- dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None",
+     Special::make},
     {"aten.zeros", "full",
      "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
      "fill_value:{value}=0.0",
@@ -118,6 +121,71 @@ constexpr Row kRows[] = {
      Special::reduce},
     {"aten.amax", "amax", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
     {"aten.amin", "amin", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
+    {"aten.var_mean.correction", "mean",
+     "self:x dim:-=None correction:-=None keepdim:-=False", Special::var_mean},
+    {"aten.erf", "erf", "self:x"},
+    // vLLM's kernels
+    {"vllm_ir.rms_norm", "rms_norm", "x|input:x weight:w epsilon:{eps} variance_size:none=None",
+     Special::ir_norm},
+    {"vllm_ir.fused_add_rms_norm", "fused_add_rms_norm",
+     "x:x x_residual:res weight:w epsilon:{eps} variance_size:none=None", Special::ir_norm},
+    {"vllm_ir.fused_add_rms_norm.maybe_inplace", "fused_add_rms_norm",
+     "x:x x_residual:res weight:w epsilon:{eps} variance_size:none=None", Special::ir_norm},
+    {"_C.rotary_embedding", "rotary_embedding",
+     "positions:positions query:q!0 key:k!1 head_size:{head} cos_sin_cache:cos_sin is_neox:{neox} "
+     "rope_dim_offset:none=0 inverse:none=False",
+     Special::rotary},
+    {"_C.fused_qk_norm_rope", "fused_qk_norm_rope",
+     "qkv:qkv!0 num_heads_q:{heads_q} num_heads_k:{heads_k} num_heads_v:- head_dim:{head} eps:{eps} "
+     "q_weight:qw k_weight:kw cos_sin_cache:cos_sin is_neox:{neox} position_ids:positions "
+     "forced_token_heads_per_warp:-=-1"},
+    {"_C.silu_and_mul_per_block_quant", "silu_and_mul_per_block_quant",
+     "out|result!0 input:gu scales|scale!1 group_size:{group} scale_ub:none=None "
+     "is_scale_transposed:-=False least:{least}=0.001953125"},
+    {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant",
+     "result|out!0 input:x scale:s group_shape:none=None"},
+    {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant",
+     "result|out!0 input:x scale:s group_shape:none=[-1,-1]"},
+    {"_C.per_token_group_fp8_quant", "per_token_group_fp8_quant",
+     "input:x output_q!0 output_s!1 group_size:{group} eps:{eps} fp8_min:none=-448.0 "
+     "fp8_max:none=448.0 scale_ue8m0:{ue8m0} dummy_is_scale_transposed:-=False "
+     "dummy_is_tma_aligned:-=False"},
+    {"_C.rms_norm_per_block_quant", "rms_norm_per_block_quant",
+     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:none=None "
+     "group_size:{group} is_scale_transposed:-=False least:{least}=0.001953125"},
+    {"_C.rms_norm_per_block_quant", "fused_add_rms_norm_per_block_quant",
+     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:res!2 "
+     "group_size:{group} is_scale_transposed:-=False least:{least}=0.001953125"},
+    {"_C.cutlass_scaled_mm", "scaled_mm", "out!0 a:a b:b a_scales:sa b_scales:sb bias:none=None",
+     Special::scaled_product},
+    {"vllm.fp8_gemm_nt_op", "block_scaled_mm",
+     "q_input:a input_scale:sa weight:b weight_scale:sb output!0 use_deep_gemm_e8m0:-",
+     Special::scaled_product},
+    {"_C.vocab_parallel_embedding", "vocab_parallel_embedding",
+     "out!0 input_ids:ids weight:table org_vocab_start_index:{first} org_vocab_end_index:{last} "
+     "num_org_vocab_padding:{padding} added_vocab_start_index:{added_first} "
+     "added_vocab_end_index:{added_last}"},
+    {"vllm.unified_attention_with_output", "unified_attention",
+     "query:q key:k value:v output!0 layer_name:{layer} output_scale:scale=None "
+     "output_block_scale:none=None kv_cache_dummy_dep:after=None",
+     Special::attention},
+    {"vllm.unified_attention", "unified_attention",
+     "query:q key:k value:v layer_name:{layer} kv_cache_dummy_dep:after=None"},
+    {"vllm.unified_kv_cache_update", "unified_kv_cache_update", "key:k value:v layer_name:{layer}"},
+    {"vllm.unified_mla_attention_with_output", "unified_mla_attention",
+     "q:q kv_c_normed:kv k_pe:pe output!0 layer_name:{layer} output_scale:scale=None "
+     "output_block_scale:none=None kv_cache_dummy_dep:after=None quant_group_size:none=None "
+     "quant_scale_ue8m0:none=None quant_col_major:none=None quant_tma_aligned:none=None "
+     "q_dcp_replicated:none=None",
+     Special::attention},
+    {"vllm.unified_mla_kv_cache_update", "unified_mla_kv_cache_update",
+     "kv_c_normed:kv k_pe:pe layer_name:{layer} kv_cache_dtype:{format} k_scale:scale"},
+    {"vllm.moe_forward", "moe_forward",
+     "hidden_states:x!1 router_logits:logits shared_experts_input:shared=None input_ids:ids=None "
+     "layer_name:{layer} hidden_dim_unpadded:{unpadded}=0"},
+    {"vllm.moe_forward_shared", "moe_forward_shared",
+     "hidden_states:x router_logits:logits shared_experts_input:shared=None input_ids:ids=None "
+     "layer_name:{layer} hidden_dim_unpadded:{unpadded}=0"},
     // collectives
     {"_c10d_functional.wait_tensor", "detach", "self|tensor:x"},
 };

@@ -72,6 +72,11 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       if (from->dtype == to->dtype) return some(emit("detach", {*x}, {}, wanted, site));
       return cast(*x, to->dtype, wanted, site);
     }
+    case Special::var_mean: return var_mean(bound, wanted, site);
+    case Special::ir_norm: return ir_norm(bound, wanted, site);
+    case Special::rotary: return rotary(bound, wanted, site);
+    case Special::attention: return attention(bound, wanted, site);
+    case Special::scaled_product: return scaled_product(bound, wanted, site);
     case Special::foreign: return foreign(bound, wanted, site);
     case Special::size:
     case Special::none: return kNotThis;

@@ -141,7 +141,8 @@ TEST_CASE("fx: auto_functionalized_v2 names written arguments by their bases", "
   check_lines(
       fx.graph,
       {
-          "y: bf16[32, 64], r2: bf16[32, 64] = fused_add_rms_norm(x, r, w){eps = 1e-06}",
+          "y: bf16[32, 64], r2: bf16[32, 64] = fused_add_rms_norm(x, r, w){eps = 1e-06, wide = "
+          "false}",
           "q: f8e4m3[32, 64], sc: f32[32, 1] = dynamic_per_token_fp8_quant(y)",
           "scattered: bf16[32, 96] = slice_scatter(qkv, part__0){dim = 1, end = 64, start = 0}",
           "o: bf16[32, 4, 16] = unified_attention(q3, q3, q3, none){layer = \"a\", out = none}",

@@ -45,7 +45,11 @@ Attribute read_attribute(const Json& json) {
   if (json.is_boolean()) return json.get<bool>();
   if (json.is_number_integer()) return json.get<std::int64_t>();
   if (json.is_number()) return json.get<double>();
-  if (json.is_string()) return json.get<std::string>();
+  if (json.is_string()) {
+    const auto text = json.get<std::string>();
+    if (const auto dtype = dtype_named(text)) return *dtype;
+    return text;
+  }
   throw std::runtime_error("unreadable attribute " + json.dump());
 }
 

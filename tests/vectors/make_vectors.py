@@ -83,13 +83,12 @@ def rms(x, w, eps):
     """By torch where it takes the dtypes, else written out."""
     if x.dtype == w.dtype:
         return F.rms_norm(x, (x.shape[-1],), w, eps)
-    y = F.rms_norm(x.double(), (x.shape[-1],), None, eps).to(x.dtype)
-    return (y.double() * w.double()).to(x.dtype)
+    return rms_stored(x, w, eps)
 
 
 def rms_stored(x, w, eps):
-    """Rounded before and after the weight, as kernels store it that feed a quantisation."""
-    y = F.rms_norm(x.double(), (x.shape[-1],), None, eps).to(x.dtype)
+    """Rounded to the weight's dtype before it and to x's after it, as kernels store it that feed a quantisation."""
+    y = F.rms_norm(x.double(), (x.shape[-1],), None, eps).to(w.dtype)
     return (y.double() * w.double()).to(x.dtype)
 
 
@@ -299,9 +298,109 @@ def products_of_one_rank():
         case("fused_all_gather_matmul", label(a), [a, b], [(a, {}), (y, near)], {"gather_dim": 0, "world": 1, "group": "tp"})
 
 
+def copies():
+    for dtype in (BF16, F32, torch.int64):
+        x = torch.arange(-8, 8).view(2, 8).to(dtype)
+        case("clone", label(x), [x], [(x.clone(), {})])
+
+
+def sums_in_f32():
+    """Norms of x + res in f32, and layer norms."""
+    for dtype, wdtype, shape, eps in (
+        (BF16, BF16, (4, 64), 1e-6), (F16, F16, (3, 40), 1e-5), (F32, F32, (5, 33), 1e-6), (BF16, F32, (2, 3, 48), 1e-6),
+    ):
+        x, res = rows(dtype, *shape, scale=2), rows(dtype, *shape)
+        w = (1 + 0.2 * torch.randn(shape[-1], dtype=torch.float64)).to(wdtype)
+        h = (x.float() + res.float()).double()
+        y = F.rms_norm(h, (shape[-1],), None, eps).to(wdtype)
+        y = (y.double() * w.double()).to(dtype)
+        near = norm_tolerance(dtype)
+        name = label(x, f"weight {NAMES[wdtype]}")
+        case("rms_norm_of_sum", name, [x, res, w], [(y, near)], {"eps": eps})
+        case("fused_add_rms_norm", name + ", wide", [x, res, w], [(y, near), (x + res, ONE)], {"eps": eps, "wide": True})
+        group = {8: 8, 64: 16, 40: 8, 33: 11, 48: 16}[shape[-1]]
+        (q, s), (p, t) = group_quant(y, group), group_quant(rms_stored(x + res, w, eps), group)
+        scale = scale_tolerance(dtype)
+        case("fused_add_rms_norm_per_block_quant", name + ", wide", [x, res, w], [(q, FP8), (s, scale), (x + res, ONE)],
+             {"eps": eps, "wide": True, "group": group})
+        case("fused_add_rms_norm_per_block_quant", name, [x, res, w], [(p, FP8), (t, scale), (x + res, ONE)],
+             {"eps": eps, "group": group})
+        b = torch.randn(shape[-1], dtype=torch.float64).to(wdtype)
+        y = F.layer_norm(x.double(), (shape[-1],), w.double(), b.double(), eps).to(dtype)
+        case("layer_norm", name, [x, w, b], [(y, {"ulps": 64 if dtype == F32 else 1, "floor": 1.0})], {"eps": eps})
+
+
+def powers_of_two():
+    x = torch.cat([2.0 ** torch.arange(-124, 127).float(), 2.0 ** torch.arange(-124, 127).float() * 1.0000002,
+                   torch.tensor([0.0, 1e-10, 0.3, 1.5, 3.0, 447.9, 1e30])])
+    y = torch.exp2(torch.ceil(torch.log2(torch.clamp(x.double(), min=2.0**-125)))).float()
+    case("ceil_pow2", label(x), [x], [(y, {})])
+
+
+def more_quantisations():
+    nearly = {"ulps": 1, "equal": 0.97}
+    for x, group in ((rows(BF16, 5, 128), 32), (rows(F32, 4, 24), 8)):
+        parts = x.double().unflatten(-1, (-1, group))
+        s = torch.clamp(parts.abs().amax(-1, keepdim=True), min=1e-10) / 448
+        s = torch.exp2(torch.ceil(torch.log2(torch.clamp(s, min=1e-10))))
+        q = (parts / s).flatten(-2).clamp(-448, 448).float().to(F8)
+        case("per_token_group_fp8_quant", label(x, f"group {group}", "ue8m0"), [x], [(q, nearly), (s.squeeze(-1).float(), {})],
+             {"group": group, "ue8m0": True})
+    for x in (rows(BF16, 5, 129), rows(F32, 4, 77), rows(F16, 3, 64, scale=10)):
+        s = (x.double().abs().amax() / 448).float().reshape(1)
+        case("dynamic_scaled_fp8_quant", label(x), [x], [(quant(x, s), nearly), (s, TWO)])
+    for dtype, shape, group in ((BF16, (4, 256), 32), (F16, (5, 80), 8), (F32, (3, 64), 16), (BF16, (2, 3, 160), 16)):
+        gu = rows(dtype, *shape, scale=2)
+        q, s = group_quant(silu_mul(gu), group)
+        case("silu_and_mul_per_block_quant", label(gu, f"group {group}"), [gu], [(q, FP8), (s, scale_tolerance(dtype))],
+             {"group": group})
+        g, u = gu.chunk(2, -1)
+        near = {"ulps": 128 if dtype == F32 else 2, "floor": 1e-2}
+        case("gelu_and_mul", label(gu), [gu], [(F.gelu(g.double()).to(dtype) * u, near)])
+        tanh = F.gelu(g.double(), approximate="tanh").to(dtype) * u
+        case("gelu_tanh_and_mul", label(gu), [gu], [(tanh, near)])
+
+
+def error_function():
+    for dtype in (BF16, F16, F32):
+        for x in (rows(dtype, 5, 33, scale=2), edges(dtype)):
+            case("erf", label(x), [x], [(torch.erf(x.double()).to(dtype), {"ulps": 1 if dtype != F32 else 8, "floor": 1e-30})])
+
+
+def halves():
+    for dtype, shape in ((F32, (3, 8)), (BF16, (1, 4, 5, 16)), (F16, (2, 64))):
+        x, c, s = rows(dtype, *shape), rows(dtype, *shape[-2:]), rows(dtype, *shape[-2:])
+        a, b = x.double().chunk(2, -1)
+        y = (x.double() * c.double()).to(dtype) + (torch.cat((-b, a), -1) * s.double()).to(dtype)
+        case("rope_by_halves", label(x), [x, c, s], [(y, {"ulps": 2, "floor": 1.0})])
+
+
+def parallel_embedding():
+    for dtype, ids in ((BF16, torch.randint(0, 48, (9,))), (F32, torch.randint(0, 48, (2, 5), dtype=torch.int32))):
+        table = rows(dtype, 14, 6)  # rows 8..16 of a vocabulary, two of padding, then 40..44 of what was added
+        row = torch.full(ids.shape, -1)
+        row = torch.where((ids >= 8) & (ids < 16), ids.long() - 8, row)
+        row = torch.where((ids >= 40) & (ids < 44), ids.long() - 40 + 10, row)
+        y = torch.where((row >= 0)[..., None], F.embedding(row.clamp(min=0), table), torch.zeros((), dtype=dtype))
+        case("vocab_parallel_embedding", label(table, NAMES[ids.dtype]), [ids, table], [(y, {})],
+             {"first": 8, "last": 16, "padding": 2, "added_first": 40, "added_last": 44})
+
+
+def block_products():
+    for out, n, k, m, group in ((F32, 3, 8, 12, 4), (BF16, 2, 32, 16, 16)):
+        a, b = rows(F32, n, k).to(F8), rows(F32, k, m).to(F8)
+        sa, sb = torch.rand(n, k // group) + 0.5, torch.rand(k // group, m // group) + 0.5
+        wide = sb.double().repeat_interleave(group, 0).repeat_interleave(group, 1)
+        y = (a.double() * sa.double().repeat_interleave(group, 1)) @ (b.double() * wide)
+        near = {"ulps": 64 if out == F32 else 1, "floor": 8.0}
+        case("block_scaled_mm", label(a, f"group {group}", NAMES[out]), [a, b, sa, sb], [(y.to(out), near)],
+             {"out": NAMES[out], "group": group})
+
+
 def main():
     for make in (pointwise, layout, norms, quantised_norms, quantisations, gated, rope, groups, norm_and_rope,
-                 products_of_one_rank):
+                 products_of_one_rank, copies, sums_in_f32, powers_of_two, more_quantisations, error_function, halves,
+                 parallel_embedding, block_products):
         make()
     for op, cases in files.items():
         lines = ",\n".join("  " + json.dumps(c, separators=(",", ":")) for c in cases)
