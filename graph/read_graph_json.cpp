@@ -70,6 +70,7 @@ class Reader {
     if (check_.passed()) check_symbols();
     if (check_.passed()) build();
     if (!check_.passed()) return tl::unexpected<Diagnostics>(check_.take());
+    if (!imported_.empty()) graph_.trust_names(false);  // refining makes names up
     if (!imported_.empty())
       if (auto refined = refine_imported(graph_); !refined) return forward(refined);
     graph_.settle();

@@ -99,10 +99,6 @@ constexpr Row kRows[] = {
     {"aten.scalar_tensor", "full",
      "s:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None",
      Special::scalar},
-    {"aten.max.other", "maximum", "self:x other:y"},
-    {"aten.min.other", "minimum", "self:x other:y"},
-    {"aten.__and__.Tensor", "bitwise_and", "self:x other:y"},
-    {"aten.__or__.Tensor", "bitwise_or", "self:x other:y"},
     // casts and reductions
     {"aten._to_copy", "cast",
      "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
@@ -135,9 +131,6 @@ constexpr Row kRows[] = {
      "x:x x_residual:res weight:w epsilon:{eps} variance_size:none=None", Special::ir_norm},
     {"vllm_ir.fused_add_rms_norm.maybe_inplace", "fused_add_rms_norm",
      "x:x x_residual:res weight:w epsilon:{eps} variance_size:none=None", Special::ir_norm},
-    {"_C.rms_norm", "rms_norm", "result|out!0 input:x weight:w epsilon:{eps}"},
-    {"_C.fused_add_rms_norm", "fused_add_rms_norm",
-     "input:x!0 residual:res!1 weight:w epsilon:{eps}"},
     {"_C.rotary_embedding", "rotary_embedding",
      "positions:positions query:q!0 key:k!1 head_size:{head} cos_sin_cache:cos_sin is_neox:{neox} "
      "rope_dim_offset:none=0 inverse:none=False",
@@ -146,10 +139,6 @@ constexpr Row kRows[] = {
      "qkv:qkv!0 num_heads_q:{heads_q} num_heads_k:{heads_k} num_heads_v:- head_dim:{head} eps:{eps} "
      "q_weight:qw k_weight:kw cos_sin_cache:cos_sin is_neox:{neox} position_ids:positions "
      "forced_token_heads_per_warp:-=-1"},
-    {"_C.silu_and_mul", "silu_and_mul", "out|result!0 input:gu"},
-    {"_C.gelu_and_mul", "gelu_and_mul", "out|result!0 input:gu"},
-    {"_C.gelu_tanh_and_mul", "gelu_tanh_and_mul", "out|result!0 input:gu"},
-    {"_C.silu_and_mul_quant", "silu_and_mul_quant", "result|out!0 input:gu scale:s"},
     {"_C.silu_and_mul_per_block_quant", "silu_and_mul_per_block_quant",
      "out|result!0 input:gu scales|scale!1 group_size:{group} scale_ub:none=None "
      "is_scale_transposed:-=False least:{least}=0.001953125"},
@@ -157,22 +146,10 @@ constexpr Row kRows[] = {
      "result|out!0 input:x scale:s group_shape:none=None"},
     {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant",
      "result|out!0 input:x scale:s group_shape:none=[-1,-1]"},
-    {"_C.dynamic_scaled_fp8_quant", "dynamic_scaled_fp8_quant",
-     "result|out!0 input:x scale|scales!1"},
-    {"_C.dynamic_per_token_scaled_fp8_quant", "dynamic_per_token_fp8_quant",
-     "result|out!0 input:x scale|scales!1 scale_ub:none=None"},
     {"_C.per_token_group_fp8_quant", "per_token_group_fp8_quant",
      "input:x output_q!0 output_s!1 group_size:{group} eps:{eps} fp8_min:none=-448.0 "
      "fp8_max:none=448.0 scale_ue8m0:{ue8m0} dummy_is_scale_transposed:-=False "
      "dummy_is_tma_aligned:-=False"},
-    {"_C.rms_norm_static_fp8_quant", "rms_norm_static_fp8_quant",
-     "result|out!0 input:x weight:w scale:s epsilon:{eps}"},
-    {"_C.fused_add_rms_norm_static_fp8_quant", "fused_add_rms_norm_static_fp8_quant",
-     "result|out!0 input:x residual:res!1 weight:w scale:s epsilon:{eps}"},
-    {"_C.rms_norm_dynamic_per_token_quant", "rms_norm_dynamic_per_token_quant",
-     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:none=None"},
-    {"_C.rms_norm_dynamic_per_token_quant", "fused_add_rms_norm_dynamic_per_token_quant",
-     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:res!2"},
     {"_C.rms_norm_per_block_quant", "rms_norm_per_block_quant",
      "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:none=None "
      "group_size:{group} is_scale_transposed:-=False least:{least}=0.001953125"},

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::string_view kTwin = " (as in the graph)";
 
-tl::unexpected<std::string> because(std::string reason) {
-  return tl::unexpected<std::string>(std::move(reason));
-}
-
 ForeignValue value_of(const Attribute& attribute) {
   if (std::holds_alternative<None>(attribute)) return {};
   if (auto d = std::get_if<DimId>(&attribute)) return {*d};
@@ -217,6 +213,7 @@ class Refiner {
     BuildOptions options;
     options.group = graph_.group(node);
     options.source = graph_.source(node);
+    options.name_prefix = std::string(graph_.node_name(node)) + "__";
     const NodeId saved = graph_.insertion_point();
     graph_.insert_before(node);
     auto built = build_foreign(graph_, op, std::move(*env), options);

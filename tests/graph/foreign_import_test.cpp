@@ -138,11 +138,25 @@ TEST_CASE("foreign: graph.json and .pwg with an op that was unknown get what it 
   Graph from_json = json(with(rules), as_json);
   CHECK(line_of(from_json, "t") == "t: f32[4] = mine.f.default(x, y){k = 3}");
   CHECK(line_of(from_json, "u").find("= add(") != std::string::npos);
+  CHECK(print_pwg(from_json).find("(...)") == std::string::npos);
   ContextPtr again = with(rules);
   Result<Graph> from_text = parse_graph(again, as_text, "g.pwg");
   if (!from_text) FAIL(messages(from_text.error(), *again));
   CHECK(line_of(*from_text, "t") == "t: f32[4] = mine.f.default(x, y){k = 3}");
   CHECK(line_of(*from_text, "u").find("= add(") != std::string::npos);
+}
+
+TEST_CASE("foreign: names that a body makes up are none of the graph's", "[graph][foreign]") {
+  ContextPtr context = with("foreign my.twice(x) -> y {\n  c = x * 2.0\n  y = neg(c)\n}\n");
+  Graph g = json(context, R"({"format": "piecewise.graph/1", "ops": [{"imported": "my.twice"}],
+      "inputs": [{"name": "c", "type": "f32[4]"}],
+      "nodes": [{"name": "a", "op": "my.twice", "operands": ["c"],
+                 "results": [{"name": "a", "type": "f32[4]"}]},
+                {"name": "c_1", "op": "my.twice", "operands": ["a"],
+                 "results": [{"name": "c_1", "type": "f32[4]"}]}],
+      "outputs": ["c_1"]})");
+  CHECK(line_of(g, "c_1").find("= neg(") != std::string::npos);
+  CHECK(line_of(g, "a").find("= neg(") != std::string::npos);
 }
 
 TEST_CASE("foreign: a graph's call that does not fit the declaration is refused with the reason",
