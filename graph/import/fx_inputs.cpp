@@ -44,6 +44,12 @@ bool says_no_type(std::string_view text) {
          (!word.empty() && word[0] >= 'A' && word[0] <= 'Z');
 }
 
+// `l_x_` is the node of the argument `L_x_`; both name the input.
+bool names_input(std::string_view given, std::string_view input) {
+  return given == input ||
+         (given.starts_with("L_") && input.starts_with("l_") && given.substr(1) == input.substr(1));
+}
+
 std::optional<InputKind> kind_in_name(std::string_view name, bool dynamo) {
   auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   if (name.starts_with("L_") || name.starts_with("l_")) {
@@ -113,7 +119,7 @@ Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
 // The dim that `--symbol` names.
 Result<DimId> Converter::named_dim(const std::string& place, const std::string& input, int axis) {
   auto parameter = std::find_if(function_.parameters.begin(), function_.parameters.end(),
-                                [&](const Parameter& p) { return p.name == input; });
+                                [&](const Parameter& p) { return names_input(input, p.name); });
   if (parameter == function_.parameters.end()) {
     std::vector<std::string> names;
     for (const Parameter& p : function_.parameters) names.push_back(p.name);
@@ -227,7 +233,9 @@ Result<std::monostate> Converter::read_inputs() {
   for (const auto& [name, kind] : options_.kinds) {
     std::vector<std::string> names;
     for (const Parameter& p : function_.parameters) names.push_back(p.name);
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (std::any_of(names.begin(), names.end(),
+                    [&, given = name](const std::string& p) { return names_input(given, p); }))
+      continue;
     std::string near = nearest(name, names);
     return fail(error_in(fmt::format("--{} {}", pw::name(kind), name), "PW0506",
                          "there is no input `" + name + "`",
@@ -251,7 +259,7 @@ Result<std::monostate> Converter::read_inputs() {
       Type changed = context_.types[type];
       for (const auto& [symbol, places] : options_.symbols)
         for (const auto& [input, axis] : places)
-          if (input == p.name)
+          if (names_input(input, p.name))
             changed.shape[static_cast<std::size_t>(axis)] = context_.dims.symbol(symbol);
       type = context_.types.get(changed.dtype, changed.shape);
       for (DimId dim : changed.shape)
@@ -296,14 +304,16 @@ void Converter::read_ranges() {
 // What was asked for, or what the dump says: torch.export's signature, and the names that export
 // and Dynamo give.
 std::optional<InputKind> Converter::said_kind(const std::string& name) {
-  if (auto it = options_.kinds.find(name); it != options_.kinds.end()) return it->second;
+  for (const auto& [given, kind] : options_.kinds)
+    if (names_input(given, name)) return kind;
   if (signed_kinds_.empty() && !signature_.empty()) signed_kinds_ = signed_kinds(signature_);
   if (auto it = signed_kinds_.find(name); it != signed_kinds_.end()) return it->second;
   if (!lifted_)
-    lifted_ = std::any_of(
-        function_.parameters.begin(), function_.parameters.end(), [](const Parameter& p) {
-          return p.name.starts_with("L_") && p.name.find("_parameters_") != std::string::npos;
-        });
+    lifted_ = std::any_of(function_.parameters.begin(), function_.parameters.end(),
+                          [](const Parameter& p) {
+                            return (p.name.starts_with("L_") || p.name.starts_with("l_")) &&
+                                   p.name.find("_parameters_") != std::string::npos;
+                          });
   return kind_in_name(name, *lifted_);
 }
 

@@ -301,7 +301,39 @@ void spell_out(Expr& e, const Names& locals) {
 
 }  // namespace
 
+namespace {
+
+void count_names(const Expr& e, std::map<std::string, int, std::less<>>& counts) {
+  if (e.kind == Expr::Kind::name) ++counts[std::string(head(e.text))];
+  if (e.kind == Expr::Kind::call && e.text.find('.') != std::string::npos)
+    ++counts[std::string(head(e.text))];
+  for (const Expr& part : e.args) count_names(part, counts);
+}
+
+// `l_x_ = L_x_`: the node is called l_x_, and only the argument of the call L_x_.
+bool only_renames(const Statement& s) {
+  return s.kind == Statement::Kind::assign && s.targets.size() == 1 && s.type.empty() &&
+         s.targets[0].kind == Expr::Kind::name && s.value.kind == Expr::Kind::name &&
+         s.value.text.starts_with("L_") && s.targets[0].text.starts_with("l_") &&
+         std::string_view(s.value.text).substr(1) == std::string_view(s.targets[0].text).substr(1);
+}
+
+void take_node_names(Function& function) {
+  std::map<std::string, int, std::less<>> counts;
+  for (const Statement& s : function.statements) count_names(s.value, counts);
+  std::map<std::string, std::string, std::less<>> names;
+  std::erase_if(function.statements, [&](const Statement& s) {
+    return only_renames(s) && counts[s.value.text] == 1 &&
+           names.emplace(s.value.text, s.targets[0].text).second;
+  });
+  for (Parameter& p : function.parameters)
+    if (auto it = names.find(p.name); it != names.end()) p.name = it->second;
+}
+
+}  // namespace
+
 void flatten_inputs(Function& function) {
+  take_node_names(function);
   std::map<std::string, std::pair<std::string, Span>, std::less<>> types;
   std::vector<Parameter> parameters;
   std::erase_if(function.statements, [&](const Statement& s) {

@@ -134,7 +134,7 @@ TEST_CASE("forms: Dynamo's methods, operators and subscripts", "[graph][fx][form
                "row: f32[s0, 8] = embedding(L_self_buffers_table_, L_ids_)",
                "row_1: f32[s0, 1, 8] = reshape(row){shape = [s0, 1, 8]}",
                "flat: f32[s0, 32] = reshape(scaled){shape = [s0, 32]}"});
-  CHECK(kinds(fx.graph).find("L_x_:input L_self_modules_fc_parameters_weight_:weight "
+  CHECK(kinds(fx.graph).find("l_x_:input l_self_modules_fc_parameters_weight_:weight "
                              "L_self_modules_fc_parameters_bias_:weight "
                              "L_self_buffers_table_:buffer L_ids_:input") == 0);
 }
@@ -290,7 +290,7 @@ TEST_CASE("forms: a log's graphs are found, and one is chosen", "[graph][fx][for
   CHECK(all.error()[0].message == "there are 4 graphs in this text; choose one with --graph N");
   CHECK(all.error()[0].help.find("2: Forward graph 0, about") != std::string::npos);
   const std::pair<std::size_t, std::string> cases[] = {
-      {1, "y: f32[s77, 8] = sin(L_x_)"},
+      {1, "y: f32[s77, 8] = sin(l_x_)"},
       {2, "sin: f32[s77, 8] = sin(arg1_1)"},
       {3, "neg: f32[4] = neg(arg0_1)"},
       {4, "mul: f32[2, 8] = mul(primals_1, primals_2)"},
