@@ -140,6 +140,7 @@ class Converter {
   Result<ValueId> fit(ValueId value, ValueId like, const Site& site);
   Result<ValueId> put_back(TensorId whole, ValueId old, const Write& write, const Site& site);
   Result<ValueId> put_back_step(const ViewStep& step, ValueId old, ValueId part, const Site& site);
+  Result<ValueId> put_back_unknown(ValueId part, const Site& site);
   Result<ValueId> put_back_slice(const ViewStep& step, ValueId old, ValueId part,
                                  const Site& site);
   Result<ValueId> put_back_strided(ValueId old, ValueId part, std::int64_t axis, DimId start,
@@ -196,9 +197,10 @@ class Converter {
                                        const Site& site, std::string why);
   Result<Value> functionalised_v2(const Arguments& arguments, const Site& site);
   Result<Value> argument_of_base(const Arguments& arguments, const std::string& name,
-                                 const std::vector<Value>& bases, const Site& site);
+                                 const std::vector<Value>& bases, std::string_view target,
+                                 const Site& site);
   Result<Value> strided_view(const Value& base, const Value& size, const Value& stride,
-                             const Value& offset, const Site& site);
+                             const Value& offset, std::string_view target, const Site& site);
 
   // ---- fx_opaque.cpp: calls of unknown ops
   Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site,
@@ -209,7 +211,7 @@ class Converter {
                                                           std::string_view target,
                                                           const std::optional<Schema>& schema,
                                                           const Unknown& unknown) const;
-  std::vector<Wanted> opaque_results(const Skeleton& call, const Site& site);
+  std::vector<Wanted> opaque_results(const Site& site) const;
   void make_symbolic(std::vector<Wanted>& wanted, std::string_view op, const Skeleton& call);
   std::optional<std::string> shared_operands(const Skeleton& call,
                                              const std::vector<std::size_t>& written) const;

@@ -116,7 +116,7 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
     if (!name.starts_with("_")) inner.keywords.emplace_back(name, value);
     if (!name.starts_with("_") || !name.ends_with(kIndex)) continue;
     const std::string argument = name.substr(1, name.size() - 1 - kIndex.size());
-    Result<Value> view = argument_of_base(arguments, argument, bases, site);
+    Result<Value> view = argument_of_base(arguments, argument, bases, target, site);
     if (!view) return view;
     inner.keywords.emplace_back(argument, std::move(*view));
     unknown.arguments.push_back(argument);
@@ -157,7 +157,8 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
 }
 
 Result<Value> Converter::argument_of_base(const Arguments& arguments, const std::string& name,
-                                          const std::vector<Value>& bases, const Site& site) {
+                                          const std::vector<Value>& bases, std::string_view target,
+                                          const Site& site) {
   const auto part = [&](std::string_view what) {
     return keyword(arguments, fmt::format("_{}_{}", name, what));
   };
@@ -173,7 +174,7 @@ Result<Value> Converter::argument_of_base(const Arguments& arguments, const std:
   if (dim && start && end)
     return call("aten.slice.Tensor", {{base, *dim, *start, *end}, {}}, inner);
   const Value *size = part("size"), *stride = part("stride"), *offset = part("storage_offset");
-  if (size && stride && offset) return strided_view(base, *size, *stride, *offset, inner);
+  if (size && stride && offset) return strided_view(base, *size, *stride, *offset, target, inner);
   return base;
 }
 
@@ -181,9 +182,12 @@ Result<Value> Converter::argument_of_base(const Arguments& arguments, const std:
 // densely one in another are a run; a run takes a part of one axis of the base, or the whole of some
 // and a part of the next.
 Result<Value> Converter::strided_view(const Value& base, const Value& size, const Value& stride,
-                                      const Value& offset, const Site& site) {
+                                      const Value& offset, std::string_view target,
+                                      const Site& site) {
   const auto refuse = [&] {
-    return fail(site.span, "PW0518", "this view of a base is no part of it that slices can express",
+    return fail(site.span, "PW0518",
+                fmt::format("an argument of `{}` is a view of its base that slices cannot express",
+                            target),
                 "its sizes and strides do not divide the base's");
   };
   const Type* type = type_of(base.tensor);

@@ -283,13 +283,13 @@ const auto set_signed = [](auto& c) {
   const std::string signs = _val(c).text;
   const Span place = _val(c).span;
   _val(c) = std::move(_attr(c));
-  for (auto sign = signs.rbegin(); sign != signs.rend(); ++sign) {
+  for (auto at = signs.rbegin(); at != signs.rend(); ++at) {
     Expr call;
     call.kind = Expr::Kind::call;
     call.span = place;
-    call.text = *sign == '-'   ? "operator.neg"
-                : *sign == '+' ? "operator.pos"
-                : *sign == '~' ? "operator.invert"
+    call.text = *at == '-'   ? "operator.neg"
+                : *at == '+' ? "operator.pos"
+                : *at == '~' ? "operator.invert"
                                : "operator.not_";
     call.args.push_back(std::move(_val(c)));
     _val(c) = std::move(call);
@@ -303,15 +303,15 @@ const auto take_attribute = [](auto& c) {
       x3::_pass(c) = false;
       return;
     }
-  Expr base = std::move(_val(c)), word;
-  word.kind = Expr::Kind::string;
-  word.text = _attr(c);
+  Expr base = std::move(_val(c)), named;
+  named.kind = Expr::Kind::string;
+  named.text = _attr(c);
   _val(c) = Expr();
   _val(c).kind = Expr::Kind::call;
   _val(c).span = base.span;
   _val(c).text = "getattr";
   _val(c).args.push_back(std::move(base));
-  _val(c).args.push_back(std::move(word));
+  _val(c).args.push_back(std::move(named));
   fold_getattr(_val(c));
 };
 // … and then `(…)`: a method of it, or a submodule's call.
@@ -338,11 +338,11 @@ const auto push_entry = [](auto& c) {
 const auto augments = [](auto& c) { _val(c).augmented = _attr(c); };
 const auto make_targets = [](auto& c) {  // a, b = …
   Raw& r = _val(c);
-  Expr tuple;
-  tuple.kind = Expr::Kind::tuple;
-  tuple.span = r.parts.back().span;
-  tuple.args.push_back(std::move(r.parts.back()));
-  r.parts.back() = std::move(tuple);
+  Expr several;
+  several.kind = Expr::Kind::tuple;
+  several.span = r.parts.back().span;
+  several.args.push_back(std::move(r.parts.back()));
+  r.parts.back() = std::move(several);
 };
 const auto push_target = [](auto& c) { _val(c).parts.back().args.push_back(std::move(_attr(c))); };
 const auto set_type_text = [](auto& c) {

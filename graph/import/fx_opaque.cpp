@@ -167,7 +167,7 @@ Result<OpId> Converter::opaque_op(std::string_view target, const std::optional<S
 // ---- what it returns
 
 // As the dump names and types the results.
-std::vector<Wanted> Converter::opaque_results(const Skeleton&, const Site& site) {
+std::vector<Wanted> Converter::opaque_results(const Site& site) const {
   std::vector<Wanted> wanted;
   if (!site.items.empty()) {
     wanted.resize(static_cast<std::size_t>(site.items.rbegin()->first) + 1);
@@ -250,7 +250,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
   } else if (returns_self(target) && !written.empty() && written.front() == 0) {
     returned.push_back(0);
   } else {
-    wanted = opaque_results(call, site);
+    wanted = opaque_results(site);
     returned.resize(wanted.size());
   }
   make_symbolic(wanted, name, call);

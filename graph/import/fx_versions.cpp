@@ -174,11 +174,30 @@ Result<ValueId> Converter::put_back_step(const ViewStep& step, ValueId old, Valu
     return first(emit("reshape", {part}, {{key("shape"), context_.types[step.from].shape}}, std::vector<Wanted>(1),
                       site));
   if (op == "slice" || op == "split") return put_back_slice(step, old, part, site);
+  if (op == "reshape") return put_back_unknown(part, site);
   return fail(site.span, "PW0516",
               op == "expand"
                   ? std::string("a write to elements that `expand` shows more than once")
                   : fmt::format("a write through a view that `{}` makes cannot be expressed", op),
               "dump the graph after functionalisation (AOT autograd)");
+}
+
+// Without types the extents of what was viewed are not known: the write is kept as an op of its own,
+// which can be drawn and rewritten around, and which nothing runs.
+Result<ValueId> Converter::put_back_unknown(ValueId part, const Site& site) {
+  constexpr std::string_view kName = "write_through_view";
+  if (!context_.ops.find(kName).valid()) {
+    Op declared;
+    declared.name = kName;
+    declared.imported = true;
+    declared.traits.effect = true;
+    if (Result<OpId> op = context_.ops.declare(declared); !op) return forward(op);
+  }
+  ++report_.opaque[std::string(kName)];
+  ++report_.reasons[fmt::format("{}: a write through a view of a tensor of unknown shape", kName)];
+  Result<Results> whole = emit(kName, {part}, {}, std::vector<Wanted>(1), site);
+  if (!whole) return forward(whole);
+  return whole->front();
 }
 
 Result<ValueId> Converter::put_back_slice(const ViewStep& step, ValueId old, ValueId part,

@@ -219,6 +219,18 @@ TEST_CASE("fx memory: what cannot be told is refused with the op's name", "[grap
   CHECK(strided.error()[0].message.find("as_strided") != std::string::npos);
 }
 
+TEST_CASE("fx memory: without types a write through a reshape is kept, and said", "[graph][fx]") {
+  ContextPtr context = library();
+  FxImport fx = imported(context, "x", R"(
+        view = torch.ops.aten.view.default(x, [2, 8])
+        add_ = torch.ops.aten.add_.Tensor(view, 1.0);  add_ = None
+        neg = torch.ops.aten.neg.default(x)
+        return (neg,))");
+  CHECK(outputs(fx.graph) == Outputs{"neg(write_through_view(add(x, 1.0)))"});
+  CHECK(fx.report.opaque.contains("write_through_view"));
+  CHECK(fx.report.reasons.size() == 1);
+}
+
 TEST_CASE("fx memory: a graph with written inputs reads back the same", "[graph][fx]") {
   ContextPtr context = library();
   FxImport fx = imported(context, "x: \"f32[4]\"", R"(
