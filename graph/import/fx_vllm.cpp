@@ -171,8 +171,8 @@ Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wante
   if (!type || !is_float(type->dtype)) return kNotThis;
   const auto rank = static_cast<std::int64_t>(type->shape.size());
   std::optional<Shape> axes = as_shape(*bound.find("dim"));
-  std::optional<std::int64_t> axis =
-      axes && axes->size() == 1 ? context_.dims.value(axes->front()) : std::nullopt;
+  std::optional<std::int64_t> axis;
+  if (axes && axes->size() == 1) axis = context_.dims.value(axes->front());
   const Value& correction = *bound.find("correction");
   std::optional<std::int64_t> less =
       correction.kind == Value::Kind::none ? std::optional<std::int64_t>(1) : as_int(correction);

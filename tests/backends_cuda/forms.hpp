@@ -12,6 +12,8 @@ struct Form {
 inline constexpr Form kForms[] = {
     {"silu", "in x: {0}[n, {1}]  y = silu(x)  out y"},
     {"relu", "in x: {0}[n, {1}]  y = relu(x)  out y"},
+    {"sigmoid", "in x: {0}[n, {1}]  y = sigmoid(x)  out y"},
+    {"clone", "in x: {0}[n, {1}]  y = clone(x)  out y"},
     {"gelu", "in x: {0}[n, {1}]  y = gelu(x)  out y"},
     {"gelu_tanh", "in x: {0}[n, {1}]  y = gelu_tanh(x)  out y"},
     {"clamp", "in x: {0}[n, {1}]  y = clamp(x){{min = -0.5, max = 0.75}}  out y"},
@@ -46,6 +48,26 @@ inline constexpr Form kForms[] = {
 
 /// Shapes that the table above does not vary.
 inline constexpr Form kSpecial[] = {
+    {"erf", "in x: {0}[n, 40]  y = erf(x)  out y"},
+    {"ceil_pow2", "in x: {0}[n, 40]  y = ceil_pow2(f32(x))  out y"},
+    {"gelu_and_mul", "in x: {0}[n, 80]  y = gelu_and_mul(x)  out y"},
+    {"gelu_tanh_and_mul", "in x: {0}[n, 80]  y = gelu_tanh_and_mul(x)  out y"},
+    {"silu_and_mul_per_block_quant",
+     "in x: {0}[n, 256]  q, s = silu_and_mul_per_block_quant(x){{group = 64}}  out q, s"},
+    {"layer_norm", "in x: {0}[n, 40], w: {0}[40], b: {0}[40]  y = layer_norm(x, w, b)  out y"},
+    {"rms_norm_of_sum",
+     "in x: {0}[n, 40], z: {0}[n, 40], w: {0}[40]  y = rms_norm_of_sum(x, z, w)  out y"},
+    {"fused_add_rms_norm",
+     "in x: {0}[n, 40], z: {0}[n, 40], w: {0}[40]  y, r = fused_add_rms_norm(x, z, w){{wide = "
+     "true}}  out y, r"},
+    {"fused_add_rms_norm_per_block_quant",
+     "in x: {0}[n, 128], z: {0}[n, 128], w: {0}[128]  q, s, r = "
+     "fused_add_rms_norm_per_block_quant(x, z, w){{group = 64}}  out q, s, r"},
+    {"rope_by_halves",
+     "in x: {0}[n, 3, 8], c: {0}[n, 1, 8], s: {0}[n, 1, 8]  y = rope_by_halves(x, c, s)  out y"},
+    {"vocab_parallel_embedding",
+     "in i: i64[n], t: {0}[9, 40]  y = vocab_parallel_embedding(i, t){{first = 0, last = 9}}  out "
+     "y"},
     {"rotary_embedding",
      "in p: i64[n], q: {0}[n, 12], k: {0}[n, 4], c: {0}[9, 4]  a, b = rotary_embedding(p, q, k, "
      "c){{head = 4}}  out a, b"},

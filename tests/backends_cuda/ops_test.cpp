@@ -183,12 +183,14 @@ TEST_CASE("kernels: a matrix product has a kernel, with the bits of the interpre
 
 TEST_CASE("kernels: every op with a body is in the table, or holds a library call", "[cuda]") {
   const ContextPtr context = library();
+  // A product by scales of blocks, and a scale over all tokens: several kernels each.
+  const std::set<std::string> taken_apart = {"block_scaled_mm", "dynamic_scaled_fp8_quant"};
   std::set<std::string> known;
   for (const Form& form : kForms) known.insert(form.op);
   for (const Form& form : kSpecial) known.insert(form.op);
   for (const std::string& name : context->ops.names()) {
     const Op& op = context->ops[context->ops.find(name)];
-    if (!op.has_body() || op.traits.collective) continue;
+    if (!op.has_body() || op.traits.collective || taken_apart.count(name)) continue;
     CHECK((name + (known.count(name) ? "" : " is not tested")) == name);
   }
 }

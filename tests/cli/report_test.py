@@ -30,7 +30,7 @@ class Report(ProgramTest):
         digest = hashlib.sha256(Path(DEMO[0]).read_bytes()).hexdigest()
         for fact in (f"{DEMO[0]}  graph", digest, "pwr report " + " ".join(DEMO + LLM + RUN), "eager, seed 1", "PW1111"):
             self.assertIn(fact, sections["Overview"])
-        self.assertRegex(sections["Rewriting"], r"norm_quant +4 +0 +44 +-4 +fixpoint")
+        self.assertRegex(sections["Rewriting"], r"norm_quant +4 +0 +42 +-4 +fixpoint")
         self.assertRegex(sections["Rewriting"], r"N01 +\d+")
         self.assertIn("captured", sections["Pieces"])
         self.assertRegex(sections["Padding"], r"5–8 +8 +3 +37.5 %")

@@ -146,9 +146,11 @@ TEST_CASE("fx: auto_functionalized_v2 names written arguments by their bases", "
           "q: f8e4m3[32, 64], sc: f32[32, 1] = dynamic_per_token_fp8_quant(y)",
           "scattered: bf16[32, 96] = slice_scatter(qkv, v__1){dim = 1, end = 64, start = 0}",
           "o: bf16[32, 4, 16] = unified_attention(q3, q3, q3, none){layer = \"a\", out = none}",
-          "other__0: ?, new_base: bf16[32, 64] = mine.op.default(x, r2)",
+          "v__3: bf16[64, 32] = mine.op.default(x, v__2){call = \"input = %0, result = %1\", "
+          "writes = [1]}",
+          "new_base: bf16[32, 64] = reshape(v__3){shape = [32, 64]}",
       });
-  CHECK(fx.graph.node_count() == 6);
+  CHECK(fx.graph.node_count() == 8);
   round_trip(fx.graph);
 }
 

@@ -113,6 +113,7 @@ def pointwise():
             d = x.double()
             step = {"ulps": 1 if dtype != F32 else 8, "floor": 1e-30}
             case("silu", label(x), [x], [(F.silu(d).to(dtype), step)])
+            case("sigmoid", label(x), [x], [(torch.sigmoid(d).to(dtype), step)])
             # An exponent of E in f32 is some E steps off, and so is its exponential. F.gelu itself cancels on the left.
             tail = step if dtype != F32 else {"ulps": 128, "floor": 1e-15}
             gelu = d / 2 * torch.special.erfc(-d / 2**0.5)
