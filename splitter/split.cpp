@@ -26,6 +26,14 @@ bool is_constant(const Graph& graph, NodeId n) {
 
 bool is_allocation(const Graph& graph, NodeId n) { return graph.op_of(n).name == "empty"; }
 
+/// Whether it gives the same wherever its operands are there.
+bool is_pure(const Graph& graph, NodeId n) {
+  const Op& op = graph.op_of(n);
+  return !op.traits.effect && !op.traits.collective &&
+         std::none_of(op.operands.begin(), op.operands.end(),
+                      [](const OperandDecl& d) { return d.mut || d.out; });
+}
+
 class Splitter {
  public:
   Splitter(const Graph& graph, const std::vector<OpId>& splitting) : graph_(graph) {
@@ -37,6 +45,7 @@ class Splitter {
   std::vector<Draft> run() {
     walk();
     merge_allocations();
+    advance();
     drop_empty();
     add_constants();
     return std::move(drafts_);
@@ -68,17 +77,49 @@ class Splitter {
     }
   }
 
+  /// What stands between two splitting pieces without waiting for the first goes before it, and the
+  /// two are one: the scale of an attention's result, say, between the update of its cache and it.
+  void advance() {
+    std::uint32_t target = kNoPiece, before = kNoPiece;  // the last of each kind that is not empty
+    for (std::uint32_t i = 0; i < drafts_.size(); ++i) {
+      Draft& draft = drafts_[i];
+      if (draft.nodes.empty()) continue;
+      const bool between = !draft.splitting && target != kNoPiece && before != kNoPiece &&
+                           i + 1 < drafts_.size() && drafts_[i + 1].splitting;
+      if (between && before > target && waits_for_nothing(draft, i, target)) {
+        move(i, target);
+        move(i + 1, before);
+      } else {
+        (draft.splitting ? before : target) = i;
+      }
+    }
+  }
+
+  void move(std::uint32_t from, std::uint32_t to) {
+    for (const NodeId n : drafts_[from].nodes) piece_of_[n.index] = to;
+    drafts_[to].nodes.insert(drafts_[to].nodes.end(), drafts_[from].nodes.begin(),
+                             drafts_[from].nodes.end());
+    drafts_[from].nodes.clear();
+  }
+
+  bool waits_for_nothing(const Draft& draft, std::uint32_t own, std::uint32_t target) const {
+    return std::all_of(draft.nodes.begin(), draft.nodes.end(), [&](NodeId n) {
+      return is_pure(graph_, n) && defined_by(n, target, own);
+    });
+  }
+
   std::uint32_t previous_capturable(std::uint32_t i) const {
     while (i-- > 0)
       if (!drafts_[i].splitting && !drafts_[i].nodes.empty()) return i;
     return kNoPiece;
   }
 
-  /// Whether all operands of `n` exist once piece `target` has run.
-  bool defined_by(NodeId n, std::uint32_t target) const {
+  /// Whether all operands of `n` exist once piece `target` has run, or come from piece `own`.
+  bool defined_by(NodeId n, std::uint32_t target, std::uint32_t own = kNoPiece) const {
     for (const ValueId v : graph_.operands(n)) {
       if (!v.valid() || graph_.is_input(v) || is_constant(graph_, graph_.producer(v))) continue;
-      if (piece_of_[graph_.producer(v).index] > target) return false;
+      const std::uint32_t piece = piece_of_[graph_.producer(v).index];
+      if (piece > target && piece != own) return false;
     }
     return true;
   }

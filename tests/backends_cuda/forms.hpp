@@ -49,7 +49,7 @@ inline constexpr Form kForms[] = {
 /// Shapes that the table above does not vary.
 inline constexpr Form kSpecial[] = {
     {"erf", "in x: {0}[n, 40]  y = erf(x)  out y"},
-    {"ceil_pow2", "in x: {0}[n, 40]  y = ceil_pow2(f32(x))  out y"},
+    {"ceil_pow2", "in x: f32[n, 40]  y = ceil_pow2(x)  out y"},
     {"gelu_and_mul", "in x: {0}[n, 80]  y = gelu_and_mul(x)  out y"},
     {"gelu_tanh_and_mul", "in x: {0}[n, 80]  y = gelu_tanh_and_mul(x)  out y"},
     {"silu_and_mul_per_block_quant",

@@ -124,6 +124,25 @@ TEST_CASE("split: an allocation stays where its operand is made", "[splitter]") 
   check_well_formed(b.graph, s);
 }
 
+TEST_CASE("split: what waits for nothing goes before the splitting ops around it", "[splitter]") {
+  Builder b;
+  const ValueId x = b.one("embed", {b.input("x")});
+  const ValueId scale = b.input("scale");
+  const ValueId first = b.attention(x, 0);
+  const ValueId free = b.one("relu", {b.one("relu", {scale})});  // of an input only
+  const ValueId second = b.attention(free, 1);
+  const ValueId bound = b.one("relu", {first});  // of the first attention
+  const ValueId third = b.attention(bound, 2);
+  for (const ValueId v : {second, third}) b.graph.add_output(v);
+  const StitchedGraph s = b.cut({"attention"}, false);
+  REQUIRE(s.pieces.size() == 4);
+  CHECK(s.pieces[PieceId(0)].nodes.size() == 3);
+  CHECK(s.pieces[PieceId(1)].splitting);
+  CHECK(s.pieces[PieceId(1)].nodes.size() == 2);
+  CHECK(s.pieces[PieceId(2)].nodes.size() == 1);
+  check_well_formed(b.graph, s);
+}
+
 TEST_CASE("split: literals are copied into the pieces that read them", "[splitter]") {
   Builder b;
   ValueId x = b.input("x");

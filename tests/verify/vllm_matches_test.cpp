@@ -60,7 +60,8 @@ TEST_CASE("vllm: o2 makes the matches of vLLM's passes on its own dumps", "[veri
   const std::string folder = path.substr(0, path.rfind('/'));
   const RuleSet rules = library_rules();
   std::size_t theirs = 0, ours = 0;
-  for (const auto& [name, expected] : nlohmann::json::parse(read_file(path).value()).items()) {
+  const auto cases = nlohmann::json::parse(read_file(path).value());
+  for (const auto& [name, expected] : cases.items()) {
     INFO(name);
     const bool two_ranks = name.ends_with("_tp2");
     const Env params = bind_params(rules, {{"tp", two_ranks ? "2" : "1"}}).value();
@@ -88,7 +89,8 @@ TEST_CASE("vllm: its dumps fall into as many pieces as it makes, or fewer", "[ve
   const std::string folder = path.substr(0, path.rfind('/'));
   const RuleSet rules = library_rules();
   const auto splitting = splitting_ops(rules.context, &rules, {}, {}).value();
-  for (const auto& [name, expected] : nlohmann::json::parse(read_file(path).value()).items()) {
+  const auto cases = nlohmann::json::parse(read_file(path).value());
+  for (const auto& [name, expected] : cases.items()) {
     if (!expected.contains("pieces")) continue;
     for (const std::string file : {"full/before.txt", "computation_graph.txt", "split.txt"}) {
       INFO(name << ", " << file);
