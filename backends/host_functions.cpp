@@ -169,13 +169,12 @@ class Frame {
     std::map<std::string, HostValue> values;
     for (const auto& [id, value] : context.attributes[call_.graph.attributes(call_.node)]) {
       std::string name(context.strings.text(id));
-      if (is_argument(name))
-        values.emplace(std::move(name), std::visit(evaluator, value));
+      if (is_argument(name)) values.emplace(std::move(name), std::visit(evaluator, value));
     }
     if (missing.valid())
-      return fail_call(call_, "PW1202",
-                       fmt::format("dim {} of an attribute has no value here",
-                                   context.dims.print(missing)));
+      return fail_call(
+          call_, "PW1202",
+          fmt::format("dim {} of an attribute has no value here", context.dims.print(missing)));
     host_.op = callee_.op;
     host_.node = call_.graph.node_name(call_.node);
     host_.rank = call_.on_rank;
@@ -254,9 +253,9 @@ class Frame {
     if (callee_.contents[r])
       copy(call_.operand(*callee_.contents[r]), whole);
     else
-      std::memset(whole.data, 0,
-                  static_cast<std::size_t>(whole.count()) *
-                      static_cast<std::size_t>(size_of(whole.dtype)));
+      std::memset(
+          whole.data, 0,
+          static_cast<std::size_t>(whole.count()) * static_cast<std::size_t>(size_of(whole.dtype)));
   }
 
   const Callee& callee_;
@@ -279,8 +278,7 @@ const HostFunction* host_function(const Context& context, std::string_view op) {
 }
 
 void give_host_function(Context& context, std::string op, HostFunction function) {
-  if (context.host_functions == nullptr)
-    context.host_functions = std::make_shared<HostFunctions>();
+  if (context.host_functions == nullptr) context.host_functions = std::make_shared<HostFunctions>();
   context.host_functions->by_op.insert_or_assign(std::move(op), std::move(function));
 }
 

@@ -34,7 +34,8 @@ class SymbolBinder {
         const Shape& shape = graph_.context().types[graph_.type(input)].shape;
         const Extents& extents = given->second.extents();
         if (shape.size() != extents.size()) continue;  // bind_inputs says it
-        for (std::size_t i = 0; i < shape.size(); ++i) changed = bind(shape[i], extents[i]) || changed;
+        for (std::size_t i = 0; i < shape.size(); ++i)
+          changed = bind(shape[i], extents[i]) || changed;
       }
     }
     return std::move(symbols_);

@@ -35,7 +35,8 @@ bool has_kernel(const Op& op, std::string_view backend) {
   if (backend == "cuda")
     return rows::is_row_primitive(op.name) || is_library_call(op) || op.name == "keep_topk";
   const KernelTable table = backend == "interpreter" ? exact_kernels() : eager::kernels();
-  return find_kernel(table, op.name) != nullptr || find_kernel(layout_kernels(), op.name) != nullptr;
+  return find_kernel(table, op.name) != nullptr ||
+         find_kernel(layout_kernels(), op.name) != nullptr;
 }
 
 /// Which ops a backend runs: those with a kernel, and those whose bodies are made of such.
@@ -120,9 +121,7 @@ std::vector<OpLine> lines_of(const Context& context) {
     line.splits = op.traits.splitting;
     for (std::size_t i = 0; i < kBackends.size(); ++i)
       if (runs[i].op(id)) line.backends.emplace_back(kBackends[i]);
-    line.meaning = op.has_body()            ? "body"
-                   : !line.backends.empty() ? "native"
-                                            : "none";
+    line.meaning = op.has_body() ? "body" : !line.backends.empty() ? "native" : "none";
     if (auto it = foreign.find(name); it != foreign.end())
       line.foreign.assign(it->second.begin(), it->second.end());
     out.push_back(std::move(line));
@@ -180,7 +179,8 @@ std::string print_page(const Context& context, const std::vector<OpLine>& lines)
       "# Ops\n\n"
       "Every op of the library, made by `pwr ops --format md`; with `-r my.pwr` those of your own, "
       "too. An op with a *body* is defined by simpler ones (`pwr ops NAME` and `rules/ops/` show "
-      "them), a *native* one by the kernels of the backends. How a target of PyTorch or vLLM becomes "
+      "them), a *native* one by the kernels of the backends. How a target of PyTorch or vLLM "
+      "becomes "
       "ops stands below.\n\n"
       "| op | meaning | traits | runs on | named elsewhere |\n|---|---|---|---|---|\n";
   for (const OpLine& line : lines)
@@ -199,7 +199,8 @@ std::string print_page(const Context& context, const std::vector<OpLine>& lines)
   out += "```\n\nThese need more than an expression, and are written in C++:\n\n";
   std::string code;
   const fx::Table table;
-  for (const auto& [target, mappings] : table.all()) code += (code.empty() ? "`" : ", `") + std::string(target) + "`";
+  for (const auto& [target, mappings] : table.all())
+    code += (code.empty() ? "`" : ", `") + std::string(target) + "`";
   return out + code + "\n";
 }
 
@@ -214,9 +215,8 @@ void run_ops(const Options& options, const OpsArgs& args) {
                 fmt::format("backends are {}", fmt::join(kBackends, ", ")), kUsage);
   for (const std::string& wanted : args.names) {
     const bool known = std::any_of(lines.begin(), lines.end(), [&](const OpLine& line) {
-      return line.name == wanted ||
-             std::find(line.foreign.begin(), line.foreign.end(), foreign_target(wanted)) !=
-                 line.foreign.end();
+      return line.name == wanted || std::find(line.foreign.begin(), line.foreign.end(),
+                                              foreign_target(wanted)) != line.foreign.end();
     });
     if (known) continue;
     const std::string near = nearest(wanted, context.ops.names());
@@ -252,7 +252,8 @@ void run_ops(const Options& options, const OpsArgs& args) {
 void add_ops_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<OpsArgs>();
   auto* sub = app.add_subcommand(
-      "ops", "List ops: signature, meaning, names in PyTorch and vLLM, and which backends run them");
+      "ops",
+      "List ops: signature, meaning, names in PyTorch and vLLM, and which backends run them");
   sub->add_option("names", args->names, "ops, or their names elsewhere; all when left out");
   args->rules.add_to(*sub, false);
   sub->add_option("--format", args->format, "text, json, csv, or md for the page docs/ops.md")

@@ -142,10 +142,11 @@ std::string split_summary(const StitchedGraph& pieces) {
   const bool host = std::any_of(pieces.pieces.begin(), pieces.pieces.end(),
                                 [](const Piece& piece) { return !piece.host_op.empty(); });
   std::size_t eager = pieces.classes.size() - pieces.capturable_classes();
-  return fmt::format("{} pieces, {} capturable, {} classes{}", pieces.pieces.size(),
-                     pieces.capturable(), pieces.capturable_classes(),
-                     eager ? fmt::format(" (and {} {})", eager, host ? "that run eagerly" : "of splitting ops")
-                           : "");
+  return fmt::format(
+      "{} pieces, {} capturable, {} classes{}", pieces.pieces.size(), pieces.capturable(),
+      pieces.capturable_classes(),
+      eager ? fmt::format(" (and {} {})", eager, host ? "that run eagerly" : "of splitting ops")
+            : "");
 }
 
 std::string plan_summary(const Plan& plan) {

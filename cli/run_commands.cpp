@@ -147,8 +147,7 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
       run.expected =
           compared(session, args, original, *expected, result.outputs.front(), at, steps.size());
     for (std::size_t i = 0; !args.save.empty() && i < result.outputs.front().size(); ++i)
-      saved[stored_output(output_name(original, i), at, steps.size())] =
-          result.outputs.front()[i];
+      saved[stored_output(output_name(original, i), at, steps.size())] = result.outputs.front()[i];
     if (args.check) {
       session.progress(
           fmt::format("checking {} tokens against the double-precision interpreter", t));

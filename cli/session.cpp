@@ -127,8 +127,9 @@ Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_s
     std::size_t dot = item.rfind('.');
     bool digits = dot != std::string::npos && dot > 0 && dot + 1 < item.size() &&
                   item.size() - dot < 4 &&
-                  std::all_of(item.begin() + static_cast<std::ptrdiff_t>(dot) + 1, item.end(),
-                              [](unsigned char c) { return std::isdigit(c) != 0; });
+                  std::all_of(
+                      item.begin() + static_cast<std::ptrdiff_t>(dot) + 1, item.end(),
+                      [](unsigned char c) { return std::isdigit(c) != 0; });
     if (!digits) return bad("`" + item + "` is not input.axis");
     out.second.emplace_back(item.substr(0, dot), std::stoi(item.substr(dot + 1)));
     at = comma + 1;

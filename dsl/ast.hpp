@@ -59,7 +59,7 @@ struct ForeignItem {
   std::vector<Parameter> parameters;
   std::vector<std::pair<std::string, Span>> returns;  ///< of a block
   std::vector<Expr> where;
-  bool block = false;           ///< else one statement, which binds the list `=`
+  bool block = false;  ///< else one statement, which binds the list `=`
   std::vector<Statement> body;
 };
 struct Clause {
@@ -203,8 +203,8 @@ struct Test {
   std::vector<Expectation> expectations;
 };
 
-using Item = std::variant<Use, Param, Extern, OpItem, ForeignItem, Table, Pattern, Rule, Group, Pass, Pipeline,
-                          Split, Capture, Test, GraphItem>;
+using Item = std::variant<Use, Param, Extern, OpItem, ForeignItem, Table, Pattern, Rule, Group,
+                          Pass, Pipeline, Split, Capture, Test, GraphItem>;
 
 struct Comment {
   Span span;

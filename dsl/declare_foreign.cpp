@@ -20,7 +20,8 @@ constexpr std::string_view kAll = "=";  // what `= expression` binds
 
 /// `_` and `number` in the place of a type; empty for a type.
 std::string_view word_of(const TypeExpr& type) {
-  if (!type.any_shape || type.dtype.size() != 1 || type.dtype[0].kind != Expr::Kind::path) return {};
+  if (!type.any_shape || type.dtype.size() != 1 || type.dtype[0].kind != Expr::Kind::path)
+    return {};
   const std::string& text = type.dtype[0].text;
   if (text == "_") return "_";
   const auto* kind = std::find(kKinds.begin(), kKinds.end(), text);
@@ -109,7 +110,8 @@ class ForeignCheck {
     for (ForeignParameter& p : op_->parameters) {
       if (p.names.front() != o.name) continue;
       if (p.out && o.place != Place::property && !bound_.contains(o.name))
-        error(o.span, "PW0263", in_ticks(o.name) + " is written only, so it has no contents to read",
+        error(o.span, "PW0263",
+              in_ticks(o.name) + " is written only, so it has no contents to read",
               "write `mut` for an argument that is read and written; `x.dtype` and `x.shape` are "
               "known");
       if (p.ignored)
@@ -175,9 +177,9 @@ class ForeignCheck {
 
   void bind(const Binder& binder) {
     if (binder.name == "_") return;
-    const auto argument = std::find_if(
-        op_->parameters.begin(), op_->parameters.end(),
-        [&](const ForeignParameter& p) { return p.names.front() == binder.name; });
+    const auto argument =
+        std::find_if(op_->parameters.begin(), op_->parameters.end(),
+                     [&](const ForeignParameter& p) { return p.names.front() == binder.name; });
     const bool read_only = argument != op_->parameters.end() && !argument->written();
     if (read_only || bound_.contains(binder.name))
       error(binder.span, "PW0266",

@@ -245,20 +245,21 @@ const auto op_decl_def = t(Tok::op)[act<&B::open>] > path[act<&B::op_name>] > t(
                                             result)) > *(Peek(peek_trait) >> name[act<&B::trait>]) >
                          -stmts > x3::eps[act<&B::end_op>];
 
-const auto foreign_parameter =
-    (Peek(peek_modified) >> t(Tok::mut) > name[act<&B::foreign_mut>] |
-     t(Tok::out) > name[act<&B::foreign_out>] | name[act<&B::foreign_parameter>]) >>
-    *(t(Tok::bar) > word[act<&B::foreign_alias>]) >>
-    -(t(Tok::colon) > type[act<&B::foreign_type>]) >>
-    -(t(Tok::assign) > expr[act<&B::foreign_default>]);
+const auto foreign_parameter = (Peek(peek_modified) >> t(Tok::mut) > name[act<&B::foreign_mut>] |
+                                t(Tok::out) > name[act<&B::foreign_out>] |
+                                name[act<&B::foreign_parameter>]) >>
+                               *(t(Tok::bar) > word[act<&B::foreign_alias>]) >>
+                               -(t(Tok::colon) > type[act<&B::foreign_type>]) >>
+                               -(t(Tok::assign) > expr[act<&B::foreign_default>]);
 const auto foreign_guard = -(t(Tok::where) > some_of(expr) > x3::eps[act<&B::foreign_where>]);
-const auto foreign_item_def =
-    t(Tok::foreign)[act<&B::open>] > (t(Tok::string)[act<&B::foreign_string>] |
-                                      path[act<&B::foreign_path>]) > t(Tok::lparen) >
-    list_of(foreign_parameter) > t(Tok::rparen) >
-    (t(Tok::assign) > expr[act<&B::foreign_expression>] > foreign_guard |
-     -(t(Tok::arrow) > some_of(name[act<&B::foreign_return>])) > foreign_guard >
-         stmts[act<&B::foreign_block>]) > x3::eps[act<&B::end_foreign>];
+const auto foreign_item_def = t(Tok::foreign)[act<&B::open>] >
+                              (t(Tok::string)[act<&B::foreign_string>] |
+                               path[act<&B::foreign_path>]) > t(Tok::lparen) >
+                              list_of(foreign_parameter) > t(Tok::rparen) >
+                              (t(Tok::assign) > expr[act<&B::foreign_expression>] > foreign_guard |
+                               -(t(Tok::arrow) > some_of(name[act<&B::foreign_return>])) >
+                                   foreign_guard >
+                                   stmts[act<&B::foreign_block>]) > x3::eps[act<&B::end_foreign>];
 
 // ---- rules, patterns, tables, small items
 
@@ -400,8 +401,8 @@ const auto test_clause_def = Peek(peek_graph_file) >> t(Tok::graph) >
 const auto test_item_def = t(Tok::test)[act<&B::open>] > name[act<&B::push_name>] > t(Tok::lbrace) >
                            *test_clause > t(Tok::rbrace)[act<&B::end_test>];
 
-const auto item_def = op_decl[act<&B::item_op>] | foreign_item | rule_item | pattern_item | table_item |
-                      small_item | strategy_item | deploy_item | test_item |
+const auto item_def = op_decl[act<&B::item_op>] | foreign_item | rule_item | pattern_item |
+                      table_item | small_item | strategy_item | deploy_item | test_item |
                       graph_block[act<&B::item_graph>];
 
 BOOST_SPIRIT_DEFINE(path, expr, and_expr, not_expr, comparison, sum, term, unary, primary, call,
@@ -418,7 +419,8 @@ bool starts_item(const Token* p) {
   const Tok word = p->kind, next = p[1].kind;
   if (word == Tok::use) return next == Tok::string;
   if (word == Tok::foreign)
-    return next == Tok::string || (is_name(next) && (p[2].kind == Tok::dot || p[2].kind == Tok::lparen));
+    return next == Tok::string ||
+           (is_name(next) && (p[2].kind == Tok::dot || p[2].kind == Tok::lparen));
   if (word == Tok::extern_) return next == Tok::pred || next == Tok::fn;
   if (word == Tok::param) return is_name(next) && p[2].kind == Tok::colon;
   if (word == Tok::pass) return is_name(next) && p[2].kind == Tok::assign;

@@ -106,7 +106,8 @@ std::string Builder::op_name(const Expr& e) const {
 DType Builder::number_type(DType own) const {
   if (!options_.scalars || own == DType::b8) return own;
   const DType tensors = *options_.scalars;
-  if (tensors == DType::f64 || is_float(tensors)) return tensors == DType::f64 ? tensors : DType::f32;
+  if (tensors == DType::f64 || is_float(tensors))
+    return tensors == DType::f64 ? tensors : DType::f32;
   if (own == DType::f64) return DType::f32;
   return tensors == DType::b8 ? own : tensors;
 }
@@ -116,7 +117,8 @@ Result<ValueId> Builder::round_scalar(ValueId value, const std::string& op,
                                       const std::vector<ValueId>& operands, const Expr& e) {
   constexpr std::string_view kArithmetic[] = {"add", "sub",     "mul",    "div",
                                               "pow", "maximum", "minimum"};
-  if (!options_.scalars || std::find(std::begin(kArithmetic), std::end(kArithmetic), op) == std::end(kArithmetic))
+  if (!options_.scalars ||
+      std::find(std::begin(kArithmetic), std::end(kArithmetic), op) == std::end(kArithmetic))
     return value;
   const TypeId made = graph_.type(value);
   std::optional<DType> tensors;

@@ -38,15 +38,17 @@ class Writer {
     ops();
     list("inputs", graph_.inputs(), [&](ValueId v) { return input(v); });
     list("nodes", graph_.order(), [&](NodeId n) { return node(n); });
-    const auto output = [&](std::size_t i) { return quoted(graph_.value_name(graph_.outputs()[i])); };
+    const auto output = [&](std::size_t i) {
+      return quoted(graph_.value_name(graph_.outputs()[i]));
+    };
     out_ += ",\n  \"outputs\": [";
     for (std::size_t i = 0; i < graph_.returned_count(); ++i) out_ += (i ? ", " : "") + output(i);
     out_ += "]";
     const auto& written = graph_.written_inputs();
     for (std::size_t i = 0; i < written.size(); ++i)
-      out_ += fmt::format("{}{}: {}", i ? ", " : ",\n  \"writes\": {",
-                          quoted(graph_.value_name(written[i])),
-                          output(graph_.returned_count() + i));
+      out_ +=
+          fmt::format("{}{}: {}", i ? ", " : ",\n  \"writes\": {",
+                      quoted(graph_.value_name(written[i])), output(graph_.returned_count() + i));
     return out_ + (written.empty() ? "\n}\n" : "}\n}\n");
   }
 

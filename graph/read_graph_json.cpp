@@ -133,8 +133,8 @@ class Reader {
     } else if (key == "inputs" || key == "nodes" || key == "ops") {
       check_.expect(tree, Kind::array, pointer);
     } else {
-      check_.unknown_key(key, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs", "writes"},
-                         kTop);
+      check_.unknown_key(
+          key, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs", "writes"}, kTop);
     }
   }
   void element(std::string_view key, std::size_t i, const Tree& tree) {
@@ -389,8 +389,7 @@ class Reader {
     for (const auto& [input, value] : writes_) {
       const Pointer at = writes / text(input);
       if (!definitions_[input].there() || definitions_[input].node != Definition::kInput)
-        check_.error(at, "PW1013",
-                     fmt::format("there is no input `{}`", text(input).substr(0, 80)),
+        check_.error(at, "PW1013", fmt::format("there is no input `{}`", text(input).substr(0, 80)),
                      "a write is the name of an input and of the value that it holds afterwards");
       else if (!definitions_[value].there())
         unknown_value(value, at, "PW1013", "dangling output: ");
@@ -654,9 +653,9 @@ class Reader {
   std::vector<ResultRecord> results_;
   std::vector<NameId> outputs_;
   std::vector<std::pair<NameId, NameId>> writes_;  // input, value
-  IdVec<NameId, Definition> definitions_;  // by name
-  IdVec<NameId, TypeId> types_;            // by word; invalid: not looked at yet
-  IdVec<NameId, OpId> ops_;                // the same
+  IdVec<NameId, Definition> definitions_;          // by name
+  IdVec<NameId, TypeId> types_;                    // by word; invalid: not looked at yet
+  IdVec<NameId, OpId> ops_;                        // the same
   std::vector<std::pair<NameId, OpId>> imported_;  // what the text itself calls unknown
   std::size_t imported_read_ = 0;                  // those that are in ops_
   std::vector<Known> known_;

@@ -235,8 +235,7 @@ class Verifier {
       }
       const std::string place = fmt::format("written input `{}`", graph_.value_name(input));
       if (!seen.insert(input).second) report("PW0609", place, "it is written twice");
-      if (live(value) &&
-          !same_type(context_, graph_.type(value), graph_.type(input), graph_.facts))
+      if (live(value) && !same_type(context_, graph_.type(value), graph_.type(input), graph_.facts))
         report("PW0609", place,
                fmt::format("it is {}, and {} is written to it",
                            context_.types.print(graph_.type(input)),

@@ -1,5 +1,7 @@
 // The extension module _piecewise: graphs, rules, pipelines, pictures. Thin: every function is one
 // call of the library.
+#include "python/module.hpp"
+
 #include <optional>
 #include <variant>
 
@@ -11,7 +13,6 @@
 #include "graph/graph_json.hpp"
 #include "graph/import/fx.hpp"
 #include "graph/text.hpp"
-#include "python/module.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
 #include "viz/viz.hpp"

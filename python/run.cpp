@@ -56,15 +56,13 @@ py::array row_major_array(const py::handle& given, DType dtype, const std::strin
   const auto found = py::str(array.dtype().attr("name")).cast<std::string>();
   const char* extended = extended_name(dtype);
   if (found == numpy_name(dtype) || (extended != nullptr && found == extended)) return array;
-  throw PiecewiseError(what + " is a " + std::string(name(dtype)) + ", which is an array of " +
-                       numpy_name(dtype) +
-                       (extended == nullptr ? "" : std::string(" bits (or ml_dtypes.") + extended + ")") +
-                       "; given is one of " + found);
+  throw PiecewiseError(
+      what + " is a " + std::string(name(dtype)) + ", which is an array of " + numpy_name(dtype) +
+      (extended == nullptr ? "" : std::string(" bits (or ml_dtypes.") + extended + ")") +
+      "; given is one of " + found);
 }
 
-Extents shape_of(const py::array& array) {
-  return {array.shape(), array.shape() + array.ndim()};
-}
+Extents shape_of(const py::array& array) { return {array.shape(), array.shape() + array.ndim()}; }
 
 Tensor tensor_of(const py::handle& given, DType dtype, const std::string& what) {
   const py::array array = row_major_array(given, dtype, what);
@@ -172,8 +170,8 @@ class PythonCall {
   void keep_results(const py::object& returned) const {
     if (call_.results.empty()) return;
     py::list results;
-    if (call_.results.size() == 1 && !returned.is_none() &&
-        !py::isinstance<py::tuple>(returned) && !py::isinstance<py::list>(returned))
+    if (call_.results.size() == 1 && !returned.is_none() && !py::isinstance<py::tuple>(returned) &&
+        !py::isinstance<py::list>(returned))
       results.append(returned);
     else if (py::isinstance<py::tuple>(returned) || py::isinstance<py::list>(returned))
       results = py::list(returned);
@@ -232,7 +230,8 @@ std::unique_ptr<Backend> backend_named(const std::string& name) {
   if (name == "eager") return make_eager();
   if (name == "interpreter") return make_interpreter(Precision::exact);
   if (name == "cpu") return std::make_unique<CpuBackend>(CpuOptions{});
-  throw PiecewiseError("there is no backend `" + name + "`: there are eager, interpreter, cpu and cuda-host");
+  throw PiecewiseError("there is no backend `" + name +
+                       "`: there are eager, interpreter, cpu and cuda-host");
 }
 
 Result<GivenOutputs> run_on(const Graph& graph, const std::string& backend,
@@ -251,8 +250,7 @@ GivenInputs inputs_of(const PyGraph& g, const py::dict& given) {
   for (const auto& [key, value] : given) {
     const auto name = py::str(key).cast<std::string>();
     const auto found = known.find(name);
-    if (found == known.end())
-      throw PiecewiseError("the graph has no input `" + name + "`");
+    if (found == known.end()) throw PiecewiseError("the graph has no input `" + name + "`");
     const TypeId type = g.graph.type(found->second);
     if (type == Types::unknown()) continue;  // it is no tensor here
     inputs.emplace(name, tensor_of(value, g.context->types[type].dtype, "input " + name));
@@ -291,14 +289,17 @@ void add_run(py::class_<PyGraph>& graph) {
   graph.def_property_readonly(
       "tokens", [](const PyGraph& g) { return g.graph.facts.tokens(); },
       "the symbol that counts tokens, or empty");
-  graph.def_property_readonly("inputs", [](const PyGraph& g) {
-    py::list out;
-    for (ValueId v : g.graph.inputs())
-      out.append(py::make_tuple(std::string(g.graph.value_name(v)),
-                                g.context->types.print(g.graph.type(v)),
-                                std::string(name(g.graph.input_kind(v)))));
-    return out;
-  }, "(name, type, kind) of each");
+  graph.def_property_readonly(
+      "inputs",
+      [](const PyGraph& g) {
+        py::list out;
+        for (ValueId v : g.graph.inputs())
+          out.append(py::make_tuple(std::string(g.graph.value_name(v)),
+                                    g.context->types.print(g.graph.type(v)),
+                                    std::string(name(g.graph.input_kind(v)))));
+        return out;
+      },
+      "(name, type, kind) of each");
 }
 
 }  // namespace pw::python

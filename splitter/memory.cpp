@@ -24,10 +24,10 @@ struct Sizer {
         graph.use_count(v) == 0
             ? "the graph returns it"
             : "op " + graph.op_of(graph.user(graph.first_use(v))).name + " reads it";
-    const std::string help =
-        graph.is_input(v) ? "state the type of the input"
-                          : "declare op " + graph.op_of(graph.producer(v)).name +
-                                " with the types of its results in a .pwr file";
+    const std::string help = graph.is_input(v)
+                                 ? "state the type of the input"
+                                 : "declare op " + graph.op_of(graph.producer(v)).name +
+                                       " with the types of its results in a .pwr file";
     return fail(error_in("value " + std::string(graph.value_name(v)), "PW0711",
                          "has no size in bytes: its type is not known, and " + reader, help));
   }

@@ -120,8 +120,8 @@ std::size_t StitchedGraph::capturable() const {
 }
 
 std::size_t StitchedGraph::capturable_classes() const {
-  return static_cast<std::size_t>(std::count_if(classes.begin(), classes.end(),
-                                                [](const PieceClass& c) { return c.capturable(); }));
+  return static_cast<std::size_t>(std::count_if(
+      classes.begin(), classes.end(), [](const PieceClass& c) { return c.capturable(); }));
 }
 
 }  // namespace pw

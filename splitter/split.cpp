@@ -103,9 +103,8 @@ class Splitter {
   }
 
   bool waits_for_nothing(const Draft& draft, std::uint32_t own, std::uint32_t target) const {
-    return std::all_of(draft.nodes.begin(), draft.nodes.end(), [&](NodeId n) {
-      return is_pure(graph_, n) && defined_by(n, target, own);
-    });
+    return std::all_of(draft.nodes.begin(), draft.nodes.end(),
+                       [&](NodeId n) { return is_pure(graph_, n) && defined_by(n, target, own); });
   }
 
   std::uint32_t previous_capturable(std::uint32_t i) const {

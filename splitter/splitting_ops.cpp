@@ -20,7 +20,8 @@ Result<bool> holds(Context& context, const std::vector<Expr>& guards, const Env&
   return true;
 }
 
-/// An op of a dump carries its overload, `vllm.mamba_mixer2.default`; the list has the name without.
+/// An op of a dump carries its overload, `vllm.mamba_mixer2.default`; the list has the name
+/// without.
 bool packet_splits(const Context& context, const Op& op) {
   if (!op.imported) return false;
   const OpId packet = context.ops.find(op.name.substr(0, op.name.rfind('.')));

@@ -267,18 +267,18 @@ class Listing {
       std::vector<std::string> names;
       for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
         const std::string value(name(graph.outputs()[i], first));
-        names.push_back(i < graph.returned_count()
-                            ? value
-                            : fmt::format("write {} = {}",
-                                          name(graph.written_inputs()[i - graph.returned_count()],
-                                               first),
-                                          value));
+        names.push_back(
+            i < graph.returned_count()
+                ? value
+                : fmt::format("write {} = {}",
+                              name(graph.written_inputs()[i - graph.returned_count()], first),
+                              value));
       }
       return fmt::format("out {}", fmt::join(names, ", "));
     };
     const auto& written = a_.written_inputs();
-    bool same = a_.outputs().size() == b_.outputs().size() &&
-                written.size() == b_.written_inputs().size();
+    bool same =
+        a_.outputs().size() == b_.outputs().size() && written.size() == b_.written_inputs().size();
     for (std::size_t i = 0; same && i < written.size(); ++i) {
       const auto known = pairing_.values.find(written[i]);
       same = known != pairing_.values.end() && known->second == b_.written_inputs()[i];

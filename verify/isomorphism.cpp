@@ -52,9 +52,8 @@ class Canonical {
     for (std::size_t i = 0; i < graph_.returned_count(); ++i)
       outputs.push_back(names_[graph_.outputs()[i]]);
     for (std::size_t i = 0; i < written.size(); ++i)
-      lines.text.push_back(
-          fmt::format("write {} = {}", graph_.value_name(written[i]),
-                      names_[graph_.outputs()[graph_.returned_count() + i]]));
+      lines.text.push_back(fmt::format("write {} = {}", graph_.value_name(written[i]),
+                                       names_[graph_.outputs()[graph_.returned_count() + i]]));
     lines.text.push_back(fmt::format("out {}", fmt::join(outputs, ", ")));
     return lines;
   }

@@ -127,9 +127,9 @@ NumericReport check_outputs(const Graph& original, std::span<const Tensor> refer
   NumericReport report;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const bool written = i >= original.returned_count();
-    const std::string name(original.value_name(
-        written ? original.written_inputs()[i - original.returned_count()]
-                : original.outputs()[i]));
+    const std::string name(
+        original.value_name(written ? original.written_inputs()[i - original.returned_count()]
+                                    : original.outputs()[i]));
     report.outputs.push_back(
         check_output(name, reference[i].view(), before[i].view(), after[i].view(), limits));
   }

@@ -37,7 +37,8 @@ class Grouper {
     const std::size_t last = graph_.versions.size() - 1;
     if (graph_.versions[last] != &input_.versions.back()) return by_old_pieces();
     for (const Piece& piece : input_.pieces->pieces) {
-      const auto id = start(piece.name, piece.capturable() ? GroupKind::captured : GroupKind::eager);
+      const auto id =
+          start(piece.name, piece.capturable() ? GroupKind::captured : GroupKind::eager);
       for (const NodeId n : piece.nodes) put(graph_.position(last, n), id);
     }
     adopt();
@@ -86,7 +87,8 @@ class Grouper {
     const std::size_t last = graph_.versions.size() - 1;
     bool any = false;
     for (const Piece& piece : input_.pieces->pieces) {
-      const auto id = start(piece.name, piece.capturable() ? GroupKind::captured : GroupKind::eager);
+      const auto id =
+          start(piece.name, piece.capturable() ? GroupKind::captured : GroupKind::eager);
       for (const NodeId n : piece.nodes) {
         const std::uint32_t at = graph_.position(last, n);
         any = any || at != kNobody;

@@ -80,8 +80,7 @@ std::string to_markdown(const UnionGraph& graph, const Scene& scene) {
     const ValueId v = last.outputs()[i];
     const bool written = i >= last.returned_count();
     const std::string what =
-        written ? "write " + cell(last.value_name(
-                                 last.written_inputs()[i - last.returned_count()]))
+        written ? "write " + cell(last.value_name(last.written_inputs()[i - last.returned_count()]))
                 : "out";
     out += "| " + what + " | " + cell(last.value_name(v)) + " | " +
            cell(last.context().types.print(last.type(v))) + " |\n";

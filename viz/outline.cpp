@@ -111,8 +111,9 @@ class Outliner {
       const std::string written =
           i < graph.returned_count()
               ? ""
-              : "write " + clean(graph.value_name(
-                               graph.written_inputs()[i - graph.returned_count()])) + " = ";
+              : "write " +
+                    clean(graph.value_name(graph.written_inputs()[i - graph.returned_count()])) +
+                    " = ";
       out_ += "  " + (written.empty() ? "out " : written) + clean(graph.value_name(v)) + ": " +
               graph.context().types.print(graph.type(v)) + "\n";
     }

@@ -287,8 +287,9 @@ class Composer {
     box.kind = BoxKind::output;
     std::string what = "output";
     if (output >= graph.returned_count())
-      what = "writes " + shorten(clean(graph.value_name(
-                             graph.written_inputs()[output - graph.returned_count()])));
+      what =
+          "writes " +
+          shorten(clean(graph.value_name(graph.written_inputs()[output - graph.returned_count()])));
     box.lines = {what, shorten(clean(graph.value_name(v))),
                  shorten(clean(graph.context().types.print(graph.type(v))))};
     box.tooltip = what + " " + clean(std::string(graph.value_name(v)));

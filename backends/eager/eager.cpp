@@ -43,8 +43,7 @@ class Eager final : public Backend {
 
 bool has_kernel(const Op& op) {
   return find_kernel(eager::kernels(), op.name) != nullptr ||
-         find_kernel(layout_kernels(), op.name) != nullptr ||
-         find_collective(op.name) != nullptr;
+         find_kernel(layout_kernels(), op.name) != nullptr || find_collective(op.name) != nullptr;
 }
 
 std::unique_ptr<Backend> make_eager() { return std::make_unique<Eager>(); }

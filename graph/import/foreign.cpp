@@ -314,9 +314,8 @@ OrReason<Env> match_foreign(Graph& graph, const ForeignOp& op, const ForeignValu
       if (type == Types::unknown())
         return because(fmt::format("the type of argument `{}` is not known", p.names.front()));
       if (!unify(context, *p.type, type, env, &why))
-        return because(fmt::format("argument `{}` is {}, and its row takes {}: {}",
-                                   p.names.front(), context.types.print(type), print(*p.type),
-                                   why));
+        return because(fmt::format("argument `{}` is {}, and its row takes {}: {}", p.names.front(),
+                                   context.types.print(type), print(*p.type), why));
     }
     bind_value(env, p, given->value);
   }

@@ -1,5 +1,5 @@
-// What ops of other systems are in the library: the `foreign` items of rule files, and how a call of
-// one becomes nodes. Every road into a graph uses it: dumps, graph.json, .pwg.
+// What ops of other systems are in the library: the `foreign` items of rule files, and how a call
+// of one becomes nodes. Every road into a graph uses it: dumps, graph.json, .pwg.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@
 
 namespace pw {
 
-/// An argument of a foreign call: what the language has a binding for, or something else, which only
-/// a parameter that does not matter can take.
+/// An argument of a foreign call: what the language has a binding for, or something else, which
+/// only a parameter that does not matter can take.
 struct ForeignValue {
   Binding value = Absent{};
   std::string other = {};  ///< what it is, where it is nothing of the language: "torch.strided"
@@ -45,7 +45,8 @@ struct ForeignOp {
   std::vector<Statement> body;
   std::vector<std::string> returns;  ///< names that the body binds
   std::string op;                    ///< what the last statement calls; may be empty
-  bool by_kind = false;  ///< an op's own declaration: tensors are operands in order, others attributes
+  bool by_kind =
+      false;  ///< an op's own declaration: tensors are operands in order, others attributes
 };
 
 struct ForeignOps {
@@ -92,9 +93,9 @@ struct ForeignResults {
 OrReason<ForeignResults> build_foreign(Graph& graph, const ForeignOp& op, Env env,
                                        const BuildOptions& options);
 
-/// Nodes of ops that were unknown when a graph was written, and are known now, become what they are:
-/// by a `foreign` item, or by a declaration of the same name. What does not apply stays as it is;
-/// `reasons` says why, by op.
+/// Nodes of ops that were unknown when a graph was written, and are known now, become what they
+/// are: by a `foreign` item, or by a declaration of the same name. What does not apply stays as it
+/// is; `reasons` says why, by op.
 Result<std::monostate> refine_imported(Graph& graph,
                                        std::map<std::string, std::string>* reasons = nullptr);
 /// Declares an op that a graph calls unknown. Where the rules have declared one of that name, the

@@ -25,10 +25,10 @@ struct FxOptions {
 struct FxReport {
   std::map<std::string, int> opaque;       ///< calls kept as they are, by target, with counts
   std::map<std::string, int> reasons;      ///< why a known target was kept so, with counts
-  std::string form;  ///< "AOT autograd, functionalised (v2)"
+  std::string form;                        ///< "AOT autograd, functionalised (v2)"
   std::vector<std::string> substitutions;  ///< shape literals that became the symbol
-  std::map<std::string, int> dropped;  ///< bookkeeping that computes nothing, with counts
-  std::vector<std::string> notes;      ///< what is not known, a line each
+  std::map<std::string, int> dropped;      ///< bookkeeping that computes nothing, with counts
+  std::vector<std::string> notes;          ///< what is not known, a line each
   /// Inputs whose kind the dump does not say, with the kind that was guessed.
   std::vector<std::pair<std::string, InputKind>> guessed;
   std::size_t nodes = 0;
@@ -44,7 +44,8 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view text,
 
 /// Whether a graph of torch.fx is in the text.
 [[nodiscard]] bool looks_like_fx(std::string_view text);
-/// What a file is that is no FX text: "an ONNX file", "a zip file: …"; empty where that is not clear.
+/// What a file is that is no FX text: "an ONNX file", "a zip file: …"; empty where that is not
+/// clear.
 [[nodiscard]] std::string known_as(std::string_view text);
 
 }  // namespace pw

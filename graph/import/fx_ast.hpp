@@ -79,7 +79,7 @@ struct Module {
 struct Line {
   std::uint32_t begin = 0, end = 0;  ///< without indent, comment and line end
   std::uint32_t indent = 0;
-  std::string source;                ///< of the last `# File: path:line in …` comment
+  std::string source;  ///< of the last `# File: path:line in …` comment
 };
 
 /// Cuts the text into logical lines. Diagnoses brackets that do not match, open strings, nesting,

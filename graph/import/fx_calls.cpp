@@ -121,8 +121,8 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
     };
     auto it = std::find_if(mapping.parameters.begin(), mapping.parameters.end(), of_name);
     if (it == mapping.parameters.end())
-      return refuse(fmt::format("argument {} = {} is not known to its row", name,
-                                shown(context_, value)));
+      return refuse(
+          fmt::format("argument {} = {} is not known to its row", name, shown(context_, value)));
     out.values[static_cast<std::size_t>(it - mapping.parameters.begin())] = value;
   }
   for (std::size_t i = 0; i < mapping.parameters.size(); ++i) {
@@ -131,7 +131,8 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
     if (!out.values[i] && (p.use == Slot::Use::operand || p.use == Slot::Use::attribute))
       return refuse(fmt::format("argument {} is missing", p.names.front()));
     if (p.use == Slot::Use::operand && p.result >= 0 && out.values[i]->kind != Value::Kind::tensor)
-      return refuse(fmt::format("argument {} is {}", p.names.front(), shown(context_, *out.values[i])));
+      return refuse(
+          fmt::format("argument {} is {}", p.names.front(), shown(context_, *out.values[i])));
     if (p.use == Slot::Use::none && out.values[i] &&
         !same_literal(*out.values[i], literal(context_, p.default_text.value_or("None"))))
       return refuse(fmt::format("argument {} = {} is not known to its row", p.names.front(),
@@ -264,7 +265,8 @@ std::vector<Wanted> Converter::wanted_of(const Bound& bound, const Site& site,
       if (static_cast<std::size_t>(index) < *written) put(static_cast<std::size_t>(index), wanted);
     for (std::size_t i = 0; i < bound.values.size(); ++i) {
       const Slot& p = bound.mapping->parameters[i];
-      if (p.result < 0 || !bound.values[i] || bound.values[i]->kind != Value::Kind::tensor) continue;
+      if (p.result < 0 || !bound.values[i] || bound.values[i]->kind != Value::Kind::tensor)
+        continue;
       put(static_cast<std::size_t>(p.result),
           {fresh(std::string(graph_.value_name(bound.values[i]->tensor))), Types::unknown(), {}});
     }
@@ -434,7 +436,8 @@ Result<std::optional<Value>> Converter::out_variant(std::string_view target,
   for (const auto& argument : arguments.keywords)
     if (argument.first != "out") rest.keywords.push_back(argument);
   std::vector<std::string> overloads = {"default", "Tensor", "self"};
-  if (overload != "out") overloads.insert(overloads.begin(), std::string(overload.substr(0, overload.size() - 4)));
+  if (overload != "out")
+    overloads.insert(overloads.begin(), std::string(overload.substr(0, overload.size() - 4)));
   Site inner{site.span, site.source, true, {site.result.name, Types::unknown(), site.span}, {}};
   for (const std::string& name : overloads) {
     Result<std::optional<Outcome>> known =

@@ -173,8 +173,8 @@ Result<std::monostate> Converter::statement(const Statement& s) {
     // may.
     ValueId v = value->tensor;
     NodeId producer = graph_.producer(v);
-    if (producer.valid() && (graph_.op_of(producer).name == "detach" ||
-                             graph_.op_of(producer).name == "clone"))
+    if (producer.valid() &&
+        (graph_.op_of(producer).name == "detach" || graph_.op_of(producer).name == "clone"))
       v = graph_.operand(producer, 0);
     if (graph_.is_input(v) && !type_of(v)) graph_.set_type(v, site.result.type);
   }
@@ -217,8 +217,7 @@ void Converter::name_output(const Expr& e, std::size_t at) {
   if (held.valid()) graph_.rename(held, fresh(e.text));
   if (made_up_.contains(graph_.value_name(value))) return graph_.rename(value, e.text);
   Site site{e.span, "", true, {}, {}};  // one value under two names
-  Result<Results> alias =
-      emit("detach", {value}, {}, {{e.text, Types::unknown(), {}}}, site);
+  Result<Results> alias = emit("detach", {value}, {}, {{e.text, Types::unknown(), {}}}, site);
   if (alias) graph_.set_output(at, alias->front());
 }
 

@@ -37,8 +37,8 @@ struct Value {
   double real = 0;
   std::string text;  ///< string; other: the path or callee, as "torch.strided"
   DType dtype = DType::f32;
-  std::vector<Value> items;  ///< list; items of a result that was never named are none; other,
-                             ///< "slice": start, end, step
+  std::vector<Value> items;       ///< list; items of a result that was never named are none; other,
+                                  ///< "slice": start, end, step
   std::vector<std::string> keys;  ///< of a list that is a dict: the keys of its items
 };
 
@@ -85,10 +85,10 @@ struct Outcome {
 struct Skeleton {
   std::vector<Value> operands;  ///< tensors, in order
   AttributeList attributes;
-  std::vector<std::string> keywords;      ///< of each operand; empty: it is positional
-  std::vector<std::size_t> positions;     ///< of each operand that has no keyword
-  std::string text;    ///< `%0, None, %1, mask = $mask`
-  bool plain = true;   ///< operands and attributes alone say all of it
+  std::vector<std::string> keywords;   ///< of each operand; empty: it is positional
+  std::vector<std::size_t> positions;  ///< of each operand that has no keyword
+  std::string text;                    ///< `%0, None, %1, mask = $mask`
+  bool plain = true;                   ///< operands and attributes alone say all of it
 };
 
 /// What an unknown call does to its operands.
@@ -141,8 +141,7 @@ class Converter {
   Result<ValueId> put_back(TensorId whole, ValueId old, const Write& write, const Site& site);
   Result<ValueId> put_back_step(const ViewStep& step, ValueId old, ValueId part, const Site& site);
   Result<ValueId> put_back_unknown(ValueId part, const Site& site);
-  Result<ValueId> put_back_slice(const ViewStep& step, ValueId old, ValueId part,
-                                 const Site& site);
+  Result<ValueId> put_back_slice(const ViewStep& step, ValueId old, ValueId part, const Site& site);
   Result<ValueId> put_back_strided(ValueId old, ValueId part, std::int64_t axis, DimId start,
                                    std::int64_t stride, const Site& site);
   tl::unexpected<Diagnostics> refuse_unsure(TensorId written, TensorId wanted, const Site& site);
@@ -216,8 +215,7 @@ class Converter {
   std::optional<std::string> shared_operands(const Skeleton& call,
                                              const std::vector<std::size_t>& written) const;
   Result<OpId> opaque_op(std::string_view target, const std::optional<Schema>& schema);
-  TensorId opaque_view(const Value& base, NodeId node, std::size_t result,
-                       std::string_view target);
+  TensorId opaque_view(const Value& base, NodeId node, std::size_t result, std::string_view target);
 
   // ---- fx_python.cpp: what Python does without an op of ATen, and what Dynamo writes for ops
   /// Nothing: it is a call of an op, by its target.
@@ -244,7 +242,8 @@ class Converter {
   // ---- fx_torch.cpp: methods and functions of torch as ATen's overloads
   Result<Value> torch_call(const std::string& name, bool method, Arguments arguments,
                            const Site& site);
-  std::optional<Value> rewritten(const std::string& name, Arguments& arguments, std::string& target);
+  std::optional<Value> rewritten(const std::string& name, Arguments& arguments,
+                                 std::string& target);
   [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments);
   Result<Value> to_method(const Arguments& arguments, const Site& site);
 
@@ -266,8 +265,8 @@ class Converter {
   [[nodiscard]] static std::optional<std::size_t> axis_in(std::optional<std::int64_t> given,
                                                           std::size_t rank);
   Applied narrow(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied strided_scatter(ValueId x, ValueId src, std::size_t axis, DimId start, std::int64_t stride,
-                          const std::vector<Wanted>& wanted, const Site& site);
+  Applied strided_scatter(ValueId x, ValueId src, std::size_t axis, DimId start,
+                          std::int64_t stride, const std::vector<Wanted>& wanted, const Site& site);
   Applied select_scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_promotion.cpp: what PyTorch does with types
@@ -341,7 +340,7 @@ class Converter {
   std::set<std::string, std::less<>> made_up_;        ///< those made up
   std::map<std::string, int, std::less<>> counters_;  ///< of made-up names, by their base
   std::map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
-  std::set<std::string, std::less<>> read_names_;  ///< names that some expression reads
+  std::set<std::string, std::less<>> read_names_;          ///< names that some expression reads
   Memory memory_;
   bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
   std::set<ValueId> makers_, dropped_, rope_caches_, layer_names_;

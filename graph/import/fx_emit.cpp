@@ -10,8 +10,8 @@ Value Converter::tensor(ValueId v) {
   out.kind = Value::Kind::tensor;
   out.tensor = v;
   const Type* type = type_of(v);
-  out.handle = memory_.add_storage(
-      v, type ? dense_strides(context_.dims, type->shape) : std::nullopt);
+  out.handle =
+      memory_.add_storage(v, type ? dense_strides(context_.dims, type->shape) : std::nullopt);
   return out;
 }
 

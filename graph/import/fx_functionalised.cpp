@@ -125,8 +125,7 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
   Site call_site{site.span, site.source, site.items.contains(0), {}, {}};
   if (auto first = site.items.find(0); first != site.items.end()) call_site.result = first->second;
   const std::size_t first_new = graph_.node_bound();
-  Result<std::optional<Outcome>> known =
-      known_call(target, inner, call_site, false, unknown.why);
+  Result<std::optional<Outcome>> known = known_call(target, inner, call_site, false, unknown.why);
   if (!known) return forward(known);
   Value returned;
   if (*known) {
@@ -179,16 +178,16 @@ Result<Value> Converter::argument_of_base(const Arguments& arguments, const std:
 }
 
 // A view by sizes and strides, as slices of a dense base and a reshape. Axes of the view that lie
-// densely one in another are a run; a run takes a part of one axis of the base, or the whole of some
-// and a part of the next.
+// densely one in another are a run; a run takes a part of one axis of the base, or the whole of
+// some and a part of the next.
 Result<Value> Converter::strided_view(const Value& base, const Value& size, const Value& stride,
                                       const Value& offset, std::string_view target,
                                       const Site& site) {
   const auto refuse = [&] {
-    return fail(site.span, "PW0518",
-                fmt::format("an argument of `{}` is a view of its base that slices cannot express",
-                            target),
-                "its sizes and strides do not divide the base's");
+    return fail(
+        site.span, "PW0518",
+        fmt::format("an argument of `{}` is a view of its base that slices cannot express", target),
+        "its sizes and strides do not divide the base's");
   };
   const Type* type = type_of(base.tensor);
   std::optional<Shape> sizes = as_shape(size), strides = as_shape(stride);
@@ -247,10 +246,10 @@ Result<Value> Converter::strided_view(const Value& base, const Value& size, cons
     end.dim = step == 1 ? dims.add(dims.constant(at), extent)
                         : dims.constant(at + (*dims.value(extent) - 1) * step + 1);
     if (const auto last = dims.value(end.dim); count && last && *last > *count) return refuse();
-    Result<Value> part =
-        call("aten.slice.Tensor",
-             {{view, integer(static_cast<std::int64_t>(axis)), integer(at), end, integer(step)}, {}},
-             site);
+    Result<Value> part = call(
+        "aten.slice.Tensor",
+        {{view, integer(static_cast<std::int64_t>(axis)), integer(at), end, integer(step)}, {}},
+        site);
     if (!part) return part;
     view = *part;
   }

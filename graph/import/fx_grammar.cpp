@@ -290,7 +290,7 @@ const auto set_signed = [](auto& c) {
     call.text = *at == '-'   ? "operator.neg"
                 : *at == '+' ? "operator.pos"
                 : *at == '~' ? "operator.invert"
-                               : "operator.not_";
+                             : "operator.not_";
     call.args.push_back(std::move(_val(c)));
     _val(c) = std::move(call);
   }

@@ -174,8 +174,7 @@ class Reader {
   void enter(const Line& line, std::string_view text) {
     while (open_.size() > 1 && line.indent <= open_.back().indent) leave();
     if (open_.size() == kMaxNesting)
-      return error(line, "PW0503",
-                   "classes are nested deeper than " + std::to_string(kMaxNesting));
+      return error(line, "PW0503", "classes are nested deeper than " + std::to_string(kMaxNesting));
     text.remove_prefix(std::min(text.find_first_not_of(' ', 5), text.size()));
     Open next;
     next.module.name = std::string(text.substr(0, text.find_first_of("(: ")));

@@ -1,6 +1,7 @@
-// Private to the importer: which tensors of a dump share memory. A tensor is a storage of its own or
-// a view of another; a write makes a new value, and what shares memory with it is derived anew when
-// it is read. Plain data; reading and writing, which add nodes, are Converter's (fx_memory.cpp).
+// Private to the importer: which tensors of a dump share memory. A tensor is a storage of its own
+// or a view of another; a write makes a new value, and what shares memory with it is derived anew
+// when it is read. Plain data; reading and writing, which add nodes, are Converter's
+// (fx_memory.cpp).
 #pragma once
 
 #include <optional>
@@ -25,8 +26,8 @@ struct ViewStep {
 struct Tensor {
   TensorId base;  ///< invalid: a storage of its own
   std::uint32_t storage = 0;
-  std::vector<ViewStep> steps;     ///< from the base's contents to these
-  ValueId value;                   ///< its contents after `seen` writes to the storage
+  std::vector<ViewStep> steps;  ///< from the base's contents to these
+  ValueId value;                ///< its contents after `seen` writes to the storage
   std::size_t seen = 0;
   std::optional<Shape> strides;    ///< in elements; nothing: not known
   std::string unsure;              ///< the target that shares its base's memory or copies; or empty

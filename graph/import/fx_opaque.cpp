@@ -1,5 +1,5 @@
-// Exports the part of Converter for calls of unknown ops: nodes that keep the call as it was, in its
-// place, with what they may have written as further results.
+// Exports the part of Converter for calls of unknown ops: nodes that keep the call as it was, in
+// its place, with what they may have written as further results.
 #include <algorithm>
 #include <cctype>
 
@@ -67,7 +67,8 @@ std::string renamed(std::string_view text, std::size_t from, std::size_t to) {
 
 // ---- the call as it was
 
-void Converter::take_argument(Skeleton& out, const std::string& name, const Value& value, int depth) {
+void Converter::take_argument(Skeleton& out, const std::string& name, const Value& value,
+                              int depth) {
   if (value.kind == Value::Kind::tensor) {
     out.plain = out.plain && depth == 0;
     out.text += fmt::format("%{}", out.operands.size());
@@ -126,14 +127,14 @@ std::vector<std::size_t> Converter::written_operands(const Skeleton& call, std::
       const Schema::Argument* argument = argument_of(*schema, call, i);
       if (argument == nullptr || !argument->written) continue;
     }
-    const bool again = std::any_of(
-        call.operands.begin(), call.operands.begin() + static_cast<std::ptrdiff_t>(i),
-        [&](const Value& before) { return before.handle == operand.handle; });
+    const bool again =
+        std::any_of(call.operands.begin(), call.operands.begin() + static_cast<std::ptrdiff_t>(i),
+                    [&](const Value& before) { return before.handle == operand.handle; });
     // In a dump with types, an input without one is no tensor: the name of a layer, say.
     const bool no_tensor = typed && graph_.is_input(operand.tensor) && !type_of(operand.tensor);
-    const bool named = unknown.arguments.empty() ||
-                       std::find(unknown.arguments.begin(), unknown.arguments.end(),
-                                 call.keywords[i]) != unknown.arguments.end();
+    const bool named =
+        unknown.arguments.empty() || std::find(unknown.arguments.begin(), unknown.arguments.end(),
+                                               call.keywords[i]) != unknown.arguments.end();
     if (!again && !no_tensor && named) out.push_back(i);
   }
   return out;
@@ -183,10 +184,9 @@ std::vector<Wanted> Converter::opaque_results(const Site& site) const {
 // signature to ask.
 void Converter::make_symbolic(std::vector<Wanted>& wanted, std::string_view op,
                               const Skeleton& call) {
-  const bool symbolic =
-      std::any_of(call.operands.begin(), call.operands.end(), [&](const Value& v) {
-        return type_of(v.tensor) && symbols_.in(type_of(v.tensor)->shape);
-      });
+  const bool symbolic = std::any_of(
+      call.operands.begin(), call.operands.end(),
+      [&](const Value& v) { return type_of(v.tensor) && symbols_.in(type_of(v.tensor)->shape); });
   for (Wanted& w : wanted) {
     if (!symbolic || w.type == Types::unknown()) continue;
     Type type = context_.types[w.type];
@@ -233,9 +233,8 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
   const std::vector<std::size_t> written = written_operands(call, target, schema, unknown);
   std::vector<Wanted> wanted;
   std::vector<std::optional<std::size_t>> returned;  // an operand; nothing: the next result
-  const bool listed =
-      schema && std::none_of(schema->results.begin(), schema->results.end(),
-                             [](const Schema::Result& r) { return r.list; });
+  const bool listed = schema && std::none_of(schema->results.begin(), schema->results.end(),
+                                             [](const Schema::Result& r) { return r.list; });
   if (listed) {
     for (std::size_t i = 0; i < schema->results.size(); ++i) {
       std::optional<std::size_t> operand;
@@ -243,7 +242,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
       returned.push_back(operand);
       if (operand) continue;
       auto item = site.items.find(static_cast<int>(i));
-      wanted.push_back(item != site.items.end()    ? item->second
+      wanted.push_back(item != site.items.end()      ? item->second
                        : schema->results.size() == 1 ? site.result
                                                      : Wanted());
     }
@@ -296,8 +295,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
     }
     Value item = tensor((*results)[next]);
     const char letter = listed ? schema->results[i].alias : '\0';
-    if (std::optional<std::size_t> base =
-            letter ? operand_of(*schema, call, letter) : std::nullopt)
+    if (std::optional<std::size_t> base = letter ? operand_of(*schema, call, letter) : std::nullopt)
       item.handle = opaque_view(call.operands[*base], graph_.producer(item.tensor), next, target);
     ++next;
     out.items.push_back(std::move(item));

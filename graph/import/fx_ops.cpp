@@ -97,8 +97,7 @@ constexpr Row kRows[] = {
      "memory_format:-=None",
      Special::make_like},
     {"aten.scalar_tensor", "full",
-     "s:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None",
-     Special::scalar},
+     "s:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None", Special::scalar},
     // casts and reductions
     {"aten._to_copy", "cast",
      "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
@@ -121,8 +120,8 @@ constexpr Row kRows[] = {
      Special::reduce},
     {"aten.amax", "amax", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
     {"aten.amin", "amin", "self:x dim:- keepdim:{keepdim}=False", Special::reduce},
-    {"aten.var_mean.correction", "mean",
-     "self:x dim:-=None correction:-=None keepdim:-=False", Special::var_mean},
+    {"aten.var_mean.correction", "mean", "self:x dim:-=None correction:-=None keepdim:-=False",
+     Special::var_mean},
     {"aten.erf", "erf", "self:x"},
     // vLLM's kernels
     {"vllm_ir.rms_norm", "rms_norm", "x|input:x weight:w epsilon:{eps} variance_size:none=None",
@@ -136,7 +135,8 @@ constexpr Row kRows[] = {
      "rope_dim_offset:none=0 inverse:none=False",
      Special::rotary},
     {"_C.fused_qk_norm_rope", "fused_qk_norm_rope",
-     "qkv:qkv!0 num_heads_q:{heads_q} num_heads_k:{heads_k} num_heads_v:- head_dim:{head} eps:{eps} "
+     "qkv:qkv!0 num_heads_q:{heads_q} num_heads_k:{heads_k} num_heads_v:- head_dim:{head} "
+     "eps:{eps} "
      "q_weight:qw k_weight:kw cos_sin_cache:cos_sin is_neox:{neox} position_ids:positions "
      "forced_token_heads_per_warp:-=-1"},
     {"_C.silu_and_mul_per_block_quant", "silu_and_mul_per_block_quant",
@@ -284,7 +284,9 @@ Table::Table(const ForeignOps* foreign) {
 std::optional<std::size_t> Mapping::first_written() const {
   std::optional<std::size_t> out;
   for (const Slot& p : parameters)
-    if (p.result >= 0) out = std::min(out.value_or(static_cast<std::size_t>(p.result)), static_cast<std::size_t>(p.result));
+    if (p.result >= 0)
+      out = std::min(out.value_or(static_cast<std::size_t>(p.result)),
+                     static_cast<std::size_t>(p.result));
   return out;
 }
 

@@ -37,13 +37,13 @@ enum class Special : std::uint8_t {
   select_scatter,
   scalar,   ///< a number as a tensor
   type_of,  ///< a cast to the type of another tensor
-  size,  ///< a dim, not a value
+  size,     ///< a dim, not a value
   var_mean,
   ir_norm,         ///< of vLLM's own IR
   rotary,          ///< heads may have an axis of their own
   attention,       ///< its output buffer says more than the operands
   scaled_product,  ///< by one scale, one a row, or one a block
-  foreign,  ///< an item of a rule file
+  foreign,         ///< an item of a rule file
 };
 
 struct Slot {

@@ -66,9 +66,9 @@ Applied Converter::scalar(const Bound& bound, const std::vector<Wanted>& wanted,
     if (auto whole = std::get_if<std::int64_t>(&*value)) value = static_cast<double>(*whole);
   if (!value || !std::holds_alternative<double>(*value) || !dtype) return kNotThis;
   DType type = dtype->kind == Value::Kind::dtype ? dtype->dtype : DType::f32;
-  return some(
-      emit("full", {}, {{key("shape"), Shape()}, {key("value"), *value}, {key("dtype"), type}},
-           wanted, site));
+  return some(emit("full", {},
+                   {{key("shape"), Shape()}, {key("value"), *value}, {key("dtype"), type}}, wanted,
+                   site));
 }
 
 // stack: each part with one more axis, and these joined.
@@ -97,8 +97,7 @@ Applied Converter::stack(const Bound& bound, const std::vector<Wanted>& wanted, 
 }
 
 // unbind: parts of one element each, without their axis.
-Applied Converter::unbind(const Bound& bound, const std::vector<Wanted>& wanted,
-                          const Site& site) {
+Applied Converter::unbind(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Value* dim = bound.find("dim");
   const Type* type = x ? type_of(*x) : nullptr;

@@ -1,4 +1,5 @@
-// Exports the part of Converter for a part of an axis, taken by narrow and put back by the scatters.
+// Exports the part of Converter for a part of an axis, taken by narrow and put back by the
+// scatters.
 #include "graph/import/fx_convert.hpp"
 
 namespace pw::fx {
@@ -26,7 +27,8 @@ Attribute bound_of(const Dims& dims, DimId d) {
 // narrow(x, dim, start, length) is the slice from `start` on.
 Applied Converter::narrow(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Value *dim = bound.find("dim"), *start = bound.find("start"), *length = bound.find("length");
+  const Value *dim = bound.find("dim"), *start = bound.find("start"),
+              *length = bound.find("length");
   const Type* type = x ? type_of(*x) : nullptr;
   if (!type || !dim || !start || !length) return kNotThis;
   std::optional<std::size_t> axis = axis_in(as_int(*dim), type->shape.size());

@@ -53,8 +53,7 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       if (!x || !dtype || (dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none))
         return kNotThis;
       if (dtype->kind == Value::Kind::none || (type && type->dtype == dtype->dtype))
-        return some(
-            emit(bound.mapping->copies ? "clone" : "detach", {*x}, {}, wanted, site));
+        return some(emit(bound.mapping->copies ? "clone" : "detach", {*x}, {}, wanted, site));
       return some(emit("cast", {*x}, {{key("dtype"), dtype->dtype}}, wanted, site));
     }
     case Special::copy: return copy(bound, wanted, site);

@@ -19,8 +19,8 @@ constexpr std::size_t kMaxLook = 64;
 Result<ValueId> Converter::read(TensorId id, const Site& site) {
   const std::size_t now = memory_.storage_of(id).writes.size();
   if (memory_.tensors[id].seen == now) return memory_.tensors[id].value;
-  Result<ValueId> value = memory_.tensors[id].base.valid() ? read_view(id, site)
-                                                           : replay(id, 0, site);
+  Result<ValueId> value =
+      memory_.tensors[id].base.valid() ? read_view(id, site) : replay(id, 0, site);
   if (!value) return value;
   memory_.tensors[id].value = *value;
   memory_.tensors[id].seen = now;
@@ -82,8 +82,8 @@ Result<ValueId> Converter::derive_step(ValueId value, const ViewStep& step, cons
   std::vector<Wanted> wanted(step.results.size());
   const bool imported = context_.ops[step.op].imported;
   for (std::size_t i = 0; imported && i < wanted.size(); ++i) wanted[i].type = step.results[i];
-  Result<Results> results = emit(context_.ops[step.op].name, {value},
-                                 context_.attributes[step.attributes], wanted, site);
+  Result<Results> results =
+      emit(context_.ops[step.op].name, {value}, context_.attributes[step.attributes], wanted, site);
   if (!results) return forward(results);
   return (*results)[step.result];
 }
@@ -93,10 +93,10 @@ Result<ValueId> Converter::derive_step(ValueId value, const ViewStep& step, cons
 Result<std::monostate> Converter::write(TensorId id, ValueId value, const Site& site) {
   const Tensor& t = memory_.tensors[id];
   if (!t.inexpressible.empty())
-    return fail(site.span, "PW0516",
-                fmt::format("a write through a view that `{}` makes cannot be expressed",
-                            t.inexpressible),
-                "dump the graph after functionalisation (AOT autograd)");
+    return fail(
+        site.span, "PW0516",
+        fmt::format("a write through a view that `{}` makes cannot be expressed", t.inexpressible),
+        "dump the graph after functionalisation (AOT autograd)");
   Result<ValueId> fitting = fit(value, t.value, site);
   if (!fitting) return forward(fitting);
   if (!t.base.valid()) dropped_.insert(t.value);
@@ -112,7 +112,8 @@ Result<ValueId> Converter::fit(ValueId value, ValueId like, const Site& site) {
   if (graph_.type(value) == graph_.type(like) || !type_of(value) || !type_of(like)) return value;
   const Type wanted = *type_of(like);
   if (type_of(value)->dtype != wanted.dtype) {
-    Result<Results> cast = emit("cast", {value}, {{key("dtype"), wanted.dtype}}, std::vector<Wanted>(1), site);
+    Result<Results> cast =
+        emit("cast", {value}, {{key("dtype"), wanted.dtype}}, std::vector<Wanted>(1), site);
     if (!cast) return forward(cast);
     value = cast->front();
   }
@@ -169,10 +170,11 @@ Result<ValueId> Converter::put_back_step(const ViewStep& step, ValueId old, Valu
   };
   if (op == "detach") return part;
   if (op == "transpose")
-    return first(emit("transpose", {part}, context_.attributes[step.attributes], std::vector<Wanted>(1), site));
+    return first(emit("transpose", {part}, context_.attributes[step.attributes],
+                      std::vector<Wanted>(1), site));
   if (op == "reshape" && step.from != Types::unknown())
-    return first(emit("reshape", {part}, {{key("shape"), context_.types[step.from].shape}}, std::vector<Wanted>(1),
-                      site));
+    return first(emit("reshape", {part}, {{key("shape"), context_.types[step.from].shape}},
+                      std::vector<Wanted>(1), site));
   if (op == "slice" || op == "split") return put_back_slice(step, old, part, site);
   if (op == "reshape") return put_back_unknown(part, site);
   return fail(site.span, "PW0516",
@@ -182,8 +184,8 @@ Result<ValueId> Converter::put_back_step(const ViewStep& step, ValueId old, Valu
               "dump the graph after functionalisation (AOT autograd)");
 }
 
-// Without types the extents of what was viewed are not known: the write is kept as an op of its own,
-// which can be drawn and rewritten around, and which nothing runs.
+// Without types the extents of what was viewed are not known: the write is kept as an op of its
+// own, which can be drawn and rewritten around, and which nothing runs.
 Result<ValueId> Converter::put_back_unknown(ValueId part, const Site& site) {
   constexpr std::string_view kName = "write_through_view";
   if (!context_.ops.find(kName).valid()) {
@@ -228,9 +230,10 @@ Result<ValueId> Converter::put_back_slice(const ViewStep& step, ValueId old, Val
   }
   const std::int64_t axis = std::get<std::int64_t>(attribute("dim"));
   if (stride != 1) return put_back_strided(old, part, axis, start, stride, site);
-  Result<Results> whole = emit("slice_scatter", {old, part},
-                               {{key("dim"), axis}, {key("start"), bound(start)}, {key("end"), bound(end)}},
-                               std::vector<Wanted>(1), site);
+  Result<Results> whole =
+      emit("slice_scatter", {old, part},
+           {{key("dim"), axis}, {key("start"), bound(start)}, {key("end"), bound(end)}},
+           std::vector<Wanted>(1), site);
   if (!whole) return forward(whole);
   return whole->front();
 }
@@ -248,9 +251,11 @@ Result<ValueId> Converter::put_back_strided(ValueId old, ValueId part, std::int6
   const DimId behind = dims.add(last, dims.constant(1));
   if (!behind.valid() || dims.value(taken[at]) == 0) return old;
   Diagnostics failure;
-  const auto one = [&](std::string_view op, std::vector<ValueId> operands, AttributeList attributes) {
+  const auto one = [&](std::string_view op, std::vector<ValueId> operands,
+                       AttributeList attributes) {
     if (!failure.empty()) return ValueId();
-    Result<Results> results = emit(op, operands, std::move(attributes), std::vector<Wanted>(1), site);
+    Result<Results> results =
+        emit(op, operands, std::move(attributes), std::vector<Wanted>(1), site);
     if (results) return results->front();
     failure = std::move(results.error());
     return ValueId();
@@ -261,7 +266,9 @@ Result<ValueId> Converter::put_back_strided(ValueId old, ValueId part, std::int6
   };
   const auto slice = [&](ValueId x, std::int64_t along, DimId begin, DimId end) {
     return one("slice", {x},
-               {{key("dim"), along}, {key("start"), bound(begin)}, {key("end"), bound(end)},
+               {{key("dim"), along},
+                {key("start"), bound(begin)},
+                {key("end"), bound(end)},
                 {key("step"), std::int64_t{1}}});
   };
   const auto split_axis = [&](Shape shape, DimId outer, DimId inner) {
@@ -273,19 +280,19 @@ Result<ValueId> Converter::put_back_strided(ValueId old, ValueId part, std::int6
     return one("reshape", {x}, {{key("shape"), std::move(shape)}});
   };
   const DimId zero = dims.constant(0), unit = dims.constant(1);
-  const ValueId rows = reshape(slice(old, axis, start, last),
-                               split_axis(whole, groups, dims.constant(stride)));
+  const ValueId rows =
+      reshape(slice(old, axis, start, last), split_axis(whole, groups, dims.constant(stride)));
   const ValueId column = reshape(slice(part, axis, zero, groups), split_axis(whole, groups, unit));
   const ValueId rest = slice(rows, axis + 1, unit, dims.constant(stride));
   Shape flat = whole;
   flat[at] = grouped;
   const ValueId middle =
       reshape(one("cat", {column, rest}, {{key("dim"), axis + 1}}), std::move(flat));
-  const ValueId result = one("cat",
-                             {slice(old, axis, zero, start), middle,
-                              slice(part, axis, groups, taken[at]),
-                              slice(old, axis, behind, whole[at])},
-                             {{key("dim"), axis}});
+  const ValueId result =
+      one("cat",
+          {slice(old, axis, zero, start), middle, slice(part, axis, groups, taken[at]),
+           slice(old, axis, behind, whole[at])},
+          {{key("dim"), axis}});
   if (!failure.empty()) return tl::unexpected<Diagnostics>(std::move(failure));
   return result;
 }
@@ -311,10 +318,14 @@ TensorId Converter::tensor_of_result(ValueId result, std::span<const Value* cons
   std::vector<ViewStep> steps;
   for (ValueId at = result;;) {
     for (const Value* a : arguments)
-      if (a->tensor == at && a->handle.valid()) return add_view(*a, std::move(steps), result, target);
+      if (a->tensor == at && a->handle.valid())
+        return add_view(*a, std::move(steps), result, target);
     const NodeId n = graph_.producer(at);
     if (!n.valid() || n.index < first_new || !graph_.op_of(n).traits.view) break;
-    ViewStep step{graph_.op(n), graph_.attributes(n), graph_.type(graph_.operand(n, 0)), {},
+    ViewStep step{graph_.op(n),
+                  graph_.attributes(n),
+                  graph_.type(graph_.operand(n, 0)),
+                  {},
                   graph_.result_index(at)};
     for (std::size_t i = 0; i < graph_.result_count(n); ++i)
       step.results.push_back(graph_.type(graph_.result(n, i)));
@@ -331,7 +342,8 @@ TensorId Converter::add_view(const Value& base, std::vector<ViewStep> steps, Val
   bool sure = known.has_value(), copied = false;
   std::optional<Shape> strides = known;
   for (std::size_t i = 0; i < steps.size() && strides; ++i) {
-    if (steps[i].from == Types::unknown() || steps[i].results[steps[i].result] == Types::unknown()) {
+    if (steps[i].from == Types::unknown() ||
+        steps[i].results[steps[i].result] == Types::unknown()) {
       strides.reset();
       sure = false;
       break;
@@ -351,7 +363,8 @@ TensorId Converter::add_view(const Value& base, std::vector<ViewStep> steps, Val
   }
   if (copied) {
     const Type* type = type_of(value);
-    return memory_.add_storage(value, type ? dense_strides(context_.dims, type->shape) : std::nullopt);
+    return memory_.add_storage(value,
+                               type ? dense_strides(context_.dims, type->shape) : std::nullopt);
   }
   const TensorId view = memory_.add_view(base.handle, std::move(steps), value, std::move(strides));
   if (!sure) memory_.tensors[view].unsure = std::string(target);
@@ -364,7 +377,8 @@ std::optional<Shape> Converter::strides_after(const ViewStep& step, Shape stride
   const Shape& from = context_.types[step.from].shape;
   const Shape& to = context_.types[step.results[step.result]].shape;
   const auto axis = [&](std::string_view name) {
-    return static_cast<std::size_t>(std::get<std::int64_t>(*context_.attributes.find(step.attributes, name)));
+    return static_cast<std::size_t>(
+        std::get<std::int64_t>(*context_.attributes.find(step.attributes, name)));
   };
   sure = true;
   if (op == "detach" || op == "split") return strides;
@@ -388,8 +402,8 @@ std::optional<Shape> Converter::fresh_strides(ValueId value,
   const Type* type = type_of(value);
   if (type == nullptr) return std::nullopt;
   const NodeId n = graph_.producer(value);
-  static const std::set<std::string, std::less<>> kDense = {"mm",   "addmm", "scaled_mm", "embedding",
-                                                            "full", "empty", "cat"};
+  static const std::set<std::string, std::less<>> kDense = {
+      "mm", "addmm", "scaled_mm", "embedding", "full", "empty", "cat"};
   bool dense = n.valid() && kDense.contains(graph_.op_of(n).name);
   if (!dense) {
     dense = true;

@@ -37,10 +37,11 @@ Applied Converter::ir_norm(const Bound& bound, const std::vector<Wanted>& wanted
   if (!type || type->shape.empty() || !eps) return kNotThis;
   if (!weight) {
     if (bound.find("weight")->kind != Value::Kind::none) return kNotThis;
-    Result<Results> ones = emit(
-        "full", {},
-        {{key("shape"), Shape{type->shape.back()}}, {key("value"), 1.0}, {key("dtype"), type->dtype}},
-        std::vector<Wanted>(1), site);
+    Result<Results> ones = emit("full", {},
+                                {{key("shape"), Shape{type->shape.back()}},
+                                 {key("value"), 1.0},
+                                 {key("dtype"), type->dtype}},
+                                std::vector<Wanted>(1), site);
     if (!ones) return forward(ones);
     weight = ones->front();
   }
@@ -58,8 +59,7 @@ Applied Converter::ir_norm(const Bound& bound, const std::vector<Wanted>& wanted
 
 // Positions are one a row, also where the dump has another symbol for their number; heads may have
 // an axis of their own.
-Applied Converter::rotary(const Bound& bound, const std::vector<Wanted>& wanted,
-                          const Site& site) {
+Applied Converter::rotary(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> positions = tensor_of(bound.find("positions")),
                          q = tensor_of(bound.find("query")), k = tensor_of(bound.find("key"));
   if (!positions || !q || !k || !type_of(*positions) || !type_of(*q) || !type_of(*k))
@@ -138,8 +138,8 @@ Applied Converter::scaled_product(const Bound& bound, const std::vector<Wanted>&
   };
   AttributeList attributes = {{key("out"), type_of(*buffer)->dtype}};
   const Shape of_a = type_of(*a)->shape, of_sa = type_of(*sa)->shape;
-  const bool blocks = of_a.size() == 2 && of_sa.size() == 2 &&
-                      context_.dims.value(of_sa[1]) != 1 && type_of(*sb)->shape.size() == 2;
+  const bool blocks = of_a.size() == 2 && of_sa.size() == 2 && context_.dims.value(of_sa[1]) != 1 &&
+                      type_of(*sb)->shape.size() == 2;
   if (!blocks && stored) return kNotThis;
   if (blocks) {
     std::optional<std::int64_t> columns = context_.dims.value(of_a[1]),
@@ -156,14 +156,16 @@ Applied Converter::scaled_product(const Bound& bound, const std::vector<Wanted>&
   }
   for (std::optional<ValueId>* scale : {&sa, &sb}) {
     if (!type_of(**scale)->shape.empty()) continue;
-    Applied list = reshape_to(**scale, Shape{context_.dims.constant(1)}, std::vector<Wanted>(1), site);
+    Applied list =
+        reshape_to(**scale, Shape{context_.dims.constant(1)}, std::vector<Wanted>(1), site);
     if (!list) return list;
     *scale = (*list)->front();
   }
   return some(emit("scaled_mm", {*a, *b, *sa, *sb}, std::move(attributes), wanted, site));
 }
 
-// Variance and mean along one axis, from deviations: var = sum((x - mean)^2) / (count - correction).
+// Variance and mean along one axis, from deviations: var = sum((x - mean)^2) / (count -
+// correction).
 Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wanted,
                             const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
@@ -179,7 +181,8 @@ Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wante
   if (correction.kind == Value::Kind::real && correction.real == 0) less = 0;
   if (!axis || *axis < -rank || *axis >= rank || !less) return kNotThis;
   const std::int64_t at = *axis < 0 ? *axis + rank : *axis;
-  std::optional<std::int64_t> count = context_.dims.value(type->shape[static_cast<std::size_t>(at)]);
+  std::optional<std::int64_t> count =
+      context_.dims.value(type->shape[static_cast<std::size_t>(at)]);
   if (*less != 0 && (!count || *count <= *less)) return kNotThis;
   const bool keepdim = bound.find("keepdim")->boolean;
   const DType dtype = type->dtype;
@@ -187,7 +190,8 @@ Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wante
 
   const std::vector<Wanted> unnamed(1);
   const auto one = [&](std::string_view op, const std::vector<ValueId>& operands,
-                       AttributeList attributes, const std::vector<Wanted>& names) -> Result<ValueId> {
+                       AttributeList attributes,
+                       const std::vector<Wanted>& names) -> Result<ValueId> {
     Result<Results> y = emit(op, operands, std::move(attributes), names, site);
     if (!y) return forward(y);
     return y->front();
@@ -236,8 +240,9 @@ std::optional<ValueId> Converter::as_declared(ValueId value, const OperandDecl& 
                                               const Site& site) {
   const Type* type = type_of(value);
   if (!type || !type->shape.empty() || !decl.type || !is_one(*decl.type)) return value;
-  Result<Results> list = emit("reshape", {value}, {{key("shape"), Shape{context_.dims.constant(1)}}},
-                              std::vector<Wanted>(1), site);
+  Result<Results> list =
+      emit("reshape", {value}, {{key("shape"), Shape{context_.dims.constant(1)}}},
+           std::vector<Wanted>(1), site);
   if (!list) return std::nullopt;
   return list->front();
 }
@@ -314,8 +319,7 @@ Graph Converter::without_layer_names() const {
   const std::size_t returned = graph_.outputs().size() - graph_.written_inputs().size();
   for (std::size_t i = 0; i < returned; ++i) out.add_output(map[graph_.outputs()[i].index]);
   for (std::size_t i = 0; i < graph_.written_inputs().size(); ++i)
-    out.add_write(map[graph_.written_inputs()[i].index],
-                  map[graph_.outputs()[returned + i].index]);
+    out.add_write(map[graph_.written_inputs()[i].index], map[graph_.outputs()[returned + i].index]);
   return out;
 }
 

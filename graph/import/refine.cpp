@@ -223,8 +223,8 @@ class Refiner {
     const std::size_t count = graph_.result_count(node);
     const std::size_t returned = count - std::min(count, writes.size());
     std::vector<ValueId> now(built->returned.begin(),
-                             built->returned.begin() +
-                                 static_cast<std::ptrdiff_t>(std::min(returned, built->returned.size())));
+                             built->returned.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                           returned, built->returned.size())));
     if (now.size() < returned) {
       drop(*built);
       return fmt::format("it returns {} values, and the graph names {}", built->returned.size(),
@@ -237,8 +237,8 @@ class Refiner {
       const ValueId old = graph_.result(node, i);
       graph_.replace_uses(old, now[i]);
       const NodeId maker = graph_.producer(now[i]);
-      if (maker.valid() && std::find(built->nodes.begin(), built->nodes.end(), maker) !=
-                               built->nodes.end())
+      if (maker.valid() &&
+          std::find(built->nodes.begin(), built->nodes.end(), maker) != built->nodes.end())
         graph_.take_name(now[i], old);
     }
     graph_.erase(node);

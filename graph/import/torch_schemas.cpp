@@ -70,14 +70,16 @@ std::string_view line_at(std::string_view table, std::size_t at) {
 }
 
 std::string_view without_head(std::string_view table) {
-  while (table.starts_with("#")) table.remove_prefix(std::min(table.find('\n'), table.size() - 1) + 1);
+  while (table.starts_with("#"))
+    table.remove_prefix(std::min(table.find('\n'), table.size() - 1) + 1);
   return table;
 }
 
 }  // namespace
 
 bool Schema::writes() const {
-  return std::any_of(arguments.begin(), arguments.end(), [](const Argument& a) { return a.written; });
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const Argument& a) { return a.written; });
 }
 
 bool Schema::aliases() const {

@@ -55,11 +55,16 @@ std::string text_of(const std::vector<HostArgument>& arguments) {
       case HostArgument::Kind::tuple: out += "(" + text_of(a.items) + ")"; break;
       case HostArgument::Kind::call: out += a.word + "(" + text_of(a.items) + ")"; break;
       case HostArgument::Kind::value:
-        if (!a.word.empty()) out += "$" + a.word;
-        else if (const auto* i = std::get_if<std::int64_t>(&a.value)) out += std::to_string(*i);
-        else if (const auto* s = std::get_if<std::string>(&a.value)) out += "'" + *s + "'";
-        else if (const auto* b = std::get_if<bool>(&a.value)) out += *b ? "True" : "False";
-        else out += std::holds_alternative<double>(a.value) ? "real" : "None";
+        if (!a.word.empty())
+          out += "$" + a.word;
+        else if (const auto* i = std::get_if<std::int64_t>(&a.value))
+          out += std::to_string(*i);
+        else if (const auto* s = std::get_if<std::string>(&a.value))
+          out += "'" + *s + "'";
+        else if (const auto* b = std::get_if<bool>(&a.value))
+          out += *b ? "True" : "False";
+        else
+          out += std::holds_alternative<double>(a.value) ? "real" : "None";
         break;
     }
   }
@@ -188,7 +193,8 @@ TEST_CASE("host functions: the call is passed as it was written", "[backends]") 
   CHECK(read("device(type='cuda'), torch.float32") == "'device(type='cuda')', 'torch.float32'");
   CHECK(read("{'a': %1, 'b': [2]}, 3") == "dict(a=%1, b=[2]), 3");
   CHECK(read("").empty());
-  for (const char* bad : {"%", "%0,, 1", "[%0", "%0)", "'open", "$", "a b", "{1: 2}", "{'a' 2}", "{"}) {
+  for (const char* bad :
+       {"%", "%0,, 1", "[%0", "%0)", "'open", "$", "a b", "{1: 2}", "{'a' 2}", "{"}) {
     INFO(bad);
     const auto failed = read_skeleton(bad, place);
     REQUIRE_FALSE(failed);
@@ -344,8 +350,7 @@ TEST_CASE("host functions: on a device they run on the host, between captured pi
     return std::monostate{};
   });
   cuda::HostDriver driver;
-  const auto done =
-      run_given(graph, driver, {{"x", tensor(DType::f32, {1, 2}, {1, 2})}});
+  const auto done = run_given(graph, driver, {{"x", tensor(DType::f32, {1, 2}, {1, 2})}});
   INFO((done ? std::string() : render(done.error(), context->sources)));
   REQUIRE(done);
   CHECK(values(done->returned[0]) == std::vector<double>{21, 39});  // 3 * (6x + 1)

@@ -139,8 +139,7 @@ std::string dump(const ast::Test& i) {
   return node("test", i.name, i.graph, i.file, i.apply, i.with, i.expectations);
 }
 std::string dump(const ast::GraphItem& i) {
-  return node("graph", i.name, i.inputs, i.nodes, i.outputs, i.writes, i.symbols,
-              i.ops);
+  return node("graph", i.name, i.inputs, i.nodes, i.outputs, i.writes, i.symbols, i.ops);
 }
 
 }  // namespace

@@ -46,20 +46,23 @@ TEST_CASE("foreign: arguments, guard and body are read as they are written", "[d
 }
 
 TEST_CASE("foreign: the formatter has one layout, and keeps quotes and aliases", "[dsl][foreign]") {
-  CHECK(formatted("foreign aten.add.Tensor( self,other , alpha=1 )=add( self,other )where alpha==1") ==
+  CHECK(formatted(
+            "foreign aten.add.Tensor( self,other , alpha=1 )=add( self,other )where alpha==1") ==
         "foreign aten.add.Tensor(self, other, alpha = 1) = add(self, other) where alpha == 1\n");
   CHECK(formatted("foreign \"_C.f\"(out result|out,x){result=relu(x)}") ==
         "foreign \"_C.f\"(out result|out, x) { result = relu(x) }\n");
   const std::string block =
-      "foreign _C.f(mut x, w: T[n, d], device: _ = none) -> y where n == 1 {\n  y = mul(x, w)\n  x = "
+      "foreign _C.f(mut x, w: T[n, d], device: _ = none) -> y where n == 1 {\n  y = mul(x, w)\n  x "
+      "= "
       "neg(y)\n}\n";
   CHECK(formatted(block) == block);
 }
 
 TEST_CASE("foreign: a word of the language is still a name elsewhere", "[dsl][foreign]") {
-  auto context = loaded({{"a.pwr", "op foreign(x: T[*s]) -> y: T[*s] { y = relu(x) }\n"
-                                   "op g(x: T[*s]) -> y: T[*s] { foreign = relu(x)  y = neg(foreign) }\n"
-                                   "foreign my.g.default(x) = foreign(x)\n"}});
+  auto context = loaded({{"a.pwr",
+                          "op foreign(x: T[*s]) -> y: T[*s] { y = relu(x) }\n"
+                          "op g(x: T[*s]) -> y: T[*s] { foreign = relu(x)  y = neg(foreign) }\n"
+                          "foreign my.g.default(x) = foreign(x)\n"}});
   CHECK(context->foreign->find("my.g") != nullptr);
   CHECK(context->foreign->find("torch.ops.my.g.default") != nullptr);
 }
@@ -67,7 +70,8 @@ TEST_CASE("foreign: a word of the language is still a name elsewhere", "[dsl][fo
 TEST_CASE("foreign: later files come before earlier ones, and one item counts once",
           "[dsl][foreign]") {
   const std::pair<std::string, std::string> first{"a.pwr", "foreign my.f(x) = relu(x)\n"};
-  auto context = loaded({first, {"b.pwr", "foreign my.f(x) = neg(x)\nforeign my.f(x, k) = mul(x, k)\n"},
+  auto context = loaded({first,
+                         {"b.pwr", "foreign my.f(x) = neg(x)\nforeign my.f(x, k) = mul(x, k)\n"},
                          {"c.pwr", first.second}});
   const auto* items = context->foreign->find("my.f");
   REQUIRE(items);

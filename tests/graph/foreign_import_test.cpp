@@ -19,11 +19,10 @@ ContextPtr with(const std::string& rules) {
 }
 
 Graph dump(const ContextPtr& context, const std::string& parameters, const std::string& body) {
-  Result<FxImport> imported = import_fx(
-      context,
-      "class <lambda>(torch.nn.Module):\n    def forward(self, " + parameters + "):\n        " + body +
-          "\n",
-      {});
+  Result<FxImport> imported = import_fx(context,
+                                        "class <lambda>(torch.nn.Module):\n    def forward(self, " +
+                                            parameters + "):\n        " + body + "\n",
+                                        {});
   if (!imported) FAIL(messages(imported.error(), *context));
   CHECK(messages(verify(imported->graph), *context) == "");
   return std::move(imported->graph);
@@ -38,7 +37,8 @@ Graph json(const ContextPtr& context, const std::string& text) {
 
 constexpr const char* kTwoTensors = "x: \"f32[4, 8]\", y: \"f32[4, 8]\"";
 constexpr const char* kScaled =
-    "foreign my.scaled(x|input, y, factor = 1.0, exact = true, device: _ = none) = x * factor + y\n";
+    "foreign my.scaled(x|input, y, factor = 1.0, exact = true, device: _ = none) = x * factor + "
+    "y\n";
 
 }  // namespace
 
@@ -49,11 +49,11 @@ TEST_CASE("foreign: a dump's target becomes its body, by position, keyword and d
                  "a: \"f32[4, 8]\" = torch.ops.my.scaled.default(x, y, 2.5)\n        "
                  "b = torch.ops.my.scaled.default(y = a, input = x, device = device(type='cpu'))\n"
                  "        return b");
-  CHECK(describe(g) == std::vector<std::string>{
-                           "c__0: f64[] = constant(){dtype = f64, value = 2.5}",
-                           "a__0: f32[4, 8] = mul(x, c__0)", "a: f32[4, 8] = add(a__0, y)",
-                           "c__1: f64[] = constant(){dtype = f64, value = 1.0}",
-                           "b__0: f32[4, 8] = mul(x, c__1)", "b: f32[4, 8] = add(b__0, a)"});
+  CHECK(describe(g) ==
+        std::vector<std::string>{"c__0: f64[] = constant(){dtype = f64, value = 2.5}",
+                                 "a__0: f32[4, 8] = mul(x, c__0)", "a: f32[4, 8] = add(a__0, y)",
+                                 "c__1: f64[] = constant(){dtype = f64, value = 1.0}",
+                                 "b__0: f32[4, 8] = mul(x, c__1)", "b: f32[4, 8] = add(b__0, a)"});
 }
 
 TEST_CASE("foreign: an argument that nothing uses must hold its default", "[graph][foreign]") {
@@ -95,13 +95,15 @@ TEST_CASE("foreign: the first item whose types and guard hold is taken", "[graph
 
 TEST_CASE("foreign: what is written is what its name means from there on", "[graph][foreign]") {
   ContextPtr context = with(
-      "foreign my.step(mut x, out q, w) -> y {\n  y = mul(x, w)\n  x = add(x, y)\n  q = neg(y)\n}\n");
-  Graph g = dump(context, "x: \"f32[4]\", w: \"f32[4]\"",
-                 "q: \"f32[4]\" = torch.ops.aten.empty.memory_format([4], dtype = torch.float32)\n"
-                 "        auto = torch.ops.higher_order.auto_functionalized(torch.ops.my.step.default, "
-                 "x = x, q = q, w = w)\n        y: \"f32[4]\" = auto[0]\n        "
-                 "x2: \"f32[4]\" = auto[1]\n        q2: \"f32[4]\" = auto[2]\n        "
-                 "return (x2, q2)");
+      "foreign my.step(mut x, out q, w) -> y {\n  y = mul(x, w)\n  x = add(x, y)\n  q = "
+      "neg(y)\n}\n");
+  Graph g =
+      dump(context, "x: \"f32[4]\", w: \"f32[4]\"",
+           "q: \"f32[4]\" = torch.ops.aten.empty.memory_format([4], dtype = torch.float32)\n"
+           "        auto = torch.ops.higher_order.auto_functionalized(torch.ops.my.step.default, "
+           "x = x, q = q, w = w)\n        y: \"f32[4]\" = auto[0]\n        "
+           "x2: \"f32[4]\" = auto[1]\n        q2: \"f32[4]\" = auto[2]\n        "
+           "return (x2, q2)");
   CHECK(line_of(g, "x2").find("= add(x, ") != std::string::npos);
   CHECK(line_of(g, "q2").find("= neg(") != std::string::npos);
 }
@@ -131,8 +133,8 @@ TEST_CASE("foreign: graph.json and .pwg with an op that was unknown get what it 
   const std::string as_json = graph_to_json(unknown), as_text = print_pwg(unknown);
   REQUIRE(as_json.find("imported") != std::string::npos);
 
-  const std::string rules = std::string(kScaled) +
-                            "op mine.f.default(x: T[*s], y: T[*s]) {k: int} -> z: T[*s]\n";
+  const std::string rules =
+      std::string(kScaled) + "op mine.f.default(x: T[*s], y: T[*s]) {k: int} -> z: T[*s]\n";
   ContextPtr context = with(rules);
   const std::string wanted = print_pwg(dump(context, parameters, body));
   Graph from_json = json(with(rules), as_json);
@@ -162,14 +164,14 @@ TEST_CASE("foreign: names that a body makes up are none of the graph's", "[graph
 TEST_CASE("foreign: a graph's call that does not fit the declaration is refused with the reason",
           "[graph][foreign]") {
   ContextPtr context = with("op mine.f.default(x: T[*s]) {k: int} -> z: T[*s]\n");
-  Result<Graph> graph = graph_from_json(
-      context,
-      R"({"format": "piecewise.graph/1", "ops": [{"imported": "mine.f.default"}],
+  Result<Graph> graph =
+      graph_from_json(context,
+                      R"({"format": "piecewise.graph/1", "ops": [{"imported": "mine.f.default"}],
           "inputs": [{"name": "x", "type": "f32[4]"}, {"name": "y", "type": "f32[4]"}],
           "nodes": [{"name": "t", "op": "mine.f.default", "operands": ["x", "y"],
                      "results": [{"name": "t", "type": "f32[4]"}]}],
           "outputs": ["t"]})",
-      "g.json", parse_op);
+                      "g.json", parse_op);
   REQUIRE_FALSE(graph);
   CHECK(graph.error().front().code == "PW0514");
   CHECK(graph.error().front().message.find("more tensors than operands") != std::string::npos);

@@ -1,7 +1,6 @@
 // Writes in a dump: what is read afterwards, under whatever name, is what was written.
-#include "graph/import/fx.hpp"
-
 #include "graph/graph_json.hpp"
+#include "graph/import/fx.hpp"
 #include "graph/verify.hpp"
 #include "tests/graph/library.hpp"
 
@@ -28,14 +27,16 @@ FxImport imported(const ContextPtr& context, const std::string& parameters,
   return std::move(*fx);
 }
 
-/// A value as the calls that make it: `add(neg(x), 2)`, `f(x).1`. Views are left out but for slices.
+/// A value as the calls that make it: `add(neg(x), 2)`, `f(x).1`. Views are left out but for
+/// slices.
 std::string made(const Graph& graph, ValueId v) {
   if (!v.valid()) return "none";
   if (graph.is_input(v)) return std::string(graph.value_name(v));
   const NodeId n = graph.producer(v);
   const std::string& op = graph.op_of(n).name;
   if (op == "constant") return graph.context().attributes.print(*graph.attribute(n, "value"));
-  if (op == "reshape" || op == "detach" || op == "transpose") return made(graph, graph.operand(n, 0));
+  if (op == "reshape" || op == "detach" || op == "transpose")
+    return made(graph, graph.operand(n, 0));
   std::string out = op + "(";
   for (std::size_t i = 0; i < graph.operand_count(n); ++i)
     out += (i ? ", " : "") + made(graph, graph.operand(n, i));
@@ -103,8 +104,9 @@ TEST_CASE("fx memory: parts that do not overlap stay as they were", "[graph][fx]
         mul: "f32[4, 4]" = torch.ops.aten.mul.Tensor(a, b)
         relu: "f32[4, 8]" = torch.ops.aten.relu.default(h)
         return (mul, relu))");
-  CHECK(outputs(fx.graph) == Outputs{"mul(add(split(neg(x)).0, 1.0), split(neg(x)).1)",
-                                     "relu(slice_scatter(neg(x), add(split(neg(x)).0, 1.0), 0, 4))"});
+  CHECK(outputs(fx.graph) ==
+        Outputs{"mul(add(split(neg(x)).0, 1.0), split(neg(x)).1)",
+                "relu(slice_scatter(neg(x), add(split(neg(x)).0, 1.0), 0, 4))"});
 }
 
 TEST_CASE("fx memory: a clone is memory of its own", "[graph][fx]") {
@@ -161,8 +163,7 @@ TEST_CASE("fx memory: a tensor that stands twice in a call is one", "[graph][fx]
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
     if (graph.op_of(n).name == "mine.f.default") call = n;
   REQUIRE(call.valid());
-  CHECK(graph.context().attributes.print(*graph.attribute(call, "call")) ==
-        "\"%0, %1, %0, %3\"");
+  CHECK(graph.context().attributes.print(*graph.attribute(call, "call")) == "\"%0, %1, %0, %3\"");
   CHECK(graph.context().attributes.print(*graph.attribute(call, "writes")) == "[0, 1, 3]");
 }
 

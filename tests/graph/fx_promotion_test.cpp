@@ -50,7 +50,8 @@ TEST_CASE("import: ops of floats bring whole numbers to f32", "[fx][promotion]")
 TEST_CASE("import: sums of whole numbers and booleans are i64", "[fx][promotion]") {
   check({{"aten.sum.dim_IntList(x, [-1])", "x: \"b8[4, 6]\"", "i64[4]"},
          {"aten.sum.default(x)", "x: \"i32[4, 6]\"", "i64[]"},
-         {"aten.sum.dim_IntList(x, [0], True, dtype = torch.float32)", "x: \"i64[4, 6]\"", "f32[1, 6]"},
+         {"aten.sum.dim_IntList(x, [0], True, dtype = torch.float32)", "x: \"i64[4, 6]\"",
+          "f32[1, 6]"},
          {"aten.sum.dim_IntList(x, [0])", "x: \"bf16[4, 6]\"", "bf16[6]"},
          {"aten.amax.default(x, [0])", "x: \"i32[4, 6]\"", "i32[6]"}});
 }

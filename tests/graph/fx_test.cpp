@@ -173,8 +173,8 @@ TEST_CASE("fx: a write into memory that no other name reaches becomes a value", 
   std::string base = body;
   base.replace(base.find("relu.default(view)"), 18, "relu.default(out)");
   FxImport below = import_text(context, in_function(base, parameters));
-  const NodeId whole = below.graph.producer(below.graph.operand(
-      below.graph.producer(below.graph.find_value("y")), 0));
+  const NodeId whole = below.graph.producer(
+      below.graph.operand(below.graph.producer(below.graph.find_value("y")), 0));
   CHECK(below.graph.op_of(whole).name == "reshape");
   CHECK(below.graph.operand(whole, 0) == below.graph.find_value("view__0"));
 
@@ -442,23 +442,55 @@ TEST_CASE("fx: mutated dumps give a graph or a diagnostic with a place", "[graph
   const std::uint64_t seed = 77;
   INFO("seed " << seed);
   Random random(seed);
-  const std::string bases[] = {
-      text_of("tests/graph/fixtures/aot.fx.txt"), text_of("tests/graph/fixtures/layout.fx.txt"),
-      text_of("tests/graph/fixtures/v2.fx.txt"), text_of("tests/graph/fixtures/symbols.fx.txt"),
-      text_of("tests/graph/fixtures/dynamic.fx.txt"),
-      text_of("tests/graph/fixtures/forms/dynamo.fx.txt"),
-      text_of("tests/graph/fixtures/forms/split.fx.txt"),
-      text_of("tests/graph/fixtures/forms/export.fx.txt"),
-      text_of("tests/graph/fixtures/forms/listing.fx.txt"),
-      text_of("tests/graph/fixtures/forms/table.fx.txt"),
-      text_of("tests/graph/fixtures/forms/code.fx.txt"),
-      text_of("tests/graph/fixtures/forms/joint.fx.txt"),
-      text_of("tests/graph/fixtures/forms/log.fx.txt")};
-  const std::string pieces[] = {
-      "(",  ")",  "[",    "]",   "\"",          "'",  ",",  ":", "=",  ";",
-      ".",  "-",  "None", "[0]", "99999999999", "s0", "//", "#", "\n", "torch.ops.aten.",
-      "-1", "\\", "\xc3", "%", "{", "}", "+=", "x[0] = ", "self.submod_0(", "slice(", "graph():",
-      ".view(", "class a(b):\n", "Sym(", "Max(", "getattr("};
+  const std::string bases[] = {text_of("tests/graph/fixtures/aot.fx.txt"),
+                               text_of("tests/graph/fixtures/layout.fx.txt"),
+                               text_of("tests/graph/fixtures/v2.fx.txt"),
+                               text_of("tests/graph/fixtures/symbols.fx.txt"),
+                               text_of("tests/graph/fixtures/dynamic.fx.txt"),
+                               text_of("tests/graph/fixtures/forms/dynamo.fx.txt"),
+                               text_of("tests/graph/fixtures/forms/split.fx.txt"),
+                               text_of("tests/graph/fixtures/forms/export.fx.txt"),
+                               text_of("tests/graph/fixtures/forms/listing.fx.txt"),
+                               text_of("tests/graph/fixtures/forms/table.fx.txt"),
+                               text_of("tests/graph/fixtures/forms/code.fx.txt"),
+                               text_of("tests/graph/fixtures/forms/joint.fx.txt"),
+                               text_of("tests/graph/fixtures/forms/log.fx.txt")};
+  const std::string pieces[] = {"(",
+                                ")",
+                                "[",
+                                "]",
+                                "\"",
+                                "'",
+                                ",",
+                                ":",
+                                "=",
+                                ";",
+                                ".",
+                                "-",
+                                "None",
+                                "[0]",
+                                "99999999999",
+                                "s0",
+                                "//",
+                                "#",
+                                "\n",
+                                "torch.ops.aten.",
+                                "-1",
+                                "\\",
+                                "\xc3",
+                                "%",
+                                "{",
+                                "}",
+                                "+=",
+                                "x[0] = ",
+                                "self.submod_0(",
+                                "slice(",
+                                "graph():",
+                                ".view(",
+                                "class a(b):\n",
+                                "Sym(",
+                                "Max(",
+                                "getattr("};
   int good = 0;
   for (int round = 0; round < 8000; ++round) {
     ContextPtr context;
@@ -542,7 +574,8 @@ TEST_CASE("fx: a real model's layer, with and without the token symbol", "[graph
     CHECK(
         line_of(fx.graph, "getitem_29") ==
         std::string("getitem_29: bf16[n, 1536], getitem_30: bf16[n, 1536] = fused_add_rms_norm(") +
-            (tp2 ? "all_reduce_1, all_reduce" : "mm, embedding") + ", detach_1){eps = 1e-06, wide = false}");
+            (tp2 ? "all_reduce_1, all_reduce" : "mm, embedding") +
+            ", detach_1){eps = 1e-06, wide = false}");
     for (NodeId n : fx.graph.order())  // no static token count is left
       CHECK(describe(fx.graph, n).find("32768") == std::string::npos);
     round_trip(fx.graph);

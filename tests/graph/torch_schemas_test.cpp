@@ -35,7 +35,8 @@ TEST_CASE("torch schemas: what an op writes", "[fx][schemas]") {
 }
 
 TEST_CASE("torch schemas: arguments and results of an in-place op", "[fx][schemas]") {
-  Schema add = schema("aten.add_.Tensor");  // (Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)
+  Schema add = schema(
+      "aten.add_.Tensor");  // (Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)
   CHECK(add.target == "aten.add_.Tensor");
   REQUIRE(add.arguments.size() == 3);
   CHECK(add.arguments[0].name == "self");
@@ -60,7 +61,8 @@ TEST_CASE("torch schemas: pure ops, views, random ops, effects", "[fx][schemas]"
   CHECK_FALSE(cumsum.aliases());
   CHECK(schema("aten.cumsum.default").target == "aten.cumsum");
 
-  Schema split = schema("aten.split.Tensor");  // (Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]
+  Schema split = schema(
+      "aten.split.Tensor");  // (Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]
   CHECK(split.pure());
   CHECK(split.aliases());
   CHECK(split.results.at(0).list);
@@ -85,7 +87,8 @@ TEST_CASE("torch schemas: what the schemas leave out is in the table", "[fx][sch
   CHECK(written("c10d.recv_") == "tensors");
 }
 
-TEST_CASE("torch schemas: every line is found by its own name, and nothing else is", "[fx][schemas]") {
+TEST_CASE("torch schemas: every line is found by its own name, and nothing else is",
+          "[fx][schemas]") {
   std::string_view rest = schema_table(), last;
   std::size_t lines = 0;
   while (!rest.empty()) {
@@ -100,6 +103,7 @@ TEST_CASE("torch schemas: every line is found by its own name, and nothing else 
     ++lines;
   }
   CHECK(lines > 3000);
-  for (std::string_view none : {"", "aten", "aten.add_.Nothing", "zzz.zzz", "#", "aten.cumsum >", "_"})
+  for (std::string_view none :
+       {"", "aten", "aten.add_.Nothing", "zzz.zzz", "#", "aten.cumsum >", "_"})
     CHECK_FALSE(find_schema(none));
 }

@@ -1,5 +1,5 @@
-// What vLLM 0.33's own passes match in its graphs, pipeline o2 matches too: dumps as they are printed
-// before those passes, and their numbers.
+// What vLLM 0.33's own passes match in its graphs, pipeline o2 matches too: dumps as they are
+// printed before those passes, and their numbers.
 #include <iostream>
 
 #include <fmt/format.h>
