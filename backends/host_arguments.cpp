@@ -148,12 +148,29 @@ class SkeletonReader {
     return out;
   }
 
+  /// What stands behind a backslash: n, t, r, xHH, or itself.
+  char escaped() {
+    switch (text_[++at_]) {
+      case 'n': return '\n';
+      case 't': return '\t';
+      case 'r': return '\r';
+      case 'x': break;
+      default: return text_[at_];
+    }
+    unsigned code = 0;
+    const char* digits = text_.data() + at_ + 1;
+    const char* last = text_.data() + std::min(at_ + 3, text_.size());
+    const auto [end, error] = std::from_chars(digits, last, code, 16);
+    if (error != std::errc()) return 'x';
+    at_ += static_cast<std::size_t>(end - digits);
+    return static_cast<char>(code);
+  }
+
   Result<HostArgument> quoted(char quote) {
     HostArgument out;
     std::string text;
     for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
-      if (text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
-      text += text_[at_];
+      text += text_[at_] == '\\' && at_ + 1 < text_.size() ? escaped() : text_[at_];
     }
     if (at_ >= text_.size()) return refuse();
     ++at_;

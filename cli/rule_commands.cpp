@@ -54,6 +54,11 @@ std::string guards_text(const RuleCheck& check) {
   return text;
 }
 
+std::string result_text(const RuleCheck& check) {
+  if (!check.failures.empty()) return check.failures.front();
+  return check.cannot_run.empty() ? "before ≡ after" : "cannot run: " + check.cannot_run;
+}
+
 void run_verify(const Options& options, const VerifyArgs& args) {
   Session session(options);
   LoadedRules rules = load(session, args.rules);
@@ -63,7 +68,8 @@ void run_verify(const Options& options, const VerifyArgs& args) {
     if (some.empty())
       session.die("there is no rule `" + name + "`", "`pwr check` lists the rules of a file",
                   kUsage);
-    ids.insert(ids.end(), some.begin(), some.end());
+    std::copy_if(some.begin(), some.end(), std::back_inserter(ids),
+                 [&](RuleId id) { return !rules.set.rules[id].frontier; });
   }
   if (args.only.empty())
     for (std::size_t i = 0; i < rules.set.rules.size(); ++i)
@@ -71,18 +77,21 @@ void run_verify(const Options& options, const VerifyArgs& args) {
   RuleCheckOptions check_options;
   check_options.ranks = session.need(parse_numbers(args.ranks, 1, 64), kUsage);
   Table table({"rule", "graphs", "ranks", "runs", "guards", "result"});
-  std::size_t failed = 0;
+  std::size_t failed = 0, not_run = 0;
   for (RuleId id : ids) {
     session.progress("verifying " + rules.set.rules[id].name);
     RuleCheck check = check_rule(rules.set, id, rules.params, check_options);
-    failed += !check.passed();
+    failed += !check.failures.empty();
+    not_run += !check.cannot_run.empty();
     table.add({check.rule, std::to_string(check.instances),
                fmt::format("{}", fmt::join(check.ranks, ",")), std::to_string(check.runs),
-               guards_text(check), check.passed() ? "before ≡ after" : check.failures.front()});
+               guards_text(check), result_text(check)});
   }
   std::fputs(table.print(options.format).c_str(), stdout);
-  session.say(fmt::format("{} rules verified, {} failed", ids.size() - failed, failed));
+  session.say(fmt::format("{} rules verified, {} failed{}", ids.size() - failed - not_run, failed,
+                          not_run > 0 ? fmt::format(", {} cannot run", not_run) : ""));
   if (failed > 0) throw Exit{kNegative};
+  if (not_run > 0) throw Exit{kMissingCapability};
 }
 
 }  // namespace

@@ -11,6 +11,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 
+# Clang does not see that std::stable_sort of GCC 12's library may use what that library deprecates.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(pw_warnings INTERFACE -Wno-deprecated-declarations)
+endif()
+
 # Includes are written from the root, so that is the only include folder of our own.
 add_library(pw_root INTERFACE)
 target_include_directories(pw_root INTERFACE "${PROJECT_SOURCE_DIR}")

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/special_members.hpp"
 #include "graph/op.hpp"
 #include "graph/statement.hpp"
 
@@ -35,6 +36,7 @@ struct AttributeDecl {
   std::optional<Expr> value;
 };
 struct OpItem {
+  PW_SPECIAL_MEMBERS(OpItem);
   Span span, name_span;
   std::string name;
   std::vector<OperandDecl> operands;
@@ -47,6 +49,7 @@ struct OpItem {
 };
 /// `foreign aten.add.Tensor(self, other, alpha = 1) = add(self, other)`, or with a block.
 struct ForeignItem {
+  PW_SPECIAL_MEMBERS(ForeignItem);
   Span span, name_span;
   std::string target;
   struct Parameter {
@@ -73,6 +76,7 @@ struct Body {
   std::vector<Statement> statements;
 };
 struct Rule {
+  PW_SPECIAL_MEMBERS(Rule);
   Span span, name_span;
   std::string name;
   std::string variant, table;  ///< `for k in Dyn`; empty otherwise
@@ -83,6 +87,7 @@ struct Rule {
   std::vector<Statement> replacement;
 };
 struct Pattern {
+  PW_SPECIAL_MEMBERS(Pattern);
   Span span, name_span;
   bool recursive = false;
   std::string name;
@@ -110,6 +115,7 @@ struct Group {
 
 /// A strategy as written: greedy { a, b } fuel 3 when tp > 1.
 struct Strategy {
+  PW_SPECIAL_MEMBERS(Strategy);
   enum class Kind : std::uint8_t {
     greedy,
     once,
@@ -135,6 +141,7 @@ struct Pass {
   Strategy strategy;
 };
 struct Pipeline {
+  PW_SPECIAL_MEMBERS(Pipeline);
   Span span, name_span;
   std::string name;
   Strategy strategy;                 ///< a sequence
@@ -160,6 +167,7 @@ struct Capture {
   std::string mode;  ///< empty: not stated
 };
 struct GraphItem {
+  PW_SPECIAL_MEMBERS(GraphItem);
   Span span;
   std::string name;
   struct Input {
@@ -185,6 +193,7 @@ struct GraphItem {
   std::vector<OpItem> ops;                                  ///< opaque ops the library lacks
 };
 struct Expectation {
+  PW_SPECIAL_MEMBERS(Expectation);
   enum class Kind : std::uint8_t { guard, count, none, graph, numeric, error } kind = Kind::guard;
   Span span;
   std::vector<Expr> guard;       ///< `add_rms == 2*80`, `count(all_reduce) == 0`
@@ -194,6 +203,7 @@ struct Expectation {
   std::string because_code, because_text;
 };
 struct Test {
+  PW_SPECIAL_MEMBERS(Test);
   Span span, name_span;
   std::string name;
   std::vector<GraphItem> graph;  ///< none or one
@@ -212,6 +222,7 @@ struct Comment {
   bool own_line = false;
 };
 struct File {
+  PW_SPECIAL_MEMBERS(File);
   SourceId source;
   std::vector<Item> items;
   std::vector<Comment> comments;  ///< in order; the formatter puts them back

@@ -17,7 +17,7 @@ struct builder_tag;
 /// One token of a kind.
 struct TokenParser : x3::parser<TokenParser> {
   using attribute_type = x3::unused_type;
-  static bool const has_attribute = false;
+  [[maybe_unused]] static bool const has_attribute = false;
   Tok kind;
   explicit constexpr TokenParser(Tok k) : kind(k) {}
   template <class It, class Context, class RuleContext, class Attribute>
@@ -31,7 +31,7 @@ struct TokenParser : x3::parser<TokenParser> {
 /// One token of a class of kinds, reported as a name.
 struct ClassParser : x3::parser<ClassParser> {
   using attribute_type = x3::unused_type;
-  static bool const has_attribute = false;
+  [[maybe_unused]] static bool const has_attribute = false;
   bool (*accepts)(Tok);
   explicit constexpr ClassParser(bool (*f)(Tok)) : accepts(f) {}
   template <class It, class Context, class RuleContext, class Attribute>
@@ -46,7 +46,7 @@ struct ClassParser : x3::parser<ClassParser> {
 /// worth a word).
 struct Peek : x3::parser<Peek> {
   using attribute_type = x3::unused_type;
-  static bool const has_attribute = false;
+  [[maybe_unused]] static bool const has_attribute = false;
   bool (*holds)(const Token*);
   Tok report;
   explicit constexpr Peek(bool (*f)(const Token*), Tok r = Tok::count) : holds(f), report(r) {}
@@ -416,19 +416,19 @@ BOOST_SPIRIT_DEFINE(small_item, seq, strat, core, option, strategy_item, deploy_
 
 bool starts_item(const Token* p) {
   if (p->kind == Tok::end) return false;
-  const Tok word = p->kind, next = p[1].kind;
-  if (word == Tok::use) return next == Tok::string;
-  if (word == Tok::foreign)
+  const Tok first = p->kind, next = p[1].kind;
+  if (first == Tok::use) return next == Tok::string;
+  if (first == Tok::foreign)
     return next == Tok::string ||
            (is_name(next) && (p[2].kind == Tok::dot || p[2].kind == Tok::lparen));
-  if (word == Tok::extern_) return next == Tok::pred || next == Tok::fn;
-  if (word == Tok::param) return is_name(next) && p[2].kind == Tok::colon;
-  if (word == Tok::pass) return is_name(next) && p[2].kind == Tok::assign;
-  if (word == Tok::capture) return next == Tok::lbrace;
-  if (word == Tok::graph) return peek_graph(p);
-  const bool named = word == Tok::op || word == Tok::table || word == Tok::pattern ||
-                     word == Tok::rule || word == Tok::group || word == Tok::pipeline ||
-                     word == Tok::split || word == Tok::test;
+  if (first == Tok::extern_) return next == Tok::pred || next == Tok::fn;
+  if (first == Tok::param) return is_name(next) && p[2].kind == Tok::colon;
+  if (first == Tok::pass) return is_name(next) && p[2].kind == Tok::assign;
+  if (first == Tok::capture) return next == Tok::lbrace;
+  if (first == Tok::graph) return peek_graph(p);
+  const bool named = first == Tok::op || first == Tok::table || first == Tok::pattern ||
+                     first == Tok::rule || first == Tok::group || first == Tok::pipeline ||
+                     first == Tok::split || first == Tok::test;
   return named && is_name(next);
 }
 

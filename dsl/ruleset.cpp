@@ -2,6 +2,13 @@
 #include "dsl/ruleset.hpp"
 
 namespace pw {
+
+PW_DEFAULT_SPECIAL_MEMBERS(PatternValue);
+PW_DEFAULT_SPECIAL_MEMBERS(PatternNode);
+PW_DEFAULT_SPECIAL_MEMBERS(Rule);
+PW_DEFAULT_SPECIAL_MEMBERS(Strategy);
+PW_DEFAULT_SPECIAL_MEMBERS(RuleSet);
+
 namespace {
 
 std::string base_of(const Rule& rule) {

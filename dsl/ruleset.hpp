@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/special_members.hpp"
 #include "dsl/ast.hpp"
 #include "graph/build.hpp"
 
@@ -22,6 +23,7 @@ using MembersId = Id<struct MembersTag>;
 
 /// A value of a pattern: a free input of it, a result of one of its nodes, or a constant.
 struct PatternValue {
+  PW_SPECIAL_MEMBERS(PatternValue);
   std::string name;  ///< empty or "_": unnamed
   Span span;
   PatternNodeId producer;  ///< invalid: free, or a constant
@@ -43,6 +45,7 @@ struct PatternAttribute {
 };
 
 struct PatternNode {
+  PW_SPECIAL_MEMBERS(PatternNode);
   OpId op;
   Span span;
   std::vector<PatternValueId> operands;
@@ -74,6 +77,7 @@ struct Negation {
 };
 
 struct Rule {
+  PW_SPECIAL_MEMBERS(Rule);
   std::string name;       ///< full: "group.rule", "rms_quant_dyn[token]"
   std::string base_name;  ///< as written: "rms_quant_dyn"
   std::string group;      ///< enclosing group or empty
@@ -104,6 +108,7 @@ struct Rule {
 
 /// A resolved strategy tree.
 struct Strategy {
+  PW_SPECIAL_MEMBERS(Strategy);
   ast::Strategy::Kind kind = ast::Strategy::Kind::sequence;
   Span span;
   std::string label;          ///< the pass's name, or a printed form for an anonymous one
@@ -141,6 +146,7 @@ struct CaptureDefaults {
 };
 
 struct RuleSet {
+  PW_SPECIAL_MEMBERS(RuleSet);
   ContextPtr context;
   std::vector<ast::File> files;  ///< in load order, used files first; tests are read from here
   /// In source order, rank assigned by name; behind them what frontiers opened to while rules ran.

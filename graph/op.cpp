@@ -2,6 +2,9 @@
 #include "graph/op.hpp"
 
 namespace pw {
+
+PW_DEFAULT_SPECIAL_MEMBERS(Op);
+
 namespace {
 
 bool same_signature(const Op& a, const Op& b) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/diagnostic.hpp"
+#include "base/special_members.hpp"
 #include "graph/attribute.hpp"
 #include "graph/statement.hpp"
 
@@ -67,6 +68,7 @@ struct Traits {
 };
 
 struct Op {
+  PW_SPECIAL_MEMBERS(Op);
   std::string name;
   Span span;
   std::vector<OperandDecl> operands;

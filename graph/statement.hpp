@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/source.hpp"
+#include "base/special_members.hpp"
 
 namespace pw {
 
@@ -15,6 +16,7 @@ struct AttributeArg;
 struct TypeExpr;
 
 struct Expr {
+  PW_SPECIAL_MEMBERS(Expr);
   enum class Kind : std::uint8_t {
     integer,  ///< integer
     real,     ///< real
@@ -56,6 +58,7 @@ struct AttributeArg {
 
 /// `T`, `T[*b, d]`, `[n, 2*d]`, `promote(T, U)[broadcast(*a, *b)]`.
 struct TypeExpr {
+  PW_SPECIAL_MEMBERS(TypeExpr);
   Span span;
   std::vector<Expr> dtype;  ///< none or one: a path (a dtype or a variable) or a call
   bool any_shape = true;    ///< no brackets
@@ -71,6 +74,7 @@ struct Binder {
 };
 
 struct Statement {
+  PW_SPECIAL_MEMBERS(Statement);
   Span span;
   bool many = false;
   std::vector<Binder> binders;  ///< may be empty: an op without results

@@ -41,6 +41,7 @@ class Attempt {
   }
 
   Result<Graph> build() {
+    draw_guarded_dtypes();
     draw_list_dims();
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
       if (auto done = add_node(rule_.nodes[PatternNodeId(i)]); !done) return forward(done);
@@ -63,6 +64,17 @@ class Attempt {
       env_.insert_or_assign(name, draw_.remember(rules_.context->dims.constant(value)));
     } else {
       env_.insert_or_assign(name, Attribute(value));
+    }
+  }
+
+  /// `T in {bf16, f16}`: one of these.
+  void draw_guarded_dtypes() {
+    for (const Expr& guard : rule_.where) {
+      if (guard.kind != Expr::Kind::in_set || guard.args[0].kind != Expr::Kind::path) continue;
+      const Expr& choice = guard.args[1 + draw_.below(guard.args.size() - 1)];
+      const auto dtype = choice.kind == Expr::Kind::path ? dtype_named(choice.text) : std::nullopt;
+      if (dtype && guard.args[0].text.find('.') == std::string::npos)
+        env_.emplace(guard.args[0].text, DTypeBinding{*dtype, false});
     }
   }
 

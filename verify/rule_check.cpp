@@ -20,6 +20,8 @@
 namespace pw {
 namespace {
 
+constexpr std::string_view kNoKernel = "PW1201";
+
 std::string first_message(const Diagnostics& diagnostics) {
   return diagnostics.empty() ? "no reason given" : diagnostics.front().message;
 }
@@ -176,6 +178,10 @@ class Check {
   void run() {
     const InstanceOptions options = instance_options();
     const Instances instances = make_instances(rules_, id_, params_, options);
+    if (instances.found.empty() && !lacking_.empty()) {
+      report_.cannot_run = lacking_;
+      return;
+    }
     if (instances.found.empty()) {
       report_.failures.push_back(
           fmt::format("no graph could be made that it matches{}, in {} attempts of which {} were "
@@ -191,7 +197,7 @@ class Check {
  private:
   /// Types do not say all that an op asks of its operands, so a graph that does not run as it is
   /// says nothing about the rule.
-  InstanceOptions instance_options() const {
+  InstanceOptions instance_options() {
     InstanceOptions options = options_.instances;
     options.ranks = ranks_;
     options.refuses = [this](const Instance& instance) -> std::optional<std::string> {
@@ -204,6 +210,7 @@ class Check {
       auto ran = run_reference(instance.graph, std::span<Weights>(weights),
                                sample_step(instance.graph, symbols), symbols);
       if (ran) return std::nullopt;
+      if (ran.error().front().code == kNoKernel) lacking_ = first_message(ran.error());
       return "the reference cannot run it: " + first_message(ran.error());
     };
     return options;
@@ -222,8 +229,7 @@ class Check {
     return env;
   }
 
-  [[nodiscard]] std::optional<Instance> instance_at(const RuleSet& rules,
-                                                    const GuardBoundary& boundary) const {
+  std::optional<Instance> instance_at(const RuleSet& rules, const GuardBoundary& boundary) {
     constexpr std::size_t kAttempts = 2000;
     InstanceOptions options = instance_options();
     options.wanted = 1;
@@ -268,6 +274,7 @@ class Check {
   std::int64_t ranks_;
   RuleCheck& report_;
   std::optional<RuleSet> unguarded_;
+  std::string lacking_;  // why a graph did not run that has an op without a kernel and a body
 };
 
 }  // namespace

@@ -29,7 +29,10 @@ struct RuleCheck {
   std::size_t held = 0, refused = 0;
   std::vector<std::string> unreached;
   std::vector<std::string> failures;  ///< a sentence each, with the graph it was seen on
-  [[nodiscard]] bool passed() const { return failures.empty(); }
+  /// Graphs were made, but none runs here: which op has no meaning on the host. Says nothing about
+  /// the rule.
+  std::string cannot_run;
+  [[nodiscard]] bool passed() const { return failures.empty() && cannot_run.empty(); }
 };
 
 RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/import/fx_convert.hpp"
+#include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
 namespace {
@@ -338,13 +338,7 @@ void Converter::erase_unused(std::size_t first_new) {
 
 Value Converter::as_result(const Outcome& outcome, const Arguments& arguments,
                            std::size_t first_new, std::string_view target) {
-  std::vector<const Value*> given;
-  const auto collect = [&](const Value& value, auto&& self) -> void {
-    if (value.kind == Value::Kind::tensor) given.push_back(&value);
-    for (const Value& item : value.items) self(item, self);
-  };
-  for (const Value& value : arguments.positional) collect(value, collect);
-  for (const auto& [name, value] : arguments.keywords) collect(value, collect);
+  const std::vector<const Value*> given = tensors_in(arguments);
   Value out;
   out.kind = Value::Kind::list;
   for (ValueId result : outcome.results) {
@@ -405,13 +399,12 @@ Result<Value> Converter::size_of(const Bound& bound, const Site& site) {
 Result<std::optional<Value>> Converter::in_place(std::string_view target,
                                                  const Arguments& arguments, const Site& site,
                                                  std::string& why) {
-  const std::size_t space = target.find('.'), dot = target.find('.', space + 1);
-  const std::string_view base = target.substr(0, dot);
-  if (!target.starts_with("aten.") || !base.ends_with("_") || base.ends_with("__") ||
-      arguments.positional.empty() || !arguments.positional[0].handle.valid())
+  const Target parts = split_target(target);
+  if (!target.starts_with("aten.") || !parts.in_place() || arguments.positional.empty() ||
+      !arguments.positional[0].handle.valid())
     return std::optional<Value>();
-  std::string functional(base.substr(0, base.size() - 1));
-  if (dot != std::string_view::npos) functional += target.substr(dot);
+  std::string functional(parts.base.substr(0, parts.base.size() - 1));
+  if (!parts.overload.empty()) functional += fmt::format(".{}", parts.overload);
   Site inner{site.span, site.source, true, {site.result.name, Types::unknown(), site.span}, {}};
   Result<std::optional<Outcome>> known = known_call(functional, arguments, inner, false, why);
   if (!known) return forward(known);
@@ -426,9 +419,8 @@ Result<std::optional<Value>> Converter::in_place(std::string_view target,
 Result<std::optional<Value>> Converter::out_variant(std::string_view target,
                                                     const Arguments& arguments, const Site& site,
                                                     std::string& why) {
-  const std::size_t space = target.find('.'), dot = target.find('.', space + 1);
-  if (!target.starts_with("aten.") || dot == std::string_view::npos) return std::optional<Value>();
-  const std::string_view overload = target.substr(dot + 1);
+  const auto [base, overload] = split_target(target);
+  if (!target.starts_with("aten.")) return std::optional<Value>();
   if (overload != "out" && !overload.ends_with("_out")) return std::optional<Value>();
   const Value* buffer = keyword(arguments, "out");
   if (!buffer || !buffer->handle.valid()) return std::optional<Value>();
@@ -441,7 +433,7 @@ Result<std::optional<Value>> Converter::out_variant(std::string_view target,
   Site inner{site.span, site.source, true, {site.result.name, Types::unknown(), site.span}, {}};
   for (const std::string& name : overloads) {
     Result<std::optional<Outcome>> known =
-        known_call(std::string(target.substr(0, dot + 1)) + name, rest, inner, false, why);
+        known_call(fmt::format("{}.{}", base, name), rest, inner, false, why);
     if (!known) return forward(known);
     if (!*known || (*known)->results.size() != 1) continue;
     Value out = *buffer;

@@ -51,6 +51,8 @@ Converter::Converter(const ContextPtr& context, const FxOptions& options, const 
       context_(*context),
       options_(options),
       function_(function),
+      typed_(std::any_of(function.parameters.begin(), function.parameters.end(),
+                         [](const Parameter& p) { return !p.type.empty(); })),
       signature_(signature),
       table_(context->foreign.get()),
       graph_(context, graph_name(options.file)),

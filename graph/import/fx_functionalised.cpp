@@ -4,23 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "graph/import/fx_convert.hpp"
+#include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
-namespace {
-
-std::vector<Value> tensors_in(const Arguments& arguments) {
-  std::vector<Value> out;
-  const auto collect = [&](const Value& value, auto&& self) -> void {
-    if (value.kind == Value::Kind::tensor) out.push_back(value);
-    for (const Value& item : value.items) self(item, self);
-  };
-  for (const Value& value : arguments.positional) collect(value, collect);
-  for (const auto& [name, value] : arguments.keywords) collect(value, collect);
-  return out;
-}
-
-}  // namespace
 
 // Item 0 is what the op returns, then its written arguments in the order of its schema.
 Result<Value> Converter::functionalised(const Arguments& arguments, const Site& site) {
@@ -48,12 +34,12 @@ Result<Value> Converter::functionalised(const Arguments& arguments, const Site& 
 // choice; else it is kept as a function that returns them.
 Result<Value> Converter::functionalised_unknown(std::string_view target, const Arguments& arguments,
                                                 const Site& site, std::string why) {
-  const std::vector<Value> given = tensors_in(arguments);
+  const std::size_t given = tensors_in(arguments).size();
   const std::size_t last =
       site.items.empty() ? 0 : static_cast<std::size_t>(site.items.rbegin()->first);
   std::vector<std::size_t> chosen;
   bool certain = last > 0;
-  if (last == given.size()) {
+  if (last == given) {
     for (std::size_t i = 0; i < last; ++i) chosen.push_back(i);
   } else {
     certain = false;

@@ -398,7 +398,7 @@ const auto close_brace_def = lit('}');
 const auto brackets_def = lit('[') >> *(brackets | (char_ - lit('[') - lit(']'))) >> lit(']');
 
 // ---- expressions
-const auto argument_def = (word[keyword_argument] >> equals > expr[push]) | expr[plain_argument];
+const auto argument_def = ((word[keyword_argument] >> equals) > expr[push]) | expr[plain_argument];
 const auto arguments_tail = -(argument[push_argument] % ',') > -lit(',') > close_paren;
 const auto name_or_call_def = path[set_name] >>
                               -(lit('(')[make_call] > arguments_tail > x3::eps[close_call]);

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/import/fx_convert.hpp"
+#include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
 namespace {
@@ -17,14 +17,6 @@ std::string op_name(std::string_view target) {
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.') c = '_';
   return name;
-}
-
-/// `ns.foo_` and `ns.foo_.Tensor` return what they write, by PyTorch's convention.
-bool returns_self(std::string_view target) {
-  const std::size_t space = target.find('.');
-  if (space == std::string_view::npos) return false;
-  const std::string_view base = target.substr(0, target.find('.', space + 1));
-  return base.ends_with("_") && !base.ends_with("__");
 }
 
 /// Of an operand; null: the call does not fit the schema.
@@ -46,11 +38,18 @@ std::optional<std::size_t> operand_of(const Schema& schema, const Skeleton& call
   return std::nullopt;
 }
 
-/// Calls operand `to` where operand `from` is called.
+/// Calls operand `to` where operand `from` is called; the keys of dicts are texts.
 std::string renamed(std::string_view text, std::size_t from, std::size_t to) {
   const std::string name = fmt::format("%{}", from);
   std::string out;
+  bool quoted = false;
   for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '"') quoted = !quoted;
+    if (quoted && text[at] == '\\') out += text[at++];
+    if (quoted) {
+      out += text[at++];
+      continue;
+    }
     const std::size_t end = at + name.size();
     const bool longer = end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]));
     if (text.substr(at, name.size()) == name && !longer) {
@@ -83,7 +82,7 @@ void Converter::take_argument(Skeleton& out, const std::string& name, const Valu
     out.text += call ? value.text + "(" : dict ? "{" : "[";
     for (std::size_t i = 0; i < value.items.size(); ++i) {
       if (i > 0) out.text += ", ";
-      if (dict) out.text += "'" + value.keys[i] + "': ";
+      if (dict) out.text += quote(value.keys[i]) + ": ";
       take_argument(out, fmt::format("{}_{}", name, i), value.items[i], depth + 1);
     }
     out.text += call ? ")" : dict ? "}" : "]";
@@ -118,8 +117,6 @@ std::vector<std::size_t> Converter::written_operands(const Skeleton& call, std::
                                                      const Unknown& unknown) const {
   std::vector<std::size_t> out;
   if (!schema && (unknown.functional.value_or(functional_) || target == "getitem")) return out;
-  const bool typed = std::any_of(function_.parameters.begin(), function_.parameters.end(),
-                                 [](const Parameter& p) { return !p.type.empty(); });
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     const Value& operand = call.operands[i];
     if (!operand.handle.valid()) continue;
@@ -131,7 +128,7 @@ std::vector<std::size_t> Converter::written_operands(const Skeleton& call, std::
         std::any_of(call.operands.begin(), call.operands.begin() + static_cast<std::ptrdiff_t>(i),
                     [&](const Value& before) { return before.handle == operand.handle; });
     // In a dump with types, an input without one is no tensor: the name of a layer, say.
-    const bool no_tensor = typed && graph_.is_input(operand.tensor) && !type_of(operand.tensor);
+    const bool no_tensor = typed_ && graph_.is_input(operand.tensor) && !type_of(operand.tensor);
     const bool named =
         unknown.arguments.empty() || std::find(unknown.arguments.begin(), unknown.arguments.end(),
                                                call.keywords[i]) != unknown.arguments.end();
@@ -246,7 +243,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
                        : schema->results.size() == 1 ? site.result
                                                      : Wanted());
     }
-  } else if (returns_self(target) && !written.empty() && written.front() == 0) {
+  } else if (split_target(target).in_place() && !written.empty() && written.front() == 0) {
     returned.push_back(0);
   } else {
     wanted = opaque_results(site);

@@ -3,38 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "graph/import/fx_convert.hpp"
+#include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
-namespace {
-
-const std::optional<Results> kNotThis;
-
-std::optional<ValueId> tensor_of(const Value* value) {
-  if (!value || value->kind != Value::Kind::tensor) return std::nullopt;
-  return value->tensor;
-}
-
-Applied some(Result<Results> results) {
-  if (!results) return forward(results);
-  return std::optional(std::move(*results));
-}
-
-// Negative: there is no such axis.
-std::int64_t axis_of(std::optional<std::int64_t> given, std::size_t rank) {
-  auto r = static_cast<std::int64_t>(rank);
-  std::int64_t axis = given.value_or(r);
-  if (axis < -r || axis >= r) return -1;
-  return axis < 0 ? axis + r : axis;
-}
-
-const std::vector<Wanted>& unnamed() {
-  static const std::vector<Wanted> kUnnamed(1);
-  return kUnnamed;
-}
-
-}  // namespace
-
 // Parts of several types are brought to the one that they promote to.
 Applied Converter::cat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   Bound out = bound;
@@ -50,7 +21,7 @@ Applied Converter::cat(const Bound& bound, const std::vector<Wanted>& wanted, co
   }
   for (Value& part : (*parts)->items) {
     if (type_of(part.tensor)->dtype == *common) continue;
-    Applied same = cast(part.tensor, *common, unnamed(), site);
+    Applied same = cast(part.tensor, *common, kUnnamed, site);
     if (!same || !*same) return same;
     part.tensor = (*same)->front();
   }
@@ -78,8 +49,8 @@ Applied Converter::stack(const Bound& bound, const std::vector<Wanted>& wanted, 
   const Type* first =
       parts->items[0].kind == Value::Kind::tensor ? type_of(parts->items[0].tensor) : nullptr;
   if (!first) return kNotThis;
-  std::int64_t axis = axis_of(as_int(*dim), first->shape.size() + 1);
-  if (axis < 0) return kNotThis;
+  std::optional<std::size_t> axis = axis_of(as_int(*dim), first->shape.size() + 1);
+  if (!axis) return kNotThis;
   Bound out = bound;
   for (std::optional<Value>& value : out.values) {
     if (!value || value->kind != Value::Kind::list) continue;
@@ -87,8 +58,8 @@ Applied Converter::stack(const Bound& bound, const std::vector<Wanted>& wanted, 
       const Type* type = part.kind == Value::Kind::tensor ? type_of(part.tensor) : nullptr;
       if (!type) return kNotThis;
       Shape shape = type->shape;
-      shape.insert(shape.begin() + axis, context_.dims.constant(1));
-      Applied wider = reshape_to(part.tensor, std::move(shape), unnamed(), site);
+      shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), context_.dims.constant(1));
+      Applied wider = reshape_to(part.tensor, std::move(shape), kUnnamed, site);
       if (!wider || !*wider) return wider;
       part.tensor = (*wider)->front();
     }
@@ -102,16 +73,17 @@ Applied Converter::unbind(const Bound& bound, const std::vector<Wanted>& wanted,
   const Value* dim = bound.find("dim");
   const Type* type = x ? type_of(*x) : nullptr;
   if (!type || !dim) return kNotThis;
-  std::int64_t axis = axis_of(as_int(*dim), type->shape.size());
-  if (axis < 0) return kNotThis;
+  std::optional<std::size_t> axis = axis_of(as_int(*dim), type->shape.size());
+  if (!axis) return kNotThis;
   Shape rest = type->shape;
-  std::optional<std::int64_t> count = context_.dims.value(rest[static_cast<std::size_t>(axis)]);
+  std::optional<std::int64_t> count = context_.dims.value(rest[*axis]);
   constexpr std::int64_t kMaxParts = 4096;
   if (!count || *count < 1 || *count > kMaxParts) return kNotThis;
-  rest.erase(rest.begin() + axis);
+  rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(*axis));
   Shape sizes(static_cast<std::size_t>(*count), context_.dims.constant(1));
   Result<Results> parts =
-      emit("split", {*x}, {{key("dim"), axis}, {key("sizes"), sizes}}, {}, site);
+      emit("split", {*x}, {{key("dim"), static_cast<std::int64_t>(*axis)}, {key("sizes"), sizes}},
+           {}, site);
   if (!parts) return forward(parts);
   Results out;
   for (std::size_t i = 0; i < parts->size(); ++i) {

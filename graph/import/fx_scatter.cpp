@@ -1,29 +1,8 @@
 // Exports the part of Converter for a part of an axis, taken by narrow and put back by the
 // scatters.
-#include "graph/import/fx_convert.hpp"
+#include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
-namespace {
-
-const std::optional<Results> kNotThis;
-
-std::optional<ValueId> tensor_of(const Value* value) {
-  if (!value || value->kind != Value::Kind::tensor) return std::nullopt;
-  return value->tensor;
-}
-
-Applied some(Result<Results> results) {
-  if (!results) return forward(results);
-  return std::optional(std::move(*results));
-}
-
-Attribute bound_of(const Dims& dims, DimId d) {
-  if (std::optional<std::int64_t> v = dims.value(d)) return *v;
-  return d;
-}
-
-}  // namespace
-
 // narrow(x, dim, start, length) is the slice from `start` on.
 Applied Converter::narrow(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
@@ -75,7 +54,7 @@ Applied Converter::select_scatter(const Bound& bound, const std::vector<Wanted>&
   if (first < 0 || (count && first >= *count)) return kNotThis;
   Shape shape = part->shape;
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), context_.dims.constant(1));
-  Applied wide = reshape_to(*src, std::move(shape), std::vector<Wanted>(1), site);
+  Applied wide = reshape_to(*src, std::move(shape), kUnnamed, site);
   if (!wide || !*wide) return wide;
   return some(emit("slice_scatter", {*x, (*wide)->front()},
                    {{key("dim"), static_cast<std::int64_t>(*axis)},

@@ -3,32 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "graph/import/fx_convert.hpp"
+#include "graph/import/fx_apply.hpp"
 #include "graph/type_text.hpp"
 
 namespace pw::fx {
-namespace {
-
-const std::optional<Results> kNotThis;
-
-std::optional<ValueId> tensor_of(const Value* value) {
-  if (!value || value->kind != Value::Kind::tensor) return std::nullopt;
-  return value->tensor;
-}
-
-std::optional<std::size_t> axis_of(std::optional<std::int64_t> axis, std::size_t rank) {
-  auto r = static_cast<std::int64_t>(rank);
-  if (!axis || *axis < -r || *axis >= r) return std::nullopt;
-  return static_cast<std::size_t>(*axis < 0 ? *axis + r : *axis);
-}
-
-Applied some(Result<Results> results) {
-  if (!results) return forward(results);
-  return std::optional(std::move(*results));
-}
-
-}  // namespace
-
 Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& wanted,
                                  const Site& site) {
   switch (bound.mapping->special) {
@@ -177,8 +155,8 @@ Applied Converter::permute(const Bound& bound, const std::vector<Wanted>& wanted
     AttributeList attributes = {{key("dim0"), static_cast<std::int64_t>(swaps[k].first)},
                                 {key("dim1"), static_cast<std::int64_t>(swaps[k].second)}};
     bool final = k + 1 == swaps.size();
-    Result<Results> results = emit("transpose", {*x}, std::move(attributes),
-                                   final ? wanted : std::vector<Wanted>(1), site);
+    Result<Results> results =
+        emit("transpose", {*x}, std::move(attributes), final ? wanted : kUnnamed, site);
     if (!results || final) return some(std::move(results));
     x = results->front();
   }
@@ -213,13 +191,9 @@ Applied Converter::slice(const Bound& bound, const std::vector<Wanted>& wanted, 
   std::optional<DimId> start = bound_at(*bound.find("start"), dims.constant(0)),
                        end = bound_at(*bound.find("end"), size);
   if (!start || !end || !start->valid() || !end->valid()) return kNotThis;
-  auto attribute = [&](DimId d) -> Attribute {
-    if (std::optional<std::int64_t> v = dims.value(d)) return *v;
-    return d;
-  };
   AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(*axis)},
-                              {key("start"), attribute(*start)},
-                              {key("end"), attribute(*end)}};
+                              {key("start"), bound_of(dims, *start)},
+                              {key("end"), bound_of(dims, *end)}};
   if (bound.mapping->op == "slice_scatter") {
     std::optional<ValueId> src = tensor_of(bound.find("src"));
     std::optional<std::int64_t> stride = as_int(*bound.find("step"));
@@ -247,7 +221,7 @@ Applied Converter::select(const Bound& bound, const std::vector<Wanted>& wanted,
   if (at < 0 || (count && at >= *count)) return kNotThis;
   AttributeList attributes = {
       {key("dim"), static_cast<std::int64_t>(*axis)}, {key("start"), at}, {key("end"), at + 1}};
-  Result<Results> part = emit("slice", {*x}, std::move(attributes), std::vector<Wanted>(1), site);
+  Result<Results> part = emit("slice", {*x}, std::move(attributes), kUnnamed, site);
   if (!part) return forward(part);
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*axis));
   return reshape_to(part->front(), shape, wanted, site);
@@ -352,7 +326,7 @@ Applied Converter::copy(const Bound& bound, const std::vector<Wanted>& wanted, c
   if (same_shape && same_dtype) return some(emit("clone", {*from}, {}, wanted, site));
   if (same_shape) return cast(*from, dtype, wanted, site);
   if (!same_dtype) {
-    Applied inner = cast(*from, dtype, std::vector<Wanted>(1), site);
+    Applied inner = cast(*from, dtype, kUnnamed, site);
     if (!inner) return inner;
     from = (*inner)->front();
   }
@@ -388,7 +362,7 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
     to = DType::i64;
   }
   if (to != type->dtype) {
-    Applied converted = cast(*x, to, std::vector<Wanted>(1), site);
+    Applied converted = cast(*x, to, kUnnamed, site);
     if (!converted) return converted;
     x = (*converted)->front();
   }
@@ -397,8 +371,8 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
     bool final = k + 1 == axes.size();
     AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(axes[k])},
                                 {key("keepdim"), keepdim}};
-    Result<Results> results = emit(bound.mapping->op, {*x}, std::move(attributes),
-                                   final ? wanted : std::vector<Wanted>(1), site);
+    Result<Results> results =
+        emit(bound.mapping->op, {*x}, std::move(attributes), final ? wanted : kUnnamed, site);
     if (!results || final) return some(std::move(results));
     x = results->front();
   }

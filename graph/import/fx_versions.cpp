@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/import/fx_convert.hpp"
+#include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
 namespace {
@@ -112,8 +112,7 @@ Result<ValueId> Converter::fit(ValueId value, ValueId like, const Site& site) {
   if (graph_.type(value) == graph_.type(like) || !type_of(value) || !type_of(like)) return value;
   const Type wanted = *type_of(like);
   if (type_of(value)->dtype != wanted.dtype) {
-    Result<Results> cast =
-        emit("cast", {value}, {{key("dtype"), wanted.dtype}}, std::vector<Wanted>(1), site);
+    Result<Results> cast = emit("cast", {value}, {{key("dtype"), wanted.dtype}}, kUnnamed, site);
     if (!cast) return forward(cast);
     value = cast->front();
   }
@@ -121,7 +120,7 @@ Result<ValueId> Converter::fit(ValueId value, ValueId like, const Site& site) {
   if (given == wanted.shape || (makers_.contains(like) && symbols_.in(given))) return value;
   const bool same_count = count_of(given).valid() && count_of(given) == count_of(wanted.shape);
   Result<Results> shaped = emit(same_count ? "reshape" : "expand", {value},
-                                {{key("shape"), wanted.shape}}, std::vector<Wanted>(1), site);
+                                {{key("shape"), wanted.shape}}, kUnnamed, site);
   if (!shaped) return forward(shaped);
   return shaped->front();
 }
@@ -170,11 +169,10 @@ Result<ValueId> Converter::put_back_step(const ViewStep& step, ValueId old, Valu
   };
   if (op == "detach") return part;
   if (op == "transpose")
-    return first(emit("transpose", {part}, context_.attributes[step.attributes],
-                      std::vector<Wanted>(1), site));
+    return first(emit("transpose", {part}, context_.attributes[step.attributes], kUnnamed, site));
   if (op == "reshape" && step.from != Types::unknown())
-    return first(emit("reshape", {part}, {{key("shape"), context_.types[step.from].shape}},
-                      std::vector<Wanted>(1), site));
+    return first(
+        emit("reshape", {part}, {{key("shape"), context_.types[step.from].shape}}, kUnnamed, site));
   if (op == "slice" || op == "split") return put_back_slice(step, old, part, site);
   if (op == "reshape") return put_back_unknown(part, site);
   return fail(site.span, "PW0516",
@@ -197,7 +195,7 @@ Result<ValueId> Converter::put_back_unknown(ValueId part, const Site& site) {
   }
   ++report_.opaque[std::string(kName)];
   ++report_.reasons[fmt::format("{}: a write through a view of a tensor of unknown shape", kName)];
-  Result<Results> whole = emit(kName, {part}, {}, std::vector<Wanted>(1), site);
+  Result<Results> whole = emit(kName, {part}, {}, kUnnamed, site);
   if (!whole) return forward(whole);
   return whole->front();
 }
@@ -210,10 +208,6 @@ Result<ValueId> Converter::put_back_slice(const ViewStep& step, ValueId old, Val
   const auto dim = [&](const Attribute& a) {
     auto i = std::get_if<std::int64_t>(&a);
     return i != nullptr ? context_.dims.constant(*i) : std::get<DimId>(a);
-  };
-  const auto bound = [&](DimId d) -> Attribute {
-    if (auto v = context_.dims.value(d)) return *v;
-    return d;
   };
   DimId start = context_.dims.constant(0), end;
   std::int64_t stride = 1;
@@ -230,10 +224,11 @@ Result<ValueId> Converter::put_back_slice(const ViewStep& step, ValueId old, Val
   }
   const std::int64_t axis = std::get<std::int64_t>(attribute("dim"));
   if (stride != 1) return put_back_strided(old, part, axis, start, stride, site);
-  Result<Results> whole =
-      emit("slice_scatter", {old, part},
-           {{key("dim"), axis}, {key("start"), bound(start)}, {key("end"), bound(end)}},
-           std::vector<Wanted>(1), site);
+  Result<Results> whole = emit("slice_scatter", {old, part},
+                               {{key("dim"), axis},
+                                {key("start"), bound_of(context_.dims, start)},
+                                {key("end"), bound_of(context_.dims, end)}},
+                               kUnnamed, site);
   if (!whole) return forward(whole);
   return whole->front();
 }
@@ -254,21 +249,16 @@ Result<ValueId> Converter::put_back_strided(ValueId old, ValueId part, std::int6
   const auto one = [&](std::string_view op, std::vector<ValueId> operands,
                        AttributeList attributes) {
     if (!failure.empty()) return ValueId();
-    Result<Results> results =
-        emit(op, operands, std::move(attributes), std::vector<Wanted>(1), site);
+    Result<Results> results = emit(op, operands, std::move(attributes), kUnnamed, site);
     if (results) return results->front();
     failure = std::move(results.error());
     return ValueId();
   };
-  const auto bound = [&](DimId d) -> Attribute {
-    if (auto v = dims.value(d)) return *v;
-    return d;
-  };
   const auto slice = [&](ValueId x, std::int64_t along, DimId begin, DimId end) {
     return one("slice", {x},
                {{key("dim"), along},
-                {key("start"), bound(begin)},
-                {key("end"), bound(end)},
+                {key("start"), bound_of(dims, begin)},
+                {key("end"), bound_of(dims, end)},
                 {key("step"), std::int64_t{1}}});
   };
   const auto split_axis = [&](Shape shape, DimId outer, DimId inner) {

@@ -3,22 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "graph/import/fx_convert.hpp"
+#include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
 namespace {
-
-const std::optional<Results> kNotThis;
-
-std::optional<ValueId> tensor_of(const Value* value) {
-  if (!value || value->kind != Value::Kind::tensor) return std::nullopt;
-  return value->tensor;
-}
-
-Applied some(Result<Results> results) {
-  if (!results) return forward(results);
-  return std::optional(std::move(*results));
-}
 
 bool is_one(const TypeExpr& type) {
   return !type.any_shape && type.dims.size() == 1 && type.dims[0].kind == pw::Expr::Kind::integer &&
@@ -41,7 +29,7 @@ Applied Converter::ir_norm(const Bound& bound, const std::vector<Wanted>& wanted
                                 {{key("shape"), Shape{type->shape.back()}},
                                  {key("value"), 1.0},
                                  {key("dtype"), type->dtype}},
-                                std::vector<Wanted>(1), site);
+                                kUnnamed, site);
     if (!ones) return forward(ones);
     weight = ones->front();
   }
@@ -78,7 +66,7 @@ Applied Converter::rotary(const Bound& bound, const std::vector<Wanted>& wanted,
     Shape shape = type_of(x)->shape;
     shape[rows.size()] = context_.dims.mul(shape[rows.size()], shape.back());
     shape.pop_back();
-    return reshape_to(x, std::move(shape), std::vector<Wanted>(1), site);
+    return reshape_to(x, std::move(shape), kUnnamed, site);
   };
   for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
     Applied rows_of_heads = flat((*operands)[i]);
@@ -132,7 +120,7 @@ Applied Converter::scaled_product(const Bound& bound, const std::vector<Wanted>&
   const auto turned = [&](ValueId x) -> Result<ValueId> {
     Result<Results> y =
         emit("transpose", {x}, {{key("dim0"), std::int64_t{0}}, {key("dim1"), std::int64_t{1}}},
-             std::vector<Wanted>(1), site);
+             kUnnamed, site);
     if (!y) return forward(y);
     return y->front();
   };
@@ -156,8 +144,7 @@ Applied Converter::scaled_product(const Bound& bound, const std::vector<Wanted>&
   }
   for (std::optional<ValueId>* scale : {&sa, &sb}) {
     if (!type_of(**scale)->shape.empty()) continue;
-    Applied list =
-        reshape_to(**scale, Shape{context_.dims.constant(1)}, std::vector<Wanted>(1), site);
+    Applied list = reshape_to(**scale, Shape{context_.dims.constant(1)}, kUnnamed, site);
     if (!list) return list;
     *scale = (*list)->front();
   }
@@ -188,7 +175,6 @@ Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wante
   const DType dtype = type->dtype;
   const bool narrow = dtype != DType::f32 && dtype != DType::f64;
 
-  const std::vector<Wanted> unnamed(1);
   const auto one = [&](std::string_view op, const std::vector<ValueId>& operands,
                        AttributeList attributes,
                        const std::vector<Wanted>& names) -> Result<ValueId> {
@@ -204,27 +190,27 @@ Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wante
   };
   ValueId h = *x;
   if (narrow) {
-    Result<ValueId> wide = one("cast", {h}, {{key("dtype"), DType::f32}}, unnamed);
+    Result<ValueId> wide = one("cast", {h}, {{key("dtype"), DType::f32}}, kUnnamed);
     if (!wide) return forward(wide);
     h = *wide;
   }
   Result<ValueId> mean =
-      one("mean", {h}, over_axis(true), keepdim && !narrow ? name_of(1) : unnamed);
+      one("mean", {h}, over_axis(true), keepdim && !narrow ? name_of(1) : kUnnamed);
   if (!mean) return forward(mean);
-  Result<ValueId> off = one("sub", {h, *mean}, {}, unnamed);
+  Result<ValueId> off = one("sub", {h, *mean}, {}, kUnnamed);
   if (!off) return forward(off);
-  Result<ValueId> square = one("mul", {*off, *off}, {}, unnamed);
+  Result<ValueId> square = one("mul", {*off, *off}, {}, kUnnamed);
   if (!square) return forward(square);
   const bool divided = *less != 0;
   Result<ValueId> variance = one(divided ? "sum" : "mean", {*square}, over_axis(keepdim),
-                                 divided || narrow ? unnamed : name_of(0));
+                                 divided || narrow ? kUnnamed : name_of(0));
   if (variance && divided) {
     std::optional<ValueId> by = as_operand(integer(*count - *less), site);
     if (!by) return kNotThis;
-    variance = one("div", {*variance, *by}, {}, narrow ? unnamed : name_of(0));
+    variance = one("div", {*variance, *by}, {}, narrow ? kUnnamed : name_of(0));
   }
   if (!variance) return forward(variance);
-  if (!keepdim) mean = one("mean", {h}, over_axis(false), narrow ? unnamed : name_of(1));
+  if (!keepdim) mean = one("mean", {h}, over_axis(false), narrow ? kUnnamed : name_of(1));
   if (!mean) return forward(mean);
   if (narrow) {
     variance = one("cast", {*variance}, {{key("dtype"), dtype}}, name_of(0));
@@ -241,8 +227,7 @@ std::optional<ValueId> Converter::as_declared(ValueId value, const OperandDecl& 
   const Type* type = type_of(value);
   if (!type || !type->shape.empty() || !decl.type || !is_one(*decl.type)) return value;
   Result<Results> list =
-      emit("reshape", {value}, {{key("shape"), Shape{context_.dims.constant(1)}}},
-           std::vector<Wanted>(1), site);
+      emit("reshape", {value}, {{key("shape"), Shape{context_.dims.constant(1)}}}, kUnnamed, site);
   if (!list) return std::nullopt;
   return list->front();
 }

@@ -192,6 +192,7 @@ TEST_CASE("host functions: the call is passed as it was written", "[backends]") 
         "%0, (1, -2), 'a b', True, real, slice(None, 4, None)");
   CHECK(read("device(type='cuda'), torch.float32") == "'device(type='cuda')', 'torch.float32'");
   CHECK(read("{'a': %1, 'b': [2]}, 3") == "dict(a=%1, b=[2]), 3");
+  CHECK(read(R"({"a\"%0\n\x41": %1})") == "dict(a\"%0\nA=%1)");
   CHECK(read("").empty());
   for (const char* bad :
        {"%", "%0,, 1", "[%0", "%0)", "'open", "$", "a b", "{1: 2}", "{'a' 2}", "{"}) {

@@ -23,17 +23,20 @@ TEST_CASE("rule check: every rule of the library holds on generated graphs", "[v
   const RuleSet rules = library_rules();
   REQUIRE(rules.rules.size() >= 20);
   const Env params = bind_params(rules, {}).value();
-  // Known gaps of the check: MLA has no kernel in the reference; gelu's body is a fit, 1.2e-7 from the
-  // erf that is spelled; of two rules too few graphs are found.
-  const std::set<std::string> gaps = {"mla_quant", "gelu_spelled", "gelu_spelled_f32",
-                                      "rope_spelled", "attn_quant"};
+  // Of multi-head latent attention a layer's own weights are part: nothing here knows them.
+  std::set<std::string> cannot_run;
   for (const RuleCheck& check : check_rules(rules, params)) {
-    if (gaps.contains(check.rule.substr(0, check.rule.find('#')))) continue;
+    if (!check.cannot_run.empty()) {
+      CHECK(check.cannot_run.find("unified_mla_attention") != std::string::npos);
+      cannot_run.insert(check.rule);
+      continue;
+    }
     INFO(failures_of(check));
     CHECK(check.passed());
     CHECK(check.instances >= 2);
     CHECK(check.runs >= 2 * check.instances);
   }
+  CHECK(cannot_run == std::set<std::string>{"mla_quant#0", "mla_quant#1", "mla_quant#2"});
 }
 
 TEST_CASE("rule check: a changed sign in the body of a fused op is seen", "[verify]") {
