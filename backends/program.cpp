@@ -152,7 +152,7 @@ Result<std::monostate> OpProgram::choose_kernels() {
   if (!lacking.empty()) {
     const bool one = lacking.size() == 1;
     missing.push_back(error_in(
-        fmt::format("graph {} at node {}", graph_.name, graph_.node_name(first)), "PW1201",
+        fmt::format("graph {} at node {}", graph_.name, graph_.node_name(first)), kNoKernel,
         fmt::format("backend {} has no kernel for op{} {}, and {} no body", engine_.name,
                     one ? "" : "s", fmt::join(lacking, ", "), one ? "the op has" : "they have"),
         "give the op a host function (pw::give_host_function, or functions= of Graph.run in "

@@ -11,6 +11,9 @@
 
 namespace pw {
 
+/// The code of the error for an op that a backend has no kernel for, and that has no body.
+inline constexpr const char* kNoKernel = "PW1201";
+
 /// What runs one node.
 using RunCall = std::function<Result<std::monostate>(Call&)>;
 

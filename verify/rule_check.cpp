@@ -11,6 +11,7 @@
 #include "backends/collectives.hpp"
 #include "backends/eager/eager.hpp"
 #include "backends/numerics.hpp"
+#include "backends/program.hpp"
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
 #include "rewriter/rewriter.hpp"
@@ -19,8 +20,6 @@
 
 namespace pw {
 namespace {
-
-constexpr std::string_view kNoKernel = "PW1201";
 
 std::string first_message(const Diagnostics& diagnostics) {
   return diagnostics.empty() ? "no reason given" : diagnostics.front().message;

@@ -77,7 +77,7 @@ const side = (() => {
   function drawPasses() {
     passes.replaceChildren();
     if (data.versions < 2) return;
-    const hidden = data.steps.filter((s, i) => i > 0 && s.hidden).length, size = s => s.added + s.removed + s.changed, most = data.steps.reduce((m, s, i) => i && size(s) > size(data.steps[m] || { added: 0, removed: 0, changed: 0 }) ? i : m, 0);
+    const hidden = data.steps.filter((s, i) => i > 0 && s.hidden && i !== app.state.now).length, size = s => s.added + s.removed + s.changed, most = data.steps.reduce((m, s, i) => i && size(s) > size(data.steps[m] || { added: 0, removed: 0, changed: 0 }) ? i : m, 0);
     add(passes, make('h2', 'Passes'), button('[ earlier', 'the pass before ([)', () => goBy(-1)), ' ', button('later ]', 'the next pass (])', () => goBy(1)));
     if (hidden) add(passes, ' ', button(app.state.idle ? 'hide unchanged' : 'show ' + hidden + ' unchanged', 'passes that changed nothing', () => app.change({ idle: !app.state.idle })));
     if (most) add(passes, add(make('p'), 'Most changed: ', link(data.steps[most].pass, 'go there', () => app.change({ now: most })), ' (+' + digits(data.steps[most].added) + ' −' + digits(data.steps[most].removed) + ' ~' + digits(data.steps[most].changed) + ')'));
