@@ -359,8 +359,9 @@ Table step_table(const RunRecord& record, bool times) {
 }
 
 Table number_table(const RunRecord& record) {
-  std::vector<std::string> columns = {"tokens",       "output",      "dtype",  "elements", "rms",
-                                      "error before", "error after", "may be", "result"};
+  std::vector<std::string> columns = {"tokens",   "output", "dtype",        "elements",
+                                      "left out", "rms",    "error before", "error after",
+                                      "may be",   "result"};
   if (record.ranks > 1) columns.insert(columns.begin() + 1, "rank");
   Table table(columns);
   for (const StepRun& step : record.steps) {
@@ -370,6 +371,7 @@ Table number_table(const RunRecord& record) {
                                         o.name,
                                         std::string(name(o.dtype)),
                                         std::to_string(o.count),
+                                        std::to_string(o.left_out),
                                         fmt::format("{:.4g}", o.reference_rms),
                                         fmt::format("{:.3g}", o.before_error),
                                         fmt::format("{:.3g}", o.after_error),

@@ -7,6 +7,7 @@ namespace pw {
 namespace {
 
 constexpr std::int64_t kExtents[] = {8, 16, 24, 32, 64};
+constexpr std::int64_t kOddExtents[] = {1, 2, 3, 5, 7, 12};
 
 const Shape* shape_of(const Context& context, const std::vector<TypeId>& operands, std::size_t i) {
   if (i >= operands.size() || !operands[i].valid() || operands[i] == Types::unknown())
@@ -25,16 +26,22 @@ DimId Draw::remember(DimId dim) {
 
 DType Draw::float_dtype() {
   constexpr DType kFloats[] = {DType::bf16, DType::f16, DType::f32};
-  return kFloats[below(3)];
+  return once_in(12) ? DType::f64 : kFloats[below(3)];
 }
 
 DType Draw::dtype() {
-  constexpr DType kOthers[] = {DType::f8e4m3, DType::i64, DType::i32, DType::b8, DType::f64};
-  return once_in(8) ? kOthers[below(5)] : float_dtype();
+  constexpr DType kOthers[] = {DType::f8e4m3, DType::f8e5m2, DType::i64, DType::i32,
+                               DType::i8,     DType::u8,     DType::b8};
+  return once_in(6) ? kOthers[below(std::size(kOthers))] : float_dtype();
+}
+
+DimId Draw::extent() {
+  if (once_in(5)) return constant(kOddExtents[below(std::size(kOddExtents))]);
+  return constant(kExtents[below(std::size(kExtents))]);
 }
 
 DimId Draw::dim() {
-  if (drawn_.empty() || once_in(4)) return remember(constant(kExtents[below(std::size(kExtents))]));
+  if (drawn_.empty() || once_in(4)) return remember(extent());
   DimId dim = drawn_[below(drawn_.size())];
   if (once_in(2)) return dim;
   for (std::size_t more = 1 + below(2); more > 0; --more)

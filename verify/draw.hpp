@@ -36,6 +36,7 @@ class Draw {
   void bind_factors(const Expr& list, const Shape& operand, Env& env);
 
  private:
+  DimId extent();  ///< a new one
   std::vector<DimId> factored(const Shape& shape);
   std::vector<DimId> parts(const Shape& shape, std::size_t count);
   void bind_dim(const Expr& expr, Env& env);

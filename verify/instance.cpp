@@ -67,15 +67,77 @@ class Attempt {
     }
   }
 
-  /// `T in {bf16, f16}`: one of these.
+  /// `T in {bf16, f16}`, `T == i32`: one of these.
   void draw_guarded_dtypes() {
     for (const Expr& guard : rule_.where) {
-      if (guard.kind != Expr::Kind::in_set || guard.args[0].kind != Expr::Kind::path) continue;
+      const bool equal = guard.kind == Expr::Kind::binary && guard.text == "==";
+      if ((!equal && guard.kind != Expr::Kind::in_set) || guard.args[0].kind != Expr::Kind::path)
+        continue;
       const Expr& choice = guard.args[1 + draw_.below(guard.args.size() - 1)];
       const auto dtype = choice.kind == Expr::Kind::path ? dtype_named(choice.text) : std::nullopt;
       if (dtype && guard.args[0].text.find('.') == std::string::npos)
         env_.emplace(guard.args[0].text, DTypeBinding{*dtype, false});
     }
+  }
+
+  /// A small search: the dims of a type that guards speak of are drawn until what the guards say of
+  /// them, and of what is known by then, is not refuted.
+  void draw_guarded_dims(const TypeExpr& type) {
+    for (const Expr& dim : type.dims) {
+      std::vector<std::string> names;
+      collect_paths(dim, names);
+      for (const std::string& name : names)
+        if (env_.count(name) == 0) draw_guarded_dim(name);
+    }
+  }
+
+  void draw_guarded_dim(const std::string& name) {
+    std::vector<const Expr*> guards;
+    std::vector<std::int64_t> numbers;
+    for (const std::vector<Expr>* list : {&rule_.where, &rule_.assume})
+      for (const Expr& guard : *list)
+        if (speaks_of(guard, name, numbers)) guards.push_back(&guard);
+    if (guards.empty()) return;
+    constexpr int kTries = 24;
+    for (int i = 0; i < kTries; ++i) {
+      env_.insert_or_assign(name, candidate(name, numbers));
+      const bool refuted = std::any_of(guards.begin(), guards.end(), [&](const Expr* guard) {
+        const auto truth = evaluate_guard(*rules_.context, &graph_, *guard, env_, graph_.facts);
+        return truth && *truth == Truth::no;
+      });
+      if (!refuted) break;
+    }
+    draw_.remember(std::get<DimId>(env_.at(name)));
+  }
+
+  /// What an equality says; else a number of the guards, one beside it, or a multiple; else any.
+  DimId candidate(const std::string& name, const std::vector<std::int64_t>& numbers) {
+    env_.erase(name);
+    if (const auto value = by_guard(name)) {
+      if (const auto* dim = std::get_if<DimId>(&*value)) return *dim;
+      if (const auto* number = std::get_if<std::int64_t>(&*value); number && *number >= 0)
+        return rules_.context->dims.constant(*number);
+    }
+    if (numbers.empty() || draw_.once_in(2)) return draw_.dim();
+    const std::int64_t number = numbers[draw_.below(numbers.size())];
+    const std::int64_t near[] = {number, number - 1, number + 1, 2 * number, 3 * number};
+    return rules_.context->dims.constant(std::max<std::int64_t>(near[draw_.below(5)], 1));
+  }
+
+  /// Whether the name stands in the guard; the whole numbers of one where it does.
+  static bool speaks_of(const Expr& guard, const std::string& name,
+                        std::vector<std::int64_t>& numbers) {
+    std::vector<std::string> names;
+    collect_paths(guard, names);
+    if (std::find(names.begin(), names.end(), name) == names.end()) return false;
+    collect_numbers(guard, numbers);
+    return true;
+  }
+  static void collect_numbers(const Expr& expr, std::vector<std::int64_t>& numbers) {
+    constexpr std::int64_t kMost = 1 << 14;
+    if (expr.kind == Expr::Kind::integer && expr.integer > 0 && expr.integer <= kMost)
+      numbers.push_back(expr.integer);
+    for (const Expr& arg : expr.args) collect_numbers(arg, numbers);
   }
 
   /// The dims that lists of the pattern name, `[da, dc, dv]`, come first: shapes drawn later often
@@ -224,6 +286,7 @@ class Attempt {
     std::optional<DType> dtype;
     for (const TypeExpr& type : pattern.types) {
       bind_rows(type);
+      draw_guarded_dims(type);
       draw_.bind_variables(type, env_, true);
       if (!type.dtype.empty()) dtype = dtype_of(type, env_);
       if (type.any_shape) continue;
@@ -320,6 +383,14 @@ class Attempt {
     return std::monostate{};
   }
 
+  /// `{shape = [*s]}` of an op that makes its result from nothing.
+  void bind_sequences(const Expr& list) {
+    for (const Expr& element : list.args)
+      if (element.kind == Expr::Kind::star && !element.text.empty() &&
+          env_.count(element.text) == 0)
+        env_.emplace(element.text, draw_.shape());
+  }
+
   Result<Attribute> written_value(const PatternAttribute& attribute, const Op& op,
                                   const std::vector<TypeId>& types, std::size_t results) {
     const AttributeDecl* declared = op.attribute(attribute.name);
@@ -328,6 +399,7 @@ class Attempt {
       draw_.bind_factors(attribute.value, rules_.context->types[types[0]].shape, env_);
     std::vector<std::string> names;
     collect_paths(attribute.value, names);
+    bind_sequences(attribute.value);
     for (const std::string& name : names) {
       if (env_.count(name) != 0) continue;
       if (is_dim_list(attribute.value) || declared == nullptr) {

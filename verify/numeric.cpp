@@ -33,6 +33,7 @@ class Comparison {
     check_.reference_rms = std::sqrt(reference_sum_ / n);
     check_.before_error = std::sqrt(before_sum_ / n);
     check_.after_error = std::sqrt(after_sum_ / n);
+    check_.left_out = check_.count - finite_;
   }
 
  private:
@@ -74,6 +75,8 @@ std::string reason_of(const OutputCheck& check, const NumericLimits& limits) {
   if (check.non_finite > 0)
     return fmt::format("{} of {} elements are NaN or infinite on one side only", check.non_finite,
                        check.count);
+  if (check.count > 0 && check.left_out == check.count)
+    return fmt::format("none of its {} elements is finite", check.count);
   if (!is_float(check.dtype)) {
     return check.largest_difference == 0
                ? ""
@@ -97,6 +100,12 @@ std::string reason_of(const OutputCheck& check, const NumericLimits& limits) {
 bool NumericReport::passed() const {
   return std::all_of(outputs.begin(), outputs.end(),
                      [](const OutputCheck& output) { return output.passed; });
+}
+
+std::string output_name(const Graph& graph, std::size_t output) {
+  const std::size_t returned = graph.returned_count();
+  return std::string(graph.value_name(
+      output < returned ? graph.outputs()[output] : graph.written_inputs()[output - returned]));
 }
 
 OutputCheck check_output(const std::string& name, const TensorView& reference,
@@ -126,12 +135,8 @@ NumericReport check_outputs(const Graph& original, std::span<const Tensor> refer
             "runs of one graph have as many outputs");
   NumericReport report;
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const bool written = i >= original.returned_count();
-    const std::string name(
-        original.value_name(written ? original.written_inputs()[i - original.returned_count()]
-                                    : original.outputs()[i]));
-    report.outputs.push_back(
-        check_output(name, reference[i].view(), before[i].view(), after[i].view(), limits));
+    report.outputs.push_back(check_output(output_name(original, i), reference[i].view(),
+                                          before[i].view(), after[i].view(), limits));
   }
   return report;
 }

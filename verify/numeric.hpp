@@ -1,7 +1,8 @@
 // Is a rewritten run as good as the original one? Both are measured against the double-precision
 // reference: the rewritten run's RMS error may be at most 1.5 times the original's plus one ulp of
 // the output dtype; quantised outputs may also differ from the original run by one step on at most
-// 1 % of the elements; integers and masks must be equal.
+// 1 % of the elements; integers and masks must be equal. An output without one finite element says
+// nothing, and fails.
 #pragma once
 
 #include <span>
@@ -31,6 +32,7 @@ struct OutputCheck {
   std::int64_t one_step =
       0;  ///< quantised: elements one step apart; where the rewritten run meets the reference, none
   std::int64_t more_steps = 0;  ///< quantised: elements further apart
+  std::int64_t left_out = 0;    ///< of the errors: elements that are not finite on some side
   std::int64_t non_finite = 0;  ///< NaN or infinity where the others have none, or the reverse
   bool passed = false;
   std::string reason;  ///< why it failed; empty when passed
@@ -40,6 +42,8 @@ struct NumericReport {
   [[nodiscard]] bool passed() const;
 };
 
+/// Of what a run gives: outputs by their own names, what was written by that of the input.
+[[nodiscard]] std::string output_name(const Graph& graph, std::size_t output);
 /// One output. `reference` is f64; `before` and `after` have the output's dtype; extents agree.
 OutputCheck check_output(const std::string& name, const TensorView& reference,
                          const TensorView& before, const TensorView& after,

@@ -2,20 +2,21 @@
 #include "verify/rule_check.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "backends/collectives.hpp"
 #include "backends/eager/eager.hpp"
-#include "backends/numerics.hpp"
 #include "backends/program.hpp"
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
 #include "rewriter/rewriter.hpp"
 #include "verify/boundaries.hpp"
+#include "verify/contents.hpp"
+#include "verify/numeric.hpp"
 #include "verify/sample.hpp"
 
 namespace pw {
@@ -25,24 +26,27 @@ std::string first_message(const Diagnostics& diagnostics) {
   return diagnostics.empty() ? "no reason given" : diagnostics.front().message;
 }
 
-/// The share of elements of two f64 tensors that differ, and how far.
-struct Difference {
-  double largest = 0, magnitude = 0;
-  std::int64_t count = 0, total = 0;
-};
-Difference difference_of(const Tensor& a, const Tensor& b) {
-  Difference difference;
-  difference.total = a.view().count();
-  for (std::int64_t i = 0; i < difference.total; ++i) {
-    const double x = load(DType::f64, a.data(), i), y = load(DType::f64, b.data(), i);
-    if (std::isfinite(x)) difference.magnitude = std::max(difference.magnitude, std::fabs(x));
-    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    const double apart = std::fabs(x - y);
-    difference.largest = std::max(difference.largest, std::isnan(apart) ? INFINITY : apart);
-    ++difference.count;
-  }
-  return difference;
+/// The dtypes of the floating inputs, or of the outputs where no input is.
+std::string dtypes_of(const Graph& graph) {
+  const Context& context = graph.context();
+  const auto names_of = [&](const std::vector<ValueId>& values, bool floats) {
+    std::set<std::string> names;
+    for (ValueId value : values) {
+      if (graph.type(value) == Types::unknown()) continue;
+      const DType dtype = context.types[graph.type(value)].dtype;
+      if (!floats || is_float(dtype)) names.emplace(name(dtype));
+    }
+    return names;
+  };
+  std::set<std::string> names = names_of(graph.inputs(), true);
+  if (names.empty()) names = names_of(graph.outputs(), false);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
+
+/// What one graph gives for one sample, on every rank.
+struct Ran {
+  RankOutputs typed, exact;
+};
 
 /// What the rule makes of an instance, on `ranks` ranks.
 class InstanceCheck {
@@ -59,72 +63,107 @@ class InstanceCheck {
   void run() {
     const std::vector<Match> matches =
         find_matches(after_, rules_, instance_.match.rule, instance_.params);
-    if (matches.empty()) return fail("a copy of the graph is not matched");
+    if (matches.empty()) return refute("a copy of the graph is not matched");
     if (auto applied = apply_match(after_, rules_, matches.front()); !applied)
-      return fail("the match cannot be applied: " + first_message(applied.error()));
+      return refute("the match cannot be applied: " + first_message(applied.error()));
     Graph before = instance_.graph.compact(), after = after_.compact();
     if (!inline_bodies(before) || !inline_bodies(after))
-      return fail("the bodies of its ops cannot be put in their place");
+      return refute("the bodies of its ops cannot be put in their place");
+    sums_ = has_sums(before) || has_sums(after);
     const Graph* graphs[] = {&before, &after};
-    for (std::int64_t least : options_.tokens) {
-      const auto tokens = fitting_tokens(graphs, matches.front().conditions, least * ranks_);
-      if (!tokens) return fail("no number of tokens meets its conditions");
-      for (std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{2}}) compare(*tokens, seed);
+    for (std::size_t i = 0; i < options_.tokens.size(); ++i) {
+      const auto tokens =
+          fitting_tokens(graphs, matches.front().conditions, options_.tokens[i] * ranks_);
+      if (!tokens) return refute("no number of tokens meets its conditions");
+      const bool all = i + 1 == options_.tokens.size();
+      for (Contents contents : kContents)
+        if ((all || contents == Contents::ordinary) && going()) compare(*tokens, contents);
     }
+    report_.by_dtype[dtypes_of(instance_.graph)].merge(found_);
+    report_.judgement.merge(found_);
   }
 
  private:
-  void fail(const std::string& message) {
+  [[nodiscard]] bool going() const { return found_.holds() || found_.specials.any(); }
+
+  void refute(const std::string& message) {
     const std::string where = ranks_ > 1 ? fmt::format("on {} ranks: ", ranks_) : "";
-    report_.failures.push_back(fmt::format("{}{}\n{}", where, message, print_pwg(instance_.graph)));
+    Judgement refuted;
+    refuted.refute(fmt::format("{}{}\n{}", where, message, print_pwg(instance_.graph)));
+    report_.by_dtype[dtypes_of(instance_.graph)].merge(refuted);
+    report_.judgement.merge(refuted);
   }
 
-  void compare(std::int64_t tokens, std::uint64_t seed) {
-    if (!report_.passed()) return;
+  /// The reference runs where all is finite: it says what there is to say of infinity and NaN no
+  /// better than the dtypes do.
+  Result<Ran> run_graph(const Graph& graph, std::span<Weights> weights, const Step& step,
+                        const Symbols& symbols, bool exact) const {
+    const auto backend = make_eager();
+    auto typed = run_whole(graph, *backend, weights, step, symbols);
+    if (!typed) return forward(typed);
+    Ran ran{std::move(*typed), {}};
+    if (!exact) return ran;
+    auto reference = run_reference(graph, weights, step, symbols);
+    if (!reference) return forward(reference);
+    ran.exact = std::move(*reference);
+    return ran;
+  }
+
+  /// A sample that the graph itself does not run on says nothing.
+  void compare(std::int64_t tokens, Contents contents) {
     const Graph& before = instance_.graph;
     const Symbols symbols = sample_symbols(before, tokens);
     const Step step = sample_step(before, symbols);
-    std::vector<Weights> weights = weights_of_ranks(before, seed, ranks_);
+    std::vector<Weights> weights = weights_of_ranks(before, 1, ranks_);
     const std::span<Weights> ranks(weights);
-    auto a = run_reference(before, ranks, step, symbols),
-         b = run_reference(after_, ranks, step, symbols);
-    if (!a || !b)
-      return fail("the reference cannot run it: " + first_message(a ? b.error() : a.error()));
-    const auto backend = make_eager();
-    auto x = run_whole(before, *backend, ranks, step, symbols),
-         y = run_whole(after_, *backend, ranks, step, symbols);
-    if (!x || !y) return fail("eager cannot run it: " + first_message(x ? y.error() : x.error()));
+    if (!give_contents(ranks, before, symbols, contents, static_cast<std::uint64_t>(tokens)))
+      return;
+    const bool exact = contents != Contents::infinite && contents != Contents::nan;
+    auto a = run_graph(before, ranks, step, symbols, exact);
+    if (!a) return;
+    auto b = run_graph(after_, ranks, step, symbols, exact);
+    if (!b) return refute_run(b.error());
     ++report_.runs;
-    for (std::size_t r = 0; r < a->size() && report_.passed(); ++r) {
-      for (std::size_t i = 0; i < (*a)[r].size(); ++i)
-        compare_reference(r, i, (*a)[r][i], (*b)[r][i]);
-      const NumericReport numeric = check_outputs(before, (*a)[r], (*x)[r], (*y)[r]);
-      for (const OutputCheck& output : numeric.outputs) {
-        if (!output.passed)
-          fail(fmt::format("{} of the run in its dtype: {}", place(r, output.name), output.reason));
-      }
+    for (std::size_t r = 0; r < a->typed.size() && going(); ++r) {
+      auto inputs = shown_inputs(weights[r], symbols, step);
+      SampleRuns runs{
+          contents, std::move(inputs), std::move(a->typed[r]), std::move(b->typed[r]), {}, {}};
+      if (exact) runs.exact_before = std::move(a->exact[r]);
+      if (exact) runs.exact_after = std::move(b->exact[r]);
+      judge_rank(runs, r);
     }
   }
 
-  [[nodiscard]] std::string place(std::size_t rank, std::string_view output) const {
-    return ranks_ == 1 ? fmt::format("output {}", output)
-                       : fmt::format("output {} of rank {}", output, rank);
+  void refute_run(const Diagnostics& why) {
+    if (why.front().code != kNoKernel) return refute("it does not run: " + first_message(why));
+    report_.judgement.verdict = Verdict::cannot_run;
+    report_.judgement.reason = first_message(why);
   }
 
-  /// In the reference only fp8 rounds, so that a differing order of operations may move few
-  /// elements across a boundary.
-  void compare_reference(std::size_t rank, std::size_t i, const Tensor& a, const Tensor& b) {
-    const ValueId output = instance_.graph.outputs()[i];
-    const std::string at = place(rank, instance_.graph.value_name(output));
-    if (a.extents() != b.extents()) return fail(at + " changes its shape");
-    const DType dtype = instance_.graph.context().types[instance_.graph.type(output)].dtype;
-    const Difference difference = difference_of(a, b);
-    const bool fp8 = dtype == DType::f8e4m3 || dtype == DType::f8e5m2;
-    const bool few = fp8 && difference.count * 100 <= difference.total &&
-                     difference.largest <= ulp(dtype, difference.magnitude);
-    if (difference.largest <= options_.exact * difference.magnitude || few) return;
-    fail(fmt::format("{} differs in the reference by {:.4g} at magnitude {:.4g}", at,
-                     difference.largest, difference.magnitude));
+  void judge_rank(const SampleRuns& runs, std::size_t rank) {
+    Judgement seen = judge(instance_.graph, runs, sums_, options_.judge);
+    if (seen.verdict != Verdict::refuted && runs.contents == Contents::ordinary) {
+      const NumericReport numeric =
+          check_outputs(instance_.graph, runs.exact_before, runs.before, runs.after);
+      for (const OutputCheck& output : numeric.outputs)
+        if (!output.passed) seen.refute(fmt::format("{}: {}", output.name, output.reason));
+    }
+    if (seen.verdict == Verdict::refuted) {
+      const std::string where = ranks_ > 1 ? fmt::format("rank {} of {}: ", rank, ranks_) : "";
+      seen.reason = fmt::format("{}{}\n{}", where, seen.reason, print_pwg(instance_.graph));
+    }
+    found_.merge(seen);
+  }
+
+  std::vector<std::pair<std::string, Tensor>> shown_inputs(Weights& weights, const Symbols& symbols,
+                                                           const Step& step) const {
+    std::vector<std::pair<std::string, Tensor>> out;
+    for (ValueId input : instance_.graph.inputs()) {
+      const std::string_view name = instance_.graph.value_name(input);
+      if (auto tensor = weights.tensor(name, symbols, step))
+        out.emplace_back(name, std::move(*tensor));
+    }
+    return out;
   }
 
   const RuleSet& rules_;
@@ -133,6 +172,8 @@ class InstanceCheck {
   std::int64_t ranks_;
   RuleCheck& report_;
   Graph after_;
+  bool sums_ = false;
+  Judgement found_;
 };
 
 bool op_uses_collectives(const Context& context, OpId id, std::set<OpId>& seen);
@@ -163,6 +204,22 @@ bool uses_collectives(const RuleSet& rules, const Rule& rule) {
   return calls_collectives(*rules.context, rule.replacement, seen);
 }
 
+/// A check is to take moments.
+bool small(const Graph& graph, const Symbols& symbols) {
+  constexpr std::int64_t kMost = 1 << 20;
+  const auto fits = [&](ValueId value) {
+    if (graph.type(value) == Types::unknown()) return true;
+    const auto extents = extents_of(graph, value, symbols);
+    return extents && element_count(*extents) <= kMost;
+  };
+  for (ValueId input : graph.inputs())
+    if (!fits(input)) return false;
+  for (NodeId node = graph.first(); node.valid(); node = graph.next(node))
+    for (std::size_t r = 0; r < graph.result_count(node); ++r)
+      if (!fits(graph.result(node, r))) return false;
+  return true;
+}
+
 class Check {
  public:
   Check(const RuleSet& rules, RuleId id, const Env& params, const RuleCheckOptions& options,
@@ -177,23 +234,30 @@ class Check {
   void run() {
     const InstanceOptions options = instance_options();
     const Instances instances = make_instances(rules_, id_, params_, options);
-    if (instances.found.empty() && !lacking_.empty()) {
-      report_.cannot_run = lacking_;
-      return;
-    }
-    if (instances.found.empty()) {
-      report_.failures.push_back(
-          fmt::format("no graph could be made that it matches{}, in {} attempts of which {} were "
-                      "well typed; {}",
-                      ranks_ > 1 ? fmt::format(" on {} ranks", ranks_) : "", instances.attempts,
-                      instances.built, instances.why));
-    }
+    if (instances.found.empty()) return none(instances);
     for (const Instance& instance : instances.found) check(instance);
     for (const GuardBoundary& boundary : boundaries_of(rules_, rules_.rules[id_], known()))
-      if (report_.passed()) at(boundary);
+      if (going()) at(boundary);
   }
 
  private:
+  [[nodiscard]] bool going() const {
+    return report_.judgement.verdict <= Verdict::differs_only_for;
+  }
+
+  void none(const Instances& instances) {
+    if (!going()) return;
+    Judgement& judgement = report_.judgement;
+    judgement.verdict = lacking_.empty() ? Verdict::no_instance : Verdict::cannot_run;
+    judgement.reason = lacking_;
+    if (lacking_.empty())
+      judgement.reason = fmt::format(
+          "no graph could be made that it matches{}, in {} attempts of which {} were "
+          "well typed; {}",
+          ranks_ > 1 ? fmt::format(" on {} ranks", ranks_) : "", instances.attempts,
+          instances.built, instances.why);
+  }
+
   /// Types do not say all that an op asks of its operands, so a graph that does not run as it is
   /// says nothing about the rule.
   InstanceOptions instance_options() {
@@ -205,7 +269,10 @@ class Check {
       const auto tokens = fitting_tokens(graphs, instance.match.conditions, least);
       if (!tokens) return "no number of tokens meets its conditions";
       const Symbols symbols = sample_symbols(instance.graph, *tokens);
+      if (!small(instance.graph, symbols)) return "its values are too large";
       std::vector<Weights> weights = weights_of_ranks(instance.graph, 1, ranks_);
+      if (!give_contents(weights, instance.graph, symbols, Contents::ordinary, 1))
+        return "a symbol of it has no value";
       auto ran = run_reference(instance.graph, std::span<Weights>(weights),
                                sample_step(instance.graph, symbols), symbols);
       if (ran) return std::nullopt;
@@ -216,7 +283,7 @@ class Check {
   }
 
   void check(const Instance& instance) {
-    if (!report_.passed()) return;
+    if (!going()) return;
     ++report_.instances;
     InstanceCheck(rules_, instance, options_, ranks_, report_).run();
   }
@@ -251,8 +318,8 @@ class Check {
     } else {
       ++report_.refused;
       if (!find_matches(instance->graph, rules_, id_, instance->params).empty())
-        report_.failures.push_back(fmt::format("it matches at {}, where its guards do not hold\n{}",
-                                               text, print_pwg(instance->graph)));
+        report_.judgement.refute(fmt::format("it matches at {}, where its guards do not hold\n{}",
+                                             text, print_pwg(instance->graph)));
     }
   }
 
@@ -285,7 +352,8 @@ RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,
   report.ranks = {1};
   if (uses_collectives(rules, rules.rules[rule])) report.ranks = options.ranks;
   for (std::int64_t ranks : report.ranks)
-    if (report.passed()) Check(rules, rule, params, options, ranks, report).run();
+    if (report.judgement.verdict <= Verdict::differs_only_for)
+      Check(rules, rule, params, options, ranks, report).run();
   return report;
 }
 

@@ -1,20 +1,22 @@
 // Before ≡ after for a rule, on graphs made from its own pattern, at the boundary values of its
-// guards too: the reference must agree closely on every rank, and a run in the declared dtypes must
-// be as good after as before. A rule that no graph could be made for fails: it is not skipped.
+// guards too, and on numbers of all kinds: the reference must agree closely on every rank, and runs
+// in the declared dtypes must differ by rounding only. A rule that no graph could be made for is
+// not passed over: that is its verdict.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "verify/instance.hpp"
-#include "verify/numeric.hpp"
+#include "verify/judge.hpp"
 
 namespace pw {
 
 struct RuleCheckOptions {
   InstanceOptions instances;
-  std::vector<std::int64_t> tokens = {1, 7};
-  double exact = 1e-9;  ///< largest difference of the reference runs, relative to the largest value
+  std::vector<std::int64_t> tokens = {1, 7};  ///< all kinds of contents at the last of them
+  JudgeOptions judge;
   /// Rules with collectives on either side are checked on each of these numbers of ranks, all
   /// others on one rank.
   std::vector<std::int64_t> ranks = {2, 4};
@@ -28,11 +30,11 @@ struct RuleCheck {
   /// for, as "d = 4096".
   std::size_t held = 0, refused = 0;
   std::vector<std::string> unreached;
-  std::vector<std::string> failures;  ///< a sentence each, with the graph it was seen on
-  /// Graphs were made, but none runs here: which op has no meaning on the host. Says nothing about
-  /// the rule.
-  std::string cannot_run;
-  [[nodiscard]] bool passed() const { return failures.empty() && cannot_run.empty(); }
+  Judgement judgement;  ///< of all that was seen; refuted with the graph that it was seen on
+  /// By the dtypes of the graphs' floating inputs, "bf16, f32"; of their outputs where there is
+  /// none.
+  std::map<std::string, Judgement> by_dtype;
+  [[nodiscard]] bool holds() const { return judgement.holds(); }
 };
 
 RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,

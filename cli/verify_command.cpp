@@ -1,0 +1,187 @@
+// Exports the command verify.
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "verify/rule_check.hpp"
+
+namespace pw::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct VerifyArgs {
+  RuleOptions rules;
+  std::vector<std::string> only;
+  std::string ranks = "2,4";
+};
+
+std::vector<RuleId> rules_to_verify(const Session& session, const RuleSet& rules,
+                                    const VerifyArgs& args) {
+  std::vector<RuleId> ids;
+  const auto add = [&](RuleId id) {
+    if (!rules.rules[id].frontier) ids.push_back(id);
+  };
+  for (const std::string& name : args.only) {
+    const std::vector<RuleId> some = rules.resolve(name);
+    if (some.empty())
+      session.die("there is no rule `" + name + "`", "`pwr check` lists the rules of a file",
+                  kUsage);
+    std::for_each(some.begin(), some.end(), add);
+  }
+  for (std::size_t i = 0; args.only.empty() && i < rules.rules.size(); ++i) add(RuleId(i));
+  return ids;
+}
+
+/// How many boundary values of its guards a rule was seen to hold and to refuse at.
+std::string guards_text(const RuleCheck& check) {
+  if (check.held + check.refused + check.unreached.size() == 0) return "";
+  std::string text =
+      fmt::format("; its guards hold at {} and refuse {}", check.held, check.refused);
+  for (std::size_t i = 0; i < check.unreached.size(); ++i)
+    text += (i == 0 ? "; no graph at " : ", ") + check.unreached[i];
+  return text;
+}
+
+/// The verdict, by dtype where these differ, and what it rests on.
+std::string row(const RuleCheck& check, std::size_t width) {
+  std::string text = fmt::format("{:<{}}  {}", check.rule, width, check.judgement.print());
+  const bool alike = std::all_of(
+      check.by_dtype.begin(), check.by_dtype.end(),
+      [&](const auto& entry) { return entry.second.verdict == check.judgement.verdict; });
+  if (check.judgement.verdict == Verdict::refuted) return text + "\n";
+  if (!alike) {
+    std::vector<std::string> parts;
+    for (const auto& [dtype, judgement] : check.by_dtype)
+      parts.push_back(fmt::format("{}: {}", dtype, judgement.print()));
+    text += fmt::format("\n{:<{}}    {}", "", width,
+                        fmt::join(parts, fmt::format("\n{:<{}}    ", "", width)));
+  }
+  if (check.runs == 0) return text + "\n";
+  return fmt::format("{} ({} graphs, {} samples{}{})\n", text, check.instances, check.runs,
+                     check.ranks == std::vector<std::int64_t>{1}
+                         ? ""
+                         : fmt::format(" on {} ranks", fmt::join(check.ranks, " and ")),
+                     guards_text(check));
+}
+
+Json specials_to_json(const Specials& specials) {
+  Json out = Json::array();
+  if (specials.nan) out.push_back("nan");
+  if (specials.infinity) out.push_back("infinity");
+  if (specials.zero_sign) out.push_back("zero_sign");
+  return out;
+}
+
+Json judgement_to_json(const Judgement& judgement) {
+  Json out{{"verdict", name(judgement.verdict)}, {"ulps", judgement.ulps}};
+  out["only_for"] = specials_to_json(judgement.specials);
+  out["reason"] = judgement.reason;
+  return out;
+}
+
+Json check_to_json(const RuleCheck& check) {
+  Json out{{"rule", check.rule}};
+  out.update(judgement_to_json(check.judgement));
+  out["by_dtype"] = Json::object();
+  for (const auto& [dtype, judgement] : check.by_dtype)
+    out["by_dtype"][dtype] = judgement_to_json(judgement);
+  out["graphs"] = check.instances;
+  out["samples"] = check.runs;
+  out["ranks"] = check.ranks;
+  out["guards"] = {
+      {"held", check.held}, {"refused", check.refused}, {"unreached", check.unreached}};
+  return out;
+}
+
+/// Printed as they are done, so that a long list can be watched.
+class Rows {
+ public:
+  Rows(const std::string& format, std::size_t width) : json_(format == "json"), width_(width) {
+    if (format == "csv") std::fputs("rule,verdict,ulps,graphs,samples\n", stdout);
+    csv_ = format == "csv";
+  }
+  void add(const RuleCheck& check) {
+    std::string text;
+    if (json_)
+      text = (first_ ? "[\n" : ",\n") +
+             check_to_json(check).dump(-1, ' ', false, Json::error_handler_t::replace);
+    else if (csv_)
+      text = fmt::format("{},{},{:.4g},{},{}\n", check.rule, name(check.judgement.verdict),
+                         check.judgement.ulps, check.instances, check.runs);
+    else
+      text = row(check, width_);
+    first_ = false;
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  }
+  void end() const {
+    if (json_) std::fputs(first_ ? "[]\n" : "\n]\n", stdout);
+  }
+
+ private:
+  bool json_, csv_ = false, first_ = true;
+  std::size_t width_;
+};
+
+/// 1: some rule differs; else 3: for some there was no graph; else 5: some cannot run.
+int exit_code(const std::map<Verdict, std::size_t>& counts) {
+  if (counts.contains(Verdict::refuted) || counts.contains(Verdict::differs_only_for))
+    return kNegative;
+  if (counts.contains(Verdict::no_instance)) return kInvalidInput;
+  return counts.contains(Verdict::cannot_run) ? kMissingCapability : kOk;
+}
+
+void run_verify(const Options& options, const VerifyArgs& args) {
+  Session session(options);
+  LoadedRules rules = load(session, args.rules);
+  const std::vector<RuleId> ids = rules_to_verify(session, rules.set, args);
+  RuleCheckOptions check_options;
+  check_options.ranks = session.need(parse_numbers(args.ranks, 1, 64), kUsage);
+  std::size_t width = 0;
+  for (RuleId id : ids) width = std::max(width, rules.set.rules[id].name.size());
+  Rows rows(options.format, width);
+  std::map<Verdict, std::size_t> counts;
+  for (RuleId id : ids) {
+    session.progress("verifying " + rules.set.rules[id].name);
+    const RuleCheck check = check_rule(rules.set, id, rules.params, check_options);
+    ++counts[check.judgement.verdict];
+    rows.add(check);
+  }
+  rows.end();
+  std::vector<std::string> parts;
+  for (const auto& [verdict, count] : counts)
+    parts.push_back(fmt::format("{} {}", count, name(verdict)));
+  session.say(fmt::format("{} rules: {}", ids.size(), fmt::join(parts, ", ")));
+  if (const int code = exit_code(counts); code != kOk) throw Exit{code};
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<VerifyArgs>();
+  auto* sub = app.add_subcommand("verify",
+                                 "Check that rules keep the numbers, on graphs made from their "
+                                 "patterns");
+  args->rules.add_to(*sub, false);
+  sub->add_option("only", args->only, "rules, families or groups; all when left out");
+  sub->add_option("--ranks", args->ranks,
+                  "rules with collectives are checked on each of these numbers of ranks")
+      ->type_name("LIST")
+      ->capture_default_str();
+  sub->footer(
+      "Verdicts: same_bits; rounds (the same function of the reals); differs_only_for NaN, "
+      "infinity\nor the sign of zero; refuted, with the sample; no_instance; cannot_run, and which "
+      "op.\nExit code: 0 for the first two, 1 if any rule differs or is refuted, else 3 for no "
+      "instance,\n5 for cannot run.\n\nExamples:\n  pwr verify -r llm\n  pwr verify -r "
+      "my_rules.pwr "
+      "add_norm\n  pwr verify -r my_rules.pwr --ranks 2,4,8\n  pwr --format json verify -r "
+      "my_rules.pwr");
+  sub->callback([args, &options] { run_verify(options, *args); });
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,229 @@
+// Exports give_contents.
+#include "verify/contents.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "backends/collectives.hpp"
+#include "backends/numerics.hpp"
+#include "backends/program.hpp"
+#include "base/hash.hpp"
+#include "graph/build.hpp"
+
+namespace pw {
+namespace {
+
+/// The range of a floating dtype, in powers of two, and its largest number.
+struct Range {
+  int least = 0, most = 0;  ///< exponents of the smallest normal and of the largest number
+  int digits = 0;           ///< of the significand, the leading one included
+  double largest = 0;
+};
+Range range_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16: return {-126, 127, 8, 0x1.fep127};
+    case DType::f16: return {-14, 15, 11, 65504};
+    case DType::f8e4m3: return {-6, 8, 4, 448};
+    case DType::f8e5m2: return {-14, 15, 3, 57344};
+    case DType::f64: return {-1022, 1023, 53, std::numeric_limits<double>::max()};
+    case DType::f32: break;
+    case DType::b8:
+    case DType::i8:
+    case DType::i32:
+    case DType::i64:
+    case DType::u8: break;
+  }
+  return {-126, 127, 24, std::numeric_limits<float>::max()};
+}
+
+class Filler {
+ public:
+  Filler(DType dtype, Contents contents, std::uint64_t key)
+      : dtype_(dtype), contents_(contents), random_(key), range_(range_of(dtype)) {}
+
+  void fill(const Tensor& tensor, std::optional<std::int64_t> rows) {
+    const std::int64_t count = tensor.view().count();
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (dtype_ == DType::b8 || rows) {
+        const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(rows.value_or(2), 1));
+        store(dtype_, tensor.data(), i, static_cast<double>(random_.below(most)));
+      } else if (!is_float(dtype_)) {
+        store(dtype_, tensor.data(), i, integer());
+      } else {
+        element(tensor, i);
+      }
+    }
+  }
+
+ private:
+  bool once_in(std::uint64_t n) { return random_.below(n) == 0; }
+  double sign() { return once_in(2) ? -1 : 1; }
+
+  void element(const Tensor& tensor, std::int64_t i) {
+    constexpr std::uint64_t kSpecialEvery = 5;
+    const bool special = once_in(kSpecialEvery);
+    if (special && contents_ == Contents::nan)
+      return store(dtype_, tensor.data(), i, std::numeric_limits<double>::quiet_NaN());
+    if (special && contents_ == Contents::infinite) return infinity(tensor, i);
+    store(dtype_, tensor.data(), i, finite());
+  }
+
+  double finite() {
+    switch (contents_) {
+      case Contents::wide: return once_in(8) ? 0 : power();
+      case Contents::edges: return once_in(2) ? edge() : ordinary();
+      case Contents::ordinary:
+      case Contents::infinite:
+      case Contents::nan: break;
+    }
+    return ordinary();
+  }
+
+  double ordinary() { return random_.normal(); }
+  double power() {
+    const int exponent =
+        range_.least +
+        static_cast<int>(random_.below(static_cast<std::uint64_t>(range_.most - range_.least)));
+    return sign() * std::ldexp(1 + random_.uniform(), exponent);
+  }
+  double edge() {
+    const double least = std::ldexp(1.0, range_.least), step = std::ldexp(1.0, 1 - range_.digits);
+    const double smallest = least * step;
+    const std::array edges = {0.0,
+                              smallest,
+                              least - smallest,
+                              least,
+                              0.5,
+                              1.0,
+                              1 + step,
+                              1 - step / 2,
+                              1.5,
+                              2.5,
+                              448.0,
+                              65504.0,
+                              1e5,
+                              range_.largest / 2,
+                              range_.largest};
+    const double value = edges[random_.below(edges.size())];
+    return sign() * std::min(value, range_.largest);
+  }
+
+  /// Stored as bits where storing saturates; fp8 of the kind without infinity gets none.
+  void infinity(const Tensor& tensor, std::int64_t i) {
+    if (dtype_ == DType::f8e4m3) return store(dtype_, tensor.data(), i, ordinary());
+    if (dtype_ == DType::f8e5m2) {
+      tensor.data()[i] = once_in(2) ? std::byte{0xfc} : std::byte{0x7c};
+      return;
+    }
+    store(dtype_, tensor.data(), i, sign() * std::numeric_limits<double>::infinity());
+  }
+
+  /// Small, of both signs, and at the edges any that a double holds.
+  double integer() {
+    const bool whole_range = contents_ == Contents::edges || contents_ == Contents::wide;
+    if (whole_range && once_in(2)) {
+      const double most = dtype_ == DType::i64 ? 0x1p53 : dtype_ == DType::i32 ? 0x1p31 - 1 : 127;
+      return std::floor(sign() * most * random_.uniform());
+    }
+    const auto value = static_cast<double>(random_.below(10));
+    return dtype_ == DType::u8 ? value : value - 3;
+  }
+
+  DType dtype_;
+  Contents contents_;
+  Random random_;
+  Range range_;
+};
+
+bool passes_on(std::string_view op) {
+  return op == "transpose" || op == "reshape" || op == "detach" || op == "slice" || op == "split" ||
+         op == "expand" || op == "cast" || op == "clone";
+}
+
+/// The rows of the tables that inputs look up, by name: the fewest where there are several.
+class Lookups {
+ public:
+  Lookups(const Graph& graph, const Symbols& symbols) : graph_(graph.compact()), symbols_(symbols) {
+    if (!inline_bodies(graph_)) graph_ = graph.compact();
+    for (NodeId node = graph_.first(); node.valid(); node = graph_.next(node))
+      if (graph_.op_of(node).name == "embedding") at(node);
+  }
+  [[nodiscard]] std::optional<std::int64_t> rows(std::string_view input) const {
+    const auto found = rows_.find(input);
+    return found == rows_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  void at(NodeId node) {
+    const auto table = extents_of(graph_, graph_.operand(node, 0), symbols_);
+    ValueId ids = graph_.operand(node, 1);
+    while (graph_.producer(ids).valid() && passes_on(graph_.op_of(graph_.producer(ids)).name))
+      ids = graph_.operand(graph_.producer(ids), 0);
+    if (!table || table->empty() || graph_.producer(ids).valid()) return;
+    const auto [entry, first] = rows_.emplace(graph_.value_name(ids), table->front());
+    if (!first) entry->second = std::min(entry->second, table->front());
+  }
+
+  Graph graph_;
+  const Symbols& symbols_;
+  std::map<std::string, std::int64_t, std::less<>> rows_;
+};
+
+/// Ranks with the same number hold the same.
+std::int64_t place_of(const Graph& graph, ValueId input, std::int64_t rank,
+                      const std::map<std::string, std::int64_t>& sizes) {
+  std::int64_t place = rank;
+  for (const std::string& group : graph.replicated_over(input)) {
+    const auto size = sizes.find(group);
+    place = size == sizes.end() ? 0 : std::min(place, rank / size->second);
+  }
+  return place;
+}
+
+}  // namespace
+
+std::string_view name(Contents contents) {
+  switch (contents) {
+    case Contents::ordinary: return "ordinary numbers";
+    case Contents::wide: return "numbers of all magnitudes";
+    case Contents::edges: return "the largest and smallest numbers";
+    case Contents::infinite: return "infinities";
+    case Contents::nan: return "NaN";
+  }
+  return "?";
+}
+
+Result<std::monostate> give_contents(std::span<Weights> ranks, const Graph& graph,
+                                     const Symbols& symbols, Contents contents,
+                                     std::uint64_t seed) {
+  const auto sizes = group_sizes(graph);
+  const std::map<std::string, std::int64_t> groups =
+      sizes ? *sizes : std::map<std::string, std::int64_t>();
+  const Lookups lookups(graph, symbols);
+  for (ValueId input : graph.inputs()) {
+    if (graph.type(input) == Types::unknown()) continue;
+    const std::string input_name(graph.value_name(input));
+    const DType dtype = graph.context().types[graph.type(input)].dtype;
+    const auto rows = is_float(dtype) ? std::nullopt : lookups.rows(input_name);
+    auto extents = extents_of(graph, input, symbols);
+    if (!extents) return forward(extents);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const std::int64_t place =
+          rows ? 0 : place_of(graph, input, static_cast<std::int64_t>(rank), groups);
+      const std::uint64_t key =
+          combine(combine(seed, static_cast<std::uint64_t>(place)),
+                  combine(hash_text(input_name), static_cast<std::uint64_t>(contents)));
+      const Tensor tensor(dtype, *extents);
+      Filler(dtype, contents, key).fill(tensor, rows);
+      ranks[rank].give(input_name, tensor);
+    }
+  }
+  return std::monostate{};
+}
+
+}  // namespace pw

@@ -1,0 +1,31 @@
+// Contents for a check: both signs, the whole range of each dtype, and its special values. What an
+// input is called says nothing; only what an op needs is kept, an index below its table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "backends/weights.hpp"
+
+namespace pw {
+
+enum class Contents : std::uint8_t {
+  ordinary,  ///< about normal, both signs
+  wide,      ///< every power of two that the dtype has, both signs, zeros
+  edges,     ///< the largest, the smallest, subnormals, ties, −0
+  infinite,  ///< ordinary, with infinities
+  nan,       ///< ordinary, with NaN
+};
+inline constexpr Contents kContents[] = {Contents::ordinary, Contents::wide, Contents::edges,
+                                         Contents::infinite, Contents::nan};
+/// "ordinary numbers", for messages.
+[[nodiscard]] std::string_view name(Contents contents);
+
+/// Gives every input of the graph its contents, on each rank. Inputs declared to be replicated over
+/// a group hold the same on its ranks, and so do indices; all others differ. PW1202 for a symbol
+/// without a value.
+Result<std::monostate> give_contents(std::span<Weights> ranks, const Graph& graph,
+                                     const Symbols& symbols, Contents contents, std::uint64_t seed);
+
+}  // namespace pw
