@@ -64,13 +64,6 @@ void print_results(const Session& session, const RunRecord& record, const RunArg
   if (!args.expect.empty()) print(expected_table(record));
 }
 
-/// The name of an output: of what an input holds afterwards, the input's.
-std::string_view output_name(const Graph& graph, std::size_t i) {
-  return graph.value_name(i < graph.returned_count()
-                              ? graph.outputs()[i]
-                              : graph.written_inputs()[i - graph.returned_count()]);
-}
-
 /// `hidden`, or `hidden@2` of the third of several steps.
 std::string stored_output(std::string_view output, std::size_t step, std::size_t steps) {
   return steps == 1 ? std::string(output) : fmt::format("{}@{}", output, step);

@@ -53,7 +53,7 @@ std::string row(const RuleCheck& check, std::size_t width) {
   const bool alike = std::all_of(
       check.by_dtype.begin(), check.by_dtype.end(),
       [&](const auto& entry) { return entry.second.verdict == check.judgement.verdict; });
-  if (check.judgement.verdict == Verdict::refuted) return text + "\n";
+  if (!check.holds()) return text + "\n";
   if (!alike) {
     std::vector<std::string> parts;
     for (const auto& [dtype, judgement] : check.by_dtype)

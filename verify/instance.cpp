@@ -467,7 +467,9 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
   const Rule& rule = rules.rules[id];
   const std::set<std::string> worlds = world_params(rule, params);
   const bool lists = !rule.members.empty() || !rule.lists.empty() || !rule.unless.empty();
-  for (; instances.attempts < options.attempts && instances.found.size() < options.wanted;
+  std::size_t refusals = 0;
+  for (; instances.attempts < options.attempts && instances.found.size() < options.wanted &&
+         refusals < options.refusals;
        ++instances.attempts) {
     const std::uint64_t seed =
         combine(options.seed, combine(hash_text(rule.name), instances.attempts));
@@ -494,10 +496,12 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
     }
     if (!seen.insert(structural_hash(*graph)).second) continue;
     Instance instance{std::move(*graph), matches.front(), varied};
-    if (const auto reason = options.refuses ? options.refuses(instance) : std::nullopt)
+    if (const auto reason = options.refuses ? options.refuses(instance) : std::nullopt) {
       instances.why = *reason;
-    else
+      ++refusals;
+    } else {
       instances.found.push_back(std::move(instance));
+    }
   }
   return instances;
 }

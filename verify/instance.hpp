@@ -22,6 +22,7 @@ struct Instance {
 struct InstanceOptions {
   std::size_t wanted = 6;  ///< instances that differ in structure or types
   std::size_t attempts = 20000;
+  std::size_t refusals = 200;  ///< of graphs that are matched, after which there is no hope
   std::uint64_t seed = 1;
   std::int64_t ranks = 1;  ///< what every `world` is, and every param that a `world` is written as
   /// A variable of the pattern, and the value it has.

@@ -86,33 +86,48 @@ class Judge {
     const Output both(before, after);
     const std::int64_t count = before.view().count();
     std::optional<std::int64_t> far;
+    double farthest = 0;
     for (std::int64_t k = 0; k < count; ++k) {
       const Apart apart = both.at(k);
-      if (apart.zero_sign) out_.differs_for({false, false, true});
+      if (apart.zero_sign) zero_signs(i, k);
       const bool differs = apart.special || apart.ulps == kApart;
       if (differs && finite()) return out_.refute(shown(i, k));
-      if (differs) differs_for_these();
+      if (differs) differs_for_these(i, k);
       if (apart.ulps == 0 || differs) continue;
-      if (apart.ulps <= options_.ulps)
+      if (apart.ulps <= options_.ulps) {
         out_.rounds(apart.ulps);
-      else if (!far)
-        far = k;
+        continue;
+      }
+      if (!far) far = k;
+      farthest = std::max(farthest, apart.ulps);
     }
-    if (far) judge_far(i, *far);
+    if (far) judge_far(i, *far, farthest);
   }
 
-  void judge_far(std::size_t i, std::int64_t at) {
+  /// Of what is zero, and not of what became zero by rounding.
+  void zero_signs(std::size_t i, std::int64_t at) {
+    if (runs_.exact_before.empty()) return;  // the finite samples tell
+    if (load(DType::f64, runs_.exact_before[i].data(), at) == 0)
+      differs_for({false, false, true}, i, at);
+    else
+      out_.rounds(1);
+  }
+
+  void judge_far(std::size_t i, std::int64_t at, double ulps) {
     if (!finite()) {
-      if (!sums_) differs_for_these();
+      if (!sums_) differs_for_these(i, at);
       return;
     }
     if (!sums_ || runs_.exact_before.empty() || !as_close(i)) return out_.refute(shown(i, at));
-    out_.rounds(options_.ulps);
+    out_.rounds(ulps);
   }
 
-  void differs_for_these() {
-    out_.differs_for(
-        {runs_.contents == Contents::nan, runs_.contents == Contents::infinite, false});
+  void differs_for_these(std::size_t i, std::int64_t at) {
+    differs_for({runs_.contents == Contents::nan, runs_.contents == Contents::infinite, false}, i,
+                at);
+  }
+  void differs_for(const Specials& specials, std::size_t i, std::int64_t at) {
+    out_.differs_for(specials, out_.reason.empty() ? shown(i, at) : std::string());
   }
 
   /// The largest error against the reference is not much larger after than before.

@@ -148,7 +148,7 @@ class InstanceCheck {
       for (const OutputCheck& output : numeric.outputs)
         if (!output.passed) seen.refute(fmt::format("{}: {}", output.name, output.reason));
     }
-    if (seen.verdict == Verdict::refuted) {
+    if (!seen.holds()) {
       const std::string where = ranks_ > 1 ? fmt::format("rank {} of {}: ", rank, ranks_) : "";
       seen.reason = fmt::format("{}{}\n{}", where, seen.reason, print_pwg(instance_.graph));
     }

@@ -90,9 +90,24 @@ std::optional<std::int64_t> fitting_tokens(std::span<const Graph* const> graphs,
   return std::nullopt;
 }
 
+namespace {
+
+/// Of a graph without a symbol: the rows that its ops over sequences read, so that none of them is
+/// padding.
+std::int64_t static_tokens(const Graph& graph) {
+  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
+    if (!graph.op_of(node).traits.splitting || graph.operand_count(node) == 0) continue;
+    const auto extents = extents_of(graph, graph.operand(node, 0), {});
+    if (extents && !extents->empty() && extents->front() > 0) return extents->front();
+  }
+  return 1;
+}
+
+}  // namespace
+
 Step sample_step(const Graph& graph, const Symbols& symbols) {
   const auto found = symbols.find(sized_symbol(graph));
-  const std::int64_t tokens = found == symbols.end() ? 1 : found->second;
+  const std::int64_t tokens = found == symbols.end() ? static_tokens(graph) : found->second;
   if (tokens < 2) return one_sequence(tokens);
   return {{{0, tokens / 2, 0}, {1, tokens - tokens / 2, 0}}};
 }

@@ -36,7 +36,8 @@ void Judgement::rounds(double more) {
   if (verdict == Verdict::same_bits) verdict = Verdict::rounds;
 }
 
-void Judgement::differs_for(const Specials& more) {
+void Judgement::differs_for(const Specials& more, std::string sample) {
+  if (more.any() && reason.empty()) reason = std::move(sample);
   specials.nan = specials.nan || more.nan;
   specials.infinity = specials.infinity || more.infinity;
   specials.zero_sign = specials.zero_sign || more.zero_sign;
@@ -50,7 +51,7 @@ void Judgement::refute(std::string why) {
 
 void Judgement::merge(const Judgement& other) {
   if (other.verdict == Verdict::refuted) refute(other.reason);
-  differs_for(other.specials);
+  differs_for(other.specials, other.reason);
   if (other.verdict == Verdict::rounds || other.ulps > 0) rounds(other.ulps);
 }
 
@@ -58,7 +59,8 @@ std::string Judgement::print() const {
   switch (verdict) {
     case Verdict::same_bits: return "same bits";
     case Verdict::rounds: return fmt::format("rounds differently, by at most {:.4g} ulp", ulps);
-    case Verdict::differs_only_for: return "differs only for " + specials.print();
+    case Verdict::differs_only_for:
+      return fmt::format("differs only for {}: {}", specials.print(), reason);
     case Verdict::refuted: return "refuted: " + reason;
     case Verdict::no_instance: return "no instance: " + reason;
     case Verdict::cannot_run: return "cannot run: " + reason;

@@ -31,10 +31,10 @@ struct Judgement {
   Verdict verdict = Verdict::same_bits;
   double ulps = 0;  ///< the largest distance seen, in units of the output's dtype
   Specials specials;
-  std::string reason;  ///< refuted: the sample; no_instance, cannot_run: why
+  std::string reason;  ///< refuted, differs_only_for: a sample; no_instance, cannot_run: why
   void rounds(double ulps);
-  void differs_for(const Specials& more);
-  void refute(std::string why);  ///< the first reason stays
+  void differs_for(const Specials& more, std::string sample);  ///< the first sample stays
+  void refute(std::string why);                                ///< the first reason stays
   void merge(const Judgement& other);
   [[nodiscard]] bool holds() const {
     return verdict == Verdict::same_bits || verdict == Verdict::rounds;
