@@ -68,6 +68,6 @@ TEST_CASE("boundaries: a guard that is off by one is seen", "[verify]") {
         check_rule(rules, rules.resolve("r").at(0), bind_params(rules, {}).value());
     INFO(most << check.judgement.print());
     CHECK(check.holds() == right);
-    CHECK(check.held + (right ? 0 : 1) >= 2);
+    CHECK((!right || check.held >= 2));  // a refusal ends the check
   }
 }

@@ -70,6 +70,20 @@ TEST_CASE("numeric: NaN and infinity must stand where the other run or the refer
             .passed);  // the reference is beyond f16
 }
 
+TEST_CASE("numeric: an output without one finite element says nothing, and fails", "[verify]") {
+  for (const double nothing : {kNaN, kInfinity}) {
+    const std::vector<double> all(4, nothing);
+    const OutputCheck none = check(DType::f32, all, all, all);
+    CHECK(!none.passed);
+    CHECK(none.left_out == 4);
+    CHECK(none.reason.find("none of its 4 elements") != std::string::npos);
+  }
+  const OutputCheck some = check(DType::f32, {1, kNaN}, {1, kNaN}, {1, kNaN});
+  CHECK(some.passed);
+  CHECK(some.left_out == 1);
+  CHECK(check(DType::f32, {}, {}, {}).passed);
+}
+
 TEST_CASE("numeric: fp8 may be one step apart on one element in a hundred", "[verify]") {
   std::vector<double> values(200, 16);
   std::vector<double> two = values, three = values, far = values, exact = values;
