@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "verify/rule_check.hpp"
+#include "verify/traits.hpp"
 
 namespace pw::cli {
 namespace {
@@ -152,11 +152,16 @@ void run_verify(const Options& options, const VerifyArgs& args) {
     ++counts[check.judgement.verdict];
     rows.add(check);
   }
+  for (const TraitCheck& trait :
+       args.only.empty() ? check_traits(rules.set, check_options) : std::vector<TraitCheck>()) {
+    ++counts[trait.check.judgement.verdict];
+    rows.add(trait.check);
+  }
   rows.end();
   std::vector<std::string> parts;
   for (const auto& [verdict, count] : counts)
     parts.push_back(fmt::format("{} {}", count, name(verdict)));
-  session.say(fmt::format("{} rules: {}", ids.size(), fmt::join(parts, ", ")));
+  session.say(fmt::format("{}", fmt::join(parts, ", ")));
   if (const int code = exit_code(counts); code != kOk) throw Exit{code};
 }
 

@@ -76,7 +76,7 @@ class InstanceCheck {
           fitting_tokens(graphs, matches.front().conditions, options_.tokens[i] * ranks_);
       if (!tokens) return refute("no number of tokens meets its conditions");
       const bool all = i + 1 == options_.tokens.size();
-      for (Contents contents : kContents)
+      for (Contents contents : options_.contents)
         if ((all || contents == Contents::ordinary) && going()) compare(*tokens, contents);
     }
     report_.by_dtype[dtypes_of(instance_.graph)].merge(found_);

@@ -52,6 +52,16 @@ class Verify(unittest.TestCase):
         self.assertEqual(rows["never"]["samples"], 0)
         self.assertGreater(rows["twice"]["samples"], 0)
 
+    def test_traits_are_checked_too(self):
+        op = "op mine(x: f32[*s], z: f32[*s]) -> y: f32[*s] {} {{ y = x {} z }}\n"
+        for traits, sign, code in (("commutative", "-", 1), ("commutative associative", "+", 0), ("associative", "-", 1)):
+            with self.subTest(traits=traits, sign=sign):
+                RULES["declared"] = op.format(traits, sign)
+                done = self.verify("declared", options=("--format", "json"))
+                rows = {row["rule"]: row["verdict"] for row in json.loads(done.stdout)}
+                self.assertEqual(list(rows), [f"{trait} mine" for trait in traits.split()])
+                self.assertEqual(done.returncode, code)
+
     def test_text_names_the_sample(self):
         done = self.verify("refuted")
         self.assertIn("refuted: y", done.stdout)
