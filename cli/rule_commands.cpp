@@ -28,9 +28,9 @@ void run_format(const Options& options, const FormatArgs& args) {
     bool differs = formatted != text;
     changed = changed || differs;
     if (args.to_stdout || path == "-") {
-      std::fputs(formatted.c_str(), stdout);
+      print_out(formatted);
     } else if (args.check) {
-      if (differs) fmt::print("{}\n", path);
+      if (differs) print_out(path + "\n");
     } else if (differs) {
       session.need(write_file(path, formatted));
       session.say("formatted " + path);
@@ -87,7 +87,7 @@ void run_verify(const Options& options, const VerifyArgs& args) {
                fmt::format("{}", fmt::join(check.ranks, ",")), std::to_string(check.runs),
                guards_text(check), result_text(check)});
   }
-  std::fputs(table.print(options.format).c_str(), stdout);
+  print_out(table.print(options.format));
   session.say(fmt::format("{} rules verified, {} failed{}", ids.size() - failed - not_run, failed,
                           not_run > 0 ? fmt::format(", {} cannot run", not_run) : ""));
   if (failed > 0) throw Exit{kNegative};
