@@ -209,6 +209,19 @@ class Streams(ProgramTest):
         self.assertEqual(process.wait(60), -signal.SIGPIPE)
         self.assertEqual(said, b"")
 
+    def test_colour_is_for_the_stream_that_shows_it(self):
+        leader, follower = os.openpty()  # standard error is a terminal, standard output is none
+        self.addCleanup(os.close, leader)
+        self.addCleanup(os.close, follower)
+        for line in (["pwviz", self.path("g.pwg")], ["pwr", "explain", "merge", self.path("h.pwg"), "-r", self.path("r.pwr")]):
+            env = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+            done = subprocess.run([BIN / line[0], *line[1:]], stdout=subprocess.PIPE, stderr=follower, env=env, timeout=600, check=False)
+            self.assertTrue(done.stdout, line)
+            self.assertNotIn(b"\x1b", done.stdout, line)
+            done = subprocess.run([BIN / line[0], *line[1:], "--color", "always"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
+                                  timeout=600, check=False)
+            self.assertIn(b"\x1b", done.stdout, line)
+
     def test_standard_error_does_not_matter(self):
         closed = lambda: os.close(2)
         for line, expected in zip(self.lines, self.expected):
