@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
+
 namespace pw {
 namespace {
 
@@ -25,22 +27,6 @@ std::string_view word(Severity severity) {
     case Severity::note: return "note";
   }
   return "error";
-}
-
-std::string printable(
-    std::string_view text) {  // control bytes from strangers never reach a terminal
-  std::string out;
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    if (c == '\t') {
-      out += ' ';
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
 }
 
 /// A note may be a piece of text: its further lines stand below, set in.

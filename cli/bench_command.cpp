@@ -132,10 +132,8 @@ class Bench {
 
   void print() const {
     const auto put = [&](const Table& table) {
-      std::fputs(
-          (table.print(session_.options.format) + (session_.options.format == "table" ? "\n" : ""))
-              .c_str(),
-          stdout);
+      print_out(table.print(session_.options.format) +
+                (session_.options.format == "table" ? "\n" : ""));
     };
     put(step_table());
     if (args_.pieces) put(piece_times());

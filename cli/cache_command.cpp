@@ -30,7 +30,7 @@ void run_stats(const Options& options) {
   table.add({"compiled, over all runs", std::to_string(counts.made), ""});
   table.add({"thrown away as damaged", std::to_string(counts.evicted), ""});
   table.add({"could not be written", std::to_string(counts.unwritten), ""});
-  std::fputs(table.print(options.format).c_str(), stdout);
+  print_out(table.print(options.format));
   session.say("folder: " + cache.folder());
 }
 
@@ -45,7 +45,7 @@ void run_verify(const Options& options) {
   table.add({"good objects", std::to_string(good)});
   table.add({"damaged objects, thrown away", std::to_string(contents.bad)});
   table.add({"unfinished files, thrown away", std::to_string(contents.leftovers)});
-  std::fputs(table.print(options.format).c_str(), stdout);
+  print_out(table.print(options.format));
   if (contents.bad > 0) throw Exit{kNegative};
 }
 
@@ -55,7 +55,7 @@ void run_clear(const Options& options) {
   need_folder(session, cache);
   Table table({"what", "number"});
   table.add({"objects removed", std::to_string(cache.clear())});
-  std::fputs(table.print(options.format).c_str(), stdout);
+  print_out(table.print(options.format));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct CheckArgs {
 void print_order(const RuleSet& set, const std::string& format) {
   const Enables enables = find_enables(set, all_rules(set));
   if (format == "dot") {
-    std::fputs(enables_to_dot(enables).c_str(), stdout);
+    print_out(enables_to_dot(enables));
     return;
   }
   Table table({"step", "rule", "in a cycle", "enables"});
@@ -34,7 +34,7 @@ void print_order(const RuleSet& set, const std::string& format) {
                            fmt::join(edge.ops, ", "));
     table.add({std::to_string(entry.step), entry.name, entry.in_cycle ? "yes" : "no", edges});
   }
-  std::fputs(table.print(format).c_str(), stdout);
+  print_out(table.print(format));
 }
 
 Table contents(const Session& session, const RuleSet& set) {
@@ -105,7 +105,7 @@ void run_check(const Options& options, const CheckArgs& args) {
   session.report(warnings);
   if (!args.tests.empty()) save_tests(session, args, report);
   const Table table = with_findings(contents(session, set), report, format == "json");
-  std::fputs(table.print(format).c_str(), stdout);
+  print_out(table.print(format));
   say_scope(session, report);
   session.say(fmt::format("{} rules, {} passes, {} pipelines, {} ops, {} warnings",
                           set.rules.size(), set.passes.size(), set.pipelines.size(),

@@ -10,6 +10,7 @@
 #include "backends/cuda/cuda_driver.hpp"
 #include "backends/cuda/tuning.hpp"
 #include "base/file.hpp"
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/dump.hpp"
 #include "cli/planning.hpp"
@@ -69,8 +70,7 @@ void run_compile(const Options& options, const CompileArgs& args) {
   cuda::CompileReport report = cuda::compile_pieces(pieces, compile, nvrtc);
   make_folder(session, args.output);
   session.need(cuda::write_compiled(report, args.output, plan_to_json(plan, pieces)));
-  std::fputs((options.format == "json" ? cuda::to_json(report) : cuda::print(report)).c_str(),
-             stdout);
+  print_out(options.format == "json" ? printable_json(cuda::to_json(report)) : cuda::print(report));
   if (cache) {
     const CacheCounts counts = cache->counts();
     session.say(
@@ -155,7 +155,7 @@ void run_tune(const Options& options, const TuneArgs& args) {
                     ? fmt::format("{}: times are measured on {}", arch, report.by)
                     : fmt::format("{}: times are by the {}, no measurements", arch, report.by));
   }
-  std::fputs(table.print(options.format).c_str(), stdout);
+  print_out(table.print(options.format));
   if (!args.output.empty()) {
     session.need(write_file(args.output, found.to_json()));
     session.say(fmt::format("{} schedules are in {}; use it with `pwr compile --schedules {}`",

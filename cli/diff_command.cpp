@@ -49,7 +49,7 @@ void run_diff(const Options& options, const DiffArgs& args) {
   const Graph a = load(session, before), b = load(session, after);
   const GraphDiff diff = diff_graphs(a, b, match_graphs(a, b), args.fold != "none");
   if (!diff.equal() || options.format != "table")
-    std::fputs(change_table(diff, args.limit).print(options.format).c_str(), stdout);
+    print_out(change_table(diff, args.limit).print(options.format));
   if (diff.renamed_inputs > 0)
     session.say(fmt::format("{} inputs are called otherwise, and are told apart by their use",
                             diff.renamed_inputs));

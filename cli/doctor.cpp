@@ -28,7 +28,7 @@ void run_doctor(const Options& options) {
   std::string compiler = host_compiler();
   table.add({"C++ compiler", compiler.empty() ? "not found" : compiler,
              "pwr run --backend cpu: row ops as compiled C++; without it, eager"});
-  std::fputs(table.print(options.format).c_str(), stdout);
+  print_out(table.print(options.format));
 }
 
 }  // namespace

@@ -20,16 +20,17 @@ constexpr std::string_view kMissingCapabilityCode = "PW1201", kDeviceFailedCode 
 
 /// What the cpu backend compiled, and what it left to eager and why.
 void say_compiled(const Session& session, const CpuReport& report) {
-  if (report.compiler.empty()) {
+  if (report.compiler.empty() && report.cache.found == 0) {
     session.say(
         "no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH, "
         "or set CXX");
     return;
   }
-  session.say(
-      fmt::format("cpu: {} kernels, {} from the cache, {} compiled now by {}; {} nodes on eager",
-                  report.kernels.size(), report.cache.found, report.compiled, report.compiler,
-                  report.nodes_on_eager()));
+  const std::string how = report.compiler.empty() ? "no C++ compiler was found"
+                                                  : fmt::format("{} compiled now by {}",
+                                                                report.compiled, report.compiler);
+  session.say(fmt::format("cpu: {} kernels, {} from the cache, {}; {} nodes on eager",
+                          report.kernels.size(), report.cache.found, how, report.nodes_on_eager()));
   if (report.cache.evicted > 0)
     session.say(
         fmt::format("  {} damaged objects of the cache were thrown away", report.cache.evicted));

@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/explaining.hpp"
 #include "cli/rewriting.hpp"
@@ -94,7 +96,9 @@ void print_text(const Session& session, const LoadedRules& rules, const Graph& g
       d.notes.push_back(print_node(graph, miss.why.at));
     }
     if (const std::string more = alike(group); !more.empty()) d.notes.push_back(more);
-    std::fputs(render({d}, session.context->sources, {session.color(), 20}).c_str(), stdout);
+    const bool color =
+        session.color() && (session.options.color == "always" || ::isatty(STDOUT_FILENO) != 0);
+    print_rendered(render({d}, session.context->sources, {color, 20}));
   }
 }
 
@@ -127,7 +131,7 @@ class Pieces {
 bool explained_code(const std::string& word) {
   for (const Code& code : kCodes) {
     if (word != code.code) continue;
-    fmt::print("{} {}\n", code.code, code.meaning);
+    print_out(fmt::format("{} {}\n", code.code, code.meaning));
     return true;
   }
   return false;
@@ -173,20 +177,20 @@ void run_explain(const Options& options, const ExplainArgs& args) {
       session.need(explain_rules(graph, rules.set, args.rule, rules.params, explain));
   const bool json = options.format == "json";
   if (json) {
-    std::fputs(explanation_to_json(found, args.rule, rules.set, graph).c_str(), stdout);
+    print_out(printable_json(explanation_to_json(found, args.rule, rules.set, graph)));
   } else {
-    fmt::print("{}: {} {}{}{}\n", args.rule, found.matches,
-               args.rules.pipeline.empty() ? "match" : "rewrite",
-               found.matches == 1            ? ""
-               : args.rules.pipeline.empty() ? "es"
-                                             : "s",
-               args.expect && *args.expect != found.matches
-                   ? fmt::format(", expected {}", *args.expect)
-                   : "");
+    print_out(fmt::format("{}: {} {}{}{}\n", args.rule, found.matches,
+                          args.rules.pipeline.empty() ? "match" : "rewrite",
+                          found.matches == 1            ? ""
+                          : args.rules.pipeline.empty() ? "es"
+                                                        : "s",
+                          args.expect && *args.expect != found.matches
+                              ? fmt::format(", expected {}", *args.expect)
+                              : ""));
     const bool wanted = args.expect ? *args.expect != found.matches : true;
     if (wanted) print_text(session, rules, graph, found);
     if (wanted && found.matches == 0 && found.groups.empty())
-      fmt::print("no node of the graph has an op of its pattern\n");
+      print_out("no node of the graph has an op of its pattern\n");
   }
   if (args.expect ? *args.expect != found.matches : found.matches == 0) throw Exit{kNegative};
 }
@@ -235,7 +239,7 @@ void run_match(const Options& options, const MatchArgs& args) {
       if (count <= args.most || options.format != "table")
         table.add({std::to_string(count), nodes, bindings});
     }
-  if (!table.empty()) std::fputs(table.print(options.format).c_str(), stdout);
+  if (!table.empty()) print_out(table.print(options.format));
   session.say(fmt::format("{} match{}{}", count, count == 1 ? "" : "es",
                           count > args.most && options.format == "table"
                               ? fmt::format(", {} shown; --most shows more", args.most)

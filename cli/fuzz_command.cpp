@@ -65,7 +65,7 @@ void run_fuzz(const Options& options, const FuzzArgs& args) {
     return session.need(fuzz_order(g, rules.set, *strategy, rules.params, args.fuzz));
   };
   FuzzReport report = fuzz(graph);
-  std::fputs(table_of(report).print(options.format).c_str(), stdout);
+  print_out(table_of(report).print(options.format));
   session.say(fmt::format("{} orders, seed {}: {} with another result", report.runs.size() - 1,
                           args.fuzz.seed, report.different.size()));
   if (report.different.empty()) return;

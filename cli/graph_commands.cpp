@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
+#include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "graph/graph_json.hpp"
 #include "graph/text.hpp"
@@ -60,7 +61,7 @@ void run_stats(const Options& options, const ImportArgs& args) {
                : decl.has_body() ? "body"
                                  : "native"});
   }
-  std::fputs(table.print(options.format).c_str(), stdout);
+  print_out(table.print(options.format));
   session.say(fmt::format("{} nodes, {} inputs, {} outputs{}, structural hash {:016x}",
                           graph.node_count(), graph.inputs().size(), graph.returned_count(),
                           writes_of(graph), structural_hash(graph)));
@@ -69,7 +70,8 @@ void run_stats(const Options& options, const ImportArgs& args) {
 }  // namespace
 
 void check_output_type(const Session& session, const std::string& path) {
-  if (path.empty() || path == "-" || ends_with(path, ".json") || ends_with(path, ".pwg")) return;
+  if (path.empty() || ends_with(path, ".json") || ends_with(path, ".pwg") || names_stream(path))
+    return;
   session.die("cannot tell the type of `" + path + "` from its extension",
               "graphs are written as .json or .pwg", kUsage);
 }

@@ -10,6 +10,8 @@
 
 #include "base/file.hpp"
 #include "base/memory.hpp"
+#include "base/printable.hpp"
+#include "cli/output.hpp"
 #include "cli/session.hpp"
 #include "graph/attribute.hpp"
 
@@ -27,25 +29,31 @@ void write_reproducer(int argc, char** argv, const std::string& message) {
       "\nfolder: " + std::filesystem::current_path(ignored).string() + "\nerror: " + message + "\n";
   std::string path = name + "-reproducer.txt";
   bool written = write_file(path, text).has_value();
-  fmt::print(stderr,
-             "internal error: {}\nThis is a bug in {}. Please report it with its input files{}.\n",
-             message, name, written ? " and " + path : std::string());
+  print_error(fmt::format(
+      "internal error: {}\nThis is a bug in {}. Please report it with its input files{}.\n",
+      printable_lines(message), name, written ? " and " + path : std::string()));
+}
+
+int run_body(int argc, char** argv, const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    print_error("error: out of memory\n");
+  } catch (const std::exception& e) {
+    write_reproducer(argc, argv, e.what());
+  }
+  return kInternalError;
 }
 
 }  // namespace
 
 int guarded(int argc, char** argv, const std::function<int()>& body) {
   keep_large_arrays_apart();
+  open_standard_streams();
   std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit fails to be written, and is told so
   std::signal(SIGINT, interrupted);
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "error: out of memory\n");
-  } catch (const std::exception& e) {
-    write_reproducer(argc, argv, e.what());
-  }
-  return kInternalError;
+  return finish_output(run_body(argc, argv, body));
 }
 
 }  // namespace pw::cli

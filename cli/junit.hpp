@@ -8,7 +8,15 @@
 
 namespace pw::cli {
 
-/// Well-formed whatever the texts hold: bytes that XML cannot carry become `?` or U+FFFD.
-std::string junit(const std::vector<TestResult>& tests);
+/// A file whose tests could not be run.
+struct UnloadedFile {
+  std::string file;
+  std::string message;  ///< one sentence
+  std::string report;   ///< all that was said of it
+};
+
+/// An unloaded file is a test with an error. Well-formed whatever the texts hold: bytes that XML
+/// cannot carry become `?` or U+FFFD.
+std::string junit(const std::vector<TestResult>& tests, const std::vector<UnloadedFile>& unloaded);
 
 }  // namespace pw::cli

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/guard.hpp"
 #include "cli/version.hpp"
@@ -44,15 +45,7 @@ int run(int argc, char** argv) {
   add_cache_commands(app, options);
   add_ops_command(app, options);
   add_doctor_command(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    int code = app.exit(e);
-    return code == 0 ? kOk : kUsage;
-  } catch (const Exit& e) {
-    return e.code;
-  }
-  return kOk;
+  return run_command_line(app, argc, argv);
 }
 
 }  // namespace

@@ -236,13 +236,13 @@ void run_ops(const Options& options, const OpsArgs& args) {
   });
   const std::string format = !args.format.empty() ? args.format : options.format;
   if (format == "md") {
-    std::fputs(print_page(context, lines).c_str(), stdout);
+    print_out(print_page(context, lines));
   } else if (format == "json" || format == "csv") {
-    std::fputs(print_table(lines, format).c_str(), stdout);
+    print_out(print_table(lines, format));
   } else if (!args.names.empty()) {
-    for (const OpLine& line : lines) std::fputs(print_one(context, line).c_str(), stdout);
+    for (const OpLine& line : lines) print_out(print_one(context, line));
   } else {
-    std::fputs(print_table(lines, "table").c_str(), stdout);
+    print_out(print_table(lines, "table"));
     session.say(fmt::format("{} ops", lines.size()));
   }
 }

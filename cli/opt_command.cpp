@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/rewriting.hpp"
 #include "rewriter/match_program.hpp"
@@ -55,7 +56,7 @@ std::vector<Named> run_all(const Session& session, const OptArgs& args, const Lo
 
 void save_all(const Session& session, const std::vector<Named>& variants,
               const std::string& output) {
-  if (output == "-" && variants.size() > 1)
+  if (names_stream(output) && variants.size() > 1)
     session.die(fmt::format("there are {} graphs, and one standard output", variants.size()),
                 "name a file: each graph gets one of its own", kUsage);
   for (const auto& [name, variant] : variants) {
@@ -85,11 +86,11 @@ void print_tables(const Options& options, const OptArgs& args, const std::vector
     rules.emplace_back(name, rule_table(variant.report));
     choices.emplace_back(name, choice_table(variant.report));
   }
-  std::fputs(joined(passes).print(options.format).c_str(), stdout);
+  print_out(joined(passes).print(options.format));
   if (!args.stats) return;
-  std::fputs(("\n" + joined(rules).print(options.format)).c_str(), stdout);
+  print_out("\n" + joined(rules).print(options.format));
   if (const Table table = joined(choices); !table.empty())
-    std::fputs(("\n" + table.print(options.format)).c_str(), stdout);
+    print_out("\n" + table.print(options.format));
 }
 
 void run_opt(const Options& options, const OptArgs& args) {
@@ -101,7 +102,7 @@ void run_opt(const Options& options, const OptArgs& args) {
     const Strategy* strategy = rules.set.strategy(args.rules.pipeline);
     if (strategy == nullptr)
       session.die("there is no pipeline, pass or rule `" + args.rules.pipeline + "`", "", kUsage);
-    std::fputs(print_programs(graph, rules.set, *strategy).c_str(), stdout);
+    print_out(print_programs(graph, rules.set, *strategy));
     return;
   }
   const std::vector<Named> variants = run_all(session, args, rules, graph);

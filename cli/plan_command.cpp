@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
+#include "base/printable.hpp"
+#include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
 #include "cli/variants.hpp"
@@ -30,7 +32,7 @@ PlanDocument document_of(const Session& session, const std::string& path) {
 void compare_plans(const Session& session, const std::vector<std::string>& files) {
   const std::vector<std::string> lines =
       differences(document_of(session, files[0]), document_of(session, files[1]));
-  for (const std::string& line : lines) std::fputs((line + "\n").c_str(), stdout);
+  for (const std::string& line : lines) print_out(line + "\n");
   if (lines.empty()) {
     session.say("the plans are equal");
     return;
@@ -74,13 +76,11 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
   const LoadedRules rules = load(session, args.rules);
   const Graph graph = load(session, args.graph);
   const std::vector<Variant> variants = make_variants(session, graph, rules, args.rules.pipeline);
-  const bool to_stdout = args.output.empty() || args.output == "-";
-  if (variants.size() > 1 && !args.tables() && to_stdout)
+  const bool one = args.output.empty() || names_stream(args.output);
+  if (variants.size() > 1 && !args.tables() && one)
     session.die(fmt::format("there are {} plans, and one standard output", variants.size()),
                 "name a file with -o: each plan gets one of its own", kUsage);
-  const auto print = [&](const Table& table) {
-    std::fputs(table.print(options.format).c_str(), stdout);
-  };
+  const auto print = [&](const Table& table) { print_out(table.print(options.format)); };
   Counting counting;
   for (const Variant& variant : variants) {
     const StitchedGraph pieces = cut(session, variant.result.graph, rules, args.plan);
@@ -96,7 +96,7 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
     if (args.memory) print(memory_table(plan));
     if (args.tables() && args.output.empty()) continue;
     const std::string path = args.output.empty() ? "-" : variant_path(args.output, variant.name);
-    session.need(write_file(path, plan_to_json(plan, pieces)));
+    session.need(write_file(path, printable_json(plan_to_json(plan, pieces))));
     if (variants.size() > 1) session.say(variant.name + ": " + path);
     session.say(split_summary(pieces));
     session.say(plan_summary(plan));

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "backends/eager/eager.hpp"
 #include "cli/commands.hpp"
@@ -23,8 +24,23 @@ void run_split(const Options& options, const SplitArgs& args) {
     for (const Piece& piece : pieces.pieces)
       save(session, piece.graph, args.output + "/" + piece.name + ".pwg");
   }
-  std::fputs(piece_table(pieces).print(options.format).c_str(), stdout);
+  print_out(piece_table(pieces).print(options.format));
   session.say(split_summary(pieces));
+}
+
+/// Capture sizes of the rules that are more tokens than the model runs are left out, and it is
+/// said.
+void keep_runnable(const Session& session, PlanOptions& options) {
+  std::vector<std::int64_t>& sizes = options.capture_sizes;
+  const auto above = std::stable_partition(
+      sizes.begin(), sizes.end(), [&](std::int64_t size) { return size <= options.max_tokens; });
+  if (above == sizes.end()) return;
+  const std::string instead =
+      above == sizes.begin() ? "; none is left, and the default ones are planned" : "";
+  session.say(fmt::format(
+      "note: capture sizes {} of the rules are left out: a step has at most {} tokens{}",
+      fmt::join(above, sizes.end(), ", "), options.max_tokens, instead));
+  sizes.erase(above, sizes.end());
 }
 
 }  // namespace
@@ -47,11 +63,12 @@ void PlanArgs::add_to(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
   app.add_option("--ranges", ranges, "end points of token ranges: 8,32")->type_name("LIST");
-  app.add_option("--sizes", sizes, "capture sizes instead of the default ones: 1,2,4,8")
-      ->type_name("LIST");
-  app.add_option("--size-cap", size_cap, "largest of the default capture sizes")
+  CLI::Option* stated =
+      app.add_option("--sizes", sizes, "capture sizes instead of the default ones: 1,2,4,8")
+          ->type_name("LIST");
+  app.add_option("--size-cap", size_cap, "largest of the default capture sizes; 512 if left out")
       ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
+      ->excludes(stated);
   app.add_option("--compile-sizes", compile_sizes,
                  "compile for exactly these token counts too: 16,64,128")
       ->type_name("LIST");
@@ -98,7 +115,7 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
   };
   options.max_tokens = args.max_tokens;
   options.max_requests = args.max_requests;
-  options.size_cap = args.size_cap;
+  options.size_cap = args.size_cap.value_or(options.size_cap);
   options.speculative_tokens = args.speculative_tokens;
   options.sequence_parallel = args.sequence_parallel;
   const std::string stated = rules.set.capture.mode;
@@ -107,18 +124,23 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
   options.range_ends = numbers(args.ranges);
   options.compile_sizes = numbers(args.compile_sizes);
   options.capture_sizes = args.sizes.empty() ? rules.set.capture.sizes : numbers(args.sizes);
-  std::string tokens = graph.facts.tokens();
-  if (const SymbolFact* fact =
-          graph.facts.find(tokens)) {  // what the model cannot run is not planned for
+  if (const SymbolFact* fact = graph.facts.find(graph.facts.tokens()))
     options.max_tokens = std::min(options.max_tokens, fact->max);
-    if (args.sizes.empty())
-      std::erase_if(options.capture_sizes,
-                    [&](std::int64_t size) { return size > options.max_tokens; });
-  }
+  if (args.sizes.empty()) keep_runnable(session, options);
+  if (args.size_cap && !options.capture_sizes.empty())
+    session.say(
+        "note: --size-cap changes nothing: it is for the default sizes, and the rules "
+        "state theirs");
   const auto outside = [&](std::int64_t size) {
     return range && (size < range->min || size > range->max);
   };
+  const bool some = !options.capture_sizes.empty();
   std::erase_if(options.capture_sizes, outside);
+  if (some && options.capture_sizes.empty())
+    session.say(
+        fmt::format("note: no capture size lies in tokens {}..{}; the default ones are "
+                    "planned there",
+                    range->min, range->max));
   std::erase_if(options.compile_sizes, outside);
   std::erase_if(options.range_ends, outside);
   if (range) options.min_tokens = range->min;

@@ -15,7 +15,8 @@ struct PlanArgs {
   std::string fold = "auto";
   std::int64_t max_tokens = 8192;
   std::string ranges, sizes, compile_sizes;
-  std::int64_t max_requests = 256, size_cap = 512;
+  std::int64_t max_requests = 256;
+  std::optional<std::int64_t> size_cap;
   std::int64_t speculative_tokens = 0, sequence_parallel = 1;
   std::string mode, loras;
   void add_to(CLI::App& app);

@@ -4,8 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/file.hpp"
+#include "base/standard_output.hpp"
+#include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/guard.hpp"
 #include "cli/planning.hpp"
@@ -118,7 +121,9 @@ void run_pwviz(const Options& options, const VizArgs& args) {
   VizOptions viz;
   viz.collapse = *collapse_named(args.collapse);
   viz.most_boxes = args.most_boxes;
-  viz.color = session.color();
+  // The outline goes to standard output, messages to standard error: both are looked at.
+  viz.color = session.color() && args.output.empty() &&
+              (options.color == "always" || ::isatty(STDOUT_FILENO) != 0);
   viz.view = *view_named(args.view);
   Overlay overlay;
   if (!args.overlay.empty()) {
@@ -140,9 +145,13 @@ void run_pwviz(const Options& options, const VizArgs& args) {
     }
     session.say(split_summary(*pieces));
   }
-  std::string picture = session.need(args.output.empty() ? render_outline(input, viz)
-                                                         : render_as(args.output, input, viz));
-  session.need(write_file(args.output.empty() ? "-" : args.output, picture));
+  const bool text = args.output.empty() || names_stream(args.output);
+  const std::string picture =
+      session.need(text ? render_outline(input, viz) : render_as(args.output, input, viz));
+  if (args.output.empty())
+    print_rendered(picture);
+  else
+    session.need(write_file(args.output, picture));
 }
 
 int run(int argc, char** argv) {
@@ -199,15 +208,7 @@ int run(int argc, char** argv) {
       "  pwviz trace/ -r llm -o trace.html           a run that pwr opt --trace wrote down\n"
       "  pwviz model.json --overlay times.json -o times.html\n"
       "  pwviz before.json after.json -o diff.svg");
-  try {
-    app.parse(argc, argv);
-    run_pwviz(options, args);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kOk : kUsage;
-  } catch (const Exit& e) {
-    return e.code;
-  }
-  return kOk;
+  return run_command_line(app, argc, argv, [&] { run_pwviz(options, args); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cache/digest.hpp"
 #include "base/file.hpp"
 #include "cli/commands.hpp"
 
@@ -24,6 +25,16 @@ const Strategy& strategy_named(const Session& session, const LoadedRules& rules,
   session.die("there is no pipeline, pass or rule `" + pipeline + "`",
               near.empty() ? "load the file that has it with -r" : "did you mean `" + near + "`?",
               kUsage);
+}
+
+/// A pass as a part of a file's name: a long one ends in a digest, so that two stay apart.
+std::string file_name(const std::string& pass) {
+  constexpr std::size_t kMostBytes = 60, kDigest = 8;
+  std::string name;
+  for (char c : pass)
+    name += std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' ? c : '_';
+  if (name.size() <= kMostBytes) return name;
+  return name.substr(0, kMostBytes - kDigest - 1) + "-" + sha256(pass).substr(0, kDigest);
 }
 
 }  // namespace
@@ -150,10 +161,7 @@ Trace::Trace(const Session& session, std::string folder)
 }
 
 void Trace::add(const std::string& pass, const Graph& graph) {
-  std::string name;
-  for (char c : pass)
-    name += std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' ? c : '_';
-  save(session_, graph, fmt::format("{}/{:02}-{}.pwg", folder_, count_++, name.substr(0, 60)));
+  save(session_, graph, fmt::format("{}/{:02}-{}.pwg", folder_, count_++, file_name(pass)));
 }
 
 void Trace::finish(const RewriteReport& report, const Graph& graph, const RuleSet& rules) {

@@ -24,9 +24,9 @@ void run_format(const Options& options, const FormatArgs& args) {
     bool differs = formatted != text;
     changed = changed || differs;
     if (args.to_stdout || path == "-") {
-      std::fputs(formatted.c_str(), stdout);
+      print_out(formatted);
     } else if (args.check) {
-      if (differs) fmt::print("{}\n", path);
+      if (differs) print_out(path + "\n");
     } else if (differs) {
       session.need(write_file(path, formatted));
       session.say("formatted " + path);

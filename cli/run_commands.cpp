@@ -12,6 +12,7 @@
 #include "backends/cache/digest.hpp"
 #include "backends/safetensors.hpp"
 #include "base/file.hpp"
+#include "base/standard_output.hpp"
 #include "cli/command_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/dump.hpp"
@@ -54,7 +55,7 @@ void say_writes(const Session& session, const Graph& graph) {
 void print_results(const Session& session, const RunRecord& record, const RunArgs& args) {
   const std::string& format = session.options.format;
   auto print = [&](const Table& table) {
-    std::fputs((table.print(format) + (format == "table" ? "\n" : "")).c_str(), stdout);
+    print_out(table.print(format) + (format == "table" ? "\n" : ""));
   };
   if (!record.rewrite.passes.empty()) print(pass_table(record.rewrite, format == "table"));
   session.say(split_summary(*record.pieces));
@@ -306,16 +307,17 @@ bool ends_with(const std::string& text, std::string_view end) {
 void run_report(const Options& options, RunArgs args) {
   Session session(options);
   const bool page = ends_with(args.output, ".html") || ends_with(args.output, ".htm");
-  if (!page && args.output != "-" && !ends_with(args.output, ".txt"))
+  if (!page && !names_stream(args.output) && !ends_with(args.output, ".txt"))
     session.die("cannot tell the type of `" + args.output + "` from its extension",
                 "a report is written as .html or .txt", kUsage);
   args.check = args.execute;
   const LoadedRules rules = load(session, args.rules);
   const auto done = [&](const std::string& name, const RunRecord& record) {
-    const std::string path = args.output == "-" ? "-" : variant_path(args.output, name);
+    const std::string path =
+        names_stream(args.output) ? args.output : variant_path(args.output, name);
     session.need(write_file(
         path, page ? page_of(session, record, rules.set) : text_of(session, record, rules.set)));
-    if (path != "-") session.say("report: " + path);
+    if (!names_standard_output(path)) session.say("report: " + path);
   };
   if (run_variants(session, args, rules, done) > 0) throw Exit{kNumericMismatch};
 }

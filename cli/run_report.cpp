@@ -1,5 +1,6 @@
 // Exports page_of, text_of and write_report: the report of a run as a page and as text.
 #include "base/file.hpp"
+#include "base/printable.hpp"
 #include "cli/report_sections.hpp"
 #include "cli/running.hpp"
 
@@ -29,7 +30,7 @@ std::string text_of(const Session& session, const RunRecord& record, const RuleS
   if (record.versions.size() > 1) options.against = 0;
   report.sections.push_back(
       {"Graph", {ReportText{{session.need(render_outline(input, options))}, true}}});
-  return report_text(report);
+  return printable_lines(report_text(report));
 }
 
 std::string write_report(const Session& session, const RunRecord& record, const RuleSet& rules,

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/file.hpp"
+#include "base/printable.hpp"
+#include "base/standard_output.hpp"
 #include "graph/graph_json.hpp"
 
 namespace pw::cli {
@@ -62,29 +64,32 @@ bool Session::color() const {
 
 void Session::say(const std::string& line) const {
   if (options.quiet) return;
-  std::fflush(stdout);  // in the order in which things were said, also when both go to one pipe
-  if (progress_shown_) std::fputs("\r\x1b[K", stderr);
+  push_standard_output();  // in the order in which things were said, also when both go to one pipe
+  end_progress();
+  print_error(printable_lines(line) + "\n");
+}
+
+void Session::end_progress() const {
+  if (progress_shown_) print_error("\r\x1b[K");
   progress_shown_ = false;
-  fmt::print(stderr, "{}\n", line);
 }
 
 void Session::progress(const std::string& line) const {
   if (options.quiet || ::isatty(STDERR_FILENO) == 0) return;
-  fmt::print(stderr, "\r\x1b[K{}", line);
-  std::fflush(stderr);
+  print_error("\r\x1b[K" + printable(line));
   progress_shown_ = true;
 }
 
 void Session::report(const Diagnostics& diagnostics) const {
   if (diagnostics.empty()) return;
-  if (progress_shown_) std::fputs("\r\x1b[K", stderr);
-  progress_shown_ = false;
-  std::fputs(render(diagnostics, context->sources, {color(), 20}).c_str(), stderr);
+  end_progress();
+  print_error(render(diagnostics, context->sources, {color(), 20}));
 }
 
 void Session::die(const Diagnostics& diagnostics, int code) const {
   report(diagnostics);
-  throw Exit{code};
+  throw Exit{code, diagnostics.empty() ? "" : diagnostics.front().message,
+             render(diagnostics, context->sources)};
 }
 
 void Session::die(const std::string& message, const std::string& help, int code) const {
@@ -165,8 +170,10 @@ Graph load(const Session& session, const GraphOptions& options, bool list_substi
 }
 
 void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {
-  app.add_option("-r,--rules", rules,
-                 "rule files (.pwr); a bare name such as llm is looked up in the built-in library")
+  app.add_option(
+         "-r,--rules", rules,
+         "a rule file (.pwr); a bare name such as llm is looked up in the built-in library; "
+         "repeatable")
       ->type_name("FILE");
   if (pipeline_too)
     app.add_option("-p,--pipeline", pipeline, "the pipeline, pass or rule to run, such as o2");

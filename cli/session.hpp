@@ -1,13 +1,13 @@
 // What every command shares: exit codes, options, loading of graphs and rules, tables, messages.
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/output.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/import/fx.hpp"
 
@@ -28,10 +28,12 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
-/// A command that ends early throws its exit code; only main catches it. The message is already
-/// printed.
+/// A command that ends early throws its exit code. The message is already printed; it is here too
+/// for reports that list what went wrong.
 struct Exit {
   int code;
+  std::string message = {};  ///< one sentence
+  std::string report = {};   ///< as it was printed, without colour
 };
 
 struct Options {
@@ -64,6 +66,7 @@ class Session {
   }
 
  private:
+  void end_progress() const;
   mutable bool progress_shown_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
+#include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
 #include "splitter/choose.hpp"
@@ -114,7 +115,7 @@ void run_sizes(const Options& options, const SizesArgs& args) {
   Session session(options);
   if (args.list && args.histograms.size() != 1)
     session.die("--list prints the sizes for one histogram", "name it with --histogram", kUsage);
-  if (!args.output.empty() && !args.output.ends_with(".svg"))
+  if (!args.output.empty() && !args.output.ends_with(".svg") && !names_stream(args.output))
     session.die("`" + args.output + "` is no .svg file", "the frontier is drawn as SVG", kUsage);
   const auto [rules, graph, pieces] = prepared(session, args);
   if (graph.facts.tokens().empty())
@@ -142,7 +143,7 @@ void run_sizes(const Options& options, const SizesArgs& args) {
     const Choice choice(args, histogram_of(session, name), plan, plan.capture.sizes.back(),
                         captured, eager);
     if (args.list) {
-      std::fputs(fmt::format("{}\n", fmt::join(choice.sizes(), ",")).c_str(), stdout);
+      print_out(fmt::format("{}\n", fmt::join(choice.sizes(), ",")));
     } else {
       choice.add_rows(table, name, options.format);
       session.say(fmt::format("{}: --sizes {}", name, fmt::join(choice.sizes(), ",")));
@@ -151,7 +152,7 @@ void run_sizes(const Options& options, const SizesArgs& args) {
     points += choice.points();
   }
   if (!args.list) {
-    std::fputs(table.print(options.format).c_str(), stdout);
+    print_out(table.print(options.format));
     session.say(fmt::format(
         "{} of {} points shown; least is a graph for every count that occurs; times are {}",
         table.rows().size() - args.histograms.size(), points,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
 #include "cli/session.hpp"
 #include "graph/attribute.hpp"
 
@@ -27,7 +28,7 @@ std::size_t width(const std::string& text) {
 }
 
 std::string csv(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
   return out + "\"";
@@ -59,7 +60,7 @@ std::string Table::print(const std::string& format) const {
                            plain_number(rows_[r][c]) ? rows_[r][c] : json_string(rows_[r][c]));
       out += "}";
     }
-    return out + (rows_.empty() ? "]\n" : "\n]\n");
+    return printable_json(out + (rows_.empty() ? "]\n" : "\n]\n"));
   }
   if (format == "csv") {
     for (std::size_t c = 0; c < columns_.size(); ++c) out += (c ? "," : "") + csv(columns_[c]);
@@ -70,12 +71,15 @@ std::string Table::print(const std::string& format) const {
     }
     return out;
   }
+  std::vector<std::vector<std::string>> rows = rows_;
+  for (auto& row : rows)  // a cell is one line, whatever a name holds
+    for (std::string& cell : row) cell = printable(cell);
   std::vector<std::size_t> widths;
   std::vector<bool> right;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     std::size_t w = width(columns_[c]);
-    bool numbers = !rows_.empty();
-    for (const auto& row : rows_) {
+    bool numbers = !rows.empty();
+    for (const auto& row : rows) {
       w = std::max(w, width(row[c]));
       numbers = numbers && (row[c].empty() || row[c] == "–" || numeric(row[c]));
     }
@@ -92,7 +96,7 @@ std::string Table::print(const std::string& format) const {
     out += text + "\n";
   };
   line(columns_);
-  for (const auto& row : rows_) line(row);
+  for (const auto& row : rows) line(row);
   return out;
 }
 

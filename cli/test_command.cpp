@@ -34,9 +34,13 @@ std::vector<std::string> rule_files(const Session& session, const std::vector<st
       continue;
     }
     std::size_t before = out.size();
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
-      if (entry.path().extension() == ".pwr" || is_baseline(entry.path().string()))
-        out.push_back(entry.path().lexically_normal().string());
+    std::error_code error;
+    for (std::filesystem::recursive_directory_iterator it(path, error), end; !error && it != end;
+         it.increment(error))
+      if (it->path().extension() == ".pwr" || is_baseline(it->path().string()))
+        out.push_back(it->path().lexically_normal().string());
+    if (error)
+      session.die("cannot read the folder `" + path + "`: " + error.message(), "", kInvalidInput);
     std::sort(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
     if (out.size() == before)
       session.die("there is no .pwr or .counts.json file below `" + path + "`", "", kUsage);
@@ -48,7 +52,7 @@ std::vector<std::string> rule_files(const Session& session, const std::vector<st
 struct Outcome {
   TestReport report;
   std::string text;
-  bool broken = false;           ///< a file could not be loaded
+  std::vector<UnloadedFile> unloaded;
   std::set<std::string> params;  ///< of all files
 };
 
@@ -82,17 +86,12 @@ void drop_repaired(TestReport& report) {
 void run_file(const TestArgs& args, const TestOptions& options, const Options& shared,
               const std::string& path, Outcome& outcome) {
   Session session(shared);
-  auto set = load_rules(session.context, {path});
-  if (!set) {
-    session.report(set.error());
-    outcome.broken = true;
-    return;
-  }
-  const SourceId source = source_of(*session.context, *set, path);
-  for (const auto& [name, param] : set->params) outcome.params.insert(name);
+  const RuleSet set = session.need(load_rules(session.context, {path}));
+  const SourceId source = source_of(*session.context, set, path);
+  for (const auto& [name, param] : set.params) outcome.params.insert(name);
   TestOptions known = options;
-  std::erase_if(known.definitions, [&](const auto& d) { return !set->params.contains(d.first); });
-  TestReport report = run_tests(*set, {source}, known);
+  std::erase_if(known.definitions, [&](const auto& d) { return !set.params.contains(d.first); });
+  TestReport report = run_tests(set, {source}, known);
   if (args.update) {
     update_file(session, report, session.context->sources, source);
     drop_repaired(report);
@@ -133,16 +132,29 @@ void run_baseline(const TestArgs& args, const Options& shared, const std::string
   std::move(report.tests.begin(), report.tests.end(), std::back_inserter(outcome.report.tests));
 }
 
+/// A file that cannot be loaded hides no other.
+void run_path(const TestArgs& args, const TestOptions& options, const Options& shared,
+              const std::string& path, Outcome& outcome) {
+  try {
+    if (is_baseline(path))
+      run_baseline(args, shared, path, outcome);
+    else
+      run_file(args, options, shared, path, outcome);
+  } catch (const Exit& early) {
+    outcome.unloaded.push_back({path, early.message, early.report});
+  }
+}
+
 void print_outcome(const Options& options, const Outcome& outcome) {
   if (options.format == "table") {
-    std::fputs((outcome.text + test_summary(outcome.report)).c_str(), stdout);
+    print_out(outcome.text + test_summary(outcome.report));
     return;
   }
   Table table({"file", "test", "expectations", "negative", "result"});
   for (const TestResult& test : outcome.report.tests)
     table.add({test.file, test.name, std::to_string(test.expectations),
                test.negative ? "yes" : "no", test.passed() ? "ok" : test.failures.front().message});
-  std::fputs(table.print(options.format).c_str(), stdout);
+  print_out(table.print(options.format));
 }
 
 void run_test(const Options& options, const TestArgs& args) {
@@ -154,16 +166,14 @@ void run_test(const Options& options, const TestArgs& args) {
     test_options.definitions.push_back(session.need(parse_definition(text), kUsage));
   Outcome outcome;
   for (const std::string& path : rule_files(session, args.paths))
-    if (is_baseline(path))
-      run_baseline(args, options, path, outcome);
-    else
-      run_file(args, test_options, options, path, outcome);
+    run_path(args, test_options, options, path, outcome);
   for (const auto& [name, value] : test_options.definitions)
-    if (!outcome.broken && !outcome.params.contains(name))
+    if (outcome.unloaded.empty() && !outcome.params.contains(name))
       session.die("no file has a param `" + name + "`", "", kUsage);
   print_outcome(options, outcome);
-  if (!args.junit.empty()) session.need(write_file(args.junit, junit(outcome.report.tests)));
-  if (outcome.broken) throw Exit{kInvalidInput};
+  if (!args.junit.empty())
+    session.need(write_file(args.junit, junit(outcome.report.tests, outcome.unloaded)));
+  if (!outcome.unloaded.empty()) throw Exit{kInvalidInput};
   if (outcome.report.failed() > 0) throw Exit{kNegative};
 }
 

@@ -102,7 +102,7 @@ Json check_to_json(const RuleCheck& check) {
 class Rows {
  public:
   Rows(const std::string& format, std::size_t width) : json_(format == "json"), width_(width) {
-    if (format == "csv") std::fputs("rule,verdict,ulps,graphs,samples\n", stdout);
+    if (format == "csv") print_out("rule,verdict,ulps,graphs,samples\n");
     csv_ = format == "csv";
   }
   void add(const RuleCheck& check) {
@@ -116,11 +116,11 @@ class Rows {
     else
       text = row(check, width_);
     first_ = false;
-    std::fputs(text.c_str(), stdout);
+    print_out(text);
     std::fflush(stdout);
   }
   void end() const {
-    if (json_) std::fputs(first_ ? "[]\n" : "\n]\n", stdout);
+    if (json_) print_out(first_ ? "[]\n" : "\n]\n");
   }
 
  private:

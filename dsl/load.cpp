@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/file.hpp"
+#include "base/own_folders.hpp"
 #include "dsl/check.hpp"
 #include "dsl/declare_op.hpp"
 #include "dsl/dsl.hpp"
@@ -56,6 +57,15 @@ class Loader {
  public:
   explicit Loader(const ContextPtr& context) : context_(context) {}
 
+  /// Before any file is read: the order in which files are named changes nothing.
+  void add_own(const std::string& path) {
+    std::error_code error;
+    if (fs::is_directory(path, error))
+      own_.add(path);
+    else
+      own_.add_file(path);
+  }
+
   void root(const std::string& path) {
     std::error_code error;
     if (fs::is_directory(path, error)) {
@@ -88,25 +98,27 @@ class Loader {
   }
 
  private:
-  void disk(const std::string& path, bool root) {
-    std::error_code error;
-    const fs::path canonical = fs::weakly_canonical(path, error);
-    const std::string key = error ? path : canonical.generic_string();
+  void disk(const std::string& path, bool root, Span used = {}) {
+    const std::string key = real_path(path).generic_string();
     if (keys_.contains(key)) return;
     auto text = read_file(path, kMostBytes);
     if (!text) {
       append(out_, std::move(text.error()));
       return;
     }
-    parse(key, path, std::move(*text), root);
+    parse(key, path, std::move(*text), root, used);
   }
 
-  void parse(const std::string& key, const std::string& name, std::string text, bool root) {
+  void parse(const std::string& key, const std::string& name, std::string text, bool root,
+             Span used = {}) {
     if (!keys_.insert(key).second) return;
     const SourceId source = context_->sources.add(name, std::move(text));
     auto file = parse_file(context_->sources, source);
     if (!file) {
-      append(out_, std::move(file.error()));
+      if (used.valid() && !own_.hold(name))
+        out_.push_back(not_quoted(name, used));
+      else
+        append(out_, std::move(file.error()));
       return;
     }
     for (const ast::Item& item : file->items) {
@@ -116,6 +128,13 @@ class Loader {
     roots_.push_back(root);
   }
 
+  static Diagnostic not_quoted(const std::string& name, Span used) {
+    return error_at(used, "PW0463", in_ticks(name) + " is not written as rules are",
+                    "it lies outside of the folders of the rule files that were named, so nothing "
+                    "of it is shown; `pwr check " +
+                        name + "` says what is wrong in it");
+  }
+
   void follow(const std::string& user, const ast::Use& use) {
     const std::string near = beside(user, use.path);
     std::error_code error;
@@ -123,7 +142,7 @@ class Loader {
       if (const EmbeddedFile* file = embedded(near.substr(kLibrary.size())))
         return library(*file, false);
     } else if (fs::is_regular_file(near, error)) {
-      return disk(near, false);
+      return disk(near, false, use.span);
     }
     if (const EmbeddedFile* file = embedded(use.path)) return library(*file, false);
     out_.push_back(
@@ -133,6 +152,7 @@ class Loader {
   }
 
   ContextPtr context_;
+  OwnFolders own_;
   std::set<std::string> keys_;
   std::vector<ast::File> files_;
   std::vector<bool> roots_;
@@ -162,6 +182,7 @@ Result<RuleSet> load(const ContextPtr& context, LoadOptions options, AddRoots ad
 Result<RuleSet> load_rules(const ContextPtr& context, const std::vector<std::string>& paths,
                            LoadOptions options) {
   return load(context, options, [&](Loader& loader) {
+    for (const std::string& path : paths) loader.add_own(path);
     for (const std::string& path : paths) loader.root(path);
   });
 }
@@ -170,6 +191,7 @@ Result<RuleSet> load_rule_texts(const ContextPtr& context,
                                 const std::vector<std::pair<std::string, std::string>>& texts,
                                 LoadOptions options) {
   return load(context, options, [&](Loader& loader) {
+    for (const auto& [name, text] : texts) loader.add_own(name);
     for (const auto& [name, text] : texts) loader.text(name, text, true);
   });
 }

@@ -56,19 +56,21 @@ Result<Attribute> fused_output_quant(std::span<const Attribute> arguments) {
 /// From how many tokens on sequence parallelism pays: where a step holds as many bytes of hidden
 /// states a rank as the device needs to hide the two collectives it runs instead of one. Never, for
 /// rows that are too short or a device nobody has measured. (hidden size, ranks, capability times
-/// ten) with elements of two bytes.
+/// ten, dtype); elements of two bytes without a dtype.
 Result<Attribute> min_tokens(std::span<const Attribute> arguments) {
   struct Threshold {
     std::int64_t capability, hidden, megabytes;
   };
   constexpr std::array<Threshold, 2> kThresholds{{{90, 8192, 8}, {100, 8192, 32}}};
-  constexpr std::int64_t kNever = std::int64_t{1} << 40;
+  constexpr std::int64_t kNever = std::int64_t{1} << 40, kTwoBytes = 2;
   const std::int64_t hidden = std::get<std::int64_t>(arguments[0]);
   const std::int64_t ranks = std::get<std::int64_t>(arguments[1]);
   const std::int64_t capability = std::get<std::int64_t>(arguments[2]);
+  const std::int64_t element =
+      arguments.size() > 3 ? size_of(std::get<DType>(arguments[3])) : kTwoBytes;
   for (const Threshold& t : kThresholds) {
     if (t.capability != capability || hidden < t.hidden || ranks < 1) continue;
-    return Attribute((t.megabytes << 20) * ranks / (hidden * 2));
+    return Attribute((t.megabytes << 20) * ranks / (hidden * element));
   }
   return Attribute(kNever);
 }
@@ -88,7 +90,12 @@ void bind_native(Context& context, const std::string& name, std::vector<Attribut
 void bind_library_natives(Context& context) {
   using K = AttributeKind;
   bind_native(context, "fused_output_quant", {K::str, K::str}, fused_output_quant);
-  bind_native(context, "min_tokens", {K::int_, K::int_, K::int_}, min_tokens);
+  context.natives.try_emplace("min_tokens", [](std::span<const Attribute> arguments) {
+    std::vector<K> kinds{K::int_, K::int_, K::int_};
+    if (arguments.size() > kinds.size()) kinds.push_back(K::dtype);
+    const auto fit = fits(arguments, kinds);
+    return fit ? min_tokens(arguments) : Result<Attribute>(tl::unexpected(fit.error()));
+  });
 }
 
 }  // namespace pw

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
+
 namespace pw {
 namespace {
 
@@ -107,21 +109,30 @@ std::string print_real(double value) {
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
+namespace {
+
+std::string in_hexadecimal(std::string_view bytes) {
+  std::string out;
+  for (const char byte : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  return out;
+}
+
+}  // namespace
+
 std::string quote(std::string_view text) {
   std::string out = "\"";
-  for (char c : text) {
-    switch (c) {
+  while (!text.empty()) {
+    const Utf8Character c = first_character(text);
+    const std::string_view bytes = text.substr(0, std::max<std::size_t>(c.length, 1));
+    switch (bytes[0]) {
       case '"': out += "\\\""; break;
       case '\\': out += "\\\\"; break;
       case '\n': out += "\\n"; break;
       case '\t': out += "\\t"; break;
       case '\r': out += "\\r"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-          out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        else
-          out += c;
+      default: out += harmless(c) ? std::string(bytes) : in_hexadecimal(bytes);
     }
+    text.remove_prefix(bytes.size());
   }
   return out + "\"";
 }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/own_folders.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
@@ -20,7 +21,14 @@ Result<Graph> graph_of(const RuleSet& rules, const ast::Test& test, const std::s
   if (!test.graph.empty()) return build_graph(rules.context, test.graph.front());
   const std::size_t slash = file.rfind('/');
   const bool beside = !test.file.starts_with("/") && slash != std::string::npos;
-  return load_graph(rules.context, beside ? file.substr(0, slash + 1) + test.file : test.file);
+  const std::string path = beside ? file.substr(0, slash + 1) + test.file : test.file;
+  auto graph = load_graph(rules.context, path);
+  OwnFolders own;
+  own.add_file(file);
+  if (graph || own.hold(path)) return graph;
+  return fail(test.span, "PW1310", "`" + path + "` cannot be read as a graph",
+              "it lies outside of the rule file's folder, so nothing of it is shown; `pwr stats " +
+                  path + "` says what is wrong in it");
 }
 
 Result<Env> params_of(const RuleSet& rules, const ast::Test& test, const TestOptions& options) {

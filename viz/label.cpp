@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/printable.hpp"
 #include "viz/union.hpp"
 
 namespace pw::viz {
@@ -12,20 +13,6 @@ constexpr std::size_t kMostUsers = 12;
 constexpr std::size_t kMostTooltipBytes = 6000;
 
 bool continues(unsigned char c) { return (c & 0xc0u) == 0x80u; }
-
-/// Length in bytes of the UTF-8 character that starts at `at`, or 0 if it is not valid.
-std::size_t character_at(std::string_view text, std::size_t at) {
-  const auto c = static_cast<unsigned char>(text[at]);
-  if (c < 0x80) return 1;
-  const std::size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-  if (c < 0xc2 || c > 0xf4 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if (!continues(static_cast<unsigned char>(text[at + i]))) return 0;
-  const auto second = static_cast<unsigned char>(text[at + 1]);
-  const bool overlong = (c == 0xe0 && second < 0xa0) || (c == 0xf0 && second < 0x90);
-  const bool beyond = (c == 0xed && second >= 0xa0) || (c == 0xf4 && second >= 0x90);
-  return overlong || beyond ? 0 : length;
-}
 
 std::size_t byte_of(std::string_view text, std::size_t character) {
   std::size_t at = 0;
@@ -63,16 +50,14 @@ std::size_t width_of(std::string_view text) {
 std::string clean(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_at(text, at);
-    const auto c = static_cast<unsigned char>(text[at]);
-    if (length == 0 || c == 0x7f)
-      out += '?';
-    else if (c < 0x20 && c != '\n')
-      out += ' ';
+  while (!text.empty()) {
+    const Utf8Character c = first_character(text);
+    const std::string_view bytes = text.substr(0, std::max<std::size_t>(c.length, 1));
+    if (harmless(c) || bytes == "\n")
+      out += bytes;
     else
-      out.append(text.substr(at, length));
-    at += std::max<std::size_t>(length, 1);
+      out += c.length == 1 && c.code < 0x20 ? ' ' : '?';
+    text.remove_prefix(bytes.size());
   }
   return out;
 }

@@ -16,7 +16,8 @@ inline constexpr std::size_t kLineWidth =
 std::string shorten(std::string_view text, std::size_t width = kLineWidth);
 /// The number of characters of UTF-8 text.
 std::size_t width_of(std::string_view text);
-/// Valid UTF-8 without control characters except line feeds; what is not is replaced by '?'.
+/// Harmless characters (base/printable.hpp) and line feeds; what is not is replaced by a blank or
+/// '?'.
 std::string clean(std::string_view text);
 
 /// Op with its attributes, results with types, and the operands that are not drawn as boxes

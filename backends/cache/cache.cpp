@@ -23,6 +23,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTemporary = ".tmp-";
+
+bool is_digest(const std::string& text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+std::string name_path(const std::string& base, const std::string& name) {
+  return fmt::format("{}/names/{}/{}", base, name.substr(0, 2), name);
+}
+
 constexpr const char* kNames[] = {"found", "made", "evicted", "unwritten"};
 
 std::uint64_t& field(CacheCounts& counts, std::size_t i) {
@@ -83,7 +92,7 @@ CompileCache::CompileCache(CacheOptions options) : options_(std::move(options)) 
     }
   }
   if (options_.folder.empty()) return;
-  for (const char* part : {"/objects", "/locks"}) {
+  for (const char* part : {"/objects", "/locks", "/names"}) {
     std::error_code ignored;
     fs::create_directory(options_.folder + part, ignored);
   }
@@ -119,14 +128,15 @@ std::string CompileCache::object_path(const std::string& base, const std::string
   return fmt::format("{}/objects/{}/{}", base, key.substr(0, 2), key);
 }
 
-bool CompileCache::find(const std::string& base, const std::string& key, bool own,
+bool CompileCache::find(const std::string& base, const std::string& key,
+                        const std::function<bool(const std::string&)>& usable,
                         std::string& payload) {
   if (base.empty()) return false;
   const std::string path = object_path(base, key);
   if (::access(path.c_str(), F_OK) != 0) return false;
   const auto file = read_file(path);
   if (file) {
-    if (auto opened = open_object(*file, key)) {
+    if (auto opened = open_object(*file, key); opened && usable(opened->payload)) {
       payload = std::move(opened->payload);
       return true;
     }
@@ -134,7 +144,7 @@ bool CompileCache::find(const std::string& base, const std::string& key, bool ow
     return false;  // somebody removed it just now
   }
   ++evicted_;
-  if (own) ::unlink(path.c_str());
+  if (base == options_.folder) ::unlink(path.c_str());
   return false;
 }
 
@@ -143,27 +153,45 @@ void CompileCache::unwritten(const std::string& why) {
   if (unwritten_++ == 0) unwritten_why_ = why;
 }
 
-void CompileCache::keep(const std::string& kind, const std::string& key,
-                        const std::string& payload) {
-  const std::string path = object_path(options_.folder, key);
+void CompileCache::write(const std::string& path, const std::string& bytes) {
   const fs::path parent = fs::path(path).parent_path();
   std::error_code error;
   fs::create_directory(parent, error);
   const std::string temporary =
       fmt::format("{}/{}{}-{}", parent.string(), kTemporary, ::getpid(), ++serial_);
-  if (const std::string why = write_durably(temporary, path, seal_object(kind, key, payload));
-      !why.empty())
-    unwritten(why);
+  if (const std::string why = write_durably(temporary, path, bytes); !why.empty()) unwritten(why);
+}
+
+void CompileCache::keep(const std::string& kind, const std::string& key,
+                        const std::string& payload) {
+  write(object_path(options_.folder, key), seal_object(kind, key, payload));
+}
+
+void CompileCache::remember(const std::string& name, const std::string& key) {
+  if (options_.folder.empty() || recall(name) == key) return;
+  write(name_path(options_.folder, name), seal_object("name", name, key));
+}
+
+std::string CompileCache::recall(const std::string& name) const {
+  for (const std::string& base : {options_.folder, options_.read_only}) {
+    if (base.empty()) continue;
+    const std::string path = name_path(base, name);
+    if (::access(path.c_str(), F_OK) != 0) continue;
+    const auto file = read_file(path, 4096);
+    const auto opened = file ? open_object(*file, name) : std::nullopt;
+    if (opened && is_digest(opened->payload)) return opened->payload;
+  }
+  return {};
 }
 
 Result<std::string> CompileCache::get(const std::string& kind, const std::string& key,
-                                      const std::function<Result<std::string>()>& make) {
-  PW_ASSERT(key.size() == 64 && key.find_first_not_of("0123456789abcdef") == std::string::npos,
-            "a key is a digest");
+                                      const std::function<Result<std::string>()>& make,
+                                      const std::function<bool(const std::string&)>& usable) {
+  PW_ASSERT(is_digest(key), "a key is a digest");
   std::string payload;
   const auto look = [&] {
-    return find(options_.folder, key, true, payload) ||
-           find(options_.read_only, key, false, payload);
+    return find(options_.folder, key, usable, payload) ||
+           find(options_.read_only, key, usable, payload);
   };
   if (look()) {
     ++found_;
@@ -172,17 +200,18 @@ Result<std::string> CompileCache::get(const std::string& kind, const std::string
   if (options_.folder.empty()) {
     auto made = make();
     if (made) ++made_;
+    if (made) (void)usable(*made);  // who asks also takes what it sees
     return made;
   }
   const FileLock lock(options_.folder + "/locks/" + key);
-  if (lock.held() && find(options_.folder, key, true, payload)) {
+  if (lock.held() && find(options_.folder, key, usable, payload)) {
     ++found_;
     return payload;
   }
   auto made = make();
   if (!made) return made;
   ++made_;
-  keep(kind, key, *made);
+  if (usable(*made)) keep(kind, key, *made);
   return made;
 }
 
@@ -221,6 +250,8 @@ std::size_t CompileCache::clear() {
   for (const auto& lock : fs::directory_iterator(options_.folder + "/locks", ignored))
     fs::remove(lock.path(), ignored);
   fs::remove(options_.folder + "/counts", ignored);
+  for (const auto& part : fs::directory_iterator(options_.folder + "/names", ignored))
+    fs::remove_all(part.path(), ignored);
   return objects;
 }
 

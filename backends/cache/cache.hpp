@@ -1,7 +1,7 @@
 // Compiled objects by what they were made from: found in the user's folder or in a read-only one
 // below it, else made once, by one process at a time, and kept. Objects never change; a file whose
-// checksum is wrong is thrown away, counted and made anew. Without a folder everything is made, and
-// `problem` says why.
+// checksum is wrong, or that its user cannot use, is thrown away, counted and made anew. Without a
+// folder everything is made, and `problem` says why.
 #pragma once
 
 #include <atomic>
@@ -49,8 +49,20 @@ class CompileCache {
   /// The object of a key (64 hexadecimal digits): found, or made by `make`, whose errors are
   /// returned and not kept. May be called from several threads; two that ask for one key at the
   /// same time, in any processes, make it once.
-  Result<std::string> get(const std::string& kind, const std::string& key,
-                          const std::function<Result<std::string>()>& make);
+  /// An object that `usable` refuses is thrown away like one whose checksum is wrong; one that was
+  /// just made is returned, but not kept.
+  Result<std::string> get(
+      const std::string& kind, const std::string& key,
+      const std::function<Result<std::string>()>& make,
+      const std::function<bool(const std::string&)>& usable = [](const std::string&) {
+        return true;
+      });
+
+  /// Keeps the key of the object that was last made for a name, a digest too: for those who cannot
+  /// tell the whole key, such as a process that finds no compiler.
+  void remember(const std::string& name, const std::string& key);
+  /// The key; empty where none is known.
+  [[nodiscard]] std::string recall(const std::string& name) const;
 
   [[nodiscard]] CacheCounts counts() const;  ///< of this process
   [[nodiscard]] CacheCounts totals() const;  ///< of all processes that have ended, by the folder
@@ -65,7 +77,9 @@ class CompileCache {
 
  private:
   [[nodiscard]] std::string object_path(const std::string& base, const std::string& key) const;
-  bool find(const std::string& base, const std::string& key, bool own, std::string& payload);
+  bool find(const std::string& base, const std::string& key,
+            const std::function<bool(const std::string&)>& usable, std::string& payload);
+  void write(const std::string& path, const std::string& bytes);
   void keep(const std::string& kind, const std::string& key, const std::string& payload);
   void unwritten(const std::string& why);
 

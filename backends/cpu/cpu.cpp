@@ -174,7 +174,9 @@ std::map<std::size_t, std::size_t> CpuBackend::State::compiled_units(
     } else if (const auto function = kernels.function(texts[i], &reason)) {
       numbers.emplace(i, use(texts[i], units[i].program, function));
     } else {
-      for (NodeId n : units[i].nodes) note(graph.op_of(n).name, "not compiled: " + reason);
+      const bool tried = kernels.toolchain().present();
+      for (NodeId n : units[i].nodes)
+        note(graph.op_of(n).name, tried ? "not compiled: " + reason : reason);
     }
   }
   return numbers;
@@ -227,11 +229,6 @@ CpuBackend::~CpuBackend() = default;
 Result<std::unique_ptr<Executable>> CpuBackend::compile(const Graph& piece) {
   const KernelTable table = state_->options.strict ? single_kernels() : eager::kernels();
   Engine engine{name(), table, [](DType declared) { return declared; }};
-  if (!state_->kernels.toolchain().present()) {
-    for (NodeId n = piece.first(); n.valid(); n = piece.next(n))
-      state_->note(piece.op_of(n).name, "no C++ compiler was found");
-    return compile_program(piece, engine);
-  }
   const OpId own = cpu::row_kernel_op(piece.context());
   for (NodeId n = piece.first(); n.valid(); n = piece.next(n)) {
     if (piece.op(n) == own)

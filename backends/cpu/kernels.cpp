@@ -19,25 +19,36 @@ Kernels::Kernels(Toolchain toolchain, EmitOptions options, std::shared_ptr<Compi
       flags_(compiler_flags(options, !processor_.empty())) {}
 
 /// All that the bytes of an object depend on.
-std::string Kernels::key(const std::string& source) const {
+std::string Kernels::key(const std::string& source, const std::string& compiler) const {
   KeyParts parts;
-  parts.add("schema", "cpu 1").add("compiler", toolchain_.identity);
+  parts.add("schema", "cpu 1").add("compiler", compiler);
   for (const std::string& flag : flags_) parts.add("flag", flag);
   return parts.add("processor", processor_).add("source", source).digest();
 }
 
 Kernels::Entry Kernels::make(const std::string& text) {
   Entry entry;
-  const std::string source = source_file(text);
-  auto bytes = cache_->get("cpu", key(source), [&] {
-    ++compiled_;
+  const std::string source = source_file(text), any = key(source, "any");
+  const std::string recalled = toolchain_.present() ? "" : cache_->recall(any);
+  const std::string own = recalled.empty() ? key(source, toolchain_.identity) : recalled;
+  const auto compile = [&] {
+    compiled_ += toolchain_.present() ? 1 : 0;
     return toolchain_.shared_object(source, flags_);
-  });
-  if (!bytes) {
-    entry.reason = bytes.error().front().message;
-    return entry;
-  }
-  auto object = SharedObject::load(*bytes);
+  };
+  const auto usable = [&](const std::string& bytes) {
+    entry = loaded(bytes);
+    return entry.function != nullptr;
+  };
+  if (const auto bytes = cache_->get("cpu", own, compile, usable); !bytes)
+    entry = {{}, nullptr, bytes.error().front().message};
+  else if (entry.function != nullptr && toolchain_.present())
+    cache_->remember(any, own);
+  return entry;
+}
+
+Kernels::Entry Kernels::loaded(const std::string& bytes) {
+  Entry entry;
+  auto object = SharedObject::load(bytes);
   if (!object) {
     entry.reason = object.error().front().message;
     return entry;

@@ -40,7 +40,9 @@ class Kernels {
     std::string reason;
   };
   Entry make(const std::string& text);
-  [[nodiscard]] std::string key(const std::string& source) const;
+  static Entry loaded(const std::string& bytes);
+  /// Of the object of a source, as this machine's compiler makes it, or as any did.
+  [[nodiscard]] std::string key(const std::string& source, const std::string& compiler) const;
 
   Toolchain toolchain_;
   EmitOptions options_;

@@ -65,12 +65,13 @@ Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& ke
                        const Target& target) {
   const auto compile = [&] { return nvrtc.compile(source_file(kernel), kernel.name, target); };
   if (cache == nullptr) return compile();
-  auto packed =
-      cache->get("cuda", key_of(nvrtc.identity(), kernel, target), [&]() -> Result<std::string> {
-        auto made = compile();
-        if (!made) return forward(made);
-        return pack(*made);
-      });
+  const auto make = [&]() -> Result<std::string> {
+    auto made = compile();
+    if (!made) return forward(made);
+    return pack(*made);
+  };
+  const auto usable = [](const std::string& bytes) { return unpack(bytes).has_value(); };
+  auto packed = cache->get("cuda", key_of(nvrtc.identity(), kernel, target), make, usable);
   if (!packed) return forward(packed);
   auto cubin = unpack(*packed);
   return cubin ? Result<Cubin>(std::move(*cubin)) : compile();

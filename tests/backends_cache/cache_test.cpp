@@ -180,3 +180,33 @@ TEST_CASE("cache: a disk without room loses nothing but the objects that do not 
   CHECK(get(cache, 0) == object_of(0));
   CHECK(cache.counts().found == 1);
 }
+
+TEST_CASE("cache: an object that its user refuses is thrown away, and made again", "[cache]") {
+  const PrivateFolder folder;
+  CompileCache cache({folder.path(), ""});
+  int made = 0;
+  const auto make = [&]() -> Result<std::string> { return "object " + std::to_string(++made); };
+  const auto not_first = [](const std::string& bytes) { return bytes != "object 1"; };
+  CHECK(cache.get("test", key_of(1), make).value() == "object 1");
+  CHECK(cache.get("test", key_of(1), make, not_first).value() == "object 2");
+  CHECK(cache.counts().evicted == 1);
+  CHECK(cache.get("test", key_of(1), make, not_first).value() == "object 2");
+  const auto none = [](const std::string&) { return false; };
+  CHECK(cache.get("test", key_of(2), make, none).value() == "object 3");  // but not kept
+  CHECK(cache.get("test", key_of(2), make).value() == "object 4");
+}
+
+TEST_CASE("cache: a name leads to the key that was remembered last", "[cache]") {
+  const PrivateFolder folder;
+  {
+    CompileCache cache({folder.path(), ""});
+    CHECK(cache.recall(key_of(1)).empty());
+    cache.remember(key_of(1), key_of(2));
+    cache.remember(key_of(1), key_of(3));
+  }
+  CompileCache cache({folder.path(), ""});
+  CHECK(cache.recall(key_of(1)) == key_of(3));
+  CHECK(cache.inspect(false).kinds.empty());  // it is no object
+  cache.clear();
+  CHECK(cache.recall(key_of(1)).empty());
+}

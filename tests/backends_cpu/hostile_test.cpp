@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include <sys/stat.h>
 
+#include "backends/cache/object.hpp"
 #include "backends/cpu/emitter.hpp"
 #include "backends/eager/eager.hpp"
 #include "backends/rowprogram/grouping.hpp"
@@ -194,7 +196,8 @@ TEST_CASE("cpu: without a compiler everything runs on eager, and the report says
   const std::string saved_path = path ? path : "", saved_cxx = cxx ? cxx : "";
   ::setenv("PATH", "/nowhere", 1);
   ::unsetenv("CXX");
-  CpuBackend cpu;
+  const PrivateFolder folder;
+  CpuBackend cpu({.cache = std::make_shared<CompileCache>(CacheOptions{folder.path() + "/c", ""})});
   ::setenv("PATH", saved_path.c_str(), 1);
   if (cxx) ::setenv("CXX", saved_cxx.c_str(), 1);
   const Graph graph = graph_of("in x: f32[2, 3]  y = silu(x)  z = y + x  out z");
@@ -227,4 +230,113 @@ TEST_CASE("cpu: a compiler that fails leaves the ops to eager, with its words", 
   REQUIRE(cpu.report().fallbacks.size() == 1);
   CHECK(cpu.report().fallbacks[0].reason.find("ended with status 3") != std::string::npos);
   CHECK(cpu.report().fallbacks[0].reason.find("the disk is on fire") != std::string::npos);
+}
+
+namespace {
+
+/// CXX and PATH as they were before, at the end.
+class Environment {
+ public:
+  Environment() : path_(value("PATH")), cxx_(value("CXX")) {}
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment() {
+    put("PATH", path_);
+    put("CXX", cxx_);
+  }
+
+ private:
+  static std::optional<std::string> value(const char* name) {
+    const char* text = std::getenv(name);
+    return text ? std::optional<std::string>(text) : std::nullopt;
+  }
+  static void put(const char* name, const std::optional<std::string>& text) {
+    if (text)
+      ::setenv(name, text->c_str(), 1);
+    else
+      ::unsetenv(name);
+  }
+  std::optional<std::string> path_, cxx_;
+};
+
+CpuOptions cached_in(const std::string& folder) {
+  return {.cache = std::make_shared<CompileCache>(CacheOptions{folder, ""})};
+}
+
+struct SmallRun {
+  CpuReport report;
+  std::vector<double> numbers;
+};
+
+SmallRun small_run(CpuBackend& cpu) {
+  const Graph graph = graph_of("in x: f32[2, 3]  y = silu(x)  z = y + x  out z");
+  const Tensor x = tensor(DType::f32, {2, 3}, {1, 2, 3, -1, -2, -3});
+  std::vector<double> numbers = values(outputs_of(cpu, graph, {x.view()}, {})[0]);
+  return {cpu.report(), std::move(numbers)};
+}
+
+std::vector<fs::path> objects_in(const std::string& folder) {
+  std::vector<fs::path> out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder + "/objects"))
+    if (entry.is_regular_file()) out.push_back(entry.path());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("cpu: kernels of a warm cache run without the compiler that made them", "[cpu]") {
+  if (!have_compiler()) return;
+  const Environment before;
+  const PrivateFolder folder;
+  const std::string cache = folder.path() + "/c";
+  CpuBackend with(cached_in(cache));
+  const SmallRun wanted = small_run(with);
+  REQUIRE(wanted.report.kernels.size() == 1);
+  ::setenv("PATH", "/nowhere", 1);
+  ::unsetenv("CXX");
+  CpuBackend without(cached_in(cache));
+  const SmallRun got = small_run(without);
+  CHECK(got.report.compiler.empty());
+  CHECK(got.report.fallbacks.empty());
+  CHECK(got.report.compiled == 0);
+  CHECK(got.report.cache.found == 1);
+  CHECK(got.numbers == wanted.numbers);
+  CpuBackend cold(cached_in(folder.path() + "/other"));
+  CHECK(small_run(cold).report.kernels.empty());
+}
+
+TEST_CASE("cpu: a kept object that does not load is thrown away and compiled again", "[cpu]") {
+  if (!have_compiler()) return;
+  const PrivateFolder folder;
+  const std::string cache = folder.path() + "/c";
+  CpuBackend first(cached_in(cache));
+  const SmallRun wanted = small_run(first);
+  REQUIRE(objects_in(cache).size() == 1);
+  const fs::path object = objects_in(cache).front();
+  std::ofstream(object, std::ios::binary | std::ios::trunc)
+      << seal_object("cpu", object.filename().string(), "junk");  // its checksum is right
+  CpuBackend second(cached_in(cache));
+  const SmallRun again = small_run(second);
+  CHECK(again.report.fallbacks.empty());
+  CHECK(again.report.cache.evicted == 1);
+  CHECK(again.report.compiled == 1);
+  CHECK(again.numbers == wanted.numbers);
+  CpuBackend third(cached_in(cache));
+  CHECK(small_run(third).report.cache.found == 1);
+}
+
+TEST_CASE("cpu: what a compiler makes that does not load is not kept", "[cpu]") {
+  const Environment before;
+  const PrivateFolder folder;
+  const std::string script = folder.path() + "/cc", cache = folder.path() + "/c";
+  std::ofstream(script) << "#!/bin/sh\nwhile [ $# -gt 0 ]; do\n"
+                           "  if [ \"$1\" = -o ]; then echo junk > \"$2\"; fi\n  shift\ndone\n";
+  REQUIRE(::chmod(script.c_str(), 0700) == 0);
+  ::setenv("CXX", script.c_str(), 1);
+  CpuBackend cpu(cached_in(cache));
+  const SmallRun run = small_run(cpu);
+  CHECK(run.report.kernels.empty());
+  REQUIRE_FALSE(run.report.fallbacks.empty());
+  CHECK(run.report.fallbacks[0].reason.find("cannot be loaded") != std::string::npos);
+  CHECK(objects_in(cache).empty());
 }

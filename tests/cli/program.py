@@ -27,8 +27,8 @@ class ProgramTest(unittest.TestCase):
     def path(cls, name):
         return str(Path(cls.folder.name, name))
 
-    def pwr(self, *args, code=0):
-        done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False)
+    def pwr(self, *args, code=0, program="pwr"):
+        done = subprocess.run([BIN / program, *args], capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         return done
 

@@ -50,6 +50,23 @@ class Help(unittest.TestCase):
                      ["import", DEMO[0], "--symbol", "n"]):
             self.assertEqual(pwr(*args).returncode, 2, args)
 
+    def test_options_leave_positional_arguments_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            a, b, graph = Path(folder, "a.pwr"), Path(folder, "b.pwr"), Path(folder, "g.pwg")
+            a.write_text("rule one { y = relu(relu(x)) => y = relu(x) }\nrule two { y = neg(neg(x)) => y = x }\n", encoding="utf-8")
+            b.write_text("param tp: int = 1\nrule three { y = abs(abs(x)) => y = abs(x) }\npass p = greedy { one, three }\n", encoding="utf-8")
+            graph.write_text("graph g { in x: f32[4]\n  y = relu(relu(x))\n  out y }\n", encoding="utf-8")
+            for args in (["-r", a, "one"], ["--rules", a, "one"], [f"--rules={a}", "one"], ["one", "-r", a], ["-r", a, "-r", b, "one"]):
+                done = pwr("verify", *args, "--format", "json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual([row["rule"] for row in rows(done)[0]], ["one"], args)
+            for args in (["opt", "-r", a, "-r", b, "-D", "tp=2", "-p", "p", graph], ["opt", "-p", "p", "-r", a, "-r", b, "-D", "tp=2", graph],
+                         ["match", "-r", a, "y = relu(x)", graph], ["explain", "-r", a, "one", graph], ["stats", "-r", a, graph],
+                         ["ops", "-r", a, "relu"], ["plan", "--at", "relu", graph], ["split", "--at", "relu", "-r", a, graph],
+                         ["fuzz-order", "-r", a, "-r", b, "-p", "p", graph], ["import", "--symbol", DEMO[2], DEMO[0]], ["import", "--input", "arg0_1", DEMO[0]]):
+                self.assertEqual(pwr(*args).returncode, 0, args)
+            self.assertEqual(pwr("-q", "-r", a, graph, program="pwviz").returncode, 0)
+
     def test_missing_capability(self):
         self.assertEqual(pwr("run", *DEMO, "--backend", "cuda").returncode, 5)
 

@@ -104,6 +104,30 @@ class Test(unittest.TestCase):
         self.assertTrue(name.endswith("\u2028"), name)
         self.assertIn("expected merge == 12345678, got 2", cases[1].find("failure").get("message"))
 
+    def test_junit_has_an_error_for_each_file_that_does_not_load(self):
+        self.write("a.pwr", "rule {")
+        self.write("b.pwr", text(count="2"))
+        self.write("c.counts.json", "{}")
+        self.write("d.pwr", 'use "nowhere.pwr"\n')
+        self.write("e.counts.json", '{"generate": "llama --layers none", "rules": ["llm"], "pipelines": {"o1": {"nodes": 1, "rewrites": {}}}}')
+        done = self.pwr_test(".", "--junit", "out.xml")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("2 tests, 0 failed", done.stdout)  # of the file that loads
+        suite = ElementTree.parse(self.path / "out.xml").getroot()
+        self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("errors")), ("6", "0", "4"))
+        errors = {case.get("classname"): case.find("error") for case in suite.findall("testcase") if case.find("error") is not None}
+        self.assertEqual(sorted(errors), ["a.pwr", "c.counts.json", "d.pwr", "e.counts.json"])
+        self.assertIn("there is no `nowhere.pwr`", errors["d.pwr"].get("message"))
+        self.assertIn("d.pwr:1:", errors["d.pwr"].text)
+        for error in errors.values():
+            self.assertTrue(error.get("message"))
+            self.assertIn("error", error.text)
+
+    def test_junit_of_a_file_that_is_not_there(self):
+        self.assertEqual(self.pwr_test("absent.pwr", "--junit", "out.xml").returncode, 3)
+        suite = ElementTree.parse(self.path / "out.xml").getroot()
+        self.assertIn("no such file", suite.find("testcase").find("error").get("message"))
+
     def counts(self, **changes):
         baseline = {"generate": "llama --layers 2 --hidden 64 --heads 4 --kv-heads 2 --ffn 128", "rules": ["llm"],
                     "pipelines": {"o1": {"nodes": 34, "rewrites": {"add_rms": 4}}}}

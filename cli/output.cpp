@@ -1,0 +1,81 @@
+// Exports the printing on standard output and standard error.
+#include "cli/output.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/printable.hpp"
+#include "base/standard_output.hpp"
+#include "cli/session.hpp"
+
+namespace pw::cli {
+namespace {
+
+bool standard_output_taken = false;
+
+/// Keeps SIGPIPE from this thread, and takes the one that a write has caused.
+class PipeSignalHeld {
+ public:
+  PipeSignalHeld() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  PipeSignalHeld(const PipeSignalHeld&) = delete;
+  PipeSignalHeld& operator=(const PipeSignalHeld&) = delete;
+  ~PipeSignalHeld() {
+    const timespec at_once{};
+    while (::sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_{}, before_{};
+};
+
+}  // namespace
+
+void print_out(std::string_view text) { print_rendered(printable_lines(text)); }
+
+void print_rendered(std::string_view text) {
+  if (standard_output_taken)
+    print_error(text);
+  else
+    write_standard_output(text);
+}
+
+void take_standard_output_for(std::string_view path) {
+  standard_output_taken = standard_output_taken || names_standard_output(path);
+}
+
+void print_error(std::string_view text) {
+  const PipeSignalHeld held;
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+void open_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one: those below are open.
+    (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+int finish_output(int code) {
+  const auto flushed = flush_standard_output();
+  if (flushed) return code;
+  print_error(render(flushed.error(), SourceMap()));
+  return code == kOk || code == kNegative ? kInvalidInput : code;
+}
+
+}  // namespace pw::cli
