@@ -97,8 +97,9 @@ class Explainer {
       std::sort(nodes.begin(), nodes.end());
       return nodes;
     };
+    const bool barriers = has_barriers(graph);
     const auto fits = [&](const Match& match) {
-      std::optional<NearMiss> miss = forbidden(graph, scratch, layout, match);
+      std::optional<NearMiss> miss = forbidden(graph, scratch, barriers, layout, match);
       if (miss) refused.try_emplace(key(match), std::move(*miss));
       return !miss;
     };
@@ -115,16 +116,15 @@ class Explainer {
     for (NearMiss& miss : in_order) groups_.add(graph, std::move(miss));
   }
 
-  std::optional<NearMiss> forbidden(const Graph& graph, Graph& scratch, const RuleLayout& layout,
-                                    const Match& match) const {
+  std::optional<NearMiss> forbidden(const Graph& graph, Graph& scratch, bool barriers,
+                                    const RuleLayout& layout, const Match& match) const {
     const std::vector<NodeId> own = own_nodes(graph, layout, match);
-    const bool barriers = has_barriers(graph);
     if (barriers)
       if (auto barrier = find_barrier(graph, layout, match, boundary_of(graph, layout, match)))
         return made(graph, layout, match, "N14", *barrier,
                     fmt::format("it would be moved across %{} ({}), which has an effect",
                                 graph.node_name(*barrier), graph.op_of(*barrier).name));
-    if (std::optional<Reason> why = refusal_of(scratch, layout, match, 0)) {
+    if (std::optional<Reason> why = refusal_of(scratch, layout, match, barriers, 0)) {
       NearMiss miss = made(graph, layout, match, why->code, own.front(), why->message);
       if (why->span.valid()) miss.why.span = why->span;
       miss.help = why->help;

@@ -89,8 +89,8 @@ std::string without_numbers(std::string_view text) {
 }
 
 std::optional<Reason> refusal_of(Graph& scratch, const RuleLayout& layout, const Match& match,
-                                 std::size_t front) {
-  const Result<bool> differs = would_change(scratch, layout, match, has_barriers(scratch));
+                                 bool barriers, std::size_t front) {
+  const Result<bool> differs = would_change(scratch, layout, match, barriers);
   if (!differs) return refusal(differs.error().front(), front);
   if (*differs) return std::nullopt;
   Reason out;
@@ -451,7 +451,7 @@ void MatchHistory::refresh(RunState& run, bool try_again) {
         scratch->forget_undo();
       }
       record.tried = true;
-      record.refusal = refusal_of(*scratch, layout, match, record.seen->front);
+      record.refusal = refusal_of(*scratch, layout, match, run.barriers, record.seen->front);
     }
   }
   vanish(found);

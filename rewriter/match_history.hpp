@@ -83,9 +83,9 @@ struct MatchRecord {
 };
 
 /// Why the match cannot be applied where it stands; nothing if it can. The graph is left as it is
-/// but for the places of its nodes. `front`: the place of Reason::at.
+/// but for the places of its nodes. `barriers`: it may hold ops with effects. `front`: Reason::at.
 std::optional<Reason> refusal_of(Graph& scratch, const RuleLayout& layout, const Match& match,
-                                 std::size_t front);
+                                 bool barriers, std::size_t front);
 
 /// Whether the strategy, or a part of it, has one of the rules.
 bool holds_rule(const Strategy& strategy, const std::set<RuleId>& rules);

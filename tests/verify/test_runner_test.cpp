@@ -224,7 +224,8 @@ TEST_CASE("test runner: because may name what happened over the passes", "[verif
            chain + "apply together expect early == 0 because N16 \"`larger`\"",
            absolute + "apply dry expect double == 1 because N12 \"fuel\"",
            absolute + "apply dry_back expect none because N12 \"fuel\"",
-           absolute + "apply choice expect dear == 1, double == 0 because N16 \"alternative 1\"",
+           absolute +
+               "apply choice expect dear == 1 expect double == 0 because N16 \"alternative 1\"",
            absolute + "apply nothing expect none because N16 \"alternative 1\"",
            chain + "apply starved_back expect none because N10 \"`early`\"",
            chain + "apply starved_back expect none because N17 \"count(neg) is 0\"",
