@@ -24,13 +24,14 @@ struct ExplainArgs {
   std::string before, at;
   std::optional<std::size_t> expect;
   std::size_t most = 5;
+  std::int64_t tokens = 0;  ///< 0: not said
   bool pieces = false;
 };
 
 struct Code {
   std::string_view code, meaning;
 };
-constexpr std::array<Code, 16> kCodes{{
+constexpr std::array<Code, 17> kCodes{{
     {"N01", "op: the node has another op than the pattern asks for"},
     {"N02", "arity: the node has another number of operands or results"},
     {"N03",
@@ -45,25 +46,25 @@ constexpr std::array<Code, 16> kCodes{{
      "extra users: a value that the rule consumes is used outside the match; rebind it on the "
      "right, or put it into `given { }`"},
     {"N09", "guard: a `where` is false, or an `unless` is there; its parts are printed"},
-    {"N10", "consumed: another rule took the node first"},
-    {"N11", "absent: the rule is not in this pipeline, or its family has no variant"},
-    {"N12", "fuel: the pass had used up its fuel"},
+    {"N10", "consumed: another rule, or a built-in pass, took the node first"},
+    {"N11",
+     "absent: the rule is not in this pipeline, no pass that has it ran when the match was there, "
+     "or its family has no variant"},
+    {"N12", "fuel: the pass had used up its fuel, or was stopped"},
     {"N13", "cycle: a path leads from an output back to an input; it is printed"},
     {"N14", "barrier: a mutation or an alias stands between the nodes"},
     {"N15", "boundary: the match would cross a piece boundary"},
     {"N16", "precedence: an `over` rule or a lower cost won"},
+    {"N17", "undone: the strategy that applied it was taken back, for an `ensures` did not hold"},
 }};
 
-std::string title_of(const RuleSet& rules, const Graph& graph, const NearMiss& miss) {
-  const std::string name =
-      miss.rule.valid() ? rules.rules[miss.rule].name : std::string("the rule");
-  const auto once = miss.rule.valid() ? rules.rules[miss.rule].nodes.size() : 0;
-  if (!miss.why.at.valid()) return miss.why.message;
+std::string title_of(const NearMiss& miss) {
+  const std::string name = miss.rule_name.empty() ? "the rule" : miss.rule_name;
+  if (!miss.at) return miss.why.message;
   if (miss.complete)
-    return fmt::format("`{}` matched at %{}, and was not applied", name,
-                       graph.node_name(miss.why.at));
+    return fmt::format("`{}` matched at %{}, and was not applied", name, miss.at->name);
   return fmt::format("`{}` matched {} of {} nodes at %{}, then stopped", name, miss.why.matched,
-                     once, graph.node_name(miss.why.at));
+                     miss.rule_size, miss.at->name);
 }
 
 std::string alike(const NearMissGroup& group) {
@@ -76,25 +77,52 @@ std::string alike(const NearMissGroup& group) {
   constexpr std::size_t kShown = 6;
   out += fmt::format("{}the same at {} more: ", out.empty() ? "" : "; ", group.others.size());
   for (std::size_t i = 0; i < group.others.size() && i < kShown; ++i)
-    out += fmt::format("{}%{}", i == 0 ? "" : ", ", group.others[i]);
+    out += fmt::format(
+        "{}%{}{}", i == 0 ? "" : ", ", group.others[i],
+        group.other_steps[i] > 0 ? fmt::format(" (step {})", group.other_steps[i]) : "");
   if (group.others.size() > kShown) out += ", …";
   return out;
 }
 
-void print_text(const Session& session, const LoadedRules& rules, const Graph& graph,
-                const Explanation& found) {
+/// The match itself, where more is to be known of it than the node it is told at.
+std::string match_of(const NearMiss& miss) {
+  if (!miss.complete || miss.node_names.empty()) return "";
+  std::string out = miss.since.empty()
+                        ? "the match was there from the start: "
+                        : fmt::format("the match came up in pass `{}`: ", miss.since);
+  for (const std::string& name : miss.node_names)
+    out += fmt::format("{}%{}", &name == miss.node_names.data() ? "" : ", ", name);
+  return out;
+}
+
+void print_applied(const Explanation& found) {
+  for (const AppliedGroup& group : found.applied) {
+    std::string nodes;
+    for (const std::string& name : group.nodes)
+      nodes += fmt::format("{}%{}", nodes.empty() ? "" : ", ", name);
+    print_out(fmt::format("`{}` was applied {} in pass `{}`, {}at step {}: {}\n", group.first.name,
+                          group.count == 1 ? "once" : fmt::format("{} times", group.count),
+                          group.first.pass, group.count == 1 ? "" : "first ", group.first.step,
+                          nodes));
+  }
+}
+
+void print_text(const Session& session, const Explanation& found, bool pipeline) {
   for (const NearMissGroup& group : found.groups) {
     const NearMiss& miss = group.first;
     Diagnostic d;
     d.severity = Severity::note;
     d.code = miss.why.code;
-    d.message = title_of(rules.set, graph, miss);
+    d.message = title_of(miss);
     d.span = miss.why.span;
     d.help = miss.help;
-    if (miss.why.at.valid()) {
+    if (miss.at) {
       d.label = miss.why.message;
-      d.notes.push_back(print_node(graph, miss.why.at));
+      if (!miss.at->text.empty()) d.notes.push_back(miss.at->text);
     }
+    if (const std::string match = match_of(miss); pipeline && !match.empty())
+      d.notes.push_back(match);
+    d.notes.insert(d.notes.end(), miss.notes.begin(), miss.notes.end());
     if (const std::string more = alike(group); !more.empty()) d.notes.push_back(more);
     const bool color =
         session.color() && (session.options.color == "always" || ::isatty(STDOUT_FILENO) != 0);
@@ -153,14 +181,33 @@ void check_name(const Session& session, const LoadedRules& rules, const std::str
               kUsage);
 }
 
+void check_options(const Session& session, const ExplainArgs& args) {
+  if (args.graph.path.empty())
+    session.die("`" + args.rule + "` is no code N01 … N17; to explain a rule, name a graph too",
+                "pwr explain add_rms model.json -r llm", kUsage);
+  const bool alone = args.rules.pipeline.empty();
+  if (alone && !args.before.empty())
+    session.die("`--before` needs a pipeline", "add `-p o2`", kUsage);
+  if (alone && args.tokens > 0) session.die("`--tokens` needs a pipeline", "add `-p o2`", kUsage);
+}
+
+std::string header(const Explanation& found, const ExplainArgs& args) {
+  const bool alone = args.rules.pipeline.empty(), one = found.matches == 1;
+  std::string out = fmt::format("{}: {} {}", args.rule, found.matches,
+                                alone ? (one ? "match" : "matches")
+                                : one ? "rewrite"
+                                      : "rewrites");
+  if (args.expect && *args.expect != found.matches)
+    out += fmt::format(", expected {}", *args.expect);
+  if (found.range) out += fmt::format(" for {}..{} tokens", found.range->min, found.range->max);
+  if (found.otherwise) out += ", for steps that do not meet what rules assume";
+  return out;
+}
+
 void run_explain(const Options& options, const ExplainArgs& args) {
   if (explained_code(args.rule)) return;
   Session session(options);
-  if (args.graph.path.empty())
-    session.die("`" + args.rule + "` is no code N01 … N16; to explain a rule, name a graph too",
-                "pwr explain add_rms model.json -r llm", kUsage);
-  if (!args.before.empty() && args.rules.pipeline.empty())
-    session.die("`--before` needs a pipeline", "add `-p o2`", kUsage);
+  check_options(session, args);
   LoadedRules rules = load(session, args.rules);
   check_name(session, rules, args.rule);
   const Graph graph = load(session, args.graph);
@@ -169,30 +216,24 @@ void run_explain(const Options& options, const ExplainArgs& args) {
   explain.before = args.before;
   explain.at = args.at;
   explain.most = args.most;
-  if (!args.at.empty() && !graph.find_value(args.at).valid())
-    session.die("no node of the graph is called `" + args.at + "`", "names stand in `pwr export`",
-                kUsage);
+  if (args.tokens > 0) explain.tokens = args.tokens;
   if (args.pieces) explain.piece_of = Pieces(session, rules);
   const Explanation found =
       session.need(explain_rules(graph, rules.set, args.rule, rules.params, explain));
-  const bool json = options.format == "json";
-  if (json) {
-    print_out(printable_json(explanation_to_json(found, args.rule, rules.set, graph)));
+  if (!found.at_found)
+    session.die("no node of the graph is called `" + args.at + "`", "names stand in `pwr export`",
+                kUsage);
+  const bool wanted = !args.expect || *args.expect != found.matches;
+  if (options.format == "json") {
+    print_out(printable_json(explanation_to_json(found, args.rule)));
   } else {
-    print_out(fmt::format("{}: {} {}{}{}\n", args.rule, found.matches,
-                          args.rules.pipeline.empty() ? "match" : "rewrite",
-                          found.matches == 1            ? ""
-                          : args.rules.pipeline.empty() ? "es"
-                                                        : "s",
-                          args.expect && *args.expect != found.matches
-                              ? fmt::format(", expected {}", *args.expect)
-                              : ""));
-    const bool wanted = args.expect ? *args.expect != found.matches : true;
-    if (wanted) print_text(session, rules, graph, found);
+    print_out(header(found, args) + "\n");
+    if (wanted) print_applied(found);
+    if (wanted) print_text(session, found, !args.rules.pipeline.empty());
     if (wanted && found.matches == 0 && found.groups.empty())
       print_out("no node of the graph has an op of its pattern\n");
   }
-  if (args.expect ? *args.expect != found.matches : found.matches == 0) throw Exit{kNegative};
+  if (args.expect ? wanted : found.matches == 0) throw Exit{kNegative};
 }
 
 struct MatchArgs {
@@ -248,10 +289,10 @@ void run_match(const Options& options, const MatchArgs& args) {
   for (RuleId id : query.variants) {
     Explanation found;
     for (NearMiss& miss : find_near_misses(graph, query.rules, id, params)) {
-      found.groups.push_back({std::move(miss), 1, 0, {}});
+      found.groups.push_back({std::move(miss), 1, 0, {}, {}});
       break;
     }
-    print_text(session, {query.rules, params}, graph, found);
+    print_text(session, found, false);
   }
   throw Exit{kNegative};
 }
@@ -261,26 +302,36 @@ void run_match(const Options& options, const MatchArgs& args) {
 void add_explain_commands(CLI::App& app, const Options& options) {
   auto args = std::make_shared<ExplainArgs>();
   auto* sub = app.add_subcommand("explain", "Say why a rule did not match, or what a code means");
-  sub->add_option("rule", args->rule, "a rule, family or group; or a code N01 … N16")->required();
+  sub->add_option("rule", args->rule, "a rule, family or group; or a code N01 … N17")->required();
   args->graph.add_to(*sub, false);
   args->rules.add_to(*sub);
   sub->add_option(
       "--before", args->before,
-      "with -p: look at the graph before this pass (else before the first with the rule)");
-  sub->add_option("--at", args->at, "only what concerns the node of this name");
+      "with -p: near misses are those of the graph before this pass (else before the first with "
+      "the rule)");
+  sub->add_option("--at", args->at,
+                  "only what concerns a node of this name; with -p, at whatever time it had it");
+  sub->add_option("--tokens", args->tokens,
+                  "with -p: the graph that the pipeline makes for steps of so many tokens")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
   sub->add_option("--expect", args->expect,
                   "exit with 1 unless it matches so often; then print the odd ones out");
   sub->add_option("--most", args->most, "near misses printed at most, after grouping");
   sub->add_flag("--pieces", args->pieces, "a match has to lie in one piece of the split graph");
   sub->footer(
-      "Without -p the rule is asked on the graph as it is. With -p the pipeline is run, and "
-      "matches\n"
-      "that were there and were not taken are explained too: consumed by another rule (N10), not "
-      "in\n"
-      "a pass that ran (N11), out of fuel (N12), lost to a rule above (N16).\n"
+      "Without -p the rule is asked on the graph as it is. With -p the pipeline is run, and every "
+      "match\n"
+      "that stood at some time is followed: applied, in which pass; consumed by which rule, at "
+      "which\n"
+      "step (N10); not in a pass that ran (N11); out of fuel (N12); lost to a rule above or to a "
+      "lower\n"
+      "cost (N16); undone by which `ensures`, because of which node (N17); or with a right side "
+      "that\n"
+      "cannot be built (its code says why).\n"
       "Examples:\n"
       "  pwr explain add_rms model.json -r llm\n"
       "  pwr explain rms_quant model.json -r llm -p o2\n"
+      "  pwr explain rms_quant model.json -r mine.pwr -p ranged --tokens 300\n"
       "  pwr explain rms_quant model.json -r llm -p o2 --before norm_quant --expect 32\n"
       "  pwr explain silu_mul model.json -r llm --at mul_7 --format json\n"
       "  pwr explain N08");

@@ -4,29 +4,80 @@
 #include "cli/explaining.hpp"
 
 namespace pw::cli {
+namespace {
 
-std::string explanation_to_json(const Explanation& found, const std::string& rule,
-                                const RuleSet& rules, const Graph& graph) {
-  using Json = nlohmann::ordered_json;
-  Json groups = Json::array();
-  for (const NearMissGroup& group : found.groups) {
-    const NearMiss& miss = group.first;
-    Json nodes = Json::array();
-    for (NodeId n : miss.nodes) nodes.push_back(graph.node_name(n));
-    Json at = miss.why.at.valid() ? Json(graph.node_name(miss.why.at)) : Json();
-    groups.push_back({{"code", miss.why.code},
-                      {"rule", miss.rule.valid() ? rules.rules[miss.rule].name : ""},
-                      {"at", at},
-                      {"message", miss.why.message},
-                      {"matched", miss.why.matched},
-                      {"nodes", nodes},
-                      {"place", miss.place},
-                      {"count", group.count},
-                      {"others", group.others},
-                      {"matched_alike", group.matched_alike},
-                      {"help", miss.help}});
-  }
-  const Json out{{"rule", rule}, {"matches", found.matches}, {"near_misses", groups}};
+using Json = nlohmann::ordered_json;
+
+/// `rule` is null for a built-in pass, and `builtin` for a rule.
+Json json_of(const RewriteStep& step) {
+  const Json name = step.name, none;
+  return {{"rule", step.rule.valid() ? name : none},
+          {"builtin", step.rule.valid() ? none : name},
+          {"pass", step.pass},
+          {"step", step.step}};
+}
+
+Json json_of(const BrokenPromise& broken) {
+  return {{"strategy", broken.strategy},
+          {"ensures", broken.promise},
+          {"values", broken.values},
+          {"nodes", broken.nodes}};
+}
+
+Json taker_of(const NearMiss& miss) {
+  if (!miss.taken_by) return {};
+  Json out = json_of(*miss.taken_by);
+  out["node"] = miss.at ? Json(miss.at->name) : Json();
+  return out;
+}
+
+Json json_of(const NearMissGroup& group) {
+  const NearMiss& miss = group.first;
+  return {{"code", miss.why.code},
+          {"rule", miss.rule_name},
+          {"at", miss.at ? Json(miss.at->name) : Json()},
+          {"message", miss.why.message},
+          {"matched", miss.why.matched},
+          {"complete", miss.complete},
+          {"nodes", miss.node_names},
+          {"since", miss.since.empty() ? Json() : Json(miss.since)},
+          {"taken_by", taker_of(miss)},
+          {"missed_by", miss.missed_by.empty() ? Json() : Json(miss.missed_by)},
+          {"undone_by", miss.undone_by ? json_of(*miss.undone_by) : Json()},
+          {"notes", miss.notes},
+          {"place", miss.place},
+          {"count", group.count},
+          {"others", group.others},
+          {"other_steps", group.other_steps},
+          {"matched_alike", group.matched_alike},
+          {"help", miss.help}};
+}
+
+Json json_of(const AppliedGroup& group) {
+  Json out = json_of(group.first);
+  out["nodes"] = group.nodes;
+  out["count"] = group.count;
+  return out;
+}
+
+template <class Item>
+Json list_of(const std::vector<Item>& items) {
+  Json out = Json::array();
+  for (const Item& item : items) out.push_back(json_of(item));
+  return out;
+}
+
+}  // namespace
+
+std::string explanation_to_json(const Explanation& found, const std::string& rule) {
+  Json range;
+  if (found.range) range = {{"min", found.range->min}, {"max", found.range->max}};
+  const Json out{{"rule", rule},
+                 {"matches", found.matches},
+                 {"range", range},
+                 {"otherwise", found.otherwise},
+                 {"applied", list_of(found.applied)},
+                 {"near_misses", list_of(found.groups)}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

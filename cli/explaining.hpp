@@ -7,8 +7,8 @@
 
 namespace pw::cli {
 
-/// { "rule", "matches", "near_misses": [ { "code", "rule", "at", "message", … } ] }
-std::string explanation_to_json(const Explanation& found, const std::string& rule,
-                                const RuleSet& rules, const Graph& graph);
+/// { "rule", "matches", "applied": [ { "rule", "pass", "step", … } ],
+///   "near_misses": [ { "code", "rule", "at", "message", "taken_by", … } ] }
+std::string explanation_to_json(const Explanation& found, const std::string& rule);
 
 }  // namespace pw::cli

@@ -1,4 +1,4 @@
-// Exports apply, try_apply, apply_match, first_of, is_unneeded, erase_unneeded.
+// Exports apply, try_apply, would_change, apply_match, first_of, is_unneeded, erase_unneeded.
 #include "rewriter/apply.hpp"
 
 #include <algorithm>
@@ -56,12 +56,10 @@ class Application {
     return same;
   }
 
-  Trial try_out() {
-    const Result<bool> differs = begin();
-    if (!differs) return differs.error().front().code == "N14" ? Trial::barred : Trial::forbidden;
-    if (!*differs) return Trial::unchanged;
-    graph_.rollback(before_);
-    return Trial::changed;
+  Result<bool> try_out() {
+    Result<bool> differs = begin();
+    if (differs && *differs) graph_.rollback(before_);
+    return differs;
   }
 
  private:
@@ -326,6 +324,13 @@ Result<Applied> apply(Graph& graph, const RuleLayout& layout, const Match& match
 }
 
 Trial try_apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers) {
+  const Result<bool> differs = would_change(graph, layout, match, barriers);
+  if (!differs) return differs.error().front().code == "N14" ? Trial::barred : Trial::forbidden;
+  return *differs ? Trial::changed : Trial::unchanged;
+}
+
+Result<bool> would_change(Graph& graph, const RuleLayout& layout, const Match& match,
+                          bool barriers) {
   return Application(graph, layout, match, barriers).try_out();
 }
 

@@ -27,6 +27,11 @@ enum class Trial : std::uint8_t { forbidden, barred, unchanged, changed };
 /// Leaves the graph as it is.
 Trial try_apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers);
 
+/// Whether apply() would change the graph, which is left as it is; false: what the rule makes is
+/// there already. Fails where apply() fails.
+Result<bool> would_change(Graph& graph, const RuleLayout& layout, const Match& match,
+                          bool barriers);
+
 /// That whose label is the smallest. Dead nodes keep the one they had.
 NodeId first_of(const Graph& graph, const std::vector<NodeId>& nodes);
 /// Erases those of `nodes` that nothing needs, and what that leaves unneeded; the erased, in order

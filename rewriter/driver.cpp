@@ -46,6 +46,7 @@ class Driver {
     stats.pass = pass.label;
     run_.pass_spans.emplace(pass.label, pass.span);
     stats.nodes_before = stats.nodes_after = graph_.node_count();
+    if (run_.watch != nullptr) run_.watch->begin_pass(pass, run_);
     Result<bool> wanted = pipeline_wanted ? interpreter_.holds(pass) : Result<bool>(false);
     if (!wanted) return forward(wanted);
     stats.skipped = !*wanted;
@@ -116,8 +117,9 @@ Result<const Strategy*> find_strategy(const RuleSet& rules, std::string_view nam
 }
 
 Result<RewriteReport> run_strategy(Graph& graph, const RuleSet& rules, const Strategy& strategy,
-                                   const Env& params, const RewriteOptions& options) {
-  RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}};
+                                   const Env& params, const RewriteOptions& options,
+                                   RunWatch* watch) {
+  RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, watch};
   if (Result<std::monostate> done = Driver(run).run_all(strategy); !done) return forward(done);
   warn_of_idle(run);
   run.report.journal.settle();

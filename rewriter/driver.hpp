@@ -3,11 +3,13 @@
 #pragma once
 
 #include "rewriter/rewriter.hpp"
+#include "rewriter/watch.hpp"
 
 namespace pw {
 
 Result<RewriteReport> run_strategy(Graph& graph, const RuleSet& rules, const Strategy& strategy,
-                                   const Env& params, const RewriteOptions& options);
+                                   const Env& params, const RewriteOptions& options,
+                                   RunWatch* watch = nullptr);
 /// The strategy of that name, or PW1101 with the nearest one.
 Result<const Strategy*> find_strategy(const RuleSet& rules, std::string_view name);
 

@@ -492,6 +492,7 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   run_.count_rewrite();
   if (walk_) move_cursor();
   requeue();
+  if (run_.watch != nullptr) run_.watch->rewrote(strategy_, run_);
   const std::vector<RuleId> cycle = guard_.after(graph_, rule.layout().id, own_, created_);
   if (cycle.empty()) return std::nullopt;
   Diagnostic warning = error_at(strategy_.span, "PW1103",

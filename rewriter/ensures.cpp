@@ -8,10 +8,11 @@
 namespace pw {
 namespace {
 
-std::int64_t nodes_with(const Graph& graph, std::string_view op) {
-  std::int64_t count = 0;
-  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) count += graph.op_of(n).name == op;
-  return count;
+std::vector<NodeId> nodes_with(const Graph& graph, std::string_view op) {
+  std::vector<NodeId> out;
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
+    if (graph.op_of(n).name == op) out.push_back(n);
+  return out;
 }
 
 class Numbers {
@@ -20,7 +21,7 @@ class Numbers {
 
   Expr put_into(const Expr& expr) {
     const bool call = expr.kind == Expr::Kind::call && expr.text == "count" && !expr.args.empty();
-    if (call) return number(expr, nodes_with(graph_, expr.args.front().text));
+    if (call) return number(expr, count(nodes_with(graph_, expr.args.front().text)));
     if (expr.kind == Expr::Kind::path && expr.text == "nodes")
       return number(expr, static_cast<std::int64_t>(graph_.node_count()));
     if (expr.kind == Expr::Kind::path) note_param(expr);
@@ -30,8 +31,14 @@ class Numbers {
   }
 
   std::string values;
+  std::vector<NodeId> counted;
 
  private:
+  std::int64_t count(const std::vector<NodeId>& nodes) {
+    counted.insert(counted.end(), nodes.begin(), nodes.end());
+    return static_cast<std::int64_t>(nodes.size());
+  }
+
   Expr number(const Expr& expr, std::int64_t value) {
     note(print(expr), std::to_string(value));
     Expr out;
@@ -64,7 +71,7 @@ Result<Ensured> check_ensures(const Graph& graph, const Expr& statement, const E
   const Expr guard = numbers.put_into(statement);
   Result<Truth> truth = evaluate_guard(graph.context(), &graph, guard, params, graph.facts);
   if (!truth) return forward(truth);
-  return Ensured{*truth, std::move(numbers.values)};
+  return Ensured{*truth, std::move(numbers.values), std::move(numbers.counted)};
 }
 
 }  // namespace pw

@@ -9,7 +9,8 @@ namespace pw {
 
 struct Ensured {
   Truth truth = Truth::unknown;
-  std::string values;  ///< "count(all_reduce) is 2, nodes is 17": what the statement reads
+  std::string values;           ///< "count(all_reduce) is 2, nodes is 17": what the statement reads
+  std::vector<NodeId> counted;  ///< the nodes that `count(op)` counts, in order
 };
 
 Result<Ensured> check_ensures(const Graph& graph, const Expr& statement, const Env& params);

@@ -5,394 +5,391 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "graph/text.hpp"
+#include "rewriter/apply.hpp"
+#include "rewriter/code_help.hpp"
+#include "rewriter/driver.hpp"
+#include "rewriter/explain_groups.hpp"
 #include "rewriter/legality.hpp"
+#include "rewriter/narrowing.hpp"
 
 namespace pw {
 namespace {
 
-using Nodes = std::vector<NodeId>;
+using Fate = MatchRecord::Fate;
 
-struct Fate {
-  RuleId rule;
-  std::size_t step = 0;
-  std::string pass;
-};
-
-/// What is to be read from the journal of a run: who erased a node, and which matches were taken.
-struct History {
-  std::unordered_map<std::uint32_t, Fate> eraser;  // by node; looked up only
-  std::set<std::pair<RuleId, Nodes>> taken;
-  std::size_t rewrites_of = 0;
-};
-
-History read(const Journal& journal, const std::set<RuleId>& rules) {
-  History out;
-  std::string pass;
-  std::size_t step = 0;
-  for (const JournalEvent& event : journal) {
-    if (const auto* begin = std::get_if<PassBegin>(&event)) pass = begin->pass, step = 0;
-    const auto* match = std::get_if<MatchEvent>(&event);
-    if (match == nullptr) continue;
-    ++step;
-    for (NodeId n : match->erased) out.eraser.try_emplace(n.index, Fate{match->rule, step, pass});
-    if (!rules.contains(match->rule)) continue;
-    ++out.rewrites_of;
-    out.taken.emplace(match->rule, match->matched);
-  }
-  return out;
-}
-
-bool holds_rule(const Strategy& strategy, const std::set<RuleId>& rules) {
-  return std::any_of(strategy.rules.begin(), strategy.rules.end(),
-                     [&](RuleId r) { return rules.contains(r); }) ||
+bool has_label(const Strategy& strategy, std::string_view label) {
+  return strategy.label == label ||
          std::any_of(strategy.parts.begin(), strategy.parts.end(),
-                     [&](const Strategy& part) { return holds_rule(part, rules); });
+                     [&](const Strategy& part) { return has_label(part, label); });
 }
 
-/// Whether the rule stands in some alternatives of a `best of`, and not in all.
-bool depends_on_choice(const Strategy& strategy, const std::set<RuleId>& rules) {
-  if (strategy.kind == ast::Strategy::Kind::best) {
-    const auto in = std::count_if(strategy.parts.begin(), strategy.parts.end(),
-                                  [&](const Strategy& part) { return holds_rule(part, rules); });
-    if (in > 0 && in < static_cast<std::ptrdiff_t>(strategy.parts.size())) return true;
+bool has_node(const Graph& graph, std::string_view name) {
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+    if (graph.node_name(n) == name) return true;
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      if (graph.value_name(graph.result(n, i)) == name) return true;
   }
-  return std::any_of(strategy.parts.begin(), strategy.parts.end(),
-                     [&](const Strategy& part) { return depends_on_choice(part, rules); });
+  return false;
 }
 
-std::string help_for(const Graph& graph, const NearMiss& miss) {
-  const std::string& code = miss.why.code;
-  const bool view = miss.why.at.valid() && graph.op_of(miss.why.at).traits.view;
-  if (code == "N01" && view)
-    return "a view stands in between: `views(…)`, or an optional node, would let it pass";
-  if (code == "N01") return "alternatives of a shared pattern can accept another spelling";
-  if (code == "N02") return "`name?` takes an operand that may be none; `xs...` takes the rest";
-  if (code == "N03") return "declare the op `commutative` if it is, or write the other order too";
-  if (code == "N04")
-    return "bind the attribute, `{name}`, to accept any value, or open the list with `..`";
-  if (code == "N05") return "give the types different variables, or match the cast too";
-  if (code == "N06")
-    return "state the fact (`symbol n in 1..8192 by 8`), or write `assume` for a condition of the "
-           "token range";
-  if (code == "N07") return "use two names if the two may differ";
-  if (code == "N08")
-    return "rebind it on the right (`y, q = …`), or put the node that makes it into `given { }`";
-  if (code == "N09") return "the values in it are printed above";
-  if (code == "N10") return "run the rule earlier, or declare which rule goes first with `over`";
-  if (code == "N11") return "add the rule to a pass of the pipeline";
-  if (code == "N12") return "raise `fuel`";
-  if (code == "N13") return "what is read must not depend on what is replaced";
-  if (code == "N14") return "the op writes memory that the match reads or writes";
-  if (code == "N15")
-    return "a match has to stay within one piece; split elsewhere, or rewrite first";
-  return "";
+/// Whether it is about where the match stood, which changes, and not about what it is.
+bool about_surroundings(const Reason& why) {
+  return why.code == "N08" || why.code == "N13" || why.code == "N14" || why.code == "PW1105";
+}
+
+/// The reason to tell of a match that was not applied; what else is known goes into its notes.
+Reason reason_of(const MatchRecord& record, std::vector<std::string>& notes) {
+  notes = record.notes;
+  if (!record.loss) return *record.why;
+  const std::optional<Reason>& refused = record.why ? record.why : record.refusal;
+  if (!refused) return *record.loss;
+  const bool first = record.why ? !record.starved : !about_surroundings(*refused);
+  notes.push_back(first ? record.loss->message : refused->message);
+  return first ? *refused : *record.loss;
 }
 
 class Explainer {
  public:
   Explainer(const Graph& graph, const RuleSet& rules, const Env& params,
             const ExplainOptions& options)
-      : input_(graph), rules_(rules), params_(params), options_(options) {}
+      : input_(graph), rules_(&rules), params_(params), options_(options), groups_(options) {}
 
   Result<Explanation> run(std::string_view reference) {
-    const std::vector<RuleId> ids =
-        opened_rules(input_, rules_, rules_.resolve(reference), params_);
-    ids_.insert(ids.begin(), ids.end());
-    if (ids_.empty()) {
-      note("N11", fmt::format("`{}` stands for no rule: its family has no variant", reference), {});
-      return finish();
-    }
-    if (options_.pipeline.empty()) {
+    asked_ = rules_->resolve(reference);
+    const bool runs = !options_.pipeline.empty() || !options_.runs.empty();
+    const std::vector<RuleId> ids = runs ? asked_ : opened_rules(input_, *rules_, asked_, params_);
+    if (ids.empty()) {
+      note("N11", fmt::format("`{}` stands for no rule: its family has no variant", reference));
+    } else if (!runs) {
       look_at(input_);
-    } else if (auto done = run_pipeline_first(); !done) {
+    } else if (auto done = options_.runs.empty() ? follow_pipeline() : follow(options_.runs);
+               !done) {
       return forward(done);
     }
-    return finish();
+    out_.groups = groups_.take();
+    return std::move(out_);
   }
 
  private:
-  // ---- without a pipeline
+  // ---- a graph as it is
 
   void look_at(const Graph& graph) {
-    for (RuleId id : ids_) {
-      for (const Match& match : find_matches(graph, rules_, id, params_)) judge(graph, id, match);
-      for (NearMiss& miss : find_near_misses(graph, rules_, id, params_))
-        add(graph, std::move(miss));
+    out_.at_found = options_.at.empty() || has_node(graph, options_.at);
+    Graph scratch = graph;
+    scratch.forget_undo();
+    for (RuleId id : opened_rules(graph, *rules_, asked_, params_)) {
+      judge_matches(graph, scratch, lay_out(*rules_, id));
+      for (NearMiss& miss : find_near_misses(graph, *rules_, id, params_))
+        groups_.add(graph, std::move(miss));
     }
   }
 
-  /// A match that the matcher finds may still be impossible to make.
-  void judge(const Graph& graph, RuleId id, const Match& match) {
-    const RuleLayout layout = lay_out(rules_, id);
-    if (std::optional<NearMiss> miss = forbidden(graph, layout, match))
-      return add(graph, std::move(*miss));
-    ++matches_;
-    note_good(graph, layout, match);
+  /// A match that the matcher finds may still be impossible to make; of the ways to see a set of
+  /// nodes, one that fits is enough.
+  void judge_matches(const Graph& graph, Graph& scratch, const RuleLayout& layout) {
+    std::map<std::vector<NodeId>, NearMiss> refused;
+    const auto key = [](const Match& match) {
+      std::vector<NodeId> nodes = all_nodes(match);
+      std::sort(nodes.begin(), nodes.end());
+      return nodes;
+    };
+    const bool barriers = has_barriers(graph);
+    const auto fits = [&](const Match& match) {
+      std::optional<NearMiss> miss = forbidden(graph, scratch, barriers, layout, match);
+      if (miss) refused.try_emplace(key(match), std::move(*miss));
+      return !miss;
+    };
+    for (const Match& match : find_matches(graph, *rules_, layout.id, params_, fits)) {
+      refused.erase(key(match));
+      ++out_.matches;
+      groups_.note_good(graph.group(own_nodes(graph, layout, match).front()));
+    }
+    std::vector<NearMiss> in_order;
+    for (auto& [nodes, miss] : refused) in_order.push_back(std::move(miss));
+    std::stable_sort(in_order.begin(), in_order.end(), [&](const NearMiss& a, const NearMiss& b) {
+      return graph.label(a.why.at) < graph.label(b.why.at);
+    });
+    for (NearMiss& miss : in_order) groups_.add(graph, std::move(miss));
   }
 
-  std::optional<NearMiss> forbidden(const Graph& graph, const RuleLayout& layout,
-                                    const Match& match) const {
-    const Boundary boundary = boundary_of(graph, layout, match);
-    if (has_barriers(graph))
-      if (auto barrier = find_barrier(graph, layout, match, boundary))
-        return made(graph, layout.id, match, "N14", *barrier,
+  std::optional<NearMiss> forbidden(const Graph& graph, Graph& scratch, bool barriers,
+                                    const RuleLayout& layout, const Match& match) const {
+    const std::vector<NodeId> own = own_nodes(graph, layout, match);
+    if (barriers)
+      if (auto barrier = find_barrier(graph, layout, match, boundary_of(graph, layout, match)))
+        return made(graph, layout, match, "N14", *barrier,
                     fmt::format("it would be moved across %{} ({}), which has an effect",
                                 graph.node_name(*barrier), graph.op_of(*barrier).name));
-    if (!options_.piece_of) return std::nullopt;
-    const Nodes own = own_nodes(graph, layout, match);
-    for (NodeId n : own)
-      if (options_.piece_of(graph, n) != options_.piece_of(graph, own.front()))
-        return made(graph, layout.id, match, "N15", n,
-                    fmt::format("%{} lies in piece {}, %{} in piece {}",
-                                graph.node_name(own.front()), options_.piece_of(graph, own.front()),
-                                graph.node_name(n), options_.piece_of(graph, n)));
+    if (std::optional<Reason> why = refusal_of(scratch, layout, match, barriers, 0)) {
+      NearMiss miss = made(graph, layout, match, why->code, own.front(), why->message);
+      if (why->span.valid()) miss.why.span = why->span;
+      miss.help = why->help;
+      return miss;
+    }
+    if (std::optional<std::string> crossing = crosses_pieces(graph, own))
+      return made(graph, layout, match, "N15", crossing_node(graph, own), *crossing);
     return std::nullopt;
   }
 
-  NearMiss made(const Graph& graph, RuleId id, const Match& match, std::string code, NodeId at,
-                std::string message) const {
+  [[nodiscard]] NodeId crossing_node(const Graph& graph, const std::vector<NodeId>& own) const {
+    const auto first = options_.piece_of(graph, own.front());
+    return *std::find_if(own.begin(), own.end(),
+                         [&](NodeId n) { return options_.piece_of(graph, n) != first; });
+  }
+
+  [[nodiscard]] std::optional<std::string> crosses_pieces(const Graph& graph,
+                                                          const std::vector<NodeId>& own) const {
+    if (!options_.piece_of || own.empty()) return std::nullopt;
+    const std::uint32_t first = options_.piece_of(graph, own.front());
+    for (NodeId n : own)
+      if (const std::uint32_t piece = options_.piece_of(graph, n); piece != first)
+        return fmt::format("%{} lies in piece {}, %{} in piece {}", graph.node_name(own.front()),
+                           first, graph.node_name(n), piece);
+    return std::nullopt;
+  }
+
+  NearMiss made(const Graph& graph, const RuleLayout& layout, const Match& match, std::string code,
+                NodeId at, std::string message) const {
     NearMiss out;
-    out.rule = id;
+    out.rule = layout.id;
+    out.rule_name = layout.rule->name;
+    out.rule_size = layout.rule->nodes.size();
     out.gate = 1000;
     out.complete = true;
-    for (NodeId n : all_nodes(match))
-      if (n.valid()) out.nodes.push_back(n);
-    out.why = {std::move(code), std::move(message), rules_.rules[id].name_span, at,
+    for (NodeId n : all_nodes(match)) {
+      if (!n.valid()) continue;
+      out.nodes.push_back(n);
+      out.node_names.emplace_back(graph.node_name(n));
+    }
+    out.at = see(graph, at);
+    out.why = {std::move(code), std::move(message), layout.rule->name_span, at,
                static_cast<int>(out.nodes.size())};
     if (!out.nodes.empty()) out.place = without_numbers(graph.group(out.nodes.front()));
     return out;
   }
 
-  // ---- with a pipeline
+  // ---- a pipeline
 
-  Result<std::monostate> run_pipeline_first() {
-    const Strategy* strategy = rules_.strategy(options_.pipeline);
-    if (strategy == nullptr)
+  Result<std::monostate> follow_pipeline() {
+    Result<const Strategy*> strategy = find_strategy(*rules_, options_.pipeline);
+    if (!strategy) return forward(strategy);
+    if (!options_.before.empty() && !has_label(**strategy, options_.before))
       return fail({}, "PW1101",
-                  fmt::format("there is no pipeline or pass `{}`", options_.pipeline));
-    std::vector<const Strategy*> passes;
-    for (const Strategy& part : strategy->parts) passes.push_back(&part);
-    if (strategy->kind != ast::Strategy::Kind::sequence || passes.empty()) passes = {strategy};
-    Graph final = input_;
-    std::vector<std::pair<std::string, Graph>> states;
-    std::size_t wanted = passes.size();
-    for (std::size_t i = 0; i < passes.size() && wanted == passes.size(); ++i)
-      if (options_.before.empty() ? holds_rule(*passes[i], ids_)
-                                  : passes[i]->label == options_.before)
-        wanted = i;
-    if (!options_.before.empty() && wanted == passes.size())
+                  fmt::format("pipeline `{}` has no pass `{}`", options_.pipeline, options_.before),
+                  "`pwr opt --stats` lists its passes");
+    Result<TokenRange> range = choose_range(**strategy);
+    if (!range) return forward(range);
+    if (!(*strategy)->ranges.empty()) out_.range = *range;
+    return follow({{options_.pipeline, *range}});
+  }
+
+  Result<TokenRange> choose_range(const Strategy& strategy) const {
+    Result<std::vector<TokenRange>> ranges = token_ranges(input_, *rules_, options_.pipeline);
+    if (!ranges) return forward(ranges);
+    if (!options_.tokens && ranges->size() == 1) return ranges->front();
+    std::string list;
+    for (const TokenRange& range : *ranges) {
+      if (options_.tokens && range.min <= *options_.tokens && *options_.tokens <= range.max)
+        return range;
+      list += fmt::format("{}{}..{}", list.empty() ? "" : ", ", range.min, range.max);
+    }
+    if (ranges->empty())
+      return fail(strategy.span, "PW1109",
+                  fmt::format("the graph's facts leave no range of `{}` over", options_.pipeline));
+    if (options_.tokens)
       return fail(
-          {}, "PW1107",
-          fmt::format("pipeline `{}` has no pass `{}`", options_.pipeline, options_.before));
-    Graph before = input_;
-    std::size_t seen = 0;
-    RewriteOptions run;
-    run.after_pass = [&](const std::string& pass, const Graph& graph) {
-      // Skipped passes are not called for, so follow the labels.
-      if (pass == "input") return;
-      while (seen < passes.size() && passes[seen]->label != pass) ++seen;
-      if (seen < wanted) before = graph;
-      ++seen;
-    };
-    Result<RewriteReport> report = run_pipeline(final, rules_, options_.pipeline, params_, run);
-    if (!report) return forward(report);
-    history_ = read(report->journal, ids_);
-    matches_ = history_.rewrites_of;
-    if (!was_run(*strategy, passes, *report)) return std::monostate();
-    look_back(input_, final, *strategy, *report);
-    look_back(before, final, *strategy, *report);
-    for (RuleId id : ids_)
-      for (NearMiss& miss : find_near_misses(before, rules_, id, params_)) {
-        if (!overlaps_taken(miss)) add(before, std::move(miss));
-      }
+          strategy.span, "PW1109",
+          fmt::format("no range of `{}` holds {} tokens", options_.pipeline, *options_.tokens),
+          fmt::format("there are {}", list));
+    return fail(
+        strategy.span, "PW1109",
+        fmt::format("`{}` makes a graph for each range of tokens: {}", options_.pipeline, list),
+        fmt::format("`--tokens {}` explains the one for so many", ranges->back().min));
+  }
+
+  Result<std::monostate> follow(const std::vector<ExplainedRun>& runs) {
+    Graph graph = input_;
+    graph.forget_undo();
+    MatchHistory history(*rules_, asked_, params_, options_.before);
+    std::vector<Condition> conditions;
+    bool held = false;
+    for (const ExplainedRun& run : runs) {
+      Result<const Strategy*> strategy = find_strategy(*rules_, run.pipeline);
+      if (!strategy) return forward(strategy);
+      held = held || holds_rule(**strategy, {asked_.begin(), asked_.end()});
+      narrow(graph, run.range);
+      history.begin_run();
+      Result<RewriteReport> report =
+          run_strategy(graph, *rules_, **strategy, params_, RewriteOptions(), &history);
+      if (!report) return forward(report);
+      conditions.insert(conditions.end(), report->conditions.begin(), report->conditions.end());
+    }
+    if (options_.tokens && !out_.otherwise && !meets_conditions(conditions))
+      return follow_otherwise(runs);
+    history.finish();
+    tell(history, graph, held);
     return std::monostate();
   }
 
-  bool was_run(const Strategy& strategy, const std::vector<const Strategy*>& passes,
-               const RewriteReport& report) {
-    if (!holds_rule(strategy, ids_)) {
-      note("N11",
-           fmt::format("`{}` is in no pass of `{}`", rules_.rules[*ids_.begin()].name,
-                       options_.pipeline),
-           rules_.rules[*ids_.begin()].name_span);
-      return false;
-    }
-    bool skipped = true;
-    std::string label;
-    for (std::size_t i = 0; i < passes.size() && i < report.passes.size(); ++i) {
-      if (!holds_rule(*passes[i], ids_)) continue;
-      label = passes[i]->label;
-      skipped = skipped && report.passes[i].skipped;
-    }
-    if (skipped)
-      note(
-          "N11",
-          fmt::format("pass `{}`, which has the rule, was left out: its `when` is not true", label),
-          rules_.rules[*ids_.begin()].name_span);
-    return !skipped;
+  [[nodiscard]] bool meets_conditions(const std::vector<Condition>& conditions) const {
+    return meets(input_.context(), conditions, {{tokens_symbol(input_), *options_.tokens}});
   }
 
-  /// Matches that were there, and were not taken: what happened to them?
-  void look_back(const Graph& then, const Graph& now, const Strategy& strategy,
-                 const RewriteReport& report) {
-    for (RuleId id : ids_) {
-      const RuleLayout layout = lay_out(rules_, id);
-      for (const Match& match : find_matches(then, rules_, id, params_)) {
-        if (history_.taken.contains({id, all_nodes(match)})) {
-          if (looked_at_.emplace(id, all_nodes(match)).second) note_good(then, layout, match);
-          for (NodeId n : all_nodes(match))
-            if (n.valid()) taken_nodes_.insert(n.index);
-          continue;
-        }
-        if (!looked_at_.emplace(id, all_nodes(match)).second) continue;
-        NearMiss miss = fate_of(then, now, layout, match, strategy, report);
-        for (NodeId n : all_nodes(match))
-          if (n.valid()) taken_nodes_.insert(n.index);
-        add(then, std::move(miss));
-      }
-    }
+  /// Steps that do not meet what was assumed have a graph of their own.
+  Result<std::monostate> follow_otherwise(const std::vector<ExplainedRun>& runs) {
+    out_.otherwise = true;
+    strict_ = without_assumptions(*rules_);
+    rules_ = &*strict_;
+    return follow(runs);
   }
 
-  NearMiss fate_of(const Graph& then, const Graph& now, const RuleLayout& layout,
-                   const Match& match, const Strategy& strategy,
-                   const RewriteReport& report) const {
-    const RuleId id = layout.id;
-    for (NodeId n : all_nodes(match)) {
-      const auto gone = n.valid() ? history_.eraser.find(n.index) : history_.eraser.end();
-      if (gone == history_.eraser.end()) continue;
-      const Fate& fate = gone->second;
-      const Rule& winner = rules_.rules[fate.rule];
-      const std::string step =
-          fmt::format("`{}` at step {} of pass `{}`", winner.name, fate.step, fate.pass);
-      const bool above = std::find(winner.over.begin(), winner.over.end(), id) != winner.over.end();
-      if (above)
-        return made(then, id, match, "N16", n,
-                    fmt::format("%{} ({}) was taken by {}, which is declared over it",
-                                then.node_name(n), then.op_of(n).name, step));
-      return made(
-          then, id, match, "N10", n,
-          fmt::format("%{} ({}) was consumed by {}", then.node_name(n), then.op_of(n).name, step));
-    }
-    for (const PassStats& pass : report.passes)
-      if (pass.stop == StopReason::fuel)
-        return made(then, id, match, "N12", match_front(then, layout, match),
-                    fmt::format("pass `{}` had used up its fuel after {} rewrites", pass.pass,
-                                pass.rewrites));
-    if (auto miss = forbidden(now, layout, match)) return std::move(*miss);
-    if (depends_on_choice(strategy, ids_))
-      return made(then, id, match, "N16", match_front(then, layout, match),
-                  "the alternative of `best of` that has the rule cost more than another");
-    return made(then, id, match, "N10", match_front(then, layout, match),
-                "the passes that have the rule were over before the match was there");
-  }
-
-  static NodeId match_front(const Graph& graph, const RuleLayout& layout, const Match& match) {
-    const Nodes own = own_nodes(graph, layout, match);
-    return own.empty() ? NodeId() : own.front();
-  }
-
-  [[nodiscard]] bool overlaps_taken(const NearMiss& miss) const {
-    return std::any_of(miss.nodes.begin(), miss.nodes.end(),
-                       [&](NodeId n) { return taken_nodes_.contains(n.index); });
-  }
-
-  // ---- grouping
-
-  void note(std::string code, std::string message, Span span) {
-    NearMissGroup group;
-    group.first.rule = ids_.empty() ? RuleId() : *ids_.begin();
-    group.first.why = {std::move(code), std::move(message), span, {}, 0};
-    group.first.gate = 2000;
-    group.first.help = help_for(input_, group.first);
-    groups_.push_back(std::move(group));
-  }
-
-  void note_good(const Graph& graph, const RuleLayout& layout, const Match& match) {
-    const NodeId front = match_front(graph, layout, match);
-    if (front.valid()) ++good_[without_numbers(graph.group(front))];
-  }
-
-  [[nodiscard]] bool concerns(const Graph& graph, const NearMiss& miss) const {
-    if (options_.at.empty()) return true;
-    const auto named = [&](NodeId n) { return n.valid() && graph.node_name(n) == options_.at; };
-    return named(miss.why.at) || std::any_of(miss.nodes.begin(), miss.nodes.end(), named);
-  }
-
-  void add(const Graph& graph, NearMiss miss) {
-    if (!concerns(graph, miss)) return;
-    const std::string base = rules_.rules[miss.rule].base_name;
-    const std::string where =
-        miss.why.at.valid() ? without_numbers(graph.group(miss.why.at)) : miss.place;
-    const std::string name =
-        miss.why.at.valid() ? std::string(graph.node_name(miss.why.at)) : std::string();
-    // Variants of one rule tell of one place once: the one that came furthest.
-    const auto place = std::pair(base, miss.nodes.empty() ? miss.why.at : miss.nodes.front());
-    const auto score = std::pair(miss.why.matched, miss.gate);
-    if (const auto told = told_.find(place); told != told_.end()) {
-      if (score <= told->second.first) return;
-      forget(told->second.second);
-    }
-    const auto key = std::tuple(miss.why.code, miss.why.span.begin, miss.rule, miss.place,
-                                where + " " + op_name(graph, miss.why.at));
-    miss.help = help_for(graph, miss);
-    const auto [it, fresh] = index_.try_emplace(key, groups_.size());
-    told_[place] = {score, it->second};
-    if (fresh) {
-      groups_.push_back({std::move(miss), 1, 0, {}});
+  void tell(MatchHistory& history, const Graph& after, bool held) {
+    out_.matches = history.rewrites();
+    out_.at_found = options_.at.empty() || has_node(input_, options_.at) ||
+                    has_node(after, options_.at) ||
+                    (history.graph_before() && has_node(*history.graph_before(), options_.at));
+    const bool at_end = !options_.runs.empty();
+    if (!held || !history.ran()) {
+      note_absent(history, held);
+      if (at_end) look_at(after);
       return;
     }
-    NearMissGroup& group = groups_[it->second];
-    if (group.count++ == 0)
-      group.first = std::move(miss);
+    for (const MatchRecord& record : history.records()) tell(record, after);
+    const Graph* before = at_end ? &after : history.graph_before();
+    if (before == nullptr) return;
+    for (RuleId id : opened_rules(*before, *rules_, asked_, params_))
+      for (NearMiss& miss : find_near_misses(*before, *rules_, id, params_))
+        if (!overlaps_match(miss)) tell_miss(*before, std::move(miss), history.makers());
+  }
+
+  void note_absent(const MatchHistory& history, bool held) {
+    const std::string& name = rules_->rules[asked_.front()].name;
+    if (!held)
+      note("N11", options_.pipeline.empty()
+                      ? fmt::format("`{}` is in no pass that was applied", name)
+                      : fmt::format("`{}` is in no pass of `{}`", name, options_.pipeline));
+    else if (!history.left_out().empty())
+      note("N11", fmt::format("pass `{}`, which has the rule, was left out: its `when` is not true",
+                              history.left_out()));
     else
-      group.others.push_back(name);
+      note("N12",
+           fmt::format("no pass that has `{}` came to run: the rounds around it are none", name));
   }
 
-  static std::string op_name(const Graph& graph, NodeId node) {
-    return node.valid() ? graph.op_of(node).name : std::string();
+  void tell(const MatchRecord& record, const Graph& after) {
+    for (NodeId n : record.seen->own) matched_nodes_.insert(n.index);
+    for (const SeenNode& node : record.seen->nodes) {
+      for (const std::string& name : node.names)
+        out_.at_found = out_.at_found || name == options_.at;
+    }
+    if (record.fate == Fate::replaced) return;
+    if (record.fate == Fate::applied) return tell_applied(record);
+    NearMiss miss = missed(record);
+    if (record.fate == Fate::standing)
+      if (auto crossing = crosses_pieces(after, record.seen->own))
+        miss = crossed(std::move(miss), after, record, *crossing);
+    groups_.add(after, std::move(miss));
   }
 
-  void forget(std::size_t group) {
-    if (groups_[group].count > 0) --groups_[group].count;
-    if (!groups_[group].others.empty()) groups_[group].others.pop_back();
+  void tell_applied(const MatchRecord& record) {
+    groups_.note_good(record.seen->place);
+    std::vector<std::string> names;
+    bool concerned = options_.at.empty();
+    for (const SeenNode& node : record.seen->nodes) {
+      names.push_back(node.name);
+      concerned = concerned ||
+                  std::find(node.names.begin(), node.names.end(), options_.at) != node.names.end();
+    }
+    if (!concerned) return;
+    const RewriteStep& step = *record.applied;
+    for (AppliedGroup& group : out_.applied) {
+      if (group.first.rule != step.rule || group.first.pass != step.pass) continue;
+      ++group.count;
+      if (step.step < group.first.step) group.first = step, group.nodes = std::move(names);
+      return;
+    }
+    out_.applied.push_back({step, std::move(names), 1});
   }
 
-  Explanation finish() {
-    Explanation out;
-    out.matches = matches_;
-    std::erase_if(groups_, [](const NearMissGroup& g) { return g.count == 0; });
-    for (NearMissGroup& group : groups_)
-      if (const auto good = good_.find(group.first.place); good != good_.end())
-        group.matched_alike = good->second;
-    std::stable_sort(groups_.begin(), groups_.end(),
-                     [](const NearMissGroup& a, const NearMissGroup& b) {
-                       return std::pair(a.first.why.matched, a.first.gate) >
-                              std::pair(b.first.why.matched, b.first.gate);
-                     });
-    if (groups_.size() > options_.most) groups_.resize(options_.most);
-    out.groups = std::move(groups_);
+  NearMiss missed(const MatchRecord& record) const {
+    const SeenMatch& seen = *record.seen;
+    NearMiss out;
+    const Reason why = reason_of(record, out.notes);
+    out.rule = seen.rule;
+    out.rule_name = seen.rule_name;
+    out.rule_size = rules_->rules[seen.rule].nodes.size();
+    out.gate = 1000;
+    out.complete = true;
+    out.place = seen.place;
+    out.since = seen.since;
+    out.help = why.help;
+    out.taken_by = why.taken_by;
+    out.undone_by = why.undone_by;
+    out.missed_by = record.missed_by;
+    if (!record.missed_by.empty())
+      out.notes.insert(out.notes.begin(),
+                       fmt::format("pass `{}`, which has `{}`, began when the match was gone",
+                                   record.missed_by, seen.rule_name));
+    for (const SeenNode& node : seen.nodes) {
+      out.nodes.push_back(node.id);
+      out.node_names.push_back(node.name);
+    }
+    if (why.at < seen.nodes.size()) out.at = seen.nodes[why.at];
+    out.why = {why.code, why.message, why.span.valid() ? why.span : seen.span,
+               out.at ? out.at->id : NodeId(), static_cast<int>(seen.nodes.size())};
     return out;
   }
 
+  NearMiss crossed(NearMiss miss, const Graph& graph, const MatchRecord& record,
+                   const std::string& crossing) const {
+    const NodeId at = crossing_node(graph, record.seen->own);
+    miss.notes.push_back(miss.why.message);
+    miss.why = {"N15", crossing, record.seen->span, at, miss.why.matched};
+    miss.at = see(graph, at);
+    miss.help.clear();
+    return miss;
+  }
+
+  void tell_miss(const Graph& before, NearMiss miss, const std::map<NodeId, RewriteStep>& makers) {
+    const auto maker = options_.runs.empty() ? makers.find(miss.why.at) : makers.end();
+    if (maker != makers.end())
+      miss.notes.push_back(fmt::format("%{} was made by `{}` at step {} of pass `{}`",
+                                       miss.at->name, maker->second.name, maker->second.step,
+                                       maker->second.pass));
+    groups_.add(before, std::move(miss));
+  }
+
+  [[nodiscard]] bool overlaps_match(const NearMiss& miss) const {
+    return std::any_of(miss.nodes.begin(), miss.nodes.end(),
+                       [&](NodeId n) { return matched_nodes_.contains(n.index); });
+  }
+
+  void note(std::string code, std::string message) {
+    NearMiss out;
+    const RuleId rule = asked_.empty() ? RuleId() : asked_.front();
+    out.rule = rule;
+    if (rule.valid()) out.rule_name = rules_->rules[rule].name;
+    out.why = {
+        code, std::move(message), rule.valid() ? rules_->rules[rule].name_span : Span(), {}, 0};
+    out.gate = 2000;
+    out.complete = true;
+    out.help = help_for(input_, code, {});
+    groups_.note(std::move(out));
+  }
+
   const Graph& input_;
-  const RuleSet& rules_;
+  const RuleSet* rules_;
+  std::optional<RuleSet> strict_;
   const Env& params_;
   const ExplainOptions& options_;
-  std::set<RuleId> ids_;
-  History history_;
-  std::size_t matches_ = 0;
-  std::vector<NearMissGroup> groups_;
-  std::map<std::tuple<std::string, std::uint32_t, RuleId, std::string, std::string>, std::size_t>
-      index_;
-  std::map<std::pair<std::string, NodeId>, std::pair<std::pair<int, int>, std::size_t>> told_;
-  std::map<std::string, std::size_t> good_;
-  std::set<std::uint32_t> taken_nodes_;
-  std::set<std::pair<RuleId, Nodes>> looked_at_;
+  std::vector<RuleId> asked_;
+  NearMissGroups groups_;
+  Explanation out_;
+  std::set<std::uint32_t> matched_nodes_;
 };
 
 }  // namespace

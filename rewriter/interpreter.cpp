@@ -30,9 +30,31 @@ bool ends_repetition(StopReason stop) {
   return stop == StopReason::limit || stop == StopReason::cycle || stop == StopReason::interrupted;
 }
 
+/// Tells the watch, if there is one, that the graph may be brought back while this lives.
+class WatchScope {
+ public:
+  explicit WatchScope(RunState& run) : watch_(run.watch) {
+    if (watch_ != nullptr) watch_->save(run);
+  }
+  ~WatchScope() {
+    if (watch_ != nullptr) watch_->release();
+  }
+  WatchScope(const WatchScope&) = delete;
+  WatchScope& operator=(const WatchScope&) = delete;
+
+ private:
+  RunWatch* watch_;
+};
+
 }  // namespace
 
 Result<bool> Interpreter::holds(const Strategy& strategy) {
+  Result<bool> wanted = decide(strategy);
+  if (wanted && run_.watch != nullptr) run_.watch->reach(strategy, *wanted, run_);
+  return wanted;
+}
+
+Result<bool> Interpreter::decide(const Strategy& strategy) {
   for (const Expr& condition : strategy.when) {
     std::string why;
     Result<Truth> truth =
@@ -57,6 +79,7 @@ Done Interpreter::run(const Strategy& strategy, PassStats& stats, bool decided) 
   // The fuel of a repetition is its rounds.
   FuelScope fuel(run_, strategy.kind == Kind::repeat ? std::nullopt : strategy.fuel);
   Done done = run_kind(strategy, stats);
+  if (done && run_.watch != nullptr) run_.watch->end(strategy, *done, run_);
   if (!done || strategy.kind == Kind::atomic) return done;
   if (Result<std::monostate> checked = check_ensures_of(strategy); !checked)
     return forward(checked);
@@ -133,6 +156,7 @@ Result<std::optional<Diagnostic>> Interpreter::broken_promise(const Strategy& st
     Result<Ensured> ensured = check_ensures(graph_, promise, run_.params);
     if (!ensured) return forward(ensured);
     if (ensured->truth == Truth::yes) continue;
+    if (atomic && run_.watch != nullptr) run_.watch->broken(strategy, promise, *ensured, run_);
     return warning_at(
         promise.span, atomic ? "PW1107" : "PW1108",
         fmt::format("`ensures {}` {} after `{}`{}{}", print(promise),
@@ -152,6 +176,7 @@ Result<std::monostate> Interpreter::check_ensures_of(const Strategy& strategy) {
 
 Done Interpreter::run_atomic(const Strategy& strategy, PassStats& stats) {
   const Snapshot before = take_snapshot(run_, stats);
+  const WatchScope watched(run_);
   Done done = run_parts(strategy, stats);
   if (!done) return done;
   Result<std::optional<Diagnostic>> broken = broken_promise(strategy);
@@ -167,11 +192,13 @@ Done Interpreter::run_atomic(const Strategy& strategy, PassStats& stats) {
 Done Interpreter::run_best(const Strategy& strategy, PassStats& stats) {
   const Cost cost = cost_named(strategy.by).value_or(Cost::nodes);
   const Snapshot before = take_snapshot(run_, stats);
+  const WatchScope watched(run_);
   Choice choice{strategy.label, strategy.by, {}, 0};
   std::size_t last = 0;
   Done done = StopReason::fixpoint;
   const auto run_part = [&](std::size_t i) {
     restore(run_, stats, before);
+    if (run_.watch != nullptr) run_.watch->try_alternative(i);
     done = run(strategy.parts[i], stats);
     last = i;
     return done.has_value();
@@ -182,6 +209,7 @@ Done Interpreter::run_best(const Strategy& strategy, PassStats& stats) {
     if (choice.costs[i] < choice.costs[choice.chosen]) choice.chosen = i;
   }
   if (last != choice.chosen && !run_part(choice.chosen)) return done;
+  if (run_.watch != nullptr) run_.watch->chose(strategy, choice);
   run_.report.choices.push_back(std::move(choice));
   return done;
 }

@@ -24,6 +24,7 @@ class Interpreter {
   Result<StopReason> run_atomic(const Strategy& strategy, PassStats& stats);
   Result<StopReason> run_best(const Strategy& strategy, PassStats& stats);
   Result<StopReason> run_builtin(const Strategy& strategy, PassStats& stats);
+  Result<bool> decide(const Strategy& strategy);
   void warn_of_cycle(const Strategy& strategy, const std::vector<RuleId>& cycle);
   /// Whether all it states holds; else the warning to give.
   Result<std::optional<Diagnostic>> broken_promise(const Strategy& strategy);

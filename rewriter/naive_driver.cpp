@@ -129,6 +129,7 @@ class NaiveDriver {
     const std::vector<RuleId> cycle =
         guard_.after(graph_, applied->event.rule, known.own, applied->event.created);
     run_.report.journal.add(applied->event);
+    if (run_.watch != nullptr) run_.watch->rewrote(strategy_, run_);
     if (cycle.empty()) return std::nullopt;
     return StopReason::cycle;
   }

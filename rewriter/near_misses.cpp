@@ -1,16 +1,14 @@
 // Exports find_near_misses, explain: attempts from every node of the pattern, so that a match with
 // one part missing is found from the parts that are there.
 #include <algorithm>
-#include <cctype>
 #include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
-#include "rewriter/anchor.hpp"
 #include "rewriter/explain.hpp"
 #include "rewriter/legality.hpp"
-#include "rewriter/search.hpp"
+#include "rewriter/probe.hpp"
 
 namespace pw {
 namespace {
@@ -21,23 +19,6 @@ struct Attempt {
   NodeId anchor, at;
   std::vector<NodeId> nodes;
 };
-
-/// The rule laid out from each of its nodes that is matched once.
-std::vector<RuleLayout> layouts_of(const Graph& graph, const RuleSet& rules, RuleId id) {
-  std::vector<RuleLayout> out{lay_out(rules, id)};
-  if (!out.front().plain()) return out;
-  const GraphStatistics statistics = gather_statistics(graph);
-  for (std::size_t i = 0; i < rules.rules[id].nodes.size(); ++i) {
-    const PatternNodeId anchor(i);
-    if (out.front().steps.empty() || anchor == out.front().steps.front().node) continue;
-    SearchPlan plan = plan_search_from(rules, rules.rules[id], anchor, statistics);
-    if (plan.steps.empty()) continue;
-    RuleLayout layout = out.front();
-    layout.steps = std::move(plan.steps);
-    out.push_back(std::move(layout));
-  }
-  return out;
-}
 
 class Finder {
  public:
@@ -118,9 +99,15 @@ class Finder {
     const Failure& failure = talking.furthest();
     NearMiss out;
     out.rule = id_;
+    out.rule_name = rule_.name;
+    out.rule_size = rule_.nodes.size();
     out.why = {failure.code, failure.message, failure.span, failure.at, failure.matched};
     for (NodeId n : failure.nodes)
-      if (n.valid()) out.nodes.push_back(n);
+      if (n.valid()) {
+        out.nodes.push_back(n);
+        out.node_names.emplace_back(graph_.node_name(n));
+      }
+    if (failure.at.valid()) out.at = see(graph_, failure.at);
     out.gate = failure.gate;
     out.place = without_numbers(graph_.group(a.anchor));
     return out;
@@ -136,18 +123,6 @@ class Finder {
 };
 
 }  // namespace
-
-std::string without_numbers(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    if (!digit)
-      out += c;
-    else if (out.empty() || out.back() != '*')
-      out += '*';
-  }
-  return out;
-}
 
 std::vector<NearMiss> find_near_misses(const Graph& graph, const RuleSet& rules, RuleId rule,
                                        const Env& params) {

@@ -1,4 +1,4 @@
-// Exports run_ranges and the choice among what it made.
+// Exports run_ranges, what it runs on, and the choice among what it made.
 #include "rewriter/ranges.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rewriter/driver.hpp"
+#include "rewriter/narrowing.hpp"
 
 namespace pw {
 namespace {
@@ -23,27 +24,6 @@ TokenRange allowed(TokenRange range, const SymbolFact& fact) {
   range.max = std::min(range.max, fact.max);
   const bool any = range.min <= range.max && range.max / multiple * multiple >= range.min;
   return any ? range : TokenRange{1, 0};
-}
-
-Graph narrowed(const Graph& graph, TokenRange range) {
-  Graph copy = graph;
-  const std::string symbol = tokens_symbol(graph);
-  if (symbol.empty()) return copy;
-  SymbolFact fact = fact_of(graph, symbol);
-  fact.min = std::max(fact.min, range.min);
-  fact.max = std::min(fact.max, range.max);
-  copy.facts.symbols[symbol] = fact;
-  return copy;
-}
-
-/// The rules with every `assume` made a `where`: it must be proved.
-RuleSet without_assumptions(const RuleSet& rules) {
-  RuleSet out = rules;
-  for (Rule& rule : out.rules) {
-    rule.where.insert(rule.where.end(), rule.assume.begin(), rule.assume.end());
-    rule.assume.clear();
-  }
-  return out;
 }
 
 bool holds(const Dims& dims, const Condition& condition, const SymbolSizes& sizes) {
@@ -63,6 +43,24 @@ bool holds(const Dims& dims, const Condition& condition, const SymbolSizes& size
 }
 
 }  // namespace
+
+void narrow(Graph& graph, TokenRange range) {
+  const std::string symbol = tokens_symbol(graph);
+  if (symbol.empty()) return;
+  SymbolFact fact = fact_of(graph, symbol);
+  fact.min = std::max(fact.min, range.min);
+  fact.max = std::min(fact.max, range.max);
+  graph.facts.symbols[symbol] = fact;
+}
+
+RuleSet without_assumptions(const RuleSet& rules) {
+  RuleSet out = rules;
+  for (Rule& rule : out.rules) {
+    rule.where.insert(rule.where.end(), rule.assume.begin(), rule.assume.end());
+    rule.assume.clear();
+  }
+  return out;
+}
 
 std::string tokens_symbol(const Graph& graph) {
   if (std::string declared = graph.facts.tokens(); !declared.empty()) return declared;
@@ -110,7 +108,8 @@ Result<std::vector<RangedResult>> run_range(const Graph& graph, const RuleSet& r
                        bool otherwise) -> Result<std::monostate> {
     Result<const Strategy*> strategy = find_strategy(set, pipeline);
     if (!strategy) return forward(strategy);
-    Graph copy = narrowed(graph, range);
+    Graph copy = graph;
+    narrow(copy, range);
     Result<RewriteReport> report = run_strategy(copy, set, **strategy, params, with);
     if (!report) return forward(report);
     std::vector<Condition> conditions = report->conditions;

@@ -11,6 +11,7 @@
 #include "rewriter/layout.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/rewriter.hpp"
+#include "rewriter/watch.hpp"
 
 namespace pw {
 
@@ -31,6 +32,7 @@ struct RunState {
   std::map<RuleId, std::unique_ptr<PreparedRule>> prepared;
   std::map<std::string, Span> pass_spans;  ///< by label
   std::set<std::string> refused;           ///< rules that were warned of
+  RunWatch* watch = nullptr;               ///< none: nobody watches
 
   const PreparedRule& prepare(RuleId id) {
     std::unique_ptr<PreparedRule>& slot = prepared[id];

@@ -8,7 +8,7 @@ namespace pw {
 
 struct Scan::State {
   State(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params)
-      : run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}},
+      : run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, nullptr},
         engine(run, strategy, stats) {}
 
   RewriteOptions options;

@@ -32,6 +32,7 @@ void restore(RunState& run, PassStats& stats, const Snapshot& snapshot) {
   run.fuel = snapshot.fuel;
   run.refused = snapshot.refused;
   stats = snapshot.stats;
+  if (run.watch != nullptr) run.watch->restore();
 }
 
 }  // namespace pw

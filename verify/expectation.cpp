@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -87,14 +90,27 @@ Verdict failed(const ast::Expectation& expectation, std::string message, std::st
 }
 
 /// The rules that an expectation with `because` is about.
-std::vector<RuleId> rules_of(const RangeRun& run, const Expr& expr) {
+std::set<std::string> rules_of(const RangeRun& run, const Expr& expr) {
+  std::set<std::string> out;
   if (const std::string reference = reference_of(expr); !reference.empty())
-    return run.rules.resolve(reference);
-  std::vector<RuleId> rules;
-  for (const Expr& arg : expr.args) {
-    for (RuleId rule : rules_of(run, arg)) rules.push_back(rule);
-  }
-  return rules;
+    for (RuleId rule : run.rules.resolve(reference)) out.insert(run.rules.rules[rule].name);
+  else
+    for (const Expr& arg : expr.args) out.merge(rules_of(run, arg));
+  return out;
+}
+
+void add_rules_of(const RuleSet& rules, const Strategy& strategy, std::set<std::string>& out) {
+  for (RuleId rule : strategy.rules) out.insert(rules.rules[rule].name);
+  for (const Strategy& part : strategy.parts) add_rules_of(rules, part, out);
+}
+
+/// Of `expect none`, which names no rule: all that the applied passes have.
+std::set<std::string> applied_rules(const RangeRun& run) {
+  std::set<std::string> out;
+  for (const ExplainedRun& applied : run.variant.runs)
+    if (const Strategy* strategy = run.rules.strategy(applied.pipeline))
+      add_rules_of(run.rules, *strategy, out);
+  return out;
 }
 
 bool is_reason(const Rejection& rejection, const ast::Expectation& expectation) {
@@ -102,33 +118,37 @@ bool is_reason(const Rejection& rejection, const ast::Expectation& expectation) 
   return code && rejection.message.find(expectation.because_text) != std::string::npos;
 }
 
-/// Why the rule does not match, or why a match of it cannot be applied: a write in between.
-std::optional<Rejection> reason_of(const RangeRun& run, RuleId rule) {
-  if (auto rejection = explain(run.after, run.rules, rule, run.params)) return rejection;
-  for (const Match& match : find_matches(run.after, run.rules, rule, run.params)) {
-    Graph copy = run.after;
-    copy.forget_undo();
-    const auto applied = apply_match(copy, run.rules, match);
-    if (applied) continue;
-    const Diagnostic& why = applied.error().front();
-    Rejection rejection;
-    rejection.code = why.code;
-    rejection.message = why.message;
-    return rejection;
+/// Why matches of the rule were not applied, over all the passes of the test; and how the nearest
+/// miss of the rewritten graph was turned down.
+Result<std::vector<Rejection>> reasons_of(const RangeRun& run, const std::string& rule) {
+  ExplainOptions options;
+  options.runs = run.variant.runs;
+  options.most = std::numeric_limits<std::size_t>::max();
+  auto found = explain_rules(run.before, run.rules, rule, run.params, options);
+  if (!found) return forward(found);
+  std::vector<Rejection> reasons;
+  bool nearest = true;
+  for (const NearMissGroup& group : found->groups) {
+    if (!group.first.complete && !std::exchange(nearest, false)) continue;
+    reasons.push_back(group.first.why);
   }
-  return std::nullopt;
+  return reasons;
 }
 
 Verdict judge_because(const RangeRun& run, const ast::Expectation& expectation) {
   if (expectation.because_code.empty() && expectation.because_text.empty()) return std::nullopt;
+  std::set<std::string> rules;
+  for (const Expr& guard : expectation.guard) rules.merge(rules_of(run, guard));
+  if (expectation.kind == ast::Expectation::Kind::none) rules = applied_rules(run);
   std::string met;
-  for (const Expr& guard : expectation.guard) {
-    for (RuleId rule : rules_of(run, guard)) {
-      const auto rejection = reason_of(run, rule);
-      if (!rejection) continue;
-      if (is_reason(*rejection, expectation)) return std::nullopt;
-      met += fmt::format("{}: {} {}\n", run.rules.rules[rule].name, rejection->code,
-                         rejection->message);
+  for (const std::string& rule : rules) {
+    const auto reasons = reasons_of(run, rule);
+    if (!reasons)
+      return failed(expectation, fmt::format("`{}` cannot be explained", rule),
+                    render(reasons.error(), run.rules.context->sources));
+    for (const Rejection& reason : *reasons) {
+      if (is_reason(reason, expectation)) return std::nullopt;
+      met += fmt::format("{}: {} {}\n", rule, reason.code, reason.message);
     }
   }
   const std::string expected =

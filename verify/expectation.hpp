@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "rewriter/explain.hpp"
 #include "rewriter/ranges.hpp"
 #include "verify/test_runner.hpp"
 
@@ -16,6 +17,7 @@ struct TestVariant {
   std::vector<Condition> conditions;
   Graph after;
   std::vector<RewriteReport> reports;  ///< one an applied pass
+  std::vector<ExplainedRun> runs;      ///< the same: what was run, on which range
 };
 
 struct TestRun {

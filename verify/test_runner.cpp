@@ -63,7 +63,7 @@ class TestCase {
     if (!params) return stopped("the parameters are not valid", params.error());
     const Graph before = graph->compact();
     std::vector<TestVariant> variants;
-    variants.push_back({{1, SymbolFact().max}, "", {}, std::move(*graph), {}});
+    variants.push_back({{1, SymbolFact().max}, "", {}, std::move(*graph), {}, {}});
     for (const auto& [pass, span] : test_.apply) {
       auto after = applied(std::move(variants), pass, *params);
       if (!after) return stopped(fmt::format("`{}` did not run", pass), after.error());
@@ -90,12 +90,13 @@ class TestCase {
       if (!results) return forward(results);
       for (RangedResult& result : *results) {
         if (result.otherwise) continue;
-        TestVariant next{result.range, variant.name, variant.conditions, std::move(result.graph),
-                         variant.reports};
+        TestVariant next{result.range,    variant.name, variant.conditions, std::move(result.graph),
+                         variant.reports, variant.runs};
         if (ranged) next.name = fmt::format("{}..{}", result.range.min, result.range.max);
         next.conditions.insert(next.conditions.end(), result.conditions.begin(),
                                result.conditions.end());
         next.reports.push_back(std::move(result.report));
+        next.runs.push_back({pass, result.range});
         out.push_back(std::move(next));
       }
     }

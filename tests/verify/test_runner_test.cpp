@@ -181,3 +181,70 @@ TEST_CASE(
   REQUIRE(other.failures.size() == 1);
   CHECK(other.failures[0].message == "expected the error \"zebra\", got another");
 }
+
+TEST_CASE("test runner: because may name what happened over the passes", "[verify]") {
+  const std::string rules =
+      "rule early { y = relu(neg(x)) => y = abs(x) }\n"
+      "rule late { y = exp(relu(neg(x))) => y = sin(x) }\n"
+      "rule larger over early { y = exp(relu(neg(x))) => y = cos(x) }\n"
+      "rule double { y = abs(x) => y = exp(exp(x)) }\n"
+      "rule untyped { y = neg(x: T[*s]) => y = mm(x, x) }\n"
+      "rule dear { y = sin(x) => y = exp(cos(x)) }\n"
+      "pass first = greedy { early }\n"
+      "pass second = greedy { late }\n"
+      "pipeline starved { first second }\n"
+      "pass together = greedy { early, larger }\n"
+      "pass back = atomic greedy { double } ensures count(exp) == 0\n"
+      "pass dry = greedy { double } fuel 1\n"
+      "pass dry_back = atomic (greedy { double } fuel 1) ensures count(exp) == 0\n"
+      "pass starved_back = atomic (first ; second) ensures count(neg) == 1\n"
+      "pass choice = best of { greedy { double } | greedy { dear } } by nodes\n"
+      "pass nothing = best of { greedy { double } | greedy { late } } by nodes\n"
+      "pass wrong = greedy { untyped }\n"
+      "pass skipped = greedy { double } when 1 > 2\n"
+      "pipeline ranged { for tokens in ranges(16) { first second } }\n";
+  const std::string chain =
+      "graph { symbol n in 1..64 tokens  in x: f32[n, 8]  a = neg(x)  b = relu(a)  c = exp(b)  out "
+      "c }  ";
+  const std::string absolute =
+      "graph { in x: f32[n, 8]  a = abs(x)  b = abs(a)  c = sin(b)  out c }  ";
+  const auto judged = [&](const std::string& test) {
+    const TestReport report = run_tests(rules_of(rules + "test t { " + test + " }"));
+    REQUIRE(report.tests.size() == 1);
+    INFO(test);
+    for (const TestFailure& failure : report.tests[0].failures)
+      UNSCOPED_INFO(failure.message + "\n" + failure.detail);
+    return report.tests[0];
+  };
+  for (const std::string& holds : {
+           chain +
+               "apply starved expect late == 0 because N10 \"`early` at step 1 of pass `first`\"",
+           chain + "apply first, second expect late == 0 because N10 \"`early`\"",
+           chain + "apply ranged expect late == 0 in 1..16 because N10",
+           chain + "apply together expect early == 0 because N16 \"`larger`\"",
+           absolute + "apply dry expect double == 1 because N12 \"fuel\"",
+           absolute + "apply dry_back expect none because N12 \"fuel\"",
+           absolute +
+               "apply choice expect dear == 1 expect double == 0 because N16 \"alternative 1\"",
+           absolute + "apply nothing expect none because N16 \"alternative 1\"",
+           chain + "apply starved_back expect none because N10 \"`early`\"",
+           chain + "apply starved_back expect none because N17 \"count(neg) is 0\"",
+           absolute + "apply back expect double == 0 because N17 \"`ensures count(exp) == 0`\"",
+           absolute + "apply back expect none because N17 \"%a (exp)\"",
+           absolute + "apply skipped expect none because N11 \"`when` is not true\"",
+           chain + "apply wrong expect none because PW0306 \"right side cannot be typed\"",
+       })
+    CHECK(judged(holds).passed());
+  for (const std::string& fails : {
+           chain + "apply starved expect late == 0 because N01",
+           chain + "apply starved expect late == 0 because N10 \"pass `second`\"",
+           chain + "apply starved expect early == 1 because N12",
+           chain + "apply starved expect none because N10",
+           absolute + "apply dry_back expect none because N10",
+           absolute + "apply back expect none because N12",
+       }) {
+    const TestResult result = judged(fails);
+    REQUIRE(result.failures.size() == 1);
+    CHECK_FALSE(result.failures[0].detail.empty());
+  }
+}
