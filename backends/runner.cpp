@@ -125,7 +125,7 @@ Result<std::vector<Tensor>> Runner::cut_outputs(const Live& live) const {
 
 Result<RankStepResult> Runner::run(const Step& step, std::span<Weights> ranks,
                                    const RunOptions& options) {
-  auto report = dispatched(*plan_, dispatcher_, step, options);
+  auto report = dispatched(*plan_, *source_, dispatcher_, step, options);
   if (!report) return forward(report);
   RankStepResult result{{}, std::move(*report)};
   std::vector<Live> lives;

@@ -112,8 +112,9 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
           graph.facts.find(tokens)) {  // what the model cannot run is not planned for
     options.max_tokens = std::min(options.max_tokens, fact->max);
     if (args.sizes.empty())
-      std::erase_if(options.capture_sizes,
-                    [&](std::int64_t size) { return size > options.max_tokens; });
+      std::erase_if(options.capture_sizes, [&](std::int64_t size) {
+        return size > options.max_tokens || size < fact->min;
+      });
   }
   const auto outside = [&](std::int64_t size) {
     return range && (size < range->min || size > range->max);

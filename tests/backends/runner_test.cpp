@@ -8,6 +8,7 @@
 
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
+#include "backends/padding.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/distance.hpp"
 
@@ -170,6 +171,54 @@ TEST_CASE("runner: ranks reduce over all tokens beside their parts of the rows",
       for (std::size_t i = 0; i < 3; ++i)
         CHECK(values(padded->outputs[rank][i]) == values((*whole)[rank][i]));
   }
+}
+
+TEST_CASE("runner: what the graph declares of its tokens holds of every step", "[backends]") {
+  const Graph graph =
+      graph_of("symbol n in 8..64 by 8 tokens  in x: f32[n, 4]  y = relu(x)  out y");
+  const StitchedGraph pieces = split(graph, {}).value();
+  const auto backend = make_eager();
+  for (const char* mode : {"piecewise", "none"}) {
+    PlanOptions options;
+    options.mode = mode;
+    const Plan plan = make_plan(pieces, graph, options).value();
+    auto runner = Runner::make(pieces, graph, plan, *backend).value();
+    Weights weights(graph, 7);
+    for (const std::int64_t tokens : {8, 12, 57, 64}) {
+      const auto done = runner.run(one_sequence(tokens), weights);
+      REQUIRE(done);
+      CHECK(done->report.padded == (tokens + 7) / 8 * 8);
+      CHECK(done->outputs[0].extents()[0] == tokens);
+    }
+    for (const std::int64_t tokens : {3, 65}) {
+      const auto refused = check_declared(graph, tokens);
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error()[0].code == "PW1207");
+      CHECK(refused.error()[0].message.find("8..64 by 8") != std::string::npos);
+      CHECK(!refused.error()[0].help.empty());
+    }
+    CHECK(check_declared(graph, 9));
+    RunOptions alone;
+    alone.pad = false;
+    CHECK(runner.run(one_sequence(16), weights, alone));
+    const auto odd = runner.run(one_sequence(12), weights, alone);
+    REQUIRE_FALSE(odd);
+    CHECK(odd.error()[0].message ==
+          "would run with 12 rows, and graph g declares symbol n in 8..64 by 8");
+  }
+}
+
+TEST_CASE("runner: rows that mix are not padded to what the graph declares", "[backends]") {
+  const Graph graph = graph_of(
+      "symbol n in 1..64 by 4 tokens  in x: f32[n, 4]  y = slice(x){dim = 0, start = n - 1, end = "
+      "n}  out y");
+  const StitchedGraph pieces = split(graph, {}).value();
+  const Plan plan = make_plan(pieces, graph, {}).value();
+  const auto backend = make_eager();
+  auto runner = Runner::make(pieces, graph, plan, *backend).value();
+  Weights weights(graph, 7);
+  CHECK(runner.run(one_sequence(12), weights)->report.padded == 12);
+  CHECK(runner.run(one_sequence(11), weights).error()[0].code == "PW1207");
 }
 
 TEST_CASE("runner: modes and limits are reported", "[backends]") {
