@@ -75,6 +75,7 @@ inline std::uint8_t f32_to_f8e5m2(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t u = bits & 0x7fffffffu, sign = bits >> 31 << 7;
   if (u > 0x7f800000u) return static_cast<std::uint8_t>(0x7fu | sign);
+  if (u == 0x7f800000u) return static_cast<std::uint8_t>(0x7cu | sign);
   if (u >= 0x47600000u) return static_cast<std::uint8_t>(0x7bu | sign);  // 57344 and above
   return static_cast<std::uint8_t>(round_magnitude<2, 15>(u) | sign);
 }

@@ -1,5 +1,5 @@
 // Scalar conversions of every dtype: round to nearest even; fp8 saturates to its largest finite
-// value and keeps NaN; integers from reals truncate toward zero and saturate. These are the
+// value and keeps NaN, and infinity where it has one; integers from reals truncate toward zero and saturate. These are the
 // reference that generated code is checked against.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace pw {
 [[nodiscard]] float from_f16(std::uint16_t bits);
 [[nodiscard]] std::uint8_t to_f8e4m3(float x);  ///< the "fn" form: no infinity, ±448 is the largest
 [[nodiscard]] float from_f8e4m3(std::uint8_t bits);
-[[nodiscard]] std::uint8_t to_f8e5m2(float x);  ///< saturates to ±57344
+[[nodiscard]] std::uint8_t to_f8e5m2(float x);  ///< numbers saturate to ±57344, infinity stays
 [[nodiscard]] float from_f8e5m2(std::uint8_t bits);
 
 /// Element `i` of an array of `dtype`, as double (exact but for i64 above 2^53).

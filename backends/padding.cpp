@@ -1,4 +1,4 @@
-// Exports padded, cut, symbols_at and dispatched.
+// Exports padded, cut, symbols_at, check_declared and dispatched.
 #include "backends/padding.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/array.hpp"
+#include "graph/symbol_fact.hpp"
 
 namespace pw {
 namespace {
@@ -16,6 +17,19 @@ Array leading_part(const TensorView& buffer, const Extents& extents) {
   Array part = array_of(buffer);
   part.extents = extents;
   return part;
+}
+
+Result<StepReport> inside_facts(const Plan& plan, const Graph& source, StepReport report) {
+  const SymbolFact* fact = source.facts.find(plan.tokens);
+  const std::int64_t rows = report.padded;
+  if (fact == nullptr || (rows >= fact->min && rows <= fact->max &&
+                          rows % std::max<std::int64_t>(fact->multiple, 1) == 0))
+    return report;
+  return fail(
+      error_in("step", "PW1207",
+               fmt::format("would run with {} rows, and graph {} declares symbol {} in {}", rows,
+                           source.name, plan.tokens, print_range(*fact)),
+               "let it be padded where padding is off, or give it such a number of tokens"));
 }
 
 }  // namespace
@@ -40,8 +54,19 @@ Symbols symbols_at(const Plan& plan, std::int64_t tokens, Symbols symbols) {
   return symbols;
 }
 
-Result<StepReport> dispatched(const Plan& plan, const Dispatcher& dispatcher, const Step& step,
-                              const RunOptions& options) {
+Result<std::monostate> check_declared(const Graph& graph, std::int64_t tokens) {
+  const std::string symbol = graph.facts.tokens();
+  const SymbolFact* fact = graph.facts.find(symbol);
+  if (fact == nullptr || (tokens >= fact->min && tokens <= fact->max)) return std::monostate{};
+  return fail(error_in("graph " + graph.name, "PW1207",
+                       fmt::format("a step has {} tokens, and the graph declares symbol {} in {}",
+                                   tokens, symbol, print_range(*fact)),
+                       tokens < fact->min ? "give it more, or declare a smaller minimum"
+                                          : "give it fewer, or declare a larger maximum"));
+}
+
+Result<StepReport> dispatched(const Plan& plan, const Graph& source, const Dispatcher& dispatcher,
+                              const Step& step, const RunOptions& options) {
   const std::int64_t tokens = step.tokens();
   const bool sized = !plan.tokens.empty();
   const std::int64_t most =
@@ -51,7 +76,7 @@ Result<StepReport> dispatched(const Plan& plan, const Dispatcher& dispatcher, co
         error_in("step", "PW1207",
                  fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, most)));
   StepReport report{tokens, tokens, "eager", "padding is off"};
-  if (!options.pad && sized) return report;
+  if (!options.pad && sized) return inside_facts(plan, source, std::move(report));
   std::vector<std::int64_t> new_tokens;
   for (const Sequence& sequence : step.sequences) new_tokens.push_back(sequence.new_tokens);
   if (sized && options.rows > 0) new_tokens = {options.rows};
@@ -64,7 +89,7 @@ Result<StepReport> dispatched(const Plan& plan, const Dispatcher& dispatcher, co
     report.whole = found.mode == DispatchMode::full;
   }
   report.reason = dispatcher.explain(shape, found);
-  return report;
+  return inside_facts(plan, source, std::move(report));
 }
 
 }  // namespace pw

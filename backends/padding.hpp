@@ -16,9 +16,13 @@ inline constexpr int kPoison = 0xff;  ///< every byte: NaN in every floating typ
 
 /// The plan's bounds, and the tokens.
 [[nodiscard]] Symbols symbols_at(const Plan& plan, std::int64_t tokens, Symbols symbols = {});
+/// PW1207 where the facts of the graph's tokens symbol have no step of so many tokens: fewer than
+/// its minimum, or more than its maximum.
+Result<std::monostate> check_declared(const Graph& graph, std::int64_t tokens);
 /// How a step runs, and why. PW1207 where it has more tokens than the plan is made for, or none, or
-/// more than it is to have rows.
-Result<StepReport> dispatched(const Plan& plan, const Dispatcher& dispatcher, const Step& step,
-                              const RunOptions& options);
+/// more than it is to have rows, or would run with rows that the graph's facts do not allow: rules
+/// were proved by them.
+Result<StepReport> dispatched(const Plan& plan, const Graph& source, const Dispatcher& dispatcher,
+                              const Step& step, const RunOptions& options);
 
 }  // namespace pw

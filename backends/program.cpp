@@ -8,10 +8,31 @@
 #include <fmt/ranges.h>
 
 #include "backends/host_functions.hpp"
+#include "backends/memory.hpp"
 #include "base/assert.hpp"
 #include "graph/build.hpp"
 
 namespace pw {
+namespace {
+
+Result<std::monostate> check_size(DType dtype, const Extents& extents,
+                                  const std::function<std::string()>& place) {
+  // As if no extent were 0: strides are counted so.
+  std::int64_t bytes = size_of(dtype);
+  bool fits = true;
+  for (std::int64_t extent : extents)
+    fits = fits && !__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes);
+  const bool empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
+  if (fits && (empty || bytes <= memory_limit())) return std::monostate{};
+  return fail(error_in(
+      place(), "PW1215",
+      fmt::format("[{}] of {} needs {} bytes, and there is memory for {}", fmt::join(extents, ", "),
+                  name(dtype), fits ? std::to_string(bytes) : std::string("more than 2^63"),
+                  memory_limit()),
+      "run fewer tokens, or make its dims smaller"));
+}
+
+}  // namespace
 
 Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& symbols) {
   return extents_of(graph.context(), graph.type(value), symbols, [&] {
@@ -34,11 +55,8 @@ Result<Extents> extents_of(const Context& context, TypeId type, const Symbols& s
     }
     extents.push_back(*extent);
   }
-  std::int64_t bytes = 8;
-  for (std::int64_t extent : extents) {
-    if (__builtin_mul_overflow(bytes, extent, &bytes))
-      return fail(error_in(place(), "PW1202", "this value is too large for any memory"));
-  }
+  if (auto fits = check_size(context.types[type].dtype, extents, place); !fits)
+    return forward(fits);
   return extents;
 }
 
@@ -94,18 +112,19 @@ Diagnostics untyped_reads(const Graph& graph) {
   return out;
 }
 
-bool overlap(const TensorView& a, const TensorView& b) {
-  return a.data < b.data + b.bytes() && b.data < a.data + a.bytes();
-}
-
-/// Whether a result may be written to where an output belongs before all inputs are read.
+/// Whether a result may be written to where an output belongs before all inputs are read. Of a
+/// tensor that lies behind it no size is asked: there may be many thousands.
 bool stands_alone(const RankTensors& tensors, std::size_t output) {
   const TensorView& own = tensors.outputs[output];
+  const std::byte *begin = own.data, *end = own.data + own.bytes();
+  const auto meets = [&](const TensorView& other) {
+    return other.data < end && begin < other.data + other.bytes();
+  };
   for (const TensorView& input : tensors.inputs) {
-    if (overlap(own, input)) return false;
+    if (meets(input)) return false;
   }
   for (std::size_t i = 0; i < tensors.outputs.size(); ++i) {
-    if (i != output && overlap(own, tensors.outputs[i])) return false;
+    if (i != output && meets(tensors.outputs[i])) return false;
   }
   return true;
 }

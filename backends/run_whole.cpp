@@ -44,7 +44,7 @@ Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights,
                                           const Symbols& symbols, const Step& step) {
   std::vector<Tensor> tensors;
   for (ValueId input : graph.inputs()) {
-    if (has_no_tensor(graph, input)) {
+    if (graph.unused(input) || has_no_tensor(graph, input)) {
       tensors.emplace_back();
       continue;
     }

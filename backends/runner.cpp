@@ -1,6 +1,7 @@
 // Exports Runner: one step through the pieces of a plan.
 #include "backends/runner.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <set>
@@ -8,11 +9,31 @@
 #include <fmt/format.h>
 
 #include "backends/array.hpp"
+#include "backends/memory.hpp"
 #include "backends/padding.hpp"
 #include "backends/program.hpp"
 #include "base/assert.hpp"
 
 namespace pw {
+namespace {
+
+/// Said of the largest value that has its place there.
+Result<std::monostate> check_arena(const Plan& plan) {
+  const std::int64_t bytes = plan.memory.arena_bytes;
+  if (bytes <= memory_limit()) return std::monostate{};
+  const auto most =
+      std::max_element(plan.memory.slots.begin(), plan.memory.slots.end(),
+                       [](const Slot& a, const Slot& b) { return a.bytes < b.bytes; });
+  const std::string largest = most == plan.memory.slots.end() ? "" : most->name;
+  return fail(error_in(
+      fmt::format("graph {} at value {}", plan.graph, largest), "PW1215",
+      fmt::format("what lies between pieces needs {} bytes, {} of them for this value, and there "
+                  "is memory for {}",
+                  bytes, largest.empty() ? 0 : most->bytes, memory_limit()),
+      "plan for fewer tokens, or make its dims smaller"));
+}
+
+}  // namespace
 
 struct Runner::Live {
   const RunOptions& options;
@@ -50,7 +71,7 @@ std::byte* Runner::arena(std::size_t rank) {
 
 Result<std::monostate> Runner::bind_inputs(Live& live, Weights& weights) const {
   for (ValueId input : source_->inputs()) {
-    if (has_no_tensor(*source_, input)) continue;
+    if (source_->unused(input) || has_no_tensor(*source_, input)) continue;
     auto tensor = weights.tensor(source_->value_name(input), live.valid, live.step);
     if (!tensor) return forward(tensor);
     auto extents = extents_of(*source_, input, live.padded);
@@ -125,7 +146,8 @@ Result<std::vector<Tensor>> Runner::cut_outputs(const Live& live) const {
 
 Result<RankStepResult> Runner::run(const Step& step, std::span<Weights> ranks,
                                    const RunOptions& options) {
-  auto report = dispatched(*plan_, dispatcher_, step, options);
+  if (auto fits = check_arena(*plan_); !fits) return forward(fits);
+  auto report = dispatched(*plan_, *source_, dispatcher_, step, options);
   if (!report) return forward(report);
   RankStepResult result{{}, std::move(*report)};
   std::vector<Live> lives;

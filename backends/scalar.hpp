@@ -49,8 +49,10 @@ struct Div {
 struct Pow {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::is_same_v<T, float>) return single::pow(a, b);
-    return static_cast<T>(std::pow(a, b));
+    if constexpr (std::is_same_v<T, double>)
+      return b == 2 ? a * a : std::pow(a, b);
+    else
+      return single::pow(a, b);
   }
 };
 struct Maximum {

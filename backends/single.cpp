@@ -27,5 +27,8 @@ float tanh(float x) { return pw_tanh(x); }
 float sin(float x) { return pw_sin(x); }
 float cos(float x) { return pw_cos(x); }
 float pow(float x, float y) { return pw_pow(x, y); }
+std::int64_t pow(std::int64_t x, std::int64_t y) {
+  return pw_pow(static_cast<long long>(x), static_cast<long long>(y));
+}
 
 }  // namespace pw::single

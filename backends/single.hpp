@@ -1,6 +1,9 @@
-// The functions of single precision that are polynomials of the prelude: the very text that
-// generated kernels are made of, compiled into this program.
+// The functions of the prelude that no library has: those of single precision, which are
+// polynomials, and the power of integers. The very text that generated kernels are made of,
+// compiled into this program.
 #pragma once
+
+#include <cstdint>
 
 namespace pw::single {
 
@@ -10,5 +13,6 @@ namespace pw::single {
 [[nodiscard]] float sin(float x);
 [[nodiscard]] float cos(float x);
 [[nodiscard]] float pow(float x, float y);
+[[nodiscard]] std::int64_t pow(std::int64_t x, std::int64_t y);  ///< wraps around
 
 }  // namespace pw::single

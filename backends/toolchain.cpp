@@ -2,22 +2,17 @@
 #include "backends/toolchain.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "backends/guarded_run.hpp"
 #include "base/environment.hpp"
 #include "base/file.hpp"
-
-extern char** environ;
 
 namespace pw {
 namespace {
@@ -59,6 +54,22 @@ fs::path temporary_base() {
   return base.empty() ? fs::path("/tmp") : base;
 }
 
+std::string how_it_ended(int status, const GuardLimits& limits) {
+  if (status == kTookTooLong) return fmt::format("was stopped after {} seconds", limits.seconds);
+  if (status == kSaidTooMuch)
+    return fmt::format("was stopped when it had written {} bytes of messages", limits.log_bytes);
+  return fmt::format("ended with status {}", status);
+}
+
+std::string first_words(const std::string& log) {
+  constexpr std::size_t kMost = 16384;
+  std::ifstream file(log, std::ios::binary);
+  std::string out(kMost, '\0');
+  file.read(out.data(), static_cast<std::streamsize>(kMost));
+  out.resize(static_cast<std::size_t>(file.gcount()));
+  return out.size() < kMost ? out : out + "…";
+}
+
 }  // namespace
 
 std::string host_compiler() {
@@ -79,27 +90,6 @@ PrivateFolder::PrivateFolder() {
 PrivateFolder::~PrivateFolder() {
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);
-}
-
-int spawn(std::vector<std::string> arguments, const std::string& log) {
-  std::vector<char*> argv;
-  for (std::string& a : arguments) argv.push_back(a.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t child = 0;
-  const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return -1;
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return -1;
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 Toolchain Toolchain::find() {
@@ -123,14 +113,13 @@ Result<std::string> Toolchain::shared_object(const std::string& source,
   std::vector<std::string> arguments{compiler, "-x", "c++"};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   arguments.insert(arguments.end(), {"-shared", "-fPIC", text, "-o", object, "-lm"});
-  const int status = spawn(std::move(arguments), log);
-  if (status != 0) {
-    auto words = read_file(log);
-    return fail(error_in(
-        "compiler", "PW1223",
-        fmt::format("{} ended with status {}\n{}", compiler, status, words ? *words : "")));
-  }
-  return read_file(object);
+  GuardLimits limits;
+  limits.folder = folder.path();
+  const int status = guarded_run(std::move(arguments), log, limits);
+  if (status == 0) return read_file(object);
+  return fail(
+      error_in("compiler", "PW1223",
+               fmt::format("{} {}\n{}", compiler, how_it_ended(status, limits), first_words(log))));
 }
 
 std::string processor() {

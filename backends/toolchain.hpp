@@ -28,9 +28,6 @@ class PrivateFolder {
   std::string path_;
 };
 
-/// Runs a program with its output in the file `log` and nothing to read; the exit status, or -1.
-int spawn(std::vector<std::string> arguments, const std::string& log);
-
 struct Toolchain {
   std::string compiler;  ///< empty: there is none
   /// The resolved path with its size and time of change: another compiler, another identity.

@@ -68,9 +68,10 @@ class Bench {
     if (variants_.size() > 1)
       session_.die("the pipeline makes a graph for each of several ranges of tokens",
                    "bench measures one graph: name a pipeline without ranges", kUsage);
-    prepare(session_, args_, rules, variants_.front(), record_);
     std::vector<PlannedStep> all;
     for (const Measured& m : steps_) all.push_back(m.planned);
+    check_declared(session_, original, all);
+    prepare(session_, args_, rules, variants_.front(), record_);
     check_sizes(session_, record_.plan, all);
     session_.say(split_summary(*record_.pieces));
     session_.say(plan_summary(record_.plan));

@@ -9,6 +9,7 @@
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 #include "backends/named_tensors.hpp"
+#include "backends/padding.hpp"
 #include "base/file.hpp"
 #include "splitter/plan_text.hpp"
 
@@ -159,6 +160,12 @@ void give_weights(const Session& session, const EngineArgs& args, const Graph& g
       given.inputs, args.weights, given.of_seed, given.unused.size(),
       given.unused.empty() ? ""
                            : ": " + given.unused.front() + (given.unused.size() > 1 ? ", …" : "")));
+}
+
+void check_declared(const Session& session, const Graph& graph,
+                    const std::vector<PlannedStep>& steps) {
+  for (const PlannedStep& planned : steps)
+    session.need(pw::check_declared(graph, planned.step.tokens()));
 }
 
 void check_sizes(const Session& session, const Plan& plan, const std::vector<PlannedStep>& steps) {

@@ -52,6 +52,9 @@ void prepare(const Session& session, const EngineArgs& args, const LoadedRules& 
              Variant& variant, RunRecord& record);
 /// Ends with kUsage where a step has more tokens than the plan.
 void check_sizes(const Session& session, const Plan& plan, const std::vector<PlannedStep>& steps);
+/// Ends the program where a step has fewer or more tokens than the graph declares.
+void check_declared(const Session& session, const Graph& graph,
+                    const std::vector<PlannedStep>& steps);
 
 /// A planned graph that runs steps. The session, the graph, the record and the backend must outlive
 /// it.

@@ -28,19 +28,22 @@ void run_split(const Options& options, const SplitArgs& args) {
   session.say(split_summary(pieces));
 }
 
-/// Capture sizes of the rules that are more tokens than the model runs are left out, and it is
-/// said.
-void keep_runnable(const Session& session, PlanOptions& options) {
+/// Capture sizes of the rules that are fewer or more tokens than the model runs are left out, and
+/// it is said.
+void keep_runnable(const Session& session, PlanOptions& options, std::int64_t least) {
   std::vector<std::int64_t>& sizes = options.capture_sizes;
-  const auto above = std::stable_partition(
-      sizes.begin(), sizes.end(), [&](std::int64_t size) { return size <= options.max_tokens; });
-  if (above == sizes.end()) return;
+  const auto outside = std::stable_partition(sizes.begin(), sizes.end(), [&](std::int64_t size) {
+    return least <= size && size <= options.max_tokens;
+  });
+  if (outside == sizes.end()) return;
   const std::string instead =
-      above == sizes.begin() ? "; none is left, and the default ones are planned" : "";
-  session.say(fmt::format(
-      "note: capture sizes {} of the rules are left out: a step has at most {} tokens{}",
-      fmt::join(above, sizes.end(), ", "), options.max_tokens, instead));
-  sizes.erase(above, sizes.end());
+      outside == sizes.begin() ? "; none is left, and the default ones are planned" : "";
+  const std::string bounds = least > 1 ? fmt::format("{} to {}", least, options.max_tokens)
+                                       : fmt::format("at most {}", options.max_tokens);
+  session.say(
+      fmt::format("note: capture sizes {} of the rules are left out: a step has {} tokens{}",
+                  fmt::join(outside, sizes.end(), ", "), bounds, instead));
+  sizes.erase(outside, sizes.end());
 }
 
 }  // namespace
@@ -124,9 +127,12 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
   options.range_ends = numbers(args.ranges);
   options.compile_sizes = numbers(args.compile_sizes);
   options.capture_sizes = args.sizes.empty() ? rules.set.capture.sizes : numbers(args.sizes);
-  if (const SymbolFact* fact = graph.facts.find(graph.facts.tokens()))
+  std::int64_t least = 1;
+  if (const SymbolFact* fact = graph.facts.find(graph.facts.tokens())) {
     options.max_tokens = std::min(options.max_tokens, fact->max);
-  if (args.sizes.empty()) keep_runnable(session, options);
+    least = fact->min;
+  }
+  if (args.sizes.empty()) keep_runnable(session, options, least);
   if (args.size_cap && !options.capture_sizes.empty())
     session.say(
         "note: --size-cap changes nothing: it is for the default sizes, and the rules "

@@ -248,6 +248,7 @@ std::size_t run_variants(const Session& session, const RunArgs& args, const Load
   if (args.execute && args.backend == "cuda")
     device = open_device(session, args.driver, args.strict, args.seed);
   Graph original = load(session, args.graph);
+  if (args.execute) check_declared(session, original, wanted);
   say_writes(session, original);
   if (has_collectives(original) && args.ranks == 1 && args.execute)
     session.say("one rank: collectives run as the identity, up to their shape");

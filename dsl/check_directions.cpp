@@ -1,7 +1,9 @@
 // Exports check_directions.
 #include <algorithm>
+#include <map>
 
 #include "dsl/equivalence.hpp"
+#include "dsl/rule_index.hpp"
 #include "dsl/suggest.hpp"
 
 namespace pw {
@@ -17,7 +19,10 @@ bool states_direction(std::string_view reference) {
 class DirectionCheck {
  public:
   DirectionCheck(const Program& program, const RuleSet& set, Diagnostics& out)
-      : program_(program), set_(set), out_(out) {}
+      : set_(set), index_(set), out_(out) {
+    for (const RuleDecl& decl : program.rules)
+      if (decl.rule->equivalence) equivalences_.emplace(place_of(decl.rule->name_span), decl.rule);
+  }
 
   void strategy(const ast::Strategy& s) {
     const bool runs = s.kind == Kind::greedy || s.kind == Kind::once || s.kind == Kind::walk ||
@@ -30,11 +35,10 @@ class DirectionCheck {
 
   /// The equivalence among the rules a reference means; null if there is none.
   [[nodiscard]] const ast::Rule* equivalence_in(const std::string& name) const {
-    for (RuleId id : set_.resolve(name)) {
-      for (const RuleDecl& decl : program_.rules) {
-        if (decl.rule->equivalence && decl.rule->name_span == set_.rules[id].name_span)
-          return decl.rule;
-      }
+    if (equivalences_.empty()) return nullptr;
+    for (RuleId id : index_.resolve(name)) {
+      const auto found = equivalences_.find(place_of(set_.rules[id].name_span));
+      if (found != equivalences_.end()) return found->second;
     }
     return nullptr;
   }
@@ -52,8 +56,13 @@ class DirectionCheck {
     out_.push_back(std::move(d));
   }
 
-  const Program& program_;
+  static std::pair<std::size_t, std::size_t> place_of(Span span) {
+    return {span.source.index, span.begin};
+  }
+
   const RuleSet& set_;
+  RuleIndex index_;
+  std::map<std::pair<std::size_t, std::size_t>, const ast::Rule*> equivalences_;  // by place
   Diagnostics& out_;
 };
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "dsl/check.hpp"
+#include "dsl/rule_index.hpp"
 #include "dsl/suggest.hpp"
 
 namespace pw {
@@ -51,13 +52,13 @@ class Closure {
   std::set<std::string> reported_;
 };
 
-std::vector<RuleId> resolve_within(const RuleSet& set, const Rule& rule,
+std::vector<RuleId> resolve_within(const RuleIndex& index, const Rule& rule,
                                    const std::string& reference) {
   if (!rule.group.empty()) {
-    std::vector<RuleId> found = set.resolve(rule.group + "." + reference);
+    std::vector<RuleId> found = index.resolve(rule.group + "." + reference);
     if (!found.empty()) return found;
   }
-  return set.resolve(reference);
+  return index.resolve(reference);
 }
 
 void unknown(const Program& program, const std::string& reference, Span span, Diagnostics& out) {
@@ -74,7 +75,9 @@ void unknown(const Program& program, const std::string& reference, Span span, Di
 }  // namespace
 
 void check_over(const Program& program, RuleSet& set, Diagnostics& out) {
+  const RuleIndex index(set);
   for (const RuleDecl& decl : program.rules) {
+    if (decl.rule->over.empty()) continue;
     for (const auto& [reference, span] : decl.rule->over) {
       const std::string inner = decl.group.empty() ? reference : decl.group + "." + reference;
       if (!program.declares(reference) && !program.declares(inner))
@@ -83,7 +86,7 @@ void check_over(const Program& program, RuleSet& set, Diagnostics& out) {
     for (Rule& rule : set.rules) {
       if (rule.name_span != decl.rule->name_span) continue;
       for (const auto& [reference, span] : decl.rule->over) {
-        for (RuleId below : resolve_within(set, rule, reference)) rule.over.push_back(below);
+        for (RuleId below : resolve_within(index, rule, reference)) rule.over.push_back(below);
       }
     }
   }

@@ -6,6 +6,7 @@
 #include "dsl/declare_op.hpp"
 #include "dsl/dsl.hpp"
 #include "dsl/params.hpp"
+#include "dsl/rule_index.hpp"
 #include "dsl/strategies.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
@@ -16,7 +17,7 @@ namespace {
 class TestCheck {
  public:
   TestCheck(const Program& program, const RuleSet& set, Diagnostics& out)
-      : program_(program), set_(set), out_(out) {}
+      : program_(program), set_(set), index_(set), out_(out) {}
 
   void check(const ast::Test& test) {
     reached_.clear();
@@ -54,7 +55,7 @@ class TestCheck {
       for (RuleId id : rules_of(*strategy)) reached_.insert(id);
       return;
     }
-    const std::vector<RuleId> rules = set_.resolve(name);
+    const std::vector<RuleId> rules = index_.resolve(name);
     reached_.insert(rules.begin(), rules.end());
     if (!rules.empty()) return;
     applied_ = false;
@@ -113,7 +114,7 @@ class TestCheck {
 
   void counter(const std::string& name, Span span) {
     if (set_.params.contains(name)) return;
-    const std::vector<RuleId> rules = set_.resolve(name);
+    const std::vector<RuleId> rules = index_.resolve(name);
     if (rules.empty()) {
       if (program_.declares(name)) return;
       out_.push_back(error_at(
@@ -133,6 +134,7 @@ class TestCheck {
 
   const Program& program_;
   const RuleSet& set_;
+  RuleIndex index_;
   Diagnostics& out_;
   std::set<RuleId> reached_;
   std::set<const Expr*> in_count_;

@@ -6,9 +6,11 @@
 #include "dsl/declare_op.hpp"
 #include "dsl/dsl.hpp"
 #include "dsl/suggest.hpp"
+#include "dsl/token.hpp"
 #include "dsl/walk.hpp"
 #include "graph/graph_json.hpp"
 #include "graph/import/foreign.hpp"
+#include "graph/symbol_fact.hpp"
 
 namespace pw {
 namespace {
@@ -62,10 +64,34 @@ class GraphBuilder {
         for (const TypeExpr& type : binder.type) symbols_of(type);
       }
     }
+    std::set<std::string> stated;
     for (const auto& [name, fact] : item_.symbols) {
       symbol(name);
+      const bool again = !stated.insert(name).second;
+      if (again)
+        out_.push_back(error_at(line_of(name, again), "PW0480",
+                                "a second fact of " + in_ticks(name),
+                                "say all that is known of a symbol in one line"));
+      else if (const auto wrong = problem_of(graph_.facts, name, fact))
+        out_.push_back(error_at(line_of(name, again), std::string(wrong->code),
+                                in_ticks(name) + ": " + wrong->message, wrong->help));
       graph_.facts.symbols.insert_or_assign(name, fact);
     }
+  }
+
+  /// Where a symbol is declared for the first time, or again.
+  Span line_of(const std::string& name, bool again) const {
+    const Lexed lexed = lex(context_->sources.text(item_.span.source), item_.span.source);
+    for (std::size_t i = 0; i + 1 < lexed.tokens.size(); ++i) {
+      const Token &word = lexed.tokens[i], &next = lexed.tokens[i + 1];
+      const Span span{item_.span.source, next.begin, next.end()};
+      if (word.kind != Tok::symbol || word.begin < item_.span.begin) continue;
+      if (context_->sources.text(span) != name && context_->sources.text(span) != in_ticks(name))
+        continue;
+      if (!again) return span;
+      again = false;
+    }
+    return item_.span;
   }
 
   void symbols_of(const TypeExpr& type) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/assert.hpp"
+#include "dsl/rule_index.hpp"
 #include "dsl/strategy_options.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
@@ -31,7 +32,7 @@ void sort_by_rank(const RuleSet& set, std::vector<RuleId>& rules) {
 class Builder {
  public:
   Builder(const Program& program, RuleSet& set, Diagnostics& out)
-      : program_(program), set_(set), out_(out) {}
+      : program_(program), set_(set), index_(set), out_(out) {}
 
   void run() {
     for (const ast::Pass* pass : program_.passes) named(pass->name, pass->name_span);
@@ -179,7 +180,7 @@ class Builder {
   }
 
   void add_rules(Strategy& s, const std::string& name, Span span) {
-    const std::vector<RuleId> rules = set_.resolve(name);
+    const std::vector<RuleId> rules = index_.resolve(name);
     s.rules.insert(s.rules.end(), rules.begin(), rules.end());
     if (rules.empty() && !excused(name)) unknown(name, span);
   }
@@ -231,13 +232,14 @@ class Builder {
     s.kind = Kind::greedy;
     s.span = span;
     s.label = name;
-    s.rules = set_.resolve(name);
+    s.rules = index_.resolve(name);
     sort_by_rank(set_, s.rules);
     set_.implicit.emplace(name, std::move(s));
   }
 
   const Program& program_;
   RuleSet& set_;
+  RuleIndex index_;
   Diagnostics& out_;
   std::set<std::string> entered_;
 };

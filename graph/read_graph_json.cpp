@@ -12,6 +12,7 @@
 #include "graph/graph_json.hpp"
 #include "graph/import/foreign.hpp"
 #include "graph/json_checks.hpp"
+#include "graph/symbol_fact.hpp"
 #include "graph/type_text.hpp"
 
 namespace pw {
@@ -260,15 +261,11 @@ class Reader {
     return true;
   }
   // ---- symbols
-  bool fact_member(const Tree& fact, std::string_view key, std::int64_t least,
-                   const Pointer& pointer, std::int64_t& out) {
+  bool fact_member(const Tree& fact, std::string_view key, const Pointer& pointer,
+                   std::int64_t& out) {
     const Tree* value = fact.find(key);
     if (!value) return true;
-    const Pointer at = pointer / key;
-    if (!check_.expect(*value, Kind::integer, at)) return false;
-    if (value->integer < least || value->integer > kMaxDim)
-      return check_.error(
-          at, "PW1003", fmt::format("`{}` is from {} to 2^40, not {}", key, least, value->integer));
+    if (!check_.expect(*value, Kind::integer, pointer / key)) return false;
     out = value->integer;
     return true;
   }
@@ -291,26 +288,17 @@ class Reader {
       if (!check_.expect(tree, Kind::object, pointer) ||
           !check_.known_keys(tree, {"min", "max", "multiple", "role"}, pointer))
         continue;
-      if (!fact_member(tree, "min", 0, pointer, fact.min) ||
-          !fact_member(tree, "max", 0, pointer, fact.max) ||
-          !fact_member(tree, "multiple", 1, pointer, fact.multiple))
+      if (!fact_member(tree, "min", pointer, fact.min) ||
+          !fact_member(tree, "max", pointer, fact.max) ||
+          !fact_member(tree, "multiple", pointer, fact.multiple))
         continue;
-      if (fact.min > fact.max)
-        check_.error(
-            pointer, "PW1008",
-            fmt::format("the least value {} is above the greatest {}", fact.min, fact.max));
       if (const Tree* role = tree.find("role")) {
-        const Pointer at = pointer / "role";
-        if (!check_.expect(*role, Kind::string, at)) continue;
-        if (!role->text.empty() && role->text != "tokens")
-          check_.error(at, "PW1008", "the only role is `tokens`");
-        if (role->text == "tokens" && !graph_.facts.tokens().empty())
-          check_.error(at, "PW1008",
-                       fmt::format("a second symbol with the role `tokens`; the first is `{}`",
-                                   graph_.facts.tokens()),
-                       "one symbol sizes steps");
+        if (!check_.expect(*role, Kind::string, pointer / "role")) continue;
         fact.role = role->text;
       }
+      if (const auto wrong = problem_of(graph_.facts, symbol, fact))
+        check_.error(wrong->member.empty() ? pointer : pointer / wrong->member, wrong->code,
+                     wrong->message, wrong->help);
       graph_.facts.symbols[symbol] = fact;
     }
   }

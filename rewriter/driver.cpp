@@ -25,6 +25,15 @@ Diagnostic warning_at(Span span, std::string_view code, std::string message,
   return out;
 }
 
+/// "most of them by `rule`".
+std::string mostly(const PassStats& stats) {
+  const auto most = std::max_element(
+      stats.rules.begin(), stats.rules.end(),
+      [](const auto& a, const auto& b) { return a.second.matches < b.second.matches; });
+  if (most == stats.rules.end() || most->second.matches == 0) return "";
+  return fmt::format(", most of them by `{}`", most->first);
+}
+
 class Driver {
  public:
   explicit Driver(RunState& run) : run_(run), graph_(run.graph), interpreter_(run) {}
@@ -70,7 +79,8 @@ class Driver {
     if (*done == StopReason::limit)
       run_.report.warnings.push_back(warning_at(
           pass.span, "PW1104",
-          fmt::format("pass `{}` was stopped after {} rewrites", pass.label, stats.rewrites),
+          fmt::format("pass `{}` was stopped after {} rewrites{}, with {} nodes in the graph",
+                      pass.label, stats.rewrites, mostly(stats), stats.nodes_after),
           "does some rule build what it matches? `fuel N` bounds a pass on purpose"));
     if (!run_.options.verify_each) return std::monostate();
     Diagnostics broken = verify(graph_);

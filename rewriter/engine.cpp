@@ -21,26 +21,70 @@ bool looks_around(const Expr& expr) {
   return std::any_of(expr.args.begin(), expr.args.end(), looks_around);
 }
 
-std::map<std::uint32_t, std::size_t> own_ops(const Rule& rule) {
-  std::map<std::uint32_t, std::size_t> out;
+/// The ops of a rule's own nodes and how many of each, by op.
+struct OpCounts {
+  std::vector<std::pair<std::uint32_t, std::size_t>> ops;
+  std::size_t total = 0;
+};
+
+OpCounts own_ops(const Rule& rule) {
+  std::map<std::uint32_t, std::size_t> counts;
+  OpCounts out;
   for (const PatternNode& node : rule.nodes)
-    if (node.own()) ++out[node.op.index];
+    if (node.own()) ++counts[node.op.index], ++out.total;
+  out.ops.assign(counts.begin(), counts.end());
   return out;
 }
 
-using OpCounts = std::map<std::uint32_t, std::size_t>;
-
 /// Whether a match of one rule, with these ops, may hold all nodes of a match of another, and more.
 bool may_nest(const OpCounts& outer, const OpCounts& inner, bool lists) {
-  std::size_t more = 0;
-  for (const auto& [op, count] : outer) more += count;
-  for (const auto& [op, count] : inner) {
-    const auto there = outer.find(op);
-    if (there == outer.end() || (!lists && there->second < count)) return false;
-    more -= std::min(more, count);
+  if (!lists && outer.total <= inner.total) return false;
+  auto there = outer.ops.begin();
+  for (const auto& [op, count] : inner.ops) {
+    while (there != outer.ops.end() && there->first < op) ++there;
+    if (there == outer.ops.end() || there->first != op || (!lists && there->second < count))
+      return false;
   }
-  return more > 0 || lists;
+  return true;
 }
+
+/// Which rules a rule's matches may lie inside of by their ops. Only larger rules that have its
+/// rarest op are asked, and those with lists: many rules of different ops cost little.
+class Nesting {
+ public:
+  Nesting(std::vector<OpCounts> rules, const std::vector<bool>& lists) : rules_(std::move(rules)) {
+    for (std::uint32_t i = 0; i < rules_.size(); ++i) {
+      all_.push_back(i);
+      for (const auto& [op, count] : rules_[i].ops) with_[op].push_back(i);
+    }
+    any_lists_ = std::find(lists.begin(), lists.end(), true) != lists.end();
+    if (any_lists_) return;
+    const auto larger = [&](std::uint32_t a, std::uint32_t b) {
+      return rules_[a].total > rules_[b].total;
+    };
+    std::stable_sort(all_.begin(), all_.end(), larger);
+    for (auto& [op, ids] : with_) std::stable_sort(ids.begin(), ids.end(), larger);
+  }
+  template <class Ask>
+  void for_each_around(std::uint32_t inner, const Ask& ask) const {
+    const std::vector<std::uint32_t>* fewest = &all_;
+    for (const auto& [op, count] : rules_[inner].ops)
+      if (with_.at(op).size() < fewest->size()) fewest = &with_.at(op);
+    for (std::uint32_t outer : *fewest) {
+      if (!any_lists_ && rules_[outer].total <= rules_[inner].total) return;
+      ask(outer);
+    }
+  }
+  [[nodiscard]] bool may_hold(std::uint32_t outer, std::uint32_t inner, bool lists) const {
+    return may_nest(rules_[outer], rules_[inner], lists);
+  }
+
+ private:
+  std::vector<OpCounts> rules_;
+  bool any_lists_ = false;
+  std::vector<std::uint32_t> all_;  // without lists: the largest first
+  std::map<std::uint32_t, std::vector<std::uint32_t>> with_;
+};
 
 /// Whether every own node reaches every output, and all that is read is read by an own node: a path
 /// from an output to what is read would then be a cycle already.
@@ -215,21 +259,35 @@ std::vector<RuleEngine::Operand> RuleEngine::operands_of(const Rule& rule) {
 
 void RuleEngine::find_rules_above() {
   std::vector<OpCounts> ops;
-  for (const Prepared& rule : rules_) ops.push_back(own_ops(rule.ast()));
-  for (std::uint32_t b = 0; b < rules_.size(); ++b)
-    for (std::uint32_t a = 0; a < rules_.size(); ++a) {
-      if (rules_[a].ast().frontier) continue;
-      const bool lists = !rules_[a].ast().members.empty() || !rules_[b].ast().members.empty();
-      if (a == b && !lists) continue;  // one of its matches is as large as another
-      const std::vector<RuleId>& over = rules_[a].ast().over;
-      const std::vector<RuleId>& under = rules_[b].ast().over;
-      const bool declared =
-          std::find(over.begin(), over.end(), rules_[b].layout().id) != over.end();
-      const bool against =
-          std::find(under.begin(), under.end(), rules_[a].layout().id) != under.end();
-      rules_[b].under = rules_[b].under || declared;
-      if (declared || (!against && may_nest(ops[a], ops[b], lists))) rules_[b].above.push_back(a);
-    }
+  std::map<RuleId, std::uint32_t> place;
+  for (const Prepared& rule : rules_) {
+    place.emplace(rule.layout().id, static_cast<std::uint32_t>(ops.size()));
+    ops.push_back(own_ops(rule.ast()));
+  }
+  const auto contains = [](const std::vector<RuleId>& ids, RuleId id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
+  for (std::uint32_t a = 0; a < rules_.size(); ++a)
+    for (RuleId under : rules_[a].ast().over)
+      if (const auto b = place.find(under); b != place.end() && !rules_[a].ast().frontier) {
+        rules_[b->second].under = true;
+        rules_[b->second].above.push_back(a);
+      }
+  std::vector<bool> lists;
+  for (const Prepared& rule : rules_) lists.push_back(!rule.ast().members.empty());
+  const Nesting nesting(std::move(ops), lists);
+  for (std::uint32_t b = 0; b < rules_.size(); ++b) {
+    std::vector<std::uint32_t>& above = rules_[b].above;
+    nesting.for_each_around(b, [&](std::uint32_t a) {
+      if (rules_[a].ast().frontier) return;
+      const bool either = lists[a] || lists[b];
+      if (a == b && !either) return;  // one of its matches is as large as another
+      if (nesting.may_hold(a, b, either) && !contains(rules_[b].ast().over, rules_[a].layout().id))
+        above.push_back(a);
+    });
+    std::sort(above.begin(), above.end());
+    above.erase(std::unique(above.begin(), above.end()), above.end());
+  }
 }
 
 void RuleEngine::compile() {
@@ -272,15 +330,23 @@ void RuleEngine::attempt(NodeId anchor) {
   choice_count_ = 0;
   asked_.clear();
   const auto accepted = [&](std::uint32_t rule) { return accept(rule, anchor); };
+  StepBudget budget{steps_};
   if (trace_) {
-    execute(program_, graph_, anchor, constant_, *registers_, *trace_, accepted);
+    execute(program_, graph_, anchor, constant_, *registers_, *trace_, budget, accepted);
   } else {
     NoTrace none;
-    execute(program_, graph_, anchor, constant_, *registers_, none, accepted);
+    execute(program_, graph_, anchor, constant_, *registers_, none, budget, accepted);
   }
+  if (budget.stopped) give_up(*budget.stopped, anchor);
   for (std::size_t i = 0; i < choice_count_; ++i)
     if (!careful_ || legal(choices_[i].rule, anchor, choices_[i].best))
       push(choices_[i].rule, anchor, choices_[i].best, choices_[i].verdict);
+}
+
+/// What was found by then counts. Anchors after it get half, so that many of them end soon too.
+void RuleEngine::give_up(std::uint32_t index, NodeId anchor) {
+  run_.warn_given_up(rules_[index].ast(), graph_, anchor, steps_);
+  steps_ = std::max(steps_ / 2, kLeastSteps);
 }
 
 /// With RewriteOptions::stats: what is spent on one rule, from here to the end of the scope.

@@ -85,6 +85,7 @@ class RuleEngine {
   void note_first();
   void seed();
   void attempt(NodeId anchor);
+  void give_up(std::uint32_t rule, NodeId anchor);
   bool accept(std::uint32_t rule, NodeId anchor);
   void accept_frontier(std::uint32_t rule, const Candidate& candidate);
   bool choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
@@ -206,6 +207,8 @@ class RuleEngine {
   MatchProgram program_;
   std::unique_ptr<Registers> registers_;
   std::unique_ptr<CountingTrace> trace_;
+  static constexpr std::uint64_t kLeastSteps = std::uint64_t{1} << 14;
+  std::uint64_t steps_ = StepBudget().left;  ///< of the matcher, at an anchor
   std::vector<std::uint32_t> pool_;
   std::vector<Entry> heap_, parked_;
   std::vector<Entry> seeds_;  ///< found at first, last one next

@@ -242,16 +242,18 @@ bool RuleEngine::blocked(const Entry& entry) {
   };
   for (NodeId anchor : anchors) {
     NoTrace none;
-    execute(program_, graph_, anchor, constant_, *registers_, none, [&](std::uint32_t index) {
-      if (!blocker.empty() ||
-          std::find(rule.above.begin(), rule.above.end(), index) == rule.above.end())
-        return false;
-      read_candidate(program_.rules[index], *registers_, other_);
-      for_each_match(index, anchor, other_, [&](const std::vector<NodeId>& others) {
-        if (blocker.empty() && overlaps(index, others)) blocker = others;
-      });
-      return false;
-    });
+    StepBudget budget{steps_};
+    execute(program_, graph_, anchor, constant_, *registers_, none, budget,
+            [&](std::uint32_t index) {
+              if (!blocker.empty() ||
+                  std::find(rule.above.begin(), rule.above.end(), index) == rule.above.end())
+                return false;
+              read_candidate(program_.rules[index], *registers_, other_);
+              for_each_match(index, anchor, other_, [&](const std::vector<NodeId>& others) {
+                if (blocker.empty() && overlaps(index, others)) blocker = others;
+              });
+              return false;
+            });
     if (!blocker.empty()) break;
   }
   if (blocker.empty()) return false;

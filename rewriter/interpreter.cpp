@@ -25,6 +25,8 @@ Diagnostic warning_at(Span span, std::string_view code, std::string message,
   return out;
 }
 
+constexpr std::size_t kMoreNodes = 10'000;
+
 /// A bound of the run or a cycle: nothing around it goes on. Fuel is a bound of one strategy.
 bool ends_repetition(StopReason stop) {
   return stop == StopReason::limit || stop == StopReason::cycle || stop == StopReason::interrupted;
@@ -113,8 +115,17 @@ Done Interpreter::run_parts(const Strategy& strategy, PassStats& stats) {
   return stop;
 }
 
-/// Until a round changes nothing, or brings back a graph that was there before.
+/// Until a round changes nothing, or brings back a graph that was there before, or the graph has
+/// grown beyond what a pass of that graph may make.
 Done Interpreter::run_repeat(const Strategy& strategy, PassStats& stats) {
+  const bool outermost = most_nodes_ == 0;
+  if (outermost) most_nodes_ = kMoreNodes + run_.options.limits.per_node * graph_.node_count();
+  Done done = run_rounds(strategy, stats);
+  if (outermost) most_nodes_ = 0;
+  return done;
+}
+
+Done Interpreter::run_rounds(const Strategy& strategy, PassStats& stats) {
   std::uint64_t before = structural_hash(graph_);
   std::map<std::uint64_t, Journal::Mark> seen{{before, run_.report.journal.mark()}};
   for (std::int64_t round = 0; !strategy.fuel || round < *strategy.fuel; ++round) {
@@ -128,7 +139,8 @@ Done Interpreter::run_repeat(const Strategy& strategy, PassStats& stats) {
       return StopReason::cycle;
     }
     if (run_.out_of_fuel()) return StopReason::fuel;
-    if (run_.rewrites >= run_.options.limits.rewrites) return StopReason::limit;
+    if (run_.rewrites >= run_.options.limits.rewrites || graph_.node_count() > most_nodes_)
+      return StopReason::limit;
     before = after;
   }
   return StopReason::fuel;

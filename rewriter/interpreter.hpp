@@ -21,6 +21,7 @@ class Interpreter {
   Result<StopReason> run_kind(const Strategy& strategy, PassStats& stats);
   Result<StopReason> run_parts(const Strategy& strategy, PassStats& stats);
   Result<StopReason> run_repeat(const Strategy& strategy, PassStats& stats);
+  Result<StopReason> run_rounds(const Strategy& strategy, PassStats& stats);
   Result<StopReason> run_atomic(const Strategy& strategy, PassStats& stats);
   Result<StopReason> run_best(const Strategy& strategy, PassStats& stats);
   Result<StopReason> run_builtin(const Strategy& strategy, PassStats& stats);
@@ -31,6 +32,7 @@ class Interpreter {
 
   RunState& run_;
   Graph& graph_;
+  std::size_t most_nodes_ = 0;  ///< of what is repeated; 0 outside of repetitions
 };
 
 /// What is left of a `fuel`, while its strategy runs.

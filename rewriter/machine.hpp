@@ -2,6 +2,9 @@
 // again by the instruction that owns it. The tracer is a policy: with NoTrace it costs nothing.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "rewriter/match_program.hpp"
 
 namespace pw {
@@ -33,6 +36,26 @@ struct CountingTrace {
   void failed(std::uint32_t pc) { ++fails[pc]; }
 };
 
+/// Steps that may be spent at one anchor. Orders of operands multiply, so that a pattern of many
+/// commutative ops could take longer than anybody waits.
+struct StepBudget {
+  std::uint64_t left = std::uint64_t{1} << 22;
+  std::optional<std::uint32_t> stopped;  ///< the index of the rule that was tried when it was spent
+
+  static constexpr std::uint64_t kAccept = 64;  ///< guards cost more than a look at the graph
+  bool spend(std::uint64_t steps) {
+    const bool enough = left >= steps;
+    left -= enough ? steps : left;
+    return enough;
+  }
+};
+
+/// The rule whose way to match goes on at an instruction.
+inline std::uint32_t rule_behind(const MatchProgram& program, std::uint32_t pc) {
+  while (pc + 1 < program.code.size() && program.code[pc].code != Code::accept) ++pc;
+  return program.code[pc].number;
+}
+
 /// The operand in a slot, as the rule writes them; absent past the end.
 inline ValueId operand_at(const Graph& graph, NodeId node, std::size_t slot, bool swapped) {
   const std::size_t at = swapped && slot < 2 ? 1 - slot : slot;
@@ -58,16 +81,21 @@ inline bool first_of_user(const Graph& graph, UseId use, NodeId user, ValueId va
 }
 
 /// Calls `accept(rule index)` for each rule and each way it matches structurally at the anchor;
-/// where it returns true, other ways that differ in exchanged operands alone are left out.
+/// where it returns true, other ways that differ in exchanged operands alone are left out. Ends
+/// early where the budget is spent.
 template <class Trace, class Accept>
 void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpId constant,
-             Registers& r, Trace& trace, Accept&& accept) {
+             Registers& r, Trace& trace, StepBudget& budget, Accept&& accept) {
   std::uint32_t pc = program.entry_of(graph.op(anchor));
   if (pc == Instruction::kNowhere) return;
   r.nodes[0] = anchor;
   const Instruction* code = program.code.data();
   while (pc != Instruction::kNowhere) {
     const Instruction& in = code[pc];
+    if (!budget.spend(in.code == Code::accept ? StepBudget::kAccept : 1)) {
+      budget.stopped = rule_behind(program, pc);
+      return;
+    }
     trace.asked(pc);
     bool yes = true;
     switch (in.code) {

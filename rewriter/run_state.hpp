@@ -72,6 +72,20 @@ struct RunState {
                             std::string(g.node_name(at)));
     report.warnings.push_back(std::move(warning));
   }
+  /// The matcher has spent its steps at an anchor: once a rule.
+  void warn_given_up(const Rule& rule, const Graph& g, NodeId at, std::uint64_t steps) {
+    if (!refused.insert(rule.name + " given up").second) return;
+    Diagnostic warning = error_at(
+        rule.name_span, "PW1113",
+        "`" + rule.name + "` was given up at %" + std::string(g.node_name(at)) + " after " +
+            std::to_string(steps) +
+            " steps of the matcher: its nodes can be tried in too many orders, and what was "
+            "found by then counts",
+        "make its pattern smaller, or say more of its operands: their types, or a common "
+        "value");
+    warning.severity = Severity::warning;
+    report.warnings.push_back(std::move(warning));
+  }
   void count_rewrite() {
     ++rewrites;
     for (std::int64_t& left : fuel) --left;

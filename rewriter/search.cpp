@@ -14,6 +14,7 @@ Search::Search(const Graph& graph, const RuleLayout& layout, const Env& base, bo
 
 void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) {
   failure_ = {};
+  steps_ = 0;
   in_the_way_.clear();
   found_ = &found;
   start(anchor);
@@ -22,6 +23,7 @@ void Search::run(NodeId anchor, const std::function<bool(const Match&)>& found) 
 void Search::run_fixed(std::span<const NodeId> nodes,
                        const std::function<bool(const Match&)>& found) {
   failure_ = {};
+  steps_ = 0;
   in_the_way_.clear();
   bool more = true;
   std::function<bool(const Match&)> until = [&](const Match& match) { return more = found(match); };
@@ -178,6 +180,7 @@ std::vector<NodeId> Search::users_to_try(const SearchStep& step, const State& st
 }
 
 bool Search::try_node(std::size_t index, NodeId node, const State& before) {
+  if (++steps_ > kMostSteps) return false;
   const SearchStep& step = layout_.steps[index];
   State start = before;
   start.gate = 0;

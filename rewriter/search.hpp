@@ -100,6 +100,8 @@ class Search {
   bool try_node(std::size_t step, NodeId node, const State& state);
   bool admit(const SearchStep& step, NodeId node, State& state);
   bool bind_node(PatternNodeId id, NodeId node, bool swapped, State& state);
+  /// After which a run ends: orders of operands multiply.
+  static constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 17;
   [[nodiscard]] bool commutes(PatternNodeId id, NodeId node) const;
   [[nodiscard]] bool is_taken(NodeId node, const State& state) const;
   bool finish(State& state);
@@ -192,8 +194,9 @@ class Search {
   std::vector<NodeId> in_the_way_;
   std::span<const NodeId> fixed_;  ///< empty: all are free
   NodeId anchor_;
-  bool quiet_ = false;  ///< failures are no reasons: what must be absent is sought
-  GroupPtr anchored_;   ///< the members that the anchor is one of
+  std::uint64_t steps_ = 0;  ///< nodes tried since the run began
+  bool quiet_ = false;       ///< failures are no reasons: what must be absent is sought
+  GroupPtr anchored_;        ///< the members that the anchor is one of
   std::unordered_map<ValueId, Groups> groups_at_;  ///< by the value in common; looked up only
   const std::function<bool(const Match&)>* found_ = nullptr;
 };

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/symbol_fact.hpp"
+
 namespace pw {
 namespace {
 
@@ -130,6 +132,27 @@ class Check {
   std::vector<Contradiction> out_;
 };
 
+/// Why steps of the plan would run with rows that the graph does not declare, or empty.
+std::string outside_facts(const Plan& plan, const Graph& source) {
+  const SymbolFact* fact = source.facts.find(plan.tokens);
+  if (fact == nullptr) return "";
+  const std::int64_t multiple = std::max<std::int64_t>(fact->multiple, 1);
+  const auto declares = [&](const std::string& what) {
+    return fmt::format("{}, and the graph declares {} in {}", what, plan.tokens,
+                       print_range(*fact));
+  };
+  if (plan.max_tokens > greatest_value(*fact))
+    return declares(fmt::format("it is made for {} tokens", plan.max_tokens));
+  const std::vector<std::int64_t>* const both[] = {&plan.compile_sizes, &plan.capture.sizes};
+  for (const auto* sizes : both)
+    for (const std::int64_t size : *sizes)
+      if (size < fact->min || size % multiple != 0)
+        return declares(fmt::format("{} is a size", size));
+  if (plan.mode != name(CaptureMode::none) && plan.eager_multiple % multiple != 0)
+    return declares(fmt::format("steps pad to multiples of {}", plan.eager_multiple));
+  return "";
+}
+
 }  // namespace
 
 std::vector<Contradiction> contradictions(const Plan& plan) { return Check(plan).run(); }
@@ -142,6 +165,7 @@ Result<std::monostate> check_memory(const Plan& plan, const StitchedGraph& piece
   const std::string whole = "plan of " + plan.graph;
   for (const Contradiction& found : contradictions(plan))
     return refuse(whole + " at " + found.at, found.message);
+  if (const std::string why = outside_facts(plan, source); !why.empty()) return refuse(whole, why);
   const bool launches = !plan.memory.scratch.empty();
   std::vector<PieceSchedule> schedules(launches ? pieces.pieces.size() : 0);
   auto needed =

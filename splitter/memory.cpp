@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "graph/symbol_fact.hpp"
 #include "splitter/offsets.hpp"
 #include "splitter/plan.hpp"
 #include "splitter/product.hpp"
@@ -291,7 +292,7 @@ Result<MemoryPlan> plan_memory(const StitchedGraph& pieces, const Graph& source,
   Sizer sizer{source, {}};
   const std::string tokens = source.facts.tokens();
   for (const auto& [symbol, fact] : source.facts.symbols)
-    sizer.symbols.emplace(symbol, symbol == tokens ? max_tokens : fact.max);
+    sizer.symbols.emplace(symbol, symbol == tokens ? max_tokens : greatest_value(fact));
   return Planner(pieces, source, std::move(sizer), std::move(schedules), workspace_bytes).run();
 }
 

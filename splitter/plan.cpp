@@ -2,9 +2,11 @@
 #include "splitter/plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
+#include "graph/symbol_fact.hpp"
 #include "splitter/row_mixing.hpp"
 
 namespace pw {
@@ -40,8 +42,49 @@ std::vector<std::string> symbols_in_use(const Graph& graph) {
   return symbols;
 }
 
-/// Fills tokens, max_tokens and bound.
-Result<std::monostate> bind_symbols(const Graph& graph, const PlanOptions& options, Plan& plan) {
+/// The least common multiple of numbers from 1 to 2^40; what is more than 2^40 is of no use.
+std::int64_t common_multiple(std::int64_t a, std::int64_t b) {
+  const std::int64_t part = a / std::gcd(a, b);
+  return part > kUnbounded / b ? kUnbounded + 1 : part * b;
+}
+
+SymbolFact tokens_fact(const Graph& graph) {
+  const SymbolFact* fact = graph.facts.find(graph.facts.tokens());
+  return fact == nullptr ? SymbolFact{} : *fact;
+}
+
+/// The fewest rows that a step may have.
+std::int64_t least_rows(const Graph& graph) {
+  return std::max<std::int64_t>(least_value(tokens_fact(graph)), 1);
+}
+
+/// What the rows of all steps are a multiple of.
+std::int64_t rows_multiple(const Graph& graph, const PlanOptions& options) {
+  return common_multiple(std::max<std::int64_t>(tokens_fact(graph).multiple, 1),
+                         std::clamp<std::int64_t>(options.sequence_parallel, 1, kMostRanks));
+}
+
+/// Fills max_tokens and eager_multiple, so that what is padded to stays inside the facts.
+Result<std::monostate> bind_tokens(const Graph& graph, const PlanOptions& options, bool pads,
+                                   Plan& plan) {
+  const SymbolFact fact = tokens_fact(graph);
+  const std::int64_t multiple = rows_multiple(graph, options);
+  if (pads) plan.eager_multiple = multiple;
+  const std::int64_t greatest = greatest_value(fact) / multiple * multiple;
+  plan.max_tokens = std::min(options.max_tokens, greatest);
+  // What is no maximum is said later; one of several ranges may lie beyond the maximum.
+  if (options.max_tokens < 1 || options.min_tokens > options.max_tokens) return std::monostate{};
+  if (greatest > 0 && plan.max_tokens >= least_value(fact)) return std::monostate{};
+  return fail(in_graph(
+      graph, "PW0728",
+      fmt::format("symbol {} is in {}, and no multiple of {} among them is up to {} tokens",
+                  plan.tokens, print_range(fact), multiple, options.max_tokens),
+      "raise --max-tokens, or declare another range of the symbol"));
+}
+
+/// Fills tokens, bound and what bind_tokens does.
+Result<std::monostate> bind_symbols(const Graph& graph, const PlanOptions& options, bool pads,
+                                    Plan& plan) {
   Diagnostics errors;
   std::vector<std::string> token_symbols;
   for (const auto& [symbol, fact] : graph.facts.symbols)
@@ -59,7 +102,7 @@ Result<std::monostate> bind_symbols(const Graph& graph, const PlanOptions& optio
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   if (!token_symbols.empty()) {
     plan.tokens = token_symbols.front();
-    plan.max_tokens = std::min(options.max_tokens, graph.facts.symbols.at(plan.tokens).max);
+    if (auto done = bind_tokens(graph, options, pads, plan); !done) return done;
   }
   for (const std::string& symbol : used) {
     if (symbol == plan.tokens) continue;
@@ -71,7 +114,7 @@ Result<std::monostate> bind_symbols(const Graph& graph, const PlanOptions& optio
                                     "no maximum to be planned at",
                                 "state its maximum in the graph's symbols"));
     else
-      plan.bound.emplace(symbol, fact->max);
+      plan.bound.emplace(symbol, greatest_value(*fact));
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::monostate{};
@@ -100,17 +143,24 @@ Result<std::monostate> check_numbers(const Graph& graph, const PlanOptions& opti
           "the number of ranks of sequence parallelism", options.sequence_parallel,
           "1.." + std::to_string(kMostRanks));
   if (!plan.tokens.empty() && errors.empty()) {
-    const std::string range = "1.." + std::to_string(plan.max_tokens);
-    for (const std::int64_t end : options.range_ends)
-      require(end >= 1 && end <= plan.max_tokens, "range end", end, range);
+    const std::int64_t least = least_rows(graph);
+    const std::string range = fmt::format("{}..{}", least, plan.max_tokens);
+    const auto inside = [&](std::int64_t size) { return size >= least && size <= plan.max_tokens; };
+    for (const std::int64_t end : options.range_ends) require(inside(end), "range end", end, range);
     for (const std::int64_t size : options.capture_sizes)
-      require(size >= 1 && size <= std::min(plan.max_tokens, kLargestSize), "capture size", size,
-              range);
+      require(inside(size) && size <= kLargestSize, "capture size", size, range);
     for (const std::int64_t size : options.compile_sizes)
-      require(size >= 1 && size <= plan.max_tokens, "compile size", size, range);
+      require(inside(size), "compile size", size, range);
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::monostate{};
+}
+
+/// Of the default sizes those that the facts allow, and the least of all.
+void keep_allowed(const Graph& graph, const SizeRules& rules, std::vector<std::int64_t>& sizes) {
+  const std::int64_t least = least_rows(graph), first = round_up(least, rules.multiple());
+  std::erase_if(sizes, [&](std::int64_t size) { return size < least; });
+  if (least > 1 && first <= std::min(rules.cap, rules.max_tokens)) sizes.push_back(first);
 }
 
 /// The sizes that were asked for, or the default ones. What cannot be kept is noted; it is an error
@@ -118,13 +168,18 @@ Result<std::monostate> check_numbers(const Graph& graph, const PlanOptions& opti
 Result<std::vector<std::int64_t>> choose_sizes(const Graph& graph, const PlanOptions& options,
                                                Plan& plan) {
   const SizeRules rules{plan.max_tokens, options.max_requests, options.speculative_tokens,
-                        options.sequence_parallel, options.size_cap};
-  if (options.capture_sizes.empty()) return default_capture_sizes(rules);
+                        plan.eager_multiple, options.size_cap};
+  if (options.capture_sizes.empty()) {
+    std::vector<std::int64_t> sizes = default_capture_sizes(rules);
+    keep_allowed(graph, rules, sizes);
+    return sizes;
+  }
   KeptSizes kept = keep_multiples(options.capture_sizes, rules.multiple(), "capture sizes");
   if (kept.sizes.empty())
     return fail(in_graph(graph, "PW0726", kept.dropped + "; none is left",
                          "sequence parallelism asks for multiples of its ranks, speculative "
-                         "decoding for multiples of 1 + its tokens"));
+                         "decoding for multiples of 1 + its tokens, the graph for what it declares "
+                         "of its tokens symbol"));
   if (!kept.dropped.empty()) plan.notes.push_back(kept.dropped);
   return std::move(kept.sizes);
 }
@@ -143,8 +198,8 @@ void keep_decodes(const PlanOptions& options, std::vector<std::int64_t>& sizes, 
 }
 
 Result<std::monostate> plan_sizes(const Graph& graph, const PlanOptions& options, Plan& plan) {
-  plan.ranges = make_ranges(options.range_ends, plan.max_tokens, options.min_tokens);
-  plan.eager_multiple = options.sequence_parallel;
+  plan.ranges = make_ranges(options.range_ends, plan.max_tokens,
+                            std::max(options.min_tokens, least_rows(graph)));
   KeptSizes compiled = keep_multiples(options.compile_sizes, plan.eager_multiple, "compile sizes");
   plan.compile_sizes = std::move(compiled.sizes);
   if (!compiled.dropped.empty()) plan.notes.push_back(compiled.dropped);
@@ -156,8 +211,9 @@ Result<std::monostate> plan_sizes(const Graph& graph, const PlanOptions& options
   return std::monostate{};
 }
 
-Result<std::monostate> choose_mode(const StitchedGraph& pieces, const Graph& graph,
-                                   const PlanOptions& options, Plan& plan) {
+/// Fills mode and mode_reason; whether steps may be padded.
+Result<bool> choose_mode(const StitchedGraph& pieces, const Graph& graph,
+                         const PlanOptions& options, Plan& plan) {
   const auto wanted = capture_mode_named(options.mode);
   if (!wanted)
     return fail(
@@ -166,19 +222,20 @@ Result<std::monostate> choose_mode(const StitchedGraph& pieces, const Graph& gra
   const ModeChoice choice = allowed_mode(*wanted, pieces, graph, options.speculative_tokens);
   plan.mode = name(choice.mode);
   plan.mode_reason = choice.reason;
-  const bool pads = choice.mode != CaptureMode::none || options.sequence_parallel > 1;
+  const bool pads = choice.mode != CaptureMode::none || rows_multiple(graph, options) > 1;
   const auto mixing = pads ? row_mixing(graph) : std::nullopt;
-  if (!mixing) return std::monostate{};
+  if (!mixing) return true;
   // A captured size pads, and what pads would change the rows that are there.
   if (options.sequence_parallel > 1)
     return fail(in_graph(graph, "PW0727",
                          fmt::format("steps pad to a multiple of {} ranks, and {}",
                                      options.sequence_parallel, *mixing),
                          "plan it without sequence parallelism"));
+  if (choice.mode == CaptureMode::none) return false;
   plan.mode = name(CaptureMode::none);
   plan.mode_reason =
       fmt::format("{} is not possible: {}, so no step may be padded", options.mode, *mixing);
-  return std::monostate{};
+  return false;
 }
 
 std::vector<Plan::Step> make_steps(const StitchedGraph& stitched, const Graph& graph,
@@ -214,8 +271,9 @@ Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source,
   plan.loras.push_back(0);
   std::sort(plan.loras.begin(), plan.loras.end());
   plan.loras.erase(std::unique(plan.loras.begin(), plan.loras.end()), plan.loras.end());
-  if (auto done = choose_mode(pieces, source, options, plan); !done) return forward(done);
-  if (auto done = bind_symbols(source, options, plan); !done) return forward(done);
+  auto pads = choose_mode(pieces, source, options, plan);
+  if (!pads) return forward(pads);
+  if (auto done = bind_symbols(source, options, *pads, plan); !done) return forward(done);
   if (auto done = check_numbers(source, options, plan); !done) return forward(done);
   if (!plan.tokens.empty())
     if (auto done = plan_sizes(source, options, plan); !done) return forward(done);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "graph/symbol_fact.hpp"
 #include "splitter/product.hpp"
 
 namespace pw {
@@ -19,7 +20,7 @@ std::int64_t tiles(std::int64_t extent, std::int64_t tile) { return (extent + ti
 
 StepCost::StepCost(const StitchedGraph& pieces, const Graph& source, Machine machine)
     : context_(source.context_ptr()), tokens_(source.facts.tokens()), machine_(machine) {
-  for (const auto& [symbol, fact] : source.facts.symbols) symbols_[symbol] = fact.max;
+  for (const auto& [symbol, fact] : source.facts.symbols) symbols_[symbol] = greatest_value(fact);
   std::map<std::pair<OpId, std::vector<TypeId>>, std::size_t> known;
   for (const PieceClass& c : pieces.classes) {
     if (!c.capturable()) continue;

@@ -5,7 +5,8 @@
 PW_FUNCTION unsigned pw_bits(float x) { return __float_as_uint(x); }
 PW_FUNCTION float pw_float(unsigned bits) { return __uint_as_float(bits); }
 
-// ---- narrow floating types, in software. Rounding is to nearest even; fp8 saturates; NaN stays NaN.
+// ---- narrow floating types, in software. Rounding is to nearest even; numbers saturate in fp8; NaN stays NaN,
+// and infinity itself where there is one.
 
 PW_FUNCTION float pw_from_bf16(unsigned short bits) { return pw_float((unsigned)bits << 16); }
 PW_FUNCTION unsigned short pw_to_bf16(float x) {
@@ -72,10 +73,11 @@ PW_FUNCTION unsigned char pw_to_f8e5m2(float x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
   unsigned short y;
   asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(y) : "f"(0.0f), "f"(x));
-  return (unsigned char)y;
+  return (unsigned char)(y + ((pw_bits(x) & 0x7fffffffu) == 0x7f800000u ? 1 : 0));  // infinity comes after the largest number
 #endif
+  const unsigned u = pw_bits(x) & 0x7fffffffu;
   const unsigned char sign = (unsigned char)(pw_bits(x) >> 24 & 0x80u);
-  return (unsigned char)((unsigned char)(x != x ? 0x7fu : pw_narrow<2, 15>(pw_bits(x) & 0x7fffffffu, 0x47600000u)) | sign);
+  return (unsigned char)((unsigned char)(x != x ? 0x7fu : pw_narrow<2, 15>(u, 0x47600000u) + (u == 0x7f800000u ? 1u : 0u)) | sign);
 }
 
 PW_FUNCTION float pw_round_bf16(float x) {
@@ -298,7 +300,16 @@ PW_FUNCTION float pw_pow(float a, float b) {
 }
 #endif
 PW_FUNCTION double pw_pow(double a, double b) { return b == 2.0 ? a * a : pow(a, b); }
-PW_FUNCTION long long pw_pow(long long a, long long b) { return pw_saturate<long long>(pow((double)a, (double)b)); }
+/// Wraps around as products do; to a negative power, 1 and -1 stay what they are but for the sign, and all else is 0.
+PW_FUNCTION long long pw_pow(long long a, long long b) {
+  if (b < 0) return a == 1 ? 1 : a != -1 ? 0 : b % 2 == 0 ? 1 : -1;
+  unsigned long long power = (unsigned long long)a, out = 1;
+  for (unsigned long long left = (unsigned long long)b; left != 0; left >>= 1) {
+    if (left & 1) out *= power;
+    power *= power;
+  }
+  return (long long)out;
+}
 
 // A NaN on the left stays; on the right it is met as the larger operand is looked for, and stays too.
 template <class T>

@@ -60,8 +60,9 @@ void Runtime::note(const std::string& text) {
 std::vector<Symbols> Runtime::asked_sizes() const {
   std::vector<Symbols> out;
   for (std::int64_t tokens : plan_.capture.sizes) out.push_back(symbols_at(plan_, tokens));
-  for (std::int64_t tokens : {std::int64_t{1}, plan_.max_tokens})
-    out.push_back(symbols_at(plan_, tokens));
+  const std::int64_t least = plan_.ranges.empty() ? 1 : plan_.ranges.front().begin;
+  for (std::int64_t tokens : {least, plan_.max_tokens})
+    out.push_back(symbols_at(plan_, round_up(tokens, plan_.eager_multiple)));
   return out;
 }
 

@@ -11,7 +11,7 @@
 namespace pw::cuda {
 
 Result<StepReport> Runtime::dispatch(const Step& step, const RunOptions& options) const {
-  auto report = dispatched(plan_, dispatcher_, step, options);
+  auto report = dispatched(plan_, source_, dispatcher_, step, options);
   if (!report) return report;
   if (!captured_) *report = {step.tokens(), step.tokens(), "eager", "nothing was captured"};
   if (report->whole && steps_.count(captured_size(*report)) == 0) {

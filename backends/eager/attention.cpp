@@ -3,10 +3,12 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
 #include "backends/parallel.hpp"
 #include "backends/sequences.hpp"
@@ -43,8 +45,10 @@ HeadView rows_of(const std::vector<float>& x, std::int64_t begin, std::int64_t r
 void softmax(Block& scores, Eigen::Index row, Eigen::Index keys) {
   auto seen = scores.row(row).head(keys).array();
   const float largest = seen.maxCoeff<Eigen::PropagateNaN>();
-  seen = (seen - largest).exp();
-  const float total = seen.sum();
+  seen -= largest;
+  float* const weights = scores.data() + row * scores.cols();
+  curves().exp(weights, keys, weights);
+  const float total = std::accumulate(weights, weights + keys, 0.0f);
   seen /= total;
   scores.row(row).tail(scores.cols() - keys).setZero();
 }

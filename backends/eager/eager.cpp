@@ -1,6 +1,7 @@
 // Exports eager: the table of all its kernels, and the backend.
 #include "backends/eager/eager.hpp"
 
+#include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
 #include "backends/parallel.hpp"
 #include "backends/program.hpp"
@@ -13,6 +14,21 @@ void over_rows(const Array& result, const std::function<void(std::int64_t, std::
   const std::int64_t rows = result.extents.empty() ? 1 : result.extents[0];
   const std::int64_t width = rows == 0 ? 1 : result.count() / rows;
   parallel_for(rows, 1 + kWorthAThread / (width + 1), work);
+}
+
+const Curves& curves() {
+  static const Curves best = [] {
+#ifdef PW_HAVE_AVX512
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+      return avx512::curves();
+#endif
+#ifdef PW_HAVE_AVX2
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::curves();
+#endif
+    return portable::curves();
+  }();
+  return best;
 }
 
 KernelTable kernels() {

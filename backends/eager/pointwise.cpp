@@ -1,9 +1,11 @@
-// Exports the pointwise kernels on reals: runs are converted to f32 (f64 for f64), computed by
-// Eigen, and rounded back.
+// Exports the pointwise kernels on reals: runs are converted to f32 (f64 for f64), computed, by
+// Eigen where an element's value is the same at each place, and rounded back.
 #include <Eigen/Core>
-#include <cmath>
+#include <concepts>
 
+#include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
+#include "backends/scalar.hpp"
 
 namespace pw::eager {
 namespace {
@@ -29,20 +31,6 @@ struct Mul {
 };
 struct Div {
   static auto of(auto& a, auto& b) { return a / b; }
-};
-struct Maximum {
-  template <class A>
-  static auto of(A& a, A& b) {
-    return a.binaryExpr(
-        b, Eigen::internal::scalar_max_op<ScalarOf<A>, ScalarOf<A>, Eigen::PropagateNaN>());
-  }
-};
-struct Minimum {
-  template <class A>
-  static auto of(A& a, A& b) {
-    return a.binaryExpr(
-        b, Eigen::internal::scalar_min_op<ScalarOf<A>, ScalarOf<A>, Eigen::PropagateNaN>());
-  }
 };
 struct Eq {
   template <class A>
@@ -86,45 +74,54 @@ struct Neg {
 struct Abs {
   static auto of(auto& a) { return a.abs(); }
 };
-// Eigen's own square root of infinity may be NaN, and that of -0 is 0.
-struct Root {
-  template <class T>
-  T operator()(T x) const {
-    return std::sqrt(x);
-  }
-};
-struct Sqrt {
-  static auto of(auto& a) { return a.unaryExpr(Root()); }
-};
-struct Rsqrt {
-  static auto of(auto& a) { return a.unaryExpr(Root()).inverse(); }
-};
-struct Exp {
-  static auto of(auto& a) { return a.exp(); }
-};
-struct Log {
-  static auto of(auto& a) { return a.log(); }
-};
-struct Tanh {
-  static auto of(auto& a) { return a.tanh(); }
-};
-struct Sin {
-  static auto of(auto& a) { return a.sin(); }
-};
-struct Cos {
-  static auto of(auto& a) { return a.cos(); }
-};
 struct Same {
   static auto of(auto& a) { return a; }
 };
-/// Squares are the common power, and exact in one product.
-struct Pow {
-  template <class A>
-  static Eigen::Array<ScalarOf<A>, Eigen::Dynamic, 1> of(A& a, A& b) {
-    if ((b == ScalarOf<A>(2)).all()) return a.square();
-    return a.binaryExpr(b, [](auto x, auto y) { return std::pow(x, y); });
+
+// What Eigen computes of whole vectors by other means than of what is left over, goes element by
+// element: a value must not depend on its place. One function over arrays each.
+template <class F, std::size_t N>
+struct Each {
+  template <class T>
+  static void run(const T* const (&in)[3], std::int64_t n, T* out) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      if constexpr (N == 1) out[i] = F::template of<T>(in[0][i]);
+      if constexpr (N == 2) out[i] = F::template of<T>(in[0][i], in[1][i]);
+    }
   }
 };
+using Maximum = Each<scalar::Maximum, 2>;
+using Minimum = Each<scalar::Minimum, 2>;
+using Sqrt = Each<scalar::Sqrt, 1>;
+using Rsqrt = Each<scalar::Rsqrt, 1>;
+
+template <class F, Curve Curves::* curve>
+struct Curved {
+  static void run(const float* const (&in)[3], std::int64_t n, float* out) {
+    (curves().*curve)(in[0], n, out);
+  }
+  static void run(const double* const (&in)[3], std::int64_t n, double* out) {
+    Each<F, 1>::run(in, n, out);
+  }
+};
+using Exp = Curved<scalar::Exp, &Curves::exp>;
+using Log = Curved<scalar::Log, &Curves::log>;
+using Tanh = Curved<scalar::Tanh, &Curves::tanh>;
+using Sin = Curved<scalar::Sin, &Curves::sin>;
+using Cos = Curved<scalar::Cos, &Curves::cos>;
+
+struct Pow {
+  static void run(const float* const (&in)[3], std::int64_t n, float* out) {
+    curves().pow(in[0], in[1], n, out);
+  }
+  static void run(const double* const (&in)[3], std::int64_t n, double* out) {
+    Each<scalar::Pow, 2>::run(in, n, out);
+  }
+};
+
+template <class T, class F>
+concept OverArrays =
+    requires(const T* const (&in)[3], std::int64_t n, T* out) { F::run(in, n, out); };
 
 template <class T>
 constexpr DType kOwn = sizeof(T) == 4 ? DType::f32 : DType::f64;
@@ -139,11 +136,15 @@ const T* fetch(const Array& x, std::int64_t offset, std::int64_t step, std::int6
 
 template <class T, class F, std::size_t N>
 void compute(const T* const (&in)[3], std::int64_t n, T* out) {
-  Out<T> y(out, n);
-  const In<T> a(in[0], n), b(in[N > 1 ? 1 : 0], n), c(in[N > 2 ? 2 : 0], n);
-  if constexpr (N == 1) y = F::of(a);
-  if constexpr (N == 2) y = F::of(a, b);
-  if constexpr (N == 3) y = (a != T(0)).select(b, c);
+  if constexpr (OverArrays<T, F>) {
+    F::run(in, n, out);
+  } else {
+    Out<T> y(out, n);
+    const In<T> a(in[0], n), b(in[N > 1 ? 1 : 0], n), c(in[N > 2 ? 2 : 0], n);
+    if constexpr (N == 1) y = F::of(a);
+    if constexpr (N == 2) y = F::of(a, b);
+    if constexpr (N == 3) y = (a != T(0)).select(b, c);
+  }
 }
 
 std::int64_t first_step(const Extents& strides) { return strides.empty() ? 0 : strides[0]; }

@@ -1,54 +1,68 @@
-// Exports the reductions: each row converted to f32 (f64, int64) and reduced by Eigen; and
-// keep_topk.
-#include <Eigen/Core>
+// Exports the reductions: each row converted to f32 (f64, int64) and reduced; and keep_topk.
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "backends/eager/kernels.hpp"
+#include "backends/scalar.hpp"
 
 namespace pw::eager {
 namespace {
 
 using Done = Result<std::monostate>;
-template <class T>
-using Row = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
-
 /// What a row is reduced in without being converted.
 template <class T>
 constexpr DType kOwn = std::is_same_v<T, float>    ? DType::f32
                        : std::is_same_v<T, double> ? DType::f64
                                                    : DType::i64;
 
+/// The order depends on the width only, never on where the row stands: columns go round the lanes,
+/// then lanes meet pairwise, the farthest first.
+template <class T, class F>
+T reduced(const T* row, std::int64_t width, T start) {
+  constexpr std::int64_t kLanes = 16;
+  T lanes[kLanes];
+  std::fill(lanes, lanes + kLanes, start);
+  const std::int64_t whole = width / kLanes * kLanes;
+  for (std::int64_t i = 0; i < whole; i += kLanes)
+    for (std::int64_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] = F::of(lanes[lane], row[i + lane]);
+  for (std::int64_t i = whole; i < width; ++i) lanes[i - whole] = F::of(lanes[i - whole], row[i]);
+  for (std::int64_t far = kLanes / 2; far > 0; far /= 2)
+    for (std::int64_t lane = 0; lane < far; ++lane)
+      lanes[lane] = F::of(lanes[lane], lanes[lane + far]);
+  return lanes[0];
+}
+
 struct Sum {
   template <class T>
-  static T of(const Row<T>& x) {
-    return x.sum();
+  static T of(const T* row, std::int64_t width) {
+    return reduced<T, scalar::Add>(row, width, T(0));
   }
 };
 struct Mean {
   template <class T>
-  static T of(const Row<T>& x) {
-    return x.size() == 0 ? std::numeric_limits<T>::quiet_NaN() : x.sum() / static_cast<T>(x.size());
+  static T of(const T* row, std::int64_t width) {
+    if (width == 0) return std::numeric_limits<T>::quiet_NaN();
+    return scalar::Div::of<T>(Sum::of(row, width), static_cast<T>(width));
   }
 };
 /// A NaN anywhere makes the result NaN; of nothing it is the smallest number.
 struct Amax {
   template <class T>
-  static T of(const Row<T>& x) {
-    if (x.size() == 0)
-      return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                                  : std::numeric_limits<T>::lowest();
-    return x.template maxCoeff<Eigen::PropagateNaN>();
+  static T of(const T* row, std::int64_t width) {
+    using Limits = std::numeric_limits<T>;
+    return reduced<T, scalar::Maximum>(
+        row, width, Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
   }
 };
 struct Amin {
   template <class T>
-  static T of(const Row<T>& x) {
-    if (x.size() == 0)
-      return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
-                                                  : std::numeric_limits<T>::max();
-    return x.template minCoeff<Eigen::PropagateNaN>();
+  static T of(const T* row, std::int64_t width) {
+    using Limits = std::numeric_limits<T>;
+    return reduced<T, scalar::Minimum>(row, width,
+                                       Limits::has_infinity ? Limits::infinity() : Limits::max());
   }
 };
 
@@ -69,7 +83,7 @@ Done over_axis(Call& call) {
       const std::byte* source = x.at(run.offsets[0] + i * run.steps[0]);
       if (!in_place) load_run(x.dtype, source, step, width, row.data());
       const T* begin = in_place ? reinterpret_cast<const T*>(source) : row.data();
-      values[static_cast<std::size_t>(i)] = F::template of<T>(Row<T>(begin, width));
+      values[static_cast<std::size_t>(i)] = F::template of<T>(begin, width);
     }
     store_run(y.dtype, y.at(run.offsets[1]), run.steps[1], run.length, values.data());
   });

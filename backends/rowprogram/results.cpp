@@ -72,9 +72,11 @@ void Lowering::looped(Cut& cut, IndexId extent, IndexId offset, const Body& body
 }
 
 /// A loop of the same extent that stands here already is opened again, so that what both need is
-/// computed once. Loops only store, so it may move behind what was placed after it.
+/// computed once. Loops only store, so it may move behind what was placed after it. One that never
+/// runs is left out: emitters take a loop of a known extent to have a first pass.
 template <class Body>
 void Lowering::in_loop(Cut* cut, IndexId extent, const Body& body) {
+  if (program_.indices.interval(extent).high <= 0) return;
   Scope& parent = *scopes_.back();
   auto found = std::find_if(parent.loops.begin(), parent.loops.end(), [&](const auto& loop) {
     return program_.indices.extent(loop.first) == extent;

@@ -9,6 +9,7 @@
 
 #include "base/hash.hpp"
 #include "graph/text.hpp"
+#include "rewriter/analysis/effects.hpp"
 #include "rewriter/driver.hpp"
 
 namespace pw {
@@ -32,6 +33,53 @@ std::string with_params(const RuleSet& rules, const Env& params) {
   return out;
 }
 
+/// The rules that may come to match on a graph: all that they match is there, or built by another
+/// of them. Passes have thousands of rules, and the graphs of an analysis a few ops.
+class Reachable {
+ public:
+  Reachable(const RuleSet& rules, const Graph& graph) : rules_(rules) {
+    for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) add(graph.op(n));
+  }
+
+  /// In the same order. A frontier opens to others, so that nothing is left out beside one.
+  std::vector<RuleId> of(const std::vector<RuleId>& ids) {
+    std::set<RuleId> kept;
+    for (bool more = true; more;) {
+      more = false;
+      for (RuleId id : ids) {
+        if (rules_.rules[id].frontier) return ids;
+        if (kept.contains(id) || !matches_what_is_there(rules_.rules[id])) continue;
+        kept.insert(id);
+        for (const auto& [op, count] : effect_of(rules_, id).built)
+          more = add(rules_.context->ops.find(op)) || more;
+      }
+    }
+    std::vector<RuleId> out;
+    for (RuleId id : ids)
+      if (kept.contains(id)) out.push_back(id);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] bool matches_what_is_there(const Rule& rule) const {
+    return std::all_of(rule.nodes.begin(), rule.nodes.end(), [&](const PatternNode& node) {
+      return node.negation >= 0 || node.members.valid() ||
+             (node.op.index < there_.size() && there_[node.op.index]);
+    });
+  }
+  /// Whether it is new.
+  bool add(OpId op) {
+    if (!op.valid()) return false;
+    if (there_.size() <= op.index) there_.resize(op.index + 1);
+    const bool fresh = !there_[op.index];
+    there_[op.index] = true;
+    return fresh;
+  }
+
+  const RuleSet& rules_;
+  std::vector<bool> there_;  // by op
+};
+
 }  // namespace
 
 std::size_t Outcome::count(const RuleSet& rules, const std::string& written) const {
@@ -46,7 +94,9 @@ std::optional<Outcome> run_on(const Graph& graph, const RuleSet& rules, const St
   options.limits.rewrites = most_rewrites;
   Outcome out{graph, StopReason::fixpoint, {}, {}};
   out.graph.forget_undo();
-  Result<RewriteReport> report = run_strategy(out.graph, rules, strategy, params, options);
+  Strategy fewer = strategy;
+  fewer.rules = Reachable(rules, graph).of(strategy.rules);
+  Result<RewriteReport> report = run_strategy(out.graph, rules, fewer, params, options);
   if (!report) return std::nullopt;
   for (const PassStats& pass : report->passes)
     if (pass.stop != StopReason::fixpoint) out.stop = pass.stop;

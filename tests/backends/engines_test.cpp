@@ -137,10 +137,38 @@ TEST_CASE("engines: roots of infinity, of zeros and of negative numbers", "[back
   check_all("in x: f32[56]  y = 1.0 / sqrt(x)  out y", {x}, inverse);  // the sign of zero
 }
 
+TEST_CASE("engines: powers of integers wrap, and of negative powers only those of ±1 are left",
+          "[backends]") {
+  const Tensor a = tensor(DType::i32, {6}, {3, -3, 65536, 46341, 7, 0}),
+               p = tensor(DType::i32, {6}, {21, 21, 2, 2, 0, 0});
+  check_all("in a: i32[6], p: i32[6]  y = pow(a, p)  out y", {a, p},
+            {1870418611, -1870418611, 0, -2147479015, 1, 1});
+  const Tensor b = tensor(DType::i64, {7}, {1, -1, -1, 2, 0, -5, -1}),
+               n = tensor(DType::i64, {7}, {-3, -3, -2, -1, -1, -1, -9223372036854775808.0});
+  check_all("in a: i64[7], p: i64[7]  y = pow(a, p)  out y", {b, n}, {1, -1, 1, 0, 0, 0, 1});
+  // 2^62 to the fourth, and 10^10 cubed modulo 2^64, by products that wrap.
+  const Tensor large = tensor(DType::i64, {3}, {0x1p62, 1e10, 9007199254740993.0});
+  check_all("in a: i64[3]  y = eq(pow(a, 4), (a * a) * (a * a))  out y", {large}, {1, 1, 1});
+  check_all("in a: u8[2]  y = pow(a, a)  out y", {tensor(DType::u8, {2}, {5, 13})}, {53, 253});
+}
+
+TEST_CASE("engines: a cast to the same dtype changes no value", "[backends]") {
+  for (const DType dtype : {DType::f8e4m3, DType::f8e5m2}) {
+    Tensor x(dtype, {256});
+    for (int i = 0; i < 256; ++i) x.data()[i] = static_cast<std::byte>(i);
+    const std::string type = std::string(name(dtype));
+    check_all("in x: " + type + "[256]  y = cast(x){dtype = " + type + "}  out y", {x}, values(x));
+    check_all("in x: " + type + "[256]  y = select(le(x, x), x, x)  out y", {x}, values(x));
+    check_all("in x: " + type + "[256]  y = neg(neg(x))  out y", {x}, values(x));
+  }
+}
+
 TEST_CASE("engines: casts round, truncate and saturate", "[backends]") {
   const Tensor x = tensor(DType::f32, {5}, {1.06, -3.7, 1e4, -kInfinity, kNaN});
   check_all("in x: f32[5]  y = f8e4m3(x)  out y", {x}, {1, -3.75, 448, -448, kNaN});
-  check_all("in x: f32[5]  y = f8e5m2(x)  out y", {x}, {1, -3.5, 10240, -57344, kNaN});
+  check_all("in x: f32[5]  y = f8e5m2(x)  out y", {x}, {1, -3.5, 10240, -kInfinity, kNaN});
+  check_all("in x: f32[3]  y = f8e5m2(x)  out y", {tensor(DType::f32, {3}, {61440, 1e30, -3e38})},
+            {57344, 57344, -57344});
   check_all("in x: f32[5]  y = i32(x)  out y", {x}, {1, -3, 10000, -2147483648.0, 0});
   check_all("in x: f32[5]  y = u8(x)  out y", {x}, {1, 0, 255, 0, 0});
   check_all("in i: i64[2]  y = f32(i)  out y", {tensor(DType::i64, {2}, {16777217, 3})},

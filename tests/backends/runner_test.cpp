@@ -8,6 +8,7 @@
 
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
+#include "backends/padding.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/distance.hpp"
 
@@ -170,6 +171,107 @@ TEST_CASE("runner: ranks reduce over all tokens beside their parts of the rows",
       for (std::size_t i = 0; i < 3; ++i)
         CHECK(values(padded->outputs[rank][i]) == values((*whole)[rank][i]));
   }
+}
+
+TEST_CASE("runner: what the graph declares of its tokens holds of every step", "[backends]") {
+  const Graph graph =
+      graph_of("symbol n in 8..64 by 8 tokens  in x: f32[n, 4]  y = relu(x)  out y");
+  const StitchedGraph pieces = split(graph, {}).value();
+  const auto backend = make_eager();
+  for (const char* mode : {"piecewise", "none"}) {
+    PlanOptions options;
+    options.mode = mode;
+    const Plan plan = make_plan(pieces, graph, options).value();
+    auto runner = Runner::make(pieces, graph, plan, *backend).value();
+    Weights weights(graph, 7);
+    for (const std::int64_t tokens : {8, 12, 57, 64}) {
+      const auto done = runner.run(one_sequence(tokens), weights);
+      REQUIRE(done);
+      CHECK(done->report.padded == (tokens + 7) / 8 * 8);
+      CHECK(done->outputs[0].extents()[0] == tokens);
+    }
+    for (const std::int64_t tokens : {3, 65}) {
+      const auto refused = check_declared(graph, tokens);
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error()[0].code == "PW1207");
+      CHECK(refused.error()[0].message.find("8..64 by 8") != std::string::npos);
+      CHECK(!refused.error()[0].help.empty());
+    }
+    CHECK(check_declared(graph, 9));
+    RunOptions alone;
+    alone.pad = false;
+    CHECK(runner.run(one_sequence(16), weights, alone));
+    const auto odd = runner.run(one_sequence(12), weights, alone);
+    REQUIRE_FALSE(odd);
+    CHECK(odd.error()[0].message ==
+          "would run with 12 rows, and graph g declares symbol n in 8..64 by 8");
+  }
+}
+
+TEST_CASE("runner: rows that mix are not padded to what the graph declares", "[backends]") {
+  const Graph graph = graph_of(
+      "symbol n in 1..64 by 4 tokens  in x: f32[n, 4]  y = slice(x){dim = 0, start = n - 1, end = "
+      "n}  out y");
+  const StitchedGraph pieces = split(graph, {}).value();
+  const Plan plan = make_plan(pieces, graph, {}).value();
+  const auto backend = make_eager();
+  auto runner = Runner::make(pieces, graph, plan, *backend).value();
+  Weights weights(graph, 7);
+  CHECK(runner.run(one_sequence(12), weights)->report.padded == 12);
+  CHECK(runner.run(one_sequence(11), weights).error()[0].code == "PW1207");
+}
+
+TEST_CASE("runner: what no memory holds is refused with its place and its bytes", "[backends]") {
+  const auto backend = make_eager();
+  const std::pair<const char*, const char*> cases[] = {
+      {"in x: f32[1048576, 1048576, 1024]  y = relu(x)  out y", "4503599627370496 bytes"},
+      {"in x: f32[1099511627776, 1099511627776]  y = relu(x)  out y", "more than 2^63 bytes"},
+      {"in x: f32[4]  y = expand(x){shape = [1099511627776, 1024, 4]}  z = relu(y)  out z",
+       "18014398509481984 bytes"},
+      {"in x: f32[4], w: f32[1099511627776, 4]  y = x + amax(w){dim = 0}  out y",
+       "17592186044416 bytes"}};
+  for (const auto& [text, bytes] : cases) {
+    INFO(text);
+    const Graph graph = graph_of(text);
+    Weights weights(graph, 7);
+    const auto refused = run_whole(graph, *backend, weights, one_sequence(1));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error()[0].code == "PW1215");
+    CHECK(refused.error()[0].message.find(bytes) != std::string::npos);
+    CHECK(!refused.error()[0].place.empty());
+    CHECK(!refused.error()[0].help.empty());
+  }
+}
+
+TEST_CASE("runner: an arena that no memory holds is refused", "[backends]") {
+  const Graph graph =
+      graph_of("in x: f32[4]  y = expand(x){shape = [1099511627776, 1024, 4]}  z = relu(y)  out z");
+  const StitchedGraph pieces = split(graph, {}).value();
+  const Plan plan = make_plan(pieces, graph, {}).value();
+  const auto backend = make_eager();
+  auto runner = Runner::make(pieces, graph, plan, *backend).value();
+  Weights weights(graph, 7);
+  const auto refused = runner.run(one_sequence(1), weights);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error()[0].code == "PW1215");
+  CHECK(refused.error()[0].message.find("18014398509481984 of them") != std::string::npos);
+  CHECK(refused.error()[0].place.find("at value y") != std::string::npos);
+}
+
+TEST_CASE("runner: inputs that nobody reads are not filled", "[backends]") {
+  const Graph graph = graph_of(
+      "symbol n in 1..64 tokens  in x: f32[n, 4], z: f32[n, 1099511627776, 4]  in weight w: "
+      "f32[1099511627776, 4]  y = relu(x)  out y");
+  const StitchedGraph pieces = split(graph.compact(), {}).value();
+  const auto backend = make_eager();
+  Weights weights(graph, 7);
+  const auto whole = run_whole(graph, *backend, weights, one_sequence(3));
+  REQUIRE(whole);
+  const Plan plan = make_plan(pieces, graph, up_to_64({4})).value();
+  auto runner = Runner::make(pieces, graph, plan, *backend).value();
+  const auto done = runner.run(one_sequence(3), weights);
+  REQUIRE(done);
+  CHECK(values(done->outputs[0]) == values((*whole)[0]));
 }
 
 TEST_CASE("runner: modes and limits are reported", "[backends]") {

@@ -10,6 +10,7 @@
 #include "backends/cuda/product.hpp"
 #include "backends/cuda/topk.hpp"
 #include "backends/numerics.hpp"
+#include "backends/program.hpp"
 #include "backends/toolchain.hpp"
 #include "base/hash.hpp"
 #include "tests/backends_cuda/forms.hpp"
@@ -90,6 +91,64 @@ TEST_CASE("kernels: run on the host, each op gives the interpreter's bits", "[cu
                        run_interpreter(s, inputs, symbols, false)) == "");
     }
   }
+}
+
+TEST_CASE("kernels: what has no elements is not written", "[cuda]") {
+  const ContextPtr context = library();
+  const char* const texts[] = {
+      "in x: f8e4m3[8, 24]  a, b, c = split(x){dim = 0, sizes = [0, 5, 3]}  out a, b, c",
+      "in x: f32[8, 24]  a, b, c = split(x){dim = 0, sizes = [5, 0, 3]}  out a, b, c",
+      "in x: f32[4, 24]  a, b = split(x){dim = 1, sizes = [24, 0]}  out a, b",
+      "in x: f32[4, 6, 8]  a, b = split(x){dim = 1, sizes = [0, 6]}  out a, b",
+      "in x: f32[4, 0, 8]  y = relu(x)  out y"};
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  for (const char* text : texts) {
+    INFO(text);
+    const Subject s = subject(context, text, fmt::format("graph {{ {} }}", text));
+    REQUIRE(s.program);
+    const auto host = cuda::HostKernels::build(std::span(&s.kernel, 1));
+    REQUIRE(host);
+    auto inputs = inputs_of(s.graph, {}, 5);
+    std::vector<Tensor> results;
+    std::vector<std::vector<std::byte>> untouched;
+    std::vector<void*> pointers{inputs[0].data()};
+    for (ValueId v : s.graph.outputs()) {
+      const auto extents = extents_of(s.graph, v, {}).value();
+      results.emplace_back(context->types[s.graph.type(v)].dtype, extents);
+      untouched.emplace_back(4096, std::byte{0xa5});
+      pointers.push_back(element_count(extents) == 0 ? untouched.back().data()
+                                                     : results.back().data());
+    }
+    std::vector<std::int64_t> params;
+    for (DimId d : s.kernel.params) params.push_back(context->dims.evaluate(d, {}).value());
+    if (params[0] > 0) REQUIRE(host->run(s.kernel.name, pointers, params, 1));
+    for (const auto& memory : untouched)
+      CHECK(std::all_of(memory.begin(), memory.end(),
+                        [](std::byte b) { return b == std::byte{0xa5}; }));
+    std::vector<std::vector<double>> got;
+    for (const Tensor& t : results) got.push_back(values_of(t.view()));
+    CHECK(difference(got, run_interpreter(s, inputs, {}, false)) == "");
+  }
+}
+
+TEST_CASE("kernels: powers of integers have the interpreter's bits", "[cuda][diff]") {
+  const ContextPtr context = library();
+  std::vector<Subject> all;
+  for (const char* dtype : {"i64", "i32", "i8", "u8"})
+    all.push_back(subject(
+        context, dtype,
+        fmt::format("graph {{ in x: {0}[n, 9], z: {0}[n, 9]  y = pow(x, z)  out y }}", dtype)));
+  check_bits(all, {7}, [](std::vector<Tensor>& inputs, std::uint64_t seed) {
+    Random random(seed);
+    for (std::int64_t i = 0; i < inputs[0].view().count(); ++i) {
+      const double x = static_cast<double>(random.below(1000)) - 500;
+      store(inputs[0].dtype(), inputs[0].data(), i, x);
+      store(inputs[1].dtype(), inputs[1].data(), i, static_cast<double>(random.below(40)) - 3);
+    }
+  });
 }
 
 TEST_CASE("kernels: a square is one product, rounded once", "[cuda][diff]") {

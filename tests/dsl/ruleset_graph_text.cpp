@@ -46,6 +46,23 @@ TEST_CASE("graph text: inputs, symbols, nested calls and outputs", "[dsl]") {
   CHECK(graph->value_name(graph->outputs()[0]) == "q");
 }
 
+TEST_CASE("graph text: facts that no number meets are refused, with the codes of graph.json",
+          "[dsl]") {
+  const auto of = [](const std::string& facts) {
+    return codes("graph g { " + facts + " in x: f32[n, 4]  y = relu(x)  out y }");
+  };
+  using Codes = std::vector<std::string>;
+  CHECK(of("symbol n in 100..5 tokens") == Codes{"PW1008"});
+  CHECK(of("symbol n in 9..15 by 8 tokens") == Codes{"PW1008"});
+  CHECK(of("symbol n in 0..0 tokens") == Codes{"PW1008"});
+  CHECK(of("symbol n in 1..64 by 0 tokens") == Codes{"PW1003"});
+  CHECK(of("symbol n in -4..64 tokens") == Codes{"PW1003"});
+  CHECK(of("symbol n in 1..1099511627777 tokens") == Codes{"PW1003"});
+  CHECK(of("symbol n in 1..64 role \"experts\"") == Codes{"PW1008"});
+  CHECK(of("symbol n in 1..64 tokens symbol m in 1..4 tokens") == Codes{"PW1008"});
+  CHECK(of("symbol n in 1..64 tokens symbol n in 1..32 tokens") == Codes{"PW0480"});
+}
+
 TEST_CASE("graph text: an op may be declared twice alike, and its types are inferred", "[dsl]") {
   auto context = context_with_ops();
   auto op = pw::parse_op(*context, "op my_op(x: T[n, d]) {layer: str} -> y: T[n, d] effect");

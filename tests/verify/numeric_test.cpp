@@ -84,6 +84,28 @@ TEST_CASE("numeric: an output without one finite element says nothing, and fails
   CHECK(check(DType::f32, {}, {}, {}).passed);
 }
 
+TEST_CASE("numeric: what equals the original run passes, whatever the reference overflows to",
+          "[verify]") {
+  CHECK(check(DType::f16, {1, 70000}, {1, 65504}, {1, 65504}).passed);
+  CHECK(check(DType::f16, {1, 65519}, {1, 65504}, {1, kInfinity}).passed);  // one step beyond
+  CHECK(check(DType::f16, {1, 66000}, {1, kInfinity}, {1, 65504}).passed);
+  CHECK(!check(DType::f16, {1, 66000}, {1, kInfinity}, {1, 60000}).passed);
+  CHECK(!check(DType::f16, {1, 1e9}, {1, kInfinity}, {1, 100}).passed);
+  CHECK(!check(DType::f16, {1, 1e9}, {1, kInfinity}, {1, kNaN}).passed);
+  CHECK(!check(DType::f32, {1, 1e38}, {1, 1e38}, {1, kInfinity}).passed);
+}
+
+TEST_CASE("numeric: errors are measured at both ends of f64", "[verify]") {
+  for (const double unit : {1e-320, 1e-300, 1e-170, 1e160, 1e200, 1e307}) {
+    INFO(unit);
+    const std::vector<double> values{unit, -3 * unit, 2 * unit};
+    const OutputCheck same = check(DType::f64, values, values, values);
+    CHECK(same.passed);
+    CHECK(same.reference_rms == Approx(unit * std::sqrt(14.0 / 3)).epsilon(1e-3));
+    CHECK(!check(DType::f64, values, values, {unit, -3 * unit, 2.01 * unit}).passed);
+  }
+}
+
 TEST_CASE("numeric: fp8 may be one step apart on one element in a hundred", "[verify]") {
   std::vector<double> values(200, 16);
   std::vector<double> two = values, three = values, far = values, exact = values;

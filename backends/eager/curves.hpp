@@ -1,0 +1,36 @@
+// Functions of single precision over arrays, each element by itself: its value depends neither on
+// its place nor on its neighbours. The prelude's polynomials, so that the bits are those of
+// generated kernels and of the interpreter.
+#pragma once
+
+#include <cstdint>
+
+namespace pw::eager {
+
+/// y[i] = f(x[i]) for i below n; y may be x.
+using Curve = void (*)(const float* x, std::int64_t n, float* y);
+
+struct Curves {
+  Curve exp, log, tanh, sin, cos;
+  void (*pow)(const float* x, const float* z, std::int64_t n, float* y);
+};
+
+/// Those for this machine's instruction set.
+[[nodiscard]] const Curves& curves();
+
+}  // namespace pw::eager
+
+namespace pw {
+
+// By instruction set, as in gemm_kernel.hpp; eager.cpp chooses.
+namespace portable {
+eager::Curves curves();
+}
+namespace avx2 {
+eager::Curves curves();
+}
+namespace avx512 {
+eager::Curves curves();
+}
+
+}  // namespace pw
