@@ -90,7 +90,8 @@ StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules&
 }
 
 Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph,
-             const LoadedRules& rules, const PlanArgs& args, std::optional<TokenRange> range) {
+             const LoadedRules& rules, const PlanArgs& args, std::optional<TokenRange> range,
+             const SymbolFact* declared) {
   PlanOptions options;
   const auto numbers = [&](const std::string& list) {
     return list.empty() ? std::vector<std::int64_t>()
@@ -113,7 +114,8 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
     options.max_tokens = std::min(options.max_tokens, fact->max);
     if (args.sizes.empty())
       std::erase_if(options.capture_sizes, [&](std::int64_t size) {
-        return size > options.max_tokens || size < fact->min;
+        return size > options.max_tokens ||
+               (!range && size < (declared != nullptr ? declared : fact)->min);
       });
   }
   const auto outside = [&](std::int64_t size) {
@@ -123,7 +125,13 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
   std::erase_if(options.compile_sizes, outside);
   std::erase_if(options.range_ends, outside);
   if (range) options.min_tokens = range->min;
-  Plan plan = session.need(make_plan(pieces, graph, options));
+  Graph wide = graph;  // which graph runs a step is chosen by what its plan pads it to
+  if (const auto fact = wide.facts.symbols.find(tokens);
+      declared != nullptr && fact != wide.facts.symbols.end()) {
+    fact->second.min = declared->min;
+    fact->second.multiple = declared->multiple;
+  }
+  Plan plan = session.need(make_plan(pieces, wide, options));
   if ((!args.mode.empty() || plan.mode == "none") && !plan.mode_reason.empty())
     session.say("note: " + plan.mode_reason);
   for (const std::string& note : plan.notes) session.say("note: " + note);
