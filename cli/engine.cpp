@@ -142,8 +142,9 @@ void prepare(const Session& session, const EngineArgs& args, const LoadedRules& 
     record.plan = session.need(bind_plan(document, *record.pieces, result.graph));
     return;
   }
-  record.plan = planned(session, *record.pieces, result.graph, rules, args.plan,
-                        variant.name.empty() ? std::nullopt : std::optional(result.range));
+  record.plan =
+      planned(session, *record.pieces, result.graph, rules, args.plan,
+              variant.name.empty() ? std::nullopt : std::optional(result.range), &variant.declared);
 }
 
 void give_weights(const Session& session, const EngineArgs& args, const Graph& graph,
@@ -165,7 +166,7 @@ void give_weights(const Session& session, const EngineArgs& args, const Graph& g
 void check_declared(const Session& session, const Graph& graph,
                     const std::vector<PlannedStep>& steps) {
   for (const PlannedStep& planned : steps)
-    session.need(pw::check_declared(graph, planned.step.tokens()));
+    session.need(pw::check_declared(graph, planned.step.tokens()), kUsage);
 }
 
 void check_sizes(const Session& session, const Plan& plan, const std::vector<PlannedStep>& steps) {

@@ -86,7 +86,8 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
     const StitchedGraph pieces = cut(session, variant.result.graph, rules, args.plan);
     const Plan plan =
         planned(session, pieces, variant.result.graph, rules, args.plan,
-                variant.name.empty() ? std::nullopt : std::optional(variant.result.range));
+                variant.name.empty() ? std::nullopt : std::optional(variant.result.range),
+                &variant.declared);
     counting.add(pieces, plan);
     if (!variant.name.empty() && args.tables()) session.say("tokens " + variant.name + ":");
     if (!args.steps.empty()) print(dispatch_table(session, plan, args.steps, args.active_loras));

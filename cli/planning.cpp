@@ -110,7 +110,8 @@ StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules&
 }
 
 Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph,
-             const LoadedRules& rules, const PlanArgs& args, std::optional<TokenRange> range) {
+             const LoadedRules& rules, const PlanArgs& args, std::optional<TokenRange> range,
+             const SymbolFact* declared) {
   PlanOptions options;
   const auto numbers = [&](const std::string& list) {
     return list.empty() ? std::vector<std::int64_t>()
@@ -128,9 +129,10 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
   options.compile_sizes = numbers(args.compile_sizes);
   options.capture_sizes = args.sizes.empty() ? rules.set.capture.sizes : numbers(args.sizes);
   std::int64_t least = 1;
-  if (const SymbolFact* fact = graph.facts.find(graph.facts.tokens())) {
+  const std::string tokens = graph.facts.tokens();
+  if (const SymbolFact* fact = graph.facts.find(tokens)) {
     options.max_tokens = std::min(options.max_tokens, fact->max);
-    least = fact->min;
+    if (!range) least = (declared != nullptr ? declared : fact)->min;
   }
   if (args.sizes.empty()) keep_runnable(session, options, least);
   if (args.size_cap && !options.capture_sizes.empty())
@@ -150,7 +152,13 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
   std::erase_if(options.compile_sizes, outside);
   std::erase_if(options.range_ends, outside);
   if (range) options.min_tokens = range->min;
-  Plan plan = session.need(make_plan(pieces, graph, options));
+  Graph wide = graph;  // which graph runs a step is chosen by what its plan pads it to
+  if (const auto fact = wide.facts.symbols.find(tokens);
+      declared != nullptr && fact != wide.facts.symbols.end()) {
+    fact->second.min = declared->min;
+    fact->second.multiple = declared->multiple;
+  }
+  Plan plan = session.need(make_plan(pieces, wide, options));
   if ((!args.mode.empty() || plan.mode == "none") && !plan.mode_reason.empty())
     session.say("note: " + plan.mode_reason);
   for (const std::string& note : plan.notes) session.say("note: " + note);

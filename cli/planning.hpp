@@ -39,10 +39,11 @@ Prepared prepared(const Session& session, const SplitArgs& args);
 
 StitchedGraph cut(const Session& session, const Graph& graph, const LoadedRules& rules,
                   const PlanArgs& args);
-/// `range`: what the graph is for; sizes and ends outside of it are other graphs'.
+/// `range`: what the graph is for; sizes and ends outside of it are other graphs'. Then `declared`
+/// is what the graph said of its tokens before it was made for a range and under conditions.
 Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& graph,
              const LoadedRules& rules, const PlanArgs& args,
-             std::optional<TokenRange> range = std::nullopt);
+             std::optional<TokenRange> range = std::nullopt, const SymbolFact* declared = nullptr);
 Table piece_table(const StitchedGraph& pieces);
 std::string split_summary(const StitchedGraph& pieces);
 std::string plan_summary(const Plan& plan);

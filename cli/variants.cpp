@@ -8,8 +8,10 @@ namespace pw::cli {
 std::vector<Variant> make_variants(const Session& session, const Graph& graph,
                                    const LoadedRules& rules, const std::string& pipeline,
                                    bool keep) {
+  const SymbolFact* fact = graph.facts.find(tokens_symbol(graph));
+  const SymbolFact declared = fact == nullptr ? SymbolFact() : *fact;
   if (pipeline.empty())
-    return {{"", {{1, SymbolFact().max}, {}, false, graph, {}}, {{"input", graph}}}};
+    return {{"", {{1, SymbolFact().max}, {}, false, graph, {}}, {{"input", graph}}, declared}};
   std::vector<std::vector<Version>> versions;  // one list a range
   const OptionsFor options = [&](const std::string&) {
     const std::size_t range = versions.size();
@@ -27,7 +29,7 @@ std::vector<Variant> make_variants(const Session& session, const Graph& graph,
   std::size_t range = 0;
   for (RangedResult& result : rewritten_variants(session, graph, rules, pipeline, options)) {
     const std::string name = variant_name(rules, pipeline, result);
-    Variant variant{name, std::move(result), {}};
+    Variant variant{name, std::move(result), {}, declared};
     if (variant.result.otherwise)
       variant.versions = {{"input", graph}, {"otherwise", variant.result.graph}};
     else

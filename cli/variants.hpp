@@ -15,6 +15,7 @@ struct Variant {
   std::string name;  ///< "1-256"; empty for the only graph of a pipeline without ranges
   RangedResult result;
   std::vector<Version> versions;  ///< with `keep`: after each pass
+  SymbolFact declared;            ///< of the tokens, before ranges and conditions narrowed it
 };
 
 /// Rewrites the graph with the pipeline, or takes it as it is where none is named. Warnings and
