@@ -4,15 +4,15 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "base/printable.hpp"
+#include "base/standard_output.hpp"
 #include "cli/commands.hpp"
+#include "cli/verifying.hpp"
 #include "verify/traits.hpp"
 
 namespace pw::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct VerifyArgs {
   RuleOptions rules;
@@ -69,35 +69,6 @@ std::string row(const RuleCheck& check, std::size_t width) {
                      guards_text(check));
 }
 
-Json specials_to_json(const Specials& specials) {
-  Json out = Json::array();
-  if (specials.nan) out.push_back("nan");
-  if (specials.infinity) out.push_back("infinity");
-  if (specials.zero_sign) out.push_back("zero_sign");
-  return out;
-}
-
-Json judgement_to_json(const Judgement& judgement) {
-  Json out{{"verdict", name(judgement.verdict)}, {"ulps", judgement.ulps}};
-  out["only_for"] = specials_to_json(judgement.specials);
-  out["reason"] = judgement.reason;
-  return out;
-}
-
-Json check_to_json(const RuleCheck& check) {
-  Json out{{"rule", check.rule}};
-  out.update(judgement_to_json(check.judgement));
-  out["by_dtype"] = Json::object();
-  for (const auto& [dtype, judgement] : check.by_dtype)
-    out["by_dtype"][dtype] = judgement_to_json(judgement);
-  out["graphs"] = check.instances;
-  out["samples"] = check.runs;
-  out["ranks"] = check.ranks;
-  out["guards"] = {
-      {"held", check.held}, {"refused", check.refused}, {"unreached", check.unreached}};
-  return out;
-}
-
 /// Printed as they are done, so that a long list can be watched.
 class Rows {
  public:
@@ -108,8 +79,7 @@ class Rows {
   void add(const RuleCheck& check) {
     std::string text;
     if (json_)
-      text = (first_ ? "[\n" : ",\n") +
-             check_to_json(check).dump(-1, ' ', false, Json::error_handler_t::replace);
+      text = (first_ ? "[\n" : ",\n") + printable_json(rule_check_to_json(check));
     else if (csv_)
       text = fmt::format("{},{},{:.4g},{},{}\n", check.rule, name(check.judgement.verdict),
                          check.judgement.ulps, check.instances, check.runs);
@@ -117,7 +87,7 @@ class Rows {
       text = row(check, width_);
     first_ = false;
     print_out(text);
-    std::fflush(stdout);
+    push_standard_output();
   }
   void end() const {
     if (json_) print_out(first_ ? "[]\n" : "\n]\n");
@@ -129,11 +99,11 @@ class Rows {
 };
 
 /// 1: some rule differs; else 3: for some there was no graph; else 5: some cannot run.
-int exit_code(const std::map<Verdict, std::size_t>& counts) {
-  if (counts.contains(Verdict::refuted) || counts.contains(Verdict::differs_only_for))
+int exit_code(const std::map<RuleVerdict, std::size_t>& counts) {
+  if (counts.contains(RuleVerdict::refuted) || counts.contains(RuleVerdict::differs_only_for))
     return kNegative;
-  if (counts.contains(Verdict::no_instance)) return kInvalidInput;
-  return counts.contains(Verdict::cannot_run) ? kMissingCapability : kOk;
+  if (counts.contains(RuleVerdict::no_instance)) return kInvalidInput;
+  return counts.contains(RuleVerdict::cannot_run) ? kMissingCapability : kOk;
 }
 
 void run_verify(const Options& options, const VerifyArgs& args) {
@@ -145,7 +115,7 @@ void run_verify(const Options& options, const VerifyArgs& args) {
   std::size_t width = 0;
   for (RuleId id : ids) width = std::max(width, rules.set.rules[id].name.size());
   Rows rows(options.format, width);
-  std::map<Verdict, std::size_t> counts;
+  std::map<RuleVerdict, std::size_t> counts;
   for (RuleId id : ids) {
     session.progress("verifying " + rules.set.rules[id].name);
     const RuleCheck check = check_rule(rules.set, id, rules.params, check_options);

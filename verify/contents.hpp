@@ -23,7 +23,7 @@ inline constexpr Contents kContents[] = {Contents::ordinary, Contents::wide, Con
 [[nodiscard]] std::string_view name(Contents contents);
 
 /// Gives every input of the graph its contents, on each rank. Inputs declared to be replicated over
-/// a group hold the same on its ranks, and so do indices; all others differ. PW1202 for a symbol
+/// a group hold the same on its ranks, and so do indices; all others differ. Fails for a symbol
 /// without a value.
 Result<std::monostate> give_contents(std::span<Weights> ranks, const Graph& graph,
                                      const Symbols& symbols, Contents contents, std::uint64_t seed);

@@ -66,7 +66,7 @@ class Judge {
       : original_(original), runs_(runs), sums_(sums), options_(options) {}
 
   Judgement run() {
-    for (std::size_t i = 0; i < runs_.before.size() && out_.verdict != Verdict::refuted; ++i)
+    for (std::size_t i = 0; i < runs_.before.size() && out_.verdict != RuleVerdict::refuted; ++i)
       output(i);
     return out_;
   }
@@ -82,7 +82,7 @@ class Judge {
       return out_.refute(
           fmt::format("output {} changes its dtype or shape", output_name(original_, i)));
     if (finite() && !runs_.exact_before.empty() && is_float(before.dtype())) same_function(i);
-    if (out_.verdict == Verdict::refuted) return;
+    if (out_.verdict == RuleVerdict::refuted) return;
     const Output both(before, after);
     const std::int64_t count = before.view().count();
     std::optional<std::int64_t> far;

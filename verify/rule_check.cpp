@@ -71,12 +71,14 @@ class InstanceCheck {
       return refute("the bodies of its ops cannot be put in their place");
     sums_ = has_sums(before) || has_sums(after);
     const Graph* graphs[] = {&before, &after};
+    const std::span<const Contents> kinds =
+        options_.contents.empty() ? std::span<const Contents>(kContents) : options_.contents;
     for (std::size_t i = 0; i < options_.tokens.size(); ++i) {
       const auto tokens =
           fitting_tokens(graphs, matches.front().conditions, options_.tokens[i] * ranks_);
       if (!tokens) return refute("no number of tokens meets its conditions");
       const bool all = i + 1 == options_.tokens.size();
-      for (Contents contents : options_.contents)
+      for (Contents contents : kinds)
         if ((all || contents == Contents::ordinary) && going()) compare(*tokens, contents);
     }
     report_.by_dtype[dtypes_of(instance_.graph)].merge(found_);
@@ -136,13 +138,13 @@ class InstanceCheck {
 
   void refute_run(const Diagnostics& why) {
     if (why.front().code != kNoKernel) return refute("it does not run: " + first_message(why));
-    report_.judgement.verdict = Verdict::cannot_run;
+    report_.judgement.verdict = RuleVerdict::cannot_run;
     report_.judgement.reason = first_message(why);
   }
 
   void judge_rank(const SampleRuns& runs, std::size_t rank) {
     Judgement seen = judge(instance_.graph, runs, sums_, options_.judge);
-    if (seen.verdict != Verdict::refuted && runs.contents == Contents::ordinary) {
+    if (seen.verdict != RuleVerdict::refuted && runs.contents == Contents::ordinary) {
       const NumericReport numeric =
           check_outputs(instance_.graph, runs.exact_before, runs.before, runs.after);
       for (const OutputCheck& output : numeric.outputs)
@@ -242,13 +244,13 @@ class Check {
 
  private:
   [[nodiscard]] bool going() const {
-    return report_.judgement.verdict <= Verdict::differs_only_for;
+    return report_.judgement.verdict <= RuleVerdict::differs_only_for;
   }
 
   void none(const Instances& instances) {
     if (!going()) return;
     Judgement& judgement = report_.judgement;
-    judgement.verdict = lacking_.empty() ? Verdict::no_instance : Verdict::cannot_run;
+    judgement.verdict = lacking_.empty() ? RuleVerdict::no_instance : RuleVerdict::cannot_run;
     judgement.reason = lacking_;
     if (lacking_.empty())
       judgement.reason = fmt::format(
@@ -352,7 +354,7 @@ RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,
   report.ranks = {1};
   if (uses_collectives(rules, rules.rules[rule])) report.ranks = options.ranks;
   for (std::int64_t ranks : report.ranks)
-    if (report.judgement.verdict <= Verdict::differs_only_for)
+    if (report.judgement.verdict <= RuleVerdict::differs_only_for)
       Check(rules, rule, params, options, ranks, report).run();
   return report;
 }

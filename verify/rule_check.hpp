@@ -16,7 +16,7 @@ namespace pw {
 struct RuleCheckOptions {
   InstanceOptions instances;
   std::vector<std::int64_t> tokens = {1, 7};  ///< all kinds of contents at the last of them
-  std::vector<Contents> contents{std::begin(kContents), std::end(kContents)};
+  std::vector<Contents> contents;             ///< empty: all kinds
   JudgeOptions judge;
   /// Rules with collectives on either side are checked on each of these numbers of ranks, all
   /// others on one rank.

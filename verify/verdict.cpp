@@ -8,14 +8,14 @@
 
 namespace pw {
 
-std::string_view name(Verdict verdict) {
+std::string_view name(RuleVerdict verdict) {
   switch (verdict) {
-    case Verdict::same_bits: return "same_bits";
-    case Verdict::rounds: return "rounds";
-    case Verdict::differs_only_for: return "differs_only_for";
-    case Verdict::refuted: return "refuted";
-    case Verdict::no_instance: return "no_instance";
-    case Verdict::cannot_run: return "cannot_run";
+    case RuleVerdict::same_bits: return "same_bits";
+    case RuleVerdict::rounds: return "rounds";
+    case RuleVerdict::differs_only_for: return "differs_only_for";
+    case RuleVerdict::refuted: return "refuted";
+    case RuleVerdict::no_instance: return "no_instance";
+    case RuleVerdict::cannot_run: return "cannot_run";
   }
   return "?";
 }
@@ -33,7 +33,7 @@ std::string Specials::print() const {
 
 void Judgement::rounds(double more) {
   ulps = std::max(ulps, more);
-  if (verdict == Verdict::same_bits) verdict = Verdict::rounds;
+  if (verdict == RuleVerdict::same_bits) verdict = RuleVerdict::rounds;
 }
 
 void Judgement::differs_for(const Specials& more, std::string sample) {
@@ -41,29 +41,29 @@ void Judgement::differs_for(const Specials& more, std::string sample) {
   specials.nan = specials.nan || more.nan;
   specials.infinity = specials.infinity || more.infinity;
   specials.zero_sign = specials.zero_sign || more.zero_sign;
-  if (more.any() && holds()) verdict = Verdict::differs_only_for;
+  if (more.any() && holds()) verdict = RuleVerdict::differs_only_for;
 }
 
 void Judgement::refute(std::string why) {
-  if (verdict != Verdict::refuted) reason = std::move(why);
-  verdict = Verdict::refuted;
+  if (verdict != RuleVerdict::refuted) reason = std::move(why);
+  verdict = RuleVerdict::refuted;
 }
 
 void Judgement::merge(const Judgement& other) {
-  if (other.verdict == Verdict::refuted) refute(other.reason);
+  if (other.verdict == RuleVerdict::refuted) refute(other.reason);
   differs_for(other.specials, other.reason);
-  if (other.verdict == Verdict::rounds || other.ulps > 0) rounds(other.ulps);
+  if (other.verdict == RuleVerdict::rounds || other.ulps > 0) rounds(other.ulps);
 }
 
 std::string Judgement::print() const {
   switch (verdict) {
-    case Verdict::same_bits: return "same bits";
-    case Verdict::rounds: return fmt::format("rounds differently, by at most {:.4g} ulp", ulps);
-    case Verdict::differs_only_for:
+    case RuleVerdict::same_bits: return "same bits";
+    case RuleVerdict::rounds: return fmt::format("rounds differently, by at most {:.4g} ulp", ulps);
+    case RuleVerdict::differs_only_for:
       return fmt::format("differs only for {}: {}", specials.print(), reason);
-    case Verdict::refuted: return "refuted: " + reason;
-    case Verdict::no_instance: return "no instance: " + reason;
-    case Verdict::cannot_run: return "cannot run: " + reason;
+    case RuleVerdict::refuted: return "refuted: " + reason;
+    case RuleVerdict::no_instance: return "no instance: " + reason;
+    case RuleVerdict::cannot_run: return "cannot run: " + reason;
   }
   return "?";
 }

@@ -7,7 +7,7 @@
 
 namespace pw {
 
-enum class Verdict : std::uint8_t {
+enum class RuleVerdict : std::uint8_t {
   same_bits,         ///< every output, bit for bit; any NaN equals any other
   rounds,            ///< the same function of the reals, rounded differently
   differs_only_for,  ///< only for samples with NaN or infinity, or in the sign of a zero
@@ -16,7 +16,7 @@ enum class Verdict : std::uint8_t {
   cannot_run,        ///< an op of it has no meaning on the host
 };
 /// same_bits, rounds, …
-[[nodiscard]] std::string_view name(Verdict verdict);
+[[nodiscard]] std::string_view name(RuleVerdict verdict);
 
 /// The samples for which two graphs differ though all finite ones agree.
 struct Specials {
@@ -28,7 +28,7 @@ struct Specials {
 
 /// What was seen so far: each further sample can only make it worse.
 struct Judgement {
-  Verdict verdict = Verdict::same_bits;
+  RuleVerdict verdict = RuleVerdict::same_bits;
   double ulps = 0;  ///< the largest distance seen, in units of the output's dtype
   Specials specials;
   std::string reason;  ///< refuted, differs_only_for: a sample; no_instance, cannot_run: why
@@ -37,7 +37,7 @@ struct Judgement {
   void refute(std::string why);                                ///< the first reason stays
   void merge(const Judgement& other);
   [[nodiscard]] bool holds() const {
-    return verdict == Verdict::same_bits || verdict == Verdict::rounds;
+    return verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds;
   }
   /// "rounds differently, by at most 3 ulp"
   [[nodiscard]] std::string print() const;

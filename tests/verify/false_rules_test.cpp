@@ -12,7 +12,8 @@ using namespace pw::test;
 RuleCheck checked(const std::string& text) {
   const RuleSet rules =
       rules_of("param tp: int = 1  rule r { " + text + " }  pass all = greedy { r } fuel 1");
-  return check_rule(rules, rules.resolve("r").at(0), bind_params(rules, {}).value());
+  const Env params = bind_params(rules, {}).value();
+  return check_rule(rules, rules.resolve("r").at(0), params);
 }
 
 constexpr const char* kFalse[] = {
@@ -116,7 +117,7 @@ TEST_CASE("false rules: what differs for special values only says which", "[veri
   for (const auto& [text, only] : cases) {
     const RuleCheck check = checked(text);
     INFO(text << "\n" << check.judgement.print());
-    CHECK(check.judgement.verdict == Verdict::differs_only_for);
+    CHECK(check.judgement.verdict == RuleVerdict::differs_only_for);
     CHECK(check.judgement.specials.nan == only.nan);
     CHECK(check.judgement.specials.infinity == only.infinity);
     CHECK(check.judgement.specials.zero_sign == only.zero_sign);
@@ -125,17 +126,17 @@ TEST_CASE("false rules: what differs for special values only says which", "[veri
 
 TEST_CASE("false rules: a refusal shows the sample that it was seen on", "[verify]") {
   const RuleCheck narrow = checked("y = f16(bf16(x: f16)) => y = x");
-  CHECK(narrow.judgement.verdict == Verdict::refuted);
+  CHECK(narrow.judgement.verdict == RuleVerdict::refuted);
   CHECK(narrow.judgement.reason.find("x = ") != std::string::npos);
   CHECK(narrow.by_dtype.contains("f16"));
 }
 
 TEST_CASE("true rules: equal bits, and equal but for rounding", "[verify]") {
   const auto verdict = [](const char* text) { return checked(text).judgement.verdict; };
-  CHECK(verdict("y = neg(neg(x)) => y = x") == Verdict::same_bits);
-  CHECK(verdict("y = relu(relu(x)) => y = relu(x)") == Verdict::same_bits);
-  CHECK(verdict("y = f16(f32(x: f16)) => y = x") == Verdict::same_bits);
-  CHECK(verdict("y = mul(x: f32, 0.1) * 0.3 => y = mul(x, 0.03)") == Verdict::rounds);
+  CHECK(verdict("y = neg(neg(x)) => y = x") == RuleVerdict::same_bits);
+  CHECK(verdict("y = relu(relu(x)) => y = relu(x)") == RuleVerdict::same_bits);
+  CHECK(verdict("y = f16(f32(x: f16)) => y = x") == RuleVerdict::same_bits);
+  CHECK(verdict("y = mul(x: f32, 0.1) * 0.3 => y = mul(x, 0.03)") == RuleVerdict::rounds);
 }
 
 TEST_CASE("true rules: guards are met by search", "[verify]") {

@@ -195,7 +195,7 @@ TEST_CASE("ranks: a wrong rule over collectives is seen", "[verify]") {
     REQUIRE(!report.holds());
     INFO(report.judgement.reason);
     CHECK(report.instances >= 1);
-    CHECK(report.judgement.verdict == Verdict::refuted);
+    CHECK(report.judgement.verdict == RuleVerdict::refuted);
     CHECK(report.judgement.reason.find("rank ") == 0);
     CHECK(report.judgement.reason.find(" is ") != std::string::npos);
   }

@@ -24,7 +24,7 @@ TEST_CASE("rule check: every rule of the library holds on generated graphs", "[v
   // Of multi-head latent attention a layer's own weights are part: nothing here knows them.
   std::set<std::string> cannot_run;
   for (const RuleCheck& check : check_rules(rules, params)) {
-    if (check.judgement.verdict == Verdict::cannot_run) {
+    if (check.judgement.verdict == RuleVerdict::cannot_run) {
       CHECK(check.judgement.reason.find("unified_mla_attention") != std::string::npos);
       cannot_run.insert(check.rule);
       continue;
@@ -75,6 +75,6 @@ TEST_CASE("rule check: a wrong rule, and one that nothing can match, fail", "[ve
   CHECK(!passes("swapped"));
   CHECK(passes("fine"));
   const RuleCheck impossible = check_rule(rules, rules.resolve("impossible").at(0), params);
-  CHECK(impossible.judgement.verdict == Verdict::no_instance);
+  CHECK(impossible.judgement.verdict == RuleVerdict::no_instance);
   CHECK(impossible.judgement.reason.find("no graph could be made") != std::string::npos);
 }
