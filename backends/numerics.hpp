@@ -1,6 +1,6 @@
 // Scalar conversions of every dtype: round to nearest even; fp8 saturates to its largest finite
-// value and keeps NaN, and infinity where it has one; integers from reals truncate toward zero and saturate. These are the
-// reference that generated code is checked against.
+// value and keeps NaN, and infinity where it has one; integers from reals truncate toward zero and
+// saturate. These are the reference that generated code is checked against.
 #pragma once
 
 #include <cstddef>

@@ -12,8 +12,8 @@ using namespace pw::test;
 RuleCheck checked(const std::string& text) {
   const RuleSet rules =
       rules_of("param tp: int = 1  rule r { " + text + " }  pass all = greedy { r } fuel 1");
-  const Env params = bind_params(rules, {}).value();
-  return check_rule(rules, rules.resolve("r").at(0), params);
+  static const RuleCheckOptions options;  // GCC 12 takes a temporary's function for uninitialised
+  return check_rule(rules, rules.resolve("r").at(0), bind_params(rules, {}).value(), options);
 }
 
 constexpr const char* kFalse[] = {
