@@ -118,6 +118,7 @@ bool stands_alone(const RankTensors& tensors, std::size_t output) {
   const TensorView& own = tensors.outputs[output];
   const std::byte *begin = own.data, *end = own.data + own.bytes();
   const auto meets = [&](const TensorView& other) {
+    if (other.data == nullptr) return false;  // an input that nobody reads
     return other.data < end && begin < other.data + other.bytes();
   };
   for (const TensorView& input : tensors.inputs) {
