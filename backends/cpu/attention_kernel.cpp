@@ -51,7 +51,15 @@ void attend_block(const AttentionBlock& b) {
       if (keep != 1.0f) sum.row(row) *= keep;
       largest(row) = now;
     }
-    sum.noalias() += scores * v;
+    // A key that a row does not see adds nothing, not even zero times NaN.
+    if (b.seen - first >= count || v.allFinite()) {
+      sum.noalias() += scores * v;
+      continue;
+    }
+    for (std::int64_t row = 0; row < b.rows; ++row) {
+      const std::int64_t seen = std::clamp<std::int64_t>(b.seen + row - first, 0, count);
+      sum.row(row).noalias() += scores.row(row).head(seen) * v.topRows(seen);
+    }
   }
   Eigen::Map<Block, 0, Eigen::OuterStride<>> out(b.out, b.rows, b.width,
                                                  Eigen::OuterStride<>(b.out_step));

@@ -114,6 +114,7 @@ PW_FUNCTION T pw_saturate(R x) {
   if (x != x) return (T)0;
   if (x >= (R)(long long)pw_range<T>::high) return (T)pw_range<T>::high;
   if (x <= (R)(long long)pw_range<T>::low) return (T)pw_range<T>::low;
+  if (x > (R)-1 && x < (R)1) return (T)0;  // else a compiler takes (float)(T)x for trunc(x), which has a -0
   return (T)x;
 }
 
