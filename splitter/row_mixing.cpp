@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -25,16 +26,93 @@ class Search {
   std::optional<std::string> first(const Graph& graph) {
     if (tokens_.empty()) return std::nullopt;
     for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
-      const std::string how = mixing(graph, n, 0);
+      std::string how = mixing(graph, n, 0);
+      if (how.empty()) how = through(graph, n);
       if (!how.empty())
         return fmt::format("node {} ({}) mixes rows: {}", graph.node_name(n), graph.op_of(n).name,
                            how);
     }
-    return std::nullopt;
+    return parts_.empty() ? std::nullopt : of_outputs(graph);
   }
 
  private:
   using Key = std::tuple<OpId, std::vector<TypeId>, AttributesId>;
+
+  // ---- a rank's part of the rows: with rows of padding it is other rows, until it is gathered
+  /// Follows parts through a node of the whole graph. How one meets rows that are not, or empty.
+  std::string through(const Graph& graph, NodeId n) {
+    const bool scatters = graph.op_of(n).traits.collective || graph.op_of(n).name == "shard";
+    if (scatters) {
+      if (const std::string how = scattered(graph, n); !how.empty()) return how;
+    }
+    for (ValueId v : graph.operands(n)) {
+      const auto part = v.valid() ? parts_.find(v) : parts_.end();
+      if (part == parts_.end()) continue;
+      const DimId dim = part->second;
+      for (ValueId other : graph.operands(n))
+        if (other.valid() && parts_.count(other) == 0 && holds(graph, other, dim))
+          return fmt::format("its operand {} is no rank's part of dim {}", graph.value_name(other),
+                             context_.dims.print(dim));
+      for (std::size_t i = 0; i < graph.result_count(n); ++i)
+        if (holds(graph, graph.result(n, i), dim)) parts_.emplace(graph.result(n, i), dim);
+    }
+    return "";
+  }
+  /// A dim of tokens that only the results have is cut, or put together of what only the operands
+  /// have.
+  std::string scattered(const Graph& graph, NodeId n) {
+    for (ValueId v : graph.operands(n)) {
+      for (DimId dim : dims_of(graph, v)) {
+        if (!has_tokens(dim) || made_by(graph, n, dim) || parts_.count(v) != 0) continue;
+        if (extent(dim) < largest_made(graph, n))
+          return fmt::format("its parts of dim {} have padding each", context_.dims.print(dim));
+      }
+    }
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      for (DimId dim : dims_of(graph, graph.result(n, i)))
+        if (has_tokens(dim) && cut_from(graph, n, dim)) parts_.emplace(graph.result(n, i), dim);
+    return "";
+  }
+  /// Whether a larger dim of tokens, which the results have not, is among the operands'.
+  bool cut_from(const Graph& graph, NodeId n, DimId part) {
+    for (ValueId v : graph.operands(n))
+      for (DimId dim : dims_of(graph, v))
+        if (has_tokens(dim) && !made_by(graph, n, dim) && extent(dim) > extent(part)) return true;
+    return false;
+  }
+  std::int64_t largest_made(const Graph& graph, NodeId n) {
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      for (DimId dim : dims_of(graph, graph.result(n, i)))
+        if (has_tokens(dim)) most = std::max(most, extent(dim));
+    return most;
+  }
+  /// At a size that is large and divides well, to compare.
+  [[nodiscard]] std::int64_t extent(DimId dim) const {
+    std::map<std::string, std::int64_t, std::less<>> sizes;
+    for (const std::string& symbol : context_.dims.symbols(dim)) sizes[symbol] = 1 << 20;
+    return context_.dims.evaluate(dim, sizes).value_or(0);
+  }
+  std::optional<std::string> of_outputs(const Graph& graph) {
+    for (ValueId v : graph.outputs())
+      if (const auto part = parts_.find(v); part != parts_.end())
+        return fmt::format("output {} is a rank's part of dim {}, other rows where it is padded",
+                           graph.value_name(v), context_.dims.print(part->second));
+    return std::nullopt;
+  }
+  [[nodiscard]] std::span<const DimId> dims_of(const Graph& graph, ValueId v) const {
+    if (!v.valid() || graph.type(v) == Types::unknown()) return {};
+    return context_.types[graph.type(v)].shape;
+  }
+  [[nodiscard]] bool holds(const Graph& graph, ValueId v, DimId dim) const {
+    const auto dims = dims_of(graph, v);
+    return std::find(dims.begin(), dims.end(), dim) != dims.end();
+  }
+  [[nodiscard]] bool made_by(const Graph& graph, NodeId n, DimId dim) const {
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      if (holds(graph, graph.result(n, i), dim)) return true;
+    return false;
+  }
 
   /// How a node mixes rows, or empty.
   std::string mixing(const Graph& graph, NodeId n, int depth) {
@@ -204,6 +282,7 @@ class Search {
   std::string tokens_;
   std::vector<char> known_;  // by dim: 0 not asked, 1 no, 2 yes
   std::map<Key, std::string> bodies_;
+  std::map<ValueId, DimId> parts_;  // of the whole graph: a rank's part, and the dim that is cut
 };
 
 }  // namespace

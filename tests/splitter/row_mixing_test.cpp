@@ -70,8 +70,8 @@ TEST_CASE("row mixing: a reduction leaves out the padding at the end of a dim", 
 TEST_CASE("row mixing: ranks have parts of the padded rows", "[splitter]") {
   const std::string part = "in x: f32[n, 4]  p = shard(x){dim = 0, world = 2, group = \"g\"}  ";
   CHECK(found(part + "y = all_gather(p){dim = 0, world = 2, group = \"g\"}  out y") == "");
-  CHECK(found(part + "y = p / amax(x){dim = 0}  out y") == "");
-  CHECK(found(part + "s = sum(p)  out s") == "");
+  CHECK(found(part + "y = all_gather(p / amax(x){dim = 0}){dim = 0, world = 2, group = \"g\"}  "
+                     "out y") == "");
   CHECK(found(part + "s = sum(p){dim = 0}  out s") ==
         "node s (sum) mixes rows: it reduces over dim ((n) / (2)), whose padding may be anywhere");
   CHECK(
@@ -83,6 +83,27 @@ TEST_CASE("row mixing: ranks have parts of the padded rows", "[splitter]") {
         "node y (all_gather) mixes rows: its parts of dim n have padding each");
   CHECK(found("in x: f32[2 * n, 4]  y = reduce_scatter(x){dim = 0, world = 2, group = \"g\"}  out "
               "y") == "node y (reduce_scatter) mixes rows: its parts of dim n have padding each");
+}
+
+TEST_CASE("row mixing: a rank's part of padded rows is other rows than of those that are valid",
+          "[splitter]") {
+  const std::string part = "in x: f32[n, 4]  p = shard(x){dim = 0, world = 2, group = \"g\"}  ",
+                    gathered = "){dim = 0, world = 2, group = \"g\"}  out y",
+                    returned =
+                        " is a rank's part of dim ((n) / (2)), other rows where it is padded";
+  CHECK(found(part + "out p") == "output p" + returned);
+  CHECK(found(part + "y = p / amax(x){dim = 0}  out y") == "output y" + returned);
+  CHECK(found(part + "s = sum(p)  out s") == "output s" + returned);
+  CHECK(found("in x: f32[n, 8], w: f32[8, 4]  y = fused_matmul_reduce_scatter(x, w){scatter_dim = "
+              "0, world = 2, group = \"g\"}  out y") == "output y" + returned);
+  // Rows that came as such are not the part of any rank.
+  CHECK(found("in r: f32[n / 2, 4], " + part.substr(3) + "y = all_gather(p + r" + gathered) ==
+        "node v (add) mixes rows: its operand r is no rank's part of dim ((n) / (2))");
+  CHECK(found("in r: f32[n / 2, 4]  y = all_gather(r" + gathered) ==
+        "node y (all_gather) mixes rows: its parts of dim ((n) / (2)) have padding each");
+  // Without ranks they are the first rows.
+  CHECK(found("in r: f32[n / 2, 4]  y = neg(r)  out y") == "");
+  CHECK(found(part + "q = neg(p)  y = all_gather(p * q" + gathered) == "");
 }
 
 TEST_CASE("row mixing: rows that stay apart are not", "[splitter]") {
