@@ -34,6 +34,9 @@ class Instantiator {
       }
       return sum;
     }
+    if (e.kind == Expr::Kind::call && e.args.size() == 1 &&
+        (e.text == "integral" || e.text == "floating"))
+      return of_kind(e.args[0], e.text == "floating");
     if (e.kind == Expr::Kind::call && e.text == "either" &&
         e.args.size() == 2) {  // either(attribute, T): T where it is none
       Result<Attribute> first = evaluate(context_, nullptr, e.args[0], env_);
@@ -83,6 +86,16 @@ class Instantiator {
   }
 
  private:
+  Result<DTypeBinding> of_kind(const Expr& e, bool floating) {
+    Result<DTypeBinding> found = dtype(e);
+    if (found && is_float(found->dtype) != floating)
+      return fail(e.span, "PW0306",
+                  fmt::format("{} is {}, and only {} have a meaning here", print(e),
+                              name(found->dtype),
+                              floating ? "floating dtypes" : "integers and b8"),
+                  "a cast makes it one: `" + std::string(floating ? "f32" : "i64") + "(x)`");
+    return found;
+  }
   Result<std::optional<Shape>> call(ShapeFunction function, const Expr& e, int result_index) {
     const auto [known, fresh] = arguments_.try_emplace(&e);
     std::vector<Attribute>& arguments = known->second;
@@ -280,7 +293,7 @@ Result<AttributesId> complete_attributes(Context& context, const Op& op, Attribu
     }
     auto axis = std::get_if<std::int64_t>(&*coerced);
     if (decl.kind == AttributeKind::axis && axis && !operands.empty() &&
-        operands[0] != Types::unknown()) {
+        operands[0].valid() && operands[0] != Types::unknown()) {
       auto rank = static_cast<std::int64_t>(context.types[operands[0]].shape.size());
       if (*axis < -rank || *axis >= rank) {
         errors.push_back(error_at(span, "PW0309",
