@@ -272,7 +272,7 @@ Result<std::monostate> Runtime::allocate_all() {
     return std::monostate{};
   };
   for (ValueId v : source_.inputs()) {
-    if (source_.input_kind(v) != InputKind::input || has_no_tensor(source_, v)) continue;
+    if (stays(v) || has_no_tensor(source_, v)) continue;
     if (auto done = own(v, "inputs"); !done) return done;
   }
   // Literals and views of inputs that cross pieces.
@@ -305,10 +305,17 @@ Result<std::monostate> Runtime::allocate_all() {
   return std::monostate{};
 }
 
+bool Runtime::stays(ValueId input) const {
+  if (source_.input_kind(input) == InputKind::input) return false;
+  const Shape& shape = source_.context().types[source_.type(input)].shape;
+  return std::all_of(shape.begin(), shape.end(),
+                     [&](DimId d) { return source_.context().dims.value(d).has_value(); });
+}
+
 Result<std::monostate> Runtime::load(Weights& weights) {
   const Symbols symbols = symbols_at(plan_, plan_.max_tokens);
   for (ValueId v : source_.inputs()) {
-    if (source_.input_kind(v) == InputKind::input || has_no_tensor(source_, v)) continue;
+    if (!stays(v) || has_no_tensor(source_, v)) continue;
     auto tensor = weights.tensor(source_.value_name(v), symbols, Step{});
     if (!tensor) return forward(tensor);
     const auto bytes = static_cast<std::int64_t>(tensor->view().bytes());

@@ -118,6 +118,8 @@ class Runtime {
   [[nodiscard]] std::string memory_table() const;
 
   [[nodiscard]] Result<std::int64_t> largest_bytes(ValueId value) const;
+  /// Whether an input stays on the device from step to step: a weight or buffer of one size.
+  [[nodiscard]] bool stays(ValueId input) const;
   [[nodiscard]] const Class& class_of(PieceId piece) const {
     return classes_[stitched_.pieces[piece].piece_class.index];
   }

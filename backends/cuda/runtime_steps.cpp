@@ -52,7 +52,7 @@ Result<StepReport> Runtime::begin_step(const Step& step, Weights& weights,
   }
   const Symbols valid = symbols_at(plan_, step.tokens());
   for (ValueId v : source_.inputs()) {
-    if (source_.input_kind(v) != InputKind::input || has_no_tensor(source_, v)) continue;
+    if (stays(v) || has_no_tensor(source_, v)) continue;
     auto tensor = weights.tensor(source_.value_name(v), valid, step);
     if (!tensor) return forward(tensor);
     if (auto done = bind_input(v, *tensor); !done) return forward(done);
@@ -161,7 +161,7 @@ Result<std::vector<Tensor>> Runtime::end_step() {
 Result<std::monostate> Runtime::write_back(const std::vector<Tensor>& outputs) {
   for (std::size_t i = 0; i < source_.written_inputs().size(); ++i) {
     const ValueId input = source_.written_inputs()[i];
-    if (source_.input_kind(input) == InputKind::input) continue;
+    if (!stays(input)) continue;
     const TensorView view = outputs[source_.returned_count() + i].view();
     const auto bytes = static_cast<std::int64_t>(view.bytes());
     if (auto done = driver_.write(address_[input.index], view.data, bytes); !done) return done;

@@ -72,7 +72,13 @@ void attend(Heads& h, const Rows& sequence, std::int64_t first, std::int64_t row
   for (Eigen::Index row = 0; row < rows; ++row) softmax(scores, row, seen + row + 1);
   HeadTarget out(h.out.data() + (first * h.heads + head) * h.width, rows, h.width,
                  Eigen::OuterStride<>(h.heads * h.width));
-  out.noalias() = scores * v;
+  // A key that a row does not see adds nothing, not even zero times NaN.
+  if (rows == 1 || v.allFinite()) {
+    out.noalias() = scores * v;
+  } else {
+    for (Eigen::Index row = 0; row < rows; ++row)
+      out.row(row).noalias() = scores.row(row).head(seen + row + 1) * v.topRows(seen + row + 1);
+  }
   if (h.divisor != 1) out /= h.divisor;
 }
 

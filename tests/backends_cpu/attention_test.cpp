@@ -70,19 +70,21 @@ TEST_CASE("cpu: attention's padding gives zero, and a NaN stays in the rows that
   }
 }
 
-TEST_CASE("cpu: a NaN among the values stays in the rows that see it", "[cpu]") {
+TEST_CASE("attention: a NaN among the values stays in the rows that see it", "[cpu]") {
   const Graph graph = graph_of(kText);
-  CpuBackend cpu;
+  const auto engines = all_backends();
   const Step step{{{0, 300, 0}, {1, 10, 0}}};
   auto inputs = random_inputs(graph, {{"n", 310}}, 5);
   for (const std::int64_t row : {std::int64_t{20}, std::int64_t{280}})
     store(DType::f32, inputs[2].data(), row * 32 + 3, std::nan(""));  // of the first head
-  const auto got = outputs_of(cpu, graph, views_of(inputs), {{{"n", 310}}, &step, 310});
-  for (std::int64_t row = 0; row < 310; ++row) {
-    for (std::int64_t i = 0; i < 64; ++i) {
-      const bool sees = row >= 20 && row < 300 && (i == 3 || i == 16 + 3);
-      INFO("row " << row << " element " << i);
-      REQUIRE(std::isnan(load(DType::f32, got[0].data(), row * 64 + i)) == sees);
+  for (const auto& engine : engines) {
+    const auto got = outputs_of(*engine, graph, views_of(inputs), {{{"n", 310}}, &step, 310});
+    for (std::int64_t row = 0; row < 310; ++row) {
+      for (std::int64_t i = 0; i < 64; ++i) {
+        const bool sees = row >= 20 && row < 300 && (i == 3 || i == 16 + 3);
+        INFO(engine->name() << ": row " << row << " element " << i);
+        REQUIRE(std::isnan(load(DType::f32, got[0].data(), row * 64 + i)) == sees);
+      }
     }
   }
 }
