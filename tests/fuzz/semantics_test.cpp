@@ -1,0 +1,264 @@
+// Random graphs on every engine, whole, split and padded, on 1, 2 and 4 ranks. Strict code gives
+// the bits of the interpreter in single precision; eager and the fast code of the CPU stay within
+// what rounding may do, which spread_of finds. A default run takes a few, `[slow]` 5 000 more;
+// PW_SEEDS=17 takes one graph, PW_SEEDS=17:100 a hundred, and shows what is refused.
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "backends/cpu/cpu.hpp"
+#include "backends/cuda/host_driver.hpp"
+#include "backends/cuda/runtime.hpp"
+#include "backends/eager/eager.hpp"
+#include "backends/interpreter.hpp"
+#include "backends/toolchain.hpp"
+#include "graph/text.hpp"
+#include "splitter/splitter.hpp"
+#include "tests/backends/graphs.hpp"
+#include "tests/backends_cpu/running.hpp"
+#include "tests/fuzz/random_graph.hpp"
+#include "tests/fuzz/spread.hpp"
+#include "verify/sample.hpp"
+
+namespace {
+
+using namespace pw;
+using namespace pw::test;
+
+/// What became of the graphs, and why some were not run in some way: by way, then reason.
+struct Tally {
+  std::map<std::string, std::size_t> ran;
+  std::map<std::string, std::map<std::string, std::size_t>> refused;
+  std::size_t wrong = 0;
+  void print(std::ostream& out) const {
+    for (const auto& [way, count] : ran) {
+      std::size_t refusals = 0;
+      if (const auto found = refused.find(way); found != refused.end())
+        for (const auto& [reason, times] : found->second) refusals += times;
+      out << "  " << way << ": " << count << " ran, " << refusals << " refused\n";
+    }
+  }
+};
+
+/// A graph with its contents, and what it should give.
+struct Subject {
+  RandomGraph random;
+  Graph graph;  ///< read back from its text
+  Step step;
+  Symbols symbols;
+  ContentsOf contents;
+  std::vector<Weights> weights;
+  RankOutputs wanted;  ///< the interpreter's, in single precision
+  std::vector<Spreads> spread;
+};
+
+class Check {
+ public:
+  explicit Check(Tally& tally) : tally_(tally) {}
+
+  void run(const GraphGenerator& generator, std::uint64_t seed) {
+    RandomGraph random = generator.graph(seed);
+    const std::string text = print_pwg(random.graph);
+    auto graph = parse_graph(random.graph.context_ptr(), text, "random");
+    INFO("seed " << seed << ", " << random.tokens << " tokens, " << random.ranks
+                 << " ranks, cut at '" << random.cut << "'\n"
+                 << text);
+    if (!graph) FAIL(render(graph.error(), random.graph.context().sources));
+    CHECK(print_pwg(*graph) == text);
+    Subject s{std::move(random), std::move(*graph), {}, {}, {}, {}, {}, {}};
+    if (!prepare(s)) return;
+    whole(s);
+    stepwise(s);
+    if (s.random.ranks == 1) on_device(s);
+  }
+
+ private:
+  bool prepare(Subject& s) {
+    s.step = one_sequence(s.random.tokens);
+    if (s.random.tokens > 3) s.step = {{{0, 3, 0}, {1, s.random.tokens - 3, 0}}};
+    s.symbols = sample_symbols(s.graph, s.random.tokens);
+    s.contents = {kContents[s.random.seed % std::size(kContents)], s.random.seed};
+    s.weights = weights_of_ranks(s.graph, 1, s.random.ranks);
+    auto given = give_contents(s.weights, s.graph, s.symbols, s.contents.contents, s.contents.seed);
+    if (!given) FAIL(render(given.error(), s.graph.context().sources));
+    auto wanted = run_whole(s.graph, *oracle_, s.weights, s.step);
+    if (!kept("interpreter", wanted)) return false;
+    s.wanted = std::move(*wanted);
+    auto spread = spread_of(s.graph, s.random.ranks, s.step, s.contents, 6);
+    if (!kept("reference", spread)) return false;
+    s.spread = std::move(*spread);
+    for (std::size_t rank = 0; rank < s.wanted.size(); ++rank)
+      for (std::size_t o = 0; o < s.wanted[rank].size(); ++o)
+        for (std::size_t i = 0; i < s.spread[rank][o].size(); ++i)
+          s.spread[rank][o][i].add(element(s.wanted[rank][o], i));
+    return true;
+  }
+  static double element(const Tensor& tensor, std::size_t i) {
+    return load(tensor.dtype(), tensor.data(), static_cast<std::int64_t>(i));
+  }
+
+  void whole(Subject& s) {
+    same_bits(s, "cpu, strict", run_whole(s.graph, strict_, s.weights, s.step));
+    near(s, "cpu", run_whole(s.graph, fast_, s.weights, s.step));
+    near(s, "eager", run_whole(s.graph, *eager_, s.weights, s.step));
+  }
+
+  struct Cut {
+    StitchedGraph pieces;
+    Plan plan;
+  };
+  Result<Cut> cut(const Subject& s, const std::vector<std::int64_t>& sizes) {
+    SplitOptions options;
+    if (!s.random.cut.empty()) options.at = {s.random.cut};
+    auto at = splitting_ops(s.graph.context_ptr(), nullptr, {}, options);
+    if (!at) return forward(at);
+    auto pieces = split(s.graph, *at, options);
+    if (!pieces) return forward(pieces);
+    PlanOptions planned;
+    planned.max_tokens = 12;
+    planned.capture_sizes = sizes;
+    auto plan = make_plan(*pieces, s.graph, planned);
+    if (!plan) return forward(plan);
+    return Cut{std::move(*pieces), std::move(*plan)};
+  }
+  std::vector<std::int64_t> sizes_of(const Subject& s) {
+    if (s.graph.facts.tokens().empty()) return {};
+    return s.random.seed % 2 == 0 ? std::vector<std::int64_t>{4, 12}
+                                  : std::vector<std::int64_t>{2, 8};
+  }
+
+  void stepwise(Subject& s) {
+    auto made = cut(s, sizes_of(s));
+    if (!kept("plan", made)) return;
+    for (const bool pad : {true, false}) {
+      const std::string way = pad ? "split and padded" : "split";
+      same_bits(s, way + ", strict", by_runner(s, *made, strict_, pad));
+      near(s, way + ", eager", by_runner(s, *made, *eager_, pad));
+      if (pad) near(s, way + ", cpu", by_runner(s, *made, fast_, pad));
+    }
+  }
+  Result<RankOutputs> by_runner(Subject& s, const Cut& made, Backend& backend, bool pad) {
+    auto runner = Runner::make(made.pieces, s.graph, made.plan, backend);
+    if (!runner) return forward(runner);
+    RunOptions options;
+    options.pad = pad;
+    options.poison = true;
+    auto result = runner->run(s.step, s.weights, options);
+    if (!result) return forward(result);
+    return std::move(result->outputs);
+  }
+
+  void on_device(Subject& s) {
+    auto made = cut(s, sizes_of(s));
+    if (!made) return;
+    for (const bool pad : {true, false}) {
+      if (!pad && s.random.seed % 4 != 0) continue;
+      same_bits(s, pad ? "cuda, captured" : "cuda, launched", by_device(s, *made, pad));
+    }
+  }
+  Result<RankOutputs> by_device(Subject& s, const Cut& made, bool pad) {
+    cuda::HostDriver driver({.seed = s.random.seed});
+    cuda::RuntimeOptions options;
+    options.strict = true;
+    auto runtime = cuda::Runtime::make(made.pieces, s.graph, made.plan, driver, options);
+    if (!runtime) return forward(runtime);
+    if (auto done = (*runtime)->load(s.weights[0]); !done) return forward(done);
+    if (auto done = (*runtime)->capture(); !done) return forward(done);
+    RunOptions run;
+    run.pad = pad;
+    run.poison = true;
+    auto result = (*runtime)->run(s.step, s.weights[0], run);
+    if (!result) return forward(result);
+    RankOutputs out;
+    out.push_back(std::move(result->outputs));
+    return out;
+  }
+
+  /// Sums of the largest numbers may leave the range on the way, in one order and not in another.
+  static bool overflows(const Subject& s) {
+    return s.contents.contents == Contents::wide || s.contents.contents == Contents::edges;
+  }
+  template <class T>
+  bool kept(const std::string& way, const Result<T>& result) {
+    if (result) {
+      ++tally_.ran[way];
+      return true;
+    }
+    const Diagnostic& first = result.error().front();
+    ++tally_.refused[way][fmt::format("{} {}", first.code, first.message)];
+    return false;
+  }
+  void same_bits(const Subject& s, const std::string& way, const Result<RankOutputs>& got) {
+    compare(s, way, got, [&](std::size_t rank, std::size_t o, const Tensor& tensor) {
+      return bit_difference(tensor, s.wanted[rank][o]);
+    });
+  }
+  void near(const Subject& s, const std::string& way, const Result<RankOutputs>& got) {
+    compare(s, way, got, [&](std::size_t rank, std::size_t o, const Tensor& tensor) {
+      const std::vector<Spread>& spread = s.spread[rank][o];
+      if (tensor.extents() != s.wanted[rank][o].extents()) return std::string("other extents");
+      for (std::size_t i = 0; i < spread.size(); ++i) {
+        const double value = element(tensor, i);
+        if (within(spread[i], value, tensor.dtype())) continue;
+        if (overflows(s) && (!std::isfinite(value) || !is_float(tensor.dtype()))) continue;
+        return fmt::format("element {}: {:.9g}, not in {:.9g} … {:.9g}{} (single {:.9g})", i, value,
+                           spread[i].least, spread[i].most, spread[i].special ? " or special" : "",
+                           element(s.wanted[rank][o], i));
+      }
+      return std::string();
+    });
+  }
+  template <class Compare>
+  void compare(const Subject& s, const std::string& way, const Result<RankOutputs>& got,
+               const Compare& difference) {
+    if (!kept(way, got)) return;
+    REQUIRE(got->size() == s.wanted.size());
+    for (std::size_t rank = 0; rank < got->size(); ++rank) {
+      REQUIRE((*got)[rank].size() == s.wanted[rank].size());
+      for (std::size_t o = 0; o < (*got)[rank].size(); ++o) {
+        const std::string apart = difference(rank, o, (*got)[rank][o]);
+        if (apart.empty()) continue;
+        ++tally_.wrong;
+        FAIL_CHECK(way << ", " << name(s.contents.contents) << ", rank " << rank << ", output " << o
+                       << ": " << apart);
+      }
+    }
+  }
+
+  Tally& tally_;
+  std::unique_ptr<Backend> oracle_ = make_interpreter(Precision::single), eager_ = make_eager();
+  CpuBackend strict_{{.strict = true}}, fast_;
+};
+
+void check_all(std::uint64_t first, std::uint64_t count) {
+  if (!have_compiler()) return;
+  const GraphGenerator generator(library());
+  Tally tally;
+  Check check(tally);
+  const char* only = std::getenv("PW_SEEDS");
+  if (only != nullptr) {
+    char* rest = nullptr;
+    first = std::strtoull(only, &rest, 10);
+    count = *rest == ':' ? std::strtoull(rest + 1, nullptr, 10) : 1;
+  }
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    check.run(generator, seed);
+    if ((seed - first) % 250 == 249) std::cerr << "seeds to " << seed << "\n";
+  }
+  std::cerr << "random graphs, seeds " << first << " to " << first + count - 1 << ", "
+            << generator.ops().size() << " ops: " << tally.wrong << " wrong\n";
+  tally.print(std::cerr);
+  if (only != nullptr)
+    for (const auto& [way, reasons] : tally.refused)
+      for (const auto& [reason, times] : reasons)
+        std::cerr << "    " << way << ": " << times << " × " << reason << "\n";
+}
+
+}  // namespace
+
+TEST_CASE("fuzz: random graphs mean the same on every engine", "[fuzz][diff]") { check_all(1, 40); }
+// 5 000 in four parts, for as many processes.
+TEST_CASE("fuzz: many random graphs, part 1", "[.][slow][fuzz][part1]") { check_all(1000, 1250); }
+TEST_CASE("fuzz: many random graphs, part 2", "[.][slow][fuzz][part2]") { check_all(2250, 1250); }
+TEST_CASE("fuzz: many random graphs, part 3", "[.][slow][fuzz][part3]") { check_all(3500, 1250); }
+TEST_CASE("fuzz: many random graphs, part 4", "[.][slow][fuzz][part4]") { check_all(4750, 1250); }
