@@ -45,6 +45,7 @@ class Search {
     if (scatters) {
       if (const std::string how = scattered(graph, n); !how.empty()) return how;
     }
+    if (parts_.empty()) return "";
     for (ValueId v : graph.operands(n)) {
       const auto part = v.valid() ? parts_.find(v) : parts_.end();
       if (part == parts_.end()) continue;

@@ -30,7 +30,7 @@ double least_step(DType dtype) {
 
 const char* const kNoise = "noise_";
 
-/// The graph with bodies inlined and each floating value v of it replaced by v + v · noise.
+/// The graph with bodies inlined and each floating value of it times a factor about 1.
 class Noisy {
  public:
   explicit Noisy(const Graph& graph) : graph_(graph.compact()) {}
@@ -61,8 +61,7 @@ class Noisy {
     const ValueId noise = graph_.add_input(
         graph_.fresh_name(kNoise), context.types.get(DType::f64, type.shape), InputKind::input);
     graph_.insert_before(before);
-    const ValueId moved = node("mul", {value, noise}), sum = node("add", {value, moved});
-    const ValueId back = node("cast", {sum}, type.dtype);
+    const ValueId back = node("cast", {node("mul", {value, noise})}, type.dtype);
     for (const auto& [user, slot] : uses) graph_.set_operand(user, slot, back);
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i)
       if (graph_.outputs()[i] == value && !graph_.is_input(value)) graph_.set_output(i, back);
@@ -80,7 +79,7 @@ class Noisy {
   Graph graph_;
 };
 
-/// Uniform within the rounding of what it is added to.
+/// Within the rounding of what it is multiplied with.
 Tensor noise_of(const Graph& graph, ValueId input, const Symbols& symbols, Random& random) {
   const Type& type = graph.context().types[graph.type(input)];
   Extents extents;
@@ -90,7 +89,7 @@ Tensor noise_of(const Graph& graph, ValueId input, const Symbols& symbols, Rando
   const DType dtype = graph.context().types[graph.type(graph.operand(reader, 0))].dtype;
   Tensor tensor(DType::f64, extents);
   for (std::int64_t i = 0; i < tensor.view().count(); ++i)
-    store(DType::f64, tensor.data(), i, (2 * random.uniform() - 1) * rounding(dtype));
+    store(DType::f64, tensor.data(), i, 1 + (2 * random.uniform() - 1) * rounding(dtype));
   return tensor;
 }
 
