@@ -18,33 +18,10 @@
 namespace pw {
 namespace {
 
-/// The range of a floating dtype, in powers of two, and its largest number.
-struct Range {
-  int least = 0, most = 0;  ///< exponents of the smallest normal and of the largest number
-  int digits = 0;           ///< of the significand, the leading one included
-  double largest = 0;
-};
-Range range_of(DType dtype) {
-  switch (dtype) {
-    case DType::bf16: return {-126, 127, 8, 0x1.fep127};
-    case DType::f16: return {-14, 15, 11, 65504};
-    case DType::f8e4m3: return {-6, 8, 4, 448};
-    case DType::f8e5m2: return {-14, 15, 3, 57344};
-    case DType::f64: return {-1022, 1023, 53, std::numeric_limits<double>::max()};
-    case DType::f32: break;
-    case DType::b8:
-    case DType::i8:
-    case DType::i32:
-    case DType::i64:
-    case DType::u8: break;
-  }
-  return {-126, 127, 24, std::numeric_limits<float>::max()};
-}
-
 class Filler {
  public:
   Filler(DType dtype, Contents contents, std::uint64_t key)
-      : dtype_(dtype), contents_(contents), random_(key), range_(range_of(dtype)) {}
+      : dtype_(dtype), contents_(contents), random_(key), format_(format_of(dtype)) {}
 
   void fill(const Tensor& tensor, std::optional<std::int64_t> rows) {
     const std::int64_t count = tensor.view().count();
@@ -87,12 +64,13 @@ class Filler {
   double ordinary() { return random_.normal(); }
   double power() {
     const int exponent =
-        range_.least +
-        static_cast<int>(random_.below(static_cast<std::uint64_t>(range_.most - range_.least)));
+        format_.smallest + static_cast<int>(random_.below(
+                               static_cast<std::uint64_t>(format_.greatest - format_.smallest)));
     return sign() * std::ldexp(1 + random_.uniform(), exponent);
   }
   double edge() {
-    const double least = std::ldexp(1.0, range_.least), step = std::ldexp(1.0, 1 - range_.digits);
+    const double least = std::ldexp(1.0, format_.smallest),
+                 step = std::ldexp(1.0, -format_.mantissa);
     const double smallest = least * step;
     const std::array edges = {0.0,
                               smallest,
@@ -107,10 +85,10 @@ class Filler {
                               448.0,
                               65504.0,
                               1e5,
-                              range_.largest / 2,
-                              range_.largest};
+                              format_.largest / 2,
+                              format_.largest};
     const double value = edges[random_.below(edges.size())];
-    return sign() * std::min(value, range_.largest);
+    return sign() * std::min(value, format_.largest);
   }
 
   /// Stored as bits where storing saturates; fp8 of the kind without infinity gets none.
@@ -137,7 +115,7 @@ class Filler {
   DType dtype_;
   Contents contents_;
   Random random_;
-  Range range_;
+  FloatFormat format_;
 };
 
 bool passes_on(std::string_view op) {
