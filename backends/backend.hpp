@@ -22,11 +22,25 @@ struct Sequence {
   std::int64_t new_tokens = 0;
   std::int64_t past = 0;  ///< tokens already in the cache
 };
+/// The ranks of a named group: `size` of them, `stride` apart. Groups of that form cover all ranks.
+struct RankGroup {
+  std::int64_t size = 0;  ///< 0: all ranks
+  std::int64_t stride = 1;
+  /// Which of these groups a rank is in, counted from the first.
+  [[nodiscard]] std::int64_t index(std::int64_t rank) const {
+    return size == 0 ? 0 : rank / (size * stride) * stride + rank % stride;
+  }
+};
+using RankGroups = std::map<std::string, RankGroup, std::less<>>;
+
 struct Step {
   std::vector<Sequence> sequences;
   /// What attention reads of earlier tokens, and adds this step's to; null: earlier tokens are not
   /// seen. Each engine that runs the step has one of its own.
   KvCache* cache = nullptr;
+  /// Groups whose ranks no op of the graph says: null for neighbours, and all ranks where there is
+  /// no `world`. For runs of several ranks of this process.
+  const RankGroups* groups = nullptr;
   [[nodiscard]] std::int64_t tokens() const;  ///< sum of new tokens: the valid rows
 };
 

@@ -2,6 +2,8 @@
 #include "backends/collectives.hpp"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -120,11 +122,6 @@ constexpr std::pair<std::string_view, Collective> kCollectives[] = {
     {"shard", shard},
 };
 
-const std::string* group_name(const Graph& graph, NodeId node) {
-  const Attribute* group = graph.attribute(node, "group");
-  return group == nullptr ? nullptr : std::get_if<std::string>(group);
-}
-
 /// 0 where the op does not say.
 std::int64_t world_of(const Graph& graph, NodeId node) {
   const Attribute* world = graph.attribute(node, "world");
@@ -144,51 +141,119 @@ Collective find_collective(std::string_view op) {
   return nullptr;
 }
 
-Result<std::map<std::string, std::int64_t>> group_sizes(const Graph& graph) {
-  std::map<std::string, std::int64_t> sizes;
+const std::string* group_name(const Graph& graph, NodeId node) {
+  const Attribute* group = graph.attribute(node, "group");
+  return group == nullptr ? nullptr : std::get_if<std::string>(group);
+}
+
+Result<RankGroups> stated_groups(const Graph& graph) {
+  RankGroups groups;
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
     if (find_collective(graph.op_of(node).name) == nullptr) continue;
     const std::string* name = group_name(graph, node);
     const std::int64_t world = world_of(graph, node);
     if (name == nullptr || world == 0) continue;
-    const auto [known, added] = sizes.emplace(*name, world);
-    if (added || known->second == world) continue;
+    const auto [known, added] = groups.emplace(*name, RankGroup{world, 1});
+    if (added || known->second.size == world) continue;
     return fail(
         error_in(fmt::format("graph {} at node {}", graph.name, graph.node_name(node)), "PW1208",
                  fmt::format("says that group `{}` has {} ranks; elsewhere in the graph it has {}",
-                             *name, world, known->second)));
+                             *name, world, known->second.size)));
   }
-  return sizes;
+  return groups;
 }
 
-std::int64_t group_size(const Graph& graph, NodeId node,
-                        const std::map<std::string, std::int64_t>& sizes) {
-  if (const std::int64_t world = world_of(graph, node); world != 0) return world;
+RankGroup group_of(const Graph& graph, NodeId node, const RankGroups& stated) {
+  if (const std::int64_t world = world_of(graph, node); world != 0) return {world, 1};
   const std::string* name = group_name(graph, node);
-  const auto known = name == nullptr ? sizes.end() : sizes.find(*name);
-  return known == sizes.end() ? 0 : known->second;
+  const auto known = name == nullptr ? stated.end() : stated.find(*name);
+  return known == stated.end() ? RankGroup() : known->second;
 }
+
+namespace {
+
+/// The calls of one group after another; those of a group with a stride are put side by side.
+Done run_group(Collective collective, std::span<Call> ranks, std::size_t first, RankGroup group) {
+  const auto size = static_cast<std::size_t>(group.size),
+             stride = static_cast<std::size_t>(group.stride);
+  if (stride == 1) return collective(ranks.subspan(first, size));
+  std::vector<Call> members;
+  for (std::size_t i = 0; i < size; ++i) members.push_back(ranks[first + i * stride]);
+  auto done = collective(members);
+  for (std::size_t i = 0; i < size; ++i) ranks[first + i * stride].results = std::move(members[i].results);
+  return done;
+}
+
+}  // namespace
 
 Result<std::monostate> run_collective(Collective collective, std::span<Call> ranks,
-                                      std::int64_t size) {
+                                      RankGroup group) {
   const auto all = static_cast<std::int64_t>(ranks.size());
-  if (size == 0) size = all;
+  if (group.size == 0) group = {all, 1};
+  const std::int64_t size = group.size, block = size * group.stride;
   if (all == 1 && size != 1) {
     return fail_call(ranks[0], "PW1201",
                      fmt::format("a collective over {} ranks cannot run on one", size),
                      fmt::format("run it on so many ranks: --ranks {}", size));
   }
-  if (size < 1 || all % size != 0) {
+  if (size < 1 || group.stride < 1 || all % block != 0) {
     return fail_call(ranks[0], "PW1208",
                      fmt::format("a group of {} ranks is no part of {}", size, all),
                      "the ranks of a run must be a multiple of every group's");
   }
-  for (std::int64_t first = 0; first < all; first += size) {
-    const auto group =
-        ranks.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size));
-    if (auto done = collective(group); !done) return done;
-  }
+  for (std::int64_t begin = 0; begin < all; begin += block)
+    for (std::int64_t i = 0; i < group.stride; ++i)
+      if (auto done = run_group(collective, ranks, static_cast<std::size_t>(begin + i), group);
+          !done)
+        return done;
   return std::monostate{};
+}
+
+namespace {
+
+/// Every rank of a group gets the least number that one of them has. Whether any changed.
+bool spread(const RankGroup& group, std::vector<std::int64_t>& numbers) {
+  std::map<std::int64_t, std::int64_t> least;  // by group
+  for (std::size_t r = 0; r < numbers.size(); ++r) {
+    auto& number =
+        least.emplace(group.index(static_cast<std::int64_t>(r)), numbers[r]).first->second;
+    number = std::min(number, numbers[r]);
+  }
+  bool changed = false;
+  for (std::size_t r = 0; r < numbers.size(); ++r) {
+    const std::int64_t number = least[group.index(static_cast<std::int64_t>(r))];
+    changed = changed || number != numbers[r];
+    numbers[r] = number;
+  }
+  return changed;
+}
+
+}  // namespace
+
+std::int64_t replica_of(const std::vector<std::string>& over, std::int64_t rank,
+                        const RankGroups& groups) {
+  constexpr std::int64_t kMost = 4096;  // no run has as many ranks
+  std::vector<RankGroup> known;
+  std::int64_t block = 1;
+  for (const std::string& name : over) {
+    const auto found = groups.find(name);
+    if (found == groups.end() || found->second.size < 1 || found->second.size > kMost) return 0;
+    known.push_back(found->second);
+    block = std::lcm(block, found->second.size * found->second.stride);
+    if (block > kMost) return 0;
+  }
+  if (known.empty()) return rank;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t r = 0; r < (rank / block + 1) * block; ++r) {
+    numbers.push_back(r);
+    for (const RankGroup& group : known) numbers.back() = std::min(numbers.back(), group.index(r));
+  }
+  // What is equal in one group is equal in all that share a rank with it.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const RankGroup& group : known) changed = spread(group, numbers) || changed;
+  }
+  return numbers[static_cast<std::size_t>(rank)];
 }
 
 }  // namespace pw

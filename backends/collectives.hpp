@@ -2,10 +2,10 @@
 // every engine shares these kernels. With one rank each is the identity, up to its shape.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backends/kernel.hpp"
 
@@ -18,14 +18,20 @@ using Collective = Result<std::monostate> (*)(std::span<Call> group);
 /// all_reduce, reduce_scatter, all_gather, and shard, which sends nothing but depends on the rank.
 /// Null for any other op.
 [[nodiscard]] Collective find_collective(std::string_view op);
-/// How many ranks each named group has, where an op's `world` says so. PW1208 if two ops disagree.
-Result<std::map<std::string, std::int64_t>> group_sizes(const Graph& graph);
-/// The ranks that a collective of the graph spans; 0: all.
-[[nodiscard]] std::int64_t group_size(const Graph& graph, NodeId node,
-                                      const std::map<std::string, std::int64_t>& sizes);
-/// Runs a collective on every group of `size` neighbouring ranks. PW1201 if one rank is too few,
-/// PW1208 if groups of that size do not divide the ranks.
+/// The group that a node's attribute names; null where it has none.
+[[nodiscard]] const std::string* group_name(const Graph& graph, NodeId node);
+/// The named groups of which an op's `world` says the size: neighbouring ranks. PW1208 if two ops
+/// disagree.
+Result<RankGroups> stated_groups(const Graph& graph);
+/// The ranks that a collective of the graph spans, as far as the graph says.
+[[nodiscard]] RankGroup group_of(const Graph& graph, NodeId node, const RankGroups& stated);
+/// Runs a collective on every group of ranks. PW1201 if one rank is too few, PW1208 if groups of
+/// that size and stride do not divide the ranks.
 Result<std::monostate> run_collective(Collective collective, std::span<Call> ranks,
-                                      std::int64_t size);
+                                      RankGroup group);
+/// Ranks with the same number hold the same in an input that is replicated over these groups: the
+/// least number of a group that can be reached from the rank. A group that is not known is all.
+[[nodiscard]] std::int64_t replica_of(const std::vector<std::string>& over, std::int64_t rank,
+                                      const RankGroups& groups);
 
 }  // namespace pw

@@ -7,6 +7,7 @@
 
 #include "backends/array.hpp"
 #include "backends/gemm_kernel.hpp"
+#include "backends/instruction_set.hpp"
 #include "backends/parallel.hpp"
 
 namespace pw {
@@ -30,26 +31,15 @@ Matrix transposed(const Matrix& m) {
 }
 
 template <class Scalar>
-using Multiply = void (*)(const BlockProduct<Scalar>&);
-template <class Scalar>
-Multiply<Scalar> best_multiply() {
-#ifdef PW_HAVE_AVX512
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
-    return avx512::multiply_block;
-#endif
-#ifdef PW_HAVE_AVX2
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::multiply_block;
-#endif
-  return portable::multiply_block;
-}
+using Multiply = void(const BlockProduct<Scalar>&);
 
 /// One depth block of a, packed, times all columns of b.
 template <class Scalar>
 void multiply_depth(const Matrix& b, const Scalar* a, std::int64_t rows, std::int64_t k,
                     std::int64_t depth, Scalar* c) {
   const bool transpose = b.column_step != 1 && b.row_step == 1;
-  const Multiply<Scalar> multiply = best_multiply<Scalar>();
+  Multiply<Scalar>* const multiply =
+      for_this_machine<Multiply<Scalar>>(PW_VARIANTS(multiply_block));
   parallel_for(b.columns, kColumns, [&](std::int64_t begin, std::int64_t end) {
     std::vector<Scalar> block(static_cast<std::size_t>(depth * kColumns));
     for (std::int64_t j = begin; j < end; j += kColumns) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/host_arguments.hpp"
+#include "graph/writes.hpp"
 
 namespace pw {
 namespace {
@@ -312,6 +313,13 @@ bool has_host_function(const Graph& graph, NodeId node) {
 Result<RunCall> host_call(const Graph& graph, NodeId node) {
   if (!has_host_function(graph, node)) return RunCall();
   if (auto checked = check_types(graph, node); !checked) return forward(checked);
+  for (const OperandWrite& write : writes_of(graph, node))
+    if (!write.contents.valid())
+      return fail(error_in(place_of(graph, node), "PW1213",
+                           fmt::format("op {} cannot be called: it writes `{}`, and no result is "
+                                       "what it holds then",
+                                       graph.op_of(node).name, graph.value_name(write.written)),
+                           "declare a result of the op `from` that operand"));
   if (const Attribute* shared = graph.attribute(node, kShared)) {
     const auto* which = std::get_if<std::string>(shared);
     return fail(error_in(place_of(graph, node), "PW1213",

@@ -32,28 +32,33 @@ T saturate(double value) {
   return static_cast<T>(value);
 }
 
-struct Format {
-  int mantissa;
-  int smallest;  ///< exponent of the smallest normal
-};
-Format format_of(DType dtype) {
+}  // namespace
+
+FloatFormat format_of(DType dtype) {
   switch (dtype) {
-    case DType::f8e4m3: return {3, -6};
-    case DType::f8e5m2: return {2, -14};
-    case DType::f16: return {10, -14};
-    case DType::bf16: return {7, -126};
-    case DType::f32: return {23, -126};
-    case DType::f64: return {52, -1022};
+    case DType::f8e4m3: return {3, -6, 8, 448};
+    case DType::f8e5m2: return {2, -14, 15, 57344};
+    case DType::f16: return {10, -14, 15, 65504};
+    case DType::bf16: return {7, -126, 127, 0x1.fep127};
+    case DType::f32: return {23, -126, 127, std::numeric_limits<float>::max()};
+    case DType::f64: return {52, -1022, 1023, std::numeric_limits<double>::max()};
     case DType::b8:
     case DType::i8:
     case DType::i32:
     case DType::i64:
     case DType::u8: break;
   }
-  return {0, 0};
+  return {};
 }
 
-}  // namespace
+std::int64_t order_of(DType dtype, const std::byte* data, std::int64_t i) {
+  const auto size = static_cast<std::size_t>(size_of(dtype));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, data + static_cast<std::size_t>(i) * size, size);
+  const std::uint64_t sign = std::uint64_t{1} << (8 * size - 1);
+  const auto magnitude = static_cast<std::int64_t>(bits & (sign - 1));
+  return bits & sign ? -magnitude : magnitude;
+}
 
 std::uint16_t to_bf16(float x) { return convert::f32_to_bf16(x); }
 float from_bf16(std::uint16_t bits) { return convert::bf16_to_f32(bits); }
@@ -106,7 +111,7 @@ double rounded(DType dtype, double value) {
 double ulp(DType dtype, double value) {
   if (!is_float(dtype)) return 1;
   if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
-  const Format format = format_of(dtype);
+  const FloatFormat format = format_of(dtype);
   const int exponent = value == 0 ? format.smallest : std::max(std::ilogb(value), format.smallest);
   return std::ldexp(1.0, exponent - format.mantissa);
 }

@@ -19,6 +19,18 @@ namespace pw {
 [[nodiscard]] std::uint8_t to_f8e5m2(float x);  ///< numbers saturate to ±57344, infinity stays
 [[nodiscard]] float from_f8e5m2(std::uint8_t bits);
 
+/// The numbers of a floating dtype; all zeros for any other.
+struct FloatFormat {
+  int mantissa = 0;    ///< bits behind the point
+  int smallest = 0;    ///< exponent of the smallest normal number
+  int greatest = 0;    ///< exponent of the largest number
+  double largest = 0;  ///< finite
+};
+[[nodiscard]] FloatFormat format_of(DType dtype);
+/// The bits of float `i` of an array in the order of their values: neighbours differ by one, and
+/// both zeros are 0.
+[[nodiscard]] std::int64_t order_of(DType dtype, const std::byte* data, std::int64_t i);
+
 /// Element `i` of an array of `dtype`, as double (exact but for i64 above 2^53).
 [[nodiscard]] double load(DType dtype, const std::byte* data, std::int64_t i);
 /// Rounds once, from double to the dtype (f32-range types round from double directly, not through

@@ -141,8 +141,8 @@ Result<OpProgram> OpProgram::make(const Graph& graph, const Engine& engine) {
 }
 
 Result<std::monostate> OpProgram::choose_kernels() {
-  auto sizes = group_sizes(graph_);
-  if (!sizes) return forward(sizes);
+  auto stated = stated_groups(graph_);
+  if (!stated) return forward(stated);
   Diagnostics missing = untyped_reads(graph_);
   if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
   std::set<std::string> lacking;
@@ -150,7 +150,7 @@ Result<std::monostate> OpProgram::choose_kernels() {
   for (NodeId node : graph_.order()) {
     const std::string& op = graph_.op_of(node).name;
     if (const Collective collective = find_collective(op); collective != nullptr) {
-      instructions_.push_back({node, {}, collective, group_size(graph_, node, *sizes), {}});
+      instructions_.push_back({node, {}, collective, group_of(graph_, node, *stated), {}});
       continue;
     }
     RunCall kernel = engine_.special ? engine_.special(graph_, node) : RunCall();
@@ -167,7 +167,7 @@ Result<std::monostate> OpProgram::choose_kernels() {
       if (lacking.empty()) first = node;
       lacking.insert(op);
     }
-    instructions_.push_back({node, std::move(kernel), nullptr, 0, {}});
+    instructions_.push_back({node, std::move(kernel), nullptr, {}, {}});
   }
   if (!lacking.empty()) {
     const bool one = lacking.size() == 1;
@@ -262,6 +262,22 @@ void OpProgram::place_results(const Instruction& instruction, Call& call,
   }
 }
 
+/// The graph's word for the size comes with the step's for the stride.
+Result<RankGroup> OpProgram::group_in(const Instruction& instruction,
+                                      const RunContext& context) const {
+  const std::string* group = group_name(graph_, instruction.node);
+  if (context.step == nullptr || context.step->groups == nullptr || group == nullptr)
+    return instruction.group;
+  const auto found = context.step->groups->find(*group);
+  if (found == context.step->groups->end()) return instruction.group;
+  if (instruction.group.size == 0 || instruction.group.size == found->second.size)
+    return found->second;
+  return fail(error_in(
+      fmt::format("graph {} at node {}", graph_.name, graph_.node_name(instruction.node)), "PW1208",
+      fmt::format("says that group `{}` has {} ranks, and it has {}", *group,
+                  instruction.group.size, found->second.size)));
+}
+
 Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span<Values> values,
                                        std::span<const RankTensors> ranks,
                                        const RunContext& context) const {
@@ -274,8 +290,9 @@ Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span
     calls.push_back(std::move(*call));
   }
   if (instruction.collective != nullptr) {
-    if (auto done = run_collective(instruction.collective, calls, instruction.group); !done)
-      return done;
+    auto group = group_in(instruction, context);
+    if (!group) return forward(group);
+    if (auto done = run_collective(instruction.collective, calls, *group); !done) return done;
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (instruction.kernel) {

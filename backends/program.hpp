@@ -44,7 +44,7 @@ class OpProgram {
     NodeId node;
     RunCall kernel;             ///< empty for a collective
     Collective collective;      ///< null for any other op
-    std::int64_t group;         ///< the ranks that a collective spans; 0: all
+    RankGroup group;            ///< the ranks that a collective spans, as far as the graph says
     std::vector<ValueId> dies;  ///< values not needed after it
   };
   using Values = std::vector<Array>;  ///< of one rank, by value
@@ -55,6 +55,8 @@ class OpProgram {
                                      Values& values) const;
   Result<Call> call_of(const Instruction& instruction, const Values& values,
                        const RunContext& context) const;
+  [[nodiscard]] Result<RankGroup> group_in(const Instruction& instruction,
+                                           const RunContext& context) const;
   Result<std::monostate> step(const Instruction& instruction, std::span<Values> values,
                               std::span<const RankTensors> ranks, const RunContext& context) const;
   void place_results(const Instruction& instruction, Call& call, const RankTensors& tensors) const;

@@ -4,20 +4,10 @@
 #include <bit>
 #include <cmath>
 
-#define __device__
-#define __forceinline__ inline
-
 namespace pw::single {
 namespace {
 
-using std::fabs, std::sqrt, std::exp, std::log, std::tanh, std::sin, std::cos, std::pow;
-
-[[maybe_unused]] unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
-[[maybe_unused]] float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
-[[maybe_unused]] long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
-[[maybe_unused]] double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
-
-#include "backends/cuda/prelude.cu"
+#include "backends/host_prelude.inc"
 
 }  // namespace
 

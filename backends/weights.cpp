@@ -195,18 +195,13 @@ std::optional<Found> role_by_use(const Graph& graph, ValueId value, int depth) {
 Weights::Weights(const Graph& source, std::uint64_t seed, std::int64_t rank,
                  const Replication& replication)
     : context_(source.context_ptr()) {
-  const auto sizes = group_sizes(source);
-  const std::map<std::string, std::int64_t> known =
-      sizes ? *sizes : std::map<std::string, std::int64_t>();
+  const RankGroups groups = stated_groups(source).value_or(RankGroups());
   for (ValueId input : source.inputs()) {
     const std::string input_name(source.value_name(input));
     Use use = use_of(source, input);
     // Equal contents within each declared group: what differs is the number of the group.
-    std::int64_t place = replication.holds(input_name) ? 0 : rank;
-    for (const std::string& group : source.replicated_over(input)) {
-      const auto size = known.find(group);
-      place = size == known.end() ? 0 : std::min(place, rank / size->second);
-    }
+    const std::int64_t place =
+        replication.holds(input_name) ? 0 : replica_of(source.replicated_over(input), rank, groups);
     use.seed = place == 0 ? seed : combine(seed, static_cast<std::uint64_t>(place));
     uses_.emplace(input_name, use);
   }

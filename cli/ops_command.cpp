@@ -206,7 +206,7 @@ std::string print_page(const Context& context, const std::vector<OpLine>& lines)
 
 void run_ops(const Options& options, const OpsArgs& args) {
   Session session(options);
-  load(session, args.rules);
+  load(session, args.rules, true);
   const Context& context = *session.context;
   std::vector<OpLine> lines = lines_of(context);
   if (!args.backend.empty() &&

@@ -12,6 +12,7 @@
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
 #include "graph/graph_json.hpp"
+#include "verify/traits.hpp"
 
 namespace pw::cli {
 namespace {
@@ -142,7 +143,9 @@ Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_s
   return out;
 }
 
-Graph load(const Session& session, const GraphOptions& options, bool list_substitutions) {
+namespace {
+
+Graph read_graph(const Session& session, const GraphOptions& options, bool list_substitutions) {
   session.need(load_op_library(session.context));
   std::string text = session.need(read_file(options.path));
   if (!looks_like_fx(text)) {
@@ -169,6 +172,14 @@ Graph load(const Session& session, const GraphOptions& options, bool list_substi
   return std::move(import.graph);
 }
 
+}  // namespace
+
+Graph load(const Session& session, const GraphOptions& options, bool list_substitutions) {
+  Graph graph = read_graph(session, options, list_substitutions);
+  session.need(refuse_false_traits(graph));
+  return graph;
+}
+
 void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {
   app.add_option(
          "-r,--rules", rules,
@@ -188,9 +199,10 @@ Result<std::pair<std::string, std::string>> parse_definition(const std::string& 
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
-LoadedRules load(const Session& session, const RuleOptions& options) {
+LoadedRules load(const Session& session, const RuleOptions& options, bool believe) {
   RuleSet set = session.need(load_rules(session.context, options.rules));
   session.report(set.warnings);
+  if (!believe) session.need(refuse_false_traits(set));
   std::vector<std::pair<std::string, std::string>> definitions;
   for (const std::string& text : options.definitions)
     definitions.push_back(session.need(parse_definition(text), kUsage));

@@ -79,7 +79,7 @@ struct GraphOptions {
   void add_to(CLI::App& app, bool required = true);
 };
 /// .json, .pwg, or an FX dump, told apart by their content. Reports opaque ops and substitutions of
-/// a dump.
+/// a dump. Ops that the graph declares, with a trait that is false, are refused.
 Graph load(const Session& session, const GraphOptions& options, bool list_substitutions = false);
 /// `n=arg0_1.0,arg6_1.0` → (n, [(arg0_1, 0), (arg6_1, 0)]).
 Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(
@@ -98,7 +98,8 @@ struct LoadedRules {
   RuleSet set;
   Env params;
 };
-LoadedRules load(const Session& session, const RuleOptions& options);
+/// `believe`: what ops are declared to be is not looked at here.
+LoadedRules load(const Session& session, const RuleOptions& options, bool believe = false);
 
 /// Rows printed aligned, as JSON objects, or as CSV. Numbers are right-aligned.
 class Table {

@@ -1,5 +1,7 @@
 // Exports the command verify.
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -17,6 +19,7 @@ namespace {
 struct VerifyArgs {
   RuleOptions rules;
   std::vector<std::string> only;
+  std::string graph;
   std::string ranks = "2,4";
 };
 
@@ -72,30 +75,34 @@ std::string row(const RuleCheck& check, std::size_t width) {
 /// Printed as they are done, so that a long list can be watched.
 class Rows {
  public:
-  Rows(const std::string& format, std::size_t width) : json_(format == "json"), width_(width) {
-    if (format == "csv") print_out("rule,verdict,ulps,graphs,samples\n");
-    csv_ = format == "csv";
+  Rows(std::string format, std::size_t width) : format_(std::move(format)), width_(width) {
+    if (format_ == "csv") print_out("rule,verdict,ulps,graphs,samples\n");
   }
   void add(const RuleCheck& check) {
-    std::string text;
-    if (json_)
-      text = (first_ ? "[\n" : ",\n") + printable_json(rule_check_to_json(check));
-    else if (csv_)
-      text = fmt::format("{},{},{:.4g},{},{}\n", check.rule, name(check.judgement.verdict),
-                         check.judgement.ulps, check.instances, check.runs);
-    else
-      text = row(check, width_);
-    first_ = false;
-    print_out(text);
+    ++counts_[check.judgement.verdict];
+    print_out(text_of(check));
     push_standard_output();
+    first_ = false;
   }
   void end() const {
-    if (json_) print_out(first_ ? "[]\n" : "\n]\n");
+    if (format_ == "json") print_out(first_ ? "[]\n" : "\n]\n");
   }
+  [[nodiscard]] const std::map<RuleVerdict, std::size_t>& counts() const { return counts_; }
 
  private:
-  bool json_, csv_ = false, first_ = true;
+  [[nodiscard]] std::string text_of(const RuleCheck& check) const {
+    if (format_ == "json")
+      return (first_ ? "[\n" : ",\n") + printable_json(rule_check_to_json(check));
+    if (format_ == "csv")
+      return fmt::format("{},{},{:.4g},{},{}\n", check.rule, name(check.judgement.verdict),
+                         check.judgement.ulps, check.instances, check.runs);
+    return row(check, width_);
+  }
+
+  std::string format_;
   std::size_t width_;
+  bool first_ = true;
+  std::map<RuleVerdict, std::size_t> counts_;
 };
 
 /// 1: some rule differs; else 3: for some there was no graph; else 5: some cannot run.
@@ -106,33 +113,39 @@ int exit_code(const std::map<RuleVerdict, std::size_t>& counts) {
   return counts.contains(RuleVerdict::cannot_run) ? kMissingCapability : kOk;
 }
 
+/// Those of the files' ops, and of the graph's.
+std::vector<RuleCheck> checked_traits(const Session& session, const RuleSet& rules,
+                                      const VerifyArgs& args, const RuleCheckOptions& options) {
+  std::vector<RuleCheck> out;
+  if (args.only.empty()) out = check_traits(rules, options);
+  if (args.graph.empty()) return out;
+  const Graph graph = session.need(load_graph(session.context, args.graph));
+  std::vector<RuleCheck> own = check_traits(graph, options);
+  std::move(own.begin(), own.end(), std::back_inserter(out));
+  return out;
+}
+
 void run_verify(const Options& options, const VerifyArgs& args) {
   Session session(options);
-  LoadedRules rules = load(session, args.rules);
+  LoadedRules rules = load(session, args.rules, true);
   const std::vector<RuleId> ids = rules_to_verify(session, rules.set, args);
   RuleCheckOptions check_options;
   check_options.ranks = session.need(parse_numbers(args.ranks, 1, 64), kUsage);
   std::size_t width = 0;
   for (RuleId id : ids) width = std::max(width, rules.set.rules[id].name.size());
   Rows rows(options.format, width);
-  std::map<RuleVerdict, std::size_t> counts;
   for (RuleId id : ids) {
     session.progress("verifying " + rules.set.rules[id].name);
-    const RuleCheck check = check_rule(rules.set, id, rules.params, check_options);
-    ++counts[check.judgement.verdict];
-    rows.add(check);
+    rows.add(check_rule(rules.set, id, rules.params, check_options));
   }
-  for (const TraitCheck& trait :
-       args.only.empty() ? check_traits(rules.set, check_options) : std::vector<TraitCheck>()) {
-    ++counts[trait.check.judgement.verdict];
-    rows.add(trait.check);
-  }
+  for (const RuleCheck& trait : checked_traits(session, rules.set, args, check_options))
+    rows.add(trait);
   rows.end();
   std::vector<std::string> parts;
-  for (const auto& [verdict, count] : counts)
+  for (const auto& [verdict, count] : rows.counts())
     parts.push_back(fmt::format("{} {}", count, name(verdict)));
   session.say(fmt::format("{}", fmt::join(parts, ", ")));
-  if (const int code = exit_code(counts); code != kOk) throw Exit{code};
+  if (const int code = exit_code(rows.counts()); code != kOk) throw Exit{code};
 }
 
 }  // namespace
@@ -148,13 +161,17 @@ void add_verify_command(CLI::App& app, const Options& options) {
                   "rules with collectives are checked on each of these numbers of ranks")
       ->type_name("LIST")
       ->capture_default_str();
+  sub->add_option("--graph", args->graph,
+                  "a graph: the traits of the ops that it declares are checked too")
+      ->type_name("FILE");
   sub->footer(
       "Verdicts: same_bits; rounds (the same function of the reals); differs_only_for NaN, "
       "infinity\nor the sign of zero; refuted, with the sample; no_instance; cannot_run, and which "
       "op.\nExit code: 0 for the first two, 1 if any rule differs or is refuted, else 3 for no "
       "instance,\n5 for cannot run.\n\nExamples:\n  pwr verify -r llm\n  pwr verify -r "
       "my_rules.pwr "
-      "add_norm\n  pwr verify -r my_rules.pwr --ranks 2,4,8\n  pwr --format json verify -r "
+      "add_norm\n  pwr verify -r my_rules.pwr --ranks 2,4,8\n  pwr verify --graph model.pwg\n  pwr "
+      "--format json verify -r "
       "my_rules.pwr");
   sub->callback([args, &options] { run_verify(options, *args); });
 }

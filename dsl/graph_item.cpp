@@ -1,5 +1,6 @@
 // Exports build_graph, parse_graph, parse_op, load_graph.
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/file.hpp"
@@ -11,6 +12,7 @@
 #include "graph/graph_json.hpp"
 #include "graph/import/foreign.hpp"
 #include "graph/symbol_fact.hpp"
+#include "graph/writes.hpp"
 
 namespace pw {
 namespace {
@@ -25,6 +27,7 @@ class GraphBuilder {
     symbols();
     for (const ast::GraphItem::Input& input : item_.inputs) add(input);
     for (const ast::GraphItem::Node& node : item_.nodes) add(node);
+    written_nodes_ = graph_.node_bound();
     for (const auto& [name, span] : item_.outputs) output(name, span);
     for (const ast::GraphItem::Write& w : item_.writes) write(w);
     if (item_.outputs.empty() && item_.writes.empty())
@@ -33,6 +36,10 @@ class GraphBuilder {
     if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
     if (imported_)
       if (auto refined = refine_imported(graph_); !refined) return forward(refined);
+    for (WriteProblem& p : declare_writes(graph_))
+      out_.push_back(error_at(statement_of(p.node), kUndeclaredWrite, std::move(p.message),
+                              std::move(p.help)));
+    if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
     graph_.settle();
     return std::move(graph_);
   }
@@ -157,6 +164,7 @@ class GraphBuilder {
       BuildOptions options;
       options.group = node.group;
       options.source = node.source;
+      statements_.emplace_back(graph_.node_bound(), s.span);
       auto built = build_statement(graph_, s, env_, options);
       if (built) return;
       append(out_, std::move(built.error()));
@@ -198,6 +206,15 @@ class GraphBuilder {
                               "write the name of an input, and the value it holds afterwards"));
   }
 
+  /// Where a node was written; the graph, for what refining made of an unknown op.
+  [[nodiscard]] Span statement_of(NodeId node) const {
+    const auto behind = std::upper_bound(
+        statements_.begin(), statements_.end(), node.index,
+        [](std::size_t index, const auto& statement) { return index < statement.first; });
+    const bool written = behind != statements_.begin() && node.index < written_nodes_;
+    return written ? std::prev(behind)->second : item_.span;
+  }
+
   void poison(const std::string& name) { poisoned_.insert(name); }
 
   /// A statement that reads what could not be built is skipped: its own message would only repeat
@@ -215,7 +232,9 @@ class GraphBuilder {
   Graph graph_;
   Env env_;
   std::set<std::string> names_, poisoned_;
-  bool imported_ = false;  ///< the text calls an op unknown
+  std::vector<std::pair<std::size_t, Span>> statements_;  ///< by the first node of each
+  std::size_t written_nodes_ = 0;                         ///< what is behind them was not written
+  bool imported_ = false;                                 ///< the text calls an op unknown
   Diagnostics out_;
 };
 

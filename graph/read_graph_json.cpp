@@ -14,6 +14,7 @@
 #include "graph/json_checks.hpp"
 #include "graph/symbol_fact.hpp"
 #include "graph/type_text.hpp"
+#include "graph/writes.hpp"
 
 namespace pw {
 namespace {
@@ -74,6 +75,9 @@ class Reader {
     if (!imported_.empty()) graph_.trust_names(false);  // refining makes names up
     if (!imported_.empty())
       if (auto refined = refine_imported(graph_); !refined) return forward(refined);
+    for (const WriteProblem& p : declare_writes(graph_))
+      check_.error_at(pointer_to(p.node), kUndeclaredWrite, p.message, p.help);
+    if (!check_.passed()) return tl::unexpected<Diagnostics>(check_.take());
     graph_.settle();
     return std::move(graph_);
   }
@@ -105,6 +109,13 @@ class Reader {
       return required ? check_.error(at, "PW1005", fmt::format("`{}` is empty", key)) : true;
     out = table.intern(value->text);
     return true;
+  }
+
+  /// Of the node as it was written; of all, for what refining made of an unknown op.
+  [[nodiscard]] std::string pointer_to(NodeId node) const {
+    for (std::size_t n = 0; n < nodes_.size(); ++n)
+      if (text(nodes_[n].name) == graph_.node_name(node)) return fmt::format("/nodes/{}", n);
+    return "/nodes";
   }
 
   // ---- scanning

@@ -15,6 +15,7 @@
 #include "graph/text.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
+#include "verify/traits.hpp"
 #include "viz/viz.hpp"
 
 namespace py = pybind11;
@@ -36,18 +37,25 @@ struct PyRun {
   RewriteReport report;
 };
 
-PyGraph load_text(const ContextPtr& context, const std::string& text, const std::string& name,
-                  const std::map<std::string, std::vector<std::pair<std::string, int>>>& symbols) {
-  need(context, load_op_library(context));
+Graph read_text(const ContextPtr& context, const std::string& text, const std::string& name,
+                const std::map<std::string, std::vector<std::pair<std::string, int>>>& symbols) {
   std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin != std::string::npos && text[begin] == '{')
-    return {context, need(context, graph_from_json(context, text, name, parse_op))};
+    return need(context, graph_from_json(context, text, name, parse_op));
   if (text.find("def forward(") == std::string::npos)
-    return {context, need(context, parse_graph(context, text, name))};
+    return need(context, parse_graph(context, text, name));
   FxOptions options;
   options.file = name;
   for (const auto& [symbol, dims] : symbols) options.symbols.emplace_back(symbol, dims);
-  return {context, need(context, import_fx(context, text, options)).graph};
+  return need(context, import_fx(context, text, options)).graph;
+}
+
+PyGraph load_text(const ContextPtr& context, const std::string& text, const std::string& name,
+                  const std::map<std::string, std::vector<std::pair<std::string, int>>>& symbols) {
+  need(context, load_op_library(context));
+  Graph graph = read_text(context, text, name, symbols);
+  need(context, refuse_false_traits(graph));
+  return {context, std::move(graph)};
 }
 
 py::dict pass_row(const PassStats& pass) {

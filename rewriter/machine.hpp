@@ -40,7 +40,8 @@ struct CountingTrace {
 /// commutative ops could take longer than anybody waits.
 struct StepBudget {
   std::uint64_t left = std::uint64_t{1} << 22;
-  std::optional<std::uint32_t> stopped;  ///< the index of the rule that was tried when it was spent
+  std::optional<std::uint32_t> stopped =
+      {};  ///< the index of the rule that was tried when it was spent
 
   static constexpr std::uint64_t kAccept = 64;  ///< guards cost more than a look at the graph
   bool spend(std::uint64_t steps) {

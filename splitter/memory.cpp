@@ -167,12 +167,30 @@ class Planner {
     }
     int from = -1;
     // A kernel of several ops may read the old value after it has written the new one.
-    if (schedules_.empty() && r < op.results.size() && op.results[r].from)
+    if (schedules_.empty() && r < op.results.size() && op.results[r].from &&
+        reads_last(n, static_cast<std::size_t>(*op.results[r].from)))
       from = *op.results[r].from;
     if (r == 0 && keeps_bytes(n)) from = 0;
     if (from < 0 || static_cast<std::size_t>(from) >= graph_.operand_count(n)) return v;
     const ValueId root = storage_of(graph_.operand(n, static_cast<std::size_t>(from)));
     return root.valid() ? root : v;
+  }
+
+  /// Whether the node is all that reads the place of an operand, so that it may write there: a
+  /// value keeps what it held.
+  [[nodiscard]] bool reads_last(NodeId n, std::size_t operand) const {
+    if (operand >= graph_.operand_count(n)) return false;
+    ValueId v = graph_.operand(n, operand);
+    while (v.valid() && !graph_.is_input(v)) {
+      if (graph_.use_count(v) != 1 || graph_.is_output(v)) return false;
+      if (storage_of(v) == v) return true;
+      const NodeId maker = graph_.producer(v);
+      const std::vector<ResultDecl>& results = graph_.op_of(maker).results;
+      const std::size_t r = graph_.result_index(v);
+      const bool from = r < results.size() && results[r].from;
+      v = graph_.operand(maker, from ? static_cast<std::size_t>(*results[r].from) : 0);
+    }
+    return true;
   }
 
   /// Invalid for an absent operand and for a literal.

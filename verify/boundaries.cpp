@@ -32,13 +32,13 @@ std::optional<std::string> only_unknown(const Expr& guard, const Env& known) {
   return *names.begin();
 }
 
-void collect_numbers(const Expr& expr, const Env& known, std::set<std::int64_t>& out) {
-  if (expr.kind == Expr::Kind::integer) out.insert(expr.integer);
+void collect_numbers(const Expr& expr, const Env& known, std::vector<std::int64_t>& out) {
+  if (expr.kind == Expr::Kind::integer) out.push_back(expr.integer);
   if (expr.kind == Expr::Kind::path) {
     const auto bound = known.find(expr.text);
     const auto* value = bound == known.end() ? nullptr : std::get_if<Attribute>(&bound->second);
     const auto* number = value == nullptr ? nullptr : std::get_if<std::int64_t>(value);
-    if (number != nullptr) out.insert(*number);
+    if (number != nullptr) out.push_back(*number);
   }
   for (const Expr& arg : expr.args) collect_numbers(arg, known, out);
 }
@@ -55,9 +55,11 @@ class Variable {
 
   /// Looks at all values up to twice the largest number that the guards name.
   std::vector<GuardBoundary> boundaries(std::int64_t most) {
-    std::set<std::int64_t> numbers = {1};
-    for (const Expr* guard : guards_) collect_numbers(*guard, known_, numbers);
-    const std::int64_t last = *numbers.rbegin() > most / 2 ? most : 2 * *numbers.rbegin();
+    std::int64_t largest = 1;
+    for (const Expr* guard : guards_)
+      for (const std::int64_t number : numbers_in(*guard, known_))
+        largest = std::max(largest, number);
+    const std::int64_t last = largest > most / 2 ? most : 2 * largest;
     std::vector<bool> holds_at = {false};
     for (std::int64_t value = 1; value <= last + 1; ++value) holds_at.push_back(holds(value));
     std::map<std::int64_t, bool> found;  // value → allowed
@@ -121,6 +123,12 @@ void declare_asked(Graph& graph, const Expr& guard, const Env& bound) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> numbers_in(const Expr& guard, const Env& known) {
+  std::vector<std::int64_t> out;
+  collect_numbers(guard, known, out);
+  return out;
+}
 
 bool is_dim_variable(const Rule& rule, std::string_view name) {
   for (const PatternValue& value : rule.values) {

@@ -10,6 +10,9 @@
 
 namespace pw {
 
+/// The whole numbers that a guard names, as numbers or as what is known by a name, in text order.
+[[nodiscard]] std::vector<std::int64_t> numbers_in(const Expr& guard, const Env& known = {});
+
 struct GuardBoundary {
   std::string variable;
   std::int64_t value = 0;

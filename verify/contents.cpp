@@ -1,13 +1,11 @@
-// Exports give_contents.
+// Exports SampleInputs, give_contents.
 #include "verify/contents.hpp"
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "backends/collectives.hpp"
 #include "backends/numerics.hpp"
@@ -18,33 +16,10 @@
 namespace pw {
 namespace {
 
-/// The range of a floating dtype, in powers of two, and its largest number.
-struct Range {
-  int least = 0, most = 0;  ///< exponents of the smallest normal and of the largest number
-  int digits = 0;           ///< of the significand, the leading one included
-  double largest = 0;
-};
-Range range_of(DType dtype) {
-  switch (dtype) {
-    case DType::bf16: return {-126, 127, 8, 0x1.fep127};
-    case DType::f16: return {-14, 15, 11, 65504};
-    case DType::f8e4m3: return {-6, 8, 4, 448};
-    case DType::f8e5m2: return {-14, 15, 3, 57344};
-    case DType::f64: return {-1022, 1023, 53, std::numeric_limits<double>::max()};
-    case DType::f32: break;
-    case DType::b8:
-    case DType::i8:
-    case DType::i32:
-    case DType::i64:
-    case DType::u8: break;
-  }
-  return {-126, 127, 24, std::numeric_limits<float>::max()};
-}
-
 class Filler {
  public:
   Filler(DType dtype, Contents contents, std::uint64_t key)
-      : dtype_(dtype), contents_(contents), random_(key), range_(range_of(dtype)) {}
+      : dtype_(dtype), contents_(contents), random_(key), format_(format_of(dtype)) {}
 
   void fill(const Tensor& tensor, std::optional<std::int64_t> rows) {
     const std::int64_t count = tensor.view().count();
@@ -87,12 +62,13 @@ class Filler {
   double ordinary() { return random_.normal(); }
   double power() {
     const int exponent =
-        range_.least +
-        static_cast<int>(random_.below(static_cast<std::uint64_t>(range_.most - range_.least)));
+        format_.smallest + static_cast<int>(random_.below(
+                               static_cast<std::uint64_t>(format_.greatest - format_.smallest)));
     return sign() * std::ldexp(1 + random_.uniform(), exponent);
   }
   double edge() {
-    const double least = std::ldexp(1.0, range_.least), step = std::ldexp(1.0, 1 - range_.digits);
+    const double least = std::ldexp(1.0, format_.smallest),
+                 step = std::ldexp(1.0, -format_.mantissa);
     const double smallest = least * step;
     const std::array edges = {0.0,
                               smallest,
@@ -107,10 +83,10 @@ class Filler {
                               448.0,
                               65504.0,
                               1e5,
-                              range_.largest / 2,
-                              range_.largest};
+                              format_.largest / 2,
+                              format_.largest};
     const double value = edges[random_.below(edges.size())];
-    return sign() * std::min(value, range_.largest);
+    return sign() * std::min(value, format_.largest);
   }
 
   /// Stored as bits where storing saturates; fp8 of the kind without infinity gets none.
@@ -137,13 +113,11 @@ class Filler {
   DType dtype_;
   Contents contents_;
   Random random_;
-  Range range_;
+  FloatFormat format_;
 };
 
-bool passes_on(std::string_view op) {
-  return op == "transpose" || op == "reshape" || op == "detach" || op == "slice" || op == "split" ||
-         op == "expand" || op == "cast" || op == "clone";
-}
+/// Whether a result holds the first operand's own numbers, in another shape or dtype.
+bool passes_on(const Op& op) { return op.traits.view || op.name == "cast" || op.name == "clone"; }
 
 /// The rows of the tables that inputs look up, by name: the fewest where there are several.
 class Lookups {
@@ -153,16 +127,13 @@ class Lookups {
     for (NodeId node = graph_.first(); node.valid(); node = graph_.next(node))
       if (graph_.op_of(node).name == "embedding") at(node);
   }
-  [[nodiscard]] std::optional<std::int64_t> rows(std::string_view input) const {
-    const auto found = rows_.find(input);
-    return found == rows_.end() ? std::nullopt : std::optional(found->second);
-  }
+  [[nodiscard]] std::map<std::string, std::int64_t, std::less<>> take() { return std::move(rows_); }
 
  private:
   void at(NodeId node) {
     const auto table = extents_of(graph_, graph_.operand(node, 0), symbols_);
     ValueId ids = graph_.operand(node, 1);
-    while (graph_.producer(ids).valid() && passes_on(graph_.op_of(graph_.producer(ids)).name))
+    while (graph_.producer(ids).valid() && passes_on(graph_.op_of(graph_.producer(ids))))
       ids = graph_.operand(graph_.producer(ids), 0);
     if (!table || table->empty() || graph_.producer(ids).valid()) return;
     const auto [entry, first] = rows_.emplace(graph_.value_name(ids), table->front());
@@ -173,17 +144,6 @@ class Lookups {
   const Symbols& symbols_;
   std::map<std::string, std::int64_t, std::less<>> rows_;
 };
-
-/// Ranks with the same number hold the same.
-std::int64_t place_of(const Graph& graph, ValueId input, std::int64_t rank,
-                      const std::map<std::string, std::int64_t>& sizes) {
-  std::int64_t place = rank;
-  for (const std::string& group : graph.replicated_over(input)) {
-    const auto size = sizes.find(group);
-    place = size == sizes.end() ? 0 : std::min(place, rank / size->second);
-  }
-  return place;
-}
 
 }  // namespace
 
@@ -198,32 +158,44 @@ std::string_view name(Contents contents) {
   return "?";
 }
 
-Result<std::monostate> give_contents(std::span<Weights> ranks, const Graph& graph,
-                                     const Symbols& symbols, Contents contents,
-                                     std::uint64_t seed) {
-  const auto sizes = group_sizes(graph);
-  const std::map<std::string, std::int64_t> groups =
-      sizes ? *sizes : std::map<std::string, std::int64_t>();
-  const Lookups lookups(graph, symbols);
-  for (ValueId input : graph.inputs()) {
-    if (graph.type(input) == Types::unknown()) continue;
-    const std::string input_name(graph.value_name(input));
-    const DType dtype = graph.context().types[graph.type(input)].dtype;
-    const auto rows = is_float(dtype) ? std::nullopt : lookups.rows(input_name);
-    auto extents = extents_of(graph, input, symbols);
+SampleInputs::SampleInputs(const Graph& graph, const Symbols& symbols, const RankGroups& groups)
+    : graph_(graph),
+      symbols_(symbols),
+      groups_(stated_groups(graph).value_or(RankGroups())),
+      rows_(Lookups(graph, symbols).take()) {
+  for (const auto& [name, group] : groups) groups_.insert_or_assign(name, group);
+}
+
+Result<std::monostate> SampleInputs::give(std::span<Weights> ranks, Contents contents,
+                                          std::uint64_t seed) const {
+  for (ValueId input : graph_.inputs()) {
+    if (graph_.type(input) == Types::unknown()) continue;
+    const std::string input_name(graph_.value_name(input));
+    const DType dtype = graph_.context().types[graph_.type(input)].dtype;
+    const auto table = is_float(dtype) ? rows_.end() : rows_.find(input_name);
+    const bool looks_up = table != rows_.end();
+    auto extents = extents_of(graph_, input, symbols_);
     if (!extents) return forward(extents);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      const std::int64_t place =
-          rows ? 0 : place_of(graph, input, static_cast<std::int64_t>(rank), groups);
+      const std::int64_t place = looks_up ? 0
+                                          : replica_of(graph_.replicated_over(input),
+                                                       static_cast<std::int64_t>(rank), groups_);
       const std::uint64_t key =
           combine(combine(seed, static_cast<std::uint64_t>(place)),
                   combine(hash_text(input_name), static_cast<std::uint64_t>(contents)));
       const Tensor tensor(dtype, *extents);
-      Filler(dtype, contents, key).fill(tensor, rows);
+      Filler(dtype, contents, key)
+          .fill(tensor, looks_up ? std::optional(table->second) : std::nullopt);
       ranks[rank].give(input_name, tensor);
     }
   }
   return std::monostate{};
+}
+
+Result<std::monostate> give_contents(std::span<Weights> ranks, const Graph& graph,
+                                     const Symbols& symbols, Contents contents,
+                                     std::uint64_t seed) {
+  return SampleInputs(graph, symbols).give(ranks, contents, seed);
 }
 
 }  // namespace pw

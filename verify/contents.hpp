@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "backends/weights.hpp"
@@ -21,6 +23,21 @@ inline constexpr Contents kContents[] = {Contents::ordinary, Contents::wide, Con
                                          Contents::infinite, Contents::nan};
 /// "ordinary numbers", for messages.
 [[nodiscard]] std::string_view name(Contents contents);
+
+/// Contents for the inputs of one graph at given sizes, as give_contents() gives them. `groups` are
+/// those of the step, beyond what the graph's ops say. The graph and the symbols must outlive it.
+class SampleInputs {
+ public:
+  SampleInputs(const Graph& graph, const Symbols& symbols, const RankGroups& groups = {});
+  Result<std::monostate> give(std::span<Weights> ranks, Contents contents,
+                              std::uint64_t seed) const;
+
+ private:
+  const Graph& graph_;
+  const Symbols& symbols_;
+  RankGroups groups_;
+  std::map<std::string, std::int64_t, std::less<>> rows_;  ///< of the tables that inputs look up
+};
 
 /// Gives every input of the graph its contents, on each rank. Inputs declared to be replicated over
 /// a group hold the same on its ranks, and so do indices; all others differ. Fails for a symbol

@@ -141,7 +141,7 @@ Attribute Draw::attribute(const std::string& name, AttributeKind kind,
     case AttributeKind::dtype: return dtype();
     case AttributeKind::axis: return static_cast<std::int64_t>(below(rank));
     case AttributeKind::int_:
-      if (name == "world") return ranks_;
+      if (name == "world") return world_;
       if (name == "start" && once_in(2)) return std::int64_t{0};
       if (const auto value = context_.dims.value(dim())) return *value;
       return std::int64_t{8};

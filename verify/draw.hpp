@@ -12,9 +12,9 @@ namespace pw {
 
 class Draw {
  public:
-  /// `ranks`: what every `world` is.
-  Draw(Context& context, std::uint64_t seed, std::int64_t ranks = 1)
-      : context_(context), random_(seed), ranks_(ranks) {}
+  /// `world`: what every attribute of that name is.
+  Draw(Context& context, std::uint64_t seed, std::int64_t world = 1)
+      : context_(context), random_(seed), world_(world) {}
 
   /// True once in `n`.
   bool once_in(std::uint64_t n) { return random_.below(n) == 0; }
@@ -44,7 +44,7 @@ class Draw {
 
   Context& context_;
   Random random_;
-  std::int64_t ranks_;
+  std::int64_t world_;
   std::vector<DimId> drawn_;
 };
 

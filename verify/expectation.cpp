@@ -16,6 +16,7 @@
 #include "dsl/dsl.hpp"
 #include "graph/text.hpp"
 #include "verify/isomorphism.hpp"
+#include "verify/numeric.hpp"
 #include "verify/sample.hpp"
 
 namespace pw {
@@ -270,8 +271,7 @@ Verdict judge_numeric(const RangeRun& run, const ast::Expectation& expectation) 
     for (std::size_t rank = 0; rank < a->size(); ++rank) {
       for (std::size_t i = 0; i < (*a)[rank].size(); ++i) {
         if (Verdict verdict =
-                judge_values(expectation, run.before.value_name(run.before.outputs()[i]),
-                             (*a)[rank][i], (*b)[rank][i]))
+                judge_values(expectation, output_name(run.before, i), (*a)[rank][i], (*b)[rank][i]))
           return verdict;
       }
     }

@@ -9,6 +9,7 @@
 #include "dsl/unroll.hpp"
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
+#include "graph/writes.hpp"
 #include "verify/boundaries.hpp"
 #include "verify/draw.hpp"
 
@@ -31,7 +32,7 @@ class Attempt {
           const InstanceOptions& options)
       : rules_(rules),
         rule_(rule),
-        draw_(*rules.context, seed, options.ranks),
+        draw_(*rules.context, seed, options.world),
         graph_(rules.context, "instance"),
         values_(rule.values.size()) {
     graph_.facts.symbols["n"] = {1, 8192, 1, "tokens"};
@@ -53,6 +54,8 @@ class Attempt {
         if (node.given && draw_.once_in(2)) return_value(result);
       }
     }
+    if (const auto problems = declare_writes(graph_); !problems.empty())
+      return fail(error_in("instance", kUndeclaredWrite, problems.front().message));
     return std::move(graph_);
   }
 
@@ -127,17 +130,13 @@ class Attempt {
   /// Whether the name stands in the guard; the whole numbers of one where it does.
   static bool speaks_of(const Expr& guard, const std::string& name,
                         std::vector<std::int64_t>& numbers) {
+    constexpr std::int64_t kMost = 1 << 14;
     std::vector<std::string> names;
     collect_paths(guard, names);
     if (std::find(names.begin(), names.end(), name) == names.end()) return false;
-    collect_numbers(guard, numbers);
+    for (const std::int64_t number : numbers_in(guard))
+      if (number > 0 && number <= kMost) numbers.push_back(number);
     return true;
-  }
-  static void collect_numbers(const Expr& expr, std::vector<std::int64_t>& numbers) {
-    constexpr std::int64_t kMost = 1 << 14;
-    if (expr.kind == Expr::Kind::integer && expr.integer > 0 && expr.integer <= kMost)
-      numbers.push_back(expr.integer);
-    for (const Expr& arg : expr.args) collect_numbers(arg, numbers);
   }
 
   /// The dims that lists of the pattern name, `[da, dc, dv]`, come first: shapes drawn later often
@@ -256,11 +255,28 @@ class Attempt {
     if (pattern.attribute_variable) return variable_constant(id);
     auto type = free_type(pattern, node, op, i, local);
     if (!type) return forward(type);
-    const ValueId value = graph_.add_input(
+    const ValueId input = graph_.add_input(
         graph_.fresh_name(pattern.name.empty() ? "x" : pattern.name), *type, InputKind::input);
+    const ValueId value = written(op, i) && draw_.once_in(2) ? copy_of(input) : input;
     bind_result(id, value);
     if (const TypeExpr* text = declared(op, i)) unify(*rules_.context, *text, *type, local);
     return value;
+  }
+
+  static bool written(const Op& op, std::size_t i) {
+    if (op.operands.empty()) return false;
+    const OperandDecl& operand = op.operands[std::min(i, op.operands.size() - 1)];
+    return operand.mut || operand.out;
+  }
+
+  /// What is written need not be an input, which would hold it at the end.
+  ValueId copy_of(ValueId input) {
+    NodeRequest request;
+    request.op = rules_.context->ops.find("clone");
+    request.operands = {input};
+    if (!request.op.valid()) return input;
+    const auto made = build_node(graph_, request);
+    return made ? graph_.result(*made) : input;
   }
 
   ValueId literal(const Attribute& value) {
@@ -444,13 +460,12 @@ std::set<std::string> world_params(const Rule& rule, const Env& params) {
 }
 
 /// Integer parameters are mostly as given; sometimes larger, so that `where tp > 1` can hold. Those
-/// that count ranks are the ranks.
-Env vary(const Env& params, Draw& draw, const std::set<std::string>& worlds, std::int64_t ranks) {
+/// that count the ranks of a group are their number.
+Env vary(const Env& params, Draw& draw, const std::set<std::string>& worlds, std::int64_t world) {
   Env varied = params;
-  for (const std::string& name : worlds)
-    if (ranks > 1) varied.insert_or_assign(name, Attribute(ranks));
+  for (const std::string& name : worlds) varied.insert_or_assign(name, Attribute(world));
   for (auto& [name, binding] : varied) {
-    if (ranks > 1 && worlds.count(name) != 0) continue;
+    if (worlds.count(name) != 0) continue;
     auto* attribute = std::get_if<Attribute>(&binding);
     if (attribute != nullptr && std::holds_alternative<std::int64_t>(*attribute) && draw.once_in(4))
       *attribute = std::int64_t{2};
@@ -474,7 +489,7 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
     const std::uint64_t seed =
         combine(options.seed, combine(hash_text(rule.name), instances.attempts));
     Draw draw(*rules.context, seed);
-    const Env varied = vary(params, draw, worlds, options.ranks);
+    const Env varied = vary(params, draw, worlds, options.world);
     // Lists of two or three, and of the least length that there is.
     const std::size_t length = lists && !draw.once_in(4) ? 2 + draw.below(2) : 1;
     const std::optional<Rule> plain = lists ? std::optional(unroll(rule, length)) : std::nullopt;

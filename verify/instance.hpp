@@ -24,7 +24,7 @@ struct InstanceOptions {
   std::size_t attempts = 20000;
   std::size_t refusals = 200;  ///< of graphs that are matched, after which there is no hope
   std::uint64_t seed = 1;
-  std::int64_t ranks = 1;  ///< what every `world` is, and every param that a `world` is written as
+  std::int64_t world = 1;  ///< what every `world` is, and every param that a `world` is written as
   /// A variable of the pattern, and the value it has.
   std::optional<std::pair<std::string, std::int64_t>> fixed;
   /// What a well-typed graph that is matched must meet besides; says why it does not.

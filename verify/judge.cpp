@@ -20,16 +20,6 @@ namespace {
 
 constexpr double kApart = std::numeric_limits<double>::infinity();
 
-/// The bits of a float in the order of their values; both zeros are 0.
-std::int64_t order_of(DType dtype, const std::byte* data, std::int64_t i) {
-  const auto size = static_cast<std::size_t>(size_of(dtype));
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, data + static_cast<std::size_t>(i) * size, size);
-  const std::uint64_t sign = std::uint64_t{1} << (8 * size - 1);
-  const auto magnitude = static_cast<std::int64_t>(bits & (sign - 1));
-  return bits & sign ? -magnitude : magnitude;
-}
-
 /// How two elements differ.
 struct Apart {
   double ulps = 0;         // of finite elements; kApart for other dtypes

@@ -15,12 +15,6 @@ namespace {
 
 bool is_quantised(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 
-/// fp8 patterns in the order of their values: neighbours differ by one, and both zeros are 0.
-int fp8_order(std::byte bits) {
-  const int pattern = std::to_integer<int>(bits), magnitude = pattern & 0x7f;
-  return pattern & 0x80 ? -magnitude : magnitude;
-}
-
 /// A root mean square whose squares neither overflow nor vanish: they are kept in units of the
 /// largest number's square.
 class MeanSquare {
@@ -49,11 +43,8 @@ class MeanSquare {
 /// An infinity as the number that would come after the dtype's largest one; f64 has none.
 double beyond(DType dtype, double x) {
   if (!std::isinf(x)) return x;
-  double largest = std::numeric_limits<double>::max();
-  if (dtype == DType::f8e5m2) largest = 0x1p16;
-  if (dtype == DType::f16) largest = 0x1p16;
-  if (dtype == DType::bf16 || dtype == DType::f32) largest = 0x1p128;
-  return std::copysign(largest, x);
+  const double largest = format_of(dtype).largest, next = largest + ulp(dtype, largest);
+  return std::copysign(std::min(next, std::numeric_limits<double>::max()), x);
 }
 
 class Comparison {
@@ -101,7 +92,8 @@ class Comparison {
   }
 
   void count_steps(std::int64_t i, double representable) {
-    const int steps = std::abs(fp8_order(after_.data[i]) - fp8_order(before_.data[i]));
+    const std::int64_t steps =
+        std::abs(order_of(check_.dtype, after_.data, i) - order_of(check_.dtype, before_.data, i));
     if (steps > 1) ++check_.more_steps;
     if (steps == 1 && load(check_.dtype, after_.data, i) != representable) ++check_.one_step;
   }

@@ -2,6 +2,7 @@
 #include "verify/rule_check.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -13,10 +14,12 @@
 #include "backends/program.hpp"
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
+#include "graph/writes.hpp"
 #include "rewriter/rewriter.hpp"
 #include "verify/boundaries.hpp"
 #include "verify/contents.hpp"
 #include "verify/numeric.hpp"
+#include "verify/rank_layout.hpp"
 #include "verify/sample.hpp"
 
 namespace pw {
@@ -48,15 +51,15 @@ struct Ran {
   RankOutputs typed, exact;
 };
 
-/// What the rule makes of an instance, on `ranks` ranks.
+/// What the rule makes of an instance, in one layout of ranks.
 class InstanceCheck {
  public:
   InstanceCheck(const RuleSet& rules, const Instance& instance, const RuleCheckOptions& options,
-                std::int64_t ranks, RuleCheck& report)
+                const RankLayout& layout, RuleCheck& report)
       : rules_(rules),
         instance_(instance),
         options_(options),
-        ranks_(ranks),
+        layout_(layout),
         report_(report),
         after_(instance.graph.compact()) {}
 
@@ -66,20 +69,18 @@ class InstanceCheck {
     if (matches.empty()) return refute("a copy of the graph is not matched");
     if (auto applied = apply_match(after_, rules_, matches.front()); !applied)
       return refute("the match cannot be applied: " + first_message(applied.error()));
+    if (const std::string why = wrong_write(); !why.empty()) return refute(why);
     Graph before = instance_.graph.compact(), after = after_.compact();
     if (!inline_bodies(before) || !inline_bodies(after))
       return refute("the bodies of its ops cannot be put in their place");
+    groups_ = groups_of(layout_, before, after);
     sums_ = has_sums(before) || has_sums(after);
     const Graph* graphs[] = {&before, &after};
-    const std::span<const Contents> kinds =
-        options_.contents.empty() ? std::span<const Contents>(kContents) : options_.contents;
     for (std::size_t i = 0; i < options_.tokens.size(); ++i) {
       const auto tokens =
-          fitting_tokens(graphs, matches.front().conditions, options_.tokens[i] * ranks_);
+          fitting_tokens(graphs, matches.front().conditions, options_.tokens[i] * layout_.ranks);
       if (!tokens) return refute("no number of tokens meets its conditions");
-      const bool all = i + 1 == options_.tokens.size();
-      for (Contents contents : kinds)
-        if ((all || contents == Contents::ordinary) && going()) compare(*tokens, contents);
+      compare(*tokens, i + 1 == options_.tokens.size());
     }
     report_.by_dtype[dtypes_of(instance_.graph)].merge(found_);
     report_.judgement.merge(found_);
@@ -88,10 +89,26 @@ class InstanceCheck {
  private:
   [[nodiscard]] bool going() const { return found_.holds() || found_.specials.any(); }
 
+  /// A write that the rule adds, or does a second time: no value of the graph shows it.
+  [[nodiscard]] std::string wrong_write() const {
+    const ImpliedWrites implied = implied_writes(after_);
+    if (!implied.problems.empty()) return implied.problems.front().message;
+    if (!implied.writes.empty())
+      return fmt::format("it writes `{}`, which nothing wrote before",
+                         after_.value_name(implied.writes.front().first));
+    const NodeId again = second_writer(after_);
+    if (!again.valid() || second_writer(instance_.graph).valid()) return "";
+    return fmt::format("`{}` writes what another op writes too, and before only one did",
+                       after_.op_of(again).name);
+  }
+
+  [[nodiscard]] std::string where() const { return print(layout_, groups_); }
+
   void refute(const std::string& message) {
-    const std::string where = ranks_ > 1 ? fmt::format("on {} ranks: ", ranks_) : "";
+    const std::string place = where();
     Judgement refuted;
-    refuted.refute(fmt::format("{}{}\n{}", where, message, print_pwg(instance_.graph)));
+    refuted.refute(fmt::format("{}{}{}\n{}", place, place.empty() ? "" : ": ", message,
+                               print_pwg(instance_.graph)));
     report_.by_dtype[dtypes_of(instance_.graph)].merge(refuted);
     report_.judgement.merge(refuted);
   }
@@ -100,8 +117,7 @@ class InstanceCheck {
   /// better than the dtypes do.
   Result<Ran> run_graph(const Graph& graph, std::span<Weights> weights, const Step& step,
                         const Symbols& symbols, bool exact) const {
-    const auto backend = make_eager();
-    auto typed = run_whole(graph, *backend, weights, step, symbols);
+    auto typed = run_whole(graph, *backend_, weights, step, symbols);
     if (!typed) return forward(typed);
     Ran ran{std::move(*typed), {}};
     if (!exact) return ran;
@@ -111,19 +127,30 @@ class InstanceCheck {
     return ran;
   }
 
-  /// A sample that the graph itself does not run on says nothing.
-  void compare(std::int64_t tokens, Contents contents) {
+  /// With one number of tokens: ordinary contents, or those of all kinds.
+  void compare(std::int64_t tokens, bool all) {
     const Graph& before = instance_.graph;
     const Symbols symbols = sample_symbols(before, tokens);
-    const Step step = sample_step(before, symbols);
-    std::vector<Weights> weights = weights_of_ranks(before, 1, ranks_);
-    const std::span<Weights> ranks(weights);
-    if (!give_contents(ranks, before, symbols, contents, static_cast<std::uint64_t>(tokens)))
-      return;
+    Step step = sample_step(before, symbols);
+    if (!groups_.empty()) step.groups = &groups_;
+    const SampleInputs inputs(before, symbols, groups_);
+    const std::span<const Contents> kinds =
+        options_.contents.empty() ? std::span<const Contents>(kContents) : options_.contents;
+    for (Contents contents : kinds) {
+      if ((!all && contents != Contents::ordinary) || !going()) continue;
+      std::vector<Weights> weights = weights_of_ranks(before, 1, layout_.ranks);
+      if (inputs.give(weights, contents, static_cast<std::uint64_t>(tokens)))
+        compare(weights, symbols, step, contents);
+    }
+  }
+
+  /// A sample that the graph itself does not run on says nothing.
+  void compare(std::vector<Weights>& weights, const Symbols& symbols, const Step& step,
+               Contents contents) {
     const bool exact = contents != Contents::infinite && contents != Contents::nan;
-    auto a = run_graph(before, ranks, step, symbols, exact);
+    auto a = run_graph(instance_.graph, weights, step, symbols, exact);
     if (!a) return;
-    auto b = run_graph(after_, ranks, step, symbols, exact);
+    auto b = run_graph(after_, weights, step, symbols, exact);
     if (!b) return refute_run(b.error());
     ++report_.runs;
     for (std::size_t r = 0; r < a->typed.size() && going(); ++r) {
@@ -151,8 +178,8 @@ class InstanceCheck {
         if (!output.passed) seen.refute(fmt::format("{}: {}", output.name, output.reason));
     }
     if (!seen.holds()) {
-      const std::string where = ranks_ > 1 ? fmt::format("rank {} of {}: ", rank, ranks_) : "";
-      seen.reason = fmt::format("{}{}\n{}", where, seen.reason, print_pwg(instance_.graph));
+      const std::string place = layout_.ranks > 1 ? fmt::format("rank {} {}: ", rank, where()) : "";
+      seen.reason = fmt::format("{}{}\n{}", place, seen.reason, print_pwg(instance_.graph));
     }
     found_.merge(seen);
   }
@@ -171,9 +198,11 @@ class InstanceCheck {
   const RuleSet& rules_;
   const Instance& instance_;
   const RuleCheckOptions& options_;
-  std::int64_t ranks_;
+  const RankLayout& layout_;
   RuleCheck& report_;
   Graph after_;
+  std::unique_ptr<Backend> backend_ = make_eager();
+  RankGroups groups_;
   bool sums_ = false;
   Judgement found_;
 };
@@ -225,54 +254,64 @@ bool small(const Graph& graph, const Symbols& symbols) {
 class Check {
  public:
   Check(const RuleSet& rules, RuleId id, const Env& params, const RuleCheckOptions& options,
-        std::int64_t ranks, RuleCheck& report)
+        const RankLayout& layout, RuleCheck& report)
       : rules_(rules),
         id_(id),
         params_(params),
         options_(options),
-        ranks_(ranks),
+        layout_(layout),
         report_(report) {}
 
-  void run() {
-    const InstanceOptions options = instance_options();
-    const Instances instances = make_instances(rules_, id_, params_, options);
+  /// Why there was no graph to check on, if so.
+  std::optional<Judgement> run() {
+    const Instances instances = make_instances(rules_, id_, params_, instance_options());
     if (instances.found.empty()) return none(instances);
     for (const Instance& instance : instances.found) check(instance);
+    if (!whole()) return std::nullopt;
     for (const GuardBoundary& boundary : boundaries_of(rules_, rules_.rules[id_], known()))
       if (going()) at(boundary);
+    return std::nullopt;
   }
 
  private:
   [[nodiscard]] bool going() const {
     return report_.judgement.verdict <= RuleVerdict::differs_only_for;
   }
+  /// Whether all groups are all ranks: there the whole check is made, elsewhere a short one.
+  [[nodiscard]] bool whole() const {
+    return layout_.world == layout_.ranks && layout_.unstated == layout_.ranks;
+  }
 
-  void none(const Instances& instances) {
-    if (!going()) return;
-    Judgement& judgement = report_.judgement;
+  [[nodiscard]] Judgement none(const Instances& instances) const {
+    Judgement judgement;
     judgement.verdict = lacking_.empty() ? RuleVerdict::no_instance : RuleVerdict::cannot_run;
     judgement.reason = lacking_;
+    const std::string where = print(layout_, {});
     if (lacking_.empty())
       judgement.reason = fmt::format(
-          "no graph could be made that it matches{}, in {} attempts of which {} were "
+          "no graph could be made that it matches{}{}, in {} attempts of which {} were "
           "well typed; {}",
-          ranks_ > 1 ? fmt::format(" on {} ranks", ranks_) : "", instances.attempts,
-          instances.built, instances.why);
+          where.empty() ? "" : " ", where, instances.attempts, instances.built, instances.why);
+    return judgement;
   }
 
   /// Types do not say all that an op asks of its operands, so a graph that does not run as it is
   /// says nothing about the rule.
   InstanceOptions instance_options() {
     InstanceOptions options = options_.instances;
-    options.ranks = ranks_;
+    options.world = layout_.world;
+    if (!whole()) {
+      options.wanted = std::min<std::size_t>(options.wanted, 3);
+      options.attempts = std::min<std::size_t>(options.attempts, 2000);
+    }
     options.refuses = [this](const Instance& instance) -> std::optional<std::string> {
       const Graph* graphs[] = {&instance.graph};
-      const std::int64_t least = options_.tokens.front() * ranks_;
+      const std::int64_t least = options_.tokens.front() * layout_.ranks;
       const auto tokens = fitting_tokens(graphs, instance.match.conditions, least);
       if (!tokens) return "no number of tokens meets its conditions";
       const Symbols symbols = sample_symbols(instance.graph, *tokens);
       if (!small(instance.graph, symbols)) return "its values are too large";
-      std::vector<Weights> weights = weights_of_ranks(instance.graph, 1, ranks_);
+      std::vector<Weights> weights = weights_of_ranks(instance.graph, 1, layout_.ranks);
       if (!give_contents(weights, instance.graph, symbols, Contents::ordinary, 1))
         return "a symbol of it has no value";
       auto ran = run_reference(instance.graph, std::span<Weights>(weights),
@@ -287,7 +326,7 @@ class Check {
   void check(const Instance& instance) {
     if (!going()) return;
     ++report_.instances;
-    InstanceCheck(rules_, instance, options_, ranks_, report_).run();
+    InstanceCheck(rules_, instance, options_, layout_, report_).run();
   }
 
   [[nodiscard]] Env known() const {
@@ -339,11 +378,25 @@ class Check {
   RuleId id_;
   const Env& params_;
   const RuleCheckOptions& options_;
-  std::int64_t ranks_;
+  const RankLayout& layout_;
   RuleCheck& report_;
   std::optional<RuleSet> unguarded_;
   std::string lacking_;  // why a graph did not run that has an op without a kernel and a body
 };
+
+/// In all layouts of so many ranks. A guard may leave out some of them, but not all.
+void check_on(std::int64_t ranks, const RuleSet& rules, RuleId rule, const Env& params,
+              const RuleCheckOptions& options, RuleCheck& report) {
+  std::optional<Judgement> none;
+  bool checked = false;
+  for (const RankLayout& layout : layouts_of(ranks)) {
+    if (report.judgement.verdict > RuleVerdict::differs_only_for) return;
+    auto why = Check(rules, rule, params, options, layout, report).run();
+    checked = checked || !why;
+    if (!none) none = std::move(why);
+  }
+  if (!checked && none) report.judgement = std::move(*none);
+}
 
 }  // namespace
 
@@ -353,9 +406,7 @@ RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,
   report.rule = rules.rules[rule].name;
   report.ranks = {1};
   if (uses_collectives(rules, rules.rules[rule])) report.ranks = options.ranks;
-  for (std::int64_t ranks : report.ranks)
-    if (report.judgement.verdict <= RuleVerdict::differs_only_for)
-      Check(rules, rule, params, options, ranks, report).run();
+  for (std::int64_t ranks : report.ranks) check_on(ranks, rules, rule, params, options, report);
   return report;
 }
 

@@ -71,10 +71,11 @@ std::int64_t ranks_needed(const Graph& graph) {
   bool collective = false;
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node))
     collective = collective || find_collective(graph.op_of(node).name) != nullptr;
-  const auto sizes = group_sizes(graph);
-  if (!collective || !sizes) return 1;
-  for (const auto& [group, size] : *sizes) ranks = std::lcm(ranks, std::max<std::int64_t>(size, 1));
-  return sizes->empty() ? 2 : ranks;
+  const auto groups = stated_groups(graph);
+  if (!collective || !groups) return 1;
+  for (const auto& [name, group] : *groups)
+    ranks = std::lcm(ranks, std::max<std::int64_t>(group.size, 1));
+  return groups->empty() ? 2 : ranks;
 }
 
 std::optional<std::int64_t> fitting_tokens(std::span<const Graph* const> graphs,

@@ -13,6 +13,7 @@
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "verify/expectation.hpp"
+#include "verify/traits.hpp"
 
 namespace pw {
 namespace {
@@ -59,6 +60,8 @@ class TestCase {
   void run() {
     auto graph = graph_of(rules_, test_, result_.file);
     if (!graph) return stopped("the graph cannot be built", graph.error());
+    if (auto kept = refuse_false_traits(*graph); !kept)
+      return stopped("the graph's own ops are not what they are declared to be", kept.error());
     auto params = params_of(rules_, test_, options_);
     if (!params) return stopped("the parameters are not valid", params.error());
     const Graph before = graph->compact();

@@ -1,71 +1,225 @@
-// Exports check_traits.
+// Exports the checks of traits.
 #include "verify/traits.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backends/eager/eager.hpp"
+#include "backends/numerics.hpp"
+#include "backends/runner.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/attribute.hpp"
+#include "dsl/walk.hpp"
+#include "graph/text.hpp"
+#include "verify/sample.hpp"
 
 namespace pw {
 namespace {
 
-/// `f(x0, x1, x2)`, the first two as given.
-std::string call_of(const Op& op, const std::string& first, const std::string& second) {
-  std::string text = fmt::format("{}({}, {}", op.name, first, second);
-  for (std::size_t i = 2; i < op.operands.size(); ++i) text += fmt::format(", x{}", i);
-  text += ")";
-  return op.attributes.empty() ? text : text + "{..}";
+constexpr const char* kCommutative = "commutative";
+constexpr const char* kAssociative = "associative";
+constexpr const char* kView = "view";
+
+/// Operands that a call has at least: an empty list needs no more than the first two.
+std::size_t arity(const Op& op) {
+  const bool list = !op.operands.empty() && op.operands.back().variadic;
+  return list ? std::max<std::size_t>(op.operands.size() - 1, 2) : op.operands.size();
+}
+
+/// Each by its name, so that two calls have the same.
+std::string attributes_of(const Op& op) {
+  std::vector<std::string> names;
+  for (const AttributeDecl& attribute : op.attributes)
+    names.push_back(fmt::format("{} = a{}", print_word(attribute.name), names.size()));
+  return names.empty() ? "" : fmt::format("{{{}}}", fmt::join(names, ", "));
+}
+
+/// `f(x0, x1, x2)`, the first ones as given.
+std::string call_of(const Op& op, std::vector<std::string> operands) {
+  while (operands.size() < arity(op)) operands.push_back(fmt::format("x{}", operands.size()));
+  return fmt::format("{}({}){}", print_path(op.name), fmt::join(operands, ", "), attributes_of(op));
 }
 
 std::string results_of(const Op& op) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < op.results.size(); ++i) names.push_back(fmt::format("y{}", i));
+  for (const ResultDecl& result : op.results)
+    names.push_back(fmt::format("y{}{}", names.size(), result.variadic ? "..." : ""));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The trait as a rule.
-std::string rule_of(const Op& op, const std::string& trait) {
+/// The trait as a rule; a view's is there only for the graphs that it matches.
+std::string rule_of(const Op& op, std::string_view trait) {
+  std::string before = call_of(op, {}), after = before;
+  if (trait == kCommutative) after = call_of(op, {"x1", "x0"});
+  if (trait == kAssociative) {
+    before = call_of(op, {call_of(op, {}), "z"});
+    after = call_of(op, {"x0", call_of(op, {"x1", "z"})});
+  }
   const std::string results = results_of(op);
-  const std::string before =
-      trait == "commutative" ? call_of(op, "x0", "x1") : call_of(op, call_of(op, "x0", "x1"), "z");
-  const std::string after =
-      trait == "commutative" ? call_of(op, "x1", "x0") : call_of(op, "x0", call_of(op, "x1", "z"));
   return fmt::format("rule r {{ {} = {} => {} = {} }} pass p = once {{ r }}", results, before,
                      results, after);
 }
 
-/// Nothing where the rule cannot be written, as for an op with a name that is no word.
-void check_trait(const ContextPtr& context, const Op& op, const std::string& trait,
-                 const RuleCheckOptions& options, std::vector<TraitCheck>& out) {
+/// The bytes of each element.
+std::set<std::string> elements_of(const Tensor& tensor) {
+  const auto size = static_cast<std::size_t>(size_of(tensor.dtype()));
+  std::set<std::string> out;
+  for (std::int64_t i = 0; i < tensor.view().count(); ++i) {
+    std::string bytes(size, '\0');
+    std::memcpy(bytes.data(), tensor.data() + static_cast<std::size_t>(i) * size, size);
+    out.insert(std::move(bytes));
+  }
+  return out;
+}
+
+/// Whether all results of a graph of one node hold nothing but elements of its inputs.
+void check_view(const Graph& graph, RuleCheck& report) {
+  constexpr std::int64_t kTokens = 7;
+  const Symbols symbols = sample_symbols(graph, kTokens);
+  const Step step = sample_step(graph, symbols);
+  std::vector<Weights> weights = weights_of_ranks(graph, 1, 1);
+  if (!give_contents(weights, graph, symbols, Contents::ordinary, 1)) return;
+  const auto backend = make_eager();
+  const auto outputs = run_whole(graph, *backend, weights.front(), step, symbols);
+  if (!outputs) return;
+  ++report.runs;
+  std::set<std::string> known;
+  for (const ValueId input : graph.inputs())
+    if (auto tensor = weights.front().tensor(graph.value_name(input), symbols, step))
+      known.merge(elements_of(*tensor));
+  for (std::size_t i = 0; i < outputs->size(); ++i)
+    for (const std::string& element : elements_of((*outputs)[i]))
+      if (!known.contains(element))
+        return report.judgement.refute(fmt::format(
+            "{} holds {}, which is no element of what it is a view of\n{}",
+            graph.value_name(graph.outputs()[i]),
+            load((*outputs)[i].dtype(), reinterpret_cast<const std::byte*>(element.data()), 0),
+            print_pwg(graph)));
+}
+
+RuleCheck check_views(const RuleSet& rules, RuleId rule, const RuleCheckOptions& options) {
+  RuleCheck report;
+  report.ranks = {1};
+  const Instances instances = make_instances(rules, rule, {}, options.instances);
+  for (const Instance& instance : instances.found) {
+    ++report.instances;
+    if (report.judgement.holds()) check_view(instance.graph, report);
+  }
+  if (report.runs > 0 || !report.judgement.holds()) return report;
+  report.judgement.verdict = RuleVerdict::no_instance;
+  report.judgement.reason = "no graph of it runs; " + instances.why;
+  return report;
+}
+
+/// Nothing where the rule cannot be written: the results are not of the type of the operands.
+void check_trait(const ContextPtr& context, const Op& op, const char* trait,
+                 const RuleCheckOptions& options, std::vector<RuleCheck>& out) {
   LoadOptions load;
   load.library = false;
-  const auto rules = load_rule_texts(context, {{trait + ".pwr", rule_of(op, trait)}}, load);
+  const auto rules =
+      load_rule_texts(context, {{fmt::format("{}.pwr", trait), rule_of(op, trait)}}, load);
   if (!rules) return;
-  TraitCheck found{op.name, trait, check_rule(*rules, rules->resolve("r").at(0), {}, options)};
-  found.check.rule = trait + " " + op.name;
-  out.push_back(std::move(found));
+  const RuleId rule = rules->resolve("r").at(0);
+  RuleCheckOptions ordinary = options;
+  ordinary.contents = {Contents::ordinary};
+  RuleCheck check = trait == kView
+                        ? check_views(*rules, rule, options)
+                        : check_rule(*rules, rule, {}, trait == kAssociative ? ordinary : options);
+  check.rule = fmt::format("{} {}", trait, op.name);
+  out.push_back(std::move(check));
+}
+
+void check_op(const ContextPtr& context, OpId id, const RuleCheckOptions& options,
+              std::vector<RuleCheck>& out) {
+  const Op op = context->ops[id];  // a copy: loading a rule may grow the table
+  if (!op.has_body()) return;
+  if (op.traits.commutative) check_trait(context, op, kCommutative, options, out);
+  if (op.traits.associative && op.results.size() == 1 && arity(op) >= 2)
+    check_trait(context, op, kAssociative, options, out);
+  if (op.traits.view) check_trait(context, op, kView, options, out);
+}
+
+std::vector<OpId> declared_in(const RuleSet& rules, bool library) {
+  std::vector<OpId> out;
+  for (const ast::File& file : rules.files) {
+    if (!library && rules.context->sources.name(file.source).starts_with("<library>/")) continue;
+    for (const ast::Item& item : file.items) {
+      const auto* declared = std::get_if<ast::OpItem>(&item);
+      const OpId id = declared ? rules.context->ops.find(declared->name) : OpId();
+      if (id.valid()) out.push_back(id);
+    }
+  }
+  return out;
+}
+
+/// Those that its nodes, and bodies of ops there, are of.
+std::vector<OpId> declared_in(const Graph& graph) {
+  const OpTable& ops = graph.context().ops;
+  std::set<OpId> seen;
+  std::vector<OpId> work;
+  const auto add = [&](OpId op) {
+    if (op.valid() && ops[op].local && seen.insert(op).second) work.push_back(op);
+  };
+  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) add(graph.op(node));
+  for (std::size_t i = 0; i < work.size(); ++i)
+    for (const Statement& statement : ops[work[i]].body)
+      visit_calls(statement, [&](const Expr& call) { add(ops.find(call.text)); });
+  return work;
+}
+
+std::vector<RuleCheck> check_all(const ContextPtr& context, const std::vector<OpId>& ops,
+                                 const RuleCheckOptions& options) {
+  std::vector<RuleCheck> out;
+  for (const OpId op : ops) check_op(context, op, options, out);
+  return out;
+}
+
+/// Enough to tell that a trait is false of almost all numbers.
+RuleCheckOptions few_samples() {
+  RuleCheckOptions options;
+  options.instances.wanted = 3;
+  options.instances.attempts = 300;
+  options.tokens = {3};
+  options.ranks = {2};
+  options.contents = {Contents::ordinary, Contents::wide};
+  return options;
+}
+
+Result<std::monostate> refuse(const ContextPtr& context, const std::vector<OpId>& ops) {
+  Diagnostics out;
+  for (const OpId id : ops) {
+    const Op op = context->ops[id];
+    for (const RuleCheck& check : check_all(context, {id}, few_samples())) {
+      if (check.judgement.verdict != RuleVerdict::refuted) continue;
+      const std::string& reason = check.judgement.reason;
+      out.push_back(error_at(op.span, "PW1320",
+                             fmt::format("`{}` is declared `{}`, and is not: {}", op.name,
+                                         check.rule.substr(0, check.rule.find(' ')),
+                                         reason.substr(0, reason.find('\n'))),
+                             "leave the word out, or mend the body"));
+    }
+  }
+  if (!out.empty()) return tl::unexpected<Diagnostics>(std::move(out));
+  return std::monostate{};
 }
 
 }  // namespace
 
-std::vector<TraitCheck> check_traits(const RuleSet& rules, const RuleCheckOptions& options) {
-  std::vector<TraitCheck> out;
-  RuleCheckOptions ordinary = options;
-  ordinary.contents = {Contents::ordinary};
-  for (const ast::File& file : rules.files) {
-    for (const ast::Item& item : file.items) {
-      const auto* declared = std::get_if<ast::OpItem>(&item);
-      const OpId id = declared ? rules.context->ops.find(declared->name) : OpId();
-      if (!id.valid()) continue;
-      const Op op = rules.context->ops[id];  // a copy: loading a rule may grow the table
-      if (!op.has_body() || op.operands.size() < 2 || op.operands.back().variadic) continue;
-      if (op.traits.commutative) check_trait(rules.context, op, "commutative", options, out);
-      if (op.traits.associative && op.results.size() == 1)
-        check_trait(rules.context, op, "associative", ordinary, out);
-    }
-  }
-  return out;
+std::vector<RuleCheck> check_traits(const RuleSet& rules, const RuleCheckOptions& options) {
+  return check_all(rules.context, declared_in(rules, true), options);
+}
+std::vector<RuleCheck> check_traits(const Graph& graph, const RuleCheckOptions& options) {
+  return check_all(graph.context_ptr(), declared_in(graph), options);
+}
+
+Result<std::monostate> refuse_false_traits(const Graph& graph) {
+  return refuse(graph.context_ptr(), declared_in(graph));
+}
+Result<std::monostate> refuse_false_traits(const RuleSet& rules) {
+  return refuse(rules.context, declared_in(rules, false));
 }
 
 }  // namespace pw

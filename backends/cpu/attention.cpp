@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/attention_kernel.hpp"
+#include "backends/instruction_set.hpp"
 #include "backends/parallel.hpp"
 #include "backends/sequences.hpp"
 
@@ -21,19 +22,6 @@ std::vector<float> values_of(const Array& x) {
   std::vector<float> values(static_cast<std::size_t>(packed.count()));
   load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
   return values;
-}
-
-using Attend = void (*)(const AttentionBlock&);
-Attend best_attend() {
-#ifdef PW_HAVE_AVX512
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
-    return avx512::attend_block;
-#endif
-#ifdef PW_HAVE_AVX2
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::attend_block;
-#endif
-  return portable::attend_block;
 }
 
 /// A block of queries of one head: what the cores divide among them.
@@ -72,7 +60,7 @@ Result<std::monostate> attention(Call& call) {
   // Blocks late in a sequence see more keys: every core takes some of all.
   const auto count = static_cast<std::int64_t>(work.size());
   const std::int64_t stride = 16, lanes = std::min<std::int64_t>(stride, count);
-  const Attend attend = best_attend();
+  auto* const attend = for_this_machine<void(const AttentionBlock&)>(PW_VARIANTS(attend_block));
   const std::int64_t grain = keys * heads * width > (1 << 18) ? 1 : stride;
   parallel_for(lanes, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t lane = begin; lane < end; ++lane) {

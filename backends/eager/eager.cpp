@@ -3,6 +3,7 @@
 
 #include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
+#include "backends/instruction_set.hpp"
 #include "backends/parallel.hpp"
 #include "backends/program.hpp"
 
@@ -17,17 +18,7 @@ void over_rows(const Array& result, const std::function<void(std::int64_t, std::
 }
 
 const Curves& curves() {
-  static const Curves best = [] {
-#ifdef PW_HAVE_AVX512
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
-      return avx512::curves();
-#endif
-#ifdef PW_HAVE_AVX2
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::curves();
-#endif
-    return portable::curves();
-  }();
+  static const Curves best = for_this_machine<Curves()>(PW_VARIANTS(curves))();
   return best;
 }
 

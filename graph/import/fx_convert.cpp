@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "graph/type_text.hpp"
+#include "graph/writes.hpp"
 
 namespace pw::fx {
 namespace {
@@ -76,6 +77,7 @@ Result<FxImport> Converter::convert() {
     return fail(function_.span, "PW0513", "the function returns no value");
   erase_buffers();
   classify_inputs();
+  copy_undeclared_writes(graph_);
   if (!layer_names_.empty()) graph_ = without_layer_names();
   report_.nodes = graph_.node_count();
   return FxImport{graph_.compact(), std::move(report_)};

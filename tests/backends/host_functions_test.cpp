@@ -162,6 +162,21 @@ TEST_CASE("host functions: operands that share memory are refused", "[backends]"
   CHECK(failed.error()[0].message.find("share memory") != std::string::npos);
 }
 
+TEST_CASE("host functions: an op that does not say what it writes is not called", "[backends]") {
+  const ContextPtr context = library();
+  const Graph graph = graph_of(R"(
+  op mine.keep(mut c: T[*s], x: T[*s]) -> y: T[*s]
+  in c: f32[2], x: f32[2]
+  y = mine.keep(c, x)
+  out y)",
+                               context);
+  give_host_function(*context, "mine.keep", grow);
+  const auto failed = make_eager()->compile(graph);
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error()[0].code == "PW1213");
+  CHECK(failed.error()[0].message.find("it writes `c`") != std::string::npos);
+}
+
 TEST_CASE("host functions: tensors have their declared dtypes, whatever an engine stores",
           "[backends]") {
   const ContextPtr context = library();

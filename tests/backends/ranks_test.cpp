@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/collectives.hpp"
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 #include "backends/runner.hpp"
@@ -99,6 +100,58 @@ TEST_CASE("ranks: collectives over two ranks", "[backends]") {
         All{{1, 2, 10, 20, 3, 4, 30, 40}, {1, 2, 10, 20, 3, 4, 30, 40}});
   CHECK(on_ranks("shard(x){dim = 0, world = 2, group = \"tp\"}", 2, x) == All{{1, 2}, {30, 40}});
   CHECK(on_ranks("shard(x){dim = 1, world = 2, group = \"tp\"}", 2, x) == All{{1, 3}, {20, 40}});
+}
+
+TEST_CASE("ranks: groups of a step are neighbours or strided", "[backends]") {
+  const Graph graph = graph_of(
+      "symbol n in 1..64 tokens  in x: f32[n, 2]  y = all_reduce(x){group = \"dp\"}  z = "
+      "all_gather(x){dim = 0, world = 2, "
+      "group = \"tp\"}  out y, z");
+  const std::vector<Numbers> x = {{1, 2}, {10, 20}, {100, 200}, {1000, 2000}};
+  std::vector<Weights> weights = weights_of_ranks(graph, 1, 4);
+  for (std::size_t rank = 0; rank < 4; ++rank)
+    weights[rank].give("x", tensor(DType::f32, {1, 2}, x[rank]));
+  Step step = one_sequence(1);
+  const auto outputs = [&](const RankGroups& groups, std::size_t output) {
+    step.groups = &groups;
+    const auto ran = run_reference(graph, weights, step);
+    INFO((ran ? std::string() : ran.error()[0].message));
+    REQUIRE(ran);
+    std::vector<Numbers> out;
+    for (const std::vector<Tensor>& rank : *ran) out.push_back(values(rank[output]));
+    return out;
+  };
+  using All = std::vector<Numbers>;
+  const RankGroups apart = {{"dp", {2, 2}}}, near = {{"dp", {2, 1}}}, turned = {{"tp", {2, 2}}};
+  CHECK(outputs(apart, 0) == All{{101, 202}, {1010, 2020}, {101, 202}, {1010, 2020}});
+  CHECK(outputs(near, 0) == All{{11, 22}, {11, 22}, {1100, 2200}, {1100, 2200}});
+  CHECK(outputs(apart, 1) ==
+        All{{1, 2, 10, 20}, {1, 2, 10, 20}, {100, 200, 1000, 2000}, {100, 200, 1000, 2000}});
+  CHECK(outputs(turned, 1) ==
+        All{{1, 2, 100, 200}, {10, 20, 1000, 2000}, {1, 2, 100, 200}, {10, 20, 1000, 2000}});
+  for (const RankGroup wrong : {RankGroup{4, 1}, RankGroup{2, 4}}) {
+    const RankGroups groups = {{"tp", wrong}};
+    step.groups = &groups;
+    const auto ran = run_reference(graph, weights, step);
+    REQUIRE_FALSE(ran);
+    CHECK(ran.error()[0].code == "PW1208");
+  }
+}
+
+TEST_CASE("ranks: what is replicated over several groups is so over all they reach", "[backends]") {
+  const RankGroups groups = {{"tp", {2, 1}}, {"dp", {2, 2}}, {"all", {0, 1}}};
+  const auto places = [&](const std::vector<std::string>& over) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t rank = 0; rank < 4; ++rank) out.push_back(replica_of(over, rank, groups));
+    return out;
+  };
+  using Places = std::vector<std::int64_t>;
+  CHECK(places({}) == Places{0, 1, 2, 3});
+  CHECK(places({"tp"}) == Places{0, 0, 1, 1});
+  CHECK(places({"dp"}) == Places{0, 1, 0, 1});
+  CHECK(places({"tp", "dp"}) == Places{0, 0, 0, 0});
+  CHECK(places({"all"}) == Places{0, 0, 0, 0});
+  CHECK(places({"unknown"}) == Places{0, 0, 0, 0});
 }
 
 TEST_CASE("ranks: operands of collectives may be views", "[backends]") {

@@ -288,6 +288,33 @@ TEST_CASE("runner: modes and limits are reported", "[backends]") {
   CHECK(runner->run(one_sequence(0), weights).error()[0].code == "PW1207");
 }
 
+TEST_CASE("runner: what an op writes keeps what it held for whoever reads it", "[backends]") {
+  for (const char* text :
+       {"t = sin(c)  y = put(t, x)  z = exp(t)  w = put(t, z)  out y, z, w",
+        "t = sin(c)  y = put(t, x)  w = put(y, x)  out y, w, t",
+        "t = sin(c)  v = reshape(t){shape = [2, 4]}  r = reshape(x){shape = [2, 4]}  y = put(v, r)"
+        "  z = exp(t)  out y, z",
+        "t = sin(c)  y = put(t, x)  w = put(y, x)  out w"}) {
+    INFO(text);
+    const Graph graph = graph_of(
+        "op put(mut c: f32[m, d], x: f32[m, d]) -> (o: f32[m, d] from c) splitting { o = c + x }\n"
+        "in c: f32[4, 2], x: f32[4, 2]\n" +
+        std::string(text));
+    const StitchedGraph pieces = split(graph, {graph.context().ops.find("put")}).value();
+    const Plan plan = make_plan(pieces, graph, {}).value();
+    const auto backend = make_eager();
+    auto runner = Runner::make(pieces, graph, plan, *backend).value();
+    Weights weights(graph, 5);
+    const auto result = runner.run(one_sequence(1), weights);
+    const auto whole = run_whole(graph, *backend, weights, one_sequence(1));
+    REQUIRE(result);
+    REQUIRE(whole);
+    REQUIRE(result->outputs.size() == whole->size());
+    for (std::size_t i = 0; i < whole->size(); ++i)
+      CHECK(values(result->outputs[i]) == values((*whole)[i]));
+  }
+}
+
 TEST_CASE("weights: roles follow use, and contents depend on seed and name only", "[backends]") {
   const Graph graph = graph_of(kDecoder);
   Weights weights(graph, 1), other(graph, 2);

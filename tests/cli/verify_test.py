@@ -62,6 +62,41 @@ class Verify(unittest.TestCase):
                 self.assertEqual(list(rows), [f"{trait} mine" for trait in traits.split()])
                 self.assertEqual(done.returncode, code)
 
+    def pwr(self, *args, code=0):
+        done = subprocess.run([BIN / "pwr", *args], cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def write(self, name, text):
+        (self.path / name).write_text(text, encoding="utf-8")
+
+    def test_no_command_believes_a_false_trait(self):
+        body = "op mine(x: f32[*s], z: f32[*s]) -> y: f32[*s] commutative {{ y = x {} z }}\n"
+        graph = "graph g {{\n{}in x: f32[4], z: f32[4]\na = mine(x, z)\nb = mine(z, x)\nout a, b\n}}\n"
+        for sign, code in (("-", 3), ("+", 0)):
+            self.write("g.pwg", graph.format(body.format(sign)))
+            for args in (["opt", "g.pwg", "-r", "noop", "-p", "clean"], ["run", "g.pwg"], ["stats", "g.pwg"]):
+                done = self.pwr(*args, code=code)
+                self.assertEqual("PW1320" in done.stderr, code != 0)
+                self.assertEqual("is declared `commutative`, and is not: " in done.stderr, code != 0)
+            done = self.pwr("--format", "json", "verify", "--graph", "g.pwg", code=1 if code else 0)
+            rows = {row["rule"]: row["verdict"] for row in json.loads(done.stdout)}
+            self.assertEqual(rows, {"commutative mine": "refuted" if code else "same_bits"})
+            self.write("r.pwr", body.format(sign))
+            self.write("plain.pwg", graph.format(""))
+            self.pwr("opt", "plain.pwg", "-r", "r.pwr", "-r", "noop", "-p", "clean", code=code)
+
+    def test_what_ops_write_is_compared(self):
+        op = "op step(mut c: f32[m, d], x: f32[m, d]) -> (o: f32[m, d] from c, s: f32[m, d]) { o = c + x  s = relu(x) }\n"
+        self.write("g.pwg", "graph g {\n" + op + "in buffer c: f32[4, 2]\nin x: f32[4, 2]\no, s = step(c, x)\nz = exp(s)\nout z\n}\n")
+        self.pwr("export", "g.pwg", "-o", "g.json")
+        for rule, code in (("o, s = step(c, x) => o = c  s = relu(x)", 4), ("o, s = step(c, x) => o = x + c  s = relu(x)", 0)):
+            self.write("r.pwr", op + "rule r { " + rule + " }\n")
+            for graph in ("g.pwg", "g.json"):
+                done = self.pwr("--format", "json", "run", graph, "-r", "r.pwr", "-p", "r", "--check", code=code)
+                self.assertIn('"c"', done.stdout)
+            self.pwr("verify", "-r", "r.pwr", code=1 if code else 0)
+
     def test_text_names_the_sample(self):
         done = self.verify("refuted")
         self.assertIn("refuted: y", done.stdout)

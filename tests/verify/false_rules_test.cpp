@@ -85,7 +85,33 @@ constexpr const char* kFalse[] = {
     "y = all_gather(shard(x: f32[n, d]){dim = 0, world, group}){dim = 0, world, group} => y = x",
 };
 
+/// Right where every group is all ranks.
+constexpr const char* kFalseForSomeGroups[] = {
+    "y = all_reduce(x: f32[n, d]){group = \"a\"} => y = all_reduce(x){group = \"b\"}",
+    "y = all_gather(x: f32[n, d]){dim = 0, world, group = \"a\"}"
+    " => y = all_gather(x){dim = 0, world, group = \"b\"}",
+    "y = shard(x: f32[n, d]){dim = 0, world, group = \"a\"}"
+    " => y = shard(x){dim = 0, world, group = \"b\"}",
+    "y = all_reduce(all_reduce(x: f32[n, d]){group = \"a\"}){group = \"b\"}"
+    " => y = all_reduce(all_reduce(x){group = \"b\"}){group = \"b\"}",
+    "y = reduce_scatter(x: f32[n, d]){dim = 0, world, group = \"a\"}"
+    " => y = shard(all_reduce(x){group = \"b\"}){dim = 0, world, group = \"a\"}",
+    "y = all_gather(shard(x: f32[8, d]){dim = 0, world, group = \"a\"})"
+    "{dim = 0, world, group = \"a\"} where replicated(x, \"b\") => y = x",
+    "y = all_reduce(x: f32[n, d]){group = \"a\"} where replicated(x, \"b\")"
+    " => y = all_reduce(x){group = \"b\"}",
+};
+
 }  // namespace
+
+TEST_CASE("false rules: what holds for groups of all ranks only is refuted on others", "[verify]") {
+  for (const char* text : kFalseForSomeGroups) {
+    const RuleCheck check = checked(text);
+    INFO(text << "\n" << check.judgement.print());
+    CHECK(check.judgement.verdict == RuleVerdict::refuted);
+    CHECK(check.judgement.reason.find("ranks, where `") != std::string::npos);
+  }
+}
 
 TEST_CASE("false rules: none is accepted", "[verify]") {
   for (const char* text : kFalse) {
@@ -137,6 +163,30 @@ TEST_CASE("true rules: equal bits, and equal but for rounding", "[verify]") {
   CHECK(verdict("y = relu(relu(x)) => y = relu(x)") == RuleVerdict::same_bits);
   CHECK(verdict("y = f16(f32(x: f16)) => y = x") == RuleVerdict::same_bits);
   CHECK(verdict("y = mul(x: f32, 0.1) * 0.3 => y = mul(x, 0.03)") == RuleVerdict::rounds);
+}
+
+TEST_CASE("true rules: over groups of all ranks, of some, and of one", "[verify]") {
+  const char* kTrue[] = {
+      "y = relu(all_gather(all_reduce(x: f32[n, d]){group = \"a\"}){dim = 0, world, group = \"b\"})"
+      " => y = all_gather(relu(all_reduce(x){group = \"a\"})){dim = 0, world, group = \"b\"}",
+      "y = all_gather(shard(x: f32[8, d]){dim = 0, world, group}){dim = 0, world, group}"
+      " where replicated(x, group) => y = x",
+      "y = all_reduce(x: f32[n, d]){group = \"a\"} where n % tp == 0"
+      " => y = all_gather(reduce_scatter(x){dim = 0, world = tp, group = \"a\"})"
+      "{dim = 0, world = tp, group = \"a\"}",
+      "y = all_gather(x: f32[n, d]){dim = 0, world, group} where world == 1 => y = x  _ = group",
+      "y = reduce_scatter(x: f32[n, d]){dim = 0, world, group} where world == 2"
+      " => y = shard(all_reduce(x){group}){dim = 0, world, group}",
+      "y = all_reduce(relu(x: f32[n, d])){group} where replicated(x, group)"
+      " => y = relu(all_reduce(x){group})",
+  };
+  for (const char* text : kTrue) {
+    const RuleCheck check = checked(text);
+    INFO(text << "\n" << check.judgement.print());
+    CHECK(check.instances >= 2);
+    CHECK(check.ranks == std::vector<std::int64_t>{2, 4});
+    CHECK(check.holds());
+  }
 }
 
 TEST_CASE("true rules: guards are met by search", "[verify]") {
