@@ -149,7 +149,8 @@ const std::string* group_name(const Graph& graph, NodeId node) {
 Result<RankGroups> stated_groups(const Graph& graph) {
   RankGroups groups;
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
-    if (find_collective(graph.op_of(node).name) == nullptr) continue;
+    const Op& op = graph.op_of(node);
+    if (!op.traits.collective && find_collective(op.name) == nullptr) continue;
     const std::string* name = group_name(graph, node);
     const std::int64_t world = world_of(graph, node);
     if (name == nullptr || world == 0) continue;

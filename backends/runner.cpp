@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "backends/array.hpp"
+#include "backends/collectives.hpp"
 #include "backends/memory.hpp"
 #include "backends/padding.hpp"
 #include "backends/program.hpp"
@@ -59,6 +60,9 @@ Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, 
       if (said.insert(d.message).second) errors.push_back(std::move(d));
   }
   if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
+  auto groups = stated_groups(source);
+  if (!groups) return forward(groups);
+  runner.groups_ = std::move(*groups);
   return runner;
 }
 
@@ -114,7 +118,11 @@ Result<std::monostate> Runner::bind_values(Live& live) const {
 
 Result<std::monostate> Runner::run_pieces(std::span<Live> ranks, StepReport& report) {
   const Live& first = ranks.front();
-  const RunContext context{first.padded, &first.step, first.step.tokens()};
+  RankGroups groups = first.step.groups == nullptr ? RankGroups() : *first.step.groups;
+  groups.insert(groups_.begin(), groups_.end());
+  Step step = first.step;
+  step.groups = &groups;
+  const RunContext context{first.padded, &step, step.tokens()};
   report.piece_seconds.resize(stitched_->pieces.size());
   for (const Plan::Step& planned : plan_->steps) {
     const Piece& piece = stitched_->pieces[planned.piece];

@@ -67,6 +67,7 @@ class Runner {
   const Plan* plan_;
   Dispatcher dispatcher_;
   std::vector<std::unique_ptr<Executable>> executables_;
+  RankGroups groups_;  ///< that the source states; a piece may only name them
   std::vector<std::shared_ptr<void>> arenas_;  ///< one a rank
 };
 
