@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "rewriter/analysis/analysis.hpp"
 #include "rewriter/analysis/enables.hpp"
+#include "verify/traits.hpp"
 
 namespace pw::cli {
 namespace {
@@ -97,6 +98,7 @@ void run_check(const Options& options, const CheckArgs& args) {
   Session session(options);
   const std::string& format = args.format.empty() ? options.format : args.format;
   RuleSet set = session.need(load_rules(session.context, args.files));
+  session.need(refuse_false_traits(set));
   if (args.order) return print_order(set, format);
   AnalysisReport report;
   if (!args.no_analysis) report = analyse(set, session.need(bind_params(set, {})));

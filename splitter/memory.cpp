@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "graph/symbol_fact.hpp"
+#include "graph/view.hpp"
 #include "splitter/offsets.hpp"
 #include "splitter/plan.hpp"
 #include "splitter/product.hpp"
@@ -145,16 +146,6 @@ class Planner {
     return graph_.type(v) == Types::unknown() && (graph_.unused(v) || graph_.is_input(v));
   }
 
-  /// Whether result 0 of a view is its operand byte for byte: a slice, a split or a transposition
-  /// is not, and gets a place of its own.
-  [[nodiscard]] bool keeps_bytes(NodeId n) const {
-    const Op& op = graph_.op_of(n);
-    if (!op.traits.view || graph_.operand_count(n) != 1) return false;
-    if (op.name == "reshape") return true;
-    return graph_.attributes(n) == Attributes::empty() &&
-           graph_.type(graph_.operand(n, 0)) == graph_.type(graph_.result(n));
-  }
-
   /// A plain view, or a result that an op writes into an operand, lives where that operand lives;
   /// so does any view of a weight, which is read in place or laid out once. An input is outside the
   /// arena: then the result is too.
@@ -170,7 +161,7 @@ class Planner {
     if (schedules_.empty() && r < op.results.size() && op.results[r].from &&
         reads_last(n, static_cast<std::size_t>(*op.results[r].from)))
       from = *op.results[r].from;
-    if (r == 0 && keeps_bytes(n)) from = 0;
+    if (r == 0 && keeps_bytes(graph_, n)) from = 0;
     if (from < 0 || static_cast<std::size_t>(from) >= graph_.operand_count(n)) return v;
     const ValueId root = storage_of(graph_.operand(n, static_cast<std::size_t>(from)));
     return root.valid() ? root : v;

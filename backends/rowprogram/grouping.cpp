@@ -1,9 +1,11 @@
-// Exports group_rows and keeps_bytes.
+// Exports group_rows.
 #include "backends/rowprogram/grouping.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
+
+#include "graph/view.hpp"
 
 namespace pw::rows {
 namespace {
@@ -194,14 +196,6 @@ class Grouper {
 
 std::vector<RunUnit> group_rows(const Graph& graph, const GroupingOptions& options) {
   return Grouper(graph, options).run();
-}
-
-bool keeps_bytes(const Graph& graph, NodeId n) {
-  const Op& op = graph.op_of(n);
-  if (!op.traits.view || graph.operand_count(n) != 1) return false;
-  if (op.name == "reshape") return true;
-  return graph.attributes(n) == Attributes::empty() &&
-         graph.type(graph.operand(n, 0)) == graph.type(graph.result(n));
 }
 
 }  // namespace pw::rows

@@ -36,7 +36,4 @@ struct RunUnit {
 /// Every live node of the graph is in exactly one unit.
 std::vector<RunUnit> group_rows(const Graph& graph, const GroupingOptions& options = {});
 
-/// Result 0 is the operand, byte for byte.
-[[nodiscard]] bool keeps_bytes(const Graph& graph, NodeId node);
-
 }  // namespace pw::rows

@@ -288,31 +288,52 @@ TEST_CASE("runner: modes and limits are reported", "[backends]") {
   CHECK(runner->run(one_sequence(0), weights).error()[0].code == "PW1207");
 }
 
+/// Of a static graph with inputs c and x, split at an op: through a plan as it is whole.
+void check_split(const std::string& text, const std::string& op) {
+  INFO(text);
+  const Graph graph = graph_of(text);
+  const StitchedGraph pieces = split(graph, {graph.context().ops.find(op)}).value();
+  const Plan plan = make_plan(pieces, graph, {}).value();
+  const auto backend = make_eager();
+  auto runner = Runner::make(pieces, graph, plan, *backend).value();
+  Weights weights(graph, 5);
+  const auto result = runner.run(one_sequence(1), weights);
+  const auto whole = run_whole(graph, *backend, weights, one_sequence(1));
+  REQUIRE(result);
+  REQUIRE(whole);
+  REQUIRE(result->outputs.size() == whole->size());
+  for (std::size_t i = 0; i < whole->size(); ++i)
+    CHECK(values(result->outputs[i]) == values((*whole)[i]));
+}
+
 TEST_CASE("runner: what an op writes keeps what it held for whoever reads it", "[backends]") {
   for (const char* text :
        {"t = sin(c)  y = put(t, x)  z = exp(t)  w = put(t, z)  out y, z, w",
         "t = sin(c)  y = put(t, x)  w = put(y, x)  out y, w, t",
         "t = sin(c)  v = reshape(t){shape = [2, 4]}  r = reshape(x){shape = [2, 4]}  y = put(v, r)"
         "  z = exp(t)  out y, z",
-        "t = sin(c)  y = put(t, x)  w = put(y, x)  out w"}) {
-    INFO(text);
-    const Graph graph = graph_of(
+        "t = sin(c)  y = put(t, x)  w = put(y, x)  out w"})
+    check_split(
         "op put(mut c: f32[m, d], x: f32[m, d]) -> (o: f32[m, d] from c) splitting { o = c + x }\n"
         "in c: f32[4, 2], x: f32[4, 2]\n" +
-        std::string(text));
-    const StitchedGraph pieces = split(graph, {graph.context().ops.find("put")}).value();
-    const Plan plan = make_plan(pieces, graph, {}).value();
-    const auto backend = make_eager();
-    auto runner = Runner::make(pieces, graph, plan, *backend).value();
-    Weights weights(graph, 5);
-    const auto result = runner.run(one_sequence(1), weights);
-    const auto whole = run_whole(graph, *backend, weights, one_sequence(1));
-    REQUIRE(result);
-    REQUIRE(whole);
-    REQUIRE(result->outputs.size() == whole->size());
-    for (std::size_t i = 0; i < whole->size(); ++i)
-      CHECK(values(result->outputs[i]) == values((*whole)[i]));
-  }
+            std::string(text),
+        "put");
+}
+
+TEST_CASE("runner: a view that is not its operand byte for byte has its own place", "[backends]") {
+  check_split(R"(
+    op turned(x: T[n, d]) -> y: T[d, n] view { y = transpose(x){dim0 = 0, dim1 = 1} }
+    op same(x: T[*s]) -> y: T[*s] view { y = x }
+    op cut(x: T[*s]) -> y: T[*s] splitting { y = x * 2.0 }
+    in x: f32[4, 4]
+    t = cut(x)
+    v = turned(t)
+    s = same(t)
+    w = cut(v)
+    z = exp(s)
+    u = cut(z)
+    out w, u, v, s)",
+              "cut");
 }
 
 TEST_CASE("weights: roles follow use, and contents depend on seed and name only", "[backends]") {
