@@ -20,9 +20,9 @@ constexpr std::size_t kWays = 16;          // to lay two patterns over each othe
 constexpr std::uint64_t kAttempts = 16;    // at a graph of each
 // Of a rule set, in pattern nodes that are visited: a second or so.
 constexpr std::size_t kWork = 2'000'000;
-constexpr std::size_t kAttemptWork = 16;  // of each node of a graph that is made and matched
+constexpr std::size_t kAttemptWork = 32;  // of each node of a graph that is made and matched
 constexpr std::size_t kRunWork = 64;      // of each node of a graph on which the pass is run
-constexpr std::size_t kRuleWork = 64;     // of each rule that is run
+constexpr std::size_t kRuleWork = 32;     // of each node of a rule that is run
 constexpr std::size_t kPairWork = 500'000;
 
 class Overlaps {
@@ -114,7 +114,7 @@ class Overlaps {
   }
 
   void charge_run(const Graph& graph) {
-    work_ += graph.node_count() * kRunWork + reach_->of(graph).size() * kRuleWork;
+    work_ += graph.node_count() * kRunWork + reach_->pattern_nodes(graph) * kRuleWork;
   }
 
   /// The pass after this match was replaced.

@@ -94,6 +94,12 @@ Reach::Reach(const RuleSet& rules, const IdVec<RuleId, RuleOps>& ops, std::vecto
   }
 }
 
+std::size_t Reach::pattern_nodes(const Graph& graph) const {
+  std::size_t out = 0;
+  for (RuleId id : of(graph)) out += rules_.rules[id].nodes.size();
+  return out;
+}
+
 std::vector<RuleId> Reach::of(const Graph& graph) const {
   if (open_) return ids_;
   Growth growth(ops_, ids_, waiting_.size());

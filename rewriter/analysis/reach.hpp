@@ -23,6 +23,8 @@ class Reach {
   Reach(const RuleSet& rules, const IdVec<RuleId, RuleOps>& ops, std::vector<RuleId> ids);
   /// In the order of the pass. A frontier opens to others, so that nothing is left out beside one.
   [[nodiscard]] std::vector<RuleId> of(const Graph& graph) const;
+  /// Pattern nodes of all of these: what preparing a run of them costs.
+  [[nodiscard]] std::size_t pattern_nodes(const Graph& graph) const;
   [[nodiscard]] const RuleSet& rules() const { return rules_; }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kGraphs = 5, kAttempts = 40;  // of a variant
 constexpr std::size_t kVariants = 6;                // of a row
-constexpr std::size_t kWork = 20000;                // rules in all passes that are run
+constexpr std::size_t kWork = 40000;                // nodes of rules in all passes that are run
 constexpr std::size_t kNodes = 20000;               // of all graphs that passes are run on
 
 class Shadows {
@@ -62,7 +62,7 @@ class Shadows {
     std::size_t graphs = 0;
     for (std::size_t i = 0; i < ids.size() && i < kVariants; ++i)
       for (Sample& sample : samples_of(ids[i])) {
-        work_ += reach.of(sample.frozen.graph).size();
+        work_ += reach.pattern_nodes(sample.frozen.graph);
         nodes_ += sample.frozen.nodes.size();
         const std::optional<RuleId> by = taken_by_another(reach, row, ids[i], sample);
         if (!by) return;
