@@ -2,6 +2,7 @@
 #include "backends/program.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -112,22 +113,32 @@ Diagnostics untyped_reads(const Graph& graph) {
   return out;
 }
 
-/// Whether a result may be written to where an output belongs before all inputs are read. Of a
-/// tensor that lies behind it no size is asked: there may be many thousands.
-bool stands_alone(const RankTensors& tensors, std::size_t output) {
-  const TensorView& own = tensors.outputs[output];
-  const std::byte *begin = own.data, *end = own.data + own.bytes();
-  const auto meets = [&](const TensorView& other) {
-    if (other.data == nullptr) return false;  // an input that nobody reads
-    return other.data < end && begin < other.data + other.bytes();
+/// By output: whether a result may be written to where it belongs before all inputs are read. In
+/// one pass over all places in their order, as there may be many thousands.
+std::vector<bool> standing_alone(const RankTensors& tensors) {
+  struct Place {
+    const std::byte *begin, *end;
+    std::size_t output;  ///< or how many there are, for an input
   };
-  for (const TensorView& input : tensors.inputs) {
-    if (meets(input)) return false;
+  const std::size_t count = tensors.outputs.size();
+  std::vector<Place> places;
+  const auto add = [&](const TensorView& view, std::size_t output) {
+    const std::size_t bytes = view.data == nullptr ? 0 : view.bytes();  // an input nobody reads
+    if (bytes > 0) places.push_back({view.data, view.data + bytes, output});
+  };
+  for (const TensorView& input : tensors.inputs) add(input, count);
+  for (std::size_t i = 0; i < count; ++i) add(tensors.outputs[i], i);
+  std::sort(places.begin(), places.end(),
+            [](const Place& a, const Place& b) { return std::less<>()(a.begin, b.begin); });
+  std::vector<bool> out(count, true);
+  const std::byte* end = nullptr;  // of all before
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const bool meets = (i > 0 && places[i].begin < end) ||
+                       (i + 1 < places.size() && places[i + 1].begin < places[i].end);
+    if (meets && places[i].output < count) out[places[i].output] = false;
+    end = i == 0 ? places[i].end : std::max(end, places[i].end, std::less<>());
   }
-  for (std::size_t i = 0; i < tensors.outputs.size(); ++i) {
-    if (i != output && meets(tensors.outputs[i])) return false;
-  }
-  return true;
+  return out;
 }
 
 }  // namespace
@@ -136,6 +147,8 @@ Result<OpProgram> OpProgram::make(const Graph& graph, const Engine& engine) {
   OpProgram program(graph.compact(), engine);
   if (auto inlined = inline_bodies(program.graph_); !inlined) return forward(inlined);
   if (auto chosen = program.choose_kernels(); !chosen) return forward(chosen);
+  const std::vector<ValueId>& outputs = program.graph_.outputs();
+  for (std::size_t i = 0; i < outputs.size(); ++i) program.output_places_[outputs[i]].push_back(i);
   program.find_last_uses();
   return program;
 }
@@ -250,14 +263,13 @@ void OpProgram::keep_results(const Instruction& instruction, Call& call, Values&
 
 /// Results that are outputs go to their places at once, where nothing else needs these places.
 void OpProgram::place_results(const Instruction& instruction, Call& call,
-                              const RankTensors& tensors) const {
+                              const RankRun& rank) const {
   call.places.resize(call.results.size(), nullptr);
   for (std::size_t r = 0; r < call.results.size(); ++r) {
-    const ValueId value = graph_.result(instruction.node, r);
-    if (!graph_.is_output(value)) continue;
-    for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
-      if (graph_.outputs()[i] == value && stands_alone(tensors, i))
-        call.places[r] = &tensors.outputs[i];
+    const auto places = output_places_.find(graph_.result(instruction.node, r));
+    if (places == output_places_.end()) continue;
+    for (std::size_t i : places->second) {
+      if (rank.alone[i]) call.places[r] = &rank.tensors.outputs[i];
     }
   }
 }
@@ -278,12 +290,11 @@ Result<RankGroup> OpProgram::group_in(const Instruction& instruction,
                   instruction.group.size, found->second.size)));
 }
 
-Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span<Values> values,
-                                       std::span<const RankTensors> ranks,
+Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span<RankRun> ranks,
                                        const RunContext& context) const {
   std::vector<Call> calls;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    auto call = call_of(instruction, values[rank], context);
+    auto call = call_of(instruction, ranks[rank].values, context);
     if (!call) return forward(call);
     call->on_rank = static_cast<std::int64_t>(rank);
     place_results(instruction, *call, ranks[rank]);
@@ -298,26 +309,28 @@ Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span
     if (instruction.kernel) {
       if (auto done = instruction.kernel(calls[rank]); !done) return done;
     }
-    keep_results(instruction, calls[rank], values[rank]);
+    keep_results(instruction, calls[rank], ranks[rank].values);
   }
   return std::monostate{};
 }
 
 Result<std::monostate> OpProgram::run_ranks(std::span<const RankTensors> ranks,
                                             const RunContext& context) const {
-  std::vector<Values> values(ranks.size(), Values(graph_.value_bound()));
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (auto bound = bind_inputs(ranks[rank].inputs, context, values[rank]); !bound) return bound;
+  std::vector<RankRun> runs;
+  for (const RankTensors& tensors : ranks) {
+    RankRun& run =
+        runs.emplace_back(RankRun{tensors, standing_alone(tensors), Values(graph_.value_bound())});
+    if (auto bound = bind_inputs(tensors.inputs, context, run.values); !bound) return bound;
   }
   for (const Instruction& instruction : instructions_) {
-    if (auto done = step(instruction, values, ranks, context); !done) return done;
+    if (auto done = step(instruction, runs, context); !done) return done;
   }
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const std::vector<TensorView>& outputs = ranks[rank].outputs;
+  for (const RankRun& run : runs) {
+    const std::vector<TensorView>& outputs = run.tensors.outputs;
     PW_ASSERT(outputs.size() == graph_.outputs().size(),
               "as many tensors as the graph has outputs");
     for (std::size_t i = 0; i < outputs.size(); ++i)
-      copy(values[rank][graph_.outputs()[i].index], array_of(outputs[i]));
+      copy(run.values[graph_.outputs()[i].index], array_of(outputs[i]));
   }
   return std::monostate{};
 }

@@ -57,14 +57,21 @@ class OpProgram {
                        const RunContext& context) const;
   [[nodiscard]] Result<RankGroup> group_in(const Instruction& instruction,
                                            const RunContext& context) const;
-  Result<std::monostate> step(const Instruction& instruction, std::span<Values> values,
-                              std::span<const RankTensors> ranks, const RunContext& context) const;
-  void place_results(const Instruction& instruction, Call& call, const RankTensors& tensors) const;
+  /// What one rank runs on.
+  struct RankRun {
+    const RankTensors& tensors;
+    std::vector<bool> alone;  ///< by output: may be written to before all inputs are read
+    Values values;
+  };
+  Result<std::monostate> step(const Instruction& instruction, std::span<RankRun> ranks,
+                              const RunContext& context) const;
+  void place_results(const Instruction& instruction, Call& call, const RankRun& rank) const;
   void keep_results(const Instruction& instruction, Call& call, Values& values) const;
 
   Graph graph_;
   Engine engine_;
   std::vector<Instruction> instructions_;
+  std::map<ValueId, std::vector<std::size_t>> output_places_;  ///< of what the graph returns
 };
 
 /// A value of no type that nobody reads: engines pass nothing for it.

@@ -29,6 +29,49 @@ std::uint64_t element_bytes(std::string_view dtype) {
 
 std::string shown(std::string_view name) { return std::string(name.substr(0, 120)); }
 
+/// How deep the header is and whether a name is there twice, before anything is made of it. A
+/// parser that asks a callback is quadratic in the number of tensors.
+class Look final : public nlohmann::json_sax<Json> {
+ public:
+  std::string twice;
+  bool deep = false;
+  std::size_t byte = 0;  ///< of a mistake
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    if (depth_ == 1 && !names_.insert(name).second) twice = name;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    byte = position;
+    return false;
+  }
+
+ private:
+  bool open() {
+    deep = ++depth_ > kDeepest;
+    return !deep;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  int depth_ = 0;
+  std::set<std::string> names_;
+};
+
 class Parser {
  public:
   Parser(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
@@ -78,27 +121,14 @@ class Parser {
   }
 
   bool parse(Json& json) {
-    std::set<std::string> names;
-    std::string twice;
-    bool deep = false;
-    const auto look = [&](int depth, Json::parse_event_t event, Json& parsed) {
-      const bool opens =
-          event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-      if (opens && depth >= kDeepest) deep = true;
-      if (event == Json::parse_event_t::key && depth == 1 &&
-          !names.insert(parsed.get<std::string>()).second)
-        twice = parsed.get<std::string>();
-      return !(opens && depth >= kDeepest);
-    };
-    try {
-      json = Json::parse(header_.begin(), header_.end(), look);
-    } catch (const Json::parse_error& error) {
-      return wrong("", fmt::format("the header is no JSON, at its byte {}", error.byte),
+    Look look;
+    if (!Json::sax_parse(header_.begin(), header_.end(), &look) && !look.deep)
+      return wrong("", fmt::format("the header is no JSON, at its byte {}", look.byte),
                    "is it a safetensors file?");
-    }
+    if (look.deep) return wrong("", fmt::format("the header is nested deeper than {}", kDeepest));
+    json = Json::parse(header_.begin(), header_.end());
     if (!json.is_object()) return wrong("", "the header is no JSON object");
-    if (deep) return wrong("", fmt::format("the header is nested deeper than {}", kDeepest));
-    return twice.empty() || wrong(shown(twice), "the name is there twice");
+    return look.twice.empty() || wrong(shown(look.twice), "the name is there twice");
   }
 
   void metadata(const Json& entry) {

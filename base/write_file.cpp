@@ -1,4 +1,5 @@
-// Exports write_file: a regular file is replaced whole, by renaming a temporary file of its folder;
+// Exports write_file: a regular file is replaced whole, by a file without a name, or
+// by renaming a temporary file of its folder;
 // a device, a FIFO and the file that standard output goes to are written in place.
 #include <atomic>
 #include <cerrno>
@@ -16,6 +17,7 @@
 #include "base/file.hpp"
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
+#include "base/unfinished_files.hpp"
 
 namespace pw {
 namespace {
@@ -93,11 +95,18 @@ Reason write_in_place(const fs::path& path, std::string_view content) {
   return close_after(fd, write_all(fd, content));
 }
 
-/// A file of a name that was free, beside the destination; -1 with errno.
-int open_temporary(const fs::path& folder, mode_t mode, fs::path& name) {
+/// Names beside the destination, one after another.
+fs::path temporary_name(const fs::path& folder) {
   static std::atomic<unsigned> serial{0};
-  for (int tries = 0; tries < 1000; ++tries) {
-    name = folder / fmt::format(".pwr-{}-{}.tmp", ::getpid(), serial++);
+  return folder / fmt::format(".pwr-{}-{}.tmp", ::getpid(), serial++);
+}
+
+constexpr int kMostTries = 1000;  // of names that others may have
+
+/// A file of a name that was free; -1 with errno.
+int open_temporary(const fs::path& folder, mode_t mode, fs::path& name) {
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    name = temporary_name(folder);
     const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd >= 0 || errno != EEXIST) return fd;
   }
@@ -111,20 +120,72 @@ Reason take_over(int fd, const struct stat& replaced) {
   return ::fchmod(fd, mode) == 0 ? Reason() : last_error();
 }
 
+Reason fill(int fd, const Destination& to, std::string_view content) {
+  Reason why = write_all(fd, content);
+  return why.empty() && to.exists ? take_over(fd, to.info) : why;
+}
+
+Reason rename_over(const fs::path& temporary, const Destination& to) {
+  if (std::rename(temporary.c_str(), to.path.c_str()) == 0) return {};
+  Reason why = last_error();
+  ::unlink(temporary.c_str());
+  return why;
+}
+
+/// Gives a file without a name that of the destination; false where the system does not do it. A
+/// name cannot be linked over another: there it has one of its own between two calls.
+bool link_as(int fd, const Destination& to, Reason& why) {
+  const std::string open_file = fmt::format("/proc/self/fd/{}", fd);
+  const auto linked = [&](const fs::path& name) {
+    return ::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (!to.exists && linked(to.path)) return true;
+  if (!to.exists && errno != EEXIST) return false;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    const fs::path name = temporary_name(to.path.parent_path());
+    const UnfinishedFile unfinished(name.string());
+    if (linked(name)) {
+      why = rename_over(name, to);
+      return true;
+    }
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
+/// Nothing is left of a file without a name, however the program ends. False where the file system
+/// has none.
+bool replace_by_nameless(const Destination& to, std::string_view content, mode_t mode,
+                         Reason& why) {
+  fs::path folder = to.path.parent_path();
+  if (folder.empty()) folder = ".";
+  const int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+  if (fd < 0) return false;
+  why = fill(fd, to, content);
+  const bool done = !why.empty() || link_as(fd, to, why);
+  why = close_after(fd, std::move(why));
+  return done;
+}
+
+Reason replace_by_named(const Destination& to, std::string_view content, mode_t mode) {
+  fs::path temporary;
+  const int fd = open_temporary(to.path.parent_path(), mode, temporary);
+  if (fd < 0) return last_error();
+  const UnfinishedFile unfinished(temporary.string());
+  const Reason why = close_after(fd, fill(fd, to, content));
+  if (why.empty()) return rename_over(temporary, to);
+  ::unlink(temporary.c_str());
+  return why;
+}
+
 Reason replace(const Destination& to, std::string_view content) {
   // A file that may not be written is not replaced either.
   if (to.exists && ::faccessat(AT_FDCWD, to.path.c_str(), W_OK, AT_EACCESS) != 0)
     return last_error();
-  fs::path temporary;
   const mode_t mode = to.exists ? 0600 : 0666;  // less the umask
-  const int fd = open_temporary(to.path.parent_path(), mode, temporary);
-  if (fd < 0) return last_error();
-  Reason why = write_all(fd, content);
-  if (why.empty() && to.exists) why = take_over(fd, to.info);
-  why = close_after(fd, std::move(why));
-  if (why.empty() && std::rename(temporary.c_str(), to.path.c_str()) != 0) why = last_error();
-  if (!why.empty()) ::unlink(temporary.c_str());
-  return why;
+  Reason why;
+  if (replace_by_nameless(to, content, mode, why)) return why;
+  return replace_by_named(to, content, mode);
 }
 
 }  // namespace

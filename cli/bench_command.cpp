@@ -38,10 +38,11 @@ struct Measured {
   std::vector<double> piece_seconds = {};
 };
 
-std::vector<Measured> steps_of(const Session& session, const BenchArgs& args) {
+std::vector<Measured> steps_of(const Session& session, const BenchArgs& args, const Graph& graph) {
   std::vector<Measured> out;
   if (args.histogram.empty()) {
-    for (PlannedStep& planned : wanted_steps(session, args)) out.push_back({std::move(planned)});
+    for (PlannedStep& planned : wanted_steps(session, args, graph))
+      out.push_back({std::move(planned)});
     return out;
   }
   const auto made = histogram_named(args.histogram);
@@ -55,8 +56,7 @@ std::vector<Measured> steps_of(const Session& session, const BenchArgs& args) {
 
 class Bench {
  public:
-  Bench(const Session& session, const BenchArgs& args)
-      : session_(session), args_(args), steps_(steps_of(session, args)) {}
+  Bench(const Session& session, const BenchArgs& args) : session_(session), args_(args) {}
 
   void run() {
     backend_ = backend_named(session_, args_);
@@ -64,6 +64,7 @@ class Bench {
       device_ = open_device(session_, args_.driver, args_.strict, args_.seed);
     const LoadedRules rules = load(session_, args_.rules);
     const Graph original = load(session_, args_.graph);
+    steps_ = steps_of(session_, args_, original);
     variants_ = make_variants(session_, original, rules, args_.rules.pipeline, false);
     if (variants_.size() > 1)
       session_.die("the pipeline makes a graph for each of several ranges of tokens",

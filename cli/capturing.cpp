@@ -34,6 +34,11 @@ Result<std::unique_ptr<cuda::Runtime>> capture(const Session& session, Device& d
   if (!runtime) return runtime;
   if (auto done = (*runtime)->load(weights); !done) return forward(done);
   if (auto done = (*runtime)->capture(); !done) return forward(done);
+  if (const std::uint64_t evicted = device.cubins ? device.cubins->counts().evicted : 0;
+      evicted > 0)
+    session.say(fmt::format(
+        "  {} damaged objects of the cache, or such as the driver refuses, were thrown away",
+        evicted));
   const cuda::RuntimeCounters& c = (*runtime)->counters();
   const bool pieces = c.executables > c.whole_steps;
   session.say(fmt::format(

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/file.hpp"
+#include "cli/checking.hpp"
 #include "cli/commands.hpp"
 #include "rewriter/analysis/analysis.hpp"
 #include "rewriter/analysis/enables.hpp"
@@ -51,20 +52,10 @@ Table contents(const Session& session, const RuleSet& set) {
   return table;
 }
 
-/// Programs get the graphs too, as text.
-Table with_findings(const Table& contents, const AnalysisReport& report, bool tests) {
-  std::vector<std::string> columns = contents.columns();
-  if (tests) columns.push_back("test");
-  Table table(columns);
-  const auto add = [&](std::vector<std::string> row, const std::string& test) {
-    if (tests) row.push_back(test);
-    table.add(std::move(row));
-  };
-  for (const std::vector<std::string>& row : contents.rows()) add(row, "");
+Table with_findings(Table table, const AnalysisReport& report) {
   for (const Finding& finding : report.findings)
-    add({std::string(name(finding.kind)), fmt::format("{}", fmt::join(finding.rules, ", ")),
-         finding.diagnostic.message},
-        finding.test);
+    table.add({std::string(name(finding.kind)), fmt::format("{}", fmt::join(finding.rules, ", ")),
+               finding.diagnostic.message});
   return table;
 }
 
@@ -88,7 +79,7 @@ void save_tests(const Session& session, const CheckArgs& args, const AnalysisRep
 }
 
 void say_scope(const Session& session, const AnalysisReport& report) {
-  for (const std::string& line : report.not_analysed) session.say("not analysed: " + line);
+  for (const NotAnalysed& some : report.not_analysed) session.say("not analysed: " + some.line);
   if (report.left_out > 0)
     session.say(fmt::format("{} pairs of rules were looked at, {} more were left out", report.pairs,
                             report.left_out));
@@ -97,8 +88,12 @@ void say_scope(const Session& session, const AnalysisReport& report) {
 void run_check(const Options& options, const CheckArgs& args) {
   Session session(options);
   const std::string& format = args.format.empty() ? options.format : args.format;
-  RuleSet set = session.need(load_rules(session.context, args.files));
-  session.need(refuse_false_traits(set));
+  Result<RuleSet> loaded = load_rules(session.context, args.files);
+  if (loaded)
+    if (auto sound = refuse_false_traits(*loaded); !sound) loaded = forward(sound);
+  if (!loaded && format == "json")
+    print_out(mistakes_to_json(loaded.error(), session.context->sources));
+  RuleSet set = session.need(std::move(loaded));
   if (args.order) return print_order(set, format);
   AnalysisReport report;
   if (!args.no_analysis) report = analyse(set, session.need(bind_params(set, {})));
@@ -106,8 +101,9 @@ void run_check(const Options& options, const CheckArgs& args) {
   warnings.insert(warnings.begin(), set.warnings.begin(), set.warnings.end());
   session.report(warnings);
   if (!args.tests.empty()) save_tests(session, args, report);
-  const Table table = with_findings(contents(session, set), report, format == "json");
-  print_out(table.print(format));
+  const CheckedRules checked{set, report, set.warnings, !args.no_analysis};
+  print_out(format == "json" ? check_to_json(checked, *session.context)
+                             : with_findings(contents(session, set), report).print(format));
   say_scope(session, report);
   session.say(fmt::format("{} rules, {} passes, {} pipelines, {} ops, {} warnings",
                           set.rules.size(), set.passes.size(), set.pipelines.size(),

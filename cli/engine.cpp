@@ -11,6 +11,7 @@
 #include "backends/named_tensors.hpp"
 #include "backends/padding.hpp"
 #include "base/file.hpp"
+#include "cli/static_rows.hpp"
 #include "splitter/plan_text.hpp"
 
 namespace pw::cli {
@@ -56,9 +57,10 @@ void EngineArgs::add_to(CLI::App& app) {
                  "host thread by thread (slow)")
       ->check(CLI::IsMember({"cuda", "host"}))
       ->capture_default_str();
-  app.add_option("--tokens", tokens, "a step for each of these token counts")
-      ->type_name("LIST")
-      ->capture_default_str();
+  app.add_option("--tokens", tokens,
+                 "a step for each of these token counts; 1,7,16,300 if left out, or the rows of a "
+                 "static graph")
+      ->type_name("LIST");
   app.add_option("--steps", steps,
                  "instead: a line a step, `0:5 1:3` gives 5 tokens to sequence 0 and 3 to 1, `2.` "
                  "ends 2; attention sees the tokens of earlier steps")
@@ -119,13 +121,20 @@ std::unique_ptr<Backend> backend_named(const Session& session, const EngineArgs&
   session.die("there is no backend `" + name + "`", "eager, cpu, cuda, interpreter", kUsage);
 }
 
-/// A step for each token count, or those of the file.
-std::vector<PlannedStep> wanted_steps(const Session& session, const EngineArgs& args) {
-  if (!args.steps.empty())
-    return session.need(parse_steps(session.need(read_file(args.steps)), args.steps));
+std::vector<PlannedStep> wanted_steps(const Session& session, const EngineArgs& args,
+                                      const Graph& graph) {
   std::vector<PlannedStep> steps;
-  for (std::int64_t t : session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage))
-    steps.push_back({one_sequence(t), {}});
+  const std::vector<std::int64_t> rows = static_rows(graph);
+  if (!args.steps.empty()) {
+    steps = session.need(parse_steps(session.need(read_file(args.steps)), args.steps));
+  } else if (args.tokens.empty() && !rows.empty()) {
+    steps.push_back({one_sequence(rows.front()), {}});
+  } else {
+    const std::string list = args.tokens.empty() ? "1,7,16,300" : args.tokens;
+    for (std::int64_t t : session.need(parse_numbers(list, 1, std::int64_t{1} << 24), kUsage))
+      steps.push_back({one_sequence(t), {}});
+  }
+  check_declared(session, graph, steps);
   return steps;
 }
 
@@ -165,8 +174,10 @@ void give_weights(const Session& session, const EngineArgs& args, const Graph& g
 
 void check_declared(const Session& session, const Graph& graph,
                     const std::vector<PlannedStep>& steps) {
-  for (const PlannedStep& planned : steps)
+  for (const PlannedStep& planned : steps) {
     session.need(pw::check_declared(graph, planned.step.tokens()), kUsage);
+    session.need(check_static_rows(graph, planned.step.tokens()), kUsage);
+  }
 }
 
 void check_sizes(const Session& session, const Plan& plan, const std::vector<PlannedStep>& steps) {
@@ -197,9 +208,28 @@ Engine::Engine(const Session& session, const EngineArgs& args, const Graph& grap
   }
 }
 
+namespace {
+
+/// A backend that captures nothing runs at the sizes of the plan all the same; what would be
+/// captured whole is no matter there.
+void say_uncaptured(StepReport& report) {
+  report.mode = "eager";
+  report.key.clear();
+  constexpr std::string_view kCaptured = "captured";
+  report.reason = report.reason.substr(0, report.reason.find("; "));
+  if (const auto at = report.reason.find(kCaptured); at != std::string::npos)
+    report.reason.replace(at, kCaptured.size(), "planned");
+}
+
+}  // namespace
+
 Result<RankStepResult> Engine::run(const Step& step, std::span<Weights> weights,
                                    const RunOptions& options) {
-  if (runner_) return runner_->run(step, weights, options);
+  if (runner_) {
+    auto done = runner_->run(step, weights, options);
+    if (done) say_uncaptured(done->report);
+    return done;
+  }
   auto done = captured_->run(step, weights.front(), options);
   if (!done) return forward(done);
   return RankStepResult{{std::move(done->outputs)}, std::move(done->report)};

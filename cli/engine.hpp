@@ -22,7 +22,7 @@ struct EngineArgs {
   PlanArgs plan;
   std::string planned;  ///< a plan.json, instead of what the options would plan
   std::string backend = "eager", driver = "cuda", grouping = "auto";
-  std::string tokens = "1,7,16,300";
+  std::string tokens;        ///< empty: 1,7,16,300, or the rows of a static graph
   std::string steps;         ///< a file; see backends/steps.hpp
   std::string weights, map;  ///< a safetensors file, and which tensor is which input
   std::uint64_t seed = 1;
@@ -42,8 +42,10 @@ T need_run(const Session& session, Result<T> result) {
 
 /// Of cuda it is eager, for what is compared with; see capturing.hpp.
 std::unique_ptr<Backend> backend_named(const Session& session, const EngineArgs& args);
-/// A step for each token count, or those of the file.
-std::vector<PlannedStep> wanted_steps(const Session& session, const EngineArgs& args);
+/// A step for each token count, or those of the file. Ends the program where one has fewer or more
+/// tokens than the graph declares, or rows that a static graph does not have.
+std::vector<PlannedStep> wanted_steps(const Session& session, const EngineArgs& args,
+                                      const Graph& graph);
 /// Gives inputs the tensors of the file, if one is named; says what was taken and what was not.
 void give_weights(const Session& session, const EngineArgs& args, const Graph& graph,
                   Weights& weights);

@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "base/memory.hpp"
 #include "base/printable.hpp"
+#include "base/unfinished_files.hpp"
 #include "cli/output.hpp"
 #include "cli/session.hpp"
 #include "graph/attribute.hpp"
@@ -18,7 +19,22 @@
 namespace pw::cli {
 namespace {
 
-void interrupted(int) { ::_exit(kInterrupted); }
+void interrupted(int) {
+  remove_unfinished_files();
+  ::_exit(kInterrupted);
+}
+
+/// As if nothing had caught the signal, but for files that are half written.
+void ended(int signal) {
+  remove_unfinished_files();
+  std::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+/// One that is ignored, by nohup say, stays so.
+void catch_end(int signal) {
+  if (std::signal(signal, ended) == SIG_IGN) std::signal(signal, SIG_IGN);
+}
 
 void write_reproducer(int argc, char** argv, const std::string& message) {
   std::string name = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "pwr";
@@ -53,6 +69,7 @@ int guarded(int argc, char** argv, const std::function<int()>& body) {
   std::signal(SIGPIPE, SIG_DFL);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit fails to be written, and is told so
   std::signal(SIGINT, interrupted);
+  for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) catch_end(signal);
   return finish_output(run_body(argc, argv, body));
 }
 

@@ -11,6 +11,7 @@
 #include "backends/eager/eager.hpp"
 #include "cli/commands.hpp"
 #include "cli/rewriting.hpp"
+#include "cli/static_rows.hpp"
 
 namespace pw::cli {
 namespace {
@@ -162,6 +163,7 @@ Plan planned(const Session& session, const StitchedGraph& pieces, const Graph& g
   if ((!args.mode.empty() || plan.mode == "none") && !plan.mode_reason.empty())
     session.say("note: " + plan.mode_reason);
   for (const std::string& note : plan.notes) session.say("note: " + note);
+  if (const std::string note = many_rows_note(graph); !note.empty()) session.say(note);
   return plan;
 }
 

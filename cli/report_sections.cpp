@@ -149,12 +149,18 @@ ReportSection rewriting(const RunRecord& record) {
 // ---- splitting and planning
 ReportSection splitting(const RunRecord& record) {
   ReportSection section{"Pieces", {prose(split_summary(*record.pieces) + ".")}};
-  section.items.push_back(as_report(piece_table(*record.pieces), "pieces, in order"));
+  // What could be captured is not, where a backend captures nothing.
+  const std::string captured =
+      !record.executed || record.backend == "cuda" ? "captured" : "capturable";
+  ReportTable pieces = as_report(piece_table(*record.pieces), "pieces, in order");
+  for (std::vector<std::string>& row : pieces.rows)
+    if (row[2] == "captured") row[2] = captured;
+  section.items.push_back(std::move(pieces));
   ReportTable classes{
       {"class", "pieces", "runs"}, {}, "classes: structurally equal pieces, compiled once"};
   for (const PieceClass& c : record.pieces->classes)
     classes.rows.push_back(
-        {c.name, std::to_string(c.members.size()), c.capturable() ? "captured" : "eagerly"});
+        {c.name, std::to_string(c.members.size()), c.capturable() ? captured : "eagerly"});
   section.items.push_back(std::move(classes));
   return section;
 }

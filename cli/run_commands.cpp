@@ -17,11 +17,11 @@
 #include "cli/commands.hpp"
 #include "cli/dump.hpp"
 #include "cli/engine.hpp"
+#include "cli/expecting.hpp"
+#include "cli/static_rows.hpp"
 
 namespace pw::cli {
 namespace {
-
-constexpr const char* kNoTensorCode = "PW1272";  // see docs/codes.md
 
 struct RunArgs : EngineArgs {
   std::string report, dump;
@@ -65,31 +65,29 @@ void print_results(const Session& session, const RunRecord& record, const RunArg
   if (!args.expect.empty()) print(expected_table(record));
 }
 
-/// `hidden`, or `hidden@2` of the third of several steps.
-std::string stored_output(std::string_view output, std::size_t step, std::size_t steps) {
-  return steps == 1 ? std::string(output) : fmt::format("{}@{}", output, step);
-}
-
-/// What another system says an output is, against what it is.
+/// What another system says the outputs are, against what they are: by the tolerance that is named,
+/// else by the yardstick of rank 0.
 std::vector<ExpectedCheck> compared(const Session& session, const RunArgs& args, const Graph& graph,
                                     const Safetensors& file, std::span<const Tensor> outputs,
-                                    std::size_t step, std::size_t steps) {
+                                    std::size_t step, std::size_t steps,
+                                    const std::optional<Yardstick>& yardstick) {
+  const ExpectedTensors found = session.need(find_expected(graph, file, step, steps));
+  if (found.by_place && step == 0)
+    session.say(
+        fmt::format("note: {} has other names than the outputs: they are taken in their "
+                    "order, {} as {} first",
+                    args.expect, found.of_output.front()->name, output_name(graph, 0)));
   std::vector<ExpectedCheck> out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string name = stored_output(output_name(graph, i), step, steps);
-    const StoredTensor* stored = file.find(name);
-    if (stored == nullptr)
-      stored = file.find(stored_output(graph.value_name(graph.outputs()[i]), step, steps));
-    if (stored == nullptr) {
-      std::vector<std::string> names;
-      for (const StoredTensor& tensor : file.tensors()) names.push_back(tensor.name);
-      const std::string near = nearest(name, names);
-      session.die({error_in(
-          "output " + name, kNoTensorCode, args.expect + " has no tensor of this name",
-          near.empty() ? "pwr run --save writes one that has" : "did you mean `" + near + "`?")});
-    }
-    const Tensor expected = session.need(file.tensor(*stored));
-    out.push_back(check_expected(name, outputs[i].view(), expected.view(), args.tolerance));
+    const Tensor expected = session.need(file.tensor(*found.of_output[i]));
+    const TensorView got = outputs[i].view(), other = expected.view();
+    if (args.tolerance.named())
+      out.push_back(check_expected(name, got, other, args.tolerance));
+    else
+      out.push_back(check_expected(name, got, other,
+                                   OutputYardstick{yardstick->reference.front()[i].view(),
+                                                   yardstick->before.front()[i].view()}));
   }
   return out;
 }
@@ -137,18 +135,19 @@ void run_steps(const Session& session, const RunArgs& args, const Graph& origina
         need_run(session, engine.run(step, std::span<Weights>(weights), run_options));
     StepRun run{result.report, {}, {}};
     const std::size_t at = record.steps.size();
-    if (expected)
-      run.expected =
-          compared(session, args, original, *expected, result.outputs.front(), at, steps.size());
-    for (std::size_t i = 0; !args.save.empty() && i < result.outputs.front().size(); ++i)
-      saved[stored_output(output_name(original, i), at, steps.size())] = result.outputs.front()[i];
-    if (args.check) {
+    std::optional<Yardstick> yardstick;
+    if (args.check || (expected && !args.tolerance.named())) {
       session.progress(
           fmt::format("checking {} tokens against the double-precision interpreter", t));
-      run.numbers =
-          need_run(session, check_against(original, backend, std::span<Weights>(weights), step,
-                                          result.outputs, {}, {}, goes_on ? &others : nullptr));
+      yardstick = need_run(session, run_yardstick(original, backend, std::span<Weights>(weights),
+                                                  step, {}, goes_on ? &others : nullptr));
     }
+    if (expected)
+      run.expected = compared(session, args, original, *expected, result.outputs.front(), at,
+                              steps.size(), yardstick);
+    for (std::size_t i = 0; !args.save.empty() && i < result.outputs.front().size(); ++i)
+      saved[stored_output(output_name(original, i), at, steps.size())] = result.outputs.front()[i];
+    if (args.check) run.numbers = check_outputs(original, *yardstick, result.outputs);
     for (std::size_t rank = 0; rank < weights.size(); ++rank)
       weights[rank].write_back(original, result.outputs[rank]);
     for (std::int64_t id : planned.ended) {
@@ -235,8 +234,6 @@ std::vector<std::vector<PlannedStep>> assigned(const Session& session, const Run
 /// the pipeline makes. Returns how many steps failed the check.
 std::size_t run_variants(const Session& session, const RunArgs& args, const LoadedRules& rules,
                          const std::function<void(const std::string&, const RunRecord&)>& done) {
-  const std::vector<PlannedStep> wanted =
-      args.execute ? wanted_steps(session, args) : std::vector<PlannedStep>();
   if (args.ranks > 1 && !(args.weights + args.save + args.expect).empty())
     session.die("--weights, --save and --expect are of one rank", "leave out --ranks",
                 kMissingCapability);
@@ -248,7 +245,8 @@ std::size_t run_variants(const Session& session, const RunArgs& args, const Load
   if (args.execute && args.backend == "cuda")
     device = open_device(session, args.driver, args.strict, args.seed);
   Graph original = load(session, args.graph);
-  if (args.execute) check_declared(session, original, wanted);
+  const std::vector<PlannedStep> wanted =
+      args.execute ? wanted_steps(session, args, original) : std::vector<PlannedStep>();
   say_writes(session, original);
   if (has_collectives(original) && args.ranks == 1 && args.execute)
     session.say("one rank: collectives run as the identity, up to their shape");
@@ -382,13 +380,14 @@ Table number_table(const RunRecord& record) {
 }
 
 Table expected_table(const RunRecord& record) {
-  Table table({"tokens", "output", "dtype", "expected", "elements", "rms", "rms error", "largest",
-               "outside", "result"});
+  Table table({"tokens", "output", "dtype", "expected", "elements", "rms", "rms error", "may be",
+               "largest", "outside", "result"});
   for (const StepRun& step : record.steps)
     for (const ExpectedCheck& o : step.expected)
       table.add({std::to_string(step.report.tokens), o.name, std::string(name(o.dtype)),
                  std::string(name(o.expected_dtype)), std::to_string(o.count),
                  fmt::format("{:.4g}", o.rms), fmt::format("{:.3g}", o.rms_error),
+                 o.bound > 0 ? fmt::format("{:.3g}", o.bound) : "–",
                  fmt::format("{:.3g}", o.largest), std::to_string(o.outside),
                  o.passed ? "ok" : "FAILED: " + o.reason});
   return table;
@@ -419,14 +418,16 @@ void add_run_commands(CLI::App& app, const Options& options) {
       ->type_name("FILE");
   CLI::Option* expect =
       sub->add_option("--expect", args->expect,
-                      "compare the outputs with those of another system in a safetensors file of "
-                      "such names; exit 4 where one is beyond the tolerance")
+                      "compare the outputs with those of another system in a safetensors file, by "
+                      "name or else in their order: by the RMS of the difference, beside the "
+                      "errors of the unrewritten graph, which is run twice as by --check; or by "
+                      "--rtol and --atol; exit 4 where one is beyond it")
           ->type_name("FILE");
   sub->add_option("--rtol", args->tolerance.relative,
-                  "of --expect, of the value; by dtype if left out, bf16 0.016")
+                  "of --expect: each element, of the value; by dtype beside --atol alone")
       ->check(CLI::NonNegativeNumber)
       ->needs(expect);
-  sub->add_option("--atol", args->tolerance.absolute, "of --expect, added to it")
+  sub->add_option("--atol", args->tolerance.absolute, "of --expect: each element, added to it")
       ->check(CLI::NonNegativeNumber)
       ->needs(expect);
   sub->add_option("--dump", args->dump,

@@ -9,6 +9,7 @@
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
+#include "cli/static_rows.hpp"
 #include "splitter/choose.hpp"
 #include "splitter/step_cost.hpp"
 #include "viz/frontier.hpp"
@@ -118,8 +119,13 @@ void run_sizes(const Options& options, const SizesArgs& args) {
   if (!args.output.empty() && !args.output.ends_with(".svg") && !names_stream(args.output))
     session.die("`" + args.output + "` is no .svg file", "the frontier is drawn as SVG", kUsage);
   const auto [rules, graph, pieces] = prepared(session, args);
-  if (graph.facts.tokens().empty())
-    session.die("the graph is static: it has one size", "", kInvalidInput);
+  if (graph.facts.tokens().empty()) {
+    const std::vector<std::int64_t> rows = static_rows(graph);
+    session.die(rows.empty() ? std::string("the graph is static: it has one size")
+                             : fmt::format("the graph is static: it has one size, of {} rows",
+                                           fmt::join(rows, " or ")),
+                symbol_hint(graph, rows.empty() ? 1 : rows.front()), kInvalidInput);
+  }
   PlanArgs plan_args = args.plan;
   if (plan_args.mode.empty()) plan_args.mode = "piecewise";
   const Plan plan = planned(session, pieces, graph, rules, plan_args);

@@ -208,7 +208,7 @@ class RuleEngine {
   std::unique_ptr<Registers> registers_;
   std::unique_ptr<CountingTrace> trace_;
   static constexpr std::uint64_t kLeastSteps = std::uint64_t{1} << 14;
-  std::uint64_t steps_ = StepBudget().left;  ///< of the matcher, at an anchor
+  std::uint64_t steps_ = run_.options.limits.matcher_steps;  ///< at an anchor
   std::vector<std::uint32_t> pool_;
   std::vector<Entry> heap_, parked_;
   std::vector<Entry> seeds_;  ///< found at first, last one next

@@ -43,6 +43,21 @@ std::string why(const RuleStats& stats) {
                      list.empty() ? "" : ", rejected by ", list);
 }
 
+/// By name. Most sets have many other rules; but where a frontier was opened, what was prepared
+/// before is gone.
+std::map<std::string, const Rule*> rules_that_ran(const RunState& run) {
+  std::map<std::string, const Rule*> out;
+  for (const auto& [id, prepared] : run.prepared)
+    out.emplace(run.rules.rules[id].name, &run.rules.rules[id]);
+  const auto known = [&](const PassStats& pass) {
+    return std::all_of(pass.rules.begin(), pass.rules.end(),
+                       [&](const auto& entry) { return out.contains(entry.first); });
+  };
+  if (std::ranges::all_of(run.report.passes, known)) return out;
+  for (const Rule& rule : run.rules.rules) out.emplace(rule.name, &rule);
+  return out;
+}
+
 Diagnostic warning_at(Span span, std::string_view code, std::string message) {
   Diagnostic out = error_at(span, code, std::move(message));
   out.severity = Severity::warning;
@@ -54,8 +69,7 @@ Diagnostic warning_at(Span span, std::string_view code, std::string message) {
 void warn_of_idle(RunState& run) {
   std::map<std::string, Tried> tried;
   std::map<std::string, std::size_t> rewrites;
-  std::map<std::string, const Rule*> rules;
-  for (const Rule& rule : run.rules.rules) rules.emplace(rule.name, &rule);
+  const std::map<std::string, const Rule*> rules = rules_that_ran(run);
   for (const PassStats& pass : run.report.passes) {
     if (pass.skipped || pass.stop == StopReason::undone) continue;
     rewrites[pass.pass] += pass.rewrites;

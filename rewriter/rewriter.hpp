@@ -15,6 +15,7 @@ namespace pw {
 struct Limits {
   std::size_t rewrites = 10'000'000;  ///< a whole run
   std::size_t per_node = 64;  ///< one pass: so many for each node it starts with, and 10 000
+  std::uint64_t matcher_steps = std::uint64_t{1} << 22;  ///< at an anchor; then PW1113
 };
 enum class StopReason : std::uint8_t { fixpoint, fuel, limit, cycle, interrupted, undone };
 [[nodiscard]] std::string_view name(StopReason reason);

@@ -180,7 +180,7 @@ std::vector<NodeId> Search::users_to_try(const SearchStep& step, const State& st
 }
 
 bool Search::try_node(std::size_t index, NodeId node, const State& before) {
-  if (++steps_ > kMostSteps) return false;
+  if (++steps_ > most_steps_) return false;
   const SearchStep& step = layout_.steps[index];
   State start = before;
   start.gate = 0;

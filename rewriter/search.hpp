@@ -51,6 +51,8 @@ class Search {
   /// Calls `found` for each way to match, in the written order of choices, until it returns false.
   /// A frontier never matches here, but see look_for_frontiers().
   void run(NodeId anchor, const std::function<bool(const Match&)>& found);
+  /// A run ends after so many nodes were tried: orders of operands multiply.
+  void limit_steps(std::uint64_t most) { most_steps_ = most; }
   /// Frontiers are found too, by their nodes, operands, types and attributes.
   void look_for_frontiers() { frontiers_ = true; }
   /// The same, where each pattern node that is matched once must be the node given at its
@@ -100,8 +102,6 @@ class Search {
   bool try_node(std::size_t step, NodeId node, const State& state);
   bool admit(const SearchStep& step, NodeId node, State& state);
   bool bind_node(PatternNodeId id, NodeId node, bool swapped, State& state);
-  /// After which a run ends: orders of operands multiply.
-  static constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 17;
   [[nodiscard]] bool commutes(PatternNodeId id, NodeId node) const;
   [[nodiscard]] bool is_taken(NodeId node, const State& state) const;
   bool finish(State& state);
@@ -195,8 +195,9 @@ class Search {
   std::span<const NodeId> fixed_;  ///< empty: all are free
   NodeId anchor_;
   std::uint64_t steps_ = 0;  ///< nodes tried since the run began
-  bool quiet_ = false;       ///< failures are no reasons: what must be absent is sought
-  GroupPtr anchored_;        ///< the members that the anchor is one of
+  std::uint64_t most_steps_ = std::uint64_t{1} << 17;
+  bool quiet_ = false;  ///< failures are no reasons: what must be absent is sought
+  GroupPtr anchored_;   ///< the members that the anchor is one of
   std::unordered_map<ValueId, Groups> groups_at_;  ///< by the value in common; looked up only
   const std::function<bool(const Match&)>* found_ = nullptr;
 };

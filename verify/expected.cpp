@@ -28,8 +28,22 @@ Tolerance usual_tolerance(DType dtype) {
   return {0, 0};
 }
 
-ExpectedCheck check_expected(const std::string& name, const TensorView& got,
-                             const TensorView& expected, const Tolerance& tolerance) {
+namespace {
+
+/// What of an element may differ, by its value.
+struct Allowed {
+  double absolute, relative;
+};
+
+Allowed allowed_between(DType got, DType expected, const Tolerance& tolerance) {
+  const Tolerance own = usual_tolerance(got), other = usual_tolerance(expected);
+  return {tolerance.absolute >= 0 ? tolerance.absolute : std::max(own.absolute, other.absolute),
+          tolerance.relative >= 0 ? tolerance.relative : std::max(own.relative, other.relative)};
+}
+
+/// Everything but whether it is good enough; the reason is set where it cannot be.
+ExpectedCheck measured(const std::string& name, const TensorView& got, const TensorView& expected,
+                       const Allowed& allowed) {
   ExpectedCheck out;
   out.name = name;
   out.dtype = got.dtype;
@@ -39,11 +53,6 @@ ExpectedCheck check_expected(const std::string& name, const TensorView& got,
                              fmt::join(expected.extents, ", "));
     return out;
   }
-  const Tolerance own = usual_tolerance(got.dtype), other = usual_tolerance(expected.dtype);
-  const double relative =
-      tolerance.relative >= 0 ? tolerance.relative : std::max(own.relative, other.relative);
-  const double absolute =
-      tolerance.absolute >= 0 ? tolerance.absolute : std::max(own.absolute, other.absolute);
   out.count = got.count();
   double squares = 0, errors = 0;
   std::int64_t finite = 0;
@@ -55,7 +64,7 @@ ExpectedCheck check_expected(const std::string& name, const TensorView& got,
     }
     const double apart = std::fabs(a - e);
     out.largest = std::max(out.largest, apart);
-    out.outside += apart > absolute + relative * std::fabs(e) ? 1 : 0;
+    out.outside += apart > allowed.absolute + allowed.relative * std::fabs(e) ? 1 : 0;
     squares += e * e;
     errors += apart * apart;
     ++finite;
@@ -66,9 +75,46 @@ ExpectedCheck check_expected(const std::string& name, const TensorView& got,
   }
   if (out.not_finite > 0)
     out.reason = fmt::format("{} elements are NaN or infinite on one side alone", out.not_finite);
-  else if (out.outside > 0)
+  return out;
+}
+
+bool is_exact(DType dtype) {
+  const Tolerance usual = usual_tolerance(dtype);
+  return usual.relative == 0 && usual.absolute == 0;
+}
+
+}  // namespace
+
+ExpectedCheck check_expected(const std::string& name, const TensorView& got,
+                             const TensorView& expected, const Tolerance& tolerance) {
+  const Allowed allowed = allowed_between(got.dtype, expected.dtype, tolerance);
+  ExpectedCheck out = measured(name, got, expected, allowed);
+  if (out.reason.empty() && out.outside > 0)
     out.reason = fmt::format("{} of {} elements differ by more than {:.3g} + {:.3g} of the value",
-                             out.outside, out.count, absolute, relative);
+                             out.outside, out.count, allowed.absolute, allowed.relative);
+  out.passed = out.reason.empty();
+  return out;
+}
+
+ExpectedCheck check_expected(const std::string& name, const TensorView& got,
+                             const TensorView& expected, const OutputYardstick& yardstick,
+                             const NumericLimits& limits) {
+  if (is_exact(got.dtype)) return check_expected(name, got, expected, Tolerance{0, 0});
+  const Allowed allowed = allowed_between(got.dtype, expected.dtype, {});
+  ExpectedCheck out = measured(name, got, expected, allowed);
+  const OutputCheck rounding =
+      check_output(name, yardstick.reference, yardstick.before, yardstick.before, limits);
+  const double step = is_exact(expected.dtype)
+                          ? ulp(got.dtype, out.rms)
+                          : std::max(ulp(got.dtype, out.rms), ulp(expected.dtype, out.rms));
+  out.bound = (1 + limits.factor) * rounding.before_error + limits.ulps * step;
+  if (out.reason.empty() && !(out.rms_error <= out.bound))
+    out.reason = fmt::format(
+        "the RMS of the difference is {:.3g} and may be {:.3g}; the largest is {:.3g}, and {} of "
+        "{} "
+        "elements differ by more than {:.3g} + {:.3g} of the value",
+        out.rms_error, out.bound, out.largest, out.outside, out.count, allowed.absolute,
+        allowed.relative);
   out.passed = out.reason.empty();
   return out;
 }

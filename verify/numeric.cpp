@@ -174,10 +174,8 @@ NumericReport check_outputs(const Graph& original, std::span<const Tensor> refer
   return report;
 }
 
-Result<std::vector<NumericReport>> check_against(const Graph& original, Backend& backend,
-                                                 std::span<Weights> ranks, const Step& step,
-                                                 const RankOutputs& after, const Symbols& symbols,
-                                                 const NumericLimits& limits, CheckCaches* caches) {
+Result<Yardstick> run_yardstick(const Graph& original, Backend& backend, std::span<Weights> ranks,
+                                const Step& step, const Symbols& symbols, CheckCaches* caches) {
   Step own = step;
   own.cache = caches == nullptr ? nullptr : &caches->before;
   auto before = run_whole(original, backend, ranks, own, symbols);
@@ -185,11 +183,25 @@ Result<std::vector<NumericReport>> check_against(const Graph& original, Backend&
   own.cache = caches == nullptr ? nullptr : &caches->reference;
   auto reference = run_reference(original, ranks, own, symbols);
   if (!reference) return forward(reference);
+  return Yardstick{std::move(*before), std::move(*reference)};
+}
+
+std::vector<NumericReport> check_outputs(const Graph& original, const Yardstick& yardstick,
+                                         const RankOutputs& after, const NumericLimits& limits) {
   std::vector<NumericReport> reports;
   for (std::size_t rank = 0; rank < after.size(); ++rank)
-    reports.push_back(
-        check_outputs(original, (*reference)[rank], (*before)[rank], after[rank], limits));
+    reports.push_back(check_outputs(original, yardstick.reference[rank], yardstick.before[rank],
+                                    after[rank], limits));
   return reports;
+}
+
+Result<std::vector<NumericReport>> check_against(const Graph& original, Backend& backend,
+                                                 std::span<Weights> ranks, const Step& step,
+                                                 const RankOutputs& after, const Symbols& symbols,
+                                                 const NumericLimits& limits, CheckCaches* caches) {
+  const auto yardstick = run_yardstick(original, backend, ranks, step, symbols, caches);
+  if (!yardstick) return tl::unexpected(yardstick.error());
+  return check_outputs(original, *yardstick, after, limits);
 }
 
 Result<NumericReport> check_against(const Graph& original, Backend& backend, Weights& weights,

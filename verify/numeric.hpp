@@ -52,6 +52,20 @@ OutputCheck check_output(const std::string& name, const TensorView& reference,
 NumericReport check_outputs(const Graph& original, std::span<const Tensor> reference,
                             std::span<const Tensor> before, std::span<const Tensor> after,
                             const NumericLimits& limits = {});
+/// The outputs of an unrewritten graph, by rank: what a run's errors are measured by.
+struct Yardstick {
+  RankOutputs before;     ///< on the backend
+  RankOutputs reference;  ///< on the double-precision interpreter
+};
+struct CheckCaches;
+/// With `caches`, steps are those of sequences that go on.
+Result<Yardstick> run_yardstick(const Graph& original, Backend& backend, std::span<Weights> ranks,
+                                const Step& step, const Symbols& symbols = {},
+                                CheckCaches* caches = nullptr);
+/// A report a rank.
+std::vector<NumericReport> check_outputs(const Graph& original, const Yardstick& yardstick,
+                                         const RankOutputs& after,
+                                         const NumericLimits& limits = {});
 /// Runs `original` whole on the backend and on the reference, and compares a rewritten run's
 /// outputs with them.
 Result<NumericReport> check_against(const Graph& original, Backend& backend, Weights& weights,

@@ -62,7 +62,7 @@ std::optional<Cubin> unpack(std::string_view bytes) {
 }
 
 Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& kernel,
-                       const Target& target) {
+                       const Target& target, const std::function<bool(const Cubin&)>& loads) {
   const auto compile = [&] { return nvrtc.compile(source_file(kernel), kernel.name, target); };
   if (cache == nullptr) return compile();
   const auto make = [&]() -> Result<std::string> {
@@ -70,7 +70,10 @@ Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& ke
     if (!made) return forward(made);
     return pack(*made);
   };
-  const auto usable = [](const std::string& bytes) { return unpack(bytes).has_value(); };
+  const auto usable = [&](const std::string& bytes) {
+    const auto cubin = unpack(bytes);
+    return cubin && (!loads || loads(*cubin));
+  };
   auto packed = cache->get("cuda", key_of(nvrtc.identity(), kernel, target), make, usable);
   if (!packed) return forward(packed);
   auto cubin = unpack(*packed);

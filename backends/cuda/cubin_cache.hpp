@@ -2,6 +2,7 @@
 // machine without NVRTC.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,9 +14,11 @@
 namespace pw::cuda {
 
 /// The kernel's cubin for a target: from the cache, else compiled and kept; without a cache
-/// always compiled. May be called from several threads.
+/// always compiled. May be called from several threads. One of the cache that `loads` refuses is
+/// thrown away and compiled anew, once; `loads` also sees what was just compiled for the cache.
 Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& kernel,
-                       const Target& target);
+                       const Target& target,
+                       const std::function<bool(const Cubin&)>& loads = nullptr);
 
 /// Compiles the kernel into a folder, which must exist; what is in it already costs nothing.
 Result<std::monostate> prepare_cubin(const Nvrtc& nvrtc, const std::string& folder,

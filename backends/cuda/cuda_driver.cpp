@@ -311,23 +311,31 @@ Result<std::monostate> CudaDriver::load(std::span<const Kernel> kernels) {
   for (const Kernel& kernel : kernels) {
     if (state_->kernels.count(kernel.name) != 0) continue;
     const Target target{state_->opened.arch, state_->options.strict};
-    auto cubin = state_->nvrtc.present() || state_->options.prepared.empty()
-                     ? cubin_of(state_->nvrtc, state_->options.cache, kernel, target)
-                     : prepared_cubin(state_->options.prepared, kernel, target);
-    if (!cubin) return forward(cubin);
     State::Loaded loaded;
     loaded.kernel = kernel;
     const CudaFunctions& f = state_->f();
-    if (auto ok = state_->check(f.module_load(&loaded.module, cubin->bytes.data()),
-                                "load kernel " + kernel.name);
-        !ok)
-      return ok;
+    std::optional<Result<std::monostate>> state;  // of the cubin that was tried last
+    const auto loads = [&](const Cubin& cubin) {
+      if (loaded.module != nullptr) f.module_unload(std::exchange(loaded.module, nullptr));
+      state = state_->check(f.module_load(&loaded.module, cubin.bytes.data()),
+                            "load kernel " + kernel.name);
+      if (!*state) loaded.module = nullptr;
+      if (*state)
+        state =
+            state_->check(f.module_function(&loaded.function, loaded.module, kernel.name.c_str()),
+                          "find kernel " + kernel.name);
+      return state->has_value();
+    };
+    auto cubin = state_->nvrtc.present() || state_->options.prepared.empty()
+                     ? cubin_of(state_->nvrtc, state_->options.cache, kernel, target, loads)
+                     : prepared_cubin(state_->options.prepared, kernel, target);
+    if (!cubin) return forward(cubin);
+    if (!state) (void)loads(*cubin);  // no cache has asked
+    if (!*state) {
+      if (loaded.module != nullptr) f.module_unload(loaded.module);
+      return *state;
+    }
     const auto [known, fresh] = state_->kernels.emplace(kernel.name, loaded);
-    if (auto ok = state_->check(
-            f.module_function(&known->second.function, loaded.module, kernel.name.c_str()),
-            "find kernel " + kernel.name);
-        !ok)
-      return ok;
     if (auto ok = state_->check(f.function_set(known->second.function, kMostShared,
                                                static_cast<int>(kernel.shared_bytes)),
                                 "give shared memory to kernel " + kernel.name);

@@ -13,6 +13,13 @@ namespace {
 
 bool is_constant(const Graph& graph, NodeId n) { return graph.op_of(n).name == "constant"; }
 
+/// Ends at the first: a value may have very many users.
+bool is_read_outside(const Graph& graph, ValueId v, const std::set<NodeId>& own) {
+  for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u))
+    if (!own.contains(graph.user(u))) return true;
+  return false;
+}
+
 }  // namespace
 
 Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<ValueId>& inputs,
@@ -59,11 +66,7 @@ Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<Val
   for (NodeId n : nodes) {
     for (std::size_t i = 0; i < graph.result_count(n); ++i) {
       const ValueId v = graph.result(n, i);
-      const std::vector<NodeId> users = graph.users(v);
-      const bool leaves = graph.is_output(v) || nodes.size() == 1 ||
-                          std::any_of(users.begin(), users.end(),
-                                      [&](NodeId user) { return own.count(user) == 0; });
-      if (!leaves) continue;
+      if (!graph.is_output(v) && nodes.size() != 1 && !is_read_outside(graph, v, own)) continue;
       outputs.push_back(v);
       alone.add_output(copies.at(v));
     }

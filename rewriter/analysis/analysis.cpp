@@ -23,9 +23,10 @@ Diagnostic warning_of(Span span, std::string_view code, std::string message, std
 AnalysisReport analyse(const RuleSet& rules, const Env& params) {
   AnalysisReport out;
   out.passes = rule_passes(rules).size();
-  find_shadows(rules, params, out);
-  find_overlaps(rules, params, out);
-  find_loops(rules, params, out);
+  Analysis analysis(rules, params, out);
+  find_shadows(analysis);
+  find_overlaps(analysis);
+  find_loops(analysis);
   return out;
 }
 

@@ -18,11 +18,17 @@ struct Finding {
 };
 std::string_view name(Finding::Kind kind);
 
+/// Rules, as written, of which something was not looked at.
+struct NotAnalysed {
+  std::vector<std::string> rules;
+  std::string line;  ///< "`rule`: why"
+};
+
 struct AnalysisReport {
   std::vector<Finding> findings;
-  std::size_t passes = 0, pairs = 0;      ///< looked at
-  std::size_t left_out = 0;               ///< pairs of variants that were not looked at
-  std::vector<std::string> not_analysed;  ///< "rule: why"
+  std::size_t passes = 0, pairs = 0;  ///< looked at
+  std::size_t left_out = 0;           ///< pairs of variants that were not looked at
+  std::vector<NotAnalysed> not_analysed;
 };
 AnalysisReport analyse(const RuleSet& rules, const Env& params);
 

@@ -11,39 +11,39 @@ namespace {
 
 using Rows = std::vector<std::vector<std::int64_t>>;
 
-/// Columns: the weights, then t, then a slack for each row and one for the sum, then the right
-/// side. The origin is feasible, so one phase is enough.
+/// Variables: the weights, then t, then a slack for each row and one for the sum. The origin is
+/// feasible, so one phase is enough. Only the columns of variables outside the basis are kept: a
+/// table of as many columns as there are weights, however many rows it has.
 class Tableau {
  public:
   explicit Tableau(const Rows& rows)
-      : columns_(rows.empty() ? 0 : rows.front().size()), rows_(rows.size()) {
-    width_ = columns_ + 1 + rows_ + 1 + 1;
+      : columns_(rows.empty() ? 0 : rows.front().size()),
+        rows_(rows.size()),
+        outside_(columns_ + 1) {
+    std::iota(outside_.begin(), outside_.end(), std::size_t{0});
     for (std::size_t i = 0; i < rows_; ++i) {  // t - (M w)_i + slack = 0
-      std::vector<Fraction> line(width_);
+      std::vector<Fraction> line(columns_ + 2);
       for (std::size_t j = 0; j < columns_; ++j) line[j] = Fraction(-rows[i][j]);
       line[columns_] = Fraction(1);
-      line[slack(i)] = Fraction(1);
       lines_.push_back(std::move(line));
       basis_.push_back(slack(i));
     }
-    std::vector<Fraction> sum(width_);
+    std::vector<Fraction> sum(columns_ + 2);
     for (std::size_t j = 0; j < columns_; ++j) sum[j] = Fraction(1);
-    sum[slack(rows_)] = Fraction(1);
     sum.back() = Fraction(1);
     lines_.push_back(std::move(sum));
     basis_.push_back(slack(rows_));
-    goal_.resize(width_);  // what raising a column costs: negative ones pay
+    goal_.resize(columns_ + 2);  // what raising a variable costs: negative ones pay
     goal_[columns_] = Fraction(-1);
   }
 
   /// False when a number grew too large.
   bool maximise() {
     while (true) {
-      std::size_t enter = 0;
-      while (enter + 1 < width_ && goal_[enter].sign() >= 0) ++enter;
-      if (enter + 1 == width_) return true;
-      const std::optional<std::size_t> leave = leaving(enter);
-      if (!leave || !pivot(*leave, enter)) return false;
+      const std::optional<std::size_t> enter = entering();
+      if (!enter) return true;
+      const std::optional<std::size_t> leave = leaving(*enter);
+      if (!leave || !pivot(*leave, *enter)) return false;
     }
   }
 
@@ -56,12 +56,23 @@ class Tableau {
   }
   /// How much each row counts in the proof that no weights will do.
   [[nodiscard]] std::vector<Fraction> multipliers() const {
-    return {goal_.begin() + static_cast<std::ptrdiff_t>(slack(0)),
-            goal_.begin() + static_cast<std::ptrdiff_t>(slack(rows_))};
+    std::vector<Fraction> out(rows_);
+    for (std::size_t j = 0; j < outside_.size(); ++j)
+      if (outside_[j] >= slack(0) && outside_[j] < slack(rows_))
+        out[outside_[j] - slack(0)] = goal_[j];
+    return out;
   }
 
  private:
   [[nodiscard]] std::size_t slack(std::size_t row) const { return columns_ + 1 + row; }
+
+  /// The column of the first variable that pays.
+  [[nodiscard]] std::optional<std::size_t> entering() const {
+    std::optional<std::size_t> out;
+    for (std::size_t j = 0; j < outside_.size(); ++j)
+      if (goal_[j].sign() < 0 && (!out || outside_[j] < outside_[*out])) out = j;
+    return out;
+  }
 
   [[nodiscard]] std::optional<std::size_t> leaving(std::size_t enter) const {
     std::optional<std::size_t> out;
@@ -78,28 +89,33 @@ class Tableau {
     return out;
   }
 
+  /// The variable that enters takes the row of the one that leaves, which takes its column.
   bool pivot(std::size_t row, std::size_t column) {
-    const Fraction by = lines_[row][column];
-    for (Fraction& f : lines_[row]) f = f / by;
+    std::vector<Fraction>& pivoted = lines_[row];
+    const Fraction by = pivoted[column];
+    pivoted[column] = Fraction(1);
+    for (Fraction& f : pivoted) f = f / by;
     bool fits = true;
     const auto clear = [&](std::vector<Fraction>& line) {
       const Fraction times = line[column];
       if (times.sign() == 0) return;
-      for (std::size_t j = 0; j < width_; ++j) {
-        line[j] = line[j] - times * lines_[row][j];
+      line[column] = Fraction();
+      for (std::size_t j = 0; j < line.size(); ++j) {
+        line[j] = line[j] - times * pivoted[j];
         fits = fits && line[j].fits();
       }
     };
     for (std::size_t i = 0; i < lines_.size(); ++i)
       if (i != row) clear(lines_[i]);
     clear(goal_);
-    basis_[row] = column;
+    std::swap(basis_[row], outside_[column]);
     return fits;
   }
 
-  std::size_t columns_, rows_, width_ = 0;
-  std::vector<std::vector<Fraction>> lines_;
-  std::vector<std::size_t> basis_;
+  std::size_t columns_, rows_;
+  std::vector<std::vector<Fraction>> lines_;  ///< by row: the columns outside, then the right side
+  std::vector<std::size_t> outside_;          ///< by column: its variable
+  std::vector<std::size_t> basis_;            ///< by row: its variable
   std::vector<Fraction> goal_;
 };
 

@@ -1,14 +1,38 @@
-// The parts of the analysis; each adds what it finds.
+// The parts of the analysis, and what they share; each adds what it finds.
 #pragma once
 
+#include <set>
+
+#include "dsl/rule_index.hpp"
 #include "rewriter/analysis/analysis.hpp"
 #include "rewriter/analysis/passes.hpp"
+#include "rewriter/analysis/reach.hpp"
 
 namespace pw {
 
-void find_shadows(const RuleSet& rules, const Env& params, AnalysisReport& out);
-void find_overlaps(const RuleSet& rules, const Env& params, AnalysisReport& out);
-void find_loops(const RuleSet& rules, const Env& params, AnalysisReport& out);
+struct Analysis {
+  Analysis(const RuleSet& all, const Env& values, AnalysisReport& report)
+      : rules(all), params(values), out(report), ops(ops_of_rules(all)), index(all) {}
+
+  /// Each line once.
+  void note_not_analysed(std::vector<std::string> names, const std::string& line) {
+    if (noted_.insert(line).second) out.not_analysed.push_back({std::move(names), line});
+  }
+  [[nodiscard]] Reach reach(const std::vector<RuleId>& ids) const { return {rules, ops, ids}; }
+
+  const RuleSet& rules;
+  const Env& params;
+  AnalysisReport& out;
+  const IdVec<RuleId, RuleOps> ops;
+  const RuleIndex index;
+
+ private:
+  std::set<std::string> noted_;
+};
+
+void find_shadows(Analysis& analysis);
+void find_overlaps(Analysis& analysis);
+void find_loops(Analysis& analysis);
 
 Diagnostic warning_of(Span span, std::string_view code, std::string message, std::string help);
 

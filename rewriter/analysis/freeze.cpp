@@ -6,6 +6,7 @@
 
 #include "graph/text.hpp"
 #include "rewriter/analysis/choices.hpp"
+#include "rewriter/search.hpp"
 
 namespace pw {
 namespace {
@@ -386,10 +387,18 @@ std::vector<NodeId> own_of(const Rule& rule, const std::vector<NodeId>& nodes) {
 }
 
 std::optional<Match> match_of(const Graph& graph, const RuleSet& rules, RuleId rule,
-                              const Env& params, const std::vector<NodeId>& own) {
-  for (Match& match : find_matches(graph, rules, rule, params))
-    if (own_of(rules.rules[rule], match.nodes) == own) return std::move(match);
-  return std::nullopt;
+                              const Env& params, const std::vector<NodeId>& nodes) {
+  constexpr std::uint64_t kMostSteps = 4096;  // a match that is there takes a step a node
+  const RuleLayout layout = lay_out(rules, rule);
+  const Env base = starting_env(rules.rules[rule], params);
+  Search search(graph, layout, base, false);
+  search.limit_steps(kMostSteps);
+  std::optional<Match> out;
+  search.run_fixed(nodes, [&](const Match& match) {
+    out = match;
+    return false;
+  });
+  return out;
 }
 
 std::vector<Sample> sample_graphs(const RuleSet& rules, RuleId id, const Env& params,
@@ -400,8 +409,7 @@ std::vector<Sample> sample_graphs(const RuleSet& rules, RuleId id, const Env& pa
   for (std::uint64_t attempt = 0; attempt < attempts && out.size() < wanted; ++attempt) {
     Result<Frozen> frozen = freeze(rules, rule, visible_values(rule), params, attempt);
     if (!frozen) continue;
-    std::optional<Match> match =
-        match_of(frozen->graph, rules, id, frozen->params, own_of(rule, frozen->nodes));
+    std::optional<Match> match = match_of(frozen->graph, rules, id, frozen->params, frozen->nodes);
     if (!match || !seen.insert(structural_hash(frozen->graph)).second) continue;
     out.push_back({std::move(*frozen), std::move(*match)});
   }

@@ -33,9 +33,9 @@ struct Sample {
 };
 std::vector<Sample> sample_graphs(const RuleSet& rules, RuleId rule, const Env& params,
                                   std::size_t wanted, std::size_t attempts);
-/// The match of the rule that replaces these nodes (sorted), if there is one.
+/// A match of a plain rule in which each pattern node is the node given for it.
 std::optional<Match> match_of(const Graph& graph, const RuleSet& rules, RuleId rule,
-                              const Env& params, const std::vector<NodeId>& own);
+                              const Env& params, const std::vector<NodeId>& nodes);
 /// The nodes of the graph that the rule replaces, by the nodes its pattern became; sorted.
 std::vector<NodeId> own_of(const Rule& rule, const std::vector<NodeId>& nodes);
 

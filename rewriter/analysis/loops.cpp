@@ -18,7 +18,10 @@ std::vector<std::string> names_of_cycle(const RuleSet& rules, const Repetition& 
   std::set<std::string> within;
   for (const auto& [rule, times] : certificate.balance)
     within.insert(written_name(rules.rules[rule]));
-  const Enables enables = find_enables(rules, repetition.rules);
+  std::vector<RuleId> some;  // nothing else is on a way within these
+  for (RuleId id : repetition.rules)
+    if (within.contains(written_name(rules.rules[id]))) some.push_back(id);
+  const Enables enables = find_enables(rules, some);
   std::vector<std::string> out;
   for (std::size_t i : shortest_cycle(enables, within)) out.push_back(enables.rules[i].name);
   if (out.empty()) out.assign(within.begin(), within.end());
@@ -49,17 +52,19 @@ Diagnostic describe(const RuleSet& rules, const Repetition& repetition,
 }
 
 /// A graph of one of the rules on which the owner does not come to an end by itself.
-std::string endless_test(const RuleSet& rules, const Repetition& repetition, const Env& params,
+std::string endless_test(const Analysis& analysis, const Repetition& repetition,
                          const std::vector<std::string>& cycle) {
+  const RuleSet& rules = analysis.rules;
   constexpr std::size_t kEnough = 8;  // of one rule, on a graph of a few nodes
   const Strategy* owner = rules.strategy(repetition.owner);
   if (owner == nullptr || !owner->ranges.empty()) return {};
+  const Reach reach = analysis.reach(owner->rules);
   const std::set<std::string> named(cycle.begin(), cycle.end());
   for (RuleId id : repetition.rules) {
     const std::string written = written_name(rules.rules[id]);
     if (named.count(written) == 0 || !is_plain(rules.rules[id])) continue;
-    for (const Sample& sample : sample_graphs(rules, id, params, 2, 16)) {
-      const auto run = run_on(sample.frozen.graph, rules, *owner, sample.frozen.params, 2000);
+    for (const Sample& sample : sample_graphs(rules, id, analysis.params, 2, 16)) {
+      const auto run = run_on(sample.frozen.graph, reach, *owner, sample.frozen.params, 2000);
       if (!run || run->stop == StopReason::fixpoint || run->count(rules, written) <= kEnough)
         continue;
       return test_text(word_of(repetition.owner) + "_goes_on", sample.frozen.graph,
@@ -72,7 +77,8 @@ std::string endless_test(const RuleSet& rules, const Repetition& repetition, con
 
 }  // namespace
 
-void find_loops(const RuleSet& rules, const Env& params, AnalysisReport& out) {
+void find_loops(Analysis& analysis) {
+  const RuleSet& rules = analysis.rules;
   std::set<std::vector<std::string>> told;
   for (const Repetition& repetition : repetitions(rules)) {
     std::vector<Effect> effects;
@@ -82,8 +88,8 @@ void find_loops(const RuleSet& rules, const Env& params, AnalysisReport& out) {
     if (certificate.weights) continue;
     const std::vector<std::string> cycle = names_of_cycle(rules, repetition, certificate);
     if (!told.insert(cycle).second) continue;
-    out.findings.push_back({Finding::Kind::loop, cycle, describe(rules, repetition, cycle),
-                            endless_test(rules, repetition, params, cycle)});
+    analysis.out.findings.push_back({Finding::Kind::loop, cycle, describe(rules, repetition, cycle),
+                                     endless_test(analysis, repetition, cycle)});
   }
 }
 

@@ -9,7 +9,6 @@
 
 #include "base/hash.hpp"
 #include "graph/text.hpp"
-#include "rewriter/analysis/effects.hpp"
 #include "rewriter/driver.hpp"
 
 namespace pw {
@@ -18,6 +17,14 @@ namespace {
 std::string_view word(ast::Strategy::Kind kind) {
   if (kind == ast::Strategy::Kind::walk) return "walk";
   return kind == ast::Strategy::Kind::once ? "once" : "greedy";
+}
+
+constexpr std::uint64_t kMatcherSteps = std::uint64_t{1} << 16;  // a match takes a few a node
+
+/// What would have come of it is not known.
+bool gave_up(const RewriteReport& report) {
+  return std::any_of(report.warnings.begin(), report.warnings.end(),
+                     [](const Diagnostic& d) { return d.code == "PW1113"; });
 }
 
 /// ` with tp = 2` for each param that is not at its default.
@@ -33,53 +40,6 @@ std::string with_params(const RuleSet& rules, const Env& params) {
   return out;
 }
 
-/// The rules that may come to match on a graph: all that they match is there, or built by another
-/// of them. Passes have thousands of rules, and the graphs of an analysis a few ops.
-class Reachable {
- public:
-  Reachable(const RuleSet& rules, const Graph& graph) : rules_(rules) {
-    for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) add(graph.op(n));
-  }
-
-  /// In the same order. A frontier opens to others, so that nothing is left out beside one.
-  std::vector<RuleId> of(const std::vector<RuleId>& ids) {
-    std::set<RuleId> kept;
-    for (bool more = true; more;) {
-      more = false;
-      for (RuleId id : ids) {
-        if (rules_.rules[id].frontier) return ids;
-        if (kept.contains(id) || !matches_what_is_there(rules_.rules[id])) continue;
-        kept.insert(id);
-        for (const auto& [op, count] : effect_of(rules_, id).built)
-          more = add(rules_.context->ops.find(op)) || more;
-      }
-    }
-    std::vector<RuleId> out;
-    for (RuleId id : ids)
-      if (kept.contains(id)) out.push_back(id);
-    return out;
-  }
-
- private:
-  [[nodiscard]] bool matches_what_is_there(const Rule& rule) const {
-    return std::all_of(rule.nodes.begin(), rule.nodes.end(), [&](const PatternNode& node) {
-      return node.negation >= 0 || node.members.valid() ||
-             (node.op.index < there_.size() && there_[node.op.index]);
-    });
-  }
-  /// Whether it is new.
-  bool add(OpId op) {
-    if (!op.valid()) return false;
-    if (there_.size() <= op.index) there_.resize(op.index + 1);
-    const bool fresh = !there_[op.index];
-    there_[op.index] = true;
-    return fresh;
-  }
-
-  const RuleSet& rules_;
-  std::vector<bool> there_;  // by op
-};
-
 }  // namespace
 
 std::size_t Outcome::count(const RuleSet& rules, const std::string& written) const {
@@ -88,16 +48,17 @@ std::size_t Outcome::count(const RuleSet& rules, const std::string& written) con
   }));
 }
 
-std::optional<Outcome> run_on(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
+std::optional<Outcome> run_on(const Graph& graph, const Reach& reach, const Strategy& strategy,
                               const Env& params, std::size_t most_rewrites) {
   RewriteOptions options;
   options.limits.rewrites = most_rewrites;
+  options.limits.matcher_steps = kMatcherSteps;
   Outcome out{graph, StopReason::fixpoint, {}, {}};
   out.graph.forget_undo();
   Strategy fewer = strategy;
-  fewer.rules = Reachable(rules, graph).of(strategy.rules);
-  Result<RewriteReport> report = run_strategy(out.graph, rules, fewer, params, options);
-  if (!report) return std::nullopt;
+  fewer.rules = reach.of(graph);
+  Result<RewriteReport> report = run_strategy(out.graph, reach.rules(), fewer, params, options);
+  if (!report || gave_up(*report)) return std::nullopt;
   for (const PassStats& pass : report->passes)
     if (pass.stop != StopReason::fixpoint) out.stop = pass.stop;
   for (const JournalEvent& event : report->journal) {
@@ -115,22 +76,29 @@ Strategy unconditional(Strategy strategy) {
   return strategy;
 }
 
-Application applicable(const RuleSet& rules, const RulePass& pass, const std::string& test) {
+Application applicable(const Analysis& analysis, const RulePass& pass, const Reach& reach,
+                       const Graph& graph, const std::string& test) {
   Application out{*pass.strategy, "", pass.owner};
   if (pass.is_owner && pass.strategy->when.empty() && pass.strategy->ensures.empty()) return out;
   out.name = test + "_pass";
   out.strategy = unconditional(std::move(out.strategy));
   out.strategy.label = out.name;
   std::set<std::string> names;
-  for (RuleId id : pass.strategy->rules) names.insert(written_name(rules.rules[id]));
+  for (RuleId id : reach.of(graph)) names.insert(written_name(analysis.rules.rules[id]));
   std::set<RuleId> ids;
   for (const std::string& name : names)
-    for (RuleId id : rules.resolve(name)) ids.insert(id);
+    for (RuleId id : analysis.index.resolve(name)) ids.insert(id);
   out.strategy.rules.assign(ids.begin(), ids.end());
   out.text = fmt::format("pass {} = {} {{ {} }}", out.name, word(pass.strategy->kind),
                          fmt::join(names, ", "));
   out.text += pass.strategy->fuel ? fmt::format(" fuel {}\n", *pass.strategy->fuel) : "\n";
   return out;
+}
+
+std::optional<Outcome> run_applied(const Analysis& analysis, const Application& applied,
+                                   const Reach& reach, const Graph& graph, const Env& params) {
+  if (applied.text.empty()) return run_on(graph, reach, applied.strategy, params);
+  return run_on(graph, analysis.reach(applied.strategy.rules), applied.strategy, params);
 }
 
 std::string expected_count(const Outcome& outcome, const RuleSet& rules,

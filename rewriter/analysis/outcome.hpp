@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rewriter/analysis/passes.hpp"
+#include "rewriter/analysis/checks.hpp"
 #include "rewriter/rewriter.hpp"
 
 namespace pw {
@@ -18,21 +18,27 @@ struct Outcome {
   std::vector<NodeId> first_matched;  ///< by the first of them
   [[nodiscard]] std::size_t count(const RuleSet& rules, const std::string& written) const;
 };
-/// Nothing where the run fails.
-std::optional<Outcome> run_on(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
+/// Nothing where the run fails, or a rule is given up. `reach`: of the strategy's own rules; of
+/// these, those that may come to match are run.
+std::optional<Outcome> run_on(const Graph& graph, const Reach& reach, const Strategy& strategy,
                               const Env& params, std::size_t most_rewrites = 500);
 
 /// Without its `when` and `ensures`: these are about whole graphs.
 Strategy unconditional(Strategy strategy);
 
 /// What `apply` in the text of a test will run: the owner where the pass is all of it, else the
-/// rules of the pass under a name of its own.
+/// rules of the pass that may come to match on the graph, under a name of its own.
 struct Application {
   Strategy strategy;
   std::string text;  ///< of the pass, where it has to be written; else empty
   std::string name;
 };
-Application applicable(const RuleSet& rules, const RulePass& pass, const std::string& test);
+/// `reach`: of the pass.
+Application applicable(const Analysis& analysis, const RulePass& pass, const Reach& reach,
+                       const Graph& graph, const std::string& test);
+/// What the test will see.
+std::optional<Outcome> run_applied(const Analysis& analysis, const Application& applied,
+                                   const Reach& reach, const Graph& graph, const Env& params);
 
 /// `expectations`: "a == 1".
 std::string test_text(const std::string& name, const Graph& graph, const Application& applied,

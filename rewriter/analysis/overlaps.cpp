@@ -7,41 +7,53 @@
 
 #include "rewriter/analysis/checks.hpp"
 #include "rewriter/analysis/freeze.hpp"
+#include "rewriter/analysis/meetings.hpp"
 #include "rewriter/analysis/outcome.hpp"
 #include "rewriter/analysis/superpose.hpp"
-#include "rewriter/analysis/variants.hpp"
 
 namespace pw {
 namespace {
 
-constexpr std::size_t kVariantPairs = 12;    // of two rules
-constexpr std::size_t kPairs = 1500;         // of a rule set
-constexpr std::size_t kWays = 16;            // to lay two patterns over each other
-constexpr std::uint64_t kAttempts = 16;      // at a graph of each
-constexpr std::size_t kAllAttempts = 20000;  // of a rule set: a second or so
-
-bool contains(const std::vector<RuleId>& ids, RuleId id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
+constexpr std::size_t kVariantPairs = 12;  // of two rules
+constexpr std::size_t kPairs = 1500;       // of a rule set
+constexpr std::size_t kWays = 16;          // to lay two patterns over each other
+constexpr std::uint64_t kAttempts = 16;    // at a graph of each
+// Of a rule set, in pattern nodes that are visited: a second or so.
+constexpr std::size_t kWork = 2'000'000;
+constexpr std::size_t kAttemptWork = 32;  // of each node of a graph that is made and matched
+constexpr std::size_t kRunWork = 64;      // of each node of a graph on which the pass is run
+constexpr std::size_t kRuleWork = 32;     // of each node of a rule that is run
+constexpr std::size_t kPairWork = 500'000;
 
 class Overlaps {
  public:
-  Overlaps(const RuleSet& rules, const Env& params, AnalysisReport& out)
-      : rules_(rules), params_(params), out_(out) {
-    for (const Finding& finding : out.findings)  // what never fires needs no second warning
+  explicit Overlaps(Analysis& analysis)
+      : analysis_(analysis), rules_(analysis.rules), out_(analysis.out) {
+    for (const Finding& finding : out_.findings)  // what never fires needs no second warning
       if (finding.kind == Finding::Kind::shadow) told_.insert(sorted(finding.rules));
   }
 
   void look_at(const RulePass& pass) {
     pass_ = &pass;
     strategy_ = unconditional(*pass.strategy);
-    const Variants variants = variants_of(rules_, pass, out_);
-    for (auto a = variants.begin(); a != variants.end(); ++a)
-      for (auto b = a; b != variants.end(); ++b) look_at_rules(*a, *b);
+    const Reach reach = analysis_.reach(pass.strategy->rules);
+    reach_ = &reach;
+    const Variants variants = variants_of(analysis_, pass);
+    const Meetings meetings(rules_, variants);
+    const std::vector<Written> written(variants.begin(), variants.end());
+    for (std::size_t a = 0; a < written.size(); ++a) {
+      if (exhausted()) {
+        out_.left_out += meetings.pairs_from(a);
+        return;
+      }
+      for (std::size_t b : meetings.partners(a)) look_at_rules(meetings, written, a, b);
+    }
   }
 
  private:
-  using Written = Variants::value_type;
+  using Written = std::pair<std::string, std::vector<RuleId>>;
+
+  [[nodiscard]] bool exhausted() const { return out_.pairs >= kPairs || work_ >= kWork; }
 
   static std::vector<std::string> sorted(std::vector<std::string> names) {
     std::sort(names.begin(), names.end());
@@ -49,39 +61,33 @@ class Overlaps {
   }
 
   /// Variants of one rule are alternatives of one text: only each with itself.
-  void look_at_rules(const Written& a, const Written& b) {
-    if (told_.count({a.first, b.first}) != 0) return;
+  void look_at_rules(const Meetings& meetings, const std::vector<Written>& written, std::size_t a,
+                     std::size_t b) {
+    if (told_.count({written[a].first, written[b].first}) != 0) return;
     std::size_t looked = 0;
-    for (RuleId i : a.second)
-      for (RuleId j : b.second) {
-        if ((&a == &b && i != j) || !may_overlap(i, j)) continue;
-        if (++looked > kVariantPairs || out_.pairs >= kPairs || attempts_ >= kAllAttempts) {
-          ++out_.left_out;
-          continue;
+    for (RuleId i : written[a].second)
+      for (RuleId j : written[b].second) {
+        if ((a == b && i != j) || !meetings.meet(i, j)) continue;
+        if (looked == kVariantPairs || exhausted()) {
+          out_.left_out += meetings.pairs(a, b) - looked;
+          return;
         }
+        ++looked;
         ++out_.pairs;
         if (!overlap(i, j)) continue;
-        told_.insert({a.first, b.first});
+        told_.insert({written[a].first, written[b].first});
         return;
       }
   }
 
-  [[nodiscard]] bool may_overlap(RuleId i, RuleId j) const {
-    const Rule& a = rules_.rules[i];
-    const Rule& b = rules_.rules[j];
-    if (contains(a.over, j) || contains(b.over, i)) return false;
-    return std::any_of(a.nodes.begin(), a.nodes.end(), [&](const PatternNode& node) {
-      return node.own() &&
-             std::any_of(b.nodes.begin(), b.nodes.end(), [&](const PatternNode& other) {
-               return other.own() && other.op == node.op;
-             });
-    });
-  }
-
   bool overlap(RuleId a, RuleId b) {
-    for (const Superposition& way : superpose(rules_, a, b, kWays))
-      for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt, ++attempts_) {
-        Result<Frozen> frozen = freeze(rules_, way.pattern, way.visible, params_, attempt);
+    const Superpositions found = superpose(rules_, a, b, {kWays, kPairWork});
+    work_ += found.steps;
+    if (!found.complete) note_in_part(a, b);
+    for (const Superposition& way : found.ways)
+      for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
+        work_ += way.pattern.nodes.size() * kAttemptWork;
+        Result<Frozen> frozen = freeze(rules_, way.pattern, way.visible, analysis_.params, attempt);
         if (!frozen) continue;
         const auto first = matched(a, way.of_a, *frozen), second = matched(b, way.of_b, *frozen);
         if (!first || !second) continue;
@@ -91,18 +97,32 @@ class Overlaps {
     return false;
   }
 
+  void note_in_part(RuleId a, RuleId b) {
+    const std::string one = written_name(rules_.rules[a]), other = written_name(rules_.rules[b]);
+    analysis_.note_not_analysed(
+        {one, other},
+        fmt::format("{}: not all the ways to share a node; {} too large",
+                    a == b ? "`" + one + "` with itself" : "`" + one + "` with `" + other + "`",
+                    a == b ? "it is" : "they are"));
+  }
+
   [[nodiscard]] std::optional<Match> matched(RuleId id, const std::vector<PatternNodeId>& place,
                                              const Frozen& frozen) const {
     std::vector<NodeId> nodes;
     for (PatternNodeId n : place) nodes.push_back(frozen.nodes[n.index]);
-    return match_of(frozen.graph, rules_, id, frozen.params, own_of(rules_.rules[id], nodes));
+    return match_of(frozen.graph, rules_, id, frozen.params, nodes);
+  }
+
+  void charge_run(const Graph& graph) {
+    work_ += graph.node_count() * kRunWork + reach_->pattern_nodes(graph) * kRuleWork;
   }
 
   /// The pass after this match was replaced.
-  [[nodiscard]] std::optional<Outcome> after(const Match& match, const Frozen& frozen) const {
+  [[nodiscard]] std::optional<Outcome> after(const Match& match, const Frozen& frozen) {
     Graph graph = frozen.graph;
     if (!apply_match(graph, rules_, match)) return std::nullopt;
-    std::optional<Outcome> out = run_on(graph, rules_, strategy_, frozen.params);
+    charge_run(graph);
+    std::optional<Outcome> out = run_on(graph, *reach_, strategy_, frozen.params);
     if (!out || out->stop != StopReason::fixpoint) return std::nullopt;
     return out;
   }
@@ -122,9 +142,10 @@ class Overlaps {
     if (a == b && alike) return false;  // two places of one rule: as good either way
     const std::string name = fmt::format("{}_or_{}", word_of(written_name(rules_.rules[a])),
                                          word_of(written_name(rules_.rules[b])));
-    const Application applied = applicable(rules_, *pass_, name);
+    const Application applied = applicable(analysis_, *pass_, *reach_, frozen.graph, name);
+    charge_run(frozen.graph);
     const std::optional<Outcome> today =
-        run_on(frozen.graph, rules_, applied.strategy, frozen.params);
+        run_applied(analysis_, applied, *reach_, frozen.graph, frozen.params);
     if (!today || today->fired.empty()) return false;
     const RuleId winner = today->fired.front();
     if (winner != a && winner != b) return false;  // a third one decides here
@@ -183,20 +204,21 @@ class Overlaps {
                        only_here.empty() ? "nothing" : only_here);
   }
 
+  Analysis& analysis_;
   const RuleSet& rules_;
-  const Env& params_;
   AnalysisReport& out_;
   const RulePass* pass_ = nullptr;
+  const Reach* reach_ = nullptr;
   Strategy strategy_;
-  std::size_t attempts_ = 0;
+  std::size_t work_ = 0;
   std::set<std::vector<std::string>> told_;
 };
 
 }  // namespace
 
-void find_overlaps(const RuleSet& rules, const Env& params, AnalysisReport& out) {
-  Overlaps overlaps(rules, params, out);
-  for (const RulePass& pass : rule_passes(rules)) overlaps.look_at(pass);
+void find_overlaps(Analysis& analysis) {
+  Overlaps overlaps(analysis);
+  for (const RulePass& pass : rule_passes(analysis.rules)) overlaps.look_at(pass);
 }
 
 }  // namespace pw

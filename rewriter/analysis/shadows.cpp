@@ -14,26 +14,39 @@ namespace {
 
 constexpr std::size_t kGraphs = 5, kAttempts = 40;  // of a variant
 constexpr std::size_t kVariants = 6;                // of a row
-constexpr std::size_t kWork = 40000;                // rules in all passes that are run: a second
+constexpr std::size_t kWork = 40000;                // nodes of rules in all passes that are run
+constexpr std::size_t kNodes = 20000;               // of all graphs that passes are run on
 
 class Shadows {
  public:
-  Shadows(const RuleSet& rules, const Env& params, AnalysisReport& out)
-      : rules_(rules), params_(params), out_(out) {}
+  explicit Shadows(Analysis& analysis)
+      : analysis_(analysis), rules_(analysis.rules), out_(analysis.out) {}
 
   void look_at(const RulePass& pass) {
     std::map<std::string, std::vector<RuleId>> rows;
-    for (const auto& [name, ids] : variants_of(rules_, pass, out_))
+    for (const auto& [name, ids] : variants_of(analysis_, pass))
       for (RuleId id : ids) rows[row_name(rules_.rules[id])].push_back(id);
     if (pass.strategy->rules.size() < 2) return;
     strategy_ = unconditional(*pass.strategy);
+    const Reach reach = analysis_.reach(pass.strategy->rules);
     for (const auto& [name, ids] : rows) {
       if (told_.count(name) != 0) continue;
-      if (work_ < kWork)
-        look_at_row(pass, name, ids);
+      if (work_ < kWork && nodes_ < kNodes)
+        look_at_row(pass, reach, name, ids);
       else
-        note_not_analysed(out_, "`" + name + "`: whether it ever fires; there are too many rules");
+        left_out_.insert(name);
     }
+  }
+
+  void note_left_out() {
+    if (left_out_.empty()) return;
+    const std::string first = "`" + *left_out_.begin() + "`";
+    analysis_.note_not_analysed(
+        {left_out_.begin(), left_out_.end()},
+        left_out_.size() == 1
+            ? first + ": whether it ever fires; there are too many rules"
+            : fmt::format("{} and {} more: whether they ever fire; there are too many rules", first,
+                          left_out_.size() - 1));
   }
 
  private:
@@ -43,35 +56,38 @@ class Shadows {
   };
 
   /// A row is in the shadow when none of its variants ever gets to fire.
-  void look_at_row(const RulePass& pass, const std::string& row, const std::vector<RuleId>& ids) {
+  void look_at_row(const RulePass& pass, const Reach& reach, const std::string& row,
+                   const std::vector<RuleId>& ids) {
     std::optional<Shadow> shadow;
     std::size_t graphs = 0;
     for (std::size_t i = 0; i < ids.size() && i < kVariants; ++i)
       for (Sample& sample : samples_of(ids[i])) {
-        work_ += pass.strategy->rules.size();
-        const std::optional<RuleId> by = taken_by_another(row, ids[i], sample);
+        work_ += reach.pattern_nodes(sample.frozen.graph);
+        nodes_ += sample.frozen.nodes.size();
+        const std::optional<RuleId> by = taken_by_another(reach, row, ids[i], sample);
         if (!by) return;
         ++graphs;
         if (!shadow) shadow = Shadow{sample.frozen, *by};
       }
     if (!shadow || graphs < 2) return;
-    if (report(pass, ids.front(), row, *shadow, graphs)) told_.insert(row);
+    if (report(pass, reach, ids.front(), row, *shadow, graphs)) told_.insert(row);
   }
 
   std::vector<Sample>& samples_of(RuleId id) {
     const auto [it, fresh] = samples_.try_emplace(id);
     if (!fresh) return it->second;
-    it->second = sample_graphs(rules_, id, params_, kGraphs, kAttempts);
+    it->second = sample_graphs(rules_, id, analysis_.params, kGraphs, kAttempts);
     if (it->second.empty())
-      note_not_analysed(out_, "`" + rules_.rules[id].name + "`: no graph of it was found");
+      analysis_.note_not_analysed({written_name(rules_.rules[id])},
+                                  "`" + rules_.rules[id].name + "`: no graph of it was found");
     return it->second;
   }
 
   /// Nothing where the row fires, or where nothing takes a node that it wants.
-  std::optional<RuleId> taken_by_another(const std::string& row, RuleId id,
+  std::optional<RuleId> taken_by_another(const Reach& reach, const std::string& row, RuleId id,
                                          const Sample& sample) const {
     const std::optional<Outcome> outcome =
-        run_on(sample.frozen.graph, rules_, strategy_, sample.frozen.params);
+        run_on(sample.frozen.graph, reach, strategy_, sample.frozen.params);
     if (!outcome || outcome->fired.empty()) return std::nullopt;
     for (RuleId fired : outcome->fired)
       if (row_name(rules_.rules[fired]) == row) return std::nullopt;
@@ -82,8 +98,8 @@ class Shadows {
     return shared ? std::optional(outcome->fired.front()) : std::nullopt;
   }
 
-  bool report(const RulePass& pass, RuleId id, const std::string& row, const Shadow& shadow,
-              std::size_t graphs) {
+  bool report(const RulePass& pass, const Reach& reach, RuleId id, const std::string& row,
+              const Shadow& shadow, std::size_t graphs) {
     const Rule& rule = rules_.rules[id];
     const Rule& by = rules_.rules[shadow.by];
     const std::string a = written_name(by), b = written_name(rule);
@@ -95,9 +111,9 @@ class Shadows {
     d.label = fmt::format("not once on {} graphs made of its own pattern", graphs);
     d.secondary.push_back({by.name_span, "goes first in `" + pass.owner + "`"});
     const std::string name = word_of(b) + "_in_the_shadow";
-    const Application applied = applicable(rules_, pass, name);
+    const Application applied = applicable(analysis_, pass, reach, shadow.frozen.graph, name);
     const std::optional<Outcome> today =
-        run_on(shadow.frozen.graph, rules_, applied.strategy, shadow.frozen.params);
+        run_applied(analysis_, applied, reach, shadow.frozen.graph, shadow.frozen.params);
     if (!today) return false;
     std::vector<std::string> expected{expected_count(*today, rules_, a)};
     if (a != b) expected.push_back(expected_count(*today, rules_, b));
@@ -109,20 +125,22 @@ class Shadows {
     return true;
   }
 
+  Analysis& analysis_;
   const RuleSet& rules_;
-  const Env& params_;
   AnalysisReport& out_;
   std::map<RuleId, std::vector<Sample>> samples_;
   std::set<std::string> told_;
   Strategy strategy_;
-  std::size_t work_ = 0;
+  std::set<std::string> left_out_;
+  std::size_t work_ = 0, nodes_ = 0;
 };
 
 }  // namespace
 
-void find_shadows(const RuleSet& rules, const Env& params, AnalysisReport& out) {
-  Shadows shadows(rules, params, out);
-  for (const RulePass& pass : rule_passes(rules)) shadows.look_at(pass);
+void find_shadows(Analysis& analysis) {
+  Shadows shadows(analysis);
+  for (const RulePass& pass : rule_passes(analysis.rules)) shadows.look_at(pass);
+  shadows.note_left_out();
 }
 
 }  // namespace pw

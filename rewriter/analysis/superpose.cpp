@@ -3,6 +3,7 @@
 #include "rewriter/analysis/superpose.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -56,10 +57,10 @@ class Tick {
 
 class Superposer {
  public:
-  Superposer(const RuleSet& rules, RuleId a, RuleId b, std::size_t most)
-      : rules_(rules), a_(rules.rules[a]), b_(rules.rules[b]), same_(a == b), most_(most) {}
+  Superposer(const RuleSet& rules, RuleId a, RuleId b, const SuperposeLimits& limits)
+      : rules_(rules), a_(rules.rules[a]), b_(rules.rules[b]), same_(a == b), limits_(limits) {}
 
-  std::vector<Superposition> run() {
+  Superpositions run() {
     for (std::size_t i = 0; i < a_.nodes.size(); ++i)
       for (std::size_t j = same_ ? i : 0; j < b_.nodes.size(); ++j)
         seed(PatternNodeId(i), PatternNodeId(j));
@@ -85,7 +86,9 @@ class Superposer {
   }
 
   void explore(State state) {
-    if (++branches_ > 32 || out_.size() >= most_) return;
+    if (++branches_ > 32 || out_.ways.size() >= limits_.ways || !out_.complete) return;
+    out_.steps += a_.nodes.size() + b_.nodes.size();
+    out_.complete = out_.steps <= limits_.steps;
     do {
       while (!state.pending.empty()) {
         const auto [i, j] = state.pending.back();
@@ -157,37 +160,42 @@ class Superposer {
     return true;
   }
 
+  /// By root of a value: the nodes of one rule that read it and are no node of the other.
+  using Readers = std::vector<std::vector<PatternNodeId>>;
+  [[nodiscard]] Readers readers(const State& state, bool of_b) const {
+    const Rule& rule = of_b ? b_ : a_;
+    Readers out(state.parent.size());
+    for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
+      if ((of_b ? state.to_a : state.to_b)[i].valid()) continue;
+      for (PatternValueId operand : rule.nodes[PatternNodeId(i)].operands) {
+        std::vector<PatternNodeId>& nodes = out[state.root(of_b ? in_b(operand) : operand.index)];
+        if (nodes.empty() || nodes.back() != PatternNodeId(i)) nodes.emplace_back(i);
+      }
+    }
+    return out;
+  }
+
   /// A consumed value has no reader outside its rule: a reader of the other rule must be one of
   /// its own. False where it cannot be, or where branches were followed instead.
   bool close(const State& state) {
-    for (PatternValueId v : a_.consumed)
-      for (std::size_t j = 0; j < b_.nodes.size(); ++j) {
-        const PatternNodeId reader(j);
-        if (state.to_a[j].valid() || !reads(state, b_.nodes[reader], v.index, true)) continue;
-        for (std::size_t i = 0; i < a_.nodes.size(); ++i)
-          if (!state.to_b[i].valid() && reads(state, a_.nodes[PatternNodeId(i)], v.index, false))
-            follow(state, PatternNodeId(i), reader);
-        return false;
-      }
-    for (PatternValueId v : b_.consumed)
-      for (std::size_t i = 0; i < a_.nodes.size(); ++i) {
-        const PatternNodeId reader(i);
-        if (state.to_b[i].valid() || !reads(state, a_.nodes[reader], in_b(v), false)) continue;
-        for (std::size_t j = 0; j < b_.nodes.size(); ++j)
-          if (!state.to_a[j].valid() && reads(state, b_.nodes[PatternNodeId(j)], in_b(v), true))
-            follow(state, reader, PatternNodeId(j));
-        return false;
-      }
+    const Readers over_a = readers(state, false), over_b = readers(state, true);
+    for (PatternValueId v : a_.consumed) {
+      const std::uint32_t root = state.root(v.index);
+      if (over_b[root].empty()) continue;
+      for (PatternNodeId i : over_a[root]) follow(state, i, over_b[root].front());
+      return false;
+    }
+    for (PatternValueId v : b_.consumed) {
+      const std::uint32_t root = state.root(in_b(v));
+      if (over_a[root].empty()) continue;
+      for (PatternNodeId j : over_b[root]) follow(state, over_a[root].front(), j);
+      return false;
+    }
     return true;
   }
   void follow(State state, PatternNodeId i, PatternNodeId j) {
     state.pending = {{i, j}};
     explore(std::move(state));
-  }
-  bool reads(const State& state, const PatternNode& node, std::uint32_t value, bool of_b) const {
-    return std::any_of(node.operands.begin(), node.operands.end(), [&](PatternValueId operand) {
-      return state.root(of_b ? in_b(operand) : operand.index) == state.root(value);
-    });
   }
 
   void emit(const State& state) {
@@ -198,7 +206,7 @@ class Superposer {
     for (std::uint32_t v = 0; v < state.parent.size(); ++v) key.push_back(state.root(v));
     for (PatternNodeId n : state.to_a) key.push_back(n.index);
     if (everything || !seen_.insert(key).second) return;
-    if (std::optional<Superposition> made = merged(state)) out_.push_back(std::move(*made));
+    if (std::optional<Superposition> made = merged(state)) out_.ways.push_back(std::move(*made));
   }
 
   std::optional<Superposition> merged(const State& state) const {
@@ -291,27 +299,30 @@ class Superposer {
     return out;
   }
 
-  /// Operands before users; short where there is a cycle.
+  /// Operands before users, else as they stand; short where there is a cycle. As sweeps over the
+  /// nodes would find it: a node waits for the sweep in which its last producer is done.
   static std::vector<std::size_t> sorted(const std::vector<PatternNode>& nodes) {
-    std::vector<std::size_t> out;
-    std::vector<char> done(nodes.size());
-    const auto ready = [&](const PatternNode& node) {
-      for (std::size_t i = 0; i < nodes.size(); ++i)
-        for (PatternValueId made : nodes[i].results)
-          if (done[i] == 0 &&
-              std::find(node.operands.begin(), node.operands.end(), made) != node.operands.end())
-            return false;
-      return true;
-    };
-    for (bool more = true; more;) {
-      more = false;
-      for (std::size_t i = 0; i < nodes.size(); ++i) {
-        if (done[i] != 0 || !ready(nodes[i])) continue;
-        done[i] = 1;
-        out.push_back(i);
-        more = true;
+    std::map<PatternValueId, std::size_t> makers;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      for (PatternValueId made : nodes[i].results) makers.emplace(made, i);
+    std::vector<std::size_t> missing(nodes.size()), sweep(nodes.size()), out;
+    std::vector<std::vector<std::size_t>> users(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      for (PatternValueId operand : nodes[i].operands)
+        if (const auto maker = makers.find(operand); maker != makers.end()) {
+          users[maker->second].push_back(i);
+          ++missing[i];
+        }
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (missing[i] == 0) out.push_back(i);
+    for (std::size_t at = 0; at < out.size(); ++at)
+      for (std::size_t user : users[out[at]]) {
+        sweep[user] = std::max(sweep[user], sweep[out[at]] + (out[at] > user ? 1 : 0));
+        if (--missing[user] == 0) out.push_back(user);
       }
-    }
+    std::sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(sweep[a], a) < std::pair(sweep[b], b);
+    });
     return out;
   }
 
@@ -351,16 +362,17 @@ class Superposer {
   const Rule& a_;
   const Rule& b_;
   bool same_;
-  std::size_t most_, branches_ = 0;
+  SuperposeLimits limits_;
+  std::size_t branches_ = 0;
   Pair first_;
   std::set<std::vector<std::uint32_t>> seen_;
-  std::vector<Superposition> out_;
+  Superpositions out_;
 };
 
 }  // namespace
 
-std::vector<Superposition> superpose(const RuleSet& rules, RuleId a, RuleId b, std::size_t most) {
-  return Superposer(rules, a, b, most).run();
+Superpositions superpose(const RuleSet& rules, RuleId a, RuleId b, const SuperposeLimits& limits) {
+  return Superposer(rules, a, b, limits).run();
 }
 
 }  // namespace pw

@@ -16,8 +16,17 @@ struct Superposition {
   PatternNodeId shared_a, shared_b;       ///< the node that was identified first
 };
 
-/// Each way once; at most `most`. Both rules must be plain. A rule laid over itself in all its
-/// nodes is left out.
-std::vector<Superposition> superpose(const RuleSet& rules, RuleId a, RuleId b, std::size_t most);
+struct SuperposeLimits {
+  std::size_t ways = 16;
+  std::size_t steps = 500'000;  ///< nodes of both rules, for each choice that is followed
+};
+struct Superpositions {
+  std::vector<Superposition> ways;
+  bool complete = true;  ///< false: the steps ran out
+  std::size_t steps = 0;
+};
+/// Each way once, as far as the limits allow. Both rules must be plain. A rule laid over itself in
+/// all its nodes is left out.
+Superpositions superpose(const RuleSet& rules, RuleId a, RuleId b, const SuperposeLimits& limits);
 
 }  // namespace pw

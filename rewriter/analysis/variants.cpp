@@ -1,4 +1,4 @@
-// Exports variants_of, row_name, note_not_analysed.
+// Exports variants_of, row_name.
 #include "rewriter/analysis/variants.hpp"
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 namespace pw {
 
-Variants variants_of(const RuleSet& rules, const RulePass& pass, AnalysisReport& report) {
+Variants variants_of(Analysis& analysis, const RulePass& pass) {
+  const RuleSet& rules = analysis.rules;
   Variants out;
   for (RuleId id : pass.strategy->rules) {
     const Rule& rule = rules.rules[id];
@@ -15,8 +16,8 @@ Variants variants_of(const RuleSet& rules, const RulePass& pass, AnalysisReport&
     if (is_plain(rule))
       out[written_name(rule)].push_back(id);
     else
-      note_not_analysed(
-          report,
+      analysis.note_not_analysed(
+          {written_name(rule)},
           "`" + written_name(rule) +
               "`: it has lists or `unless`, so overlaps and loops with it are not looked for");
   }
@@ -28,10 +29,5 @@ Variants variants_of(const RuleSet& rules, const RulePass& pass, AnalysisReport&
 }
 
 std::string row_name(const Rule& rule) { return rule.name.substr(0, rule.name.find('#')); }
-
-void note_not_analysed(AnalysisReport& report, const std::string& line) {
-  std::vector<std::string>& lines = report.not_analysed;
-  if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
-}
 
 }  // namespace pw

@@ -5,16 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "rewriter/analysis/analysis.hpp"
-#include "rewriter/analysis/passes.hpp"
+#include "rewriter/analysis/checks.hpp"
 
 namespace pw {
 
 using Variants = std::map<std::string, std::vector<RuleId>>;  ///< by written name; small ones first
 /// Rules with lists or `unless` are noted in the report and left out.
-Variants variants_of(const RuleSet& rules, const RulePass& pass, AnalysisReport& report);
+Variants variants_of(Analysis& analysis, const RulePass& pass);
 /// "family[row]" of one of its variants.
 std::string row_name(const Rule& rule);
-void note_not_analysed(AnalysisReport& report, const std::string& line);
 
 }  // namespace pw

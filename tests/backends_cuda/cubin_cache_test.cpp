@@ -23,6 +23,14 @@ StitchedGraph pieces_of(const ContextPtr& context, const std::string& op) {
   return std::move(*pieces);
 }
 
+cuda::Kernel any_kernel(const ContextPtr& context) {
+  const auto graph = parse_graph(context, "graph { in x: bf16[n, 64]  y = relu(x)  out y }", "g");
+  REQUIRE(graph);
+  const auto program = rows::lower_node(*graph, graph->first());
+  REQUIRE(program);
+  return cuda::emit(*program);
+}
+
 }  // namespace
 
 TEST_CASE("cubin cache: what is packed comes back, and nothing else does", "[cuda][cache]") {
@@ -80,4 +88,40 @@ TEST_CASE("cubin cache: a warm compilation of pieces makes no cubin", "[cuda][ca
   }
   (void)compile("relu", other);
   CHECK(other.made == 2);
+}
+
+TEST_CASE("cubin cache: what the driver refuses is thrown away and compiled again, once",
+          "[cuda][cache]") {
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state());
+    return;
+  }
+  const PrivateFolder folder;
+  const cuda::Kernel kernel = any_kernel(library());
+  std::vector<std::string> tried;
+  const auto ask = [&](const std::function<bool(const cuda::Cubin&)>& loads) {
+    CompileCache cache({folder.path(), ""});
+    tried.clear();
+    const auto cubin = cuda::cubin_of(nvrtc, &cache, kernel, {"sm_90"}, [&](const auto& one) {
+      tried.push_back(one.bytes);
+      return loads(one);
+    });
+    REQUIRE(cubin);
+    CHECK(tried.back() == cubin->bytes);  // what comes back was tried last
+    return cache.counts();
+  };
+  const auto takes = [](const cuda::Cubin&) { return true; };
+  CHECK(ask(takes).made == 1);
+  const CacheCounts found = ask(takes);
+  CHECK(found.found == 1);
+  CHECK(found.made + found.evicted == 0);
+  const CacheCounts again = ask([&](const cuda::Cubin&) { return tried.size() > 1; });
+  CHECK(again.evicted == 1);
+  CHECK(again.made == 1);
+  CHECK(tried.size() == 2);
+  CHECK(ask(takes).found == 1);  // the new one was kept
+  const CacheCounts never = ask([](const cuda::Cubin&) { return false; });
+  CHECK(never.made == 1);        // not again and again
+  CHECK(ask(takes).found == 0);  // and what nobody can load is not kept
 }

@@ -31,6 +31,16 @@ class Bench(ProgramTest):
             summed = sum(n * float(step[column]) for n, step in zip(counts, steps))
             self.assertAlmostEqual(float(total["time µs"]), summed, delta=0.06 * sum(counts))
 
+    def test_where_nothing_is_captured_nothing_says_so(self):
+        for backend in ("eager", "cpu", "interpreter"):
+            steps, pieces, _ = self.tables("--backend", backend, "--tokens", "3,4", "--pieces")
+            self.assertEqual([(s["runs as"], s["mode"], s["key"], s["graphs"]) for s in steps], [(4, "eager", "", 0)] * 2)
+            self.assertEqual({p["mode"] for p in pieces}, {"eager"})
+            for form in ("table", "json", "csv"):
+                for command in (["bench", "--repeats", "1"], ["run"]):
+                    self.assertNotIn("captured", self.pwr(command[0], self.model, *command[1:], "--backend", backend, "--tokens", "3",
+                                                          "--format", form).stdout)
+
     def test_replayed_and_launched_steps_are_told_apart(self):
         traffic = self.file("traffic.txt", "0:3\n0:1 1:5\n0:1 1:1 1.\n0:9\n")
         steps, pieces, totals = self.tables("--backend", "cuda", "--driver", "host", "--sizes", "2,4,8", "--max-tokens", "16",

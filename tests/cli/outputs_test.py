@@ -136,6 +136,45 @@ class Files(ProgramTest):
         self.assertEqual(sorted(os.listdir(self.folder.name)), before)
         self.assertEqual(Path(old).read_text(), "old")
 
+    def end_while_writing(self, number, out):
+        """Whether the program was ended by the signal while it wrote; it is, after a few tries at most."""
+        process = subprocess.Popen([BIN / "pwr", "export", self.path("large.json"), "-o", out], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        while process.poll() is None:
+            if self.writes_below(process.pid, os.path.dirname(out)):
+                process.send_signal(number)
+                break
+        return process.wait(60) != 0
+
+    @staticmethod
+    def writes_below(pid, folder):
+        """Whether a process has a file of the folder open."""
+        try:
+            return any(os.readlink(f"/proc/{pid}/fd/{fd}").startswith(folder) for fd in os.listdir(f"/proc/{pid}/fd"))
+        except OSError:
+            return False  # it has ended, or closed the file just now
+
+    def test_nothing_is_left_by_a_program_that_is_killed_while_it_writes(self):
+        self.make("large.json", "generate", "llama", "--layers", "300")
+        Path(self.path("killed")).mkdir()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
+            for name, content in (("new.json", None), ("old.json", "old")):
+                out = self.path("killed/" + name)
+                ended = False
+                for _ in range(20):
+                    if content is None:
+                        Path(out).unlink(missing_ok=True)
+                    else:
+                        Path(out).write_text(content, encoding="utf-8")
+                    ended = self.end_while_writing(number, out)
+                    left = set(os.listdir(self.path("killed")))
+                    self.assertLessEqual(left, {"new.json", "old.json"}, number)
+                    if ended:
+                        break
+                self.assertTrue(ended, f"{number} never came while it wrote")
+                if content is not None and Path(out).read_text(encoding="utf-8") != content:
+                    self.assertEqual(Path(out).read_text(encoding="utf-8")[-2:], "}\n")  # else it is whole
+
 
 class Streams(ProgramTest):
     """Every command, with standard output on a full device, and with standard error on one or closed."""

@@ -327,7 +327,7 @@ class MainJob(unittest.TestCase):
         run = ["run", *DEMO, "-r", "llm", "-p", "o2", "--check", "--format", "csv"]
         done = pwr(*run, "--steps", "examples/chat.steps")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"\n7,8,captured,[^\n]*\n6,8,captured,[^\n]*\n2,2,captured,")
+        self.assertRegex(done.stdout, r"\n7,8,eager,[^\n]*the next planned size\n6,8,eager,[^\n]*\n2,2,eager,[^\n]*a planned size")
         with tempfile.TemporaryDirectory() as folder:
             steps = Path(folder, "bad.steps")
             steps.write_text("0:7\n0:1 1:x\n", encoding="utf-8")

@@ -32,10 +32,12 @@ class Report(ProgramTest):
             self.assertIn(fact, sections["Overview"])
         self.assertRegex(sections["Rewriting"], r"norm_quant +4 +0 +42 +-4 +fixpoint")
         self.assertRegex(sections["Rewriting"], r"N01 +\d+")
-        self.assertIn("captured", sections["Pieces"])
+        self.assertIn("capturable", sections["Pieces"])
+        for section in ("Pieces", "Numbers"):
+            self.assertNotIn("captured", sections[section])  # eager captures nothing
         self.assertRegex(sections["Padding"], r"5–8 +8 +3 +37.5 %")
         self.assertRegex(sections["Memory"], r"alive where the arena is fullest: at \S+ of piece_2")
-        self.assertRegex(sections["Numbers"], r"7 +8 +captured")
+        self.assertRegex(sections["Numbers"], r"7 +8 +eager +the next planned size")
         self.assertIn("fused_add_rms_norm", sections["Graph"])
         arena = json.loads(self.pwr("plan", *DEMO, *LLM).stdout)["memory"]["arena_bytes"]
         self.assertRegex(sections["Memory"], rf"arena +{arena} ")

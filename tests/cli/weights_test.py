@@ -65,7 +65,9 @@ class Weights(ProgramTest):
         rows = json.loads(done.stdout[done.stdout.index("[", done.stdout.index("]")):])
         self.assertEqual([(row["output"], row["outside"], row["largest"]) for row in rows], [("y", 0, 0), ("z", 1, "0.5")])
         self.assertEqual(rows[0]["result"], "ok")
-        self.assertIn("1 of 6 elements differ", rows[1]["result"])
+        self.assertIn("the RMS of the difference is 0.204 and may be", rows[1]["result"])
+        self.assertIn("the largest is 0.5", rows[1]["result"])
+        self.assertEqual((rows[1]["rms error"], float(rows[1]["may be"]) < 1e-3), ("0.204", True))
         self.run_it("--expect", near, "--rtol", "0.001")
         self.run_it("--expect", near, "--rtol", "0", "--atol", "0.5")
         self.run_it("--expect", near, "--rtol", "0", "--atol", "0.49", code=4)
@@ -73,7 +75,59 @@ class Weights(ProgramTest):
         self.run_it("--expect", self.file("shape", safetensors({**right, "y": ([6], [2, 6, 6, 12, 10, 18])})), code=4)
         missing = self.run_it("--expect", self.file("missing", safetensors({"z": right["z"], "yy": right["y"]})), code=3)
         self.assertIn("did you mean `yy`?", missing.stderr)
+        self.assertIn("it has yy, z", missing.stderr)
+        self.assertIn("1 of 6 elements differ", self.run_it("--expect", near, "--rtol", "0", code=4).stdout)
         self.run_it("--rtol", "0.1", code=2)
+
+    def test_outputs_of_other_names_are_taken_in_their_order(self):
+        for first, second in (("output_9", "output_10"), ("zz", "aa"), ("0", "1")):
+            other = self.file("other", safetensors({first: ([3, 2], [2, 6, 6, 12, 10, 18]), second: ([3, 2], [20, 600, 60, 1200, 100, 1800])}))
+            self.assertIn(f"{first} as y first", self.run_it("--expect", other).stderr)
+        more = self.file("more", safetensors({n: ([3, 2], [2, 6, 6, 12, 10, 18]) for n in ("a", "b", "c")}))
+        self.assertIn("it has a, b, c", self.run_it("--expect", more, code=3).stderr)
+        swapped = self.file("swapped", safetensors({"o2": ([3, 2], [2, 6, 6, 12, 10, 18]), "o1": ([3, 2], [20, 600, 60, 1200, 100, 1800])}))
+        self.run_it("--expect", swapped, code=4)
+
+    def test_a_static_graph_has_one_step_and_names_without_its_number(self):
+        graph = self.file("static.pwg", b"graph s {\n  in x: f32[6, 4]  in weight w: f32[4]\n  sum = x + w\n  out sum\n}\n")
+        out = self.path("static.safetensors")
+        done = self.pwr("run", graph, "--save", out, "--format", "json")
+        self.assertEqual([row["tokens"] for row in json.loads(done.stdout)], [6])
+        self.assertEqual(list(read(out)), ["sum"])
+        self.pwr("run", graph, "--expect", out)
+        numbered = self.file("numbered", safetensors({"sum@0": read(out)["sum"]}))
+        self.pwr("run", graph, "--expect", numbered)
+        refused = self.pwr("run", graph, "--tokens", "6,7", code=2).stderr
+        for words in ("graph s", "7 tokens", "6 rows", "--tokens 6", "--symbol n=x.0", "PW1404"):
+            self.assertIn(words, refused)
+        self.assertIn("--symbol n=x.0", self.pwr("sizes", graph, "--histogram", "uniform", code=3).stderr)
+
+    def test_a_static_graph_of_very_many_rows_names_symbol(self):
+        graph = self.file("wide.pwg", b"graph s {\n  in x: f32[8192, 4]\n  y = relu(x)\n  out y\n}\n")
+        few = self.file("few.pwg", b"graph s {\n  in x: f32[4096, 4]\n  y = relu(x)\n  out y\n}\n")
+        for command in ("plan", "run"):
+            self.assertIn("--symbol n=x.0", self.pwr(command, graph).stderr)
+            self.assertNotIn("--symbol", self.pwr(command, few).stderr)
+
+    def test_what_a_write_renamed_is_found_by_the_name_of_the_input(self):
+        graph = self.file("write.pwg", b"graph w {\n  symbol n in 1..64 tokens\n  in x: f32[n, 2]  in buffer cache: f32[n, 2]\n"
+                          b"  cache_1 = cache + x\n  out cache_1 write cache = cache_1\n}\n")
+        out = self.path("written.safetensors")
+        self.pwr("run", graph, "--tokens", "3", "--save", out)
+        value = read(out)["cache_1"]
+        self.assertIn("cache", read(out))
+        for names in (("cache",), ("cache_1",), ("cache", "cache_1")):
+            self.pwr("run", graph, "--tokens", "3", "--expect", self.file("by_name", safetensors({name: value for name in names})))
+
+    def test_a_right_run_in_bf16_is_right(self):
+        model = self.make("model.json", "generate", "llama", "--layers", "2", "--hidden", "64", "--heads", "4", "--kv-heads", "2",
+                          "--ffn", "96", "--vocab", "64")
+        out = self.path("right.safetensors")
+        self.pwr("run", model, "--tokens", "5", "--backend", "eager", "--save", out)
+        for backend in ("cpu", "interpreter"):
+            self.pwr("run", model, "--tokens", "5", "-r", "llm", "-p", "o2", "--backend", backend, "--expect", out)
+        wrong = self.pwr("run", model, "--tokens", "5", "--seed", "2", "--expect", out, code=4)
+        self.assertIn("the RMS of the difference", wrong.stdout)
 
     def test_several_steps_are_numbered(self):
         steps, out = self.file("s.txt", b"0:3\n0:1\n"), self.path("out")
