@@ -22,6 +22,7 @@ class GraphBuilder {
 
   Result<Graph> run() {
     for (const ast::OpItem& op : item_.ops) declare(op);
+    check_bodies(*context_, declared_, out_);
     symbols();
     for (const ast::GraphItem::Input& input : item_.inputs) add(input);
     for (const ast::GraphItem::Node& node : item_.nodes) add(node);
@@ -41,7 +42,7 @@ class GraphBuilder {
   /// name until the graph is read.
   void declare(const ast::OpItem& item) {
     if (!item.imported) {
-      declare_op(*context_, item, out_, true);
+      if (OpId id = declare_op(*context_, item, out_, true); id.valid()) declared_.push_back(id);
       return;
     }
     auto op = lower_op(*context_, item, out_);
@@ -215,7 +216,8 @@ class GraphBuilder {
   Graph graph_;
   Env env_;
   std::set<std::string> names_, poisoned_;
-  bool imported_ = false;  ///< the text calls an op unknown
+  std::vector<OpId> declared_;  ///< ops of the graph's own text
+  bool imported_ = false;       ///< the text calls an op unknown
   Diagnostics out_;
 };
 
