@@ -56,6 +56,7 @@ Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> fi
   set.files = std::move(files);
   Diagnostics out;
   const Program program = collect_program(set.files, root, out);
+  check_dtype_names(program, out);
   declare_ops(*context, program, out);
   declare_foreign(*context, program, out);
   for (const auto& [name, table] : program.tables) check_table(*context, *table, out);

@@ -70,7 +70,7 @@ class BodyCheck {
     }
     out_.push_back(error_at(o.span, "PW0221",
                             in_ticks(o.name) + " is not bound in the body of " + in_ticks(op_.name),
-                            did_you_mean(o.name, {known_.begin(), known_.end()})));
+                            did_you_mean_name(o.name, {known_.begin(), known_.end()})));
     known_.insert(std::string(o.name));  // say it once
   }
 
