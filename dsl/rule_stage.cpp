@@ -32,7 +32,7 @@ void note_direction(const ast::Rule& rule, Diagnostics& found) {
     d.notes.push_back("in the direction `" + rule.direction + "` of this equivalence");
 }
 
-/// A guard that some variant of a rule meets is needed, whatever the others do.
+/// What keeps all variants of a rule from matching; one that matches is reason enough to have it.
 Diagnostics in_all(std::vector<Diagnostics> variants) {
   if (variants.empty()) return {};
   Diagnostics out = std::move(variants.front());
@@ -53,9 +53,9 @@ RuleStage::RuleStage(const ContextPtr& context, const Program& program, Diagnost
 }
 
 std::vector<Rule> RuleStage::run(const RuleDecl& decl, bool patterns_sound) {
-  never_.clear();
+  useless_.clear();
   std::vector<Rule> rules = variants(decl, patterns_sound);
-  append(out_, in_all(std::move(never_)));
+  append(out_, in_all(std::move(useless_)));
   return rules;
 }
 
@@ -133,7 +133,10 @@ void RuleStage::build(const Origin& origin, const ast::Rule& text, bool, std::ve
     if (checked.rule != nullptr && !has_errors(found)) check(checked, found);
   }
   const bool sound = rule && !has_errors(found);
-  if (sound) check_never(checked, never_.emplace_back());
+  if (sound) {
+    check_never(checked, useless_.emplace_back());
+    check_equal_nodes(checked, useless_.back());
+  }
   if (!text.direction.empty()) note_direction(text, found);
   append(out_, std::move(found));
   if (sound) put(origin, std::move(*rule), out);

@@ -55,7 +55,7 @@ class RuleStage {
   const Program& program_;
   Diagnostics& out_;
   OuterNames outer_;
-  std::vector<Diagnostics> never_;  // guards that no match meets, by variant
+  std::vector<Diagnostics> useless_;  // why it would not match, by variant
   std::shared_ptr<const PatternScope> scope_;
 };
 
