@@ -168,6 +168,10 @@ class RuleBuilder {
     PatternValueId id;
     if (!is_member_spread(spread)) {
       id = named(inner);
+      if (const MembersId many = many_read_here(id); many.valid()) {
+        rule_.members[many].kind = Members::Kind::operands;
+        opened.push_back(many);
+      }
     } else if (members_.valid()) {
       return {};  // check_lists has said so
     } else {
@@ -181,6 +185,17 @@ class RuleBuilder {
     rule_.values[id].list = true;
     for (const TypeExpr& type : spread.type) rule_.values[id].types.push_back(type);
     return id;
+  }
+
+  /// `many p = mm(x, w)  y = cat(p...)` is `y = cat(mm(x, w)...)` with a name: the first node that
+  /// reads the results says which members there are, and in which order.
+  [[nodiscard]] MembersId many_read_here(PatternValueId id) const {
+    if (!id.valid() || negation_ >= 0 || members_.valid()) return {};
+    const PatternNodeId root = rule_.values[id].producer;
+    const MembersId members = root.valid() ? rule_.nodes[root].members : MembersId();
+    if (!members.valid() || rule_.members[members].kind != Members::Kind::many) return {};
+    const bool survives = given_ && rule_.nodes[root].own();
+    return survives ? MembersId() : members;
   }
 
   PatternNodeId lower_cast(const Expr& call) {

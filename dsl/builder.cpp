@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "dsl/builder_take.hpp"
+#include "dsl/walk.hpp"
 
 namespace pw {
 namespace {
@@ -235,7 +236,10 @@ void Builder::close_in_set() {
 void Builder::fold_in_range() { fold_in(Expr::Kind::in_range, 3); }
 void Builder::fold_in_name() { fold_in(Expr::Kind::in_range, 2); }
 
-void Builder::close_parens() { expressions_.back().value.span = since(close()); }
+void Builder::close_parens() {
+  expressions_.back().value.span = since(close());
+  expressions_.back().closed = true;
+}
 
 void Builder::close_list() {
   const Mark m = close();
@@ -297,7 +301,27 @@ void Builder::spread() {
   e.args.push_back(std::move(inner.value));
   push(std::move(e), inner.depth + 1);
 }
+/// `x + b: T[m]` could state the type of `b` as well as that of the sum.
+void Builder::refuse_open_type(const Expr& e) const {
+  const bool infix = e.kind == Expr::Kind::binary || e.kind == Expr::Kind::negate;
+  const bool condition =
+      e.kind == Expr::Kind::not_ || e.kind == Expr::Kind::in_set || e.kind == Expr::Kind::in_range;
+  if (!infix && !condition) return;
+  const auto written = [&](Span s) { return text_.substr(s.begin, s.end - s.begin); };
+  const std::string whole(written(e.span)), part(written(e.args.back().span));
+  const std::string_view op = e.kind == Expr::Kind::negate ? "neg" : primitive_of_infix(e.text);
+  std::string help = "write `(" + whole + "): …` for the whole";
+  if (!op.empty() && e.args.back().kind != Expr::Kind::integer) {
+    const std::string left =
+        e.args.size() > 1 ? std::string(written(e.args.front().span)) + ", " : "";
+    help += ", or `" + std::string(op) + "(" + left + part + ": …)` for " + "`" + part + "`";
+  }
+  refuse(e.span, "PW0111", "a type behind `" + whole + "` may be meant for `" + part + "` alone",
+         help);
+}
+
 void Builder::annotate() {
+  if (!expressions_.back().closed) refuse_open_type(expressions_.back().value);
   Deep<Expr> e = pop();
   e.depth = std::max(e.depth, types_.back().depth + 1);
   e.value.type.push_back(pop_type());

@@ -207,6 +207,7 @@ class Builder {
   struct Deep {
     T value;
     unsigned depth = 0;
+    bool closed = false;  ///< in parentheses
   };
   struct Named {
     std::string text;
@@ -241,6 +242,7 @@ class Builder {
   Named pop_name();
   Named pop_path();
   static void check_depth(Span at, unsigned depth);
+  void refuse_open_type(const Expr& e) const;
   void fold_prefix(Tok kind);
   bool negate_literal(Expr& e) const;
   void fold_in(Expr::Kind kind, std::size_t operands);

@@ -23,10 +23,7 @@ void declare_ops(Context& context, const Program& program, Diagnostics& out) {
     const OpId id = declare_op(context, *item, out);
     if (id.valid()) declared.push_back(id);
   }
-  for (OpId id : declared) {
-    if (context.ops[id].has_body()) check_op_body(context, context.ops[id], out);
-  }
-  check_op_recursion(context, declared, out);
+  check_bodies(context, declared, out);
 }
 
 void assign_ranks(RuleSet& set) {
@@ -59,6 +56,7 @@ Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> fi
   set.files = std::move(files);
   Diagnostics out;
   const Program program = collect_program(set.files, root, out);
+  check_dtype_names(program, out);
   declare_ops(*context, program, out);
   declare_foreign(*context, program, out);
   for (const auto& [name, table] : program.tables) check_table(*context, *table, out);

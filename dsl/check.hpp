@@ -36,6 +36,11 @@ void check_pattern_types(const CheckedRule& checked,
 // Of one built rule, in which nothing else is wrong.
 void check_rule_shape(const CheckedRule& checked,
                       Diagnostics& out);  ///< something is matched, something is rebound
+void check_guard_kinds(const CheckedRule& checked,
+                       Diagnostics& out);  ///< guards compare what can be alike
+void check_never(const CheckedRule& checked, Diagnostics& out);      ///< guards that no match meets
+void check_equal_nodes(const CheckedRule& checked,
+                       Diagnostics& out);  ///< no node is asked for twice
 void check_connected(const CheckedRule& checked, Diagnostics& out);  ///< the pattern is one piece
 void check_members(const CheckedRule& checked,
                    Diagnostics& out);  ///< members of `many` have a value in common
@@ -47,6 +52,8 @@ void check_opened(const CheckedRule& checked,
 void check_output_types(const CheckedRule& checked,
                         Diagnostics& out);  ///< an output keeps its type, where that can be told
 // Of the whole.
+void check_dtype_names(const Program& program,
+                       Diagnostics& out);  ///< no variable is called like a dtype of other systems
 void check_over(const Program& program, RuleSet& set,
                 Diagnostics& out);  ///< resolves precedence; closes it; no circle
 void check_reach(const Program& program, const RuleSet& set,

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "dsl/suggest.hpp"
+#include "graph/dtype_names.hpp"
 
 namespace pw {
 namespace {
@@ -52,7 +53,7 @@ void check_none_operands(const Op& op, const Expr& call, Diagnostics& out) {
   }
 }
 
-bool may_be(const Expr& value, AttributeKind kind) {
+bool may_be(const Expr& value, AttributeKind kind, Side side) {
   using K = Expr::Kind;
   const bool list = kind == AttributeKind::ints || kind == AttributeKind::dims ||
                     kind == AttributeKind::floats || kind == AttributeKind::strs;
@@ -68,7 +69,9 @@ bool may_be(const Expr& value, AttributeKind kind) {
     case K::not_:
     case K::in_set:
     case K::in_range: return kind == AttributeKind::bool_;
-    case K::path: return !dtype_named(value.text) || kind == AttributeKind::dtype;
+    case K::path:  // on the right a name that is not bound is told of as such
+      if (kind != AttributeKind::dtype) return !dtype_named(value.text);
+      return side == Side::build || !looks_like_dtype(value.text);
     case K::none:
     case K::call:
     case K::binary:
@@ -80,7 +83,7 @@ bool may_be(const Expr& value, AttributeKind kind) {
   return true;
 }
 
-void check_attribute(const Op& op, const AttributeArg& argument, Diagnostics& out) {
+void check_attribute(const Op& op, const AttributeArg& argument, Side side, Diagnostics& out) {
   const AttributeDecl* decl = op.attribute(argument.name);
   if (decl == nullptr) {
     std::vector<std::string> names;
@@ -99,11 +102,12 @@ void check_attribute(const Op& op, const AttributeArg& argument, Diagnostics& ou
     out.push_back(with_declaration(
         error_at(value.span, "PW0233", "attribute " + in_ticks(argument.name) + " is never none"),
         op));
-  } else if (!may_be(value, decl->kind)) {
+  } else if (!may_be(value, decl->kind, side)) {
     out.push_back(
         with_declaration(error_at(value.span, "PW0233",
                                   "attribute " + in_ticks(argument.name) + " is of kind " +
-                                      in_ticks(name(decl->kind)) + ", which this is not"),
+                                      in_ticks(name(decl->kind)) + ", which this is not",
+                                  decl->kind == AttributeKind::dtype ? dtype_hint(value.text) : ""),
                          op));
   }
 }
@@ -111,7 +115,7 @@ void check_attribute(const Op& op, const AttributeArg& argument, Diagnostics& ou
 void check_attributes(const Op& op, const Expr& call, Side side, Diagnostics& out) {
   std::set<std::string> written;
   for (const AttributeArg& argument : call.attributes) {
-    check_attribute(op, argument, out);
+    check_attribute(op, argument, side, out);
     if (!written.insert(argument.name).second)
       out.push_back(error_at(argument.span, "PW0234",
                              "attribute " + in_ticks(argument.name) + " is written twice"));
@@ -157,8 +161,8 @@ void check_result_count(const Op& op, std::size_t count, bool spread, Span span,
 
 Diagnostic unknown_op(const Context& context, std::string_view name, Span span) {
   return error_at(span, "PW0220", "unknown op " + in_ticks(name),
-                  did_you_mean(name, context.ops.names(),
-                               "declare it: `op " + std::string(name) + "(…) -> …`"));
+                  did_you_mean_name(name, context.ops.names(),
+                                    "declare it: `op " + std::string(name) + "(…) -> …`"));
 }
 
 }  // namespace pw

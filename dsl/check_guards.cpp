@@ -38,9 +38,10 @@ void check_guards(const CheckedRule& checked, Diagnostics& out) {
         if (checked.names.find(o.name) != nullptr || checked.outer.params.contains(o.name) ||
             dtype_named(o.name))
           return;
-        out.push_back(error_at(o.span, "PW0270", in_ticks(o.name) + " is not bound by the pattern",
-                               did_you_mean(o.name, readable(checked),
-                                            "guards read what the pattern binds, and params")));
+        out.push_back(
+            error_at(o.span, "PW0270", in_ticks(o.name) + " is not bound by the pattern",
+                     did_you_mean_name(o.name, readable(checked),
+                                       "guards read what the pattern binds, and params")));
       });
     }
   }

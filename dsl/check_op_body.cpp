@@ -1,4 +1,4 @@
-// Exports check_op_body, check_op_recursion.
+// Exports check_bodies, check_op_body, check_op_recursion.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -70,7 +70,7 @@ class BodyCheck {
     }
     out_.push_back(error_at(o.span, "PW0221",
                             in_ticks(o.name) + " is not bound in the body of " + in_ticks(op_.name),
-                            did_you_mean(o.name, {known_.begin(), known_.end()})));
+                            did_you_mean_name(o.name, {known_.begin(), known_.end()})));
     known_.insert(std::string(o.name));  // say it once
   }
 
@@ -131,6 +131,18 @@ class RecursionCheck {
 };
 
 }  // namespace
+
+void check_bodies(const Context& context, const std::vector<OpId>& ops, Diagnostics& out) {
+  std::set<OpId> unsound;
+  for (OpId id : ops) {
+    const std::size_t before = out.size();
+    if (context.ops[id].has_body()) check_op_body(context, context.ops[id], out);
+    if (out.size() != before) unsound.insert(id);
+  }
+  const std::size_t before = out.size();
+  check_op_recursion(context, ops, out);
+  if (out.size() == before) check_body_types(context, ops, unsound, out);
+}
 
 void check_op_body(const Context& context, const Op& op, Diagnostics& out) {
   BodyCheck(context, op, out).run();

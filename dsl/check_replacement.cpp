@@ -88,8 +88,8 @@ class ReplacementCheck {
     for (const auto& name : bound_) names.emplace_back(name);
     out_.push_back(error_at(
         o.span, "PW0273", in_ticks(o.name) + " is not bound",
-        did_you_mean(o.name, names,
-                     "the right side reads what the pattern, or a statement above, binds")));
+        did_you_mean_name(o.name, names,
+                          "the right side reads what the pattern, or a statement above, binds")));
     bound_.insert(o.name);  // say it once
   }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "dsl/suggest.hpp"
+#include "graph/dtype_names.hpp"
 #include "graph/text.hpp"
 
 namespace pw {
@@ -145,9 +146,12 @@ bool same_text(const std::vector<Statement>& a, const std::vector<Statement>& b)
 }
 
 void no_literal(const Expr& expr, AttributeKind kind, Diagnostics& out) {
-  out.push_back(error_at(expr.span, "PW0217", "this is no literal of kind " + in_ticks(name(kind)),
-                         "a default is written out: a number, a string, true, false, a dtype, "
-                         "none, or a list of them"));
+  const bool dtype = kind == AttributeKind::dtype && expr.kind == Expr::Kind::path;
+  out.push_back(
+      error_at(expr.span, "PW0217", "this is no literal of kind " + in_ticks(name(kind)),
+               dtype ? dtype_hint(expr.text)
+                     : "a default is written out: a number, a string, true, false, a dtype, "
+                       "none, or a list of them"));
 }
 
 std::optional<Attribute> literal_number(const Expr& expr) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "dsl/ast.hpp"
 #include "graph/context.hpp"
@@ -20,10 +22,17 @@ std::optional<Attribute> literal_attribute(const Expr& expr, AttributeKind kind,
                                            Dims& dims, Diagnostics& out);
 std::optional<AttributeKind> attribute_kind_named(std::string_view name);
 
+/// The bodies of declared ops, all that is known of them: the checks below in their order.
+void check_bodies(const Context& context, const std::vector<OpId>& ops, Diagnostics& out);
 /// The body of a declared op: names bound before use and once, ops known, calls well formed,
 /// results bound.
 void check_op_body(const Context& context, const Op& op, Diagnostics& out);
 /// No op is defined, over any number of steps, by itself.
 void check_op_recursion(const Context& context, const std::vector<OpId>& ops, Diagnostics& out);
+/// Bodies give the types that their signatures declare (PW0225), from calls that fit the operands
+/// (PW0226), where that can be told. Ops that call one in `unsound` are left out. No op may be
+/// defined by itself.
+void check_body_types(const Context& context, const std::vector<OpId>& ops,
+                      const std::set<OpId>& unsound, Diagnostics& out);
 
 }  // namespace pw

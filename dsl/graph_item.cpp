@@ -24,6 +24,7 @@ class GraphBuilder {
 
   Result<Graph> run() {
     for (const ast::OpItem& op : item_.ops) declare(op);
+    check_bodies(*context_, declared_, out_);
     symbols();
     for (const ast::GraphItem::Input& input : item_.inputs) add(input);
     for (const ast::GraphItem::Node& node : item_.nodes) add(node);
@@ -48,7 +49,7 @@ class GraphBuilder {
   /// name until the graph is read.
   void declare(const ast::OpItem& item) {
     if (!item.imported) {
-      declare_op(*context_, item, out_, true);
+      if (OpId id = declare_op(*context_, item, out_, true); id.valid()) declared_.push_back(id);
       return;
     }
     auto op = lower_op(*context_, item, out_);
@@ -232,6 +233,7 @@ class GraphBuilder {
   Graph graph_;
   Env env_;
   std::set<std::string> names_, poisoned_;
+  std::vector<OpId> declared_;  ///< ops of the graph's own text
   std::vector<std::pair<std::size_t, Span>> statements_;  ///< by the first node of each
   std::size_t written_nodes_ = 0;                         ///< what is behind them was not written
   bool imported_ = false;                                 ///< the text calls an op unknown

@@ -194,6 +194,10 @@ class Parser {
     if (found == Tok::arrow && wanted(Tok::implies)) return "the right side of a rule follows `=>`";
     if (found == Tok::rbrace && wanted(Tok::implies)) return "a rule has a right side: `=> y = …`";
     if (found == Tok::rbrace && wanted(Tok::out)) return "a graph ends with `out` and its outputs";
+    if (found == Tok::colon && wanted(Tok::implies))
+      return "the type of a result stands behind its name, as in `y: T[n] = …`";
+    if (found == Tok::colon && wanted(Tok::rparen))
+      return "the type of an operand stands behind all of it, as in `add(x, b: T[n])`";
     if (found == Tok::semicolon) return "statements need no separator";
     return {};
   }

@@ -1,6 +1,7 @@
 // Exports RuleStage: the stages of one rule in order, and the lists of its checks.
 #include "dsl/rule_stage.hpp"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -19,16 +20,29 @@ using RuleCheck = void (*)(const CheckedRule&, Diagnostics&);
 
 constexpr std::array<RuleCheck, 4> kTextChecks{check_guards, check_replacement, check_lists,
                                                check_pattern_types};
-constexpr std::array<RuleCheck, 7> kRuleChecks{check_rule_shape,  check_connected, check_members,
-                                               check_opened,      check_dropped,   check_unused,
-                                               check_output_types};
+constexpr std::array<RuleCheck, 8> kRuleChecks{check_rule_shape, check_guard_kinds, check_connected,
+                                               check_members,    check_opened,      check_dropped,
+                                               check_unused,     check_output_types};
 /// Those that make sense of a left side that is the right side as well: it reads everything.
-constexpr std::array<RuleCheck, 3> kFuseChecks{check_rule_shape, check_connected,
+constexpr std::array<RuleCheck, 4> kFuseChecks{check_rule_shape, check_guard_kinds, check_connected,
                                                check_output_types};
 
 void note_direction(const ast::Rule& rule, Diagnostics& found) {
   for (Diagnostic& d : found)
     d.notes.push_back("in the direction `" + rule.direction + "` of this equivalence");
+}
+
+/// What keeps all variants of a rule from matching; one that matches is reason enough to have it.
+Diagnostics in_all(std::vector<Diagnostics> variants) {
+  if (variants.empty()) return {};
+  Diagnostics out = std::move(variants.front());
+  std::erase_if(out, [&](const Diagnostic& d) {
+    return std::any_of(variants.begin() + 1, variants.end(), [&](const Diagnostics& others) {
+      return std::none_of(others.begin(), others.end(),
+                          [&](const Diagnostic& o) { return o.span == d.span; });
+    });
+  });
+  return out;
 }
 
 }  // namespace
@@ -39,6 +53,13 @@ RuleStage::RuleStage(const ContextPtr& context, const Program& program, Diagnost
 }
 
 std::vector<Rule> RuleStage::run(const RuleDecl& decl, bool patterns_sound) {
+  useless_.clear();
+  std::vector<Rule> rules = variants(decl, patterns_sound);
+  append(out_, in_all(std::move(useless_)));
+  return rules;
+}
+
+std::vector<Rule> RuleStage::variants(const RuleDecl& decl, bool patterns_sound) {
   std::vector<Rule> rules;
   if (!patterns_sound && calls_pattern(*decl.rule)) return rules;
   const ast::Table* table = nullptr;
@@ -112,6 +133,10 @@ void RuleStage::build(const Origin& origin, const ast::Rule& text, bool, std::ve
     if (checked.rule != nullptr && !has_errors(found)) check(checked, found);
   }
   const bool sound = rule && !has_errors(found);
+  if (sound) {
+    check_never(checked, useless_.emplace_back());
+    check_equal_nodes(checked, useless_.back());
+  }
   if (!text.direction.empty()) note_direction(text, found);
   append(out_, std::move(found));
   if (sound) put(origin, std::move(*rule), out);

@@ -40,6 +40,7 @@ class RuleStage {
     std::string base_name, group;
     Env constants;
   };
+  std::vector<Rule> variants(const RuleDecl& decl, bool patterns_sound);
   [[nodiscard]] bool calls_pattern(const ast::Rule& rule) const;
   const ast::Table* find_table(const ast::Rule& rule);
   void expand(const Origin& origin, const ast::Rule& text, std::int64_t levels,
@@ -54,6 +55,7 @@ class RuleStage {
   const Program& program_;
   Diagnostics& out_;
   OuterNames outer_;
+  std::vector<Diagnostics> useless_;  // why it would not match, by variant
   std::shared_ptr<const PatternScope> scope_;
 };
 

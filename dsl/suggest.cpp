@@ -3,6 +3,8 @@
 
 #include <iterator>
 
+#include "graph/dtype_names.hpp"
+
 namespace pw {
 
 std::string in_ticks(std::string_view text) { return "`" + std::string(text) + "`"; }
@@ -11,6 +13,12 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
                          std::string otherwise) {
   std::string near = nearest(word, candidates);
   return near.empty() ? otherwise : "did you mean " + in_ticks(near) + "?";
+}
+
+std::string did_you_mean_name(std::string_view word, const std::vector<std::string>& candidates,
+                              std::string otherwise) {
+  return looks_like_dtype(word) ? dtype_hint(word)
+                                : did_you_mean(word, candidates, std::move(otherwise));
 }
 
 Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help) {

@@ -12,6 +12,9 @@ namespace pw {
 /// "did you mean `x`?", or `otherwise` when nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
                          std::string otherwise = {});
+/// The same where a dtype may stand: "did you mean `bf16`?" of `bfloat16`.
+std::string did_you_mean_name(std::string_view word, const std::vector<std::string>& candidates,
+                              std::string otherwise = {});
 /// `text` in backquotes.
 std::string in_ticks(std::string_view text);
 Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help = {});

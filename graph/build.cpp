@@ -2,6 +2,7 @@
 #include "graph/build.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,8 @@ class Builder {
   Result<Values> spread(const Expr& e, int depth);
   void lists_in(const Expr& e, std::map<std::string, Values>& out) const;
   Result<ValueId> number(const Expr& e);
+  Result<ValueId> literal(const Expr& e, const Op& op, std::size_t at, std::optional<DType> asked,
+                          int depth);
   [[nodiscard]] DType number_type(DType own) const;
   Result<ValueId> round_scalar(ValueId value, const std::string& op,
                                const std::vector<ValueId>& operands, const Expr& e);
@@ -82,6 +85,55 @@ std::string primitive_of(const std::string& infix) {
   if (infix == "*") return "mul";
   if (infix == "/") return "div";
   return {};
+}
+
+bool is_literal(const Expr& e) {
+  if (e.kind == Expr::Kind::negate) return is_literal(e.args.at(0));
+  return e.kind == Expr::Kind::integer || e.kind == Expr::Kind::real;
+}
+
+/// The name in the place of the operand's dtype; null where there is none.
+const std::string* declared_dtype(const Op& op, std::size_t at) {
+  if (op.operands.empty()) return nullptr;
+  const OperandDecl& decl = op.operands[std::min(at, op.operands.size() - 1)];
+  if (!decl.type || decl.type->dtype.empty()) return nullptr;
+  const Expr& dtype = decl.type->dtype.front();
+  return dtype.kind == Expr::Kind::path ? &dtype.text : nullptr;
+}
+
+/// What the signature says of the operand's dtype, if that is one dtype at those built so far.
+std::optional<DType> asked_dtype(const Graph& graph, const Op& op,
+                                 const std::vector<const Expr*>& args,
+                                 const std::vector<ValueId>& operands, std::size_t at) {
+  const std::string* wanted = declared_dtype(op, at);
+  if (wanted == nullptr) return std::nullopt;
+  if (auto fixed = dtype_named(*wanted); fixed && op.attribute(*wanted) == nullptr) return fixed;
+  for (std::size_t i = 0; i < operands.size() && i < args.size(); ++i) {
+    const std::string* other = is_literal(*args[i]) ? nullptr : declared_dtype(op, i);
+    if (other == nullptr || *other != *wanted || !operands[i].valid()) continue;
+    const TypeId type = graph.type(operands[i]);
+    if (type != Types::unknown()) return graph.context().types[type].dtype;
+  }
+  return std::nullopt;
+}
+
+bool shares_dtype_later(const Op& op, const std::vector<const Expr*>& args, std::size_t at) {
+  const std::string* wanted = declared_dtype(op, at);
+  for (std::size_t i = at + 1; wanted != nullptr && i < args.size(); ++i) {
+    const std::string* other = is_literal(*args[i]) ? nullptr : declared_dtype(op, i);
+    if (other != nullptr && *other == *wanted) return true;
+  }
+  return false;
+}
+
+/// Whether the dtype has the number, or for a float one near it.
+bool holds(DType dtype, double number) {
+  if (is_float(dtype)) return true;
+  if (number != std::floor(number)) return false;
+  if (dtype == DType::b8) return number == 0 || number == 1;
+  const double least = dtype == DType::u8 ? 0 : -std::ldexp(1.0, 8 * size_of(dtype) - 1);
+  const double above = std::ldexp(1.0, 8 * size_of(dtype) - (dtype == DType::u8 ? 0 : 1));
+  return number >= least && number < above;
 }
 
 std::optional<DType> Builder::cast_target(const std::string& name) const {
@@ -310,6 +362,23 @@ Result<AttributeList> Builder::attributes(const Expr& e, const Op& op) {
   return list;
 }
 
+/// A literal is of the dtype that the signature asks for: of `s: f32[]`, or of `s: T[]` the one
+/// that the other operands give T.
+Result<ValueId> Builder::literal(const Expr& e, const Op& op, std::size_t at,
+                                 std::optional<DType> asked, int depth) {
+  const auto value = evaluate(context_, &graph_, e, env_);
+  const auto* integer = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+  const auto* real = value ? std::get_if<double>(&*value) : nullptr;
+  if (!asked || (integer == nullptr && real == nullptr)) return operand(e, depth);
+  const double number = integer != nullptr ? static_cast<double>(*integer) : *real;
+  if (holds(*asked, number)) return add_constant(graph_, number, *asked, options_.like);
+  return error(e, "PW0336",
+               fmt::format("`{}` is no value of {}, which operand `{}` of op `{}` is here",
+                           print(e), pw::name(*asked),
+                           op.operands[std::min(at, op.operands.size() - 1)].name, op.name),
+               "write a number of that dtype, or cast the other operands");
+}
+
 Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
                                        const std::vector<const Expr*>& args,
                                        const std::vector<Binder>& binders, int depth) {
@@ -322,7 +391,19 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
   }
   NodeRequest request;
   request.op = op_id;
+  const Op op = context_.ops[op_id];  // copied: building an operand may declare ops
+  std::vector<std::size_t> waiting;   // literals whose dtype a later operand gives
   for (const Expr* arg : args) {
+    if (const std::size_t at = request.operands.size(); is_literal(*arg) && arg == args[at]) {
+      const std::optional<DType> asked = asked_dtype(graph_, op, args, request.operands, at);
+      const bool waits = !asked && shares_dtype_later(op, args, at);
+      if (waits) waiting.push_back(at);
+      Result<ValueId> v =
+          waits ? Result<ValueId>(ValueId()) : literal(*arg, op, at, asked, depth + 1);
+      if (!v) return forward(v);
+      request.operands.push_back(*v);
+      continue;
+    }
     if (arg->kind == Kind::spread) {
       Result<Values> list = spread(*arg, depth);
       if (!list) return forward(list);
@@ -333,7 +414,13 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
     if (!v) return forward(v);
     request.operands.push_back(*v);
   }
-  Result<AttributeList> list = attributes(e, context_.ops[op_id]);
+  for (std::size_t at : waiting) {
+    const std::optional<DType> asked = asked_dtype(graph_, op, args, request.operands, at);
+    Result<ValueId> v = literal(*args[at], op, at, asked, depth + 1);
+    if (!v) return forward(v);
+    request.operands[at] = *v;
+  }
+  Result<AttributeList> list = attributes(e, op);
   if (!list) return forward(list);
   request.attributes = std::move(*list);
   for (const Binder& b : binders) {

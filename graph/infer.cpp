@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "graph/build.hpp"
+#include "graph/dtype_names.hpp"
 #include "graph/shape_functions.hpp"
 #include "graph/text.hpp"
 
@@ -52,7 +53,7 @@ class Instantiator {
       }
       if (auto d = dtype_named(e.text)) return DTypeBinding{*d, false};
     }
-    return fail(e.span, "PW0302", "`" + print(e) + "` is not a dtype here");
+    return fail(e.span, "PW0302", "`" + print(e) + "` is not a dtype here", dtype_hint(e.text));
   }
 
   /// Nothing: the op has no result of this index.

@@ -104,8 +104,13 @@ class Printer {
  private:
   [[nodiscard]] std::string arguments(const std::vector<Expr>& list) const {
     return joined(list, [&](const Expr& e) {
-      return e.type.empty() ? expression(e) : expression(e) + ": " + type(e.type[0]);
+      return e.type.empty() ? expression(e) : typed(e) + ": " + type(e.type[0]);
     });
+  }
+  /// A type behind an operation without parentheses could be that of its last operand.
+  [[nodiscard]] std::string typed(const Expr& e) const {
+    const bool number = e.kind == Expr::Kind::integer || e.kind == Expr::Kind::real;
+    return number ? bare(e) : at_level(e, kSpread);
   }
   [[nodiscard]] std::string binder(const Binder& b) const {
     return print_name(b.name) + (b.spread ? "..." : "") +

@@ -221,18 +221,18 @@ class Orderer {
 
   bool producer_step(PatternNodeId id, SearchStep& step) const {
     for (const SearchStep& done : layout_.steps) {
-      const PatternNode& reader = rule_.nodes[done.node];
-      for (std::size_t i = 0; i < reader.operands.size(); ++i)
-        if (rule_.values[reader.operands[i]].producer == id) {
-          step = {SearchStep::From::producer,
-                  id,
-                  reader.operands[i],
-                  done.node,
-                  static_cast<int>(i),
-                  {},
-                  {}};
+      const bool members = done.from == SearchStep::From::members;
+      const std::vector<PatternNodeId> one{done.node};
+      for (PatternNodeId at : members ? rule_.members[done.members].nodes : one) {
+        const std::vector<PatternValueId>& operands = rule_.nodes[at].operands;
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+          if (rule_.values[operands[i]].producer != id) continue;
+          const PatternNodeId reader = members ? rule_.members[done.members].reader : at;
+          const PatternNodeId near = reader.valid() ? reader : at;
+          step = {SearchStep::From::producer, id, operands[i], near, static_cast<int>(i), {}, {}};
           return true;
         }
+      }
     }
     return false;
   }
@@ -252,7 +252,11 @@ class Orderer {
     for (PatternNodeId id : members ? rule_.members[step.members].nodes : one) {
       visited_[id] = true;
       for (const auto* values : {&rule_.nodes[id].operands, &rule_.nodes[id].results})
-        for (PatternValueId v : *values) bound_[v] = !members || !rule_.values[v].list;
+        for (PatternValueId v : *values) {
+          const PatternNodeId maker = rule_.values[v].producer;
+          const bool made = maker.valid() && rule_.nodes[maker].members.valid();
+          bound_[v] = !rule_.values[v].list || (!members && !made);
+        }
     }
     steps_->push_back(step);
     return true;
@@ -265,6 +269,42 @@ class Orderer {
   IdVec<PatternNodeId, char> visited_;
   IdVec<PatternValueId, char> bound_;
 };
+
+/// Whether all that is matched can be found from the node: operands of a reader are members from
+/// there on only.
+bool reaches_all(const Rule& rule, PatternNodeId anchor) {
+  std::vector<bool> node(rule.nodes.size()), value(rule.values.size());
+  const auto visit = [&](PatternNodeId id) {
+    node[id.index] = true;
+    for (const auto* values : {&rule.nodes[id].operands, &rule.nodes[id].results})
+      for (PatternValueId v : *values) value[v.index] = value[v.index] || !rule.values[v].list;
+  };
+  const auto found = [&](PatternNodeId id) {
+    const PatternNode& wanted = rule.nodes[id];
+    const auto bound = [&](PatternValueId v) { return value[v.index] && connects(rule.values[v]); };
+    return std::any_of(wanted.results.begin(), wanted.results.end(), bound) ||
+           std::any_of(wanted.operands.begin(), wanted.operands.end(), bound);
+  };
+  visit(anchor);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
+      const PatternNodeId id(i);
+      if (node[i] || rule.nodes[id].members.valid() || rule.nodes[id].negation >= 0) continue;
+      if (found(id)) visit(id), changed = true;
+    }
+    for (const Members& members : rule.members) {
+      if (node[members.root.index]) continue;
+      const bool many = members.kind == Members::Kind::many;
+      if (many ? !found(members.root) : !node[members.reader.index]) continue;
+      for (PatternNodeId id : members.nodes) visit(id);
+      changed = true;
+    }
+  }
+  for (std::size_t i = 0; i < rule.nodes.size(); ++i)
+    if (!node[i] && rule.nodes[PatternNodeId(i)].negation < 0) return false;
+  return true;
+}
 
 }  // namespace
 
@@ -282,10 +322,14 @@ std::optional<std::size_t> common_slot(const Rule& rule, MembersId members) {
 }
 
 PatternNodeId anchor_of(const Rule& rule) {
+  PatternNodeId first;
   for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
     const PatternNode& node = rule.nodes[PatternNodeId(i)];
-    if (node.own() && !node.members.valid()) return PatternNodeId(i);
+    if (!node.own() || node.members.valid()) continue;
+    if (rule.members.empty() || reaches_all(rule, PatternNodeId(i))) return PatternNodeId(i);
+    if (!first.valid()) first = PatternNodeId(i);
   }
+  if (first.valid()) return first;
   for (const Members& members : rule.members)
     if (members.kind == Members::Kind::many && rule.nodes[members.root].own()) return members.root;
   return {};

@@ -297,7 +297,7 @@ bool Search::finish(State& state) {
   match.rule = layout_.id;
   match.nodes = state.nodes.raw();
   list_members(state, match);
-  if (!run_deferred(state, true) || !bind_lists(state)) return true;
+  if (!run_deferred(state, true) || !bind_lists(state) || !check_read(state, match)) return true;
   if (rule_.frontier) {
     match.env = std::move(state.env);
     return (*found_)(match);

@@ -141,6 +141,7 @@ class Search {
   }
   static void bind_group(const Group& group, State& state);
   bool bind_lists(State& state);
+  bool check_read(const State& state, const Match& match);
   void list_members(const State& state, Match& match) const;
 
   // Values (search_values.cpp).

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rewriter/legality.hpp"
 #include "rewriter/search.hpp"
 
 namespace pw {
@@ -417,6 +418,30 @@ bool Search::bind_lists(State& state) {
         });
       state.env.insert_or_assign(names[j], std::move(*list));
     }
+  }
+  return true;
+}
+
+/// What reads the results of members reads all of them, in their order.
+bool Search::check_read(const State& state, const Match& match) {
+  for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
+    const PatternNodeId id(i);
+    const NodeId node = match.nodes[i];
+    const std::optional<std::size_t> slot = node.valid() ? list_at(id) : std::nullopt;
+    if (!slot) continue;
+    const PatternValueId list = rule_.nodes[id].operands[*slot];
+    const PatternNodeId maker = rule_.values[list].producer;
+    if (!maker.valid() || !rule_.nodes[maker].members.valid()) continue;
+    const std::vector<ValueId> wanted = result_values(graph_, rule_, match, list);
+    const std::size_t taken = graph_.operand_count(node) + 1 - rule_.nodes[id].operands.size();
+    bool same = wanted.size() == taken;
+    for (std::size_t k = 0; same && k < taken; ++k)
+      same = graph_.operand(node, *slot + k) == wanted[k];
+    if (!same)
+      return reject(state, "N07", rule_.nodes[id].span, node, [&] {
+        return fmt::format("{} does not read the {} members that there are, in their order",
+                           shown(node), wanted.size());
+      });
   }
   return true;
 }

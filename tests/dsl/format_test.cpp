@@ -114,3 +114,12 @@ TEST_CASE("format: parts of strategies that would read otherwise are set apart",
         "pass p = ((a))"})
     check_round_trip(text);
 }
+
+TEST_CASE("format: the type of an operation keeps its parentheses", "[dsl]") {
+  for (const char* text : {"rule r { y = relu((x + b): T[m]) => y = x }\n",
+                           "rule r { y = relu((-b): T[m]) => y = b }\n",
+                           "rule r { y = relu(add(x, b: T[m])) => y = x }\n"}) {
+    CHECK(formatted(text) == text);
+    check_round_trip(text);
+  }
+}

@@ -100,3 +100,14 @@ TEST_CASE("graph text: bad graphs are diagnosed once a fault", "[dsl]") {
         std::vector<std::string>{"PW0476"});
   CHECK(codes("") == std::vector<std::string>{"PW0477"});
 }
+
+TEST_CASE("graph text: the body of an op gives the types that its signature declares", "[dsl]") {
+  const auto of = [](const std::string& op) {
+    return codes("graph g { " + op + " in x: bf16[n, 4]  y = relu(x)  out y }");
+  };
+  using Codes = std::vector<std::string>;
+  CHECK(of("op wide(x: T[*s]) -> y: T[*s] { y = f32(x) }") == Codes{"PW0225"});
+  CHECK(of("op off(x: T[n, k], w: T[k, m]) -> y: T[n, m] { y = mm(w, x) }") == Codes{"PW0226"});
+  CHECK(of("op own(x: T[*s]) -> y: T[*s] { y = nothing(x) }") == Codes{"PW0220"});
+  CHECK(of("op fine(x: T[*s]) -> y: T[*s] { y = T(f32(x)) }").empty());
+}

@@ -241,3 +241,24 @@ TEST_CASE("ruleset: an unknown library file is diagnosed with the nearest name",
   CHECK(set.error().front().code == "PW0461");
   CHECK(set.error().front().help == "did you mean `noop`?");
 }
+
+TEST_CASE("ruleset: what is called like a dtype of other systems is told which one is meant",
+          "[dsl]") {
+  const auto help = [](const std::string& text) {
+    auto context = std::make_shared<pw::Context>();
+    auto set = pw::load_rule_texts(context, {{"test.pwr", text}});
+    REQUIRE_FALSE(set);
+    return set.error().front().help;
+  };
+  const auto of_type = [&](const std::string& dtype) {
+    return help("rule r { y = relu(x: " + dtype + "[n]) => y = maximum(x, 0) }");
+  };
+  CHECK(of_type("bfloat16") == "did you mean `bf16`?");
+  CHECK(of_type("float8_e4m3fn") == "did you mean `f8e4m3`?");
+  CHECK(of_type("double") == "did you mean `f64`?");
+  CHECK(of_type("i16") == "dtypes are b8, i8, i32, i64, u8, f8e4m3, f8e5m2, f16, bf16, f32, f64");
+  CHECK(help("rule r { y = relu(x: T[n]) where T == half => y = maximum(x, 0) }") ==
+        "did you mean `f16`?");
+  CHECK(help("rule r { y = relu(x) => y = cast(x){dtype = fp8} }") == "did you mean `f8e4m3`?");
+  CHECK(help("op o(x: T[n]) {to: dtype = long} -> y: T[n]") == "did you mean `i64`?");
+}

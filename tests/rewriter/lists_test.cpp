@@ -201,6 +201,69 @@ rule kept {
   CHECK(applied->bindings.size() == 6);  // h, x, and two each of y and w
 }
 
+TEST_CASE("lists: what reads the results says which members there are, and in which order",
+          "[rewriter]") {
+  World world(R"(
+rule read {
+  many p = mm(x, w: T[k, m])
+  y = cat(p...){dim = 1}
+  => y = mm(x, cat(w...){dim = 1})
+}
+rule behind {
+  h = neg(x)
+  many p = mm(h, w)
+  y = cat(h, p...){dim = 1}
+  => k = abs(x)  y = cat(k, mm(k, cat(w...){dim = 1})){dim = 1}
+}
+rule joined { h = neg(x)  y = cat(mm(h, w)...){dim = 1}  => y = mm(neg(x), cat(w...){dim = 1}) }
+rule twice {
+  h = neg(x)
+  many p = mm(h, w)
+  y = cat(p...){dim = 1}
+  z = cat(h, p...){dim = 1}
+  => k = abs(x)  y = mm(k, cat(w...){dim = 1})  z = cat(k, y){dim = 1}
+}
+)");
+  const std::string in = "in x: f32[n, 4], u: f32[4, 8], v: f32[4, 8], w: f32[4, 8] ";
+  const auto turned = [&](const char* rule, const std::string& before, const std::string& after) {
+    INFO(before);
+    require_rewritten(world, rule, in + before, in + after);
+  };
+  const auto kept = [&](const char* rule, const std::string& body) {
+    INFO(body);
+    CHECK(world.matches(world.graph(in + body), rule).empty());
+  };
+  // Its order, not the graph's; other users of x are no members.
+  turned("read", "a = mm(x, u)  b = mm(x, v)  c = mm(x, w)  y = cat(b, a){dim = 1}  out y, c",
+         "y = mm(x, cat(v, u){dim = 1})  c = mm(x, w)  out y, c");
+  turned("read", "a = mm(x, u)  y = cat(a, a){dim = 1}  out y",
+         "y = mm(x, cat(u, u){dim = 1})  out y");
+  kept("read", "a = mm(x, u)  b = mm(x, v)  y = cat(a, b){dim = 1}  out y, b");
+  kept("read", "a = mm(x, u)  b = relu(x)  y = cat(a, b){dim = 1}  out y");
+  kept("read", "a = mm(x, u)  b = mm(neg(x), v)  y = cat(a, b){dim = 1}  out y");
+  // Two lists of members of one value, a match each.
+  Graph two = world.graph(in + R"(
+    a = mm(x, u)  b = mm(x, v)  c = mm(x, w)  d = mm(x, v)
+    y = cat(d, a){dim = 1}  z = cat(b, c){dim = 1}
+    out y, z)");
+  CHECK(world.matches(two, "read").size() == 2);
+  CHECK(apply_all(world, two, "read") == 2);
+  CHECK(count(two, "mm") == 2);
+  // What makes the value in common is found behind the members.
+  turned("behind", "h = neg(x)  a = mm(h, u)  b = mm(h, v)  y = cat(h, b, a){dim = 1}  out y",
+         "k = abs(x)  y = cat(k, mm(k, cat(v, u){dim = 1})){dim = 1}  out y");
+  kept("behind", "h = neg(x)  g = neg(x)  a = mm(h, u)  y = cat(g, a){dim = 1}  out y");
+  kept("behind", "h = neg(x)  a = mm(h, u)  y = cat(h, a, x){dim = 1}  out y");
+  turned("joined", "h = neg(x)  a = mm(h, u)  b = mm(h, v)  y = cat(b, a){dim = 1}  out y",
+         "y = mm(neg(x), cat(v, u){dim = 1})  out y");
+  // Two readers read the same members in the same order.
+  const std::string made = "h = neg(x)  a = mm(h, u)  b = mm(h, v)  y = cat(b, a){dim = 1} ";
+  turned("twice", made + "z = cat(h, b, a){dim = 1}  out y, z",
+         "k = abs(x)  y = mm(k, cat(v, u){dim = 1})  z = cat(k, y){dim = 1}  out y, z");
+  kept("twice", made + "z = cat(h, a, b){dim = 1}  out y, z");
+  kept("twice", made + "z = cat(h, b){dim = 1}  out y, z");
+}
+
 TEST_CASE("lists: the rest of the operands and of the results", "[rewriter]") {
   World world(R"(
 rule cancel { y... = split(z){dim, sizes = [m...]}  r = cat(y...){dim}  _ = m  => r = z }
