@@ -38,9 +38,9 @@ void check_rule_shape(const CheckedRule& checked,
                       Diagnostics& out);  ///< something is matched, something is rebound
 void check_guard_kinds(const CheckedRule& checked,
                        Diagnostics& out);  ///< guards compare what can be alike
-void check_never(const CheckedRule& checked, Diagnostics& out);      ///< guards that no match meets
+void check_never(const CheckedRule& checked, Diagnostics& out);  ///< guards that no match meets
 void check_equal_nodes(const CheckedRule& checked,
-                       Diagnostics& out);  ///< no node is asked for twice
+                       Diagnostics& out);                            ///< no node is asked for twice
 void check_connected(const CheckedRule& checked, Diagnostics& out);  ///< the pattern is one piece
 void check_members(const CheckedRule& checked,
                    Diagnostics& out);  ///< members of `many` have a value in common
