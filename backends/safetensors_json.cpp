@@ -60,8 +60,8 @@ class Look final : public nlohmann::json_sax<Json> {
 
  private:
   bool open() {
-    deep = ++depth_ > kDeepest;
-    return !deep;
+    deep = ++depth_ > kDeepest || deep;
+    return true;
   }
   bool close() {
     --depth_;
@@ -122,7 +122,7 @@ class Parser {
 
   bool parse(Json& json) {
     Look look;
-    if (!Json::sax_parse(header_.begin(), header_.end(), &look) && !look.deep)
+    if (!Json::sax_parse(header_.begin(), header_.end(), &look))
       return wrong("", fmt::format("the header is no JSON, at its byte {}", look.byte),
                    "is it a safetensors file?");
     if (look.deep) return wrong("", fmt::format("the header is nested deeper than {}", kDeepest));
