@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/infer.hpp"
 #include "graph/same_type.hpp"
 #include "graph/text.hpp"
 
@@ -556,7 +557,7 @@ Result<NodeId> build_node(Graph& graph, const NodeRequest& request) {
       complete_attributes(context, op, request.attributes, types, request.span);
   if (!attributes) return forward(attributes);
   Result<std::vector<TypeId>> results =
-      infer_types(context, request.op, types, *attributes,
+      infer_types(context, graph.facts, request.op, types, *attributes,
                   static_cast<int>(request.result_names.size()), request.span);
   if (!results) return forward(results);
   for (std::size_t i = 0; i < results->size() && i < request.stated.size(); ++i) {

@@ -1,12 +1,14 @@
 // Exports instantiate_type, complete_attributes and infer_types: what a signature says at given
 // operands.
+#include "graph/infer.hpp"
+
 #include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "graph/build.hpp"
 #include "graph/dtype_names.hpp"
+#include "graph/same_type.hpp"
 #include "graph/shape_functions.hpp"
 #include "graph/text.hpp"
 
@@ -20,8 +22,9 @@ Attribute simplified(Context& context, DimId d) {
 
 class Instantiator {
  public:
-  Instantiator(Context& context, const Env& env, std::span<const TypeId> operands)
-      : context_(context), env_(env), operands_(operands) {}
+  Instantiator(Context& context, const Env& env, std::span<const TypeId> operands,
+               const Facts& facts)
+      : context_(context), env_(env), operands_(operands), facts_(facts) {}
 
   Result<DTypeBinding> dtype(const Expr& e) {
     if (e.kind == Expr::Kind::call && e.text == "promote") {
@@ -92,8 +95,7 @@ class Instantiator {
     if (found && is_float(found->dtype) != floating)
       return fail(e.span, "PW0306",
                   fmt::format("{} is {}, and only {} have a meaning here", print(e),
-                              name(found->dtype),
-                              floating ? "floating dtypes" : "integers and b8"),
+                              name(found->dtype), floating ? "floating dtypes" : "integers and b8"),
                   "a cast makes it one: `" + std::string(floating ? "f32" : "i64") + "(x)`");
     return found;
   }
@@ -107,12 +109,13 @@ class Instantiator {
       if (!value) return arguments_.erase(known), forward(value);
       arguments.push_back(std::move(*value));
     }
-    return function({context_, arguments, operands_, result_index, e.span});
+    return function({context_, arguments, operands_, result_index, e.span, facts_});
   }
 
   Context& context_;
   const Env& env_;
   std::span<const TypeId> operands_;
+  const Facts& facts_;
   std::map<const Expr*, std::vector<Attribute>> arguments_;  // of shape functions; looked up only
 };
 
@@ -207,18 +210,33 @@ Result<std::monostate> bind_operands(Context& context, const Op& op,
   return std::monostate{};
 }
 
+Result<std::vector<TypeId>> types_of_body(Context& context, const Facts& facts, OpId op,
+                                          std::span<const TypeId> operands,
+                                          AttributesId attributes) {
+  auto types = body_types(context, op, operands, attributes);
+  if (types || facts.symbols.empty()) return types;
+  const auto meaning = instantiate_body(context, op, operands, attributes, facts);
+  if (!meaning) return types;  // which speaks of every graph
+  types = std::vector<TypeId>();
+  for (ValueId v : meaning->graph.outputs()) types->push_back(meaning->graph.type(v));
+  return types;
+}
+
 /// A signature may say less than the body: that the patch of a slice_scatter fits its gap, say.
-Result<std::monostate> agree_with_body(Context& context, OpId op, std::span<const TypeId> operands,
-                                       AttributesId attributes, const std::vector<TypeId>& declared,
-                                       Span span) {
+Result<std::monostate> agree_with_body(Context& context, const Facts& facts, OpId op,
+                                       std::span<const TypeId> operands, AttributesId attributes,
+                                       const std::vector<TypeId>& declared, Span span) {
   std::tuple key(op, std::vector<TypeId>(operands.begin(), operands.end()), attributes);
   if (context.agreed_bodies.contains(key)) return std::monostate{};
   context.agreed_bodies.insert(
       key);  // before the body is built, so that a body that calls itself ends here
-  Result<std::vector<TypeId>> body = body_types(context, op, operands, attributes);
+  Result<std::vector<TypeId>> body = types_of_body(context, facts, op, operands, attributes);
   std::string name = context.ops[op].name;
   if (body && *body == declared) return std::monostate{};
   context.agreed_bodies.erase(key);
+  const auto same = [&](std::size_t i) {
+    return i < body->size() && same_type(context, (*body)[i], declared[i], facts);
+  };
   if (!body) {
     Diagnostics errors = std::move(body.error());
     for (Diagnostic& d : errors) {
@@ -229,7 +247,7 @@ Result<std::monostate> agree_with_body(Context& context, OpId op, std::span<cons
     return tl::unexpected(std::move(errors));
   }
   for (std::size_t i = 0; i < declared.size(); ++i)
-    if (i >= body->size() || (*body)[i] != declared[i])
+    if (!same(i))
       return fail(
           span, "PW0332",
           fmt::format("op `{}` declares a result {}, but at these operands its body gives {}", name,
@@ -242,7 +260,8 @@ Result<std::monostate> agree_with_body(Context& context, OpId op, std::span<cons
 
 Result<TypeId> instantiate_type(Context& context, const TypeExpr& expr, const Env& env,
                                 std::span<const TypeId> operands, int result_index) {
-  Instantiator instantiate(context, env, operands);
+  const Facts nothing;
+  Instantiator instantiate(context, env, operands, nothing);
   Result<std::optional<TypeId>> type = try_instantiate(context, expr, instantiate, result_index);
   if (!type) return forward(type);
   if (!*type)
@@ -293,8 +312,8 @@ Result<AttributesId> complete_attributes(Context& context, const Op& op, Attribu
       continue;
     }
     auto axis = std::get_if<std::int64_t>(&*coerced);
-    if (decl.kind == AttributeKind::axis && axis && !operands.empty() &&
-        operands[0].valid() && operands[0] != Types::unknown()) {
+    if (decl.kind == AttributeKind::axis && axis && !operands.empty() && operands[0].valid() &&
+        operands[0] != Types::unknown()) {
       auto rank = static_cast<std::int64_t>(context.types[operands[0]].shape.size());
       if (*axis < -rank || *axis >= rank) {
         errors.push_back(error_at(span, "PW0309",
@@ -310,7 +329,12 @@ Result<AttributesId> complete_attributes(Context& context, const Op& op, Attribu
   return context.attributes.intern(std::move(out));
 }
 
-Result<std::vector<TypeId>> infer_types(Context& context, OpId op_id,
+Result<std::vector<TypeId>> infer_types(Context& context, OpId op, std::span<const TypeId> operands,
+                                        AttributesId attributes, int result_count, Span span) {
+  return infer_types(context, Facts(), op, operands, attributes, result_count, span);
+}
+
+Result<std::vector<TypeId>> infer_types(Context& context, const Facts& facts, OpId op_id,
                                         std::span<const TypeId> operands, AttributesId attributes,
                                         int result_count, Span span) {
   Op op = context.ops[op_id];  // copied: instantiating a body may declare ops
@@ -333,7 +357,7 @@ Result<std::vector<TypeId>> infer_types(Context& context, OpId op_id,
     return forward(bound);
   std::vector<TypeId> out;
   std::vector<TypeId> from_body;
-  Instantiator instantiate(context, env, operands);
+  Instantiator instantiate(context, env, operands, facts);
   for (const ResultDecl& decl : op.results) {
     for (int i = 0;; ++i) {
       Result<std::optional<TypeId>> type = std::optional<TypeId>();
@@ -341,7 +365,8 @@ Result<std::vector<TypeId>> infer_types(Context& context, OpId op_id,
         type = try_instantiate(context, *decl.type, instantiate, i);
       } else if (op.has_body() && !unknown) {
         if (from_body.empty()) {
-          Result<std::vector<TypeId>> types = body_types(context, op_id, operands, attributes);
+          Result<std::vector<TypeId>> types =
+              types_of_body(context, facts, op_id, operands, attributes);
           if (!types) return forward(types);
           from_body = std::move(*types);
         }
@@ -368,7 +393,8 @@ Result<std::vector<TypeId>> infer_types(Context& context, OpId op_id,
     }
   }
   if (op.has_body() && !unknown)
-    if (auto agreed = agree_with_body(context, op_id, operands, attributes, out, span); !agreed)
+    if (auto agreed = agree_with_body(context, facts, op_id, operands, attributes, out, span);
+        !agreed)
       return forward(agreed);
   return out;
 }

@@ -12,7 +12,7 @@ namespace {
 
 using Out = Result<std::optional<Shape>>;
 const Facts
-    kNoFacts;  // extents are at least 1, nothing more; so a signature means the same in every graph
+    kNoFacts;  // extents are at least 1, nothing more; so a result is the same in every graph
 
 tl::unexpected<Diagnostics> bad(const ShapeCall& call, std::string message) {
   return fail(call.span, "PW0310", std::move(message));
@@ -69,7 +69,7 @@ Out broadcast(const ShapeCall& call) {
         out.push_back(d);
         continue;
       }
-      if (out[i] == d || dims.value(d) == 1) continue;
+      if (dims.value(d) == 1 || call.same(out[i], d)) continue;
       if (dims.value(out[i]) != 1) {
         std::reverse(out.begin(), out.end());
         return bad(
@@ -115,12 +115,12 @@ Out reshaped(const ShapeCall& call) {  // (*s, shape): one extent may be -1
   }
   if (hole) {
     DimId q = dims.value(known) == 0 ? DimId() : dims.div(total, known);
-    if (!q.valid() || dims.mul(q, known) != total)
+    if (!q.valid() || !call.same(dims.mul(q, known), total))
       return bad(call, fmt::format("cannot view {} as {}: {} is not a multiple of {}",
                                    call.context.types.print(*s), call.context.types.print(*t),
                                    dims.print(total), dims.print(known)));
     (*t)[*hole] = q;
-  } else if (known != total || !known.valid()) {
+  } else if (!known.valid() || !call.same(known, total)) {
     return bad(call, fmt::format("cannot view {} as {}: {} elements are not {}",
                                  call.context.types.print(*s), call.context.types.print(*t),
                                  dims.print(total), dims.print(known)));
@@ -193,7 +193,7 @@ Out split_part(const ShapeCall& call) {
   if (call.result_index == 0) {
     DimId sum = dims.constant(0);
     for (DimId d : sizes) sum = dims.add(sum, d);
-    if (sum != (*s)[*axis])
+    if (!call.same(sum, (*s)[*axis]))
       return bad(call, fmt::format("the sizes {} of a split add up to {}, not to {}",
                                    call.context.types.print(sizes), dims.print(sum),
                                    dims.print((*s)[*axis])));
@@ -220,7 +220,8 @@ Out concatenated(const ShapeCall& call) {  // (dim), over all operands
       continue;
     }
     bool fits = s.size() == out->size();
-    for (std::size_t i = 0; fits && i < s.size(); ++i) fits = i == axis || s[i] == (*out)[i];
+    for (std::size_t i = 0; fits && i < s.size(); ++i)
+      fits = i == axis || call.same(s[i], (*out)[i]);
     if (!fits)
       return bad(call,
                  fmt::format("cannot concatenate {} and {} along axis {}",
@@ -241,7 +242,7 @@ Out expanded(const ShapeCall& call) {  // (*s, shape): 1 → d; -1 keeps
     DimId& to = (*t)[t->size() - 1 - i];
     DimId from = (*s)[s->size() - 1 - i];
     if (dims.value(to) == -1) to = from;
-    fits = to == from || dims.value(from) == 1;
+    fits = dims.value(from) == 1 || call.same(to, from);
   }
   if (!fits)
     return bad(call, fmt::format("cannot expand {} to {}", call.context.types.print(*s),

@@ -17,6 +17,12 @@ struct ShapeCall {
   std::span<const TypeId> operands;      ///< of the op
   int result_index;                      ///< for variadic results
   Span span;
+  const Facts& facts;  ///< of the graph's symbols
+  /// Whether two dims are one, under the facts: 8 * (n / 8) is n where 8 divides n.
+  [[nodiscard]] bool same(DimId a, DimId b) const {
+    return a == b ||
+           (a.valid() && b.valid() && context.dims.prove(Compare::eq, a, b, facts) == Truth::yes);
+  }
 };
 /// Nothing means: the op has no result of this index.
 using ShapeFunction = Result<std::optional<Shape>> (*)(const ShapeCall& call);

@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "base/hash.hpp"
-#include "graph/build.hpp"
+#include "graph/infer.hpp"
 #include "graph/text.hpp"
 
 namespace pw {
@@ -51,7 +51,8 @@ class Inference {
     const auto [it, fresh] = known_.try_emplace(std::move(key));
     if (!fresh) return it->second;
     const auto& [op, attributes, results, operands] = it->first;
-    auto types = infer_types(graph_.context(), op, operands, attributes, static_cast<int>(results));
+    auto types = infer_types(graph_.context(), graph_.facts, op, operands, attributes,
+                             static_cast<int>(results));
     if (types) it->second = std::move(*types);
     return it->second;
   }

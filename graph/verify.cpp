@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/build.hpp"
+#include "graph/infer.hpp"
 #include "graph/same_type.hpp"
 
 namespace pw {
@@ -189,7 +189,7 @@ class Verifier {
     if (graph_.op_of(n).imported) return;
     std::vector<TypeId> types = operand_types(n);
     Result<std::vector<TypeId>> inferred =
-        infer_types(context_, graph_.op(n), types, graph_.attributes(n),
+        infer_types(context_, graph_.facts, graph_.op(n), types, graph_.attributes(n),
                     static_cast<int>(graph_.result_count(n)));
     if (!inferred) {
       for (const Diagnostic& d : inferred.error()) report("PW0607", place(n), d.message);

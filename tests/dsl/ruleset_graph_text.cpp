@@ -1,5 +1,6 @@
 #include "dsl/dsl.hpp"
 #include "graph/text.hpp"
+#include "graph/verify.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -44,6 +45,32 @@ TEST_CASE("graph text: inputs, symbols, nested calls and outputs", "[dsl]") {
   CHECK(graph->node_count() == 2);
   CHECK(context->types.print(graph->type(graph->outputs()[0])) == "f8e4m3[n, 64]");
   CHECK(graph->value_name(graph->outputs()[0]) == "q");
+}
+
+TEST_CASE("graph text: what divides a symbol makes dims one", "[dsl]") {
+  const std::string body = R"( in x: f32[n, 4], w: f32[n / 8, 8, 4], k: f32[8 * (n / 8), 3]
+    a = reshape(x){shape = [n / 8, 8, 4]}
+    b = a * w
+    c = reshape(b){shape = [n, 4]} + x
+    d = reshape(b){shape = [-1, 4]} * x
+    e = cat(d, k){dim = 1}
+    f = expand(reshape(b){shape = [-1, 4]}){shape = [2, n, 4]}
+    g, h = split(x){dim = 0, sizes = [4 * (n / 8), n / 2]}
+    out c, e, f, g, h })";
+  for (const char* facts : {"8..64 by 8", "16..64 by 16"}) {
+    auto context = context_with_ops();
+    const auto graph = pw::parse_graph(
+        context, "graph g { symbol n in " + std::string(facts) + " tokens" + body, "test.pwg");
+    INFO((graph ? std::string() : pw::render(graph.error(), context->sources)));
+    REQUIRE(graph);
+    CHECK(pw::verify(*graph).empty());
+    const std::string text = pw::print_pwg(*graph);
+    const auto again = pw::parse_graph(context, text, "printed.pwg");
+    REQUIRE(again);
+    CHECK(pw::print_pwg(*again) == text);
+  }
+  for (const char* facts : {"1..64", "4..64 by 4", "6..66 by 6"})
+    CHECK(codes("graph g { symbol n in " + std::string(facts) + " tokens" + body)[0] == "PW0310");
 }
 
 TEST_CASE("graph text: facts that no number meets are refused, with the codes of graph.json",
