@@ -195,7 +195,8 @@ class Parser {
     if (found == Tok::rbrace && wanted(Tok::implies)) return "a rule has a right side: `=> y = …`";
     if (found == Tok::rbrace && wanted(Tok::out)) return "a graph ends with `out` and its outputs";
     if (found == Tok::colon && wanted(Tok::implies))
-      return "the type of a result stands behind its name, as in `y: T[n] = …`";
+      return "the type of a result stands behind its name, as in `y: T[n] = …`, that of an operand "
+             "in a call, as in `y = add(x, b: T[m])`";
     if (found == Tok::colon && wanted(Tok::rparen))
       return "the type of an operand stands behind all of it, as in `add(x, b: T[n])`";
     if (found == Tok::semicolon) return "statements need no separator";
