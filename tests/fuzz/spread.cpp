@@ -117,15 +117,22 @@ void Spread::add(double value) {
   finite = true;
 }
 
+void Spread::add(const Spread& other) {
+  special = special || other.special;
+  if (!other.finite) return;
+  add(other.least);
+  add(other.most);
+}
+
 Result<std::vector<Spreads>> spread_of(const Graph& graph, std::int64_t ranks, const Step& step,
-                                       const ContentsOf& contents, int runs) {
+                                       const ContentsOf& contents, int runs, int first) {
   auto noisy = Noisy(graph).make();
   if (!noisy) return forward(noisy);
   const Symbols symbols = sample_symbols(graph, step.tokens());
   std::vector<Weights> weights = weights_of_ranks(*noisy, 1, ranks);
   if (auto done = give_contents(weights, *noisy, symbols, contents.contents, contents.seed); !done)
     return forward(done);
-  Random random(contents.seed);
+  Random random(combine(contents.seed, static_cast<std::uint64_t>(first)));
   std::vector<Spreads> all(weights.size());
   for (int run = 0; run < runs; ++run) {
     for (ValueId input : noisy->inputs()) {

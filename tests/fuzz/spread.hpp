@@ -17,6 +17,7 @@ struct Spread {
   bool finite = false;   ///< some run gave a finite value
   bool special = false;  ///< some run gave NaN or infinity
   void add(double value);
+  void add(const Spread& other);
 };
 /// Of one rank: by output, then element.
 using Spreads = std::vector<std::vector<Spread>>;
@@ -25,9 +26,10 @@ struct ContentsOf {
   Contents contents = Contents::ordinary;
   std::uint64_t seed = 0;
 };
-/// By rank; of the contents that give_contents gives the graph's inputs. Without runs an empty one.
+/// By rank; of the contents that give_contents gives the graph's inputs. Another `first` is other
+/// noise.
 Result<std::vector<Spreads>> spread_of(const Graph& graph, std::int64_t ranks, const Step& step,
-                                       const ContentsOf& contents, int runs);
+                                       const ContentsOf& contents, int runs, int first = 0);
 /// Whether a value may be what rounding made of the element: within the spread, as wide again on
 /// either side, and a rounding of its own dtype.
 [[nodiscard]] bool within(const Spread& spread, double value, DType dtype);
