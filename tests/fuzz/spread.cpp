@@ -53,7 +53,7 @@ class Noisy {
   void move(ValueId value, NodeId before) {
     if (graph_.type(value) == Types::unknown()) return;
     Context& context = graph_.context();
-    const Type& type = context.types[graph_.type(value)];
+    const Type type = context.types[graph_.type(value)];  // a copy: the table grows
     if (rounding(type.dtype) == 0) return;
     std::vector<std::pair<NodeId, std::size_t>> uses;
     for (UseId u = graph_.first_use(value); u.valid(); u = graph_.next_use(u))
