@@ -181,7 +181,8 @@ Done run_group(Collective collective, std::span<Call> ranks, std::size_t first, 
   std::vector<Call> members;
   for (std::size_t i = 0; i < size; ++i) members.push_back(ranks[first + i * stride]);
   auto done = collective(members);
-  for (std::size_t i = 0; i < size; ++i) ranks[first + i * stride].results = std::move(members[i].results);
+  for (std::size_t i = 0; i < size; ++i)
+    ranks[first + i * stride].results = std::move(members[i].results);
   return done;
 }
 

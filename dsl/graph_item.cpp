@@ -233,7 +233,7 @@ class GraphBuilder {
   Graph graph_;
   Env env_;
   std::set<std::string> names_, poisoned_;
-  std::vector<OpId> declared_;  ///< ops of the graph's own text
+  std::vector<OpId> declared_;                            ///< ops of the graph's own text
   std::vector<std::pair<std::size_t, Span>> statements_;  ///< by the first node of each
   std::size_t written_nodes_ = 0;                         ///< what is behind them was not written
   bool imported_ = false;                                 ///< the text calls an op unknown
