@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -118,11 +119,15 @@ Result<std::monostate> Runner::bind_values(Live& live) const {
 
 Result<std::monostate> Runner::run_pieces(std::span<Live> ranks, StepReport& report) {
   const Live& first = ranks.front();
-  RankGroups groups = first.step.groups == nullptr ? RankGroups() : *first.step.groups;
-  groups.insert(groups_.begin(), groups_.end());
-  Step step = first.step;
-  step.groups = &groups;
-  const RunContext context{first.padded, &step, step.tokens()};
+  RankGroups groups = groups_;
+  std::optional<Step> grouped;  // a copy only where the source states groups
+  if (!groups.empty()) {
+    if (first.step.groups != nullptr)
+      for (const auto& [name, group] : *first.step.groups) groups.insert_or_assign(name, group);
+    grouped = first.step;
+    grouped->groups = &groups;
+  }
+  const RunContext context{first.padded, grouped ? &*grouped : &first.step, first.step.tokens()};
   report.piece_seconds.resize(stitched_->pieces.size());
   for (const Plan::Step& planned : plan_->steps) {
     const Piece& piece = stitched_->pieces[planned.piece];
