@@ -28,8 +28,6 @@ void add_cache_commands(CLI::App& app, const Options& options);  ///< cache stat
 void add_ops_command(CLI::App& app, const Options& options);
 void add_doctor_command(CLI::App& app, const Options& options);
 
-/// Writes a graph by the extension of the path: .json, or .pwg (also for "-").
-void save(const Session& session, const Graph& graph, const std::string& path);
 /// Checks an output path's extension before any work is done.
 void check_output_type(const Session& session, const std::string& path);
 

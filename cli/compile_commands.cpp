@@ -12,9 +12,9 @@
 #include "base/file.hpp"
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
-#include "cli/dump.hpp"
 #include "cli/planning.hpp"
-#include "cli/variants.hpp"
+#include "pipeline/dump.hpp"
+#include "pipeline/folder.hpp"
 
 namespace pw::cli {
 namespace {
@@ -33,16 +33,15 @@ struct CompileArgs : SplitArgs {
 void run_compile(const Options& options, const CompileArgs& args) {
   Session session(options);
   const LoadedRules rules = load(session, args.rules);
-  std::vector<Variant> variants = make_variants(session, load(session, args.graph), rules,
-                                                args.rules.pipeline, !args.dump.empty());
-  if (variants.size() > 1)
-    session.die(
-        "`" + args.rules.pipeline + "` makes a graph for each range of tokens, and this takes one",
-        "`pwr opt -o` writes each to a file, which can be compiled", kUsage);
+  std::vector<Variant> variants = session.need(make_variants(
+      load(session, args.graph), rules, args.rules.pipeline, session.log(), !args.dump.empty()));
+  session.need(need_one(variants, "`pwr opt -o` writes each to a file, which can be compiled"));
   const Graph& graph = variants.front().result.graph;
+  const PlanRequest request = args.plan.request(session);
   RunRecord record;
-  record.pieces = cut(session, graph, rules, args.plan);
-  record.plan = planned(session, *record.pieces, graph, rules, args.plan);
+  record.fuse = args.grouping == "auto";
+  record.pieces = session.need(cut_graph(graph, rules, request));
+  record.plan = session.need(plan_graph(*record.pieces, graph, rules, request, session.log()));
   const StitchedGraph& pieces = *record.pieces;
   const Plan& plan = record.plan;
   cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
@@ -68,7 +67,7 @@ void run_compile(const Options& options, const CompileArgs& args) {
   }
   session.progress("compiling");
   cuda::CompileReport report = cuda::compile_pieces(pieces, compile, nvrtc);
-  make_folder(session, args.output);
+  session.need(make_folder(args.output));
   session.need(cuda::write_compiled(report, args.output, plan_to_json(plan, pieces)));
   print_out(options.format == "json" ? printable_json(cuda::to_json(report)) : cuda::print(report));
   if (cache) {
@@ -85,7 +84,7 @@ void run_compile(const Options& options, const CompileArgs& args) {
   if (!args.dump.empty()) {
     record.versions = std::move(variants.front().versions);
     record.rewrite = variants.front().result.report;
-    write_dump(session, record, rules.set, args.dump, args.grouping == "auto");
+    session.need(write_dump(record, rules.set, args.dump, session.log()));
   }
   if (report.failed() > 0)
     session.die(fmt::format("{} kernels did not compile", report.failed()),
@@ -106,7 +105,7 @@ std::string described(const cuda::Schedule& s) {
 void run_tune(const Options& options, const TuneArgs& args) {
   Session session(options);
   cuda::TuneOptions tune;
-  tune.tokens = session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24), kUsage);
+  tune.tokens = session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24));
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   if (!nvrtc.present())
     session.die("candidates cannot be compiled: " + nvrtc.state(),

@@ -8,9 +8,9 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/explaining.hpp"
-#include "cli/rewriting.hpp"
 #include "dsl/query.hpp"
 #include "graph/text.hpp"
+#include "pipeline/record.hpp"
 #include "rewriter/legality.hpp"
 #include "splitter/splitter.hpp"
 

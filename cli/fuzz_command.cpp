@@ -4,7 +4,7 @@
 
 #include "base/file.hpp"
 #include "cli/commands.hpp"
-#include "cli/rewriting.hpp"
+#include "pipeline/record.hpp"
 #include "rewriter/analysis/fuzz_order.hpp"
 #include "rewriter/driver.hpp"
 #include "verify/isomorphism.hpp"

@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/generating.hpp"
 #include "graph/generate.hpp"
+#include "pipeline/folder.hpp"
 
 namespace pw::cli {
 namespace {
@@ -73,7 +74,7 @@ void run_generate(const Options& options, const GenerateArgs& args) {
   Session session(options);
   check_output_type(session, args.output);
   Graph graph = make(session, args.model);
-  save(session, graph, args.output);
+  session.need(save_graph(graph, args.output));
   session.say(fmt::format("{}: {} layers, {} nodes{}", args.model.family, args.model.llama.layers,
                           graph.node_count(),
                           args.model.shuffle ? fmt::format(", seed {}", *args.model.shuffle) : ""));

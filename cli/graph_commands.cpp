@@ -4,19 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/file.hpp"
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
-#include "graph/graph_json.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
+#include "pipeline/folder.hpp"
 
 namespace pw::cli {
 namespace {
-
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 struct ImportArgs {
   GraphOptions graph;
@@ -38,7 +33,7 @@ void run_import(const Options& options, const ImportArgs& args) {
   if (!args.rules.rules.empty()) load(session, args.rules);
   Graph graph = load(session, args.graph, true);
   if (Diagnostics errors = verify(graph); !errors.empty()) session.die(errors);
-  save(session, graph, args.output);
+  session.need(save_graph(graph, args.output));
   session.say(fmt::format("{}: {} nodes, {} inputs, {} outputs{}{}", args.graph.path,
                           graph.node_count(), graph.inputs().size(), graph.returned_count(),
                           writes_of(graph), args.output == "-" ? "" : " → " + args.output));
@@ -70,15 +65,10 @@ void run_stats(const Options& options, const ImportArgs& args) {
 }  // namespace
 
 void check_output_type(const Session& session, const std::string& path) {
-  if (path.empty() || ends_with(path, ".json") || ends_with(path, ".pwg") || names_stream(path))
+  if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") || names_stream(path))
     return;
   session.die("cannot tell the type of `" + path + "` from its extension",
               "graphs are written as .json or .pwg", kUsage);
-}
-
-void save(const Session& session, const Graph& graph, const std::string& path) {
-  session.need(
-      write_file(path, ends_with(path, ".json") ? graph_to_json(graph) : print_pwg(graph)));
 }
 
 void add_graph_commands(CLI::App& app, const Options& options) {

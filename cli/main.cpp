@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/version.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/guard.hpp"
-#include "cli/version.hpp"
 
 namespace {
 
@@ -22,7 +22,7 @@ int run(int argc, char** argv) {
   app.add_option("--format", options.format, "of tables: table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}));
   app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
-  app.set_version_flag("--version", std::string("pwr ") + kVersion);
+  app.set_version_flag("--version", std::string("pwr ") + pw::version());
   app.footer(
       "Examples:\n"
       "  pwr run model.fx.txt --symbol n=arg0_1.0 -r llm -p o2 --tokens 1,7,300 --check\n"

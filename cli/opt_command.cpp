@@ -1,10 +1,13 @@
 // Exports the command opt.
+#include <deque>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
-#include "cli/rewriting.hpp"
+#include "pipeline/folder.hpp"
+#include "pipeline/record.hpp"
 #include "rewriter/match_program.hpp"
 
 namespace pw::cli {
@@ -21,50 +24,55 @@ struct OptArgs {
   std::size_t limit = Limits{}.rewrites;
 };
 
-/// A variant with the name its files get.
-struct Named {
-  std::string name;
-  RangedResult result;
+/// Those of the options; with --trace the graphs of a variant go to a folder of its own.
+class Tracing {
+ public:
+  Tracing(const Session& session, const OptArgs& args) : session_(session), args_(args) {}
+
+  RewriteOptions options_for(const std::string& variant) {
+    RewriteOptions rewrite;
+    rewrite.limits.rewrites = args_.limit;
+    rewrite.verify_each = args_.verify_each;
+    rewrite.engine = args_.engine == "naive" ? EngineKind::naive : EngineKind::compiled;
+    rewrite.stats = args_.stats;
+    if (args_.trace.empty()) return rewrite;
+    rewrite.hashes = true;
+    const std::string folder = variant.empty() ? args_.trace : args_.trace + "/" + variant;
+    auto& [path, trace] = traces_.emplace_back(folder, session_.need(Trace::make(folder)));
+    rewrite.after_pass = [this, &trace = trace](const std::string& pass, const Graph& graph) {
+      session_.need(trace.add(pass, graph));
+    };
+    return rewrite;
+  }
+  /// Writes the journals; `variants` are in the order in which they were asked for.
+  void finish(const std::vector<Variant>& variants, const RuleSet& rules) {
+    auto next = traces_.begin();
+    for (const Variant& variant : variants) {
+      if (variant.result.otherwise || next == traces_.end()) continue;
+      auto& [path, trace] = *next++;
+      session_.need(trace.finish(variant.result.report, variant.result.graph, rules));
+      session_.say(fmt::format("{} graphs and the journal are in {}", trace.graphs(), path));
+    }
+  }
+
+ private:
+  const Session& session_;
+  const OptArgs& args_;
+  std::deque<std::pair<std::string, Trace>> traces_;  // one a range; they stay where they are
 };
 
-std::vector<Named> run_all(const Session& session, const OptArgs& args, const LoadedRules& rules,
-                           const Graph& graph) {
-  std::vector<std::unique_ptr<Trace>> traces;  // one a range
-  const OptionsFor options = [&](const std::string& variant) {
-    RewriteOptions rewrite;
-    rewrite.limits.rewrites = args.limit;
-    rewrite.verify_each = args.verify_each;
-    rewrite.engine = args.engine == "naive" ? EngineKind::naive : EngineKind::compiled;
-    rewrite.stats = args.stats;
-    if (args.trace.empty()) return rewrite;
-    rewrite.hashes = true;
-    Trace& trace = *traces.emplace_back(std::make_unique<Trace>(
-        session, variant.empty() ? args.trace : args.trace + "/" + variant));
-    rewrite.after_pass = [&trace](const std::string& pass, const Graph& g) { trace.add(pass, g); };
-    return rewrite;
-  };
-  std::vector<Named> out;
-  std::size_t traced = 0;
-  for (RangedResult& result :
-       rewritten_variants(session, graph, rules, args.rules.pipeline, options)) {
-    if (!args.trace.empty() && !result.otherwise)
-      traces[traced++]->finish(result.report, result.graph, rules.set);
-    out.push_back({variant_name(rules, args.rules.pipeline, result), std::move(result)});
-  }
-  return out;
-}
-
-void save_all(const Session& session, const std::vector<Named>& variants,
+void save_all(const Session& session, const std::vector<Variant>& variants,
               const std::string& output) {
   if (names_stream(output) && variants.size() > 1)
     session.die(fmt::format("there are {} graphs, and one standard output", variants.size()),
                 "name a file: each graph gets one of its own", kUsage);
-  for (const auto& [name, variant] : variants) {
-    const std::string path = variant_path(output, name);
-    save(session, variant.graph, path);
+  for (const Variant& variant : variants) {
+    const RangedResult& result = variant.result;
+    const std::string path = variant_path(output, variant.name);
+    session.need(save_graph(result.graph, path));
     if (variants.size() > 1)
-      session.say(fmt::format("tokens {}..{}{}: {}", variant.range.min, variant.range.max,
-                              variant.otherwise ? " otherwise" : "", path));
+      session.say(fmt::format("tokens {}..{}{}: {}", result.range.min, result.range.max,
+                              result.otherwise ? " otherwise" : "", path));
   }
 }
 
@@ -79,12 +87,13 @@ Table choice_table(const RewriteReport& report) {
   return table;
 }
 
-void print_tables(const Options& options, const OptArgs& args, const std::vector<Named>& variants) {
+void print_tables(const Options& options, const OptArgs& args,
+                  const std::vector<Variant>& variants) {
   std::vector<std::pair<std::string, Table>> passes, rules, choices;
-  for (const auto& [name, variant] : variants) {
-    passes.emplace_back(name, pass_table(variant.report));
-    rules.emplace_back(name, rule_table(variant.report));
-    choices.emplace_back(name, choice_table(variant.report));
+  for (const Variant& variant : variants) {
+    passes.emplace_back(variant.name, pass_table(variant.result.report));
+    rules.emplace_back(variant.name, rule_table(variant.result.report));
+    choices.emplace_back(variant.name, choice_table(variant.result.report));
   }
   print_out(joined(passes).print(options.format));
   if (!args.stats) return;
@@ -105,12 +114,16 @@ void run_opt(const Options& options, const OptArgs& args) {
     print_out(print_programs(graph, rules.set, *strategy));
     return;
   }
-  const std::vector<Named> variants = run_all(session, args, rules, graph);
+  Tracing tracing(session, args);
+  const std::vector<Variant> variants = session.need(
+      rewrite_ranges(graph, rules, args.rules.pipeline,
+                     [&](const std::string& variant) { return tracing.options_for(variant); }));
+  tracing.finish(variants, rules.set);
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    const RangedResult& variant = variants[i].result;
-    if (!variant.otherwise) report_warnings(session, variant.report, args.stats);
-    if (!variant.conditions.empty() && i + 1 < variants.size())
-      say_conditions(session, variant, "`" + variants[i + 1].name + "`");
+    const RangedResult& result = variants[i].result;
+    if (!result.otherwise) session.report(warnings_of(result.report, args.stats));
+    if (!result.conditions.empty() && i + 1 < variants.size())
+      session.say(conditions_line(result, "`" + variants[i + 1].name + "`"));
   }
   if (!args.output.empty()) save_all(session, variants, args.output);
   if (args.stats || args.output.empty()) print_tables(options, args, variants);

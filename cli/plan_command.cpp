@@ -9,7 +9,7 @@
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
-#include "cli/variants.hpp"
+#include "pipeline/dispatch_table.hpp"
 #include "splitter/counters.hpp"
 #include "splitter/plan_text.hpp"
 
@@ -75,7 +75,9 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
     session.die("there is no graph to plan", "pwr plan model.json, or pwr plan --diff A B", kUsage);
   const LoadedRules rules = load(session, args.rules);
   const Graph graph = load(session, args.graph);
-  const std::vector<Variant> variants = make_variants(session, graph, rules, args.rules.pipeline);
+  const std::vector<Variant> variants =
+      session.need(make_variants(graph, rules, args.rules.pipeline, session.log()));
+  const PlanRequest request = args.plan.request(session);
   const bool one = args.output.empty() || names_stream(args.output);
   if (variants.size() > 1 && !args.tables() && one)
     session.die(fmt::format("there are {} plans, and one standard output", variants.size()),
@@ -83,15 +85,13 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
   const auto print = [&](const Table& table) { print_out(table.print(options.format)); };
   Counting counting;
   for (const Variant& variant : variants) {
-    const StitchedGraph pieces = cut(session, variant.result.graph, rules, args.plan);
-    const Plan plan =
-        planned(session, pieces, variant.result.graph, rules, args.plan,
-                variant.name.empty() ? std::nullopt : std::optional(variant.result.range),
-                &variant.declared);
+    const StitchedGraph pieces = session.need(cut_graph(variant.result.graph, rules, request));
+    const Plan plan = session.need(plan_variant(pieces, variant, rules, request, session.log()));
     counting.add(pieces, plan);
     if (!variant.name.empty() && args.tables()) session.say("tokens " + variant.name + ":");
-    if (!args.steps.empty()) print(dispatch_table(session, plan, args.steps, args.active_loras));
-    if (!args.steps.empty() && args.plan.mode.empty() && plan.mode != "none" &&
+    if (!args.steps.empty())
+      print(session.need(dispatch_table(plan, args.steps, args.active_loras)));
+    if (!args.steps.empty() && request.mode.empty() && plan.mode != "none" &&
         !plan.mode_reason.empty())
       session.say("note: " + plan.mode_reason);
     if (args.memory) print(memory_table(plan));

@@ -8,12 +8,11 @@
 
 #include "base/file.hpp"
 #include "base/standard_output.hpp"
+#include "base/version.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/guard.hpp"
 #include "cli/planning.hpp"
-#include "cli/rewriting.hpp"
-#include "cli/version.hpp"
 #include "viz/named_journal.hpp"
 #include "viz/viz.hpp"
 
@@ -109,11 +108,11 @@ void run_pwviz(const Options& options, const VizArgs& args) {
       session.die("-p rewrites one graph, not " + std::to_string(files.size()), "", kUsage);
     Graph graph = std::move(input.versions.front().graph);
     input.versions.clear();
-    RewriteOptions rewrite;
-    rewrite.after_pass = [&](const std::string& pass, const Graph& g) {
+    RewriteOptions watched;
+    watched.after_pass = [&](const std::string& pass, const Graph& g) {
       input.versions.push_back({pass, g});
     };
-    report = rewritten(session, graph, rules, args.rules.pipeline, rewrite);
+    report = session.need(rewrite(graph, rules, args.rules.pipeline, watched, session.log()));
     if (!args.times) report.journal = without_times(report.journal);
     input.journal = &report.journal;
     input.rules = &rules.set;
@@ -137,10 +136,11 @@ void run_pwviz(const Options& options, const VizArgs& args) {
   std::optional<Plan> plan;
   const Graph& last = input.versions.back().graph;
   if (args.split && (!viz.version || *viz.version + 1 == input.versions.size())) {
-    pieces = cut(session, last, rules, args.plan);
+    const PlanRequest request = args.plan.request(session);
+    pieces = session.need(cut_graph(last, rules, request));
     input.pieces = &*pieces;
     if (!last.facts.tokens().empty()) {
-      plan = planned(session, *pieces, last, rules, args.plan);
+      plan = session.need(plan_graph(*pieces, last, rules, request, session.log()));
       input.plan = &*plan;
     }
     session.say(split_summary(*pieces));
@@ -198,7 +198,7 @@ int run(int argc, char** argv) {
   app.add_option("--color", options.color, "of the outline: auto, always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
-  app.set_version_flag("--version", std::string("pwviz ") + kVersion);
+  app.set_version_flag("--version", std::string("pwviz ") + version());
   app.footer(
       "Examples:\n"
       "  pwviz model.json                            an outline in the terminal\n"

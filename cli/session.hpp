@@ -1,4 +1,4 @@
-// What every command shares: exit codes, options, loading of graphs and rules, tables, messages.
+// What every command shares: exit codes, options that name graphs and rules, messages.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/output.hpp"
-#include "dsl/dsl.hpp"
-#include "graph/import/fx.hpp"
+#include "pipeline/load.hpp"
+#include "pipeline/table.hpp"
 
 namespace CLI {
 class App;
@@ -57,69 +57,42 @@ class Session {
   void progress(const std::string& line) const;
   void report(const Diagnostics& diagnostics) const;
   /// Prints the diagnostics and throws Exit.
-  [[noreturn]] void die(const Diagnostics& diagnostics, int code = kInvalidInput) const;
+  [[noreturn]] void die(const Diagnostics& diagnostics, int code) const;
+  [[noreturn]] void die(const Diagnostics& diagnostics) const;
   [[noreturn]] void die(const std::string& message, const std::string& help, int code) const;
   template <class T>
-  T need(Result<T> result, int code = kInvalidInput) const {
+  T need(Result<T> result) const {
+    if (!result) die(result.error());
+    return std::move(*result);
+  }
+  template <class T>
+  T need(Result<T> result, int code) const {
     if (!result) die(result.error(), code);
     return std::move(*result);
   }
+  /// Says, overwrites and reports what the stages of a pipeline tell.
+  [[nodiscard]] Log log() const;
 
  private:
   void end_progress() const;
   mutable bool progress_shown_ = false;
 };
 
+/// What a diagnostic ends a program with: 2 where the request is at fault, 5 where a capability is
+/// missing, 70 where a device has failed, else 3.
+int exit_code_of(const Diagnostics& diagnostics);
+
 /// The options that name a graph.
-struct GraphOptions {
-  std::string path;
-  std::vector<std::string> symbols;  ///< n=arg0_1.0,arg6_1.0
-  std::size_t number = 0;            ///< of a dump with several graphs; 0: the only one
-  std::vector<std::string> inputs, weights, buffers;  ///< of a dump: names, by kind
+struct GraphOptions : GraphSource {
   void add_to(CLI::App& app, bool required = true);
 };
-/// .json, .pwg, or an FX dump, told apart by their content. Reports opaque ops and substitutions of
-/// a dump. Ops that the graph declares, with a trait that is false, are refused.
-Graph load(const Session& session, const GraphOptions& options, bool list_substitutions = false);
-/// `n=arg0_1.0,arg6_1.0` → (n, [(arg0_1, 0), (arg6_1, 0)]).
-Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(
-    const std::string& text);
+/// Says what the import of a dump did; `all`: every substitution, too.
+Graph load(const Session& session, const GraphSource& source, bool all = false);
 
 /// The options that name rules and what to run of them.
-struct RuleOptions {
-  std::vector<std::string> rules;
-  std::string pipeline;
-  std::vector<std::string> definitions;  ///< tp=2
+struct RuleOptions : RuleSource {
   void add_to(CLI::App& app, bool pipeline_too = true);
 };
-/// `tp=2` → (tp, 2).
-Result<std::pair<std::string, std::string>> parse_definition(const std::string& text);
-struct LoadedRules {
-  RuleSet set;
-  Env params;
-};
-/// `believe`: what ops are declared to be is not looked at here.
-LoadedRules load(const Session& session, const RuleOptions& options, bool believe = false);
-
-/// Rows printed aligned, as JSON objects, or as CSV. Numbers are right-aligned.
-class Table {
- public:
-  explicit Table(std::vector<std::string> columns) : columns_(std::move(columns)) {}
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  [[nodiscard]] bool empty() const { return rows_.empty(); }
-  [[nodiscard]] std::string print(const std::string& format) const;
-  [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
-  [[nodiscard]] const std::vector<std::vector<std::string>>& rows() const { return rows_; }
-
- private:
-  std::vector<std::string> columns_;
-  std::vector<std::vector<std::string>> rows_;
-};
-
-[[nodiscard]] std::string seconds(double s);
-[[nodiscard]] std::string bytes(std::int64_t n);
-/// 1,7,16,300 → numbers; diagnoses anything else.
-Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least,
-                                                std::int64_t most);
+LoadedRules load(const Session& session, const RuleSource& source, bool believe = false);
 
 }  // namespace pw::cli

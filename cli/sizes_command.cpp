@@ -9,7 +9,7 @@
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
-#include "cli/static_rows.hpp"
+#include "pipeline/static_rows.hpp"
 #include "splitter/choose.hpp"
 #include "splitter/step_cost.hpp"
 #include "viz/frontier.hpp"
@@ -126,9 +126,9 @@ void run_sizes(const Options& options, const SizesArgs& args) {
                                            fmt::join(rows, " or ")),
                 symbol_hint(graph, rows.empty() ? 1 : rows.front()), kInvalidInput);
   }
-  PlanArgs plan_args = args.plan;
-  if (plan_args.mode.empty()) plan_args.mode = "piecewise";
-  const Plan plan = planned(session, pieces, graph, rules, plan_args);
+  PlanRequest request = args.plan.request(session);
+  if (request.mode.empty()) request.mode = "piecewise";
+  const Plan plan = session.need(plan_graph(pieces, graph, rules, request, session.log()));
   if (plan.capture.sizes.empty())
     session.die("nothing of this graph is captured", plan.mode_reason, kInvalidInput);
   const StepCost model(pieces, graph);

@@ -1,15 +1,13 @@
-// Exports build_graph, parse_graph, parse_op, load_graph.
+// Exports build_graph, parse_graph, parse_op.
 #include <algorithm>
 #include <iterator>
 #include <set>
 
-#include "base/file.hpp"
 #include "dsl/declare_op.hpp"
 #include "dsl/dsl.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/token.hpp"
 #include "dsl/walk.hpp"
-#include "graph/graph_json.hpp"
 #include "graph/import/foreign.hpp"
 #include "graph/symbol_fact.hpp"
 #include "graph/writes.hpp"
@@ -261,11 +259,6 @@ const ast::GraphItem* only_graph(const ast::File& file, Diagnostics& out) {
   return graph;
 }
 
-bool looks_like_json(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
-}
-
 }  // namespace
 
 Result<Graph> build_graph(const ContextPtr& context, const ast::GraphItem& item) {
@@ -296,15 +289,6 @@ Result<Op> parse_op(Context& context, std::string_view text) {
   auto op = lower_op(context, *item, out);
   if (!op) return tl::unexpected<Diagnostics>(std::move(out));
   return std::move(*op);
-}
-
-Result<Graph> load_graph(const ContextPtr& context, const std::string& path) {
-  auto loaded = load_op_library(context);
-  if (!loaded) return forward(loaded);
-  auto text = read_file(path);
-  if (!text) return forward(text);
-  if (looks_like_json(*text)) return graph_from_json(context, *text, path, parse_op);
-  return parse_graph(context, *text, path);
 }
 
 }  // namespace pw

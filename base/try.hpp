@@ -1,0 +1,15 @@
+// TRY: the value of a Result, or the end of the function with its diagnostics.
+#pragma once
+
+#include "base/diagnostic.hpp"
+
+/// `Graph graph = PW_TRY(load(path));` or `PW_TRY(write(path));`. A statement expression, which GCC
+/// and Clang have: the enclosing function returns a Result, of whatever type.
+#define PW_TRY(...) PW_TRY_AS(__COUNTER__, __VA_ARGS__)
+#define PW_TRY_AS(number, ...) PW_TRY_NAMED(number, __VA_ARGS__)
+#define PW_TRY_NAMED(number, ...)                                \
+  ({                                                             \
+    auto result_##number = (__VA_ARGS__);                        \
+    if (!result_##number) return ::pw::forward(result_##number); \
+    std::move(*result_##number);                                 \
+  })

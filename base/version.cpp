@@ -1,0 +1,8 @@
+// Exports version.
+#include "base/version.hpp"
+
+namespace pw {
+
+const char* version() { return PW_VERSION; }
+
+}  // namespace pw

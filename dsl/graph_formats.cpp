@@ -1,0 +1,72 @@
+// Exports graph_formats, read_graph, load_graph.
+#include "dsl/graph_formats.hpp"
+
+#include <algorithm>
+
+#include "base/file.hpp"
+#include "graph/graph_json.hpp"
+
+namespace pw {
+namespace {
+
+bool looks_like_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+}
+
+Result<ReadGraph> wrapped(Result<Graph> graph) {
+  if (!graph) return forward(graph);
+  return ReadGraph{std::move(*graph), {}};
+}
+
+Result<ReadGraph> read_fx(const ContextPtr& context, const std::string& text,
+                          const FxOptions& options) {
+  auto import = import_fx(context, text, options);
+  if (!import) return forward(import);
+  return ReadGraph{std::move(import->graph), std::move(import->report)};
+}
+
+Result<ReadGraph> read_json(const ContextPtr& context, const std::string& text,
+                            const FxOptions& options) {
+  return wrapped(graph_from_json(context, text, options.file, parse_op));
+}
+
+Result<ReadGraph> read_pwg(const ContextPtr& context, const std::string& text,
+                           const FxOptions& options) {
+  if (const std::string known = known_as(text); !known.empty())
+    return fail(error_in(options.file, "PW0481", "this is " + known,
+                         "graphs are read as .pwg, as graph.json, and as the text of torch.fx"));
+  return wrapped(parse_graph(context, text, options.file));
+}
+
+constexpr GraphFormat kFormats[] = {
+    {"torch.fx text", looks_like_fx, read_fx},
+    {"graph.json", looks_like_json, read_json},
+    {".pwg", [](std::string_view) { return true; }, read_pwg},
+};
+
+}  // namespace
+
+std::span<const GraphFormat> graph_formats() { return kFormats; }
+
+Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
+                             const FxOptions& options) {
+  if (auto library = load_op_library(context); !library) return forward(library);
+  const auto formats = graph_formats();
+  const auto found =
+      std::find_if(formats.begin(), formats.end() - 1,
+                   [&](const GraphFormat& format) { return format.recognise(text); });
+  return found->read(context, text, options);
+}
+
+Result<Graph> load_graph(const ContextPtr& context, const std::string& path) {
+  auto text = read_file(path);
+  if (!text) return forward(text);
+  FxOptions options;
+  options.file = path;
+  auto read = read_graph(context, *text, options);
+  if (!read) return forward(read);
+  return std::move(read->graph);
+}
+
+}  // namespace pw

@@ -1,0 +1,60 @@
+// Exports write_dump and write_pieces.
+#include "pipeline/dump.hpp"
+
+#include <fmt/format.h>
+
+#include "backends/cuda/compile.hpp"
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "pipeline/folder.hpp"
+
+namespace pw {
+namespace {
+
+Result<std::monostate> write_passes(const RunRecord& record, const RuleSet& rules,
+                                    const std::string& folder) {
+  Trace trace = PW_TRY(Trace::make(folder));
+  for (const Version& version : record.versions) PW_TRY(trace.add(version.pass, version.graph));
+  return trace.finish(record.rewrite, record.versions.back().graph, rules);
+}
+
+Result<std::monostate> write_kernels(const RunRecord& record, const std::string& folder) {
+  cuda::CompileOptions options;
+  options.sources_only = true;
+  options.grouping.automatic = record.fuse;
+  options.schedules = &cuda::ScheduleTable::builtin();
+  if (!record.plan.capture.sizes.empty()) options.tokens = record.plan.capture.sizes.back();
+  const cuda::CompileReport report =
+      cuda::compile_pieces(*record.pieces, options, cuda::Nvrtc::open());
+  PW_TRY(cuda::write_compiled(report, folder));
+  if (!record.cpu) return std::monostate{};
+  PW_TRY(make_folder(folder + "/cpu"));
+  for (std::size_t i = 0; i < record.cpu->kernels.size(); ++i)
+    PW_TRY(write_file(fmt::format("{}/cpu/k_{:03}.cpp", folder, i), record.cpu->kernels[i].text));
+  return std::monostate{};
+}
+
+}  // namespace
+
+Result<std::monostate> write_pieces(const StitchedGraph& pieces, const std::string& folder,
+                                    const std::string& pieces_folder) {
+  PW_TRY(make_folder(pieces_folder));
+  PW_TRY(save_graph(pieces.stitch, folder + "/stitch.pwg"));
+  for (const Piece& piece : pieces.pieces)
+    PW_TRY(save_graph(piece.graph, fmt::format("{}/{}.pwg", pieces_folder, piece.name)));
+  return std::monostate{};
+}
+
+Result<std::monostate> write_dump(const RunRecord& record, const RuleSet& rules,
+                                  const std::string& folder, const Log& log) {
+  PW_TRY(make_folder(folder));
+  PW_TRY(write_passes(record, rules, folder + "/passes"));
+  PW_TRY(write_pieces(*record.pieces, folder, folder + "/pieces"));
+  PW_TRY(write_kernels(record, folder + "/kernels"));
+  PW_TRY(write_file(folder + "/plan.json", plan_to_json(record.plan, *record.pieces)));
+  PW_TRY(write_file(folder + "/stats.json", stats_to_json(record)));
+  log.say("graphs, pieces, kernels, plan.json and stats.json are in " + folder);
+  return std::monostate{};
+}
+
+}  // namespace pw

@@ -1,0 +1,113 @@
+// Exports the stages from a request to a graph that is ready to run steps.
+#include "pipeline/execution.hpp"
+
+#include <fmt/format.h>
+
+#include "backends/named_tensors.hpp"
+#include "backends/padding.hpp"
+#include "backends/safetensors.hpp"
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "pipeline/static_rows.hpp"
+#include "splitter/plan_text.hpp"
+
+namespace pw {
+namespace {
+
+constexpr std::int64_t kUsualTokens[] = {1, 7, 16, 300};
+
+Result<std::vector<PlannedStep>> stated_steps(const ExecutionRequest& request, const Graph& graph) {
+  if (!request.steps.empty()) return parse_steps(PW_TRY(read_file(request.steps)), request.steps);
+  std::vector<std::int64_t> tokens = request.tokens;
+  if (const auto rows = static_rows(graph); tokens.empty() && !rows.empty())
+    tokens = {rows.front()};
+  if (tokens.empty()) tokens.assign(std::begin(kUsualTokens), std::end(kUsualTokens));
+  std::vector<PlannedStep> out;
+  for (const std::int64_t t : tokens) out.push_back({one_sequence(t), {}});
+  return out;
+}
+
+Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& graph,
+                                 Weights& weights, const Log& log) {
+  const Safetensors file = PW_TRY(Safetensors::open(request.weights));
+  TensorMap map;
+  if (!request.map.empty())
+    map = PW_TRY(TensorMap::parse(PW_TRY(read_file(request.map)), request.map));
+  const GivenTensors given = PW_TRY(give_tensors(graph, file, map, weights));
+  log.say(fmt::format(
+      "{} inputs are tensors of {}, {} are drawn by the seed; {} tensors are "
+      "not used{}",
+      given.inputs, request.weights, given.of_seed, given.unused.size(),
+      given.unused.empty() ? ""
+                           : ": " + given.unused.front() + (given.unused.size() > 1 ? ", …" : "")));
+  return std::monostate{};
+}
+
+}  // namespace
+
+Result<std::vector<PlannedStep>> wanted_steps(const ExecutionRequest& request, const Graph& graph) {
+  std::vector<PlannedStep> steps = PW_TRY(stated_steps(request, graph));
+  PW_TRY(check_steps(graph, steps));
+  return steps;
+}
+
+Result<std::monostate> check_steps(const Graph& graph, const std::vector<PlannedStep>& steps) {
+  for (const PlannedStep& planned : steps) {
+    PW_TRY(check_declared(graph, planned.step.tokens()));
+    PW_TRY(check_static_rows(graph, planned.step.tokens()));
+  }
+  return std::monostate{};
+}
+
+Result<std::monostate> check_sizes(const Plan& plan, const std::vector<PlannedStep>& steps) {
+  for (const PlannedStep& planned : steps)
+    if (const std::int64_t t = planned.step.tokens(); plan.max_tokens > 0 && t > plan.max_tokens)
+      return fail(error_in(
+          "plan", "PW1408",
+          fmt::format("a step of {} tokens is more than the plan's {}", t, plan.max_tokens),
+          "raise --max-tokens, or the maximum of the graph's token symbol"));
+  return std::monostate{};
+}
+
+Result<std::monostate> give_contents_of(const ExecutionRequest& request, const Graph& graph,
+                                        Weights& weights, const Log& log) {
+  if (!request.weights.empty()) PW_TRY(give_file(request, graph, weights, log));
+  for (const auto& [name, tensor] : request.given) weights.give(name, tensor);
+  return std::monostate{};
+}
+
+Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const LoadedRules& rules,
+                                    Variant& variant, RunRecord& record, const Log& log) {
+  record.variant = variant.name;
+  record.versions = std::move(variant.versions);
+  record.rewrite = variant.result.report;
+  record.pieces = PW_TRY(cut_graph(variant.result.graph, rules, request.plan));
+  if (request.planned.empty()) {
+    record.plan = PW_TRY(plan_variant(*record.pieces, variant, rules, request.plan, log));
+    return std::monostate{};
+  }
+  const PlanDocument document =
+      PW_TRY(plan_from_json(PW_TRY(read_file(request.planned)), request.planned));
+  record.plan = PW_TRY(bind_plan(document, *record.pieces, variant.result.graph));
+  return std::monostate{};
+}
+
+Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, const Graph& graph,
+                                                         RunRecord& record, Weights& weights,
+                                                         const Log& log) {
+  log.progress("compiling");
+  auto executable = PW_TRY(engine.build({graph, *record.pieces, record.plan}, weights));
+  EngineReport report = executable->report();
+  for (const std::string& line : report.built) log.say(line);
+  if (report.memory) record.plan.memory = std::move(*report.memory);
+  record.cpu = std::move(report.cpu);
+  return executable;
+}
+
+void finish_record(const StepExecutable& executable, RunRecord& record, const Log& log) {
+  EngineReport report = executable.report();
+  for (const std::string& note : report.notes) log.say("  " + note);
+  record.device = std::move(report.counters);
+}
+
+}  // namespace pw

@@ -1,0 +1,52 @@
+// What running and measuring have in common: which steps of which graph run on what, and the stages
+// up to a graph that is planned.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/steps.hpp"
+#include "pipeline/planning.hpp"
+#include "pipeline/record.hpp"
+#include "runtime/step_engine.hpp"
+
+namespace pw {
+
+struct ExecutionRequest {
+  GraphSource graph;
+  RuleSource rules;
+  PlanRequest plan;
+  std::string planned;            ///< a plan.json, instead of what `plan` would give
+  std::string backend = "eager";  ///< of `engines`
+  EngineOptions engine;           ///< its seed is that of weights and inputs, too
+  EngineList engines = builtin_engines();
+  /// A step of each. Empty: 1, 7, 16 and 300, or the rows of a static graph.
+  std::vector<std::int64_t> tokens;
+  std::string steps;                    ///< instead: a file; see backends/steps.hpp
+  std::string weights, map;             ///< a safetensors file, and which tensor is which input
+  std::map<std::string, Tensor> given;  ///< contents of inputs, by name
+};
+
+/// PW1207 or PW1404 where a step has fewer or more tokens than the graph declares, or rows that a
+/// static graph does not have.
+Result<std::vector<PlannedStep>> wanted_steps(const ExecutionRequest& request, const Graph& graph);
+/// The same of steps that come from elsewhere.
+Result<std::monostate> check_steps(const Graph& graph, const std::vector<PlannedStep>& steps);
+/// PW1408 where a step has more tokens than the plan.
+Result<std::monostate> check_sizes(const Plan& plan, const std::vector<PlannedStep>& steps);
+/// Gives inputs the tensors of the request; says what was taken of a file and what was not.
+Result<std::monostate> give_contents_of(const ExecutionRequest& request, const Graph& graph,
+                                        Weights& weights, const Log& log);
+/// Cuts one of the graphs and plans it, or takes the plan that is given, into the record.
+Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const LoadedRules& rules,
+                                    Variant& variant, RunRecord& record, const Log& log);
+/// Compiles and captures; says what was done, and keeps it in the record.
+Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, const Graph& graph,
+                                                         RunRecord& record, Weights& weights,
+                                                         const Log& log);
+/// After the last step: says what went otherwise than planned; the record gets the counters of a
+/// device.
+void finish_record(const StepExecutable& executable, RunRecord& record, const Log& log);
+
+}  // namespace pw

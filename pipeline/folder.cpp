@@ -1,0 +1,60 @@
+// Exports make_folder, save_graph and Trace.
+#include "pipeline/folder.hpp"
+
+#include <cctype>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "backends/cache/digest.hpp"
+#include "base/file.hpp"
+#include "base/standard_output.hpp"
+#include "base/try.hpp"
+#include "graph/graph_json.hpp"
+#include "graph/text.hpp"
+
+namespace pw {
+namespace {
+
+/// A pass as a part of a file's name: a long one ends in a digest, so that two stay apart.
+std::string file_name(const std::string& pass) {
+  constexpr std::size_t kMostBytes = 60, kDigest = 8;
+  std::string name;
+  for (char c : pass)
+    name += std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' ? c : '_';
+  if (name.size() <= kMostBytes) return name;
+  return name.substr(0, kMostBytes - kDigest - 1) + "-" + sha256(pass).substr(0, kDigest);
+}
+
+}  // namespace
+
+Result<std::monostate> make_folder(const std::string& path) {
+  if (names_stream(path))
+    return fail(error_in(path, "PW1410", "this is no folder, and several files are written",
+                         "name a folder; it is made where it is absent"));
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return fail(error_in(path, "PW0001", "cannot make the folder: " + error.message()));
+  return std::monostate{};
+}
+
+Result<std::monostate> save_graph(const Graph& graph, const std::string& path) {
+  return write_file(path, path.ends_with(".json") ? graph_to_json(graph) : print_pwg(graph));
+}
+
+Result<Trace> Trace::make(std::string folder) {
+  PW_TRY(make_folder(folder));
+  return Trace(std::move(folder));
+}
+
+Result<std::monostate> Trace::add(const std::string& pass, const Graph& graph) {
+  return save_graph(graph, fmt::format("{}/{:02}-{}.pwg", folder_, count_++, file_name(pass)));
+}
+
+Result<std::monostate> Trace::finish(const RewriteReport& report, const Graph& graph,
+                                     const RuleSet& rules) const {
+  return write_file(folder_ + "/journal.jsonl",
+                    journal_to_json_lines(report.journal, graph, rules));
+}
+
+}  // namespace pw

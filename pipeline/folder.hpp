@@ -1,0 +1,33 @@
+// Folders that several files are written into.
+#pragma once
+
+#include <string>
+
+#include "base/diagnostic.hpp"
+#include "graph/graph.hpp"
+#include "rewriter/rewriter.hpp"
+
+namespace pw {
+
+/// Makes the folder and those above it. PW0001 where it cannot, PW1410 where the path is a stream.
+Result<std::monostate> make_folder(const std::string& path);
+
+/// A graph by the extension of the path: .json, or .pwg (also for "-").
+Result<std::monostate> save_graph(const Graph& graph, const std::string& path);
+
+/// Writes 00-input.pwg, 01-PASS.pwg, … and journal.jsonl into a folder.
+class Trace {
+ public:
+  static Result<Trace> make(std::string folder);
+  Result<std::monostate> add(const std::string& pass, const Graph& graph);
+  Result<std::monostate> finish(const RewriteReport& report, const Graph& graph,
+                                const RuleSet& rules) const;
+  [[nodiscard]] int graphs() const { return count_; }
+
+ private:
+  explicit Trace(std::string folder) : folder_(std::move(folder)) {}
+  std::string folder_;
+  int count_ = 0;
+};
+
+}  // namespace pw

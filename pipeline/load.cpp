@@ -1,0 +1,168 @@
+// Exports the loading of graphs and rules, and how requests spell symbols, params and numbers.
+#include "pipeline/load.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "verify/traits.hpp"
+
+namespace pw {
+namespace {
+
+std::vector<std::string> guess_lines(const FxReport& report) {
+  std::map<std::string_view, std::string> lists;
+  for (const auto& [input, kind] : report.guessed) {
+    std::string& list = lists[name(kind)];
+    list += (list.empty() ? "" : " ") + input;
+  }
+  std::vector<std::string> out;
+  for (const auto& [kind, list] : lists)
+    out.push_back(fmt::format("guessed to be {}: {}", kind, list));
+  return out;
+}
+
+std::vector<std::string> dropped_lines(const FxReport& report, bool all) {
+  std::vector<std::string> out;
+  int dropped = 0;
+  for (const auto& [target, count] : report.dropped) {
+    dropped += count;
+    out.push_back(fmt::format("left out: {} × {}: it computes nothing", target, count));
+  }
+  if (all || dropped == 0) return out;
+  return {fmt::format("left out: {} calls that compute nothing; `pwr import` lists them", dropped)};
+}
+
+Result<FxOptions> fx_options(const GraphSource& source) {
+  FxOptions fx;
+  fx.file = source.path;
+  fx.graph = source.number;
+  for (const std::string& symbol : source.symbols)
+    fx.symbols.push_back(PW_TRY(parse_symbol(symbol)));
+  for (const std::string& input : source.inputs) fx.kinds[input] = InputKind::input;
+  for (const std::string& weight : source.weights) fx.kinds[weight] = InputKind::weight;
+  for (const std::string& buffer : source.buffers) fx.kinds[buffer] = InputKind::buffer;
+  return fx;
+}
+
+}  // namespace
+
+Result<ReadGraph> load_graph(const ContextPtr& context, const GraphSource& source) {
+  return read_graph(context, PW_TRY(read_file(source.path)), source);
+}
+
+Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
+                             const GraphSource& source) {
+  ReadGraph read = PW_TRY(read_graph(context, text, PW_TRY(fx_options(source))));
+  if (!read.dump && !source.symbols.empty())
+    return fail(error_in(source.path, "PW1401",
+                         "--symbol is for FX dumps, and this graph states its symbols itself"));
+  PW_TRY(refuse_false_traits(read.graph));
+  return read;
+}
+
+Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
+                                const Log& log, bool all) {
+  ReadGraph read = PW_TRY(load_graph(context, source));
+  if (read.dump)
+    for (const std::string& line : import_lines(*read.dump, all)) log.say(line);
+  return std::move(read.graph);
+}
+
+std::vector<std::string> import_lines(const FxReport& report, bool all) {
+  std::vector<std::string> out{"this is " + report.form};
+  const auto add = [&](const std::vector<std::string>& lines) {
+    out.insert(out.end(), lines.begin(), lines.end());
+  };
+  for (const std::string& line : report.notes) out.push_back("note: " + line);
+  for (const auto& [target, count] : report.opaque)
+    out.push_back(fmt::format("opaque: {} × {}: kept as it is, with the types the dump states",
+                              target, count));
+  for (const auto& [reason, count] : report.reasons)
+    out.push_back(fmt::format("no row: {} × {}", reason, count));
+  add(dropped_lines(report, all));
+  if (all) add(guess_lines(report));
+  if (all)
+    for (const std::string& line : report.substitutions) out.push_back("symbol: " + line);
+  else if (!report.substitutions.empty())
+    out.push_back(fmt::format(
+        "symbol: {} shape literals of the dump became symbolic; `pwr import` lists them",
+        report.substitutions.size()));
+  return out;
+}
+
+Result<LoadedRules> load_rules(const ContextPtr& context, const RuleSource& source, const Log& log,
+                               bool believe) {
+  RuleSet set = PW_TRY(load_rules(context, source.rules));
+  log.warn(set.warnings);
+  if (!believe) PW_TRY(refuse_false_traits(set));
+  std::vector<std::pair<std::string, std::string>> definitions;
+  for (const std::string& text : source.definitions)
+    definitions.push_back(PW_TRY(parse_definition(text)));
+  Env params = PW_TRY(bind_params(set, definitions));
+  return LoadedRules{std::move(set), std::move(params)};
+}
+
+Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(
+    const std::string& text) {
+  auto bad = [&](const std::string& why) {
+    return fail(error_in("--symbol " + text, "PW1401", why,
+                         "write it like n=arg0_1.0,arg6_1.0: the symbol, then input.axis for each "
+                         "dim that becomes it"));
+  };
+  std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return bad("there is no `=` after a name");
+  std::pair<std::string, std::vector<std::pair<std::string, int>>> out{text.substr(0, equals), {}};
+  if (!std::all_of(out.first.begin(), out.first.end(),
+                   [](unsigned char c) { return std::isalnum(c) || c == '_'; }) ||
+      std::isdigit(static_cast<unsigned char>(out.first[0])))
+    return bad("`" + out.first + "` is not a name");
+  std::size_t at = equals + 1;
+  while (at <= text.size()) {
+    std::size_t comma = std::min(text.find(',', at), text.size());
+    std::string item = text.substr(at, comma - at);
+    std::size_t dot = item.rfind('.');
+    bool digits = dot != std::string::npos && dot > 0 && dot + 1 < item.size() &&
+                  item.size() - dot < 4 &&
+                  std::all_of(
+                      item.begin() + static_cast<std::ptrdiff_t>(dot) + 1, item.end(),
+                      [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (!digits) return bad("`" + item + "` is not input.axis");
+    out.second.emplace_back(item.substr(0, dot), std::stoi(item.substr(dot + 1)));
+    at = comma + 1;
+  }
+  return out;
+}
+
+Result<std::pair<std::string, std::string>> parse_definition(const std::string& text) {
+  std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return fail(error_in("-D " + text, "PW1403", "expected name=value", "for example -D tp=2"));
+  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least,
+                                                std::int64_t most) {
+  std::vector<std::int64_t> out;
+  std::size_t at = 0;
+  while (at <= text.size()) {
+    std::size_t comma = std::min(text.find(',', at), text.size());
+    std::string item = text.substr(at, comma - at);
+    bool digits =
+        !item.empty() && item.size() < 18 &&
+        std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    std::int64_t value = digits ? std::stoll(item) : -1;
+    if (!digits || value < least || value > most)
+      return fail(
+          error_in("`" + text + "`", "PW1402",
+                   fmt::format("`{}` is not a whole number from {} to {}", item, least, most),
+                   "write numbers with commas between them: 1,7,16,300"));
+    out.push_back(value);
+    at = comma + 1;
+  }
+  return out;
+}
+
+}  // namespace pw

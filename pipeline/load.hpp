@@ -1,0 +1,56 @@
+// The first stage: graphs and rules from files, as a request names them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsl/graph_formats.hpp"
+#include "pipeline/log.hpp"
+
+namespace pw {
+
+struct GraphSource {
+  std::string path;                  ///< any of graph_formats(); "-" is standard input
+  std::vector<std::string> symbols;  ///< of a dump: n=arg0_1.0,arg6_1.0 makes input dims symbolic
+  std::size_t number = 0;            ///< of a dump with several graphs, from 1; 0: the only one
+  std::vector<std::string> inputs, weights, buffers;  ///< of a dump: names of inputs, by kind
+};
+
+struct RuleSource {
+  std::vector<std::string> rules;        ///< files, or names of the library
+  std::string pipeline;                  ///< a pipeline, pass or rule; empty: nothing is rewritten
+  std::vector<std::string> definitions;  ///< of params: tp=2
+};
+
+struct LoadedRules {
+  RuleSet set;
+  Env params;
+};
+
+/// Ops that the graph declares with a trait that is false are refused (PW1320).
+Result<ReadGraph> load_graph(const ContextPtr& context, const GraphSource& source);
+/// The same of a text; `source.path` names it.
+Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
+                             const GraphSource& source);
+/// The same, and says what the import of a dump did, as far as `all` asks for.
+Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
+                                const Log& log, bool all = false);
+/// What the import of a dump did, in lines for people. `all`: each symbol, guess and call that was
+/// left out, too.
+[[nodiscard]] std::vector<std::string> import_lines(const FxReport& report, bool all);
+
+/// Warnings are said. `believe`: the traits that files declare of ops are not tried.
+Result<LoadedRules> load_rules(const ContextPtr& context, const RuleSource& source, const Log& log,
+                               bool believe = false);
+
+/// `n=arg0_1.0,arg6_1.0` → (n, [(arg0_1, 0), (arg6_1, 0)]). PW1401.
+Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(
+    const std::string& text);
+/// `tp=2` → (tp, 2). PW1403.
+Result<std::pair<std::string, std::string>> parse_definition(const std::string& text);
+/// `1,7,16,300` → numbers. PW1402 for anything else, and outside of `least` … `most`.
+Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least,
+                                                std::int64_t most);
+
+}  // namespace pw

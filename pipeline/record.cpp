@@ -1,0 +1,146 @@
+// Exports the tables of a record, and failed_steps.
+#include "pipeline/record.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/quantities.hpp"
+
+namespace pw {
+
+Table joined(const std::vector<std::pair<std::string, Table>>& tables) {
+  bool named = false;
+  for (const auto& [name, table] : tables) named = named || !name.empty();
+  if (!named && tables.size() == 1) return tables.front().second;
+  std::vector<std::string> columns{"tokens"};
+  if (!tables.empty())
+    columns.insert(columns.end(), tables.front().second.columns().begin(),
+                   tables.front().second.columns().end());
+  Table out(columns);
+  for (const auto& [name, table] : tables) {
+    for (std::vector<std::string> row : table.rows()) {
+      row.insert(row.begin(), name);
+      out.add(std::move(row));
+    }
+  }
+  return out;
+}
+
+Table pass_table(const RewriteReport& report, bool times) {
+  std::vector<std::string> columns{"pass", "rewrites", "nodes before", "nodes after", "stopped by"};
+  if (times) columns.push_back("time");
+  Table table(columns);
+  for (const PassStats& pass : report.passes) {
+    std::vector<std::string> row{
+        pass.pass, std::to_string(pass.rewrites), std::to_string(pass.nodes_before),
+        std::to_string(pass.nodes_after),
+        pass.skipped ? "skipped: when is false" : std::string(name(pass.stop))};
+    if (times) row.push_back(seconds(pass.seconds));
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+Table rule_table(const RewriteReport& report, bool times) {
+  bool timed = false;
+  for (const PassStats& pass : report.passes)
+    for (const auto& [rule, stats] : pass.rules) timed = timed || (times && stats.seconds > 0);
+  std::vector<std::string> columns{"pass", "rule", "matches", "attempts", "hits", "rejected by"};
+  if (timed) columns.push_back("time");
+  Table table(columns);
+  for (const PassStats& pass : report.passes) {
+    for (const auto& [rule, stats] : pass.rules) {
+      std::string rejections;
+      for (const auto& [code, count] : stats.rejections)
+        rejections += fmt::format("{}{} × {}", rejections.empty() ? "" : ", ", code, count);
+      std::vector<std::string> row{pass.pass,
+                                   rule,
+                                   std::to_string(stats.matches),
+                                   std::to_string(stats.attempts),
+                                   std::to_string(stats.hits),
+                                   rejections};
+      if (timed) row.push_back(seconds(stats.seconds));
+      table.add(std::move(row));
+    }
+  }
+  return table;
+}
+
+Table piece_table(const StitchedGraph& pieces) {
+  Table table({"piece", "class", "runs", "nodes", "inputs", "outputs"});
+  for (const Piece& piece : pieces.pieces)
+    table.add({piece.name, pieces.classes[piece.piece_class].name,
+               piece.capturable() ? "captured" : "eagerly", std::to_string(piece.nodes.size()),
+               std::to_string(piece.inputs.size()), std::to_string(piece.outputs.size())});
+  return table;
+}
+
+Table step_table(const RunRecord& record, bool times) {
+  std::vector<std::string> columns = {"tokens", "runs as", "mode", "time", "why"};
+  if (!times) columns.erase(columns.begin() + 3);
+  Table table(columns);
+  for (const StepRun& step : record.steps) {
+    std::vector<std::string> row = {std::to_string(step.report.tokens),
+                                    std::to_string(step.report.padded), step.report.mode,
+                                    seconds(step.report.seconds), step.report.reason};
+    if (!times) row.erase(row.begin() + 3);
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+Table number_table(const RunRecord& record) {
+  std::vector<std::string> columns = {"tokens",   "output", "dtype",        "elements",
+                                      "left out", "rms",    "error before", "error after",
+                                      "may be",   "result"};
+  if (record.ranks > 1) columns.insert(columns.begin() + 1, "rank");
+  Table table(columns);
+  for (const StepRun& step : record.steps) {
+    for (std::size_t rank = 0; rank < step.numbers.size(); ++rank) {
+      for (const OutputCheck& o : step.numbers[rank].outputs) {
+        std::vector<std::string> row = {std::to_string(step.report.tokens),
+                                        o.name,
+                                        std::string(name(o.dtype)),
+                                        std::to_string(o.count),
+                                        std::to_string(o.left_out),
+                                        fmt::format("{:.4g}", o.reference_rms),
+                                        fmt::format("{:.3g}", o.before_error),
+                                        fmt::format("{:.3g}", o.after_error),
+                                        fmt::format("{:.3g}", o.bound),
+                                        o.passed ? "ok" : "FAILED: " + o.reason};
+        if (record.ranks > 1) row.insert(row.begin() + 1, std::to_string(rank));
+        table.add(std::move(row));
+      }
+    }
+  }
+  return table;
+}
+
+Table expected_table(const RunRecord& record) {
+  Table table({"tokens", "output", "dtype", "expected", "elements", "rms", "rms error", "may be",
+               "largest", "outside", "result"});
+  for (const StepRun& step : record.steps)
+    for (const ExpectedCheck& o : step.expected)
+      table.add({std::to_string(step.report.tokens), o.name, std::string(name(o.dtype)),
+                 std::string(name(o.expected_dtype)), std::to_string(o.count),
+                 fmt::format("{:.4g}", o.rms), fmt::format("{:.3g}", o.rms_error),
+                 o.bound > 0 ? fmt::format("{:.3g}", o.bound) : "–",
+                 fmt::format("{:.3g}", o.largest), std::to_string(o.outside),
+                 o.passed ? "ok" : "FAILED: " + o.reason});
+  return table;
+}
+
+bool StepRun::failed() const {
+  return std::any_of(numbers.begin(), numbers.end(),
+                     [](const NumericReport& one) { return !one.passed(); }) ||
+         std::any_of(expected.begin(), expected.end(),
+                     [](const ExpectedCheck& one) { return !one.passed; });
+}
+
+std::size_t failed_steps(const RunRecord& record) {
+  return static_cast<std::size_t>(std::count_if(record.steps.begin(), record.steps.end(),
+                                                [](const StepRun& step) { return step.failed(); }));
+}
+
+}  // namespace pw

@@ -1,0 +1,51 @@
+// Exports page_of, text_of and write_report.
+#include "pipeline/report.hpp"
+
+#include "base/file.hpp"
+#include "base/printable.hpp"
+#include "base/try.hpp"
+#include "pipeline/folder.hpp"
+#include "pipeline/report_sections.hpp"
+
+namespace pw {
+
+Result<std::string> page_of(const RunRecord& record, const RuleSet& rules, const Log& log) {
+  log.progress("drawing");
+  const Report report = make_report(record, rules, false);
+  const Journal journal =
+      record.times ? record.rewrite.journal : without_times(record.rewrite.journal);
+  VizInput input;
+  input.versions = record.versions;
+  input.pieces = &*record.pieces;
+  input.plan = &record.plan;
+  input.journal = &journal;
+  input.rules = &rules;
+  input.report = &report;
+  return render_html(input);
+}
+
+Result<std::string> text_of(const RunRecord& record, const RuleSet& rules) {
+  Report report = make_report(record, rules, true);
+  VizInput input;
+  input.versions = record.versions;
+  input.pieces = &*record.pieces;
+  VizOptions options;
+  if (record.versions.size() > 1) options.against = 0;
+  report.sections.push_back(
+      {"Graph", {ReportText{{PW_TRY(render_outline(input, options))}, true}}});
+  return printable_lines(report_text(report));
+}
+
+Result<std::string> write_report(const RunRecord& record, const RuleSet& rules,
+                                 const std::string& folder, const Log& log) {
+  PW_TRY(make_folder(folder));
+  const Graph& after = record.versions.back().graph;
+  PW_TRY(write_file(folder + "/plan.json", plan_to_json(record.plan, *record.pieces)));
+  PW_TRY(write_file(folder + "/journal.jsonl",
+                    journal_to_json_lines(record.rewrite.journal, after, rules, record.times)));
+  PW_TRY(write_file(folder + "/report.txt", PW_TRY(text_of(record, rules))));
+  PW_TRY(write_file(folder + "/report.html", PW_TRY(page_of(record, rules, log))));
+  return folder + "/report.html";
+}
+
+}  // namespace pw

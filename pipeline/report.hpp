@@ -1,0 +1,17 @@
+// The report of a run, as a page with the graphs of all passes and as text.
+#pragma once
+
+#include <string>
+
+#include "pipeline/log.hpp"
+#include "pipeline/record.hpp"
+
+namespace pw {
+
+Result<std::string> page_of(const RunRecord& record, const RuleSet& rules, const Log& log);
+Result<std::string> text_of(const RunRecord& record, const RuleSet& rules);
+/// report.html, report.txt, plan.json and journal.jsonl; the path of report.html.
+Result<std::string> write_report(const RunRecord& record, const RuleSet& rules,
+                                 const std::string& folder, const Log& log);
+
+}  // namespace pw

@@ -1,0 +1,133 @@
+// Exports run_model.
+#include "pipeline/run.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backends/padding.hpp"
+#include "base/try.hpp"
+#include "pipeline/run_steps.hpp"
+
+namespace pw {
+namespace {
+
+bool has_collectives(const Graph& graph) {
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
+    if (graph.op_of(n).traits.collective) return true;
+  return false;
+}
+
+void say_graph(const RunRequest& request, const Graph& graph, const Log& log) {
+  std::string names;
+  for (ValueId input : graph.written_inputs())
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", graph.value_name(input),
+                         name(graph.input_kind(input)));
+  if (!names.empty()) log.say("writes " + names);
+  if (has_collectives(graph) && request.ranks == 1 && request.execute)
+    log.say("one rank: collectives run as the identity, up to their shape");
+}
+
+/// What several ranks, or several graphs, cannot do.
+Result<std::monostate> check_ranks(const RunRequest& request) {
+  if (request.ranks == 1) return std::monostate{};
+  if (!(request.weights + request.save + request.expect).empty())
+    return fail(error_in("ranks", "PW1201", "--weights, --save and --expect are of one rank",
+                         "leave out --ranks"));
+  for (const StepEngineKind& engine : request.engines)
+    if (engine.name == request.backend && !engine.can.ranks)
+      return fail(error_in("backend " + engine.name, "PW1201", "it runs one rank a process",
+                           "the backends eager, cpu and interpreter run several"));
+  return std::monostate{};
+}
+
+Result<std::monostate> check_variants(const RunRequest& request,
+                                      const std::vector<Variant>& variants) {
+  if (!request.planned.empty()) PW_TRY(need_one(variants, "--plan is of one graph"));
+  if (!request.steps.empty())
+    PW_TRY(need_one(
+        variants, "--steps runs one graph: a sequence's earlier tokens would be another graph's"));
+  if (!(request.save + request.expect).empty())
+    PW_TRY(need_one(variants, "--save and --expect are of one graph"));
+  return std::monostate{};
+}
+
+RunRecord empty_record(const RunRequest& request, const Graph& graph,
+                       const std::vector<RunRecord::File>& files) {
+  RunRecord record;
+  record.command = request.command;
+  record.files = files;
+  record.graph_path = request.graph.path;
+  record.backend = request.backend;
+  for (const StepEngineKind& engine : request.engines)
+    if (engine.name == request.backend) record.captures = engine.can.capture || !request.execute;
+  record.fuse = request.engine.fuse;
+  record.seed = request.engine.seed;
+  record.ranks = request.ranks;
+  record.collectives = has_collectives(graph);
+  record.executed = request.execute;
+  record.times = request.times;
+  return record;
+}
+
+/// The steps of each variant: by the size that its plan pads them to.
+Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request,
+                                                       const std::vector<Variant>& variants,
+                                                       const std::vector<RunRecord>& records,
+                                                       const std::vector<PlannedStep>& steps) {
+  std::vector<std::vector<PlannedStep>> out(variants.size());
+  for (const PlannedStep& planned : steps) {
+    const std::int64_t t = planned.step.tokens();
+    const auto runs_as = [&](std::size_t i) {
+      if (!request.pad) return t;
+      const std::int64_t size = records[i].plan.capture.pad(t);
+      return size > 0 ? size : round_up(t, records[i].plan.eager_multiple);
+    };
+    out[PW_TRY(variant_of(variants, t, runs_as))].push_back(planned);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& request, const Log& log,
+                             const RunDone& done) {
+  // Load.
+  const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
+  PW_TRY(check_ranks(request));
+  std::unique_ptr<StepEngine> engine;  // opened before any work is done
+  if (request.execute)
+    engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
+  const Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  std::vector<PlannedStep> wanted;
+  if (request.execute) wanted = PW_TRY(wanted_steps(request, graph));
+  say_graph(request, graph, log);
+
+  // Rewrite: a graph for each range.
+  std::vector<Variant> variants =
+      PW_TRY(make_variants(graph, rules, request.rules.pipeline, log, true));
+  PW_TRY(check_variants(request, variants));
+
+  // Cut and plan.
+  std::vector<RunRecord> records(
+      variants.size(), empty_record(request, graph, PW_TRY(read_files(request, rules, *context))));
+  for (std::size_t i = 0; i < variants.size(); ++i)
+    PW_TRY(cut_and_plan(request, rules, variants[i], records[i], log));
+  const auto steps = PW_TRY(assigned(request, variants, records, wanted));
+
+  // Build and run.
+  RunSummary summary{wanted.size(), 0};
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    if (request.execute && steps[i].empty() && variants.size() > 1) continue;
+    if (!variants[i].name.empty()) log.say("tokens " + variants[i].name + ":");
+    PW_TRY(check_sizes(records[i].plan, steps[i]));
+    if (request.execute)
+      PW_TRY(
+          run_steps(request, graph, variants[i].result.graph, *engine, steps[i], records[i], log));
+    PW_TRY(done(records[i], rules));
+    summary.failed += failed_steps(records[i]);
+  }
+  return summary;
+}
+
+}  // namespace pw

@@ -1,0 +1,71 @@
+// Exports static_rows, check_static_rows, symbol_hint and many_rows_note.
+#include "pipeline/static_rows.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace pw {
+namespace {
+
+constexpr std::int64_t kManyRows = 4096;  // what a step of a served model rarely has
+
+/// The leading extent of an input that changes from call to call, if it has one.
+std::optional<std::int64_t> rows_of(const Graph& graph, ValueId input) {
+  if (graph.input_kind(input) != InputKind::input || graph.type(input) == Types::unknown())
+    return std::nullopt;
+  const Shape& shape = graph.context().types[graph.type(input)].shape;
+  return shape.empty() ? std::nullopt : graph.context().dims.value(shape.front());
+}
+
+}  // namespace
+
+std::vector<std::int64_t> static_rows(const Graph& graph) {
+  std::vector<std::int64_t> out;
+  if (!graph.facts.tokens().empty()) return out;
+  std::map<std::int64_t, std::size_t> times;
+  for (ValueId input : graph.inputs())
+    if (const auto rows = rows_of(graph, input); rows && *rows > 0 && ++times[*rows] == 1)
+      out.push_back(*rows);
+  std::stable_sort(out.begin(), out.end(),
+                   [&](std::int64_t a, std::int64_t b) { return times[a] > times[b]; });
+  return out;
+}
+
+Result<std::monostate> check_static_rows(const Graph& graph, std::int64_t tokens) {
+  const std::vector<std::int64_t> rows = static_rows(graph);
+  if (rows.empty() || std::find(rows.begin(), rows.end(), tokens) != rows.end())
+    return std::monostate{};
+  return fail(
+      error_in("graph " + graph.name, "PW1404",
+               fmt::format("a step of {} tokens: the graph is static, and its inputs have {} rows",
+                           tokens, fmt::join(rows, " or ")),
+               fmt::format("--tokens {}; or {}", rows.front(), symbol_hint(graph, rows.front()))));
+}
+
+std::string symbol_hint(const Graph& graph, std::int64_t rows) {
+  constexpr std::size_t kNamed = 4;
+  std::vector<std::string> dims;
+  for (ValueId input : graph.inputs())
+    if (rows_of(graph, input) == rows && dims.size() < kNamed)
+      dims.push_back(fmt::format("{}.0", graph.value_name(input)));
+  return fmt::format(
+      "`--symbol n={}` makes the rows of a dump symbolic, `symbol n in 1..{} tokens` those of a "
+      ".pwg",
+      dims.empty() ? "INPUT.AXIS" : fmt::format("{}", fmt::join(dims, ",")),
+      std::max<std::int64_t>(rows, 1));
+}
+
+std::string many_rows_note(const Graph& graph) {
+  const std::vector<std::int64_t> rows = static_rows(graph);
+  const auto many =
+      std::find_if(rows.begin(), rows.end(), [](std::int64_t count) { return count > kManyRows; });
+  if (many == rows.end()) return "";
+  return fmt::format(
+      "note: the graph is static: it has one size, of {} rows, and no capture sizes; {}", *many,
+      symbol_hint(graph, *many));
+}
+
+}  // namespace pw

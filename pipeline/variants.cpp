@@ -1,0 +1,145 @@
+// Exports the rewriting of a graph into its variants.
+#include "pipeline/variants.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/try.hpp"
+#include "rewriter/driver.hpp"
+
+namespace pw {
+namespace {
+
+Result<const Strategy*> strategy_of(const LoadedRules& rules, const std::string& pipeline) {
+  if (pipeline.empty())
+    return fail(error_in("pipeline", "PW1101", "no pipeline is named",
+                         "for example -p o2; `pwr check` lists the pipelines of a rule file"));
+  return find_strategy(rules.set, pipeline);
+}
+
+std::string variant_name(const Strategy& strategy, const RangedResult& result) {
+  const bool ranged = !strategy.ranges.empty();
+  std::string out = ranged ? fmt::format("{}-{}", result.range.min, result.range.max) : "";
+  if (!result.otherwise) return out;
+  return out + (ranged ? ".otherwise" : "otherwise");
+}
+
+SymbolFact declared_tokens(const Graph& graph) {
+  const SymbolFact* fact = graph.facts.find(tokens_symbol(graph));
+  return fact == nullptr ? SymbolFact() : *fact;
+}
+
+/// With what a report of the run shows, and with `versions` the graph after each pass.
+RewriteOptions recorded(std::vector<Version>* versions) {
+  RewriteOptions options;
+  options.stats = true;
+  options.hashes = true;
+  if (versions != nullptr)
+    options.after_pass = [versions](const std::string& pass, const Graph& graph) {
+      versions->push_back({pass, graph});
+    };
+  return options;
+}
+
+}  // namespace
+
+Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std::string& pipeline,
+                              const RewriteOptions& options, const Log& log) {
+  const Strategy* strategy = PW_TRY(strategy_of(rules, pipeline));
+  if (!strategy->ranges.empty())
+    return fail(error_in("pipeline " + pipeline, "PW1407",
+                         "it makes a graph for each range of tokens, and this takes one",
+                         "`pwr opt` writes one file a range, which can be used here"));
+  RewriteReport report = PW_TRY(run_pipeline(graph, rules.set, pipeline, rules.params, options));
+  log.warn(warnings_of(report, false));
+  return report;
+}
+
+Result<std::vector<Variant>> rewrite_ranges(const Graph& graph, const LoadedRules& rules,
+                                            const std::string& pipeline,
+                                            const OptionsFor& options) {
+  const Strategy* strategy = PW_TRY(strategy_of(rules, pipeline));
+  std::vector<Variant> out;
+  for (const TokenRange range : PW_TRY(token_ranges(graph, rules.set, pipeline))) {
+    const std::string name =
+        variant_name(*strategy, {range, {}, false, Graph(graph.context_ptr()), {}});
+    for (RangedResult& result :
+         PW_TRY(run_range(graph, rules.set, pipeline, rules.params, range, options(name)))) {
+      std::string own = variant_name(*strategy, result);
+      out.push_back({std::move(own), std::move(result), {}, declared_tokens(graph)});
+    }
+  }
+  return out;
+}
+
+Result<std::vector<Variant>> make_variants(const Graph& graph, const LoadedRules& rules,
+                                           const std::string& pipeline, const Log& log, bool keep) {
+  if (pipeline.empty())
+    return std::vector<Variant>{{"",
+                                 {{1, SymbolFact().max}, {}, false, graph, {}},
+                                 {{"input", graph}},
+                                 declared_tokens(graph)}};
+  std::deque<std::vector<Version>> versions;  // one list a range; they stay where they are
+  std::vector<Variant> out = PW_TRY(rewrite_ranges(graph, rules, pipeline, [&](const std::string&) {
+    versions.emplace_back();
+    return recorded(keep ? &versions.back() : nullptr);
+  }));
+  for (Variant& variant : out) {
+    if (variant.result.otherwise) {
+      variant.versions = {{"input", graph}, {"otherwise", variant.result.graph}};
+    } else {
+      variant.versions = std::move(versions.front());
+      versions.pop_front();
+      log.warn(warnings_of(variant.result.report, false));
+    }
+    if (!variant.result.conditions.empty())
+      log.say(conditions_line(variant.result, "a second graph"));
+  }
+  return out;
+}
+
+Result<std::monostate> need_one(const std::vector<Variant>& variants, const std::string& why) {
+  if (variants.size() == 1) return std::monostate{};
+  return fail(
+      error_in("pipeline", "PW1407", "it makes a graph for each range of tokens, and this takes one", why));
+}
+
+Result<std::size_t> variant_of(const std::vector<Variant>& variants, std::int64_t tokens,
+                               const std::function<std::int64_t(std::size_t variant)>& runs_as) {
+  if (variants.size() == 1) return 0;
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const RangedResult& result = variants[i].result;
+    if (tokens < result.range.min || tokens > result.range.max) continue;
+    const SymbolSizes sizes{{tokens_symbol(result.graph), runs_as(i)}};
+    if (meets(result.graph.context(), result.conditions, sizes)) return i;
+  }
+  return fail(error_in("pipeline", "PW1408",
+                       fmt::format("no range holds a step of {} tokens", tokens),
+                       "the graph's token symbol says how many there may be"));
+}
+
+std::string variant_path(const std::string& path, const std::string& variant) {
+  if (variant.empty()) return path;
+  const std::size_t dot = path.rfind('.'), slash = path.rfind('/');
+  const bool extension = dot != std::string::npos && (slash == std::string::npos || dot > slash);
+  return extension ? path.substr(0, dot) + "." + variant + path.substr(dot) : path + "." + variant;
+}
+
+std::string conditions_line(const RangedResult& variant, const std::string& otherwise) {
+  std::vector<std::string> texts;
+  for (const Condition& condition : variant.conditions) texts.push_back(condition.text);
+  return fmt::format("tokens {}..{}: right for steps where {}; {} is for the others",
+                     variant.range.min, variant.range.max, fmt::join(texts, ", "), otherwise);
+}
+
+Diagnostics warnings_of(const RewriteReport& report, bool idle) {
+  Diagnostics out;
+  std::copy_if(report.warnings.begin(), report.warnings.end(), std::back_inserter(out),
+               [&](const Diagnostic& warning) { return idle || !is_idle_warning(warning); });
+  return out;
+}
+
+}  // namespace pw

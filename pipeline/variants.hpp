@@ -1,0 +1,51 @@
+// The second stage: a graph rewritten by a pipeline, which makes one graph, or one for each range
+// of tokens and for the steps that do not meet its conditions.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pipeline/load.hpp"
+#include "rewriter/ranges.hpp"
+#include "viz/viz.hpp"
+
+namespace pw {
+
+struct Variant {
+  std::string name;  ///< "1-256", "1-256.otherwise"; empty for the only graph of a pipeline
+  RangedResult result;
+  std::vector<Version> versions;  ///< with `keep`: after each pass
+  SymbolFact declared;            ///< of the tokens, before ranges and conditions narrowed it
+};
+
+/// Runs the pipeline in place. PW1101 for an unknown name, PW1407 for one that makes a graph for
+/// each range. Warnings are said, but for rules and passes that did nothing.
+Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std::string& pipeline,
+                              const RewriteOptions& options, const Log& log);
+
+/// Asked for each range.
+using OptionsFor = std::function<RewriteOptions(const std::string& variant)>;
+/// The graphs of all ranges, without their warnings and versions.
+Result<std::vector<Variant>> rewrite_ranges(const Graph& graph, const LoadedRules& rules,
+                                            const std::string& pipeline, const OptionsFor& options);
+/// The same with warnings and conditions said; the graph as it is where no pipeline is named.
+Result<std::vector<Variant>> make_variants(const Graph& graph, const LoadedRules& rules,
+                                           const std::string& pipeline, const Log& log,
+                                           bool keep = false);
+/// PW1407 where there are several: what takes one graph says why.
+Result<std::monostate> need_one(const std::vector<Variant>& variants, const std::string& why);
+
+/// The graph for a step; `runs_as` gives the size a variant pads it to. PW1408 if there is none.
+Result<std::size_t> variant_of(const std::vector<Variant>& variants, std::int64_t tokens,
+                               const std::function<std::int64_t(std::size_t variant)>& runs_as);
+
+/// "out.json" and "1-256" → "out.1-256.json".
+[[nodiscard]] std::string variant_path(const std::string& path, const std::string& variant);
+/// For which steps a graph with conditions is right; `otherwise` names the graph for the others.
+[[nodiscard]] std::string conditions_line(const RangedResult& variant,
+                                          const std::string& otherwise);
+/// What went wrong in a run; rules and passes that did nothing only if `idle` is wanted.
+[[nodiscard]] Diagnostics warnings_of(const RewriteReport& report, bool idle);
+
+}  // namespace pw

@@ -1,0 +1,162 @@
+// Exports builtin_engines.
+#include <fmt/format.h>
+
+#include "backends/cuda/cuda_driver.hpp"
+#include "backends/cuda/host_driver.hpp"
+#include "backends/cuda/runtime.hpp"
+#include "backends/eager/eager.hpp"
+#include "backends/interpreter.hpp"
+#include "base/quantities.hpp"
+#include "base/try.hpp"
+#include "runtime/step_engine.hpp"
+
+namespace pw {
+namespace {
+
+/// What the cpu backend compiled, and what it left to eager and why.
+void report_cpu(const Backend& backend, EngineReport& out) {
+  const CpuReport report = static_cast<const CpuBackend&>(backend).report();
+  out.cpu = report;
+  if (report.compiler.empty() && report.cache.found == 0) {
+    out.built.emplace_back(
+        "no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH, "
+        "or set CXX");
+    return;
+  }
+  const std::string how = report.compiler.empty() ? "no C++ compiler was found"
+                                                  : fmt::format("{} compiled now by {}",
+                                                                report.compiled, report.compiler);
+  out.built.push_back(fmt::format("cpu: {} kernels, {} from the cache, {}; {} nodes on eager",
+                                  report.kernels.size(), report.cache.found, how,
+                                  report.nodes_on_eager()));
+  if (report.cache.evicted > 0)
+    out.built.push_back(
+        fmt::format("  {} damaged objects of the cache were thrown away", report.cache.evicted));
+  if (!report.cache_problem.empty())
+    out.built.push_back("  kernels are not kept: " + report.cache_problem);
+  for (const CpuReport::Fallback& f : report.fallbacks)
+    out.built.push_back(fmt::format("  {} × {}: {}", f.nodes, f.op, f.reason));
+}
+
+class CudaExecutable final : public StepExecutable {
+ public:
+  CudaExecutable(std::unique_ptr<cuda::Runtime> runtime, std::vector<std::string> built)
+      : runtime_(std::move(runtime)), built_(std::move(built)) {}
+
+  Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
+                             const RunOptions& options) override {
+    if (ranks.size() != 1)
+      return fail(error_in("backend cuda", "PW1201", "it runs one rank a process",
+                           "the backends eager, cpu and interpreter run several"));
+    StepResult done = PW_TRY(runtime_->run(step, ranks.front(), options));
+    return RankStepResult{{std::move(done.outputs)}, std::move(done.report)};
+  }
+  [[nodiscard]] EngineReport report() const override {
+    const cuda::RuntimeCounters& c = runtime_->counters();
+    EngineReport out;
+    out.built = built_;
+    out.notes = runtime_->notes();
+    out.memory = runtime_->memory();
+    out.counters = {{"compilations", c.compilations},
+                    {"graphs_captured", c.graphs_captured},
+                    {"whole_steps", c.whole_steps},
+                    {"executables", c.executables},
+                    {"graph_nodes", c.graph_nodes},
+                    {"failed_captures", c.failed_captures},
+                    {"allocations", c.allocations},
+                    {"replays", c.replays},
+                    {"launches", c.launches},
+                    {"ops_between", c.ops_between},
+                    {"stale", c.stale}};
+    return out;
+  }
+
+ private:
+  std::unique_ptr<cuda::Runtime> runtime_;
+  std::vector<std::string> built_;
+};
+
+/// On a device, or on the emulator in its place.
+class CudaEngine final : public StepEngine {
+ public:
+  static Result<std::unique_ptr<StepEngine>> open(const EngineOptions& options) {
+    auto out = std::unique_ptr<CudaEngine>(new CudaEngine(options));
+    if (options.driver == "host") {
+      out->driver_ =
+          std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.seed = options.seed});
+      return out;
+    }
+    out->cubins_.emplace(CacheOptions::from_environment());
+    cuda::CudaDriverOptions device;
+    device.strict = options.strict;
+    device.cache = &*out->cubins_;
+    out->driver_ = PW_TRY(cuda::CudaDriver::open(device));
+    return out;
+  }
+
+  Result<std::unique_ptr<StepExecutable>> build(const PlannedGraph& planned,
+                                                Weights& weights) override {
+    cuda::RuntimeOptions options;
+    options.strict = options_.strict;
+    options.grouping.automatic = options_.fuse;
+    options.cached_tokens = options_.cached_tokens;
+    auto runtime =
+        PW_TRY(cuda::Runtime::make(planned.pieces, planned.graph, planned.plan, *driver_, options));
+    PW_TRY(runtime->load(weights));
+    PW_TRY(runtime->capture());
+    std::vector<std::string> built = built_lines(*runtime);
+    return std::make_unique<CudaExecutable>(std::move(runtime), std::move(built));
+  }
+  Backend& whole() override { return *whole_; }
+
+ private:
+  explicit CudaEngine(EngineOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] std::vector<std::string> built_lines(const cuda::Runtime& runtime) const {
+    std::vector<std::string> out;
+    if (const std::uint64_t evicted = cubins_ ? cubins_->counts().evicted : 0; evicted > 0)
+      out.push_back(fmt::format(
+          "  {} damaged objects of the cache, or such as the driver refuses, were thrown away",
+          evicted));
+    const cuda::RuntimeCounters& c = runtime.counters();
+    const bool pieces = c.executables > c.whole_steps;
+    out.push_back(fmt::format(
+        "cuda on {}: {} of {} pieces captured, {} classes compiled; {} graphs{}, {} executables of "
+        "{} nodes, arena {}",
+        driver_->device(), pieces ? c.capturable_pieces : 0, c.pieces, c.compilations,
+        c.graphs_captured,
+        c.whole_steps > 0 ? fmt::format(", {} of them whole steps", c.whole_steps) : "",
+        c.executables, c.graph_nodes, bytes(runtime.memory().arena_bytes)));
+    return out;
+  }
+
+  EngineOptions options_;
+  std::optional<CompileCache> cubins_;  ///< of a real device
+  std::unique_ptr<cuda::Driver> driver_;
+  std::unique_ptr<Backend> whole_ = make_eager();
+};
+
+}  // namespace
+
+EngineList builtin_engines() {
+  return {
+      engine_of("eager", "op by op, by Eigen and by loops", {.ranks = true},
+                [](const EngineOptions&) { return make_eager(); }),
+      engine_of("interpreter", "op by op, in double precision", {.ranks = true, .strict = true},
+                [](const EngineOptions& o) {
+                  return make_interpreter(o.strict ? Precision::single : Precision::exact);
+                }),
+      engine_of(
+          "cpu", "row ops as C++ compiled now, products by Eigen",
+          {.ranks = true, .strict = true, .fuse = true},
+          [](const EngineOptions& o) {
+            return std::make_unique<CpuBackend>(CpuOptions{.strict = o.strict, .group = o.fuse});
+          },
+          report_cpu),
+      {"cuda",
+       "pieces captured and replayed on a device, or on the host in its place",
+       {.strict = true, .fuse = true, .capture = true},
+       CudaEngine::open}};
+}
+
+}  // namespace pw

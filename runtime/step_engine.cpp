@@ -1,0 +1,107 @@
+// Exports open_engine, engine_names, and engine_of: a backend as an engine.
+#include "runtime/step_engine.hpp"
+
+#include <algorithm>
+
+#include "base/try.hpp"
+
+namespace pw {
+namespace {
+
+/// The size is the plan's all the same; what would be captured whole is no matter here.
+void say_uncaptured(StepReport& report) {
+  report.mode = "eager";
+  report.key.clear();
+  constexpr std::string_view kCaptured = "captured";
+  report.reason = report.reason.substr(0, report.reason.find("; "));
+  if (const auto at = report.reason.find(kCaptured); at != std::string::npos)
+    report.reason.replace(at, kCaptured.size(), "planned");
+}
+
+using Reported = std::function<void(const Backend&, EngineReport&)>;
+
+class PlainExecutable final : public StepExecutable {
+ public:
+  PlainExecutable(Runner runner, const Backend& backend, const Reported& reported)
+      : runner_(std::move(runner)), backend_(backend), reported_(reported) {}
+
+  Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
+                             const RunOptions& options) override {
+    auto done = runner_.run(step, ranks, options);
+    if (done) say_uncaptured(done->report);
+    return done;
+  }
+  [[nodiscard]] EngineReport report() const override {
+    EngineReport out;
+    if (reported_) reported_(backend_, out);
+    return out;
+  }
+
+ private:
+  Runner runner_;
+  const Backend& backend_;
+  const Reported& reported_;
+};
+
+class PlainEngine final : public StepEngine {
+ public:
+  PlainEngine(std::unique_ptr<Backend> backend, Reported reported)
+      : backend_(std::move(backend)), reported_(std::move(reported)) {}
+
+  Result<std::unique_ptr<StepExecutable>> build(const PlannedGraph& planned, Weights&) override {
+    Runner runner = PW_TRY(Runner::make(planned.pieces, planned.graph, planned.plan, *backend_));
+    return std::make_unique<PlainExecutable>(std::move(runner), *backend_, reported_);
+  }
+  Backend& whole() override { return *backend_; }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  Reported reported_;
+};
+
+}  // namespace
+
+StepEngineKind engine_of(std::string name, std::string what, EngineCapabilities can,
+                         std::function<std::unique_ptr<Backend>(const EngineOptions&)> make,
+                         Reported report) {
+  return {std::move(name), std::move(what), can,
+          [make = std::move(make), report = std::move(report)](
+              const EngineOptions& options) -> Result<std::unique_ptr<StepEngine>> {
+            return std::make_unique<PlainEngine>(make(options), report);
+          }};
+}
+
+std::string engine_names(const EngineList& engines) {
+  std::string out;
+  for (const StepEngineKind& engine : engines) out += (out.empty() ? "" : ", ") + engine.name;
+  return out;
+}
+
+namespace {
+
+/// Those that can, for a hint.
+std::string names_that(const EngineList& engines, bool EngineCapabilities::* can) {
+  EngineList some;
+  std::copy_if(engines.begin(), engines.end(), std::back_inserter(some),
+               [&](const StepEngineKind& engine) { return engine.can.*can; });
+  return engine_names(some);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StepEngine>> open_engine(const EngineList& engines, const std::string& name,
+                                                const EngineOptions& options) {
+  const auto found =
+      std::find_if(engines.begin(), engines.end(),
+                   [&](const StepEngineKind& engine) { return engine.name == name; });
+  if (found == engines.end())
+    return fail(
+        error_in("backend", "PW1405", "there is no backend `" + name + "`", engine_names(engines)));
+  if (options.strict && !found->can.strict)
+    return fail(error_in(
+        "backend " + name, "PW1406", "it has no strict mode",
+        "leave out --strict, or take one of " + names_that(engines, &EngineCapabilities::strict)));
+  return found->open(options);
+}
+
+}  // namespace pw

@@ -1,0 +1,94 @@
+// The seam of everything that runs a planned graph: interpreter, eager, cpu, cuda, and what a
+// user's program adds. An engine is opened once; what it builds of a plan runs steps.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu/cpu.hpp"
+#include "backends/runner.hpp"
+
+namespace pw {
+
+struct EngineCapabilities {
+  bool ranks = false;    ///< runs several ranks of one process in step
+  bool strict = false;   ///< can give the interpreter's bits in single precision
+  bool fuse = false;     ///< makes kernels of neighbouring row ops
+  bool capture = false;  ///< records pieces or whole steps, and replays them
+};
+
+struct EngineOptions {
+  bool strict = false;
+  bool fuse = true;                ///< neighbouring row ops are one kernel
+  std::string driver{"cuda"};      ///< of cuda: the first device; "host": the emulator
+  std::uint64_t seed = 1;          ///< of the order in which the emulator runs threads
+  std::int64_t cached_tokens = 0;  ///< see cuda::RuntimeOptions
+};
+
+/// A graph, cut and planned; all three outlive what is built of them.
+struct PlannedGraph {
+  const Graph& graph;
+  const StitchedGraph& pieces;
+  const Plan& plan;
+};
+
+/// What an engine made of a plan, and did with it so far.
+struct EngineReport {
+  std::vector<std::string> built;    ///< lines for people: what was compiled and captured
+  std::vector<std::string> notes;    ///< what went otherwise than planned
+  std::optional<CpuReport> cpu;      ///< of that engine
+  std::optional<MemoryPlan> memory;  ///< of a device: the plan's, with the addresses it has there
+  std::vector<std::pair<std::string, std::size_t>> counters;  ///< of a device, by name
+};
+
+/// A planned graph, ready to run steps.
+class StepExecutable {
+ public:
+  virtual ~StepExecutable() = default;
+  /// On all ranks; one Weights a rank.
+  virtual Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
+                                     const RunOptions& options) = 0;
+  [[nodiscard]] virtual EngineReport report() const = 0;
+};
+
+class StepEngine {
+ public:
+  virtual ~StepEngine() = default;
+  /// Compiles, and captures where it can. The engine outlives what it builds.
+  virtual Result<std::unique_ptr<StepExecutable>> build(const PlannedGraph& planned,
+                                                        Weights& weights) = 0;
+  /// What runs a graph whole, op by op, for a comparison.
+  virtual Backend& whole() = 0;
+};
+
+struct StepEngineKind {
+  std::string name, what;  ///< `what`: for people, in a line
+  EngineCapabilities can;
+  /// Fails before any work is done: PW1260 where there is no device.
+  std::function<Result<std::unique_ptr<StepEngine>>(const EngineOptions&)> open;
+};
+
+/// The engines a program knows, in the order in which they are listed.
+using EngineList = std::vector<StepEngineKind>;
+
+/// eager, interpreter, cpu, cuda.
+[[nodiscard]] EngineList builtin_engines();
+/// An engine of a backend: it runs pieces one after another and captures nothing. `report` adds
+/// what the backend knows of what it compiled; may be empty.
+[[nodiscard]] StepEngineKind engine_of(
+    std::string name, std::string what, EngineCapabilities can,
+    std::function<std::unique_ptr<Backend>(const EngineOptions&)> make,
+    std::function<void(const Backend&, EngineReport&)> report = {});
+/// Opens the engine of the name. PW1405 where the list has none, PW1406 where it cannot do what the
+/// options ask for.
+Result<std::unique_ptr<StepEngine>> open_engine(const EngineList& engines, const std::string& name,
+                                                const EngineOptions& options);
+/// The names, as messages list them.
+[[nodiscard]] std::string engine_names(const EngineList& engines);
+
+}  // namespace pw
