@@ -1,6 +1,6 @@
-// What ops write in place. The names of a graph are values, and stay what they were: `y = put(c,
-// x)` of an op with `mut c` and a result `from c` leaves `c` alone, and `y` is what its memory
-// holds then. What inputs hold at the end is said by the graph's writes, or else by its ops.
+// In-place writes of ops. A graph's names are values and keep their contents: after `y = put(c, x)`
+// of an op with `mut c` and a result `from c`, `c` is what it was, and `y` is what its memory holds
+// then. What inputs hold at the end is stated by the graph's writes, or derived from its ops.
 #pragma once
 
 #include <string>

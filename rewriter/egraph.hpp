@@ -1,5 +1,5 @@
-// Equal values of a graph. The graph itself holds every form found so far; this says which values
-// are equal, closed under congruence: equal ops of equal operands give equal results.
+// Equality of a graph's values: a union-find closed under congruence (equal ops of equal operands
+// have equal results; Nelson & Oppen 1980). The graph itself holds all forms found so far.
 #pragma once
 
 #include <map>

@@ -1,5 +1,22 @@
 // Exports run_rules, and RuleEngine's seeding and taking. Legality, replacing, requeueing and rules
 // with lists are in engine_*.cpp.
+//
+// Computes what naive_driver.cpp defines: as long as there is one, the first legal match that need
+// not wait is replaced. Where that finds all matches anew before each rewrite, the engine keeps
+// them.
+//  * Seeding runs the match program at every node once. Matches are kept as node ids in a sorted
+//    list, those found later in a binary heap; both are validated (rebind, legal) when they are
+//    taken.
+//  * After a rewrite the anchors that the patterns reach from the touched nodes are matched again
+//    (engine_requeue.cpp). A match refused for a path or a barrier waits at the nodes in its way,
+//    one blocked by a larger or preferred match at the nodes of that.
+//  * Invariants: a match that may be legal is in seeds_, heap_ or parked_, or its anchor is in
+//    waiters_ or refused_. A stored position is at most the present one, since nodes move only to
+//    larger labels; where labels were spread anew, rekey() reads all positions again.
+//
+// A rewrite costs the anchors it reaches and O(log n) for the heap, not a sweep of the graph.
+// Keeping the conflict set and matching again what changed, without partial matches, is TREAT
+// (Miranker 1987); Rete (Forgy 1982) would keep those too.
 #include "rewriter/engine.hpp"
 
 #include <algorithm>
@@ -15,7 +32,7 @@
 namespace pw {
 namespace {
 
-/// Whether an expression asks about more than types and attributes.
+/// Whether an expression depends on more than types and attributes.
 bool looks_around(const Expr& expr) {
   if (expr.kind == Expr::Kind::call && expr.text == "replicated") return true;
   return std::any_of(expr.args.begin(), expr.args.end(), looks_around);
@@ -144,7 +161,7 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
   for (std::size_t op = 0; op < ops.size(); ++op) barrier_.push_back(is_barrier(ops[OpId(op)]));
 }
 
-/// Opens what is asked for, prepares, compiles and seeds, until nothing more is asked for.
+/// Expands requested recursive patterns, then recompiles and reseeds, until none is requested.
 void RuleEngine::start() {
   do {
     for (RuleId id : frontiers_) open_frontier(run_.rules, id);
@@ -369,7 +386,7 @@ class RuleEngine::Timed {
   Clock::time_point start_;
 };
 
-/// True: nothing is to be gained from the same nodes with operands exchanged.
+/// True: the same nodes with operands exchanged need not be tried.
 bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
   const Timed timed(*this, rule.stats);
@@ -385,7 +402,7 @@ bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   return false;
 }
 
-/// Where a frontier fits, its variants have to be asked.
+/// Where a frontier matches, its variants have to be compiled in.
 void RuleEngine::accept_frontier(std::uint32_t index, const Candidate& c) {
   const Prepared& rule = rules_[index];
   if (std::find(frontiers_.begin(), frontiers_.end(), rule.layout().id) != frontiers_.end()) return;

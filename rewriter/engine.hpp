@@ -1,6 +1,7 @@
-// The main path of greedy, walk and once: one match program for the rules of the pass, a heap of
-// known matches in the total order (position, rank, labels in pattern order), and after each
-// rewrite exactly those anchors asked again whose match may have changed.
+// The engine of greedy, walk and once: one match program for the rules of the pass, a heap of
+// pending matches in the total order (position, rank, labels in pattern order), and after each
+// rewrite a new look at exactly those anchors whose matches may have changed. The algorithm is
+// described in engine.cpp.
 #pragma once
 
 #include <map>
@@ -36,7 +37,7 @@ class RuleEngine {
     bool produced = false;  ///< by a node of the pattern
     bool number = false;    ///< its value may come from several nodes
   };
-  /// One rule of the pass, with what is worked out once.
+  /// One rule of the pass, with what is derived from it once.
   struct Prepared {
     const PreparedRule* rule = nullptr;
     std::unique_ptr<Verdicts> verdicts;
@@ -58,7 +59,7 @@ class RuleEngine {
     [[nodiscard]] const RuleLayout& layout() const { return rule->layout; }
     [[nodiscard]] const Rule& ast() const { return *rule->layout.rule; }
   };
-  /// A match that is known and not yet applied. Its nodes stand in the pool.
+  /// A pending match. Its nodes are in the pool.
   struct Entry {
     std::uint64_t position = 0;
     std::uint32_t rule = 0;

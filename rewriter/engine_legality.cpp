@@ -1,5 +1,13 @@
-// Exports RuleEngine's questions about a structural match: is it still there, is it closed, convex,
-// clear of barriers, does it change anything, and must it wait.
+// Exports RuleEngine's predicates on a structural match: are its nodes and edges still there, is it
+// closed, convex and clear of barriers, is it accepted by types, attributes and guards, does it
+// change anything, and must it wait.
+//
+// In the order of their cost, and so that what the guard cache keeps depends on types and
+// attributes alone: closedness and convexity come before it. Convexity is decided by labels where
+// it can be: only a user of an output that stands before the last producer of an operand of the
+// right side can lie on a path back into the match; where there is one, find_bad_path searches
+// between these two labels. A match is blocked while a legal match overlaps it that is declared
+// over it, or that consumes all of its nodes and more.
 #include <algorithm>
 
 #include "rewriter/engine.hpp"

@@ -1,5 +1,11 @@
-// Exports RuleEngine's requeueing: from what a rewrite touched, along the edges of the patterns, to
-// the anchors whose matches may hold it.
+// Exports RuleEngine's requeueing: from the nodes that a rewrite touched, along the edges of the
+// patterns, to the anchors whose matches may hold them.
+//
+// For each op the match program has the ways back: the edges that lead from a pattern node of this
+// op to the anchor of its rule, equal ones once (find_ways_back in anchor.cpp). Each is followed in
+// the graph from each touched node, breadth first, so that a node that several paths reach is
+// expanded once. Any match with a touched node in it has its anchor among those found; these are
+// matched again, each once and in the order of their ids.
 #include <algorithm>
 
 #include "rewriter/engine.hpp"

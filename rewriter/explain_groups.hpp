@@ -1,4 +1,4 @@
-// Near misses that say the same of like places, told as one.
+// Groups near misses that say the same of repeated layers.
 #pragma once
 
 #include <map>

@@ -1,4 +1,13 @@
-// Exports extract: greedy over sets of nodes, then single changes while they pay.
+// Exports extract. Two phases:
+//  * Bottom up to a fixed point, each value gets the form whose set of nodes costs least; sets are
+//    bit vectors, so that a shared node is counted once. Each node also counts one, so that no form
+//    of a value is as cheap as a part of it.
+//  * Local search: for each value, each other form is tried and kept if the whole graph becomes
+//    cheaper, since a form may be free where another output needs it anyway. Bounded by a number of
+//    visited nodes.
+//
+// The result is an upper bound, not the optimum: minimal extraction with sharing is NP-hard. A
+// sweep of the first phase is quadratic in the forms.
 #include "rewriter/extraction.hpp"
 
 #include <limits>

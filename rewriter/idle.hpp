@@ -1,4 +1,4 @@
-// Warnings of what did nothing in a run: passes that changed nothing, rules that never fired.
+// Warnings of passes that changed nothing and rules that never fired.
 #pragma once
 
 #include "rewriter/run_state.hpp"

@@ -1,5 +1,5 @@
-// What became of every match of some rules over a run: seen when it comes up, followed through each
-// rewrite until it is applied, taken by another rule, undone, or left where it stands.
+// The fate of every match of some rules over a run: recorded when it comes up, and followed through
+// each rewrite until it is applied, taken by another rule, undone, or left.
 #pragma once
 
 #include <map>

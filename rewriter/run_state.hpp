@@ -1,5 +1,5 @@
-// What the parts of one run share: the graph, the rules as laid out, fuel, statistics and the
-// journal.
+// The state that the parts of one run share: the graph, the layouts of rules, fuel, statistics and
+// the journal.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,16 @@
-// Exports run_saturation. The graph itself holds all forms: new ones are added at its end, where
-// every value may be read. A match must find its operands written out, so a node that reads a value
-// with equals is written again with those, where some pattern could see through them, and as far up
-// as the deepest pattern reaches.
+// Exports run_saturation. Equality saturation (Tate et al. 2009; egg, Willsey et al. 2021) on the
+// graph itself: it holds all forms, new ones are added at its end, where every value may be read,
+// and EGraph says which values are equal.
+//
+// Each round applies every rule to all matches not seen before, merges what they make equal, drops
+// duplicate nodes, closes under congruence, and regroups chains of associative ops. There is no
+// e-matching: the matcher sees nodes with their operands as written. So a node that reads a value
+// with equals is written again with those (write_equals), where a pattern looks through the operand
+// at the op that made it, and for as many levels as the deepest pattern has.
+//
+// It ends when a round adds nothing, after K rounds, or at N nodes; any prefix is sound. Extraction
+// picks the cheapest form of each value that is needed (extraction.cpp). If the result is not
+// cheaper, everything is rolled back.
 #include "rewriter/saturation.hpp"
 
 #include <algorithm>

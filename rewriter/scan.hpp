@@ -1,6 +1,5 @@
-// Asks the compiled matcher at every anchor of a graph and rewrites nothing: how many legal matches
-// the rules of one strategy have in the graph as it stands. For measuring, and for a first look at
-// a rule set.
+// Runs the compiled matcher at every anchor of a graph without rewriting: the number of legal
+// matches of one strategy's rules. For measurements, and for a first look at a rule set.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,10 @@
 // Exports Search: the walk from the anchor along the pattern, and the gates of op and arity.
+//
+// Nodes are visited in the order of RuleLayout::steps. Each is reached from one visited before: as
+// the producer of a known value, which leaves no choice; as one of its users, all of which are
+// tried; or as the root of the members of a list. Operands of commutative ops are tried in the
+// written order, then exchanged. A State is copied at each choice, so that backtracking is a
+// return. Exponential in the worst case, and bounded by a number of steps for each anchor (PW1113).
 #include "rewriter/search.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // One backtracking search: a rule against one anchor node. Every gate of the semantics is a method
-// here; the first gate that rejects the attempt that came furthest is kept as the reason.
+// here; the first gate that refused the attempt that came furthest is kept as the reason (N01 to
+// N09, N13).
 #pragma once
 
 #include <functional>

@@ -1,5 +1,11 @@
-// Exports Search's part on lists: the members of `many` and of `relu(x)...` are tried one after
-// another in one state, and put into a group for each choice of what they have in common.
+// Exports Search's part on lists: `many y = mm(x, w)`, a member for each user of a value that fits,
+// and `cat(relu(x)...)`, a member for each operand.
+//
+// Members are tried one after the other in one state, and put into a group for each choice of what
+// they have in common (MembersLayout::keys): members that differ in it are matches of their own. A
+// group is maximal: all members that fit, without those that depend on an earlier one, since these
+// could not be replaced together. The cost is linear in the users of the common value, not in the
+// subsets of them.
 #include <algorithm>
 #include <map>
 #include <unordered_map>

@@ -1,5 +1,5 @@
-// Weights that prove that rewriting ends: a non-negative integer for each op, so that every rule
-// takes away more than it puts there. Found, or shown not to exist, by exact arithmetic.
+// Termination proofs: a non-negative integer weight for each op, so that every rule removes more
+// weight than it adds. Found, or shown not to exist, in exact arithmetic.
 #pragma once
 
 #include <cstdint>

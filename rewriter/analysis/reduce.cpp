@@ -1,5 +1,5 @@
-// Exports reduce_graph: outputs are dropped and nodes cut off at both ends, as long as some order
-// still makes a difference.
+// Exports reduce_graph: delta debugging by dropping outputs and cutting off nodes at both ends, as
+// long as some order still makes a difference.
 #include <algorithm>
 
 #include "rewriter/analysis/fuzz_order.hpp"

@@ -1,5 +1,5 @@
-// Other orders of the same work: a graph with its nodes in another topological order, rules under
-// other ranks, and matches taken at random.
+// Other orders of the same rewriting: a graph with its nodes in another topological order, rules
+// under other ranks, and matches taken at random.
 #pragma once
 
 #include <cstdint>
