@@ -58,7 +58,7 @@ struct RankTensors {
   std::vector<TensorView> inputs, outputs;
 };
 
-/// What one run sets going.
+/// Launch counters of one run.
 struct LaunchCounts {
   std::size_t kernels = 0;  ///< and copies
   std::size_t library = 0;  ///< matrix products, attention, collectives

@@ -1,6 +1,6 @@
-// Tokens of the language. The lexer refuses what no grammar could mend (size, nesting, stray bytes,
-// numbers out of range), so that the grammar works on a flat array of known depth and never looks
-// at a byte.
+// Tokens of the language. The lexer refuses what no grammar could accept (size, nesting, stray
+// bytes, numbers out of range), so that the grammar works on a flat array of bounded depth and
+// never sees a byte.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,7 @@ class RuleEngine {
     }
   };
   class Timed;
-  /// A node that stands in the way of a match, and the anchor to ask again when it changes.
+  /// A node that blocks a match, and the anchor to match again when it changes.
   using Waiters = std::unordered_map<std::uint32_t, std::vector<NodeId>>;
 
   // Seeding and taking (engine.cpp).
@@ -213,7 +213,7 @@ class RuleEngine {
   std::vector<std::uint32_t> pool_;
   std::vector<Entry> heap_, parked_;
   std::vector<Entry> seeds_;  ///< found at first, last one next
-  /// once: the matches of the input graph. One that a rewrite stands in the way of may come back.
+  /// once: the matches of the input graph. One that a rewrite blocks may come back.
   std::set<std::vector<std::uint32_t>> first_;
   Waiters waiters_;
   std::vector<NodeId> refused_;  ///< anchors with a match that something stood in the way of

@@ -1,4 +1,4 @@
-// What holds between the numbers of a plan, wherever it comes from.
+// The invariants between the numbers of a plan, wherever it comes from.
 #pragma once
 
 #include <string>

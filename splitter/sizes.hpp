@@ -1,5 +1,6 @@
-// Which token counts have a captured graph, what pads to what, and what a deployment asks of sizes:
-// whole uniform decodes with speculative tokens, equal parts for the ranks of sequence parallelism.
+// Capture sizes: which token counts have a captured graph, which size a step pads to, and what a
+// deployment requires of sizes: whole uniform decodes with speculative tokens, equal parts for the
+// ranks of sequence parallelism.
 #pragma once
 
 #include <cstdint>

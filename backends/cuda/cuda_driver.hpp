@@ -10,7 +10,7 @@ namespace pw::cuda {
 
 enum class DriverState : std::uint8_t {
   absent,     ///< no libcuda
-  stub,       ///< the toolkit's stand-in, for linking only
+  stub,       ///< the toolkit's stub library, for linking only
   too_old,    ///< lacks functions of CUDA 12.0
   no_device,  ///< a driver without a device, or one that cannot start
   ok,

@@ -1,5 +1,5 @@
-// What runs a piece on a device: launches in order, each with the places of its tensors. One for a
-// class of pieces; places are filled in with addresses for each piece and size.
+// A piece as a sequence of launches, each with the places of its tensors. One for a class of
+// pieces; places are resolved to addresses for each piece and size.
 #pragma once
 
 #include <memory>
