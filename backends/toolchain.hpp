@@ -40,8 +40,8 @@ struct Toolchain {
                                                   std::span<const std::string> flags) const;
 };
 
-/// How this machine's processor is told from others: its model and what it can do, as the system
-/// lists them; empty where it does not.
+/// Identifies this machine's processor: model and features as the system lists them; empty where it
+/// does not.
 [[nodiscard]] std::string processor();
 
 }  // namespace pw

@@ -13,7 +13,7 @@
 
 namespace pw {
 
-/// Thrown by an action, caught in parse_item: the grammar fits, but what it says is refused.
+/// Thrown by an action, caught in parse_item: grammatical text that is refused all the same.
 struct Refused {
   Diagnostic diagnostic;
 };

@@ -20,7 +20,7 @@ class StandIns {
   /// this.
   StandIns(const CheckedRule& of, const Rule& pattern, std::size_t length);
 
-  /// False where something cannot be built, or stands for what is not known.
+  /// False if something cannot be built, or has no known type.
   bool build_left(const DTypeChoice& dtypes = {});
   /// Whether a guard is false on them.
   bool refuted();

@@ -68,7 +68,7 @@ struct Token {
   [[nodiscard]] std::uint32_t end() const { return begin + length; }
 };
 
-/// May stand where a name stands.
+/// Allowed as a name.
 constexpr bool is_name(Tok t) { return t >= Tok::quoted && t < Tok::where; }
 /// A name or a reserved word: attribute names and the later parts of paths.
 constexpr bool is_word(Tok t) { return t >= Tok::quoted && t < Tok::lparen; }

@@ -34,7 +34,7 @@ struct Codes {
   std::string_view form, member;
 };
 
-/// Each check is false where it fails, and has said so.
+/// Each check returns false if it fails, and has reported it.
 class Checks {
  public:
   /// `file` names the file in places, and must outlive this.

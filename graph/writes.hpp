@@ -20,13 +20,13 @@ struct OperandWrite {
 [[nodiscard]] std::vector<OperandWrite> writes_of(const Graph& graph, NodeId node);
 
 inline constexpr const char* kUndeclaredWrite = "PW0335";
-/// Why nothing says what an input holds at the end.
+/// Why the last contents of an input cannot be determined.
 struct WriteProblem {
   NodeId node;
   std::string message, help;
 };
 
-/// What ops write of inputs that the graph itself says nothing about.
+/// Writes of inputs by ops that the graph does not state.
 struct ImpliedWrites {
   std::vector<std::pair<ValueId, ValueId>> writes;  ///< input, and its last contents
   std::vector<WriteProblem> problems;

@@ -17,7 +17,7 @@ class EGraph {
   [[nodiscard]] ValueId find(ValueId v) const;
   /// False where they are equal already, or of different types.
   bool merge(ValueId a, ValueId b);
-  /// Merges what is congruent, and chooses one node for all that do the same with equal operands.
+  /// Closes under congruence, and chooses one representative node for each form.
   void close();
   /// One node of each form, in order; of the last close().
   [[nodiscard]] const std::vector<NodeId>& forms() const { return forms_; }

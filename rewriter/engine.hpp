@@ -115,7 +115,7 @@ class RuleEngine {
   /// What the right side reads, and what it defines anew.
   static void read_boundary(const Prepared& rule, const Candidate& c, std::vector<ValueId>& reads,
                             std::vector<ValueId>& writes);
-  /// Null: refused. The verdict holds until the rule's next one is asked for.
+  /// Null: refused. The verdict is valid until the next one of the same rule.
   const Verdict* fits(std::uint32_t rule, NodeId anchor, const Candidate& c,
                       const Verdict* known = nullptr);
   bool promising(std::uint32_t rule, NodeId anchor, const Candidate& c);
@@ -231,10 +231,10 @@ class RuleEngine {
   /// Those that wait to be taken, by identity().
   std::map<std::vector<std::uint32_t>, std::uint32_t> queued_;
   std::vector<std::unique_ptr<Search>> searches_;  ///< by rule; of rules with lists
-  /// What the search was asked at the anchor at hand, by rule.
+  /// Searches already run at the current anchor, by rule.
   std::vector<std::pair<std::uint32_t, std::vector<NodeId>>> asked_;
 
-  // Of the rewrite at hand.
+  // Of the current rewrite.
   NodeId first_new_;
   std::vector<NodeId> created_, erased_, touched_;
   std::vector<ValueId> new_results_, operands_, reads_, writes_, named_values_;

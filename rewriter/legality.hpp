@@ -12,7 +12,7 @@
 
 namespace pw {
 
-/// What is known of a graph's symbols where the conditions of a match hold as well.
+/// The facts of a graph's symbols under the conditions of a match.
 Facts with_conditions(const Graph& graph, const std::vector<Condition>& conditions);
 
 /// A value that is consumed but needed outside the match.

@@ -53,7 +53,7 @@ struct StepBudget {
   }
 };
 
-/// The rule whose way to match goes on at an instruction.
+/// The rule that an instruction leads to.
 inline std::uint32_t rule_behind(const MatchProgram& program, std::uint32_t pc) {
   while (pc + 1 < program.code.size() && program.code[pc].code != Code::accept) ++pc;
   return program.code[pc].number;

@@ -26,7 +26,7 @@ class Reassociation {
 
  private:
   using Form = std::tuple<OpId, AttributesId, ValueId, ValueId>;
-  /// How far a chain reaches: to what is written there, as little as can be, as much as can be.
+  /// The extent of a chain: as written, the shortest, or the longest.
   enum class Reach { written, least, most };
   [[nodiscard]] bool continues(NodeId chain, ValueId value) const;
   [[nodiscard]] std::optional<NodeId> next(NodeId chain, ValueId value, Reach reach) const;

@@ -10,8 +10,8 @@ namespace pw {
 
 class Scan {
  public:
-  /// Lays the rules out and compiles them for the graph. What is given must outlive the scan; the
-  /// graph is not changed.
+  /// Compiles the rules for the graph. All arguments must outlive the scan; the graph is not
+  /// changed.
   Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params);
   ~Scan();
   Scan(const Scan&) = delete;

@@ -40,7 +40,7 @@ struct KeptSizes {
   std::vector<std::int64_t> sizes;  ///< ascending, each once
   std::string dropped;              ///< which are left out and why; empty: none
 };
-/// Of the sizes that were asked for, the multiples of `multiple`.
+/// Of the requested sizes, the multiples of `multiple`.
 KeptSizes keep_multiples(std::vector<std::int64_t> sizes, std::int64_t multiple,
                          const std::string& what);
 

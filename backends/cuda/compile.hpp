@@ -83,8 +83,8 @@ struct CompileReport {
 
 [[nodiscard]] std::string_view name(NodeReport::Kind kind);
 
-/// Ops whose bodies are no row programs are replaced by them, bodies in bodies too. `note` hears of
-/// each, with the reason, before it goes.
+/// Inlines the ops whose bodies are no row programs, recursively. `note` is called for each, with
+/// the reason, before it is replaced.
 void take_apart(Graph& graph, const std::function<void(NodeId, const std::string& reason)>& note);
 
 /// Never fails as a whole: what cannot be compiled is in the report.

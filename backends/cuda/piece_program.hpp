@@ -48,7 +48,7 @@ struct PieceProgram {
 
 struct ProgramOptions {
   rows::GroupingOptions grouping = {};
-  /// The sizes at which a driver is asked about a product: it is a call where it is one at each.
+  /// The sizes at which the driver has to support a matmul for it to become a library call.
   std::vector<Symbols> sizes = {};
 };
 

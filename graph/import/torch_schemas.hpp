@@ -32,7 +32,7 @@ struct Schema {
   bool reshapes = false;  ///< changes the shape or the strides of what it writes, as `t_` does
   [[nodiscard]] bool writes() const;   ///< an argument is written
   [[nodiscard]] bool aliases() const;  ///< a result may share memory with an argument
-  /// Nothing but its results can be told from the outside, and equal calls give equal results.
+  /// No side effects, and equal calls give equal results.
   [[nodiscard]] bool pure() const { return !random && !effect && !writes(); }
 };
 
