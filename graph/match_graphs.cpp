@@ -354,7 +354,7 @@ class Matcher {
     return for_it > against || against == 0;
   }
 
-  /// From each pair that has open neighbours to those that can be told apart, and on from them.
+  /// Propagates from each pair with open neighbours to those that are unambiguous, transitively.
   void spread() {
     std::vector<std::uint32_t> queue;
     for (const std::uint32_t item : sides_[0].open) {

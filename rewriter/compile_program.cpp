@@ -263,8 +263,8 @@ class ProgramWriter {
     add_ways(rule, plan.anchor);
   }
 
-  /// Where only lists join the pattern the search finds all but the anchor; of a member not even
-  /// more than its op is asked for.
+  /// If only lists connect the pattern, the search finds all nodes but the anchor; of a member that
+  /// is the anchor only the op is tested.
   static SearchPlan plan_from_list(const Rule& rule) {
     SearchPlan plan;
     plan.anchor = anchor_of(rule);

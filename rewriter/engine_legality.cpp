@@ -86,7 +86,7 @@ bool RuleEngine::reject(Prepared& rule, const char* reason) {
   return false;
 }
 
-/// The order matters: what a verdict remembers must not hang on where the match stands.
+/// The order matters: a cached verdict must not depend on where the match is.
 const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c,
                                 const Verdict* known) {
   Prepared& rule = rules_[index];
@@ -100,8 +100,8 @@ const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candid
   return reject(rule, verdict.reason), nullptr;
 }
 
-/// Whether a match is worth remembering: legal as far as is known without looking at more than its
-/// types and attributes. The rest is asked when it is taken, and again whenever it changes.
+/// Whether a match is worth keeping. A verdict in the guard cache decides alone; without one the
+/// match is checked for closedness and convexity too. All gates are checked when it is taken.
 bool RuleEngine::promising(std::uint32_t index, NodeId anchor, const Candidate& c) {
   Prepared& rule = rules_[index];
   if (careful_)
@@ -122,7 +122,7 @@ const Verdict* RuleEngine::legal(std::uint32_t index, NodeId anchor, const Candi
   return reject(rule, "N14"), nullptr;
 }
 
-/// Nothing that goes is needed outside, and the right side reads nothing that goes.
+/// No consumed value is used outside the match, and the right side reads none.
 bool RuleEngine::closed(const Prepared& rule, const Candidate& c) const {
   const RuleLayout& layout = rule.layout();
   for (std::size_t i = 0; i < layout.consumed.size(); ++i) {

@@ -42,14 +42,14 @@ void RuleEngine::sort_once(std::vector<NodeId>& nodes) {
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
 }
 
-/// Anchors at the end of one way that starts at `node`.
+/// The anchors that one way back leads to from `node`.
 void RuleEngine::follow(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
   if (way.steps.empty()) return ask_again(node, out);
   if (way.steps.size() > 1) return follow_far(way, node, out);
   leave(way.steps.front(), node, [&](NodeId n) { ask_again(n, out); });
 }
 
-/// Step by step, so that what several paths lead to is left once.
+/// Breadth first, so that a node that several paths reach is expanded once.
 void RuleEngine::follow_far(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
   here_.assign(1, node);
   for (const WayBack::SearchStep& step : way.steps) {

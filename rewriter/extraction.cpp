@@ -44,8 +44,8 @@ class Extractor {
   }
 
  private:
-  /// The best known way to a value. Each node counts one besides its cost, so that no way to a
-  /// value is as cheap as a part of it, and choices never go round in a circle.
+  /// The best known form of a value. Each node counts one besides its cost, so that no form is as
+  /// cheap as a part of it.
   struct Pick {
     std::int64_t cost = 0;
     std::size_t count = 0;
@@ -90,7 +90,7 @@ class Extractor {
     return taken;
   }
 
-  /// What the choices make of the outputs; nothing if they go round in a circle.
+  /// The graph that the choices give; nothing if they are cyclic.
   std::optional<Extraction> walk() {
     Extraction out;
     std::set<NodeId> done, open;

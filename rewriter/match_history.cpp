@@ -370,7 +370,8 @@ void MatchHistory::absorb(const BuiltinEvent& event) {
   }
 }
 
-/// Under `saturate` rewrites take nothing away; what the kept graph does without goes at its end.
+/// `saturate` erases nothing while it rewrites; what the extracted graph lacks is erased at its
+/// end.
 void MatchHistory::absorb_saturation(const BuiltinEvent& event) {
   for (NodeId n : by_id(event.erased)) {
     const auto by = saturated_.find(n);

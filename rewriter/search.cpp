@@ -81,7 +81,7 @@ void Search::start(NodeId anchor) {
   try_node(0, anchor, first_state());
 }
 
-/// True: go on with other choices. False: the caller has what it wanted.
+/// True: continue with other choices. False: the caller wants no more.
 bool Search::extend(std::size_t index, State& state) {
   if (index == layout_.steps.size()) return finish(state);
   const SearchStep& step = layout_.steps[index];
@@ -200,7 +200,7 @@ bool Search::try_node(std::size_t index, NodeId node, const State& before) {
   return true;
 }
 
-/// What can be asked of the node before a choice of operand order.
+/// The gates that do not depend on the order of operands.
 bool Search::admit(const SearchStep& step, NodeId node, State& state) {
   if (!check_op(step, node, state)) return false;
   if (is_taken(node, state))

@@ -248,7 +248,7 @@ Search::Fit Search::fit_name(const std::string& name, const Attribute& value, St
   return Fit::yes;
 }
 
-/// Asks what waits until nothing moves; what is left then fails, or goes on waiting.
+/// Evaluates deferred checks to a fixed point; the rest then fails, or stays deferred.
 bool Search::run_deferred(State& state, bool may_fail) {
   std::vector<Deferred> waiting;
   for (bool last = false; !state.deferred.empty();) {

@@ -51,7 +51,7 @@ std::optional<Binding> list_of(Context& context, const std::vector<const Binding
 
 }  // namespace
 
-/// What a node of a member may bind and has not yet: to be taken back.
+/// The unbound names that a node of a member may bind, for backtracking.
 struct Search::Mark {
   std::vector<PatternValueId> values;
   std::vector<const std::string*> names;
@@ -85,8 +85,8 @@ void Search::undo(const Mark& mark, State& state) {
   state.gate = mark.gate;
 }
 
-/// Every way in which the node can be this node of a member, and the rest of the member found from
-/// it. False: enough.
+/// Tries all ways to match this node of a member, and the rest of the member from it. False: the
+/// caller wants no more.
 bool Search::member_node(MembersId id, std::size_t index, NodeId node, State& state,
                          const Fits& fits) {
   const MembersLayout& layout = layout_.members[id];

@@ -199,7 +199,7 @@ Placement place_intervals(const std::vector<Interval>& intervals) {
   for (auto order = orders.begin(); order != orders.end() && best.total > least; ++order) {
     take(place_in_order(intervals, *order));
     if (intervals.size() > kFewIntervals) continue;
-    // What stands on top goes first the next time, as long as that helps often enough.
+    // The block on top is placed earlier the next time, while that helps often enough.
     Placement now = place_in_order(intervals, *order);
     for (int tries = 0; tries < kTries && best.total > least; ++tries) {
       const auto top = std::find_if(order->begin(), order->end(), [&](std::size_t i) {

@@ -26,7 +26,7 @@ bool is_constant(const Graph& graph, NodeId n) {
 
 bool is_allocation(const Graph& graph, NodeId n) { return graph.op_of(n).name == "empty"; }
 
-/// Whether it gives the same wherever its operands are there.
+/// Whether it may be moved to any place where its operands exist.
 bool is_pure(const Graph& graph, NodeId n) {
   const Op& op = graph.op_of(n);
   return !op.traits.effect && !op.traits.collective &&

@@ -299,7 +299,7 @@ class Freezer {
     return std::monostate{};
   }
 
-  /// A superposed node may have an attribute written twice: what can be told settles the other.
+  /// A superposed node may have an attribute written twice: the one that has a value decides.
   Result<Attribute> written_value(const PatternNode& node, const std::string& name, const Op& op,
                                   const std::vector<TypeId>& types) {
     std::optional<Attribute> value;

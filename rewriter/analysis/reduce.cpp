@@ -7,7 +7,7 @@
 namespace pw {
 namespace {
 
-/// How the copy of a graph is changed: what is put out, and nodes whose results become inputs.
+/// A reduction of a graph: the outputs that are kept, and the nodes whose results become inputs.
 struct Cut {
   std::vector<ValueId> outputs;
   std::vector<char> becomes;  // by node
