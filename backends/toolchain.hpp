@@ -1,5 +1,5 @@
-// The C++ compiler of this machine, run without a shell: found once, identified without being
-// started, and asked for shared objects. What generated code on the CPU needs at run time.
+// The C++ compiler of this machine, for generated code of the CPU: found once, identified without
+// being started, and run without a shell to make shared objects.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// What the readers of graphs and plans check of scanned JSON, and the errors they collect.
+// Checks of scanned JSON for the readers of graphs and plans, and the errors they collect.
 #pragma once
 
 #include <initializer_list>

@@ -1,6 +1,6 @@
-// From pieces to kernels: every group of row ops of a piece class becomes a kernel, equal ones
-// once; the rest is listed, each with its reason. With NVRTC the sources become cubins; without,
-// they stay sources, and the report says so.
+// Compiles pieces to kernels: each fusion group of a piece class becomes a kernel, equal ones once;
+// all other nodes are listed with a reason. With NVRTC the sources become cubins; without it they
+// stay sources, and the report says so.
 #pragma once
 
 #include <functional>
