@@ -1,5 +1,5 @@
-// Exports Search's gates on attributes: what is written must fit, what is not written must hold its
-// default, and what needs a variable that is not bound yet waits.
+// Exports Search's gates on attributes: a written one must match, an unwritten one must have its
+// default, and one that depends on an unbound variable is deferred until that is bound.
 #include <algorithm>
 
 #include <fmt/format.h>
