@@ -38,8 +38,8 @@ struct Step {
   /// What attention reads of earlier tokens, and adds this step's to; null: earlier tokens are not
   /// seen. Each engine that runs the step has one of its own.
   KvCache* cache = nullptr;
-  /// Groups whose ranks no op of the graph says: null for neighbours, and all ranks where there is
-  /// no `world`. For runs of several ranks of this process.
+  /// The ranks of groups that no op of the graph determines; null: neighbouring ranks, or all ranks
+  /// where there is no `world`. For runs of several ranks in this process.
   const RankGroups* groups = nullptr;
   [[nodiscard]] std::int64_t tokens() const;  ///< sum of new tokens: the valid rows
 };
@@ -58,7 +58,7 @@ struct RankTensors {
   std::vector<TensorView> inputs, outputs;
 };
 
-/// What one run sets going.
+/// Launch counters of one run.
 struct LaunchCounts {
   std::size_t kernels = 0;  ///< and copies
   std::size_t library = 0;  ///< matrix products, attention, collectives

@@ -1,5 +1,5 @@
-// Runs another program under a guard: a process of its own that ends it where it takes too long or
-// says too much, and that ends it, and removes its folder, where this program is killed meanwhile.
+// Runs another program under a guard: a process of its own that ends it when it runs too long or
+// prints too much, and that ends it and removes its folder when this program is killed meanwhile.
 #pragma once
 
 #include <cstdint>

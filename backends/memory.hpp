@@ -1,4 +1,4 @@
-// How much memory a run can have at all: what needs more is refused before it is asked for.
+// The memory that a run can have at all: what needs more is refused before it is allocated.
 #pragma once
 
 #include <cstdint>

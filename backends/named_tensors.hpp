@@ -1,5 +1,5 @@
-// Which tensor of a file an input of a graph gets: the one of its own name, or the one that a map
-// says, for single inputs or for all layers at once.
+// Assigns tensors of a file to the inputs of a graph: by equal names, or by a map, for single
+// inputs or for all layers at once.
 #pragma once
 
 #include <map>

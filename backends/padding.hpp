@@ -1,4 +1,4 @@
-// How a step's tensors are padded and cut back, and what a plan decides for it: the same for every
+// Padding and cutting of a step's tensors, and the plan's decisions for it: the same for every
 // engine that runs steps through a plan.
 #pragma once
 

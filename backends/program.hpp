@@ -1,5 +1,5 @@
-// A graph made ready to run op by op: bodies inlined, a kernel chosen for every node, last uses
-// known. The interpreter and eager are this with different kernels and storage.
+// A graph compiled to run op by op: bodies inlined, a kernel chosen for every node, last uses
+// computed. The interpreter and eager are this with different kernels and storage.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// The C++ compiler of this machine, run without a shell: found once, identified without being
-// started, and asked for shared objects. What generated code on the CPU needs at run time.
+// The C++ compiler of this machine, for generated code of the CPU: found once, identified without
+// being started, and run without a shell to make shared objects.
 #pragma once
 
 #include <span>
@@ -40,8 +40,8 @@ struct Toolchain {
                                                   std::span<const std::string> flags) const;
 };
 
-/// How this machine's processor is told from others: its model and what it can do, as the system
-/// lists them; empty where it does not.
+/// Identifies this machine's processor: model and features as the system lists them; empty where it
+/// does not.
 [[nodiscard]] std::string processor();
 
 }  // namespace pw

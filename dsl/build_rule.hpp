@@ -9,8 +9,8 @@
 
 namespace pw {
 
-/// Fills all that the text says: nodes, values, members, guards, replacement, outputs, consumed.
-/// Nothing, and diagnostics, when the left side is malformed.
+/// Fills nodes, values, members, guards, replacement, outputs and consumed values. Nothing, with
+/// diagnostics, if the left side is malformed.
 std::optional<Rule> build_rule(const Context& context, const ast::Rule& rule,
                                const RuleNames& names, Diagnostics& out);
 

@@ -1,7 +1,7 @@
 // The tree under construction: the grammar's actions push parts on stacks, and a closing action
-// folds what lies above the last mark. A production opens its mark only once its first token has
-// matched, so no action is ever undone; after an error the whole builder is thrown away. Depths are
-// counted as trees grow, so no tree is too deep to copy or destroy.
+// folds what lies above the last mark. A production sets its mark only after its first token has
+// matched, so that no action is ever undone; after an error the whole builder is discarded. Depths
+// are counted as trees grow, so that no tree is too deep to copy or destroy.
 #pragma once
 
 #include <bitset>
@@ -13,7 +13,7 @@
 
 namespace pw {
 
-/// Thrown by an action, caught in parse_item: the grammar fits, but what it says is refused.
+/// Thrown by an action, caught in parse_item: grammatical text that is refused all the same.
 struct Refused {
   Diagnostic diagnostic;
 };

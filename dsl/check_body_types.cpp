@@ -1,6 +1,6 @@
-// Exports check_body_types: each body is built on stand-ins for the variables of its signature, and
-// what it gives is compared with what is declared. A dim stands in as a symbol; what that cannot
-// decide is built again on numbers, and only what fails both ways is an error.
+// Exports check_body_types: each body is built on symbolic instances of its signature's variables,
+// and the inferred types are compared with the declared ones. Dims are fresh symbols; what these
+// cannot decide is built again on numbers, and only what fails both ways is an error.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -184,7 +184,7 @@ class BodyTypes {
     return out;
   }
 
-  // ---- one set of stand-ins
+  // ---- one symbolic instance
 
   Outcome try_at(const DTypes& dtypes, Sizes sizes, const Choice& choice) {
     AttributeList given;

@@ -1,5 +1,6 @@
-// Exports check_equal_nodes: nodes of a pattern are distinct nodes of the graph, and two that
-// compute the same are one node once common subexpressions are merged.
+// Exports check_equal_nodes: the nodes of a pattern match distinct nodes, and two that compute the
+// same are one node after common subexpression elimination, so that such a pattern then never
+// matches.
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,5 @@
-// Exports check_lists, check_members: lists stand where a list is wanted and nowhere else, and
-// members of `many` are found from a value that all of them read.
+// Exports check_lists, check_members: lists occur where a list is expected and nowhere else, and
+// the members of `many` are found from a value that all of them read.
 #include <algorithm>
 #include <set>
 

@@ -1,6 +1,7 @@
-// Exports check_never: guards that no match meets. A guard on one variable is tried on values
-// around all numbers it names; comparisons of the same dims are intervals of their difference; what
-// reads types is asked of the left side on stand-ins, for every dtype.
+// Exports check_never: guards that no match satisfies. A guard on one variable is tried on values
+// around all numbers that it names; comparisons of the same dims are intersected as intervals of
+// their difference; guards that read types are evaluated on symbolic instances of the left side,
+// for every dtype.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -317,7 +318,7 @@ class Never {
     }
   }
 
-  /// Whether stand-ins can tell: of dims, dtypes, and values' types whose rank is known.
+  /// Whether symbolic instances can tell: of dims, dtypes, and values' types whose rank is known.
   bool reads_types(const Expr& guard, std::set<std::string>& dtypes) const {
     bool fits = true;
     std::set<std::string> found;

@@ -1,6 +1,6 @@
-// Exports check_output_types: builds both sides on stand-ins for the pattern's variables and
-// compares the outputs' types; a list stands in as two of its elements, or as many as a guard asks
-// for. Whatever cannot be built, or is not known, is not an error here: only a proved change is.
+// Exports check_output_types: builds both sides on symbolic instances of the pattern's variables
+// and compares the types of the outputs; a list has two elements, or as many as a guard asks for.
+// What cannot be built or is not known is no error: only a proved change is.
 #include "dsl/check.hpp"
 #include "dsl/stand_ins.hpp"
 #include "dsl/suggest.hpp"

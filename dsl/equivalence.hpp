@@ -5,9 +5,9 @@
 
 namespace pw {
 
-/// The two halves. Guards and `given` are those of both. What the left side says of types holds for
-/// the backward half too, so that it undoes what the forward half does. Nothing, and a diagnostic,
-/// for a family.
+/// The two halves, with the guards and `given` of both. Types stated on the left side constrain the
+/// backward half too, so that it inverts the forward half. Nothing, with a diagnostic, for a
+/// family.
 std::vector<ast::Rule> directions_of(const ast::Rule& rule, Diagnostics& out);
 /// greedy, walk and once need a direction: both would undo each other for ever. Such a rule is
 /// nothing that runs by its own name.

@@ -1,6 +1,6 @@
-// Recursive patterns of any depth: a rule is loaded with a few levels open, and with frontiers, in
-// which a call is still closed. Whoever runs the rules looks for frontiers too, never applies one,
-// and where one is found adds what it opens to.
+// Recursive patterns of any depth: a rule is unrolled a few levels, and then has frontiers
+// (unrolling limits), variants in which a call is still closed. Whoever runs the rules matches
+// frontiers too, never applies one, and unrolls one level further where one matches.
 #pragma once
 
 #include <vector>

@@ -5,7 +5,7 @@
 
 namespace pw {
 
-/// Whether a rule's right side asks for it anywhere.
+/// Whether a rule's right side uses `fuse`.
 [[nodiscard]] bool has_fuse(const ast::Rule& rule);
 /// Declares an op with the rule's name whose body is what the rule replaces, and makes the right
 /// side a call of it. Results in binder order; operands are the free values, and those of `given`,

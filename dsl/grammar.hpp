@@ -1,4 +1,4 @@
-// The grammar of the language over tokens. Boost.Spirit X3 is a secret of grammar.cpp.
+// The grammar of the language over tokens. Only grammar.cpp includes Boost.Spirit X3.
 #pragma once
 
 #include "dsl/builder.hpp"

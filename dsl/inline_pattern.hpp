@@ -1,4 +1,4 @@
-// One alternative of a shared pattern, put in the place of a call of it.
+// Inlines one alternative of a shared pattern at a call of it.
 #pragma once
 
 #include <cstddef>

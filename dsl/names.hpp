@@ -1,5 +1,5 @@
-// The one namespace of a rule: values, dims, dtypes, sequences and attributes. A name's kind comes
-// from its first position.
+// The one namespace of a rule: values, dims, dtypes, sequences and attributes. The first occurrence
+// of a name decides its kind.
 #pragma once
 
 #include <map>

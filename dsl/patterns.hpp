@@ -1,4 +1,5 @@
-// Shared patterns and optional nodes: a rule that uses them becomes one rule a choice.
+// Shared patterns and optional nodes: a rule that uses them is expanded to one rule for each
+// choice.
 #pragma once
 
 #include "dsl/program.hpp"

@@ -1,4 +1,4 @@
-// All declarations of the loaded files by name: what the checks look names up in. Points into the
+// All declarations of the loaded files by name: the symbol table of the checks. Points into the
 // files.
 #pragma once
 

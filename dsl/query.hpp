@@ -1,4 +1,4 @@
-// A pattern on its own, for looking: what would a rule with this left side find?
+// A pattern without a right side, for `pwr match`.
 #pragma once
 
 #include "dsl/dsl.hpp"

@@ -1,5 +1,4 @@
-// Puts expressions in place of names, everywhere in statements. What shared patterns and aliases
-// are expanded with.
+// Substitutes expressions for names in statements; shared patterns and aliases are expanded by it.
 #pragma once
 
 #include <map>

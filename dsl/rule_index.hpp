@@ -1,5 +1,5 @@
-// What references to rules mean, looked up by name: RuleSet::resolve for many references. Holds no
-// rule that comes into the set later.
+// References to rules resolved by name: RuleSet::resolve for many references. Does not see rules
+// that are added to the set later.
 #pragma once
 
 #include <map>

@@ -30,7 +30,7 @@ class RuleStage {
  public:
   RuleStage(const ContextPtr& context, const Program& program, Diagnostics& out);
 
-  /// All variants of a rule; not those of which something is wrong, which is said.
+  /// All variants of a rule that are sound; the others are diagnosed.
   std::vector<Rule> run(const RuleDecl& decl, bool patterns_sound);
   /// The variants one level deeper.
   std::vector<Rule> open(const ClosedRule& closed);

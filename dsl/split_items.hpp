@@ -1,4 +1,4 @@
-// `split` and `capture` items: what the splitter and the planner use by default.
+// `split` and `capture` items: the defaults of the splitter and the planner.
 #pragma once
 
 #include "dsl/program.hpp"

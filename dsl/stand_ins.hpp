@@ -1,6 +1,7 @@
-// Stand-ins for the variables of a pattern, and its left side built on them. A dtype stands in as
-// what is chosen for it, else as the first its guard allows, or bf16; a dim as a symbol; a sequence
-// as two symbols; a list as some of its elements. Params hold their defaults.
+// Symbolic instances of a pattern's variables, and its left side built on them, so that types can
+// be inferred without a graph. A dtype is what the caller chooses, else the first that its guard
+// allows, or bf16; a dim is a fresh symbol; a sequence is two symbols; a list has a few elements.
+// Params have their defaults.
 #pragma once
 
 #include <map>
@@ -19,7 +20,7 @@ class StandIns {
   /// this.
   StandIns(const CheckedRule& of, const Rule& pattern, std::size_t length);
 
-  /// False where something cannot be built, or stands for what is not known.
+  /// False if something cannot be built, or has no known type.
   bool build_left(const DTypeChoice& dtypes = {});
   /// Whether a guard is false on them.
   bool refuted();

@@ -1,4 +1,4 @@
-// Passes, pipelines and what may stand for them, from the tree to resolved strategies.
+// Resolves passes, pipelines and the strategies in them, from the tree.
 #pragma once
 
 #include "dsl/program.hpp"

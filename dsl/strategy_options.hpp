@@ -1,4 +1,4 @@
-// What stands behind a strategy: `fuel`, `when`, `ensures`, and the words only some of them take.
+// The options of a strategy: `fuel`, `when`, `ensures`, and those that only some kinds take.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// Tokens of the language. The lexer refuses what no grammar could mend (size, nesting, stray bytes,
-// numbers out of range), so that the grammar works on a flat array of known depth and never looks
-// at a byte.
+// Tokens of the language. The lexer refuses what no grammar could accept (size, nesting, stray
+// bytes, numbers out of range), so that the grammar works on a flat array of bounded depth and
+// never sees a byte.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,7 @@ struct Token {
   [[nodiscard]] std::uint32_t end() const { return begin + length; }
 };
 
-/// May stand where a name stands.
+/// Allowed as a name.
 constexpr bool is_name(Tok t) { return t >= Tok::quoted && t < Tok::where; }
 /// A name or a reserved word: attribute names and the later parts of paths.
 constexpr bool is_word(Tok t) { return t >= Tok::quoted && t < Tok::lparen; }

@@ -1,5 +1,4 @@
-// A pattern with lists as one without, for lists of a given length: what graphs are drawn from, and
-// types are compared on.
+// Expands the lists of a pattern to a given length: from this, graphs are drawn and types compared.
 #pragma once
 
 #include "dsl/ruleset.hpp"

@@ -1,5 +1,5 @@
-// Visits every name of a statement, expression or type, in text order, with the place it stands in.
-// The one walk that name resolution, families and all checks share. Pure.
+// Visits every name of a statement, expression or type, in text order, with its syntactic place.
+// Shared by name resolution, families and all checks. Pure.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,10 @@
 // Exports Dims, Facts and the three-valued logic.
+//
+// A dim is a sorted sum of monomials over atoms: symbols, and quotients, remainders and extremes
+// that do not simplify. It is interned, so that equal polynomials have one id. An order a < b is
+// decided by interval bounds of a - b under the facts, an equality also by divisors of the terms
+// and by writing a symbol that is a multiple of m as m times another. Whatever these do not decide
+// is unknown: the logic is incomplete, never wrong.
 #include "graph/dim.hpp"
 
 #include <algorithm>

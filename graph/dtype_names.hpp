@@ -1,4 +1,4 @@
-// What other systems call element types, so that a message can name the one that is meant.
+// Names of dtypes in other systems, for messages that suggest ours.
 #pragma once
 
 #include <string>

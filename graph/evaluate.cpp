@@ -11,7 +11,7 @@
 namespace pw {
 namespace {
 
-/// A native was asked about what is no number yet: not an error, but nothing can be said.
+/// A native was called with a dim that is not a number yet: no error, the result is unknown.
 constexpr std::string_view kNotYet = "PW0334";
 constexpr int kMaxDepth = 200;  // the grammar limits nesting to less
 

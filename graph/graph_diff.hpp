@@ -1,6 +1,6 @@
-// What differs between two graphs whose nodes correspond: removed, added and changed inputs, nodes
-// and outputs, equal changes over repeated layers in one. Names, groups, sources and the order of
-// nodes do not count; no difference means that the graphs are the same up to those.
+// The differences of two graphs whose nodes correspond: removed, added and changed inputs, nodes
+// and outputs; equal changes of repeated layers are one. Names, groups, sources and the order of
+// nodes do not count, so that no difference means isomorphic graphs.
 #pragma once
 
 #include <cstddef>

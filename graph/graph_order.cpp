@@ -1,5 +1,13 @@
-// Exports Graph's order list: gap labels, insertion, and the local reordering that makes room for a
-// rewrite.
+// Exports Graph's order list: labels with gaps, insertion, and the local reordering that makes room
+// for a rewrite.
+//
+// Order maintenance (Dietz & Sleator 1987), by the simplified algorithm of Bender et al. (2002):
+// nodes form a linked list, and each has a 64-bit tag that rises along it, so that two places are
+// compared in constant time. An insertion takes a tag between its neighbours'. Where there is none,
+// the tags of the smallest aligned range that is sparse enough are spread evenly, amortised O(log
+// n). make_room keeps the list topological after a rewrite: users of the new values that stand
+// before their operands are moved behind them, with everything between that depends on them (as in
+// dynamic topological sorting, Pearce & Kelly 2006).
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>

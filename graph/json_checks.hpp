@@ -1,4 +1,4 @@
-// What the readers of graphs and plans check of scanned JSON, and the errors they collect.
+// Checks of scanned JSON for the readers of graphs and plans, and the errors they collect.
 #pragma once
 
 #include <initializer_list>
@@ -34,7 +34,7 @@ struct Codes {
   std::string_view form, member;
 };
 
-/// Each check is false where it fails, and has said so.
+/// Each check returns false if it fails, and has reported it.
 class Checks {
  public:
   /// `file` names the file in places, and must outlive this.

@@ -1,4 +1,20 @@
-// Exports match_graphs.
+// Exports match_graphs. Items (inputs, then nodes) of both graphs are paired from the most to the
+// least certain evidence, as tree differencing does (GumTree, Falleri et al. 2014), with hashes in
+// place of subtrees:
+//  * names of inputs;
+//  * unique equal keys, where a key is a hash of an item's computation (`up`, from what is matched
+//    or the inputs), of its uses (`down`), of both (`whole`), or of its neighbourhood within 4, 2
+//    or 1 edges (`around`, colour refinement as by Weisfeiler and Leman);
+//  * equal names where more neighbours agree than not;
+//  * neighbours of pairs, where label and slot tell them apart (`spread`);
+//  * equal keys in order, where there are equally many on both sides.
+//
+// The first kind that gives a pair ends a round, since each pair makes the hashes around it more
+// telling. The strict stage compares op, attributes and types; a second one the op alone; at last a
+// node is paired with one of another op that has the same operands and place.
+//
+// Invariant: a pair is never undone. Rounds are bounded, and a stage ends where eight rounds pair
+// less than a 256th of what is open, so that the whole is O(n log n) for a fixed number of rounds.
 #include "graph/match_graphs.hpp"
 
 #include <algorithm>
@@ -338,7 +354,7 @@ class Matcher {
     return for_it > against || against == 0;
   }
 
-  /// From each pair that has open neighbours to those that can be told apart, and on from them.
+  /// Propagates from each pair with open neighbours to those that are unambiguous, transitively.
   void spread() {
     std::vector<std::uint32_t> queue;
     for (const std::uint32_t item : sides_[0].open) {

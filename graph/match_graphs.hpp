@@ -1,9 +1,6 @@
-// Which inputs and nodes of two graphs correspond, where no journal says so. Found from what is
-// sure to what is likely: equal input names, computations that are equal as a whole, names whose
-// neighbours agree, equal computations behind or before what is matched, equal surroundings, single
-// neighbours of what is matched, and the order among equals. A pair may still differ: graph_diff
-// says in what. Takes a bounded number of rounds, each linear in what is not matched yet, but for
-// sorting.
+// Which inputs and nodes of two graphs correspond, where no journal tells. A pair may still differ;
+// graph_diff says in what. Bounded rounds, each linear in the unmatched items but for sorting. The
+// algorithm is described in match_graphs.cpp.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the facts of a symbol say together: the values that it may have, or that it can have none.
+// The facts of one symbol taken together: the values that it can have, or why it can have none.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Views: ops whose result is another look at their operand.
+// Views: ops whose result shares its operand's memory.
 #pragma once
 
 #include "graph/graph.hpp"

@@ -1,6 +1,6 @@
-// What ops write in place. The names of a graph are values, and stay what they were: `y = put(c,
-// x)` of an op with `mut c` and a result `from c` leaves `c` alone, and `y` is what its memory
-// holds then. What inputs hold at the end is said by the graph's writes, or else by its ops.
+// In-place writes of ops. A graph's names are values and keep their contents: after `y = put(c, x)`
+// of an op with `mut c` and a result `from c`, `c` is what it was, and `y` is what its memory holds
+// then. What inputs hold at the end is stated by the graph's writes, or derived from its ops.
 #pragma once
 
 #include <string>
@@ -20,13 +20,13 @@ struct OperandWrite {
 [[nodiscard]] std::vector<OperandWrite> writes_of(const Graph& graph, NodeId node);
 
 inline constexpr const char* kUndeclaredWrite = "PW0335";
-/// Why nothing says what an input holds at the end.
+/// Why the last contents of an input cannot be determined.
 struct WriteProblem {
   NodeId node;
   std::string message, help;
 };
 
-/// What ops write of inputs that the graph itself says nothing about.
+/// Writes of inputs by ops that the graph does not state.
 struct ImpliedWrites {
   std::vector<std::pair<ValueId, ValueId>> writes;  ///< input, and its last contents
   std::vector<WriteProblem> problems;

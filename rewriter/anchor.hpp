@@ -1,4 +1,4 @@
-// Where a rule starts, and in which order its nodes are found.
+// The anchor of a rule, and the order in which its nodes are found from there.
 #pragma once
 
 #include <vector>

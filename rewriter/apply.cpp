@@ -170,7 +170,7 @@ class Application {
     return std::monostate();
   }
 
-  /// What is consumed goes away, so nothing that stays may read it.
+  /// Consumed nodes are erased, so that no surviving node may read them.
   Result<std::monostate> check_reads() const {
     for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
       for (ValueId v : graph_.operands(NodeId(i)))

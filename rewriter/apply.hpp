@@ -21,10 +21,10 @@ struct Applied {
 /// `barriers`: the graph may hold ops with effects.
 Result<Applied> apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers);
 
-/// What apply() would come to. `forbidden` is about this way to see the nodes: they may fit the
-/// rule in another way. `barred` (N14) is about where they stand.
+/// The outcome that apply() would have. `forbidden` concerns this assignment of the nodes to the
+/// pattern, and another may be allowed; `barred` (N14) concerns their place in the order.
 enum class Trial : std::uint8_t { forbidden, barred, unchanged, changed };
-/// Leaves the graph as it is.
+/// The graph is unchanged afterwards.
 Trial try_apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers);
 
 /// Whether apply() would change the graph, which is left as it is; false: what the rule makes is

@@ -1,4 +1,4 @@
-// What to do about a rule that did not match, by the code of the gate that refused it.
+// The help line for each near-miss code.
 #pragma once
 
 #include <string>

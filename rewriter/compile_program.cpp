@@ -1,4 +1,18 @@
-// Exports compile_program: rules to lines of questions, lines to a tree, the tree to instructions.
+// Exports compile_program: rules to sequences of predicates, these to a prefix tree, the tree to
+// instructions.
+//  * plan_search (anchor.cpp) chooses each rule's anchor and the order of its nodes by the
+//    statistics of the graph.
+//  * LineWriter writes the predicates of one rule. Registers are numbered by first use, so that
+//    rules which begin alike ask the same of the same registers.
+//  * ProgramWriter inserts each sequence into the tree of its anchor's op. Siblings keep the order
+//    of the rules, which have been sorted by rank.
+//  * Laying out is depth first. A failure goes to the next sibling, or to what follows the parent;
+//    `users` and `swap` are choice points, whose next choice is where failures below them go.
+//
+// Invariant: a register is written by one instruction of each path, so that backtracking undoes
+// nothing. Size and time are linear in the predicates of all rules, times the siblings compared.
+// This is a discrimination tree of terms (McCune 1992) with edges to users besides those to
+// operands, run as a backtracking automaton.
 #include <algorithm>
 
 #include "rewriter/anchor.hpp"
@@ -13,8 +27,8 @@ struct Question {
   Origin origin;
 };
 
-/// The questions of one rule, in order. Registers are numbered in the order of their first use, so
-/// that rules which begin alike use the same ones.
+/// The predicates of one rule, in order. Registers are numbered in the order of their first use, so
+/// that rules with a common prefix use the same ones.
 class LineWriter {
  public:
   LineWriter(const RuleSet& rules, const RuleLayout& layout, const SearchPlan& plan)
@@ -75,8 +89,9 @@ class LineWriter {
     return rule_.nodes[step.node].operands[static_cast<std::size_t>(step.connectors.front())];
   }
 
-  /// Operands that are not known yet decide nothing: they are read when all nodes are there, so
-  /// that nothing is asked again for the exchanged ones. Unless a later node is found through them.
+  /// Operands that are not bound yet decide nothing: they are read after all nodes are found, so
+  /// that no predicate is evaluated again for the exchanged order. Unless a later node is found
+  /// through them.
   [[nodiscard]] bool may_wait(const PatternNode& node, std::size_t position) const {
     for (std::size_t slot = 0; slot < 2; ++slot) {
       const PatternValueId v = node.operands[slot];
@@ -248,8 +263,8 @@ class ProgramWriter {
     add_ways(rule, plan.anchor);
   }
 
-  /// Where only lists join the pattern the search finds all but the anchor; of a member not even
-  /// more than its op is asked for.
+  /// If only lists connect the pattern, the search finds all nodes but the anchor; of a member that
+  /// is the anchor only the op is tested.
   static SearchPlan plan_from_list(const Rule& rule) {
     SearchPlan plan;
     plan.anchor = anchor_of(rule);

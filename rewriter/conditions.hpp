@@ -1,4 +1,4 @@
-// What an `assume` that can be neither proved nor refuted asks of the steps it is used in.
+// Conditions that an `assume` puts on the steps of a graph where it is neither proved nor refuted.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Equal values of a graph. The graph itself holds every form found so far; this says which values
-// are equal, closed under congruence: equal ops of equal operands give equal results.
+// Equality of a graph's values: a union-find closed under congruence (equal ops of equal operands
+// have equal results; Nelson & Oppen 1980). The graph itself holds all forms found so far.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ class EGraph {
   [[nodiscard]] ValueId find(ValueId v) const;
   /// False where they are equal already, or of different types.
   bool merge(ValueId a, ValueId b);
-  /// Merges what is congruent, and chooses one node for all that do the same with equal operands.
+  /// Closes under congruence, and chooses one representative node for each form.
   void close();
   /// One node of each form, in order; of the last close().
   [[nodiscard]] const std::vector<NodeId>& forms() const { return forms_; }

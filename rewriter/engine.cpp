@@ -1,5 +1,22 @@
 // Exports run_rules, and RuleEngine's seeding and taking. Legality, replacing, requeueing and rules
 // with lists are in engine_*.cpp.
+//
+// Computes what naive_driver.cpp defines: as long as there is one, the first legal match that need
+// not wait is replaced. Where that finds all matches anew before each rewrite, the engine keeps
+// them.
+//  * Seeding runs the match program at every node once. Matches are kept as node ids in a sorted
+//    list, those found later in a binary heap; both are validated (rebind, legal) when they are
+//    taken.
+//  * After a rewrite the anchors that the patterns reach from the touched nodes are matched again
+//    (engine_requeue.cpp). A match refused for a path or a barrier waits at the nodes in its way,
+//    one blocked by a larger or preferred match at the nodes of that.
+//  * Invariants: a match that may be legal is in seeds_, heap_ or parked_, or its anchor is in
+//    waiters_ or refused_. A stored position is at most the present one, since nodes move only to
+//    larger labels; where labels were spread anew, rekey() reads all positions again.
+//
+// A rewrite costs the anchors it reaches and O(log n) for the heap, not a sweep of the graph.
+// Keeping the conflict set and matching again what changed, without partial matches, is TREAT
+// (Miranker 1987); Rete (Forgy 1982) would keep those too.
 #include "rewriter/engine.hpp"
 
 #include <algorithm>
@@ -15,7 +32,7 @@
 namespace pw {
 namespace {
 
-/// Whether an expression asks about more than types and attributes.
+/// Whether an expression depends on more than types and attributes.
 bool looks_around(const Expr& expr) {
   if (expr.kind == Expr::Kind::call && expr.text == "replicated") return true;
   return std::any_of(expr.args.begin(), expr.args.end(), looks_around);
@@ -48,8 +65,9 @@ bool may_nest(const OpCounts& outer, const OpCounts& inner, bool lists) {
   return true;
 }
 
-/// Which rules a rule's matches may lie inside of by their ops. Only larger rules that have its
-/// rarest op are asked, and those with lists: many rules of different ops cost little.
+/// Which rules may have matches that contain a match of another, judged by their ops. Only larger
+/// rules that have its rarest op are compared, and those with lists, so that many rules of
+/// different ops cost little.
 class Nesting {
  public:
   Nesting(std::vector<OpCounts> rules, const std::vector<bool>& lists) : rules_(std::move(rules)) {
@@ -144,7 +162,7 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
   for (std::size_t op = 0; op < ops.size(); ++op) barrier_.push_back(is_barrier(ops[OpId(op)]));
 }
 
-/// Opens what is asked for, prepares, compiles and seeds, until nothing more is asked for.
+/// Expands requested recursive patterns, then recompiles and reseeds, until none is requested.
 void RuleEngine::start() {
   do {
     for (RuleId id : frontiers_) open_frontier(run_.rules, id);
@@ -369,7 +387,7 @@ class RuleEngine::Timed {
   Clock::time_point start_;
 };
 
-/// True: nothing is to be gained from the same nodes with operands exchanged.
+/// True: the same nodes with operands exchanged need not be tried.
 bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
   const Timed timed(*this, rule.stats);
@@ -385,7 +403,7 @@ bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   return false;
 }
 
-/// Where a frontier fits, its variants have to be asked.
+/// Where a frontier matches, its variants have to be compiled in.
 void RuleEngine::accept_frontier(std::uint32_t index, const Candidate& c) {
   const Prepared& rule = rules_[index];
   if (std::find(frontiers_.begin(), frontiers_.end(), rule.layout().id) != frontiers_.end()) return;
@@ -397,7 +415,7 @@ void RuleEngine::accept_frontier(std::uint32_t index, const Candidate& c) {
   });
 }
 
-/// One match per set of nodes: the one that goes first.
+/// One match per set of nodes: the first in the total order.
 bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) {
   const auto same_set = [&](const Choice& known) {
     return known.rule == index &&
@@ -418,7 +436,7 @@ bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) 
   return true;
 }
 
-/// By position, which differs where a `given` node and one that goes may change places; by the
+/// By position, which differs where a `given` node and a consumed one may be exchanged; by the
 /// labels in pattern order; by the operands as written.
 bool RuleEngine::comes_first(const Prepared& rule, const Candidate& a, const Candidate& b) const {
   const std::uint64_t here = position_of(rule, a), there = position_of(rule, b);
@@ -448,7 +466,7 @@ void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c,
   if (!seeding_) std::push_heap(heap_.begin(), heap_.end(), Later{this});
 }
 
-/// Whether `a` goes later than `b` at the same position: by rank, the labels of the nodes in
+/// Whether `a` comes after `b` at the same position: by rank, the labels of the nodes in
 /// pattern order, then as written.
 bool RuleEngine::breaks_tie(const Entry& a, const Entry& b) const {
   if (a.rule != b.rule) return a.rule > b.rule;
@@ -505,8 +523,8 @@ void RuleEngine::note_conditions(const std::vector<Condition>& conditions) {
     new_facts_ = run_.note_condition(condition) || new_facts_;
 }
 
-/// What an assumption made a fact may prove the guard of a match that was refused, or refute one
-/// that is known. It happens a few times a run, so all is asked again.
+/// A condition that became a fact may prove the guard of a refused match, or refute that of a
+/// pending one. This happens a few times a run, so that everything is matched again.
 void RuleEngine::ask_under_new_facts() {
   new_facts_ = false;
   if (!once_) return start();
@@ -544,8 +562,7 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   return after_rewrite(entry.rule);
 }
 
-/// What follows a rewrite, whoever made it: counts, the journal's reader, the loop guard, the
-/// queue.
+/// After a rewrite of either kind: counters, the watch, the loop guard, requeueing.
 std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   Prepared& rule = rules_[index];
   force_ = false;
@@ -572,8 +589,8 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   return StopReason::cycle;
 }
 
-/// The sweep goes on from where the first node stood that was replaced: new nodes behind that place
-/// are ahead of it.
+/// The sweep continues at the place of the first node that was replaced, so that new nodes behind
+/// that place are ahead of it.
 void RuleEngine::move_cursor() {
   const NodeId front = first_of(graph_, own_);
   cursor_ = graph_.label(front);
@@ -583,7 +600,7 @@ void RuleEngine::move_cursor() {
     cursor_node_ = graph_.next(cursor_node_);
 }
 
-/// A match that was tried and taken back may leave other labels.
+/// A match that was tried and undone may have changed labels.
 bool RuleEngine::is_behind(std::uint64_t position) {
   if (!walk_) return false;
   if (rewrites_ > 0 && cursor_version_ != graph_.renumberings()) {
@@ -593,8 +610,8 @@ bool RuleEngine::is_behind(std::uint64_t position) {
   return position < cursor_;
 }
 
-/// Nothing else is left: matches that waited are asked again, since what they waited for may be
-/// gone without a trace. If they wait for each other in a ring, the first of them goes.
+/// With nothing else pending, parked matches are checked again, since their blockers may have
+/// disappeared unnoticed. If they block each other in a cycle, the first of them is taken.
 bool RuleEngine::release_parked() {
   if (parked_.empty()) return false;
   force_ = rewrites_ == rewrites_at_release_;
@@ -606,7 +623,7 @@ bool RuleEngine::release_parked() {
   return !heap_.empty();
 }
 
-/// A path or a barrier that forbade a match may be gone since, though no node of the match was
+/// A path or a barrier that blocked a match may have disappeared although no node of the match was
 /// touched.
 bool RuleEngine::ask_refused_again() {
   if (walk_ || refused_.empty() || rewrites_ == rewrites_at_retry_) return false;

@@ -1,6 +1,7 @@
-// The main path of greedy, walk and once: one match program for the rules of the pass, a heap of
-// known matches in the total order (position, rank, labels in pattern order), and after each
-// rewrite exactly those anchors asked again whose match may have changed.
+// The engine of greedy, walk and once: one match program for the rules of the pass, a heap of
+// pending matches in the total order (position, rank, labels in pattern order), and after each
+// rewrite a new look at exactly those anchors whose matches may have changed. The algorithm is
+// described in engine.cpp.
 #pragma once
 
 #include <map>
@@ -36,7 +37,7 @@ class RuleEngine {
     bool produced = false;  ///< by a node of the pattern
     bool number = false;    ///< its value may come from several nodes
   };
-  /// One rule of the pass, with what is worked out once.
+  /// One rule of the pass, with what is derived from it once.
   struct Prepared {
     const PreparedRule* rule = nullptr;
     std::unique_ptr<Verdicts> verdicts;
@@ -58,7 +59,7 @@ class RuleEngine {
     [[nodiscard]] const RuleLayout& layout() const { return rule->layout; }
     [[nodiscard]] const Rule& ast() const { return *rule->layout.rule; }
   };
-  /// A match that is known and not yet applied. Its nodes stand in the pool.
+  /// A pending match. Its nodes are in the pool.
   struct Entry {
     std::uint64_t position = 0;
     std::uint32_t rule = 0;
@@ -72,7 +73,7 @@ class RuleEngine {
     }
   };
   class Timed;
-  /// A node that stands in the way of a match, and the anchor to ask again when it changes.
+  /// A node that blocks a match, and the anchor to match again when it changes.
   using Waiters = std::unordered_map<std::uint32_t, std::vector<NodeId>>;
 
   // Seeding and taking (engine.cpp).
@@ -114,7 +115,7 @@ class RuleEngine {
   /// What the right side reads, and what it defines anew.
   static void read_boundary(const Prepared& rule, const Candidate& c, std::vector<ValueId>& reads,
                             std::vector<ValueId>& writes);
-  /// Null: refused. The verdict holds until the rule's next one is asked for.
+  /// Null: refused. The verdict is valid until the next one of the same rule.
   const Verdict* fits(std::uint32_t rule, NodeId anchor, const Candidate& c,
                       const Verdict* known = nullptr);
   bool promising(std::uint32_t rule, NodeId anchor, const Candidate& c);
@@ -212,7 +213,7 @@ class RuleEngine {
   std::vector<std::uint32_t> pool_;
   std::vector<Entry> heap_, parked_;
   std::vector<Entry> seeds_;  ///< found at first, last one next
-  /// once: the matches of the input graph. One that a rewrite stands in the way of may come back.
+  /// once: the matches of the input graph. One that a rewrite blocks may come back.
   std::set<std::vector<std::uint32_t>> first_;
   Waiters waiters_;
   std::vector<NodeId> refused_;  ///< anchors with a match that something stood in the way of
@@ -230,10 +231,10 @@ class RuleEngine {
   /// Those that wait to be taken, by identity().
   std::map<std::vector<std::uint32_t>, std::uint32_t> queued_;
   std::vector<std::unique_ptr<Search>> searches_;  ///< by rule; of rules with lists
-  /// What the search was asked at the anchor at hand, by rule.
+  /// Searches already run at the current anchor, by rule.
   std::vector<std::pair<std::uint32_t, std::vector<NodeId>>> asked_;
 
-  // Of the rewrite at hand.
+  // Of the current rewrite.
   NodeId first_new_;
   std::vector<NodeId> created_, erased_, touched_;
   std::vector<ValueId> new_results_, operands_, reads_, writes_, named_values_;

@@ -1,5 +1,13 @@
-// Exports RuleEngine's questions about a structural match: is it still there, is it closed, convex,
-// clear of barriers, does it change anything, and must it wait.
+// Exports RuleEngine's predicates on a structural match: are its nodes and edges still there, is it
+// closed, convex and clear of barriers, is it accepted by types, attributes and guards, does it
+// change anything, and must it wait.
+//
+// In the order of their cost, and so that what the guard cache keeps depends on types and
+// attributes alone: closedness and convexity come before it. Convexity is decided by labels where
+// it can be: only a user of an output that stands before the last producer of an operand of the
+// right side can lie on a path back into the match; where there is one, find_bad_path searches
+// between these two labels. A match is blocked while a legal match overlaps it that is declared
+// over it, or that consumes all of its nodes and more.
 #include <algorithm>
 
 #include "rewriter/engine.hpp"
@@ -78,7 +86,7 @@ bool RuleEngine::reject(Prepared& rule, const char* reason) {
   return false;
 }
 
-/// The order matters: what a verdict remembers must not hang on where the match stands.
+/// The order matters: a cached verdict must not depend on where the match is.
 const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c,
                                 const Verdict* known) {
   Prepared& rule = rules_[index];
@@ -92,8 +100,8 @@ const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candid
   return reject(rule, verdict.reason), nullptr;
 }
 
-/// Whether a match is worth remembering: legal as far as is known without looking at more than its
-/// types and attributes. The rest is asked when it is taken, and again whenever it changes.
+/// Whether a match is worth keeping. A verdict in the guard cache decides alone; without one the
+/// match is checked for closedness and convexity too. All gates are checked when it is taken.
 bool RuleEngine::promising(std::uint32_t index, NodeId anchor, const Candidate& c) {
   Prepared& rule = rules_[index];
   if (careful_)
@@ -114,7 +122,7 @@ const Verdict* RuleEngine::legal(std::uint32_t index, NodeId anchor, const Candi
   return reject(rule, "N14"), nullptr;
 }
 
-/// Nothing that goes is needed outside, and the right side reads nothing that goes.
+/// No consumed value is used outside the match, and the right side reads none.
 bool RuleEngine::closed(const Prepared& rule, const Candidate& c) const {
   const RuleLayout& layout = rule.layout();
   for (std::size_t i = 0; i < layout.consumed.size(); ++i) {

@@ -1,5 +1,9 @@
-// Exports RuleEngine's handling of rules with lists or `unless`: the program finds the nodes that
-// are matched once, the naive search the rest; replacing goes through apply().
+// Exports RuleEngine's handling of rules with lists or `unless`: the match program finds the nodes
+// that are matched once, the backtracking search (search.hpp) completes each such match with its
+// members, and replacing goes through apply().
+//
+// A match of lists is a maximal set, so that it may change without any of its nodes changing: it is
+// searched for again when it is taken (find_again), and a set of nodes is queued once (identity).
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,11 @@
-// Exports RuleEngine's requeueing: from what a rewrite touched, along the edges of the patterns, to
-// the anchors whose matches may hold it.
+// Exports RuleEngine's requeueing: from the nodes that a rewrite touched, along the edges of the
+// patterns, to the anchors whose matches may hold them.
+//
+// For each op the match program has the ways back: the edges that lead from a pattern node of this
+// op to the anchor of its rule, equal ones once (find_ways_back in anchor.cpp). Each is followed in
+// the graph from each touched node, breadth first, so that a node that several paths reach is
+// expanded once. Any match with a touched node in it has its anchor among those found; these are
+// matched again, each once and in the order of their ids.
 #include <algorithm>
 
 #include "rewriter/engine.hpp"
@@ -36,14 +42,14 @@ void RuleEngine::sort_once(std::vector<NodeId>& nodes) {
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
 }
 
-/// Anchors at the end of one way that starts at `node`.
+/// The anchors that one way back leads to from `node`.
 void RuleEngine::follow(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
   if (way.steps.empty()) return ask_again(node, out);
   if (way.steps.size() > 1) return follow_far(way, node, out);
   leave(way.steps.front(), node, [&](NodeId n) { ask_again(n, out); });
 }
 
-/// Step by step, so that what several paths lead to is left once.
+/// Breadth first, so that a node that several paths reach is expanded once.
 void RuleEngine::follow_far(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
   here_.assign(1, node);
   for (const WayBack::SearchStep& step : way.steps) {

@@ -1,4 +1,5 @@
-// What `ensures` states of a graph: `nodes` and `count(op)` are numbers of it, all else are params.
+// Evaluates `ensures`: `nodes` and `count(op)` are numbers of the graph, all other names are
+// params.
 #pragma once
 
 #include <string>

@@ -41,7 +41,7 @@ bool about_surroundings(const Reason& why) {
   return why.code == "N08" || why.code == "N13" || why.code == "N14" || why.code == "PW1105";
 }
 
-/// The reason to tell of a match that was not applied; what else is known goes into its notes.
+/// The reason to report for a match that was not applied; all else becomes notes.
 Reason reason_of(const MatchRecord& record, std::vector<std::string>& notes) {
   notes = record.notes;
   if (!record.loss) return *record.why;

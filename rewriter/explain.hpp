@@ -1,6 +1,6 @@
 // Why did a rule not match? The near misses of a graph, each with the first gate that refused it;
-// with a pipeline, also what became of every match that stood at some time: applied, taken by
-// another rule, undone, or left where it was.
+// with a pipeline, also the fate of every match that stood at some time: applied, taken by another
+// rule, undone, or left.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Near misses that say the same of like places, told as one.
+// Groups near misses that say the same of repeated layers.
 #pragma once
 
 #include <map>
@@ -16,9 +16,9 @@ class NearMissGroups {
   /// `at` and `most` of the options count.
   explicit NearMissGroups(const ExplainOptions& options) : options_(options) {}
 
-  /// Left out where it does not concern the node that is asked for. `graph`: of its nodes.
+  /// Ignored if it does not concern the requested node. `graph`: of its nodes.
   void add(const Graph& graph, NearMiss miss);
-  /// One that is about no node; always told.
+  /// One that concerns no node; always reported.
   void note(NearMiss miss);
   /// A match in a part of the model with this name.
   void note_good(std::string_view group);

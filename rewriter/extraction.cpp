@@ -1,4 +1,13 @@
-// Exports extract: greedy over sets of nodes, then single changes while they pay.
+// Exports extract. Two phases:
+//  * Bottom up to a fixed point, each value gets the form whose set of nodes costs least; sets are
+//    bit vectors, so that a shared node is counted once. Each node also counts one, so that no form
+//    of a value is as cheap as a part of it.
+//  * Local search: for each value, each other form is tried and kept if the whole graph becomes
+//    cheaper, since a form may be free where another output needs it anyway. Bounded by a number of
+//    visited nodes.
+//
+// The result is an upper bound, not the optimum: minimal extraction with sharing is NP-hard. A
+// sweep of the first phase is quadratic in the forms.
 #include "rewriter/extraction.hpp"
 
 #include <limits>
@@ -35,8 +44,8 @@ class Extractor {
   }
 
  private:
-  /// The best known way to a value. Each node counts one besides its cost, so that no way to a
-  /// value is as cheap as a part of it, and choices never go round in a circle.
+  /// The best known form of a value. Each node counts one besides its cost, so that no form is as
+  /// cheap as a part of it.
   struct Pick {
     std::int64_t cost = 0;
     std::size_t count = 0;
@@ -81,7 +90,7 @@ class Extractor {
     return taken;
   }
 
-  /// What the choices make of the outputs; nothing if they go round in a circle.
+  /// The graph that the choices give; nothing if they are cyclic.
   std::optional<Extraction> walk() {
     Extraction out;
     std::set<NodeId> done, open;

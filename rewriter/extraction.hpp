@@ -1,4 +1,5 @@
-// The cheapest graph among equal forms, as good as a greedy choice and single changes of it find.
+// Extraction: the cheapest graph among equal forms. Approximate, as the exact problem with shared
+// nodes is NP-hard.
 #pragma once
 
 #include <functional>

@@ -43,8 +43,8 @@ std::string why(const RuleStats& stats) {
                      list.empty() ? "" : ", rejected by ", list);
 }
 
-/// By name. Most sets have many other rules; but where a frontier was opened, what was prepared
-/// before is gone.
+/// By name. Most rule sets have many other rules; the layouts prepared before a frontier was opened
+/// are discarded.
 std::map<std::string, const Rule*> rules_that_ran(const RunState& run) {
   std::map<std::string, const Rule*> out;
   for (const auto& [id, prepared] : run.prepared)

@@ -1,13 +1,13 @@
-// Warnings of what did nothing in a run: passes that changed nothing, rules that never fired.
+// Warnings of passes that changed nothing and rules that never fired.
 #pragma once
 
 #include "rewriter/run_state.hpp"
 
 namespace pw {
 
-/// Appends to the report's warnings, by name. A rule is warned of only where its pass did
-/// something; passes that were left out or undone are not spoken of.
-/// With RewriteOptions::stats it says what the attempts came to.
+/// Appends to the report's warnings, by name. A rule is reported only if its pass rewrote
+/// something; passes that were skipped or undone are not reported. With RewriteOptions::stats the
+/// warning has the attempts and their rejections.
 void warn_of_idle(RunState& run);
 
 }  // namespace pw

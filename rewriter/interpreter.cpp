@@ -27,7 +27,7 @@ Diagnostic warning_at(Span span, std::string_view code, std::string message,
 
 constexpr std::size_t kMoreNodes = 10'000;
 
-/// A bound of the run or a cycle: nothing around it goes on. Fuel is a bound of one strategy.
+/// A limit of the run or a cycle ends all enclosing strategies. Fuel limits one strategy only.
 bool ends_repetition(StopReason stop) {
   return stop == StopReason::limit || stop == StopReason::cycle || stop == StopReason::interrupted;
 }

@@ -32,10 +32,10 @@ class Interpreter {
 
   RunState& run_;
   Graph& graph_;
-  std::size_t most_nodes_ = 0;  ///< of what is repeated; 0 outside of repetitions
+  std::size_t most_nodes_ = 0;  ///< limit inside a `repeat`; 0 outside of one
 };
 
-/// What is left of a `fuel`, while its strategy runs.
+/// The remaining fuel of a strategy while it runs.
 class FuelScope {
  public:
   FuelScope(RunState& run, std::optional<std::int64_t> amount)

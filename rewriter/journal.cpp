@@ -20,8 +20,8 @@ constexpr std::uint8_t kOne = 0x40;  // it makes one node
 std::uint32_t zigzag(std::uint32_t step) { return (step << 1) ^ (0u - (step >> 31)); }
 std::uint32_t from_zigzag(std::uint32_t coded) { return (coded >> 1) ^ (0u - (coded & 1u)); }
 
-/// Values come from two regions, the graph's inputs and the rest: each is told by its distance from
-/// the nearer of the last ones of both.
+/// Delta coding of value ids, which come from two regions, the graph's inputs and the rest: each is
+/// the difference to the nearer of the last ones of both.
 class Regions {
  public:
   std::uint64_t code(ValueId value) {

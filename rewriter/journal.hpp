@@ -75,7 +75,7 @@ class Journal {
   [[nodiscard]] Iterator begin() const { return {this, 0}; }
   [[nodiscard]] Iterator end() const { return {this, bytes_.size()}; }
 
-  /// A place to come back to: what is added after it can be taken back.
+  /// A position to roll back to.
   using Mark = std::size_t;
   [[nodiscard]] Mark mark() const { return bytes_.size(); }
   void rollback(Mark to) { bytes_.resize(to); }

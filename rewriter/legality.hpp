@@ -1,6 +1,6 @@
-// Whether a match may be replaced where it stands: nothing consumed escapes, the replacement can be
-// ordered between what it reads and who reads it, and no barrier is crossed. Read-only; the matcher
-// and the applier both ask here.
+// Legality of a match: no consumed value escapes, the matched nodes are convex (no path leads from
+// an output back to an operand of the right side), and no barrier is crossed. Read-only; the
+// matcher and the applier share it.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace pw {
 
-/// What is known of a graph's symbols where the conditions of a match hold as well.
+/// The facts of a graph's symbols under the conditions of a match.
 Facts with_conditions(const Graph& graph, const std::vector<Condition>& conditions);
 
 /// A value that is consumed but needed outside the match.

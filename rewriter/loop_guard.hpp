@@ -1,6 +1,6 @@
-// Notices rules that undo each other for ever. Generations make it cheap: a new node is one older
-// than the oldest it replaces. Only when a generation grows suspiciously large are whole graphs
-// hashed, for a short while.
+// Detects rules that rewrite each other's results for ever. Generations make it cheap: a new node
+// is one older than the oldest node it replaces. Only when a generation grows suspiciously large
+// are whole graphs hashed, for a limited number of rewrites.
 #pragma once
 
 #include <map>

@@ -1,5 +1,7 @@
-// Runs a match program at one anchor. Nothing is copied or undone on failure: a register is written
-// again by the instruction that owns it. The tracer is a policy: with NoTrace it costs nothing.
+// Runs a match program at one anchor: a loop over instructions with one backtracking target each.
+// Nothing is copied or undone on failure, since a register is written again by the instruction that
+// owns it. Exponential in the worst case (each commutative node doubles the orders to try),
+// therefore bounded by StepBudget. The tracer is a policy: NoTrace costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +29,7 @@ struct NoTrace {
   void failed(std::uint32_t) {}
 };
 
-/// How often each instruction was asked, and said no.
+/// How often each instruction was executed, and how often it failed.
 struct CountingTrace {
   std::vector<std::uint64_t> asks, fails;
   explicit CountingTrace(const MatchProgram& program)
@@ -51,7 +53,7 @@ struct StepBudget {
   }
 };
 
-/// The rule whose way to match goes on at an instruction.
+/// The rule that an instruction leads to.
 inline std::uint32_t rule_behind(const MatchProgram& program, std::uint32_t pc) {
   while (pc + 1 < program.code.size() && program.code[pc].code != Code::accept) ++pc;
   return program.code[pc].number;

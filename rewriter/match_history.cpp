@@ -1,5 +1,5 @@
-// Exports MatchHistory's life of a match, see, holds_rule, without_numbers. What goes back with the
-// graph is in match_history_undo.cpp, what a single rewrite brings up in match_history_steps.cpp.
+// Exports MatchHistory's lifecycle of a match, see, holds_rule, without_numbers. Undoing is in
+// match_history_undo.cpp, the matches that a single rewrite creates in match_history_steps.cpp.
 #include "rewriter/match_history.hpp"
 
 #include <algorithm>
@@ -370,7 +370,8 @@ void MatchHistory::absorb(const BuiltinEvent& event) {
   }
 }
 
-/// Under `saturate` rewrites take nothing away; what the kept graph does without goes at its end.
+/// `saturate` erases nothing while it rewrites; what the extracted graph lacks is erased at its
+/// end.
 void MatchHistory::absorb_saturation(const BuiltinEvent& event) {
   for (NodeId n : by_id(event.erased)) {
     const auto by = saturated_.find(n);

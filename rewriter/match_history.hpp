@@ -1,5 +1,5 @@
-// What became of every match of some rules over a run: seen when it comes up, followed through each
-// rewrite until it is applied, taken by another rule, undone, or left where it stands.
+// The fate of every match of some rules over a run: recorded when it comes up, and followed through
+// each rewrite until it is applied, taken by another rule, undone, or left.
 #pragma once
 
 #include <map>
@@ -99,7 +99,7 @@ class MatchHistory final : public RunWatch {
 
   /// Before each of several runs on one graph, one after another.
   void begin_run();
-  /// After the last one: says of what is left standing why it is.
+  /// After the last run: gives the matches that still stand the reason why.
   void finish();
 
   [[nodiscard]] const std::vector<MatchRecord>& records() const;
@@ -110,9 +110,9 @@ class MatchHistory final : public RunWatch {
   /// Whether some pass that has the rules ran; and one that was left out by its `when`.
   [[nodiscard]] bool ran() const { return ran_; }
   [[nodiscard]] const std::string& left_out() const { return left_out_; }
-  /// Of the rules asked for, opened variants included.
+  /// Whether the rule is one of those followed, opened variants included.
   [[nodiscard]] bool is_asked(RuleId rule);
-  /// The rules asked for, with the variants that frontiers opened to, frontiers left out.
+  /// The rules that are followed, with the variants that frontiers opened to, without frontiers.
   [[nodiscard]] std::vector<RuleId> opened(const Graph& graph) const;
   /// The rewrites that made nodes of graph_before().
   [[nodiscard]] const std::map<NodeId, RewriteStep>& makers() const { return makers_; }
@@ -131,7 +131,7 @@ class MatchHistory final : public RunWatch {
 
  private:
   using Key = std::pair<RuleId, std::vector<NodeId>>;  ///< nodes by id
-  /// All that goes back with the graph.
+  /// The state that is rolled back with the graph.
   struct State {
     std::vector<MatchRecord> records;
     std::map<Key, std::size_t> known;

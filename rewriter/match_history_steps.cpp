@@ -1,5 +1,5 @@
-// Exports MatchHistory's part that follows single rewrites: matches that come up with one, or end
-// because of one although all their nodes are there.
+// Exports MatchHistory's part on single rewrites: matches that come up with one, or that one ends
+// although all their nodes are still there.
 #include <algorithm>
 
 #include <fmt/format.h>

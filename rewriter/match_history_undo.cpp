@@ -1,4 +1,4 @@
-// Exports MatchHistory's part that goes back with the graph: `atomic` that is undone, and the
+// Exports MatchHistory's part on undoing: `atomic` strategies that were rolled back, and the
 // alternatives of `best of` that lost.
 #include <algorithm>
 

@@ -1,6 +1,7 @@
-// The rules of one pass as one program. Every rule becomes a straight line of questions from its
-// anchor on; lines that begin alike share their beginning (a predicate tree); the tree is laid out
-// as instructions whose failure continues at the next branch. Registers hold graph ids.
+// The rules of one pass compiled to one program. Each rule becomes a linear sequence of predicates
+// from its anchor on; common prefixes form a decision tree, one for each op of an anchor; the tree
+// is laid out as instructions, and where one fails the program goes on at the next branch.
+// Registers hold graph ids.
 #pragma once
 
 #include <cstdint>
@@ -41,14 +42,14 @@ struct Instruction {
   std::uint32_t fail = 0;  ///< where a no continues; kNowhere: this anchor is done
 
   static constexpr std::uint32_t kNowhere = 0xffffffff;
-  /// Ask the same, whatever comes after.
+  /// Whether both are the same predicate, wherever they continue.
   friend bool same_question(const Instruction& a, const Instruction& b) {
     return a.code == b.code && a.swap == b.swap && a.slot == b.slot && a.node == b.node &&
            a.second == b.second && a.value == b.value && a.number == b.number;
   }
 };
 
-/// What a no means, and where the question stands in a rule.
+/// The near-miss code of a failure, and the place of the predicate in its rule.
 struct Origin {
   const char* reason = "";  ///< N01 …; empty: never fails
   Span span;

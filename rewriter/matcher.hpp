@@ -1,5 +1,5 @@
 // The naive matcher: backtracking over the pattern, node by node, with every gate of the semantics
-// written out. Slow, and kept for ever as the oracle of any faster one.
+// written out. It is slow, and kept as the oracle of the compiled matcher.
 #pragma once
 
 #include <functional>

@@ -68,7 +68,7 @@ class Finder {
   }
 
   /// One near miss a place: a worse one that shares a node with it, or with a match, or that begins
-  /// on the other side of the node it stopped at, is the same story told from another node.
+  /// on the other side of the node it stopped at, is a duplicate found from another node.
   bool claim(const Attempt& a) {
     const auto known = [&](NodeId n) { return n.valid() && taken_.contains(n.index); };
     if (known(a.anchor) || std::any_of(a.nodes.begin(), a.nodes.end(), known)) return false;

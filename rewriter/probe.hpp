@@ -24,7 +24,7 @@ class Probe {
   void matches_with(NodeId node, const std::function<void(const Match&)>& found);
   /// Whether these nodes, by PatternNodeId, still are a match; else why not.
   [[nodiscard]] bool still_matches(std::span<const NodeId> nodes, Failure* why);
-  /// Must be told when the graph is not what it was.
+  /// To be called after each mutation of the graph.
   void graph_changed();
 
  private:

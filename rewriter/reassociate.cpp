@@ -56,7 +56,7 @@ bool Reassociation::continues(NodeId chain, ValueId value) const {
   return graph_.op(n) == graph_.op(chain) && graph_.attributes(n) == graph_.attributes(chain);
 }
 
-/// The node that the chain goes on with behind an operand; nothing where it ends.
+/// The node that continues the chain at an operand; nothing if it ends there.
 std::optional<NodeId> Reassociation::next(NodeId chain, ValueId value, Reach reach) const {
   if (reach == Reach::written)
     return continues(chain, value) ? std::optional(graph_.producer(value)) : std::nullopt;
@@ -71,8 +71,8 @@ std::optional<NodeId> Reassociation::next(NodeId chain, ValueId value, Reach rea
   return out;
 }
 
-/// The operands of the chain that ends with the node, in their order; none where it goes in a
-/// circle, since a value may equal a chain of itself.
+/// The operands of the chain that ends with the node, in order; none if it is cyclic, since a value
+/// may equal a chain of itself.
 std::vector<ValueId> Reassociation::chain_of(NodeId node, Reach reach) const {
   std::vector<ValueId> chain, open{graph_.operand(node, 1), graph_.operand(node, 0)};
   for (std::size_t steps = 0; !open.empty(); ++steps) {

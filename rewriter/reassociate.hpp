@@ -1,6 +1,6 @@
-// `associative` under `saturate`: a chain of one op, a∘b∘c∘…, is written in the groupings that some
-// pattern may look at: any two operands that stand side by side, or any two at all where the op
-// commutes, and the rest. Never where something in between would get another dtype.
+// `associative` under `saturate`: a chain of one op, a∘b∘c∘…, is added in those groupings that some
+// pattern can see: any two neighbouring operands first, or any two at all if the op commutes, then
+// the rest. Never where an intermediate value would get another dtype.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ class Reassociation {
 
  private:
   using Form = std::tuple<OpId, AttributesId, ValueId, ValueId>;
-  /// How far a chain reaches: to what is written there, as little as can be, as much as can be.
+  /// The extent of a chain: as written, the shortest, or the longest.
   enum class Reach { written, least, most };
   [[nodiscard]] bool continues(NodeId chain, ValueId value) const;
   [[nodiscard]] std::optional<NodeId> next(NodeId chain, ValueId value, Reach reach) const;

@@ -1,4 +1,4 @@
-// Exports make_recipe: the right side is built once on a graph of its own, whose inputs stand for
+// Exports make_recipe: the right side is built once in a graph of its own, whose inputs stand for
 // the values of the pattern, and read off as a list of nodes to add.
 #include <algorithm>
 #include <unordered_map>

@@ -1,5 +1,5 @@
-// What the parts of one run share: the graph, the rules as laid out, fuel, statistics and the
-// journal.
+// The state that the parts of one run share: the graph, the layouts of rules, fuel, statistics and
+// the journal.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct RunState {
       if (left <= 0) return true;
     return false;
   }
-  /// Whether the facts are others now, so that what they said of a match may be wrong.
+  /// True if the facts changed, so that verdicts which rest on them may be wrong.
   bool note_condition(const Condition& condition) {
     const auto known = [&](const Condition& c) {
       return c.op == condition.op && c.a == condition.a && c.b == condition.b &&
@@ -63,7 +63,7 @@ struct RunState {
     graph.facts = std::move(facts);
     return true;
   }
-  /// A right side that cannot be built is the rule's mistake, and said once.
+  /// Warns once of a rule whose right side cannot be built.
   void warn_refused(const Rule& rule, const Graph& g, NodeId at, const Diagnostics& why) {
     if (!refused.insert(rule.name).second) return;
     Diagnostic warning = why.front();
@@ -72,7 +72,7 @@ struct RunState {
                             std::string(g.node_name(at)));
     report.warnings.push_back(std::move(warning));
   }
-  /// The matcher has spent its steps at an anchor: once a rule.
+  /// Warns once of a rule at which the matcher ran out of steps.
   void warn_given_up(const Rule& rule, const Graph& g, NodeId at, std::uint64_t steps) {
     if (!refused.insert(rule.name + " given up").second) return;
     Diagnostic warning = error_at(

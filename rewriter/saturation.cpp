@@ -1,7 +1,16 @@
-// Exports run_saturation. The graph itself holds all forms: new ones are added at its end, where
-// every value may be read. A match must find its operands written out, so a node that reads a value
-// with equals is written again with those, where some pattern could see through them, and as far up
-// as the deepest pattern reaches.
+// Exports run_saturation. Equality saturation (Tate et al. 2009; egg, Willsey et al. 2021) on the
+// graph itself: it holds all forms, new ones are added at its end, where every value may be read,
+// and EGraph says which values are equal.
+//
+// Each round applies every rule to all matches not seen before, merges what they make equal, drops
+// duplicate nodes, closes under congruence, and regroups chains of associative ops. There is no
+// e-matching: the matcher sees nodes with their operands as written. So a node that reads a value
+// with equals is written again with those (write_equals), where a pattern looks through the operand
+// at the op that made it, and for as many levels as the deepest pattern has.
+//
+// It ends when a round adds nothing, after K rounds, or at N nodes; any prefix is sound. Extraction
+// picks the cheapest form of each value that is needed (extraction.cpp). If the result is not
+// cheaper, everything is rolled back.
 #include "rewriter/saturation.hpp"
 
 #include <algorithm>
@@ -20,7 +29,7 @@ namespace {
 
 constexpr std::int64_t kNodes = 10'000, kRounds = 30;
 
-/// One rule as it is matched here: nothing is consumed, so no user and no path stands in the way.
+/// One rule as it is matched here: nothing is consumed, so that neither users nor paths block it.
 struct Equation {
   RuleLayout full, open;
   Env base;
@@ -120,8 +129,8 @@ class Saturation {
            ops->second.contains(graph_.op(graph_.producer(member)));
   }
 
-  /// Whether some pattern asks what made an operand of the op, and one equal to it is made so; a
-  /// number is asked for too.
+  /// Whether some pattern tests the producer of an operand of this op, and a value equal to it has
+  /// such a producer; a number counts too.
   [[nodiscard]] bool looks_at(OpId op, ValueId operand) const {
     const OpId number = graph_.context().ops.find("constant");
     for (ValueId member : equal_.members(operand)) {
@@ -298,7 +307,7 @@ class Saturation {
   std::set<std::tuple<OpId, AttributesId, std::vector<ValueId>>> written_;
 };
 
-/// Makes the graph the chosen one; returns what went.
+/// Replaces the graph by the extracted one; returns the erased nodes.
 std::vector<NodeId> install(Graph& graph, const EGraph& equal, const Extraction& best) {
   const auto chosen = [&](ValueId v) { return best.chosen.at(equal.find(v)); };
   std::vector<std::pair<std::size_t, std::string>> names;
@@ -347,7 +356,7 @@ bool is_part_of(const Graph& graph, const EGraph& equal, const Extraction& best,
   });
 }
 
-/// An application, but for which of equal values it met: each is told once.
+/// The key of an application up to equal values: each is reported once.
 std::vector<std::uint32_t> forms_of(const Graph& graph, const EGraph& equal,
                                     const Application& done) {
   std::vector<std::uint32_t> key{done.rule.index};

@@ -1,6 +1,6 @@
-// `saturate { rules } nodes N rounds K cost c`: applies the rules without taking anything away,
-// until nothing new is found or a limit is met, and keeps the cheapest graph among all that are
-// equal.
+// `saturate { rules } nodes N rounds K cost c`: equality saturation, that is rewriting that keeps
+// both sides, until no rule adds anything or a limit is reached; then the cheapest of all equal
+// graphs is kept.
 #pragma once
 
 #include "rewriter/run_state.hpp"

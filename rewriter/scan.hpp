@@ -1,6 +1,5 @@
-// Asks the compiled matcher at every anchor of a graph and rewrites nothing: how many legal matches
-// the rules of one strategy have in the graph as it stands. For measuring, and for a first look at
-// a rule set.
+// Runs the compiled matcher at every anchor of a graph without rewriting: the number of legal
+// matches of one strategy's rules. For measurements, and for a first look at a rule set.
 #pragma once
 
 #include <memory>
@@ -11,8 +10,8 @@ namespace pw {
 
 class Scan {
  public:
-  /// Lays the rules out and compiles them for the graph. What is given must outlive the scan; the
-  /// graph is not changed.
+  /// Compiles the rules for the graph. All arguments must outlive the scan; the graph is not
+  /// changed.
   Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params);
   ~Scan();
   Scan(const Scan&) = delete;

@@ -1,4 +1,10 @@
 // Exports Search: the walk from the anchor along the pattern, and the gates of op and arity.
+//
+// Nodes are visited in the order of RuleLayout::steps. Each is reached from one visited before: as
+// the producer of a known value, which leaves no choice; as one of its users, all of which are
+// tried; or as the root of the members of a list. Operands of commutative ops are tried in the
+// written order, then exchanged. A State is copied at each choice, so that backtracking is a
+// return. Exponential in the worst case, and bounded by a number of steps for each anchor (PW1113).
 #include "rewriter/search.hpp"
 
 #include <algorithm>
@@ -75,7 +81,7 @@ void Search::start(NodeId anchor) {
   try_node(0, anchor, first_state());
 }
 
-/// True: go on with other choices. False: the caller has what it wanted.
+/// True: continue with other choices. False: the caller wants no more.
 bool Search::extend(std::size_t index, State& state) {
   if (index == layout_.steps.size()) return finish(state);
   const SearchStep& step = layout_.steps[index];
@@ -194,7 +200,7 @@ bool Search::try_node(std::size_t index, NodeId node, const State& before) {
   return true;
 }
 
-/// What can be asked of the node before a choice of operand order.
+/// The gates that do not depend on the order of operands.
 bool Search::admit(const SearchStep& step, NodeId node, State& state) {
   if (!check_op(step, node, state)) return false;
   if (is_taken(node, state))

@@ -1,5 +1,6 @@
 // One backtracking search: a rule against one anchor node. Every gate of the semantics is a method
-// here; the first gate that rejects the attempt that came furthest is kept as the reason.
+// here; the first gate that refused the attempt that came furthest is kept as the reason (N01 to
+// N09, N13).
 #pragma once
 
 #include <functional>
@@ -16,7 +17,7 @@
 
 namespace pw {
 
-/// How far the best failed attempt came, and why it ended. Text is made only when asked for.
+/// How far the best failed attempt came, and why it failed. Messages are made on request only.
 struct Failure {
   int matched = -1;
   int gate = -1;  ///< gates passed at the node, or after the last node
@@ -63,7 +64,7 @@ class Search {
   /// one of them goes or reads something else, there may be another match.
   [[nodiscard]] const std::vector<NodeId>& in_the_way() const { return in_the_way_; }
   /// A search remembers the members it found, so that many attempts at one list cost no more than
-  /// one. Must be told when the graph is not what it was.
+  /// one. To be called after each mutation of the graph.
   void graph_changed() {
     if (!groups_at_.empty()) groups_at_ = {};
   }

@@ -1,5 +1,5 @@
-// Exports Search's gates on attributes: what is written must fit, what is not written must hold its
-// default, and what needs a variable that is not bound yet waits.
+// Exports Search's gates on attributes: a written one must match, an unwritten one must have its
+// default, and one that depends on an unbound variable is deferred until that is bound.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -248,7 +248,7 @@ Search::Fit Search::fit_name(const std::string& name, const Attribute& value, St
   return Fit::yes;
 }
 
-/// Asks what waits until nothing moves; what is left then fails, or goes on waiting.
+/// Evaluates deferred checks to a fixed point; the rest then fails, or stays deferred.
 bool Search::run_deferred(State& state, bool may_fail) {
   std::vector<Deferred> waiting;
   for (bool last = false; !state.deferred.empty();) {

@@ -1,5 +1,11 @@
-// Exports Search's part on lists: the members of `many` and of `relu(x)...` are tried one after
-// another in one state, and put into a group for each choice of what they have in common.
+// Exports Search's part on lists: `many y = mm(x, w)`, a member for each user of a value that fits,
+// and `cat(relu(x)...)`, a member for each operand.
+//
+// Members are tried one after the other in one state, and put into a group for each choice of what
+// they have in common (MembersLayout::keys): members that differ in it are matches of their own. A
+// group is maximal: all members that fit, without those that depend on an earlier one, since these
+// could not be replaced together. The cost is linear in the users of the common value, not in the
+// subsets of them.
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -45,7 +51,7 @@ std::optional<Binding> list_of(Context& context, const std::vector<const Binding
 
 }  // namespace
 
-/// What a node of a member may bind and has not yet: to be taken back.
+/// The unbound names that a node of a member may bind, for backtracking.
 struct Search::Mark {
   std::vector<PatternValueId> values;
   std::vector<const std::string*> names;
@@ -79,8 +85,8 @@ void Search::undo(const Mark& mark, State& state) {
   state.gate = mark.gate;
 }
 
-/// Every way in which the node can be this node of a member, and the rest of the member found from
-/// it. False: enough.
+/// Tries all ways to match this node of a member, and the rest of the member from it. False: the
+/// caller wants no more.
 bool Search::member_node(MembersId id, std::size_t index, NodeId node, State& state,
                          const Fits& fits) {
   const MembersLayout& layout = layout_.members[id];

@@ -1,5 +1,5 @@
-// Exports Search's gates on values: operands and results are bound, numbers compared, types
-// unified.
+// Exports Search's gates on values: binding of operands and results, comparison of numbers,
+// unification of types.
 #include <fmt/format.h>
 
 #include "graph/text.hpp"

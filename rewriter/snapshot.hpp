@@ -1,5 +1,5 @@
-// A moment of a run that can be gone back to: the graph through its undo journal, and everything
-// that is counted. What was undone leaves no trace in the history.
+// A state of a run that it can return to: the graph through its undo journal, and all counters.
+// What was undone leaves no trace in the history.
 #pragma once
 
 #include "rewriter/run_state.hpp"

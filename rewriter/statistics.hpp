@@ -1,5 +1,5 @@
-// What the compiler of a pass wants to know of the graph: how often each op occurs, and how many
-// users a result of it has on average. It decides where a rule starts; never what it matches.
+// Statistics of a graph for the compiler of a pass: how often each op occurs, and how many users a
+// result of it has on average. They decide where a rule is anchored, never what it matches.
 #pragma once
 
 #include <vector>

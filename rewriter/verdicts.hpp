@@ -1,7 +1,7 @@
-// What types, attributes and guards say of a structural match, remembered. They depend on nothing
-// but the type ids of its values and the attribute ids of its nodes, and a model repeats its
-// layers: almost every question has been asked before. The same key gives the new nodes of the
-// right side, complete with attributes and types.
+// The guard cache: memoized type, attribute and guard checks of structural matches, one cache for
+// each rule. They depend on the type ids of a match's values and the attribute ids of its nodes
+// only, and a model repeats its layers, so that nearly every check has been made before. The same
+// key gives the recipe: the new nodes of the right side, complete with attributes and types.
 #pragma once
 
 #include <memory>
@@ -59,9 +59,9 @@ class Verdicts {
   /// The candidate must have passed the closed-world and convexity checks: they look at more than
   /// the key. The reference holds until the next call.
   const Verdict& ask(const Candidate& candidate);
-  /// What was answered to an equal question before, or null.
+  /// The cached verdict of an equal key, or null.
   const Verdict* known(const Candidate& candidate);
-  /// The same, not remembered: for guards that look at more than the key.
+  /// The same, not cached: for guards that depend on more than the key.
   const Verdict& ask_anew(const Candidate& candidate) {
     anew_ = judge(candidate);
     return *anew_;

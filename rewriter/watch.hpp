@@ -1,5 +1,5 @@
-// What a run shows of itself while it goes on: the strategies it comes to, each rewrite, and what
-// it takes back. A run that nobody watches pays one test a rewrite.
+// Callbacks of a run: the strategies it enters, each rewrite, and what it undoes. A run that nobody
+// watches pays one test a rewrite.
 #pragma once
 
 #include "rewriter/ensures.hpp"

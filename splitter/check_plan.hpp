@@ -1,4 +1,4 @@
-// What holds between the numbers of a plan, wherever it comes from.
+// The invariants between the numbers of a plan, wherever it comes from.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ struct Contradiction {
 /// share a byte. Empty for every plan that make_plan makes. O(n log n) in the slots.
 std::vector<Contradiction> contradictions(const Plan& plan);
 
-/// Whether the plan, bound to this graph, has a place for each of its values: large enough, and no
-/// other's as long as the graph needs it, whatever the plan itself says. PW0745. What a piece needs
-/// between its launches is for the backend to compare.
+/// Whether the plan, bound to this graph, has a slot for each of its values that is large enough
+/// and not shared during the lifetime that the graph requires, whatever the plan states. PW0745.
+/// The backend checks the scratch of pieces.
 Result<std::monostate> check_memory(const Plan& plan, const StitchedGraph& pieces,
                                     const Graph& source);
 

@@ -1,4 +1,13 @@
 // Exports size_problem, monotone, best_sets, best_sets_slowly, frontier, with_sizes and serve.
+//
+// A row of the dynamic program of choose.hpp is filled by divide and conquer: the middle entry by a
+// scan, whose argmin then bounds the scans of both halves. That is exact because the least argmins
+// rise with j, which the quadrangle inequality gives where T never falls (monotone() makes it so);
+// O(C log C) a row, O(K C log C) in all. best_sets_slowly, O(K C²), is the oracle.
+//
+// The Pareto front of time against graph cost is found by the slopes of its hull: between two
+// neighbours lies another point of the hull exactly if it is optimal for the λ of their line. A
+// bounded number of λs is tried.
 #include "splitter/choose.hpp"
 
 #include <algorithm>

@@ -56,7 +56,7 @@ ChosenSizes with_sizes(const SizeProblem& problem, const std::vector<std::int64_
 
 struct Served {
   double seconds = 0;           ///< of all steps
-  double rows = 0, tokens = 0;  ///< that run, and that were asked for
+  double rows = 0, tokens = 0;  ///< that run with padding, and without
   double uncaptured = 0;        ///< steps
 };
 /// The same of any sizes, step by step.

@@ -1,4 +1,4 @@
-// What splitting and planning come to, in the numbers that capture is compared by.
+// Counters of splitting and planning, by which captures are compared.
 #pragma once
 
 #include <cstddef>

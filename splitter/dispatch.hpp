@@ -39,7 +39,7 @@ struct Capture {
   std::int64_t live_bytes = 0;   ///< of the arena: the most that is alive at once
 };
 
-/// What counts of a step.
+/// The step properties that dispatch depends on.
 struct StepShape {
   std::int64_t tokens = 0;
   std::int64_t requests = 0;

@@ -1,5 +1,5 @@
-// How often steps of each token count occur, read from what a server counts, and three made-up
-// kinds of traffic.
+// How often steps of each token count occur, read from a server's counts, and three synthetic kinds
+// of traffic.
 #pragma once
 
 #include <cstdint>

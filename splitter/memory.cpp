@@ -1,4 +1,15 @@
-// Exports plan_memory: lifetimes on the linear schedule, then offsets by best fit over intervals.
+// Exports plan_memory. Values get lifetimes on the linear schedule (all pieces' nodes, or launches,
+// one after the other), and then offsets in one arena (offsets.cpp):
+//  * a value inside a piece is alive from its node to its last reader; one that crosses pieces is
+//    alive in the whole of each piece from its producer's to its last reader's, since a captured
+//    piece may write it at any time;
+//  * a view that keeps its operand's bytes, and an in-place result whose operand nobody reads
+//    later, share their root's storage; the root is alive as long as any of them;
+//  * literals have no slot, and what lives in an input has none either; the workspace of library
+//    calls is one interval around all calls.
+//
+// Invariant: two values that are alive at one position have disjoint bytes, unless they share a
+// root. Linear in def-use edges, but for the placing of intervals.
 #include <algorithm>
 
 #include "base/assert.hpp"

@@ -1,4 +1,11 @@
 // Exports place_intervals and its heuristics, and peak.
+//
+// Best fit over intervals: in a given order, each block goes into the smallest gap that holds it
+// between the blocks which it meets in time, else on top. Orders are: by begin (a sweep with a free
+// list, O(n log n)), and, up to 4096 blocks, largest, longest, and largest area first (O(n²);
+// greedy by size as in Pisarchyk & Lee 2020). Up to 256 blocks a local search follows: the block
+// that ends on top moves halfway to the front of the order, at most 64 times. Deterministic: ties
+// go by begin, then by index.
 #include "splitter/offsets.hpp"
 
 #include <algorithm>
@@ -192,7 +199,7 @@ Placement place_intervals(const std::vector<Interval>& intervals) {
   for (auto order = orders.begin(); order != orders.end() && best.total > least; ++order) {
     take(place_in_order(intervals, *order));
     if (intervals.size() > kFewIntervals) continue;
-    // What stands on top goes first the next time, as long as that helps often enough.
+    // The block on top is placed earlier the next time, while that helps often enough.
     Placement now = place_in_order(intervals, *order);
     for (int tries = 0; tries < kTries && best.total > least; ++tries) {
       const auto top = std::find_if(order->begin(), order->end(), [&](std::size_t i) {

@@ -1,5 +1,7 @@
-// Offsets for byte blocks that live over intervals of a linear schedule, so that two blocks alive
-// at one position never overlap.
+// Offsets of byte blocks that are alive over intervals of a linear schedule, so that two blocks
+// alive at one position never overlap. This is dynamic storage allocation with known lifetimes,
+// which is NP-hard; the placement is the best of some greedy ones, and ends early at the lower
+// bound `peak`.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// The canonical form of a piece: what is left when layer names, weights and value names are
-// abstracted. Two pieces of one context are equal if and only if their forms are; the hash is of
-// printed text, so it is the same in every run.
+// The canonical form of a piece: its text with layer names, weights and value names abstracted. Two
+// pieces of one context are equal if and only if their forms are; the hash is of printed text, so
+// that it is the same in every run.
 #pragma once
 
 #include <cstdint>

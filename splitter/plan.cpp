@@ -163,7 +163,7 @@ void keep_allowed(const Graph& graph, const SizeRules& rules, std::vector<std::i
   if (least > 1 && first <= std::min(rules.cap, rules.max_tokens)) sizes.push_back(first);
 }
 
-/// The sizes that were asked for, or the default ones. What cannot be kept is noted; it is an error
+/// The requested sizes, or the default ones. Sizes that cannot be kept are noted; it is an error
 /// where nothing is left.
 Result<std::vector<std::int64_t>> choose_sizes(const Graph& graph, const PlanOptions& options,
                                                Plan& plan) {

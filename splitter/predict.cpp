@@ -1,4 +1,5 @@
-// Exports predict_captures: what each captured size will take, before anything is captured.
+// Exports predict_captures: graphs, nodes and bytes of each captured size, before anything is
+// captured.
 #include <algorithm>
 #include <map>
 #include <tuple>

@@ -1,5 +1,5 @@
-// Matrix products, known by their signature: two operands that share the dim that is summed over,
-// `a: T[*r, k], b: T[k, m] -> y: U[*r, m]`. Libraries run them, and their cost goes by tiles.
+// Matmuls, recognised by their signature: two operands that share the contracted dim, `a: T[*r, k],
+// b: T[k, m] -> y: U[*r, m]`. Libraries run them, and their cost goes by tiles.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Whether rows of padding can be seen: a step may run with more rows than it has tokens only where
-// no op lets one row of the tokens dim act on another.
+// Cross-token ops: a step may run with more rows than it has tokens only if no op lets one row of
+// the tokens dim act on another.
 #pragma once
 
 #include <optional>

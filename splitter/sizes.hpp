@@ -1,5 +1,6 @@
-// Which token counts have a captured graph, what pads to what, and what a deployment asks of sizes:
-// whole uniform decodes with speculative tokens, equal parts for the ranks of sequence parallelism.
+// Capture sizes: which token counts have a captured graph, which size a step pads to, and what a
+// deployment requires of sizes: whole uniform decodes with speculative tokens, equal parts for the
+// ranks of sequence parallelism.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,7 @@ struct KeptSizes {
   std::vector<std::int64_t> sizes;  ///< ascending, each once
   std::string dropped;              ///< which are left out and why; empty: none
 };
-/// Of the sizes that were asked for, the multiples of `multiple`.
+/// Of the requested sizes, the multiples of `multiple`.
 KeptSizes keep_multiples(std::vector<std::int64_t> sizes, std::int64_t multiple,
                          const std::string& what);
 

@@ -1,8 +1,10 @@
-// Exports split: one walk that assigns nodes to pieces, then the pieces as graphs and the graph
-// that calls them.
+// Exports split: one walk assigns each node to a piece, a new one wherever splitting and other ops
+// meet. Pieces that only allocate join an earlier one; a pure piece between two splitting pieces
+// that does not depend on the first moves before it, and the two splitting pieces become one. Then
+// each piece is built as a graph, and the graph that calls them. Linear in nodes and def-use edges.
 //
-// A `constant` node stands for a literal, so it belongs to no piece by position: each piece that
-// reads it has its own copy.
+// A `constant` node is a literal and belongs to no piece by position: each piece that reads it has
+// its own copy.
 #include <algorithm>
 #include <map>
 
@@ -26,7 +28,7 @@ bool is_constant(const Graph& graph, NodeId n) {
 
 bool is_allocation(const Graph& graph, NodeId n) { return graph.op_of(n).name == "empty"; }
 
-/// Whether it gives the same wherever its operands are there.
+/// Whether it may be moved to any place where its operands exist.
 bool is_pure(const Graph& graph, NodeId n) {
   const Op& op = graph.op_of(n);
   return !op.traits.effect && !op.traits.collective &&

@@ -1,5 +1,5 @@
-// What a step takes by its number of tokens: a roofline over the captured pieces, in which a matrix
-// product takes whole tiles in whole waves; or times that were measured.
+// The time of a step by its number of tokens: a roofline over the captured pieces, in which a
+// matmul takes whole tiles in whole waves; or measured times.
 #pragma once
 
 #include <cstdint>

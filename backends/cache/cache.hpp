@@ -58,8 +58,8 @@ class CompileCache {
         return true;
       });
 
-  /// Keeps the key of the object that was last made for a name, a digest too: for those who cannot
-  /// tell the whole key, such as a process that finds no compiler.
+  /// Keeps the key of the object that was last made for a name (a digest too), for a process that
+  /// cannot compute the whole key because it finds no compiler.
   void remember(const std::string& name, const std::string& key);
   /// The key; empty where none is known.
   [[nodiscard]] std::string recall(const std::string& name) const;

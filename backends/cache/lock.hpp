@@ -1,4 +1,4 @@
-// A lock between processes and threads, on a file; it goes when its holder does.
+// A lock between processes and threads, on a file; released when its holder ends.
 #pragma once
 
 #include <string>

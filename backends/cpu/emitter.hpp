@@ -1,6 +1,6 @@
-// From a row program to header-free C++: a loop a phase, made for the vector unit, rows by the
-// caller. What two phases of a row both compute is kept in a buffer between them. Names are made
-// here; nothing of a graph's names or strings gets in.
+// Emits a row program as header-free C++: a vectorisable loop for each phase of a row; the caller
+// iterates over rows. Values that two phases share are buffered between them. Identifiers are
+// generated: no name or string of a graph gets into the text.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Internal to cpu/: which values of a row are computed by more than one of its loops, so that the
-// first may keep them in a buffer for the others.
+// Internal to cpu/: common subexpressions between the loops of a row, so that the first loop may
+// keep them in a buffer for the others.
 #pragma once
 
 #include <map>

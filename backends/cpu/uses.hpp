@@ -1,4 +1,4 @@
-// Internal to cpu/: what becomes of a program's values.
+// Internal to cpu/: def-use facts of a row program.
 #pragma once
 
 #include <set>

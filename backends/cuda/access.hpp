@@ -1,6 +1,6 @@
-// Internal to cuda/: which accesses of a loop over columns move groups of neighbouring elements at
-// once. A thread takes 8 columns at a time; an access whose 8 elements lie in one or two aligned
-// groups becomes a read of those groups.
+// Internal to cuda/: vectorisation of memory accesses. A thread takes 8 columns of a loop at a
+// time; an access whose 8 elements lie in one or two aligned groups becomes wide reads or writes of
+// those groups.
 #pragma once
 
 #include <map>

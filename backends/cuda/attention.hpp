@@ -17,7 +17,7 @@
 
 namespace pw::cuda {
 
-/// Of all pieces of a class: which layer's pages they read is told to each launch.
+/// Shared by all pieces of a class: each launch gets the layer whose pages it reads.
 struct AttentionKernels {
   Kernel put, attend;
   std::vector<std::size_t> operands;  ///< inputs of the piece: q, k, v, and the divisor if any
@@ -36,7 +36,7 @@ struct AttentionKernels {
 /// The memory that attention has on a device, and its launches.
 class DeviceAttention {
  public:
-  /// Gives memory that its owner releases; asked for when pages run out, twice as many each time.
+  /// Allocates memory that its owner releases; called when pages run out, for twice as many.
   using Allocate = std::function<Result<Address>(std::int64_t bytes, const std::string& what)>;
   DeviceAttention(Driver& driver, Allocate allocate)
       : driver_(driver), allocate_(std::move(allocate)) {}

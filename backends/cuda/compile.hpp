@@ -1,6 +1,6 @@
-// From pieces to kernels: every group of row ops of a piece class becomes a kernel, equal ones
-// once; the rest is listed, each with its reason. With NVRTC the sources become cubins; without,
-// they stay sources, and the report says so.
+// Compiles pieces to kernels: each fusion group of a piece class becomes a kernel, equal ones once;
+// all other nodes are listed with a reason. With NVRTC the sources become cubins; without it they
+// stay sources, and the report says so.
 #pragma once
 
 #include <functional>
@@ -83,8 +83,8 @@ struct CompileReport {
 
 [[nodiscard]] std::string_view name(NodeReport::Kind kind);
 
-/// Ops whose bodies are no row programs are replaced by them, bodies in bodies too. `note` hears of
-/// each, with the reason, before it goes.
+/// Inlines the ops whose bodies are no row programs, recursively. `note` is called for each, with
+/// the reason, before it is replaced.
 void take_apart(Graph& graph, const std::function<void(NodeId, const std::string& reason)>& note);
 
 /// Never fails as a whole: what cannot be compiled is in the report.

@@ -26,7 +26,7 @@ Result<std::monostate> prepare_cubin(const Nvrtc& nvrtc, const std::string& fold
 /// From such a folder; PW1223 where it is not in it.
 Result<Cubin> prepared_cubin(const std::string& folder, const Kernel& kernel, const Target& target);
 
-/// A cubin with what was said of it, as bytes and back; nothing where the bytes are no cubin.
+/// A cubin with its numbers and log, as bytes and back; nothing if the bytes are no cubin.
 [[nodiscard]] std::string pack(const Cubin& cubin);
 [[nodiscard]] std::optional<Cubin> unpack(std::string_view bytes);
 

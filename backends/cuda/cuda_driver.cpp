@@ -177,7 +177,7 @@ struct CudaDriver::State {
     return lt->multiply(p.product, p.at, p.algorithm, stream);
   }
 
-  /// What a product sets going, as a graph of its own.
+  /// The launches of a matmul, as a child graph.
   Result<void*> captured(const ChosenProduct& p) {
     if (auto ok = check(f().capture_begin(stream, kRelaxed), "begin to capture"); !ok)
       return forward(ok);

@@ -10,7 +10,7 @@ namespace pw::cuda {
 
 enum class DriverState : std::uint8_t {
   absent,     ///< no libcuda
-  stub,       ///< the toolkit's stand-in, for linking only
+  stub,       ///< the toolkit's stub library, for linking only
   too_old,    ///< lacks functions of CUDA 12.0
   no_device,  ///< a driver without a device, or one that cannot start
   ok,
@@ -35,7 +35,7 @@ struct CudaDriverOptions {
 
 class CudaDriver final : public Driver {
  public:
-  /// What is there. Never fails.
+  /// The state of the driver on this machine. Never fails.
   [[nodiscard]] static DriverStatus probe(const CudaDriverOptions& options = {});
   /// The first device. PW1260 with the status where there is none.
   static Result<std::unique_ptr<CudaDriver>> open(const CudaDriverOptions& options = {});
@@ -47,8 +47,8 @@ class CudaDriver final : public Driver {
   [[nodiscard]] DeviceMemory memory() const override;
   /// Not attention, whose kernels are our own.
   [[nodiscard]] bool calls_libraries() const override { return false; }
-  /// What cuBLASLt has an algorithm for on this device; nothing if strict, as its sums have an
-  /// order of their own. Loads the library when it is first asked.
+  /// Yes where cuBLASLt has an algorithm for it on this device; never if strict, since its order of
+  /// summation is its own. Loads the library on the first call.
   [[nodiscard]] LibraryAnswer calls_library(const ProductCall& product,
                                             std::span<const DeviceTensor> reads,
                                             const DeviceTensor& result) const override;

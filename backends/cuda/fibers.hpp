@@ -1,5 +1,5 @@
-// Fibers: functions on stacks of their own that hand control to and fro by hand, all on one thread
-// of the system. For the host run of kernels, where a fiber is a thread of a block.
+// Fibers: coroutines on stacks of their own, scheduled cooperatively on one thread. In the
+// emulation of kernels a fiber is a thread of a block.
 #pragma once
 
 #include <cstddef>

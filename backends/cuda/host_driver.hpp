@@ -1,6 +1,6 @@
-// A driver without a device: memory is the host's, kernels are the very CUDA source run on fibers
-// (see host_run.hpp), library calls are a CPU backend's. A graph's nodes run in an order drawn from
-// a seed, as far as its edges allow, so that a missing edge shows.
+// An emulator of the device: memory is the host's, kernels are the CUDA source itself, run on
+// fibers (see host_run.hpp), and library calls are those of a CPU backend. A graph's nodes run in
+// an order drawn from a seed, as far as its edges allow, so that a missing edge shows.
 #pragma once
 
 #include <map>

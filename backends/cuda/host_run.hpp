@@ -1,6 +1,6 @@
-// Runs the exact CUDA source of kernels on the host: a prologue defines the names of CUDA, a C++
-// compiler found on PATH makes a shared object in a private folder, and its threads run as fibers
-// (see thread_block.hpp). For tests and comparisons.
+// Runs the CUDA source of kernels on the host, unchanged: a prologue defines the names of CUDA, a
+// C++ compiler found on PATH makes a shared object in a private folder, and the threads of a block
+// run as fibers (see thread_block.hpp). For tests and comparisons.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Internal to cuda/: which groups of columns several phases of a row read, and where they stay
+// Internal to cuda/: groups of columns that several phases of a row read, and where they stay in
 // between: in registers, then in shared memory, each thread its own.
 #pragma once
 

@@ -81,9 +81,9 @@ class LtProducts {
   LtProducts& operator=(const LtProducts&) = delete;
 
   [[nodiscard]] const LtLibrary& library() const { return library_; }
-  /// The library's first choice, which is asked for once. PW1261 where it has none.
+  /// The library's first choice, cached. PW1261 where it has none.
   Result<LtAlgorithm> algorithm(const LtProduct& product);
-  /// Sets the product going on a stream.
+  /// Launches the matmul on a stream.
   Result<std::monostate> multiply(const LtProduct& product, const LtAddresses& at,
                                   const LtAlgorithm& algorithm, void* stream);
 

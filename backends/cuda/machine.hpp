@@ -1,6 +1,6 @@
-// What a GPU has to run a kernel with, and a model of how long a kernel takes on it: residency, the
-// bytes that are under way at once, waves of blocks. Good enough to order schedules of one kernel
-// where no device is there to ask; its times are no measurements.
+// The resources of a GPU, and a model of how long a kernel takes on it: residency, bytes in flight,
+// waves of blocks. Good enough to rank schedules of one kernel without a device; its times are no
+// measurements.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What runs a piece on a device: launches in order, each with the places of its tensors. One for a
-// class of pieces; places are filled in with addresses for each piece and size.
+// A piece as a sequence of launches, each with the places of its tensors. One for a class of
+// pieces; places are resolved to addresses for each piece and size.
 #pragma once
 
 #include <memory>
@@ -48,7 +48,7 @@ struct PieceProgram {
 
 struct ProgramOptions {
   rows::GroupingOptions grouping = {};
-  /// The sizes at which a driver is asked about a product: it is a call where it is one at each.
+  /// The sizes at which the driver has to support a matmul for it to become a library call.
   std::vector<Symbols> sizes = {};
 };
 

@@ -1,6 +1,5 @@
-// Matrix products as they stand in a graph, and the kernel of one, for devices without a library of
-// products: tiles in shared memory, sums in f32 in the order of k. Made to be right everywhere, not
-// to be fast.
+// Matmuls of a graph on a device, and a kernel for those that no library takes: tiles in shared
+// memory, sums in f32 in the order of k. Correct everywhere, not fast.
 #pragma once
 
 #include <optional>

@@ -56,7 +56,8 @@ void Runtime::note(const std::string& text) {
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
 }
 
-/// Products are asked for at the sizes that are captured, and at the ends of the others.
+/// Library support for matmuls is queried at the captured sizes, and at the least and the largest
+/// number of tokens.
 std::vector<Symbols> Runtime::asked_sizes() const {
   std::vector<Symbols> out;
   for (std::int64_t tokens : plan_.capture.sizes) out.push_back(symbols_at(plan_, tokens));

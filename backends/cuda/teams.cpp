@@ -1,5 +1,20 @@
-// Exports emit_body. A block of statements is emitted for a team of threads: values of the row are
-// computed by all of them, loops and reductions are shared out.
+// Exports emit_body: the statements of a row program as CUDA C++ for a team of threads, those that
+// work on one row. Row values are computed by all threads of the team; loops and reductions are
+// divided among them.
+//  * The size of the team follows from the widest loop: a power of two of at most 256, a thread for
+//    each 8 columns. Teams of at most a warp share a block; a row without a reduction may be spread
+//    over several blocks.
+//  * A loop over columns goes in passes, in which a thread has 8 neighbouring columns and moves
+//    them as one wide access where they are contiguous (access.cpp). What a later loop reads again
+//    stays in registers or shared memory (kept.cpp).
+//  * A loop around other loops gives a pass to each part of the team.
+//  * A reduction follows a fixed tree, which depends on its width alone: chunk c of 8 columns to
+//    lane c mod lanes, each lane in ascending order, then lanes pairwise, the farthest first. So
+//    the bits do not depend on the schedule, and are the interpreter's.
+//
+// Barriers are reached by all threads of a block: branches around them depend on the kernel's
+// constants only. Reductions take turns at 8 places in shared memory, so that one barrier a
+// reduction is enough.
 #include "backends/cuda/teams.hpp"
 
 #include <algorithm>

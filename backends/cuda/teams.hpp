@@ -1,4 +1,4 @@
-// Internal to cuda/: how the threads of a team share a row program, and the text of that.
+// Internal to cuda/: how the threads of a team divide a row program, and the text of that.
 #pragma once
 
 #include <string>

@@ -153,7 +153,7 @@ void ThreadBlock::stuck() {
   fail(text);
 }
 
-/// The first fault ends the block: a thread that finds one never goes on.
+/// The first fault ends the block: a thread that finds one is never resumed.
 void ThreadBlock::fail(std::string what) {
   if (fault_.empty()) fault_ = fmt::format("block {}, {}", block_, what);
 }

@@ -1,6 +1,7 @@
-// A block of threads of a kernel, run on the host: barriers, exchanges within warps, and shared
-// memory that knows who wrote and read each word since which barrier. What would depend on the
-// order of threads on a device is a fault here, in any order; the order is drawn from a seed.
+// A block of threads of a kernel, emulated on the host: barriers, exchanges within warps, and
+// shared memory with race detection. Each word knows who wrote and read it in which epoch, the
+// stretch between two barriers; two accesses of one epoch by different threads, one of them a
+// write, are a data hazard in any order of the threads. The order is drawn from a seed.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ std::vector<Compiled> compile_all(std::vector<Kernel> kernels, const TuneOptions
   return out;
 }
 
-/// Memory that goes when this does.
+/// Device memory, released by the destructor.
 class Held {
  public:
   explicit Held(Driver& device) : device_(device) {}
@@ -90,7 +90,7 @@ std::string symbol_of(const rows::RowProgram& program, const std::string& tokens
   return all.size() == 1 ? *all.begin() : tokens_symbol;
 }
 
-/// Rows and bytes at so many tokens; nothing where a size cannot be told.
+/// Rows and bytes at a number of tokens; nothing if a size is unknown.
 std::optional<Load> load_of(const rows::RowProgram& program, const Symbols& symbols) {
   const Context& context = *program.context;
   const auto rows = context.dims.evaluate(program.params.front(), symbols);

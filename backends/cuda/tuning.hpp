@@ -1,6 +1,6 @@
-// Looks for the schedule that a kernel is fastest with: candidates that NVRTC refuses or that spill
-// are dropped, the rest are timed on a device, or by the model of the machine where there is none.
-// No candidate changes a bit.
+// Searches the fastest schedule of a kernel: candidates that NVRTC refuses or that spill are
+// dropped, the others are timed on a device, or by a model of the machine where there is none. No
+// candidate changes a bit of the results.
 #pragma once
 
 #include <cstdint>

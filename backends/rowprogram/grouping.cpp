@@ -1,4 +1,15 @@
-// Exports group_rows.
+// Exports group_rows. Greedy, from producers to consumers: each node starts a group of its own,
+// which then absorbs the groups of its operands' producers one after the other. Two groups merge if
+//  * both are row programs or views that can be lowered, within the limits of nodes and arguments;
+//  * the union is convex: no path leads from one to the other through a third group (leads_around),
+//    where the order of effects counts as an edge;
+//  * it lowers to one row program, whose rows are those of one of the two, or between them, so that
+//    no part runs with fewer rows than the one of less parallelism had by itself.
+//
+// At the end views at the rim of a group are peeled off, as nothing has to run for them. Invariant:
+// every live node is in exactly one group, and the groups have a topological order, in which they
+// are returned. leads_around visits at most all groups for each operand, so that the worst case is
+// quadratic; groups are bounded by max_nodes.
 #include "backends/rowprogram/grouping.hpp"
 
 #include <algorithm>

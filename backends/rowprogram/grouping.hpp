@@ -1,6 +1,6 @@
-// Groups the ops of a piece into row programs: each group becomes one kernel of a backend that
-// generates code. Greedy along the graph, from producers to consumers; legal by the test that the
-// rewriter uses for matches: no path leads out of a group and back into it.
+// Partitions a piece into fusion groups, each of which becomes one kernel of a backend that
+// generates code. Adjacent row ops are fused if the group is convex and no op loses row
+// parallelism.
 #pragma once
 
 #include <span>

@@ -1,4 +1,11 @@
 // Exports lower. Here: the domain of rows, and the scopes.
+//
+// Elements are pulled: to store an element of a result, the element of the value is asked for at an
+// index; layout ops rewrite the index, pointwise ops pull elements of their operands, reductions
+// open a loop. What is computed is placed in the outermost scope that has its index variables, and
+// reused there for an equal index, so that loop-invariant code is hoisted and common subexpressions
+// are computed once. A loop that has to be cut to make an index known restarts the lowering
+// (Recut), a bounded number of times.
 #include "backends/rowprogram/lowering.hpp"
 
 #include <algorithm>

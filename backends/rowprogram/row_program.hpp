@@ -1,7 +1,7 @@
-// A row program: what one thread does for one row. Its domain is the leading dims that all results
-// share; results and reductions run over the dims inside the row in loops; layout is index
-// arithmetic; values that do not change inside a loop stand outside of it. Every rounding point of
-// the meaning is kept. Plain data; `print` is its text form.
+// A row program: the computation of one row of a fusion group. Its domain is the leading dims that
+// all results share; results and reductions run over the dims inside the row in loops; layout ops
+// are index arithmetic; loop-invariant values are hoisted. Every rounding point of the meaning is
+// kept. Plain data; `print` is its text form.
 #pragma once
 
 #include <optional>

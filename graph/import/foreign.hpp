@@ -1,5 +1,5 @@
-// What ops of other systems are in the library: the `foreign` items of rule files, and how a call
-// of one becomes nodes. Every road into a graph uses it: dumps, graph.json, .pwg.
+// Foreign ops: the `foreign` items of rule files, which map ops of other systems to the library,
+// and how a call of one becomes nodes. All readers of graphs use it: dumps, graph.json, .pwg.
 #pragma once
 
 #include <map>

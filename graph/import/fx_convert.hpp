@@ -73,7 +73,7 @@ struct Bound {
 
 using Results = std::vector<ValueId>;
 
-/// What a known call comes to.
+/// The results and writes of a known call.
 struct Outcome {
   Results results;     ///< what it returns, in order; nothing where it returns nothing
   bool tuple = false;  ///< it returns a tuple, even of one

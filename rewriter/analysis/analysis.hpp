@@ -1,5 +1,5 @@
-// What can be said of a rule set before any graph is there: rules that want the same nodes, rules
-// that never fire, passes that may not end. Deterministic; bounded in work.
+// Analysis of a rule set without a graph: rules that compete for nodes, rules that never fire,
+// passes that may not end. Deterministic; bounded in work.
 #pragma once
 
 #include <string>

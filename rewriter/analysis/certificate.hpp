@@ -1,5 +1,5 @@
-// Weights that prove that rewriting ends: a non-negative integer for each op, so that every rule
-// takes away more than it puts there. Found, or shown not to exist, by exact arithmetic.
+// Termination proofs: a non-negative integer weight for each op, so that every rule removes more
+// weight than it adds. Found, or shown not to exist, in exact arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace pw {
 struct Certificate {
   /// By op: nothing where there are no such weights. Ops not named weigh nothing.
   std::optional<std::map<std::string, std::int64_t>> weights;
-  /// Where there are none: rules that, so often each, together take away nothing they do not put
-  /// back. Empty when numbers grew too large to tell.
+  /// Where there are none: rules with multiplicities that together remove nothing that they do not
+  /// add. Empty if numbers overflowed.
   std::vector<std::pair<RuleId, std::int64_t>> balance;
 };
 Certificate find_certificate(const std::vector<Effect>& effects);

@@ -1,4 +1,4 @@
-// The parts of the analysis, and what they share; each adds what it finds.
+// The parts of the analysis, and the state they share; each adds its findings.
 #pragma once
 
 #include <set>

@@ -1,6 +1,6 @@
-// What a pattern leaves open is chosen here: dims, dtypes, attributes. The first two attempts take
-// the plainest choices, all dims symbolic or all constant; later ones draw. The same attempt always
-// chooses the same.
+// Chooses what a pattern leaves open: dims, dtypes, attributes. The first two attempts take the
+// simplest choices, all dims symbolic or all constant; later ones are drawn at random. The same
+// attempt always makes the same choices.
 #pragma once
 
 #include <cstdint>

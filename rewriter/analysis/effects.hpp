@@ -1,5 +1,5 @@
-// What rules take away and what they put there, op by op: read from their texts alone. The order of
-// passes and the proof that a pass ends are made from this.
+// The ops that each rule removes and adds, read from its text alone. The order of passes and the
+// termination proof are computed from this.
 #pragma once
 
 #include <cstdint>

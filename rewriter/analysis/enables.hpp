@@ -1,4 +1,5 @@
-// Which rule builds what another one looks for, and the order of rules that follows from it.
+// The enabling relation of rules: which rule builds an op that another one matches, and the order
+// of rules that follows from it.
 #pragma once
 
 #include <set>

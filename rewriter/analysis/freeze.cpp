@@ -1,4 +1,6 @@
-// Exports freeze and what is made with it.
+// Exports freeze and what belongs to it. One pass over the pattern's nodes in topological order:
+// operands get types from annotations, else from the op's signature, else from other operands, and
+// open choices by Choices; then the node is built, which infers the types of its results.
 #include "rewriter/analysis/freeze.hpp"
 
 #include <algorithm>
@@ -299,7 +301,7 @@ class Freezer {
     return std::monostate{};
   }
 
-  /// A superposed node may have an attribute written twice: what can be told settles the other.
+  /// A superposed node may have an attribute written twice: the one that has a value decides.
   Result<Attribute> written_value(const PatternNode& node, const std::string& name, const Op& op,
                                   const std::vector<TypeId>& types) {
     std::optional<Attribute> value;

@@ -1,6 +1,6 @@
-// A pattern as a graph: one node for each of its nodes, inputs for what is free, types and
-// attributes chosen so that annotations and simple guards hold. Whether the guards do hold is left
-// to the matcher: an attempt that it refuses is thrown away.
+// A pattern as a graph: a node for each of its nodes, inputs for what is free, types and attributes
+// chosen so that annotations and simple guards hold. Whether all guards hold is left to the
+// matcher, and an attempt that it refuses is discarded.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A pass under many orders of its rules and of its matches: does the result depend on them? What is
-// found is made small.
+// A pass under many orders of its rules and of its matches: does the result depend on them? A graph
+// on which it does is reduced.
 #pragma once
 
 #include <cstdint>

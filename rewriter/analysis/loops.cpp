@@ -51,7 +51,7 @@ Diagnostic describe(const RuleSet& rules, const Repetition& repetition,
   return out;
 }
 
-/// A graph of one of the rules on which the owner does not come to an end by itself.
+/// A graph of one of the rules on which the owner does not terminate.
 std::string endless_test(const Analysis& analysis, const Repetition& repetition,
                          const std::vector<std::string>& cycle) {
   const RuleSet& rules = analysis.rules;

@@ -1,5 +1,5 @@
-// Which rules of a pass replace nodes of one op, and so may want the same node. Asked pair by pair,
-// and counted without going through the pairs: ten thousand rules have fifty million of them.
+// Which rules of a pass replace nodes of one op, and so may compete for a node. Answered pair by
+// pair, and counted without enumerating the pairs: ten thousand rules have fifty million of them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Runs a pass on a small graph and says what came of it; and the text of a test that shows it.
+// Runs a pass on a small graph and reports the outcome, with the text of a test that shows it.
 #pragma once
 
 #include <map>

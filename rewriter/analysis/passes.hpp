@@ -1,4 +1,4 @@
-// The places of a rule set where rules run together until nothing is left to do.
+// The places of a rule set where several rules run to a fixed point together.
 #pragma once
 
 #include <string>

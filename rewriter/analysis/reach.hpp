@@ -1,5 +1,6 @@
-// Which rules may come to match on a small graph: all that they match is there, or built by another
-// of them. Passes have thousands of rules, and the graphs of an analysis a few ops.
+// Which rules may come to match on a small graph: all ops that they match are in it, or built by
+// another rule that may match. Passes have thousands of rules, and the graphs of an analysis a few
+// ops.
 #pragma once
 
 #include <cstdint>

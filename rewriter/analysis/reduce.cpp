@@ -1,5 +1,5 @@
-// Exports reduce_graph: outputs are dropped and nodes cut off at both ends, as long as some order
-// still makes a difference.
+// Exports reduce_graph: delta debugging by dropping outputs and cutting off nodes at both ends, as
+// long as some order still makes a difference.
 #include <algorithm>
 
 #include "rewriter/analysis/fuzz_order.hpp"
@@ -7,7 +7,7 @@
 namespace pw {
 namespace {
 
-/// How the copy of a graph is changed: what is put out, and nodes whose results become inputs.
+/// A reduction of a graph: the outputs that are kept, and the nodes whose results become inputs.
 struct Cut {
   std::vector<ValueId> outputs;
   std::vector<char> becomes;  // by node

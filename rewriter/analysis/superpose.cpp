@@ -1,5 +1,17 @@
-// Exports superpose: nodes are identified one by one; what that makes equal, and what is consumed,
-// decides which further nodes must be the same.
+// Exports superpose. For each pair of nodes of one op that both rules replace, the two are
+// identified, and the consequences are drawn until none is left:
+//  * results and operands of identified nodes are united (union-find over the values of both
+//    patterns); a commutative node branches into both orders of its first two operands;
+//  * two nodes, one of each pattern, that make one united value must be the same node;
+//  * a consumed value has no user outside its rule, so that a user in the other pattern must be one
+//    of its own: one branch for each that it could be.
+//
+// A state fails where a node would be two of the other pattern's, or a value would have two
+// producers, two literals, or be another result of its node. What is left is emitted once (by its
+// classes of values) as one pattern in topological order, with the guards of both.
+//
+// The branches are exponential in the worst case, so that they are bounded: 32 for each pair,
+// SuperposeLimits::ways results, and a count of steps that makes the result `complete = false`.
 #include "rewriter/analysis/superpose.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Two patterns laid over each other so that a node which both replace is one: the smallest graphs
-// in which two rules want the same node.
+// Superposition of two patterns: the smallest graphs in which a node that both rules replace is
+// one. These are the critical pairs of the two rules (Knuth & Bendix 1970), on graphs instead of
+// terms.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Fails on a link in a page (README.md, CHANGELOG.md, docs/**) to a file that is not there."""
+"""Fails on a link in a page (README.md, CHANGELOG.md, CONTRIBUTING.md, docs/**) to a file that is not there."""
 import re
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
 def main():
-    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     broken = []
     for page in pages:
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
