@@ -33,7 +33,7 @@ struct CompileArgs : SplitArgs {
 void run_compile(const Options& options, const CompileArgs& args) {
   Session session(options);
   const LoadedRules rules = load(session, args.rules);
-  std::vector<Variant> variants = session.need(make_variants(
+  std::vector<GraphVariant> variants = session.need(make_variants(
       load(session, args.graph), rules, args.rules.pipeline, session.log(), !args.dump.empty()));
   session.need(need_one(variants, "`pwr opt -o` writes each to a file, which can be compiled"));
   const Graph& graph = variants.front().result.graph;

@@ -2,21 +2,21 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "backends/backend.hpp"
 #include "backends/cuda/cuda_driver.hpp"
 #include "backends/cuda/lt_library.hpp"
 #include "backends/cuda/nvrtc.hpp"
 #include "backends/toolchain.hpp"
 #include "cli/commands.hpp"
+#include "runtime/step_engine.hpp"
 
 namespace pw::cli {
 namespace {
 
 void run_doctor(const Options& options) {
   Table table({"what", "state", "used for"});
-  for (const std::unique_ptr<Backend>& backend : all_backends())
-    table.add({"backend " + backend->name(), "built in", "pwr run --backend " + backend->name()});
-  table.add({"backend cuda", "built in", "pwr run --backend cuda"});
+  for (const StepEngineKind& engine : builtin_engines())
+    table.add({"backend " + engine.name, "built in",
+               "pwr run --backend " + engine.name + ": " + engine.what});
   cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   table.add(
       {"NVRTC", nvrtc.state(), "pwr compile: CUDA sources to cubins; without it, sources only"});

@@ -41,6 +41,11 @@ void EngineArgs::add_to(CLI::App& app) {
                  "of cuda: tokens of all sequences whose keys and values have a place before the "
                  "first step, where attention runs there; --max-tokens unless more")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32));
+  app.add_option(
+         "--schedules", stated.engine.schedules,
+         "of cuda: a table that `pwr tune` wrote, or none; the table of the program if left "
+         "out")
+      ->type_name("FILE|none");
   CLI::Option* given = app.add_option("--plan", stated.planned,
                                       "run by this plan.json, made by pwr plan or by --report")
                            ->type_name("FILE");

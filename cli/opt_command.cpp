@@ -45,9 +45,9 @@ class Tracing {
     return rewrite;
   }
   /// Writes the journals; `variants` are in the order in which they were asked for.
-  void finish(const std::vector<Variant>& variants, const RuleSet& rules) {
+  void finish(const std::vector<GraphVariant>& variants, const RuleSet& rules) {
     auto next = traces_.begin();
-    for (const Variant& variant : variants) {
+    for (const GraphVariant& variant : variants) {
       if (variant.result.otherwise || next == traces_.end()) continue;
       auto& [path, trace] = *next++;
       session_.need(trace.finish(variant.result.report, variant.result.graph, rules));
@@ -61,12 +61,12 @@ class Tracing {
   std::deque<std::pair<std::string, Trace>> traces_;  // one a range; they stay where they are
 };
 
-void save_all(const Session& session, const std::vector<Variant>& variants,
+void save_all(const Session& session, const std::vector<GraphVariant>& variants,
               const std::string& output) {
   if (names_stream(output) && variants.size() > 1)
     session.die(fmt::format("there are {} graphs, and one standard output", variants.size()),
                 "name a file: each graph gets one of its own", kUsage);
-  for (const Variant& variant : variants) {
+  for (const GraphVariant& variant : variants) {
     const RangedResult& result = variant.result;
     const std::string path = variant_path(output, variant.name);
     session.need(save_graph(result.graph, path));
@@ -88,9 +88,9 @@ Table choice_table(const RewriteReport& report) {
 }
 
 void print_tables(const Options& options, const OptArgs& args,
-                  const std::vector<Variant>& variants) {
+                  const std::vector<GraphVariant>& variants) {
   std::vector<std::pair<std::string, Table>> passes, rules, choices;
-  for (const Variant& variant : variants) {
+  for (const GraphVariant& variant : variants) {
     passes.emplace_back(variant.name, pass_table(variant.result.report));
     rules.emplace_back(variant.name, rule_table(variant.result.report));
     choices.emplace_back(variant.name, choice_table(variant.result.report));
@@ -115,7 +115,7 @@ void run_opt(const Options& options, const OptArgs& args) {
     return;
   }
   Tracing tracing(session, args);
-  const std::vector<Variant> variants = session.need(
+  const std::vector<GraphVariant> variants = session.need(
       rewrite_ranges(graph, rules, args.rules.pipeline,
                      [&](const std::string& variant) { return tracing.options_for(variant); }));
   tracing.finish(variants, rules.set);

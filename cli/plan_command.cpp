@@ -75,7 +75,7 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
     session.die("there is no graph to plan", "pwr plan model.json, or pwr plan --diff A B", kUsage);
   const LoadedRules rules = load(session, args.rules);
   const Graph graph = load(session, args.graph);
-  const std::vector<Variant> variants =
+  const std::vector<GraphVariant> variants =
       session.need(make_variants(graph, rules, args.rules.pipeline, session.log()));
   const PlanRequest request = args.plan.request(session);
   const bool one = args.output.empty() || names_stream(args.output);
@@ -84,7 +84,7 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
                 "name a file with -o: each plan gets one of its own", kUsage);
   const auto print = [&](const Table& table) { print_out(table.print(options.format)); };
   Counting counting;
-  for (const Variant& variant : variants) {
+  for (const GraphVariant& variant : variants) {
     const StitchedGraph pieces = session.need(cut_graph(variant.result.graph, rules, request));
     const Plan plan = session.need(plan_variant(pieces, variant, rules, request, session.log()));
     counting.add(pieces, plan);

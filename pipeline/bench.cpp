@@ -112,7 +112,8 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   BenchReport out;
   out.weighted = !request.histogram.empty();
   out.steps = PW_TRY(steps_of(request, graph));
-  std::vector<Variant> variants = PW_TRY(make_variants(graph, rules, request.rules.pipeline, log));
+  std::vector<GraphVariant> variants =
+      PW_TRY(make_variants(graph, rules, request.rules.pipeline, log));
   PW_TRY(need_one(variants, "bench measures one graph: name a pipeline without ranges"));
   std::vector<PlannedStep> all;
   for (const MeasuredStep& m : out.steps) all.push_back(m.planned);

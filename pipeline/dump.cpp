@@ -18,15 +18,24 @@ Result<std::monostate> write_passes(const RunRecord& record, const RuleSet& rule
   return trace.finish(record.rewrite, record.versions.back().graph, rules);
 }
 
-Result<std::monostate> write_kernels(const RunRecord& record, const std::string& folder) {
+/// What a device would run, by piece class.
+Result<std::monostate> write_compiled_pieces(const RunRecord& record, const std::string& folder) {
   cuda::CompileOptions options;
   options.sources_only = true;
   options.grouping.automatic = record.fuse;
   options.schedules = &cuda::ScheduleTable::builtin();
   if (!record.plan.capture.sizes.empty()) options.tokens = record.plan.capture.sizes.back();
-  const cuda::CompileReport report =
-      cuda::compile_pieces(*record.pieces, options, cuda::Nvrtc::open());
-  PW_TRY(cuda::write_compiled(report, folder));
+  return cuda::write_compiled(cuda::compile_pieces(*record.pieces, options, cuda::Nvrtc::open()),
+                              folder);
+}
+
+/// What the backend ran itself: a device's kernels as they were captured, the processor's C++; or
+/// what a device would.
+Result<std::monostate> write_kernels(const RunRecord& record, const std::string& folder) {
+  PW_TRY(make_folder(folder));
+  for (const KernelSource& kernel : record.kernels)
+    PW_TRY(write_file(fmt::format("{}/{}.cu", folder, kernel.name), kernel.text));
+  if (record.kernels.empty()) PW_TRY(write_compiled_pieces(record, folder));
   if (!record.cpu) return std::monostate{};
   PW_TRY(make_folder(folder + "/cpu"));
   for (std::size_t i = 0; i < record.cpu->kernels.size(); ++i)

@@ -77,7 +77,7 @@ Result<std::monostate> give_contents_of(const ExecutionRequest& request, const G
 }
 
 Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const LoadedRules& rules,
-                                    Variant& variant, RunRecord& record, const Log& log) {
+                                    GraphVariant& variant, RunRecord& record, const Log& log) {
   record.variant = variant.name;
   record.versions = std::move(variant.versions);
   record.rewrite = variant.result.report;
@@ -101,6 +101,7 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
   for (const std::string& line : report.built) log.say(line);
   if (report.memory) record.plan.memory = std::move(*report.memory);
   record.cpu = std::move(report.cpu);
+  record.kernels = std::move(report.kernels);
   return executable;
 }
 

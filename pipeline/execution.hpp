@@ -40,7 +40,7 @@ Result<std::monostate> give_contents_of(const ExecutionRequest& request, const G
                                         Weights& weights, const Log& log);
 /// Cuts one of the graphs and plans it, or takes the plan that is given, into the record.
 Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const LoadedRules& rules,
-                                    Variant& variant, RunRecord& record, const Log& log);
+                                    GraphVariant& variant, RunRecord& record, const Log& log);
 /// Compiles and captures; says what was done, and keeps it in the record.
 Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, const Graph& graph,
                                                          RunRecord& record, Weights& weights,

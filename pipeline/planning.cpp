@@ -123,7 +123,7 @@ Result<Plan> plan_graph(const StitchedGraph& pieces, const Graph& graph, const L
   return plan_at(pieces, graph, rules, request, {}, log);
 }
 
-Result<Plan> plan_variant(const StitchedGraph& pieces, const Variant& variant,
+Result<Plan> plan_variant(const StitchedGraph& pieces, const GraphVariant& variant,
                           const LoadedRules& rules, const PlanRequest& request, const Log& log) {
   const auto range =
       variant.name.empty() ? std::nullopt : std::optional<TokenRange>(variant.result.range);

@@ -27,7 +27,7 @@ Result<StitchedGraph> cut_graph(const Graph& graph, const LoadedRules& rules,
 Result<Plan> plan_graph(const StitchedGraph& pieces, const Graph& graph, const LoadedRules& rules,
                         const PlanRequest& request, const Log& log);
 /// That of one of several: sizes and ends outside of its range are other graphs'.
-Result<Plan> plan_variant(const StitchedGraph& pieces, const Variant& variant,
+Result<Plan> plan_variant(const StitchedGraph& pieces, const GraphVariant& variant,
                           const LoadedRules& rules, const PlanRequest& request, const Log& log);
 
 /// What split, plan, compile and tune start from.

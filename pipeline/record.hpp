@@ -8,6 +8,7 @@
 #include "backends/cpu/cpu.hpp"
 #include "pipeline/table.hpp"
 #include "pipeline/variants.hpp"
+#include "runtime/step_engine.hpp"
 #include "splitter/plan.hpp"
 #include "verify/expected.hpp"
 #include "verify/numeric.hpp"
@@ -29,7 +30,7 @@ struct RunRecord {
   };
   std::string command;  ///< that leads here again
   std::string graph_path, backend;
-  std::string variant;  ///< see Variant
+  std::string variant;  ///< see GraphVariant
   std::vector<File> files;
   bool executed = false;  ///< else only rewritten, split and planned
   bool captures = true;   ///< the backend records what the plan captures
@@ -45,6 +46,7 @@ struct RunRecord {
   Plan plan;
   std::vector<StepRun> steps;
   std::vector<std::pair<std::string, std::size_t>> device;  ///< what was counted on one, by name
+  std::vector<KernelSource> kernels;                        ///< that it launches
 };
 
 /// Steps whose numbers failed.

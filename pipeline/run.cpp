@@ -42,7 +42,7 @@ Result<std::monostate> check_ranks(const RunRequest& request) {
 }
 
 Result<std::monostate> check_variants(const RunRequest& request,
-                                      const std::vector<Variant>& variants) {
+                                      const std::vector<GraphVariant>& variants) {
   if (!request.planned.empty()) PW_TRY(need_one(variants, "--plan is of one graph"));
   if (!request.steps.empty())
     PW_TRY(need_one(
@@ -72,7 +72,7 @@ RunRecord empty_record(const RunRequest& request, const Graph& graph,
 
 /// The steps of each variant: by the size that its plan pads them to.
 Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request,
-                                                       const std::vector<Variant>& variants,
+                                                       const std::vector<GraphVariant>& variants,
                                                        const std::vector<RunRecord>& records,
                                                        const std::vector<PlannedStep>& steps) {
   std::vector<std::vector<PlannedStep>> out(variants.size());
@@ -104,7 +104,7 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& reques
   say_graph(request, graph, log);
 
   // Rewrite: a graph for each range.
-  std::vector<Variant> variants =
+  std::vector<GraphVariant> variants =
       PW_TRY(make_variants(graph, rules, request.rules.pipeline, log, true));
   PW_TRY(check_variants(request, variants));
 

@@ -58,11 +58,11 @@ Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std:
   return report;
 }
 
-Result<std::vector<Variant>> rewrite_ranges(const Graph& graph, const LoadedRules& rules,
-                                            const std::string& pipeline,
-                                            const OptionsFor& options) {
+Result<std::vector<GraphVariant>> rewrite_ranges(const Graph& graph, const LoadedRules& rules,
+                                                 const std::string& pipeline,
+                                                 const OptionsFor& options) {
   const Strategy* strategy = PW_TRY(strategy_of(rules, pipeline));
-  std::vector<Variant> out;
+  std::vector<GraphVariant> out;
   for (const TokenRange range : PW_TRY(token_ranges(graph, rules.set, pipeline))) {
     const std::string name =
         variant_name(*strategy, {range, {}, false, Graph(graph.context_ptr()), {}});
@@ -75,19 +75,21 @@ Result<std::vector<Variant>> rewrite_ranges(const Graph& graph, const LoadedRule
   return out;
 }
 
-Result<std::vector<Variant>> make_variants(const Graph& graph, const LoadedRules& rules,
-                                           const std::string& pipeline, const Log& log, bool keep) {
+Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const LoadedRules& rules,
+                                                const std::string& pipeline, const Log& log,
+                                                bool keep) {
   if (pipeline.empty())
-    return std::vector<Variant>{{"",
-                                 {{1, SymbolFact().max}, {}, false, graph, {}},
-                                 {{"input", graph}},
-                                 declared_tokens(graph)}};
+    return std::vector<GraphVariant>{{"",
+                                      {{1, SymbolFact().max}, {}, false, graph, {}},
+                                      {{"input", graph}},
+                                      declared_tokens(graph)}};
   std::deque<std::vector<Version>> versions;  // one list a range; they stay where they are
-  std::vector<Variant> out = PW_TRY(rewrite_ranges(graph, rules, pipeline, [&](const std::string&) {
-    versions.emplace_back();
-    return recorded(keep ? &versions.back() : nullptr);
-  }));
-  for (Variant& variant : out) {
+  std::vector<GraphVariant> out =
+      PW_TRY(rewrite_ranges(graph, rules, pipeline, [&](const std::string&) {
+        versions.emplace_back();
+        return recorded(keep ? &versions.back() : nullptr);
+      }));
+  for (GraphVariant& variant : out) {
     if (variant.result.otherwise) {
       variant.versions = {{"input", graph}, {"otherwise", variant.result.graph}};
     } else {
@@ -101,13 +103,13 @@ Result<std::vector<Variant>> make_variants(const Graph& graph, const LoadedRules
   return out;
 }
 
-Result<std::monostate> need_one(const std::vector<Variant>& variants, const std::string& why) {
+Result<std::monostate> need_one(const std::vector<GraphVariant>& variants, const std::string& why) {
   if (variants.size() == 1) return std::monostate{};
-  return fail(
-      error_in("pipeline", "PW1407", "it makes a graph for each range of tokens, and this takes one", why));
+  return fail(error_in("pipeline", "PW1407",
+                       "it makes a graph for each range of tokens, and this takes one", why));
 }
 
-Result<std::size_t> variant_of(const std::vector<Variant>& variants, std::int64_t tokens,
+Result<std::size_t> variant_of(const std::vector<GraphVariant>& variants, std::int64_t tokens,
                                const std::function<std::int64_t(std::size_t variant)>& runs_as) {
   if (variants.size() == 1) return 0;
   for (std::size_t i = 0; i < variants.size(); ++i) {

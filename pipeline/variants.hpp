@@ -12,7 +12,7 @@
 
 namespace pw {
 
-struct Variant {
+struct GraphVariant {
   std::string name;  ///< "1-256", "1-256.otherwise"; empty for the only graph of a pipeline
   RangedResult result;
   std::vector<Version> versions;  ///< with `keep`: after each pass
@@ -27,17 +27,18 @@ Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std:
 /// Asked for each range.
 using OptionsFor = std::function<RewriteOptions(const std::string& variant)>;
 /// The graphs of all ranges, without their warnings and versions.
-Result<std::vector<Variant>> rewrite_ranges(const Graph& graph, const LoadedRules& rules,
-                                            const std::string& pipeline, const OptionsFor& options);
+Result<std::vector<GraphVariant>> rewrite_ranges(const Graph& graph, const LoadedRules& rules,
+                                                 const std::string& pipeline,
+                                                 const OptionsFor& options);
 /// The same with warnings and conditions said; the graph as it is where no pipeline is named.
-Result<std::vector<Variant>> make_variants(const Graph& graph, const LoadedRules& rules,
-                                           const std::string& pipeline, const Log& log,
-                                           bool keep = false);
+Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const LoadedRules& rules,
+                                                const std::string& pipeline, const Log& log,
+                                                bool keep = false);
 /// PW1407 where there are several: what takes one graph says why.
-Result<std::monostate> need_one(const std::vector<Variant>& variants, const std::string& why);
+Result<std::monostate> need_one(const std::vector<GraphVariant>& variants, const std::string& why);
 
 /// The graph for a step; `runs_as` gives the size a variant pads it to. PW1408 if there is none.
-Result<std::size_t> variant_of(const std::vector<Variant>& variants, std::int64_t tokens,
+Result<std::size_t> variant_of(const std::vector<GraphVariant>& variants, std::int64_t tokens,
                                const std::function<std::int64_t(std::size_t variant)>& runs_as);
 
 /// "out.json" and "1-256" → "out.1-256.json".

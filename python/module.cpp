@@ -8,14 +8,13 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "dsl/dsl.hpp"
+#include "base/version.hpp"
 #include "graph/graph_diff.hpp"
 #include "graph/graph_json.hpp"
-#include "graph/import/fx.hpp"
 #include "graph/text.hpp"
+#include "pipeline/load.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
-#include "verify/traits.hpp"
 #include "viz/viz.hpp"
 
 namespace py = pybind11;
@@ -37,25 +36,13 @@ struct PyRun {
   RewriteReport report;
 };
 
-Graph read_text(const ContextPtr& context, const std::string& text, const std::string& name,
-                const std::map<std::string, std::vector<std::pair<std::string, int>>>& symbols) {
-  std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin != std::string::npos && text[begin] == '{')
-    return need(context, graph_from_json(context, text, name, parse_op));
-  if (text.find("def forward(") == std::string::npos)
-    return need(context, parse_graph(context, text, name));
-  FxOptions options;
-  options.file = name;
-  for (const auto& [symbol, dims] : symbols) options.symbols.emplace_back(symbol, dims);
-  return need(context, import_fx(context, text, options)).graph;
-}
-
+/// `symbols` as the command line writes them: n=arg0_1.0,arg6_1.0.
 PyGraph load_text(const ContextPtr& context, const std::string& text, const std::string& name,
-                  const std::map<std::string, std::vector<std::pair<std::string, int>>>& symbols) {
-  need(context, load_op_library(context));
-  Graph graph = read_text(context, text, name, symbols);
-  need(context, refuse_false_traits(graph));
-  return {context, std::move(graph)};
+                  const std::vector<std::string>& symbols) {
+  GraphSource source;
+  source.path = name;
+  source.symbols = symbols;
+  return {context, need(context, read_graph(context, text, source)).graph};
 }
 
 py::dict pass_row(const PassStats& pass) {
@@ -226,6 +213,8 @@ PYBIND11_MODULE(_piecewise, m) {
       .def(
           "count",
           [](const PyRun& r, const std::string& rule) {
+            if (r.rules->resolve(rule).empty())
+              throw PiecewiseError("there is no rule `" + rule + "`");
             return r.report.journal.count(*r.rules, rule);
           },
           py::arg("rule"), "rewrites by a rule, family or group")
@@ -249,12 +238,14 @@ PYBIND11_MODULE(_piecewise, m) {
           "a picture of what all passes changed, or one, by its name or its place among the "
           "versions");
 
+  add_pipeline(m);
+  m.attr("__version__") = version();
   m.def("compare", &compare, py::arg("before"), py::arg("after"), py::arg("fold") = true);
 
   py::class_<Context, ContextPtr>(m, "Session")
       .def(py::init([] { return std::make_shared<Context>(); }))
       .def("graph_text", &load_text, py::arg("text"), py::arg("name") = "text",
-           py::arg("symbols") = std::map<std::string, std::vector<std::pair<std::string, int>>>{})
+           py::arg("symbols") = std::vector<std::string>{})
       .def(
           "rules",
           [](const ContextPtr& c, const std::vector<std::string>& files) {

@@ -1,4 +1,4 @@
-// Exports add_run: a graph run on numpy arrays, opaque ops by Python callables.
+// Exports add_run and numpy_of: a graph run on numpy arrays, opaque ops by Python callables.
 #include <cstring>
 #include <map>
 #include <memory>
@@ -8,13 +8,12 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
-#include "backends/cpu/cpu.hpp"
 #include "backends/cuda/host_driver.hpp"
-#include "backends/eager/eager.hpp"
 #include "backends/host_functions.hpp"
-#include "backends/interpreter.hpp"
 #include "backends/run_given.hpp"
+#include "base/try.hpp"
 #include "python/module.hpp"
+#include "runtime/step_engine.hpp"
 
 namespace py = pybind11;
 
@@ -71,7 +70,9 @@ Tensor tensor_of(const py::handle& given, DType dtype, const std::string& what) 
   return out;
 }
 
-/// A copy: numpy may keep it. Made by numpy itself, whose descriptors differ between versions.
+}  // namespace
+
+/// Made by numpy itself, whose descriptors differ between versions.
 py::array numpy_of(const TensorView& view) {
   py::tuple shape(view.extents.size());
   for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = view.extents[i];
@@ -79,6 +80,8 @@ py::array numpy_of(const TensorView& view) {
   std::memcpy(out.mutable_data(), view.data, view.bytes());
   return out;
 }
+
+namespace {
 
 py::object object_of(const HostValue& value) {
   return std::visit(
@@ -226,21 +229,17 @@ class Functions {
   std::exception_ptr raised_;
 };
 
-std::unique_ptr<Backend> backend_named(const std::string& name) {
-  if (name == "eager") return make_eager();
-  if (name == "interpreter") return make_interpreter(Precision::exact);
-  if (name == "cpu") return std::make_unique<CpuBackend>(CpuOptions{});
-  throw PiecewiseError("there is no backend `" + name +
-                       "`: there are eager, interpreter, cpu and cuda-host");
-}
-
+/// `cuda-host` is cuda on the emulator.
 Result<GivenOutputs> run_on(const Graph& graph, const std::string& backend,
                             const GivenInputs& inputs, Symbols symbols) {
   if (backend == "cuda-host") {
     cuda::HostDriver driver;
     return run_given(graph, driver, inputs, std::move(symbols));
   }
-  return run_given(graph, *backend_named(backend), inputs, std::move(symbols));
+  EngineList engines = builtin_engines();
+  std::erase_if(engines, [](const StepEngineKind& engine) { return engine.can.capture; });
+  const auto engine = PW_TRY(open_engine(engines, backend, {}));
+  return run_given(graph, engine->whole(), inputs, std::move(symbols));
 }
 
 GivenInputs inputs_of(const PyGraph& g, const py::dict& given) {

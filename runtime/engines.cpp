@@ -68,6 +68,8 @@ class CudaExecutable final : public StepExecutable {
                     {"launches", c.launches},
                     {"ops_between", c.ops_between},
                     {"stale", c.stale}};
+    for (const cuda::Kernel& kernel : runtime_->kernels())
+      out.kernels.push_back({kernel.name, cuda::source_file(kernel)});
     return out;
   }
 
@@ -81,6 +83,8 @@ class CudaEngine final : public StepEngine {
  public:
   static Result<std::unique_ptr<StepEngine>> open(const EngineOptions& options) {
     auto out = std::unique_ptr<CudaEngine>(new CudaEngine(options));
+    if (!options.schedules.empty() && options.schedules != "none")
+      out->tuned_ = PW_TRY(cuda::ScheduleTable::read(options.schedules));
     if (options.driver == "host") {
       out->driver_ =
           std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.seed = options.seed});
@@ -100,6 +104,8 @@ class CudaEngine final : public StepEngine {
     options.strict = options_.strict;
     options.grouping.automatic = options_.fuse;
     options.cached_tokens = options_.cached_tokens;
+    if (options_.schedules != "none")
+      options.schedules = tuned_ ? &*tuned_ : &cuda::ScheduleTable::builtin();
     auto runtime =
         PW_TRY(cuda::Runtime::make(planned.pieces, planned.graph, planned.plan, *driver_, options));
     PW_TRY(runtime->load(weights));
@@ -131,7 +137,8 @@ class CudaEngine final : public StepEngine {
   }
 
   EngineOptions options_;
-  std::optional<CompileCache> cubins_;  ///< of a real device
+  std::optional<cuda::ScheduleTable> tuned_;  ///< of a file
+  std::optional<CompileCache> cubins_;        ///< of a real device
   std::unique_ptr<cuda::Driver> driver_;
   std::unique_ptr<Backend> whole_ = make_eager();
 };
@@ -140,19 +147,22 @@ class CudaEngine final : public StepEngine {
 
 EngineList builtin_engines() {
   return {
-      engine_of("eager", "op by op, by Eigen and by loops", {.ranks = true},
-                [](const EngineOptions&) { return make_eager(); }),
-      engine_of("interpreter", "op by op, in double precision", {.ranks = true, .strict = true},
-                [](const EngineOptions& o) {
-                  return make_interpreter(o.strict ? Precision::single : Precision::exact);
-                }),
+      engine_of(
+          "eager", "op by op, by Eigen and by loops", {.ranks = true},
+          [](const EngineOptions&) { return make_eager(); }, true),
+      engine_of(
+          "interpreter", "op by op, in double precision", {.ranks = true, .strict = true},
+          [](const EngineOptions& o) {
+            return make_interpreter(o.strict ? Precision::single : Precision::exact);
+          },
+          true),
       engine_of(
           "cpu", "row ops as C++ compiled now, products by Eigen",
           {.ranks = true, .strict = true, .fuse = true},
           [](const EngineOptions& o) {
             return std::make_unique<CpuBackend>(CpuOptions{.strict = o.strict, .group = o.fuse});
           },
-          report_cpu),
+          true, report_cpu),
       {"cuda",
        "pieces captured and replayed on a device, or on the host in its place",
        {.strict = true, .fuse = true, .capture = true},

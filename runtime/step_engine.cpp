@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/eager/eager.hpp"
 #include "base/try.hpp"
 
 namespace pw {
@@ -18,11 +19,9 @@ void say_uncaptured(StepReport& report) {
     report.reason.replace(at, kCaptured.size(), "planned");
 }
 
-using Reported = std::function<void(const Backend&, EngineReport&)>;
-
 class PlainExecutable final : public StepExecutable {
  public:
-  PlainExecutable(Runner runner, const Backend& backend, const Reported& reported)
+  PlainExecutable(Runner runner, const Backend& backend, const BackendReport& reported)
       : runner_(std::move(runner)), backend_(backend), reported_(reported) {}
 
   Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
@@ -40,34 +39,36 @@ class PlainExecutable final : public StepExecutable {
  private:
   Runner runner_;
   const Backend& backend_;
-  const Reported& reported_;
+  const BackendReport& reported_;
 };
 
 class PlainEngine final : public StepEngine {
  public:
-  PlainEngine(std::unique_ptr<Backend> backend, Reported reported)
-      : backend_(std::move(backend)), reported_(std::move(reported)) {}
+  PlainEngine(std::unique_ptr<Backend> backend, bool own_whole, BackendReport reported)
+      : backend_(std::move(backend)), reported_(std::move(reported)) {
+    if (!own_whole) whole_ = make_eager();
+  }
 
   Result<std::unique_ptr<StepExecutable>> build(const PlannedGraph& planned, Weights&) override {
     Runner runner = PW_TRY(Runner::make(planned.pieces, planned.graph, planned.plan, *backend_));
     return std::make_unique<PlainExecutable>(std::move(runner), *backend_, reported_);
   }
-  Backend& whole() override { return *backend_; }
+  Backend& whole() override { return whole_ ? *whole_ : *backend_; }
 
  private:
-  std::unique_ptr<Backend> backend_;
-  Reported reported_;
+  std::unique_ptr<Backend> backend_, whole_;
+  BackendReport reported_;
 };
 
 }  // namespace
 
 StepEngineKind engine_of(std::string name, std::string what, EngineCapabilities can,
                          std::function<std::unique_ptr<Backend>(const EngineOptions&)> make,
-                         Reported report) {
+                         bool own_whole, BackendReport report) {
   return {std::move(name), std::move(what), can,
-          [make = std::move(make), report = std::move(report)](
+          [make = std::move(make), own_whole, report = std::move(report)](
               const EngineOptions& options) -> Result<std::unique_ptr<StepEngine>> {
-            return std::make_unique<PlainEngine>(make(options), report);
+            return std::make_unique<PlainEngine>(make(options), own_whole, report);
           }};
 }
 

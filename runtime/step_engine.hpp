@@ -28,6 +28,8 @@ struct EngineOptions {
   std::string driver{"cuda"};      ///< of cuda: the first device; "host": the emulator
   std::uint64_t seed = 1;          ///< of the order in which the emulator runs threads
   std::int64_t cached_tokens = 0;  ///< see cuda::RuntimeOptions
+  /// Of cuda: a table that `pwr tune` wrote, or none; empty: the one of the program.
+  std::string schedules;
 };
 
 /// A graph, cut and planned; all three outlive what is built of them.
@@ -37,6 +39,11 @@ struct PlannedGraph {
   const Plan& plan;
 };
 
+/// A kernel that an engine launches: what `--dump` shows of it.
+struct KernelSource {
+  std::string name, text;
+};
+
 /// What an engine made of a plan, and did with it so far.
 struct EngineReport {
   std::vector<std::string> built;    ///< lines for people: what was compiled and captured
@@ -44,6 +51,7 @@ struct EngineReport {
   std::optional<CpuReport> cpu;      ///< of that engine
   std::optional<MemoryPlan> memory;  ///< of a device: the plan's, with the addresses it has there
   std::vector<std::pair<std::string, std::size_t>> counters;  ///< of a device, by name
+  std::vector<KernelSource> kernels;                          ///< of a device, each once
 };
 
 /// A planned graph, ready to run steps.
@@ -78,12 +86,15 @@ using EngineList = std::vector<StepEngineKind>;
 
 /// eager, interpreter, cpu, cuda.
 [[nodiscard]] EngineList builtin_engines();
-/// An engine of a backend: it runs pieces one after another and captures nothing. `report` adds
-/// what the backend knows of what it compiled; may be empty.
+/// What a backend made of the pieces is worth reporting; may be empty.
+using BackendReport = std::function<void(const Backend&, EngineReport&)>;
+/// An engine of a backend: it runs pieces one after another and captures nothing. Its runs are
+/// compared with those of eager, so that a backend that is wrong everywhere is found; `own_whole`:
+/// with its own of the unrewritten graph, as those of the backends that are tested here.
 [[nodiscard]] StepEngineKind engine_of(
     std::string name, std::string what, EngineCapabilities can,
-    std::function<std::unique_ptr<Backend>(const EngineOptions&)> make,
-    std::function<void(const Backend&, EngineReport&)> report = {});
+    std::function<std::unique_ptr<Backend>(const EngineOptions&)> make, bool own_whole = false,
+    BackendReport report = {});
 /// Opens the engine of the name. PW1405 where the list has none, PW1406 where it cannot do what the
 /// options ask for.
 Result<std::unique_ptr<StepEngine>> open_engine(const EngineList& engines, const std::string& name,

@@ -39,7 +39,11 @@ void take_one_apart(Graph& graph, NodeId n, int depth,
 class Compiler {
  public:
   Compiler(CompileReport& report, const CompileOptions& options, std::string tokens_symbol)
-      : report_(report), options_(options), tokens_symbol_(std::move(tokens_symbol)) {}
+      : report_(report), options_(options) {
+    if (options.archs.empty()) return;
+    schedules_ = {options.schedules, options.archs.front(), std::move(tokens_symbol),
+                  options.tokens};
+  }
 
   void add(const StitchedGraph& pieces, const PieceClass& piece_class) {
     ClassReport entry{piece_class.name, piece_class.members.size(), piece_class.splitting, {}};
@@ -59,7 +63,7 @@ class Compiler {
   std::vector<NodeReport> reports(const Graph& graph, const rows::RunUnit& unit) {
     std::optional<std::size_t> index;
     if (unit.kind == rows::RunUnit::Kind::rows) {
-      index = known(emit(unit.program, schedule_of(unit.program)), unit.program);
+      index = known(emit(unit.program, schedules_.of(unit.program)), unit.program);
     } else if (unit.kind == rows::RunUnit::Kind::opaque) {
       if (auto own = topk_kernel(graph, unit.nodes.front()))
         index = known(std::move(*own), std::nullopt);
@@ -93,19 +97,9 @@ class Compiler {
     return found->second;
   }
 
-  [[nodiscard]] Schedule schedule_of(const rows::RowProgram& program) const {
-    if (options_.schedules == nullptr || options_.archs.empty()) return {};
-    const std::map<std::string, std::int64_t, std::less<>> symbols{
-        {tokens_symbol_, options_.tokens}};
-    const auto rows = program.context->dims.evaluate(program.params.front(), symbols);
-    const TunedSchedule* tuned =
-        options_.schedules->find(program_key(program), options_.archs.front(), rows.value_or(1));
-    return tuned == nullptr ? Schedule() : tuned->schedule;
-  }
-
   CompileReport& report_;
   const CompileOptions& options_;
-  std::string tokens_symbol_;
+  ScheduleChoice schedules_;
   ClassReport* class_ = nullptr;
   std::map<std::string, std::size_t> by_name_;
 };

@@ -270,6 +270,8 @@ CudaDriver::~CudaDriver() {
 
 std::string CudaDriver::device() const { return state_->opened.name; }
 
+std::string CudaDriver::arch() const { return state_->opened.arch; }
+
 DeviceMemory CudaDriver::memory() const {
   std::size_t free = 0, total = 0;
   state_->f().memory_info(&free, &total);

@@ -44,6 +44,7 @@ class CudaDriver final : public Driver {
   CudaDriver& operator=(const CudaDriver&) = delete;
 
   [[nodiscard]] std::string device() const override;
+  [[nodiscard]] std::string arch() const override;
   [[nodiscard]] DeviceMemory memory() const override;
   /// Not attention, whose kernels are our own.
   [[nodiscard]] bool calls_libraries() const override { return false; }

@@ -122,6 +122,8 @@ class Driver {
   virtual ~Driver() = default;
   /// "NVIDIA H200", or "the host".
   [[nodiscard]] virtual std::string device() const = 0;
+  /// "sm_90": what kernels are tuned and compiled for; the emulator's is the one it stands for.
+  [[nodiscard]] virtual std::string arch() const = 0;
   [[nodiscard]] virtual DeviceMemory memory() const = 0;
   /// Whether library calls of every kind can be launched and captured, attention too.
   [[nodiscard]] virtual bool calls_libraries() const = 0;

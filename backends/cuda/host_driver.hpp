@@ -14,7 +14,8 @@ namespace pw::cuda {
 struct HostDriverOptions {
   std::uint64_t seed = 1;
   std::int64_t capacity = std::int64_t{1} << 40;  ///< bytes that can be allocated
-  bool libraries = true;  ///< false: as a device without any, where products are kernels
+  bool libraries = true;       ///< false: as a device without any, where products are kernels
+  std::string arch = "sm_90";  ///< of the device it stands for: which tuned schedules it runs
   // Failures to be had: of the n-th graph from 0 on, and of the n-th replay.
   std::optional<std::size_t> refuse_graph = std::nullopt, break_replay = std::nullopt;
 };
@@ -27,6 +28,7 @@ class HostDriver : public Driver {
   HostDriver& operator=(const HostDriver&) = delete;
 
   [[nodiscard]] std::string device() const override { return "the host"; }
+  [[nodiscard]] std::string arch() const override { return options_.arch; }
   [[nodiscard]] DeviceMemory memory() const override;
   [[nodiscard]] bool calls_libraries() const override { return options_.libraries; }
   [[nodiscard]] Result<Address> allocate(std::int64_t bytes) override;

@@ -181,7 +181,8 @@ class ProgramMaker {
       case rows::RunUnit::Kind::view: return std::monostate{};
       case rows::RunUnit::Kind::literal: return add_literal(unit.nodes.front());
       case rows::RunUnit::Kind::rows:
-        add_kernel(emit(unit.program), unit.inputs, unit.outputs);
+        add_kernel(emit(unit.program, options_.schedules.of(unit.program)), unit.inputs,
+                   unit.outputs);
         return std::monostate{};
       case rows::RunUnit::Kind::opaque: return add_opaque(unit);
     }

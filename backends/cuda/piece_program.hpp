@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cuda/driver.hpp"
+#include "backends/cuda/schedules.hpp"
 #include "backends/kernel.hpp"
 #include "backends/rowprogram/grouping.hpp"
 
@@ -50,6 +51,7 @@ struct ProgramOptions {
   rows::GroupingOptions grouping = {};
   /// The sizes at which the driver has to support a matmul for it to become a library call.
   std::vector<Symbols> sizes = {};
+  ScheduleChoice schedules = {};
 };
 
 /// A product is a library call where the driver says so, else a kernel. A call reads what a

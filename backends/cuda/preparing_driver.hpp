@@ -19,6 +19,7 @@ class PreparingDriver final : public HostDriver {
         target_(std::move(target)),
         run_(run) {}
   [[nodiscard]] std::string device() const override;
+  [[nodiscard]] std::string arch() const override { return target_.arch; }
   Result<std::monostate> load(std::span<const Kernel> kernels) override;
   Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
   Result<std::monostate> launch(const LaunchNode& node) override;

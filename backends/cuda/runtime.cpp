@@ -73,9 +73,8 @@ bool Runtime::captures_steps() const {
 }
 
 Result<std::monostate> Runtime::compile() {
-  std::vector<Kernel> kernels;
   for (const PieceClass& c : stitched_.classes)
-    if (auto done = compile(c, kernels); !done) return done;
+    if (auto done = compile(c); !done) return done;
   for (const Piece& piece : stitched_.pieces) {
     std::unique_ptr<Executable>& between = between_.emplace_back();
     const Class& c = classes_[piece.piece_class.index];
@@ -86,11 +85,11 @@ Result<std::monostate> Runtime::compile() {
     between = std::move(*made);
   }
   graphs_.resize(stitched_.pieces.size());
-  return driver_.load(kernels);
+  return driver_.load(kernels_);
 }
 
 /// Attention is kernels where no library is called, and where whole steps are captured.
-Result<std::monostate> Runtime::compile(const PieceClass& c, std::vector<Kernel>& kernels) {
+Result<std::monostate> Runtime::compile(const PieceClass& c) {
   const Graph& piece = stitched_.pieces[c.members.front()].graph;
   Class& made = classes_.emplace_back();
   counters_.pieces += c.members.size();
@@ -100,7 +99,8 @@ Result<std::monostate> Runtime::compile(const PieceClass& c, std::vector<Kernel>
     attention = attention_kernels(piece, KvCache::kPageTokens);
   // What splits is recorded only as a part of whole steps.
   if (c.capturable() || (c.splitting && captures_steps() && !attention)) {
-    auto program = make_program(piece, *host_, driver_, {options_.grouping, asked_sizes()});
+    auto program =
+        make_program(piece, *host_, driver_, {options_.grouping, asked_sizes(), schedules()});
     if (!program) return forward(program);
     for (const std::string& why : program->notes) note(why);
     for (const std::string& why : program->lacks) note(c.name + " is not captured: " + why);
@@ -110,14 +110,26 @@ Result<std::monostate> Runtime::compile(const PieceClass& c, std::vector<Kernel>
   if (made.captured) {
     counters_.capturable_pieces += c.splitting ? 0 : c.members.size();
     counters_.compilations += c.splitting ? 0 : 1;
-    kernels.insert(kernels.end(), made.program.kernels.begin(), made.program.kernels.end());
+    for (const Kernel& kernel : made.program.kernels) keep(kernel);
   } else if (attention && (!attention_rows_.valid() || attention->rows == attention_rows_)) {
     attention_rows_ = attention->rows;
-    kernels.push_back(attention->put);
-    kernels.push_back(attention->attend);
+    keep(attention->put);
+    keep(attention->attend);
     made.attention = std::move(attention);
   }
   return std::monostate{};
+}
+
+void Runtime::keep(const Kernel& kernel) {
+  const bool known = std::any_of(kernels_.begin(), kernels_.end(),
+                                 [&](const Kernel& other) { return other.name == kernel.name; });
+  if (!known) kernels_.push_back(kernel);
+}
+
+/// Taken for the largest captured size, as `pwr compile` takes them.
+ScheduleChoice Runtime::schedules() const {
+  const std::int64_t tokens = plan_.capture.sizes.empty() ? 1 : plan_.capture.sizes.back();
+  return {options_.schedules, driver_.arch(), plan_.tokens, tokens};
 }
 
 /// Nothing without calls.

@@ -22,6 +22,8 @@ struct RuntimeOptions {
   /// kernels; 0: as many as a step of the plan may have. More get a place when they come, and what
   /// was captured whole before is then stale.
   std::int64_t cached_tokens = 0;
+  /// Schedules that were tuned for the driver's architecture; null: each kernel has the usual one.
+  const ScheduleTable* schedules = nullptr;
 };
 
 /// Since the runtime was made. A class is recorded once for each size; each of its pieces has an
@@ -72,6 +74,8 @@ class Runtime {
   [[nodiscard]] const RuntimeCounters& counters() const { return counters_; }
   /// Why pieces are not captured, and what went otherwise than planned; each once.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  /// What its launches run, each once.
+  [[nodiscard]] const std::vector<Kernel>& kernels() const { return kernels_; }
   /// The graph that is recorded for a piece at a size.
   Result<RecordedGraph> record(PieceId piece, std::int64_t tokens) const;
   /// And for a whole step.
@@ -109,7 +113,9 @@ class Runtime {
   Result<std::monostate> compile();
   [[nodiscard]] std::vector<Symbols> asked_sizes() const;
   [[nodiscard]] std::int64_t workspace_bytes() const;
-  Result<std::monostate> compile(const PieceClass& piece_class, std::vector<Kernel>& kernels);
+  Result<std::monostate> compile(const PieceClass& piece_class);
+  void keep(const Kernel& kernel);
+  [[nodiscard]] ScheduleChoice schedules() const;
   Result<std::monostate> plan_all_memory();
   Result<std::monostate> take_memory(const std::vector<PieceSchedule>& needed);
   [[nodiscard]] Result<std::monostate> check_workspace() const;
@@ -163,6 +169,7 @@ class Runtime {
   Dispatcher dispatcher_;
   std::unique_ptr<Backend> host_;
   std::vector<Class> classes_;
+  std::vector<Kernel> kernels_;
   MemoryPlan memory_;
   std::vector<Address> blocks_;                              ///< everything that was allocated
   std::vector<std::pair<std::string, std::int64_t>> asked_;  ///< what for, and bytes

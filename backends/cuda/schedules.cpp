@@ -1,7 +1,8 @@
-// Exports ScheduleTable and program_key.
+// Exports ScheduleTable, ScheduleChoice and program_key.
 #include "backends/cuda/schedules.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -52,6 +53,14 @@ const TunedSchedule* ScheduleTable::find(std::string_view program, std::string_v
     if (t.rows >= rows) break;
   }
   return most;
+}
+
+Schedule ScheduleChoice::of(const rows::RowProgram& program) const {
+  if (table == nullptr) return {};
+  const std::map<std::string, std::int64_t, std::less<>> symbols{{tokens_symbol, tokens}};
+  const auto rows = program.context->dims.evaluate(program.params.front(), symbols);
+  const TunedSchedule* tuned = table->find(program_key(program), arch, rows.value_or(1));
+  return tuned == nullptr ? Schedule() : tuned->schedule;
 }
 
 std::string program_key(const rows::RowProgram& program) {

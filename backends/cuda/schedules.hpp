@@ -43,6 +43,15 @@ class ScheduleTable {
   std::vector<TunedSchedule> entries_;  // by program, architecture, rows
 };
 
+/// Which tuned schedule a kernel gets: the same for all that make kernels of a plan.
+struct ScheduleChoice {
+  const ScheduleTable* table = nullptr;  ///< null: each kernel has the usual one
+  std::string arch;
+  std::string tokens_symbol;
+  std::int64_t tokens = 1;  ///< that it is taken for
+  [[nodiscard]] Schedule of(const rows::RowProgram& program) const;
+};
+
 /// 16 hexadecimal digits: equal programs have equal keys, whatever their ops are called.
 [[nodiscard]] std::string program_key(const rows::RowProgram& program);
 

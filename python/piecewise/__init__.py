@@ -15,9 +15,9 @@ import html as _html
 import json as _json
 
 import _piecewise
-from _piecewise import Error, Graph, Rules, Run
+from _piecewise import Error, Graph, Rules, Run, __version__, engines
 
-__all__ = ["Diff", "Error", "Graph", "Outputs", "Rules", "Run", "Session", "diff", "load", "rules", "show"]
+__all__ = ["Diff", "Error", "Graph", "Outputs", "Rules", "Run", "Session", "__version__", "diff", "engines", "load", "rules", "run_model", "show"]
 
 _CELL_LIMIT = 2 << 20  # bytes of a cell's output, as a notebook's file holds it
 
@@ -26,15 +26,43 @@ class Session(_piecewise.Session):
     """Graphs and rules that are used together; what they share is interned once."""
 
     def load(self, path, symbols=None):
-        """Reads graph.json, .pwg or an FX dump; `symbols` as {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
+        """Reads graph.json, .pwg or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
         with open(path, encoding="utf-8") as file:
             return self.loads(file.read(), str(path), symbols)
 
     def loads(self, text, name="text", symbols=None):
         """The same from a string."""
-        dims = {symbol: [(item.rsplit(".", 1)[0], int(item.rsplit(".", 1)[1])) for item in items]
-                for symbol, items in (symbols or {}).items()}
-        return self.graph_text(text, name, dims)
+        return self.graph_text(text, name, _symbols(symbols))
+
+    def run(self, graph, rules, pipeline, params=None):
+        """Rewrites a copy of the graph with a pipeline; params of the rules as {"tp": 2}."""
+        return super().run(graph, rules, pipeline, {name: str(value) for name, value in (params or {}).items()})
+
+
+def _symbols(given):
+    """As the command line spells them."""
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, dict):
+        return [f"{symbol}={dims if isinstance(dims, str) else ','.join(dims)}" for symbol, dims in given.items()]
+    return list(given or [])
+
+
+def run_model(path, rules=(), pipeline="", params=None, *, symbols=None, session=None, **options):
+    """The main job, as `pwr run` does it: load, rewrite, split, plan, build, run, and with check=True compare.
+
+    options: backend, driver, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, split_at, fold, max_tokens, ranges, sizes, mode, execute,
+    check, pad, ranks; they mean what the options of `pwr run` of these names do (execute=False: as `pwr report`).
+    Returns a dict: `steps` and `failed`, how many ran and how many differ by more than they may; `log`, what `pwr run` says; `graphs`, for each graph that the pipeline makes
+    a dict of `graph`, `passes`, `rules`, `pieces`, `steps`, `numbers` (rows as dicts), `plan` (its JSON), `kernels` (sources by name), `counters` and `outputs` (for each step arrays by name).
+    """
+    known = {"backend", "driver", "strict", "fuse", "schedules", "seed", "tokens", "steps", "weights", "map", "plan", "split_at", "fold", "max_tokens",
+             "ranges", "sizes", "mode", "execute", "check", "pad", "ranks"}
+    if unknown := sorted(set(options) - known):
+        raise TypeError(f"run_model() has no option {unknown[0]!r}; it has {', '.join(sorted(known))}")
+    request = {"path": str(path), "rules": [rules] if isinstance(rules, str) else list(rules), "pipeline": pipeline, "symbols": _symbols(symbols),
+               "params": [f"{name}={value}" for name, value in (params or {}).items()], **options}
+    return _piecewise.run_request(session or _session(), request)
 
 
 _shared = None

@@ -1,0 +1,142 @@
+// The main job called as a function, on the engines of the program and on one of the test's own.
+#include <cstring>
+#include <fstream>
+
+#include "pipeline/run.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+
+namespace {
+
+constexpr const char* kGraph = R"(graph block {
+  symbol n in 1..512 tokens
+  in x: f32[n, 8], res: f32[n, 8]
+  in weight w: f32[8]
+  r = add(x, res)
+  y = rms_norm(r, w){eps = 1e-5}
+  out y, r
+}
+)";
+
+/// A file of the test's folder.
+std::string written(const std::string& name, const std::string& text) {
+  const std::string path = "build/" + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+RunRequest request_of(const std::string& graph) {
+  RunRequest request;
+  request.graph.path = graph;
+  request.rules = {{"llm"}, "o2", {}};
+  request.tokens = {1, 7};
+  request.check = true;
+  return request;
+}
+
+/// The job's summary; records are added to `records`.
+Result<RunSummary> run(const RunRequest& request, std::vector<RunRecord>& records) {
+  return run_model(std::make_shared<Context>(), request, {},
+                   [&](const RunRecord& record, const LoadedRules&) -> Result<std::monostate> {
+                     records.push_back(record);
+                     return std::monostate{};
+                   });
+}
+
+std::string code_of(const RunRequest& request) {
+  std::vector<RunRecord> records;
+  const auto done = run(request, records);
+  return done ? "" : done.error().front().code;
+}
+
+/// Zeros, whatever the graph computes.
+class Zeros final : public Backend {
+ public:
+  [[nodiscard]] std::string name() const override { return "zeros"; }
+  [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph&) override {
+    return std::make_unique<Nothing>();
+  }
+
+ private:
+  struct Nothing final : Executable {
+    Result<std::monostate> run(std::span<const TensorView>, std::span<const TensorView> outputs,
+                               const RunContext&) override {
+      for (const TensorView& output : outputs) std::memset(output.data, 0, output.bytes());
+      return std::monostate{};
+    }
+  };
+};
+
+}  // namespace
+
+TEST_CASE("pipeline: the main job rewrites, runs and passes the check", "[pipeline]") {
+  const std::string graph = written("pipeline_block.pwg", kGraph);
+  for (const char* backend : {"eager", "interpreter", "cpu"}) {
+    INFO(backend);
+    RunRequest request = request_of(graph);
+    request.backend = backend;
+    std::vector<RunRecord> records;
+    const auto done = run(request, records);
+    REQUIRE(done);
+    CHECK((done->steps == 2 && done->failed == 0));
+    REQUIRE(records.size() == 1);
+    CHECK(records[0].versions.back().graph.node_count() == 1);
+    REQUIRE(records[0].steps.size() == 2);
+    for (const StepRun& step : records[0].steps) CHECK(step.numbers.front().outputs.size() == 2);
+  }
+}
+
+TEST_CASE("pipeline: an engine of the caller's own runs, and its wrong numbers are found",
+          "[pipeline]") {
+  RunRequest request = request_of(written("pipeline_block.pwg", kGraph));
+  request.engines.push_back(
+      engine_of("zeros", "nothing but zeros", {.ranks = true},
+                [](const EngineOptions&) { return std::make_unique<Zeros>(); }));
+  request.backend = "zeros";
+  request.keep = true;
+  std::vector<RunRecord> records;
+  const auto done = run(request, records);
+  REQUIRE(done);
+  CHECK(done->failed == 2);
+  REQUIRE(records.front().steps.front().outputs.size() == 2);
+  const OutputCheck& check = records.front().steps.front().numbers.front().outputs.front();
+  CHECK(check.reference_rms > 0.1);
+  CHECK(check.after_error == Approx(check.reference_rms));
+}
+
+TEST_CASE("pipeline: what cannot be done is an error with a code, not the end of the program",
+          "[pipeline]") {
+  const std::string graph = written("pipeline_block.pwg", kGraph);
+  RunRequest request = request_of(graph);
+  request.backend = "gpu";
+  CHECK(code_of(request) == "PW1405");
+  request = request_of(graph);
+  request.engine.strict = true;  // eager has no strict mode
+  CHECK(code_of(request) == "PW1406");
+  request = request_of(graph);
+  request.rules.pipeline = "o22";
+  CHECK(code_of(request) == "PW1101");
+  request = request_of(graph);
+  request.rules.definitions = {"tp"};
+  CHECK(code_of(request) == "PW1403");
+  request = request_of(graph);
+  request.plan.max_tokens = 4;
+  CHECK(code_of(request) == "PW1408");
+  request = request_of(graph);
+  request.tokens = {600};
+  CHECK(code_of(request) == "PW1207");
+  request = request_of(graph);
+  request.replication.names = {"nobody"};
+  CHECK(code_of(request) == "PW1409");
+  CHECK(code_of(request_of("build/there_is_no_such.pwg")) == "PW0001");
+}
+
+TEST_CASE("pipeline: a session's contexts are apart", "[pipeline]") {
+  const RunRequest request = request_of(written("pipeline_block.pwg", kGraph));
+  std::vector<RunRecord> first, second;
+  REQUIRE(run(request, first));
+  REQUIRE(run(request, second));
+  CHECK(plan_to_json(first[0].plan, *first[0].pieces) ==
+        plan_to_json(second[0].plan, *second[0].pieces));
+}
