@@ -40,6 +40,8 @@ void run_compile(const Options& options, const CompileArgs& args) {
   const PlanRequest request = args.plan.request(session);
   RunRecord record;
   record.fuse = args.grouping == "auto";
+  record.schedules = args.schedules;
+  record.arch = args.archs.empty() ? "" : args.archs.front();
   record.pieces = session.need(cut_graph(graph, rules, request));
   record.plan = session.need(plan_graph(*record.pieces, graph, rules, request, session.log()));
   const StitchedGraph& pieces = *record.pieces;

@@ -18,24 +18,26 @@ Result<std::monostate> write_passes(const RunRecord& record, const RuleSet& rule
   return trace.finish(record.rewrite, record.versions.back().graph, rules);
 }
 
-/// What a device would run, by piece class.
-Result<std::monostate> write_compiled_pieces(const RunRecord& record, const std::string& folder) {
+/// What a device runs, by piece class, with row programs and a report.
+Result<std::monostate> write_classes(const RunRecord& record, const std::string& folder) {
   cuda::CompileOptions options;
   options.sources_only = true;
   options.grouping.automatic = record.fuse;
-  options.schedules = &cuda::ScheduleTable::builtin();
+  if (!record.arch.empty()) options.archs = {record.arch};
+  cuda::ScheduleTable read;
+  const std::string& file = record.schedules;
+  if (!file.empty() && file != "none") read = PW_TRY(cuda::ScheduleTable::read(file));
+  if (file != "none") options.schedules = file.empty() ? &cuda::ScheduleTable::builtin() : &read;
   if (!record.plan.capture.sizes.empty()) options.tokens = record.plan.capture.sizes.back();
   return cuda::write_compiled(cuda::compile_pieces(*record.pieces, options, cuda::Nvrtc::open()),
                               folder);
 }
 
-/// What the backend ran itself: a device's kernels as they were captured, the processor's C++; or
-/// what a device would.
 Result<std::monostate> write_kernels(const RunRecord& record, const std::string& folder) {
-  PW_TRY(make_folder(folder));
+  PW_TRY(write_classes(record, folder));
+  if (!record.kernels.empty()) PW_TRY(make_folder(folder + "/captured"));
   for (const KernelSource& kernel : record.kernels)
-    PW_TRY(write_file(fmt::format("{}/{}.cu", folder, kernel.name), kernel.text));
-  if (record.kernels.empty()) PW_TRY(write_compiled_pieces(record, folder));
+    PW_TRY(write_file(fmt::format("{}/captured/{}.cu", folder, kernel.name), kernel.text));
   if (!record.cpu) return std::monostate{};
   PW_TRY(make_folder(folder + "/cpu"));
   for (std::size_t i = 0; i < record.cpu->kernels.size(); ++i)

@@ -9,9 +9,9 @@
 namespace pw {
 
 /// Writes into the folder: `passes/` (the graph before and after each pass, and the journal),
-/// `stitch.pwg` and `pieces/`, `kernels/` (the kernels that were captured; where none were, the
-/// CUDA sources with their row programs that a device would run; and the C++ that the backend cpu
-/// compiled), `plan.json` and `stats.json`. The same input gives the same bytes,
+/// `stitch.pwg` and `pieces/`, `kernels/` (CUDA sources with their row programs by piece class; in
+/// `captured/` those that the backend cuda ran, in `cpu/` the C++ that the backend cpu compiled),
+/// `plan.json` and `stats.json`. The same input gives the same bytes,
 /// but for what the compile cache counts.
 Result<std::monostate> write_dump(const RunRecord& record, const RuleSet& rules,
                                   const std::string& folder, const Log& log);

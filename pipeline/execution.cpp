@@ -102,6 +102,7 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
   if (report.memory) record.plan.memory = std::move(*report.memory);
   record.cpu = std::move(report.cpu);
   record.kernels = std::move(report.kernels);
+  record.arch = std::move(report.arch);
   return executable;
 }
 

@@ -62,6 +62,7 @@ RunRecord empty_record(const RunRequest& request, const Graph& graph,
   for (const StepEngineKind& engine : request.engines)
     if (engine.name == request.backend) record.captures = engine.can.capture || !request.execute;
   record.fuse = request.engine.fuse;
+  record.schedules = request.engine.schedules;
   record.seed = request.engine.seed;
   record.ranks = request.ranks;
   record.collectives = has_collectives(graph);

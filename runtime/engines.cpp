@@ -40,8 +40,9 @@ void report_cpu(const Backend& backend, EngineReport& out) {
 
 class CudaExecutable final : public StepExecutable {
  public:
-  CudaExecutable(std::unique_ptr<cuda::Runtime> runtime, std::vector<std::string> built)
-      : runtime_(std::move(runtime)), built_(std::move(built)) {}
+  CudaExecutable(std::unique_ptr<cuda::Runtime> runtime, std::string arch,
+                 std::vector<std::string> built)
+      : runtime_(std::move(runtime)), arch_(std::move(arch)), built_(std::move(built)) {}
 
   Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                              const RunOptions& options) override {
@@ -70,11 +71,13 @@ class CudaExecutable final : public StepExecutable {
                     {"stale", c.stale}};
     for (const cuda::Kernel& kernel : runtime_->kernels())
       out.kernels.push_back({kernel.name, cuda::source_file(kernel)});
+    out.arch = arch_;
     return out;
   }
 
  private:
   std::unique_ptr<cuda::Runtime> runtime_;
+  std::string arch_;
   std::vector<std::string> built_;
 };
 
@@ -111,7 +114,7 @@ class CudaEngine final : public StepEngine {
     PW_TRY(runtime->load(weights));
     PW_TRY(runtime->capture());
     std::vector<std::string> built = built_lines(*runtime);
-    return std::make_unique<CudaExecutable>(std::move(runtime), std::move(built));
+    return std::make_unique<CudaExecutable>(std::move(runtime), driver_->arch(), std::move(built));
   }
   Backend& whole() override { return *whole_; }
 

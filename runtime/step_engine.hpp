@@ -52,6 +52,7 @@ struct EngineReport {
   std::optional<MemoryPlan> memory;  ///< of a device: the plan's, with the addresses it has there
   std::vector<std::pair<std::string, std::size_t>> counters;  ///< of a device, by name
   std::vector<KernelSource> kernels;                          ///< of a device, each once
+  std::string arch;                                           ///< of a device: "sm_90"
 };
 
 /// A planned graph, ready to run steps.

@@ -11,15 +11,15 @@
 namespace pw {
 
 struct FxOptions {
-  std::string file;  ///< for messages
+  std::string file = {};  ///< for messages
   /// symbol name → input dims that become it, as (input name, axis): from `--symbol
   /// n=arg0_1.0,arg6_1.0`.
-  std::vector<std::pair<std::string, std::vector<std::pair<std::string, int>>>> symbols;
+  std::vector<std::pair<std::string, std::vector<std::pair<std::string, int>>>> symbols = {};
   std::int64_t symbol_min = 1, symbol_max = 32768;
   /// Of a text with several graphs: which, from 1; 0: the only one.
   std::size_t graph = 0;
   /// What the dump does not say, or says otherwise: names of inputs by kind.
-  std::map<std::string, InputKind> kinds;
+  std::map<std::string, InputKind> kinds = {};
 };
 
 struct FxReport {
