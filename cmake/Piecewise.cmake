@@ -18,14 +18,20 @@ endif()
 
 # Includes are written from the root, so that is the only include folder of our own.
 add_library(pw_root INTERFACE)
-target_include_directories(pw_root INTERFACE "${PROJECT_SOURCE_DIR}")
-target_compile_options(pw_root INTERFACE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+target_include_directories(pw_root INTERFACE
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:include/piecewise>")
+target_compile_options(pw_root INTERFACE "$<BUILD_INTERFACE:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>")
+target_compile_features(pw_root INTERFACE cxx_std_20)
 
-# pw_library(NAME [SOURCES …] [DEPS …] [PRIVATE_DEPS …] [PRECOMPILE header …])
+# What is installed: the libraries by pw_library, and the programs by pw_program.
+include(GNUInstallDirs)
+install(TARGETS pw_warnings pw_root EXPORT Piecewise)
+
+# pw_library(NAME [INTERNAL] [SOURCES …] [DEPS …] [PRIVATE_DEPS …] [PRECOMPILE header …])
 # A static library; with no sources yet, an INTERFACE library that passes its DEPS on. PRECOMPILE names the headers
-# that most of its sources include, as `"graph/graph.hpp"` or `<fmt/format.h>`.
+# that most of its sources include, as `"graph/graph.hpp"` or `<fmt/format.h>`. INTERNAL: it is not installed.
 function(pw_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "INTERNAL" "" "SOURCES;DEPS;PRIVATE_DEPS;PRECOMPILE" ${ARGN})
   pw_refuse_unknown(pw_library "${ARG_UNPARSED_ARGUMENTS}")
   if(ARG_SOURCES)
     add_library(${name} STATIC ${ARG_SOURCES})
@@ -34,6 +40,9 @@ function(pw_library name)
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE pw_root ${ARG_DEPS})
+  endif()
+  if(NOT ARG_INTERNAL)
+    install(TARGETS ${name} EXPORT Piecewise)
   endif()
 endfunction()
 
@@ -50,15 +59,18 @@ function(pw_precompile target)
   target_precompile_headers(${target} PRIVATE ${headers})
 endfunction()
 
-# pw_program(NAME [SOURCES …] [DEPS …]): an executable in bin/; none while there are no sources.
+# pw_program(NAME [INSTALL] [SOURCES …] [DEPS …]): an executable in bin/; none while there are no sources.
 function(pw_program name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "INSTALL" "" "SOURCES;DEPS" ${ARGN})
   pw_refuse_unknown(pw_program "${ARG_UNPARSED_ARGUMENTS}")
   if(NOT ARG_SOURCES)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE pw_root pw_warnings ${ARG_DEPS})
+  if(ARG_INSTALL)
+    install(TARGETS ${name})
+  endif()
 endfunction()
 
 # pw_test(FOLDER [SOURCES …] [DEPS …] [ENV NAME=value …] [LABELS …] [TIMEOUT seconds])

@@ -1,0 +1,16 @@
+# `cmake --install`: programs, static libraries, headers, and what find_package(Piecewise CONFIG) reads.
+include(CMakePackageConfigHelpers)
+
+install(
+  DIRECTORY base graph dsl rewriter splitter backends runtime verify viz pipeline
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/piecewise"
+  FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT Piecewise
+  FILE PiecewiseTargets.cmake
+  NAMESPACE Piecewise::
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/Piecewise")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/PiecewiseConfigVersion.cmake"
+  VERSION "${PROJECT_VERSION}" COMPATIBILITY SameMinorVersion)
+install(
+  FILES cmake/PiecewiseConfig.cmake "${PROJECT_BINARY_DIR}/PiecewiseConfigVersion.cmake"
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/Piecewise")

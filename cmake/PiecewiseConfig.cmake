@@ -1,0 +1,12 @@
+# find_package(Piecewise CONFIG): Piecewise::pw_pipeline is the main job, with all that it needs.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(fmt)
+find_dependency(nlohmann_json)
+find_dependency(tl-expected)
+find_dependency(Boost 1.74)
+find_dependency(Eigen3 3.4 NO_MODULE)
+find_dependency(OpenSSL 3 COMPONENTS Crypto)
+find_dependency(PkgConfig)
+pkg_check_modules(GVC REQUIRED IMPORTED_TARGET libgvc libcgraph)
+include("${CMAKE_CURRENT_LIST_DIR}/PiecewiseTargets.cmake")
