@@ -55,11 +55,8 @@ void run_compile(const Options& options, const CompileArgs& args) {
   compile.grouping.automatic = args.grouping == "auto";
   compile.threads = all_cores();
   compile.sources_only = args.sources_only;
-  cuda::ScheduleTable read;
-  if (args.schedules != "none") {
-    if (!args.schedules.empty()) read = session.need(cuda::ScheduleTable::read(args.schedules));
-    compile.schedules = args.schedules.empty() ? &cuda::ScheduleTable::builtin() : &read;
-  }
+  const auto schedules = session.need(cuda::ScheduleTable::named(args.schedules));
+  compile.schedules = schedules.get();
   const std::int64_t largest = plan.capture.sizes.empty() ? 1 : plan.capture.sizes.back();
   compile.tokens = args.tokens > 0 ? args.tokens : largest;
   std::optional<CompileCache> cache;

@@ -53,9 +53,9 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
                              const FxOptions& options) {
   if (auto library = load_op_library(context); !library) return forward(library);
   const auto formats = graph_formats();
-  const auto found =
-      std::find_if(formats.begin(), formats.end() - 1,
-                   [&](const GraphFormat& format) { return format.recognise(text); });
+  const auto found = std::find_if(formats.begin(), formats.end(), [&](const GraphFormat& format) {
+    return format.recognise(text);
+  });
   return found->read(context, text, options);
 }
 

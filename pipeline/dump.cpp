@@ -24,10 +24,8 @@ Result<std::monostate> write_classes(const RunRecord& record, const std::string&
   options.sources_only = true;
   options.grouping.automatic = record.fuse;
   if (!record.arch.empty()) options.archs = {record.arch};
-  cuda::ScheduleTable read;
-  const std::string& file = record.schedules;
-  if (!file.empty() && file != "none") read = PW_TRY(cuda::ScheduleTable::read(file));
-  if (file != "none") options.schedules = file.empty() ? &cuda::ScheduleTable::builtin() : &read;
+  const auto schedules = PW_TRY(cuda::ScheduleTable::named(record.schedules));
+  options.schedules = schedules.get();
   if (!record.plan.capture.sizes.empty()) options.tokens = record.plan.capture.sizes.back();
   return cuda::write_compiled(cuda::compile_pieces(*record.pieces, options, cuda::Nvrtc::open()),
                               folder);

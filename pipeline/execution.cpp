@@ -107,9 +107,9 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
 }
 
 void finish_record(const StepExecutable& executable, RunRecord& record, const Log& log) {
-  EngineReport report = executable.report();
-  for (const std::string& note : report.notes) log.say("  " + note);
-  record.device = std::move(report.counters);
+  EngineCounts counts = executable.counts();
+  for (const std::string& note : counts.notes) log.say("  " + note);
+  record.device = std::move(counts.counters);
 }
 
 }  // namespace pw

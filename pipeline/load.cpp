@@ -35,6 +35,29 @@ std::vector<std::string> dropped_lines(const FxReport& report, bool all) {
   return {fmt::format("left out: {} calls that compute nothing; `pwr import` lists them", dropped)};
 }
 
+/// What the import of a dump did. `all`: each symbol, guess and call that was left out, too.
+std::vector<std::string> import_lines(const FxReport& report, bool all) {
+  std::vector<std::string> out{"this is " + report.form};
+  const auto add = [&](const std::vector<std::string>& lines) {
+    out.insert(out.end(), lines.begin(), lines.end());
+  };
+  for (const std::string& line : report.notes) out.push_back("note: " + line);
+  for (const auto& [target, count] : report.opaque)
+    out.push_back(fmt::format("opaque: {} × {}: kept as it is, with the types the dump states",
+                              target, count));
+  for (const auto& [reason, count] : report.reasons)
+    out.push_back(fmt::format("no row: {} × {}", reason, count));
+  add(dropped_lines(report, all));
+  if (all) add(guess_lines(report));
+  if (all)
+    for (const std::string& line : report.substitutions) out.push_back("symbol: " + line);
+  else if (!report.substitutions.empty())
+    out.push_back(fmt::format(
+        "symbol: {} shape literals of the dump became symbolic; `pwr import` lists them",
+        report.substitutions.size()));
+  return out;
+}
+
 Result<FxOptions> fx_options(const GraphSource& source) {
   FxOptions fx;
   fx.file = source.path;
@@ -69,28 +92,6 @@ Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& so
   if (read.dump)
     for (const std::string& line : import_lines(*read.dump, all)) log.say(line);
   return std::move(read.graph);
-}
-
-std::vector<std::string> import_lines(const FxReport& report, bool all) {
-  std::vector<std::string> out{"this is " + report.form};
-  const auto add = [&](const std::vector<std::string>& lines) {
-    out.insert(out.end(), lines.begin(), lines.end());
-  };
-  for (const std::string& line : report.notes) out.push_back("note: " + line);
-  for (const auto& [target, count] : report.opaque)
-    out.push_back(fmt::format("opaque: {} × {}: kept as it is, with the types the dump states",
-                              target, count));
-  for (const auto& [reason, count] : report.reasons)
-    out.push_back(fmt::format("no row: {} × {}", reason, count));
-  add(dropped_lines(report, all));
-  if (all) add(guess_lines(report));
-  if (all)
-    for (const std::string& line : report.substitutions) out.push_back("symbol: " + line);
-  else if (!report.substitutions.empty())
-    out.push_back(fmt::format(
-        "symbol: {} shape literals of the dump became symbolic; `pwr import` lists them",
-        report.substitutions.size()));
-  return out;
 }
 
 Result<LoadedRules> load_rules(const ContextPtr& context, const RuleSource& source, const Log& log,

@@ -36,10 +36,6 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
 /// The same, and says what the import of a dump did, as far as `all` asks for.
 Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
                                 const Log& log, bool all = false);
-/// What the import of a dump did, in lines for people. `all`: each symbol, guess and call that was
-/// left out, too.
-[[nodiscard]] std::vector<std::string> import_lines(const FxReport& report, bool all);
-
 /// Warnings are said. `believe`: the traits that files declare of ops are not tried.
 Result<LoadedRules> load_rules(const ContextPtr& context, const RuleSource& source, const Log& log,
                                bool believe = false);

@@ -34,10 +34,10 @@ Result<std::monostate> check_ranks(const RunRequest& request) {
   if (!(request.weights + request.save + request.expect).empty())
     return fail(error_in("ranks", "PW1201", "--weights, --save and --expect are of one rank",
                          "leave out --ranks"));
-  for (const StepEngineKind& engine : request.engines)
-    if (engine.name == request.backend && !engine.can.ranks)
-      return fail(error_in("backend " + engine.name, "PW1201", "it runs one rank a process",
-                           "the backends eager, cpu and interpreter run several"));
+  const StepEngineKind* engine = find_engine(request.engines, request.backend);
+  if (engine != nullptr && !engine->can.ranks)
+    return fail(error_in("backend " + engine->name, "PW1201", "it runs one rank a process",
+                         "the backends eager, cpu and interpreter run several"));
   return std::monostate{};
 }
 
@@ -59,8 +59,8 @@ RunRecord empty_record(const RunRequest& request, const Graph& graph,
   record.files = files;
   record.graph_path = request.graph.path;
   record.backend = request.backend;
-  for (const StepEngineKind& engine : request.engines)
-    if (engine.name == request.backend) record.captures = engine.can.capture || !request.execute;
+  const StepEngineKind* engine = find_engine(request.engines, request.backend);
+  if (engine != nullptr) record.captures = engine->can.capture || !request.execute;
   record.fuse = request.engine.fuse;
   record.schedules = request.engine.schedules;
   record.seed = request.engine.seed;

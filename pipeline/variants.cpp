@@ -20,10 +20,10 @@ Result<const Strategy*> strategy_of(const LoadedRules& rules, const std::string&
   return find_strategy(rules.set, pipeline);
 }
 
-std::string variant_name(const Strategy& strategy, const RangedResult& result) {
+std::string variant_name(const Strategy& strategy, TokenRange range, bool otherwise) {
   const bool ranged = !strategy.ranges.empty();
-  std::string out = ranged ? fmt::format("{}-{}", result.range.min, result.range.max) : "";
-  if (!result.otherwise) return out;
+  std::string out = ranged ? fmt::format("{}-{}", range.min, range.max) : "";
+  if (!otherwise) return out;
   return out + (ranged ? ".otherwise" : "otherwise");
 }
 
@@ -64,11 +64,10 @@ Result<std::vector<GraphVariant>> rewrite_ranges(const Graph& graph, const Loade
   const Strategy* strategy = PW_TRY(strategy_of(rules, pipeline));
   std::vector<GraphVariant> out;
   for (const TokenRange range : PW_TRY(token_ranges(graph, rules.set, pipeline))) {
-    const std::string name =
-        variant_name(*strategy, {range, {}, false, Graph(graph.context_ptr()), {}});
+    const std::string name = variant_name(*strategy, range, false);
     for (RangedResult& result :
          PW_TRY(run_range(graph, rules.set, pipeline, rules.params, range, options(name)))) {
-      std::string own = variant_name(*strategy, result);
+      std::string own = variant_name(*strategy, result.range, result.otherwise);
       out.push_back({std::move(own), std::move(result), {}, declared_tokens(graph)});
     }
   }

@@ -1,5 +1,8 @@
 // Exports add_pipeline: the main job, and splits and plans, as the command line does them.
-#include <pybind11/functional.h>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <pybind11/stl.h>
 
 #include "base/try.hpp"
@@ -59,44 +62,68 @@ py::dict dict_of(const RunRecord& record) {
   return out;
 }
 
-template <class T>
-void take(const py::dict& given, const char* name, T& into) {
-  if (given.contains(name)) into = given[name].cast<T>();
-}
+/// What a call gives by name. Each option that is asked for is one that it may give.
+class Given {
+ public:
+  explicit Given(const py::dict& options) : options_(options) {}
+  template <class T>
+  void take(const char* name, T& into) {
+    known_.insert(name);
+    if (options_.contains(name)) into = options_[name].cast<T>();
+  }
+  /// Python's TypeError where there is another.
+  void end() const {
+    for (const auto& [key, value] : options_)
+      if (const auto name = key.cast<std::string>(); !known_.contains(name))
+        throw py::type_error(fmt::format("run_model() has no option '{}'; it has {}", name,
+                                         fmt::join(known_, ", ")));
+  }
 
-RunRequest request_of(const py::dict& given) {
+ private:
+  const py::dict& options_;
+  std::set<std::string> known_;
+};
+
+RunRequest request_of(const GraphSource& graph, const RuleSource& rules, const py::dict& options) {
   RunRequest request;
-  take(given, "path", request.graph.path);
-  take(given, "symbols", request.graph.symbols);
-  take(given, "rules", request.rules.rules);
-  take(given, "pipeline", request.rules.pipeline);
-  take(given, "params", request.rules.definitions);
-  take(given, "backend", request.backend);
-  take(given, "driver", request.engine.driver);
-  take(given, "strict", request.engine.strict);
-  take(given, "fuse", request.engine.fuse);
-  take(given, "seed", request.engine.seed);
-  take(given, "schedules", request.engine.schedules);
-  take(given, "tokens", request.tokens);
-  take(given, "steps", request.steps);
-  take(given, "weights", request.weights);
-  take(given, "map", request.map);
-  take(given, "plan", request.planned);
-  take(given, "split_at", request.plan.at);
-  take(given, "fold", request.plan.fold);
-  take(given, "max_tokens", request.plan.max_tokens);
-  take(given, "ranges", request.plan.range_ends);
-  take(given, "sizes", request.plan.capture_sizes);
-  take(given, "mode", request.plan.mode);
-  take(given, "execute", request.execute);
-  take(given, "check", request.check);
-  take(given, "pad", request.pad);
-  take(given, "ranks", request.ranks);
+  request.graph = graph;
+  request.rules = rules;
+  Given given(options);
+  given.take("backend", request.backend);
+  given.take("driver", request.engine.driver);
+  given.take("strict", request.engine.strict);
+  given.take("fuse", request.engine.fuse);
+  given.take("seed", request.engine.seed);
+  given.take("schedules", request.engine.schedules);
+  given.take("tokens", request.tokens);
+  given.take("steps", request.steps);
+  given.take("weights", request.weights);
+  given.take("map", request.map);
+  given.take("plan", request.planned);
+  given.take("split_at", request.plan.at);
+  given.take("fold", request.plan.fold);
+  given.take("max_tokens", request.plan.max_tokens);
+  given.take("ranges", request.plan.range_ends);
+  given.take("sizes", request.plan.capture_sizes);
+  given.take("mode", request.plan.mode);
+  given.take("execute", request.execute);
+  given.take("check", request.check);
+  given.take("pad", request.pad);
+  given.take("ranks", request.ranks);
+  given.end();
   request.keep = request.execute;
   return request;
 }
 
-py::dict run_request(const ContextPtr& context, const py::dict& given) {
+/// `symbols` and `params` as the command line spells them.
+py::dict run_request(const ContextPtr& context, const std::string& path,
+                     const std::vector<std::string>& symbols, const std::vector<std::string>& rules,
+                     const std::string& pipeline, const std::vector<std::string>& params,
+                     const py::dict& options) {
+  GraphSource graph;
+  graph.path = path;
+  graph.symbols = symbols;
+  const RunRequest request = request_of(graph, {rules, pipeline, params}, options);
   std::vector<std::string> lines;
   py::list graphs;
   const RunDone done = [&](const RunRecord& record, const LoadedRules&) -> Result<std::monostate> {
@@ -104,7 +131,7 @@ py::dict run_request(const ContextPtr& context, const py::dict& given) {
     return std::monostate{};
   };
   const RunSummary summary =
-      need(context, run_model(context, request_of(given), log_into(lines, context), done));
+      need(context, run_model(context, request, log_into(lines, context), done));
   py::dict out;
   out["steps"] = summary.steps;
   out["failed"] = summary.failed;
@@ -116,8 +143,7 @@ py::dict run_request(const ContextPtr& context, const py::dict& given) {
 }  // namespace
 
 void add_pipeline(py::module_& module) {
-  module.def("run_request", &run_request, py::arg("session"), py::arg("request"),
-             "see run_model()");
+  module.def("run_request", &run_request, "see run_model()");
   module.def(
       "engines",
       [] {

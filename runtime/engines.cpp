@@ -53,26 +53,28 @@ class CudaExecutable final : public StepExecutable {
     return RankStepResult{{std::move(done.outputs)}, std::move(done.report)};
   }
   [[nodiscard]] EngineReport report() const override {
-    const cuda::RuntimeCounters& c = runtime_->counters();
     EngineReport out;
     out.built = built_;
-    out.notes = runtime_->notes();
     out.memory = runtime_->memory();
-    out.counters = {{"compilations", c.compilations},
-                    {"graphs_captured", c.graphs_captured},
-                    {"whole_steps", c.whole_steps},
-                    {"executables", c.executables},
-                    {"graph_nodes", c.graph_nodes},
-                    {"failed_captures", c.failed_captures},
-                    {"allocations", c.allocations},
-                    {"replays", c.replays},
-                    {"launches", c.launches},
-                    {"ops_between", c.ops_between},
-                    {"stale", c.stale}};
+    out.arch = arch_;
     for (const cuda::Kernel& kernel : runtime_->kernels())
       out.kernels.push_back({kernel.name, cuda::source_file(kernel)});
-    out.arch = arch_;
     return out;
+  }
+  [[nodiscard]] EngineCounts counts() const override {
+    const cuda::RuntimeCounters& c = runtime_->counters();
+    return {runtime_->notes(),
+            {{"compilations", c.compilations},
+             {"graphs_captured", c.graphs_captured},
+             {"whole_steps", c.whole_steps},
+             {"executables", c.executables},
+             {"graph_nodes", c.graph_nodes},
+             {"failed_captures", c.failed_captures},
+             {"allocations", c.allocations},
+             {"replays", c.replays},
+             {"launches", c.launches},
+             {"ops_between", c.ops_between},
+             {"stale", c.stale}}};
   }
 
  private:
@@ -86,8 +88,7 @@ class CudaEngine final : public StepEngine {
  public:
   static Result<std::unique_ptr<StepEngine>> open(const EngineOptions& options) {
     auto out = std::unique_ptr<CudaEngine>(new CudaEngine(options));
-    if (!options.schedules.empty() && options.schedules != "none")
-      out->tuned_ = PW_TRY(cuda::ScheduleTable::read(options.schedules));
+    out->schedules_ = PW_TRY(cuda::ScheduleTable::named(options.schedules));
     if (options.driver == "host") {
       out->driver_ =
           std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.seed = options.seed});
@@ -107,8 +108,7 @@ class CudaEngine final : public StepEngine {
     options.strict = options_.strict;
     options.grouping.automatic = options_.fuse;
     options.cached_tokens = options_.cached_tokens;
-    if (options_.schedules != "none")
-      options.schedules = tuned_ ? &*tuned_ : &cuda::ScheduleTable::builtin();
+    options.schedules = schedules_.get();
     auto runtime =
         PW_TRY(cuda::Runtime::make(planned.pieces, planned.graph, planned.plan, *driver_, options));
     PW_TRY(runtime->load(weights));
@@ -140,8 +140,8 @@ class CudaEngine final : public StepEngine {
   }
 
   EngineOptions options_;
-  std::optional<cuda::ScheduleTable> tuned_;  ///< of a file
-  std::optional<CompileCache> cubins_;        ///< of a real device
+  std::shared_ptr<const cuda::ScheduleTable> schedules_;
+  std::optional<CompileCache> cubins_;  ///< of a real device
   std::unique_ptr<cuda::Driver> driver_;
   std::unique_ptr<Backend> whole_ = make_eager();
 };

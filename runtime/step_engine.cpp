@@ -78,30 +78,25 @@ std::string engine_names(const EngineList& engines) {
   return out;
 }
 
-namespace {
-
-/// Those that can, for a hint.
-std::string names_that(const EngineList& engines, bool EngineCapabilities::* can) {
-  EngineList some;
-  std::copy_if(engines.begin(), engines.end(), std::back_inserter(some),
-               [&](const StepEngineKind& engine) { return engine.can.*can; });
-  return engine_names(some);
-}
-
-}  // namespace
-
-Result<std::unique_ptr<StepEngine>> open_engine(const EngineList& engines, const std::string& name,
-                                                const EngineOptions& options) {
+const StepEngineKind* find_engine(const EngineList& engines, std::string_view name) {
   const auto found =
       std::find_if(engines.begin(), engines.end(),
                    [&](const StepEngineKind& engine) { return engine.name == name; });
-  if (found == engines.end())
+  return found == engines.end() ? nullptr : &*found;
+}
+
+Result<std::unique_ptr<StepEngine>> open_engine(const EngineList& engines, const std::string& name,
+                                                const EngineOptions& options) {
+  const StepEngineKind* found = find_engine(engines, name);
+  if (found == nullptr)
     return fail(
         error_in("backend", "PW1405", "there is no backend `" + name + "`", engine_names(engines)));
-  if (options.strict && !found->can.strict)
-    return fail(error_in(
-        "backend " + name, "PW1406", "it has no strict mode",
-        "leave out --strict, or take one of " + names_that(engines, &EngineCapabilities::strict)));
+  if (options.strict && !found->can.strict) {
+    EngineList strict = engines;
+    std::erase_if(strict, [](const StepEngineKind& engine) { return !engine.can.strict; });
+    return fail(error_in("backend " + name, "PW1406", "it has no strict mode",
+                         "leave out --strict, or take one of " + engine_names(strict)));
+  }
   return found->open(options);
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,15 +45,19 @@ struct KernelSource {
   std::string name, text;
 };
 
-/// What an engine made of a plan, and did with it so far.
+/// What an engine made of a plan.
 struct EngineReport {
-  std::vector<std::string> built;    ///< lines for people: what was compiled and captured
-  std::vector<std::string> notes;    ///< what went otherwise than planned
-  std::optional<CpuReport> cpu;      ///< of that engine
-  std::optional<MemoryPlan> memory;  ///< of a device: the plan's, with the addresses it has there
+  std::vector<std::string> built;     ///< lines for people: what was compiled and captured
+  std::optional<CpuReport> cpu;       ///< of that engine
+  std::optional<MemoryPlan> memory;   ///< of a device: the plan's, with the addresses it has there
+  std::vector<KernelSource> kernels;  ///< of a device, each once
+  std::string arch;                   ///< of a device: "sm_90"
+};
+
+/// What an engine did with a plan so far.
+struct EngineCounts {
+  std::vector<std::string> notes;                             ///< what went otherwise than planned
   std::vector<std::pair<std::string, std::size_t>> counters;  ///< of a device, by name
-  std::vector<KernelSource> kernels;                          ///< of a device, each once
-  std::string arch;                                           ///< of a device: "sm_90"
 };
 
 /// A planned graph, ready to run steps.
@@ -63,6 +68,7 @@ class StepExecutable {
   virtual Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                                      const RunOptions& options) = 0;
   [[nodiscard]] virtual EngineReport report() const = 0;
+  [[nodiscard]] virtual EngineCounts counts() const { return {}; }
 };
 
 class StepEngine {
@@ -96,6 +102,8 @@ using BackendReport = std::function<void(const Backend&, EngineReport&)>;
     std::string name, std::string what, EngineCapabilities can,
     std::function<std::unique_ptr<Backend>(const EngineOptions&)> make, bool own_whole = false,
     BackendReport report = {});
+/// Null where the list has none of the name.
+[[nodiscard]] const StepEngineKind* find_engine(const EngineList& engines, std::string_view name);
 /// Opens the engine of the name. PW1405 where the list has none, PW1406 where it cannot do what the
 /// options ask for.
 Result<std::unique_ptr<StepEngine>> open_engine(const EngineList& engines, const std::string& name,

@@ -11,6 +11,7 @@
 #include "base/assert.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/try.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -23,6 +24,13 @@ Result<ScheduleTable> ScheduleTable::read(const std::string& file) {
   Result<std::string> text = read_file(file);
   if (!text) return forward(text);
   return parse(*text, file);
+}
+
+Result<std::shared_ptr<const ScheduleTable>> ScheduleTable::named(const std::string& name) {
+  using Shared = std::shared_ptr<const ScheduleTable>;
+  if (name == "none") return Shared();
+  if (name.empty()) return Shared(Shared(), &builtin());  // which nobody owns
+  return std::make_shared<const ScheduleTable>(PW_TRY(read(name)));
 }
 
 const ScheduleTable& ScheduleTable::builtin() {

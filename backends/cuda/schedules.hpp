@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ class ScheduleTable {
   /// Errors PW1240–PW1242 name the file, the entry and the field.
   static Result<ScheduleTable> parse(std::string_view text, const std::string& file);
   static Result<ScheduleTable> read(const std::string& file);
+  /// As options name one: "" is the one in the binary, "none" is null, else a file is read.
+  static Result<std::shared_ptr<const ScheduleTable>> named(const std::string& name);
   /// The one in the binary.
   static const ScheduleTable& builtin();
 

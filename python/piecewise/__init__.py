@@ -56,13 +56,8 @@ def run_model(path, rules=(), pipeline="", params=None, *, symbols=None, session
     Returns a dict: `steps` and `failed`, how many ran and how many differ by more than they may; `log`, what `pwr run` says; `graphs`, for each graph that the pipeline makes
     a dict of `graph`, `passes`, `rules`, `pieces`, `steps`, `numbers` (rows as dicts), `plan` (its JSON), `kernels` (sources by name), `counters` and `outputs` (for each step arrays by name).
     """
-    known = {"backend", "driver", "strict", "fuse", "schedules", "seed", "tokens", "steps", "weights", "map", "plan", "split_at", "fold", "max_tokens",
-             "ranges", "sizes", "mode", "execute", "check", "pad", "ranks"}
-    if unknown := sorted(set(options) - known):
-        raise TypeError(f"run_model() has no option {unknown[0]!r}; it has {', '.join(sorted(known))}")
-    request = {"path": str(path), "rules": [rules] if isinstance(rules, str) else list(rules), "pipeline": pipeline, "symbols": _symbols(symbols),
-               "params": [f"{name}={value}" for name, value in (params or {}).items()], **options}
-    return _piecewise.run_request(session or _session(), request)
+    return _piecewise.run_request(session or _session(), str(path), _symbols(symbols), [rules] if isinstance(rules, str) else list(rules), pipeline,
+                                  [f"{name}={value}" for name, value in (params or {}).items()], options)
 
 
 _shared = None
