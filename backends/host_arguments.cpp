@@ -10,7 +10,7 @@
 namespace pw {
 namespace {
 
-using Kind = HostArgument::Kind;
+using ArgumentKind = HostArgument::Kind;
 
 constexpr int kDeepest = 32;  // brackets in brackets
 constexpr std::size_t kMostArguments = 4096;
@@ -97,7 +97,7 @@ class SkeletonReader {
       ++at_;
       auto inner = items(c == '[' ? ']' : ')', depth + 1);
       if (!inner) return forward(inner);
-      out.kind = c == '[' ? Kind::list : Kind::tuple;
+      out.kind = c == '[' ? ArgumentKind::list : ArgumentKind::tuple;
       out.items = std::move(*inner);
       return out;
     }
@@ -110,7 +110,7 @@ class SkeletonReader {
   /// {'key': value, …}, as dict(key = value, …).
   Result<HostArgument> dictionary(int depth) {
     HostArgument out;
-    out.kind = Kind::call;
+    out.kind = ArgumentKind::call;
     out.word = "dict";
     if (depth >= kDeepest) return refuse();
     for (++at_; !take('}');) {
@@ -132,7 +132,7 @@ class SkeletonReader {
   Result<HostArgument> operand() {
     ++at_;
     HostArgument out;
-    out.kind = Kind::operand;
+    out.kind = ArgumentKind::operand;
     const auto [end, error] =
         std::from_chars(text_.data() + at_, text_.data() + text_.size(), out.operand);
     if (error != std::errc()) return refuse();
@@ -217,7 +217,7 @@ class SkeletonReader {
         out.value = std::string(text_.substr(begin, at_ - begin));
         return out;
       }
-      out.kind = Kind::call;
+      out.kind = ArgumentKind::call;
       out.word = std::move(text);
       out.items = std::move(*inner);
       return out;
@@ -267,7 +267,7 @@ std::vector<HostArgument> plain_skeleton(std::size_t operands,
       argument.word = found->second;
       placed.erase(found);
     } else if (next < operands) {
-      argument.kind = Kind::operand;
+      argument.kind = ArgumentKind::operand;
       argument.operand = next++;
     }
     out.push_back(std::move(argument));

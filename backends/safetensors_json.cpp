@@ -10,7 +10,7 @@
 namespace pw {
 namespace {
 
-using Json = nlohmann::json;
+using Parsed = nlohmann::json;
 
 constexpr std::uint64_t kMostHeader = 100'000'000;
 constexpr std::size_t kLength = 8;    // bytes of the header's length
@@ -31,7 +31,7 @@ std::string shown(std::string_view name) { return std::string(name.substr(0, 120
 
 /// How deep the header is and whether a name is there twice, before anything is made of it. A
 /// parser that asks a callback is quadratic in the number of tensors.
-class Look final : public nlohmann::json_sax<Json> {
+class Look final : public nlohmann::json_sax<Parsed> {
  public:
   std::string twice;
   bool deep = false;
@@ -78,7 +78,7 @@ class Parser {
 
   Result<SafetensorsHeader> run() {
     if (!find_header()) return tl::unexpected(std::move(errors_));
-    Json json;
+    Parsed json;
     if (!parse(json)) return tl::unexpected(std::move(errors_));
     for (const auto& [name, entry] : json.items()) {
       if (errors_.size() >= kMaxErrors) break;
@@ -120,31 +120,31 @@ class Parser {
     return true;
   }
 
-  bool parse(Json& json) {
+  bool parse(Parsed& json) {
     Look look;
-    if (!Json::sax_parse(header_.begin(), header_.end(), &look))
+    if (!Parsed::sax_parse(header_.begin(), header_.end(), &look))
       return wrong("", fmt::format("the header is no JSON, at its byte {}", look.byte),
                    "is it a safetensors file?");
     if (look.deep) return wrong("", fmt::format("the header is nested deeper than {}", kDeepest));
-    json = Json::parse(header_.begin(), header_.end());
+    json = Parsed::parse(header_.begin(), header_.end());
     if (!json.is_object()) return wrong("", "the header is no JSON object");
     return look.twice.empty() || wrong(shown(look.twice), "the name is there twice");
   }
 
-  void metadata(const Json& entry) {
+  void metadata(const Parsed& entry) {
     const bool texts =
         entry.is_object() && std::all_of(entry.begin(), entry.end(),
-                                         [](const Json& value) { return value.is_string(); });
+                                         [](const Parsed& value) { return value.is_string(); });
     if (!texts) wrong(std::string(kMetadata), "metadata are texts by name");
   }
 
   /// Not negative, and at most `most`.
-  static std::optional<std::uint64_t> number(const Json& json, std::uint64_t most) {
+  static std::optional<std::uint64_t> number(const Parsed& json, std::uint64_t most) {
     if (!json.is_number_unsigned() || json.get<std::uint64_t>() > most) return std::nullopt;
     return json.get<std::uint64_t>();
   }
 
-  bool add(const std::string& name, const Json& entry) {
+  bool add(const std::string& name, const Parsed& entry) {
     const std::string at = shown(name);
     if (!entry.is_object()) return wrong(at, "an entry is an object");
     for (const char* key : {"dtype", "shape", "data_offsets"})
@@ -162,16 +162,16 @@ class Parser {
                    "BOOL, U8, I8, I16, U16, I32, U32, I64, U64, F8_E4M3, F8_E5M2, F16, BF16, F32 "
                    "and F64 are known");
     constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
-    const Json& shape = entry["shape"];
+    const Parsed& shape = entry["shape"];
     if (!shape.is_array()) return wrong(at, "the shape is no list");
-    for (const Json& extent : shape) {
+    for (const Parsed& extent : shape) {
       const auto n = number(extent, kMost);
       if (!n) return wrong(at, "the shape holds what is no extent: " + shown(extent.dump()));
       if (__builtin_mul_overflow(size, *n, &size) || size > kMost)
         return wrong(at, "the tensor is larger than any file");
       tensor.extents.push_back(static_cast<std::int64_t>(*n));
     }
-    const Json& places = entry["data_offsets"];
+    const Parsed& places = entry["data_offsets"];
     const auto begin =
         places.is_array() && places.size() == 2 ? number(places[0], kMost) : std::nullopt;
     const auto end = begin ? number(places[1], kMost) : std::nullopt;
@@ -239,7 +239,7 @@ std::string safetensors_text(std::vector<std::pair<std::string, TensorView>> ten
                     {"data_offsets", {end, end + view.bytes()}}};
     end += view.bytes();
   }
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = header.dump(-1, ' ', false, Parsed::error_handler_t::replace);
   while ((kLength + text.size()) % kAligned != 0) text += ' ';
   std::string out;
   for (std::size_t i = 0; i < kLength; ++i) out += static_cast<char>(text.size() >> (8 * i) & 0xff);

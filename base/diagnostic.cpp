@@ -102,6 +102,12 @@ Diagnostic error_at(Span span, std::string_view code, std::string message, std::
   return d;
 }
 
+Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help) {
+  Diagnostic d = error_at(span, code, std::move(message), std::move(help));
+  d.severity = Severity::warning;
+  return d;
+}
+
 Diagnostic error_in(std::string place, std::string_view code, std::string message,
                     std::string help) {
   Diagnostic d = error_at({}, code, std::move(message), std::move(help));

@@ -37,6 +37,7 @@ template <class T>
 using Result = tl::expected<T, Diagnostics>;
 
 Diagnostic error_at(Span span, std::string_view code, std::string message, std::string help = {});
+Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help = {});
 Diagnostic error_in(std::string place, std::string_view code, std::string message,
                     std::string help = {});
 tl::unexpected<Diagnostics> fail(Diagnostic diagnostic);

@@ -13,6 +13,14 @@ constexpr std::size_t kBlock = kUnit << kOffsetBits;
 
 }  // namespace
 
+TextPool::TextPool(const TextPool& other) : used_(other.used_) {
+  for (const Block& block : other.blocks_) {
+    blocks_.push_back({std::make_unique_for_overwrite<char[]>(block.size), block.size});
+    const bool last = blocks_.size() == other.blocks_.size();
+    std::memcpy(blocks_.back().bytes.get(), block.bytes.get(), last ? used_ : block.size);
+  }
+}
+
 std::optional<std::uint32_t> TextPool::add(std::string_view text, unsigned bits) {
   const std::size_t need = (sizeof(std::uint32_t) + text.size() + kUnit - 1) / kUnit * kUnit;
   if (blocks_.empty() || used_ + need > kBlock) {

@@ -12,6 +12,13 @@ namespace pw {
 
 class TextPool {
  public:
+  TextPool() = default;
+  /// A text has the place in the copy that it has here.
+  TextPool(const TextPool& other);
+  TextPool& operator=(const TextPool&) = delete;
+  TextPool(TextPool&&) = default;
+  TextPool& operator=(TextPool&&) = default;
+  ~TextPool() = default;
   /// Where the text lies; nothing if that does not fit into `bits` bits.
   std::optional<std::uint32_t> add(std::string_view text, unsigned bits = 32);
   [[nodiscard]] std::string_view text(std::uint32_t place) const;

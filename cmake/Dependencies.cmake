@@ -29,7 +29,7 @@ set(PW_PYTHON /usr/bin/python3 CACHE FILEPATH "Python interpreter for the bindin
 set(PYTHON_EXECUTABLE "${PW_PYTHON}" CACHE FILEPATH "" FORCE)
 set(Python_EXECUTABLE "${PW_PYTHON}" CACHE FILEPATH "" FORCE)
 find_package(pybind11 2.10 QUIET)
-if(CMAKE_BUILD_TYPE STREQUAL "Asan")
+if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan)$")
   set(pybind11_FOUND OFF) # an uninstrumented interpreter cannot load an instrumented module
 elseif(NOT pybind11_FOUND)
   message(STATUS "pybind11 not found: the Python module will not be built")

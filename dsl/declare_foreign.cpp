@@ -15,7 +15,7 @@
 namespace pw {
 namespace {
 
-constexpr std::array<std::string_view, 5> kKinds{"number", "int", "float", "bool", "str"};
+constexpr std::array<std::string_view, 5> kPlainKinds{"number", "int", "float", "bool", "str"};
 constexpr std::string_view kAll = "=";  // what `= expression` binds
 
 /// `_` and `number` in the place of a type; empty for a type.
@@ -24,8 +24,8 @@ std::string_view word_of(const TypeExpr& type) {
     return {};
   const std::string& text = type.dtype[0].text;
   if (text == "_") return "_";
-  const auto* kind = std::find(kKinds.begin(), kKinds.end(), text);
-  return kind == kKinds.end() ? std::string_view() : *kind;
+  const auto* kind = std::find(kPlainKinds.begin(), kPlainKinds.end(), text);
+  return kind == kPlainKinds.end() ? std::string_view() : *kind;
 }
 
 std::optional<Binding> literal(Context& context, const Expr& expr) {

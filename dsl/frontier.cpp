@@ -1,6 +1,4 @@
-// Exports open_frontier, frontier_pattern.
-#include "dsl/frontier.hpp"
-
+// Exports frontier_pattern.
 #include <algorithm>
 #include <numeric>
 
@@ -125,26 +123,6 @@ class Skeleton {
 
 ast::Rule frontier_pattern(const Program& program, const ast::Rule& rule) {
   return Skeleton(program).of(rule);
-}
-
-std::vector<RuleId> open_frontier(const RuleSet& rules, RuleId frontier) {
-  if (auto it = rules.opened.find(frontier); it != rules.opened.end()) return it->second;
-  const Rule from = rules.rules[frontier];
-  if (!from.frontier) return {};
-  Diagnostics ignored;  // what is wrong with the rule was said of the levels above
-  RuleStage stage(rules.context, from.closed->scope->program, ignored);
-  std::vector<RuleId> ids;
-  for (Rule& rule : stage.open(*from.closed)) {
-    rule.rank = from.rank;
-    rule.over = from.over;
-    ids.push_back(rules.rules.push_back(std::move(rule)));
-  }
-  for (Rule& rule : rules.rules) {
-    if (std::find(rule.over.begin(), rule.over.end(), frontier) == rule.over.end()) continue;
-    rule.over.insert(rule.over.end(), ids.begin(), ids.end());
-  }
-  rules.opened.emplace(frontier, ids);
-  return ids;
 }
 
 }  // namespace pw

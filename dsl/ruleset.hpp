@@ -102,7 +102,7 @@ struct Rule {
   /// A use of a recursive pattern is still closed in it: where the rest matches, the variants one
   /// level deeper are asked. Never applied itself.
   bool frontier = false;
-  std::shared_ptr<const struct ClosedRule> closed;  ///< of a frontier: what open_frontier() opens
+  std::shared_ptr<const struct ClosedRule> closed;  ///< of a frontier: what RunRules::open() opens
   [[nodiscard]] PatternValueId value_named(std::string_view name) const;
 };
 
@@ -149,15 +149,12 @@ struct RuleSet {
   PW_SPECIAL_MEMBERS(RuleSet);
   ContextPtr context;
   std::vector<ast::File> files;  ///< in load order, used files first; tests are read from here
-  /// In source order, rank assigned by name; behind them what frontiers opened to while rules ran.
-  /// Growing changes nothing that was there, so it is no change of the set; references into it end.
-  mutable IdVec<RuleId, Rule> rules;
+  IdVec<RuleId, Rule> rules;     ///< in source order, rank assigned by name
   std::map<std::string, Strategy> passes;
   std::map<std::string, Strategy> pipelines;
   std::map<std::string, Strategy>
       implicit;  ///< `dce`, `cse`, and `greedy { r }` of every rule, family and group, by name
   std::map<std::string, Param> params;
-  mutable std::map<RuleId, std::vector<RuleId>> opened;  ///< frontiers, and the variants they gave
   std::vector<SplitRule> splits;
   CaptureDefaults capture;
   Diagnostics warnings;

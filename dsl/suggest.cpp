@@ -21,12 +21,6 @@ std::string did_you_mean_name(std::string_view word, const std::vector<std::stri
                                 : did_you_mean(word, candidates, std::move(otherwise));
 }
 
-Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help) {
-  Diagnostic d = error_at(span, code, std::move(message), std::move(help));
-  d.severity = Severity::warning;
-  return d;
-}
-
 void append(Diagnostics& to, Diagnostics from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }

@@ -17,7 +17,6 @@ std::string did_you_mean_name(std::string_view word, const std::vector<std::stri
                               std::string otherwise = {});
 /// `text` in backquotes.
 std::string in_ticks(std::string_view text);
-Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help = {});
 /// Moves the diagnostics of `from` to the end of `to`.
 void append(Diagnostics& to, Diagnostics from);
 

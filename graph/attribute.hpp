@@ -44,6 +44,9 @@ using AttributeList = std::vector<std::pair<NameId, Attribute>>;
 class Attributes {
  public:
   explicit Attributes(Strings& strings, Dims& dims) : strings_(strings), dims_(dims) { intern({}); }
+  /// The same lists by the same ids, over copies of the other's strings and dims.
+  Attributes(const Attributes& other, Strings& strings, Dims& dims)
+      : strings_(strings), dims_(dims), lists_(other.lists_), index_(other.index_) {}
   AttributesId intern(AttributeList list);
   [[nodiscard]] static AttributesId empty() { return AttributesId(0); }
   [[nodiscard]] const AttributeList& operator[](AttributesId id) const { return lists_[id]; }

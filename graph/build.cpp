@@ -13,7 +13,7 @@
 namespace pw {
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr int kMaxExpressionDepth = 200;
 
 std::vector<TypeId> operand_types(const Graph& graph, const std::vector<ValueId>& operands) {
   std::vector<TypeId> types;
@@ -294,7 +294,7 @@ std::optional<Result<ValueId>> Builder::chosen_side(const Expr& e, int depth) {
 }
 
 Result<ValueId> Builder::operand(const Expr& e, int depth) {
-  if (depth > kMaxDepth) return error(e, "PW0323", "the expression is nested too deeply");
+  if (depth > kMaxExpressionDepth) return error(e, "PW0323", "the expression is nested too deeply");
   if (e.kind == Kind::none) return ValueId();
   if (e.kind == Kind::path) return named(e);
   bool is_call = e.kind == Kind::call || e.kind == Kind::negate ||
@@ -455,7 +455,7 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
 
 Result<Builder::Values> Builder::call(const Expr& e, const std::vector<Binder>& binders,
                                       int depth) {
-  if (depth > kMaxDepth) return error(e, "PW0323", "the expression is nested too deeply");
+  if (depth > kMaxExpressionDepth) return error(e, "PW0323", "the expression is nested too deeply");
   std::vector<const Expr*> args;
   for (const Expr& arg : e.args) args.push_back(&arg);
   if (e.kind == Kind::negate) return apply("neg", e, args, binders, depth);

@@ -1,5 +1,5 @@
 // What graphs and rules of one run share: the interning tables and the op table. Not thread-safe
-// while something interns.
+// while something interns: a thread takes a fork.
 #pragma once
 
 #include <functional>
@@ -40,12 +40,21 @@ struct Context {
   std::set<std::tuple<OpId, std::vector<TypeId>, AttributesId>> agreed_bodies;
   std::map<std::string, Native, std::less<>> natives;  ///< by the name of the extern
   std::shared_ptr<ForeignOps> foreign;  ///< what ops of other systems are here; may be null
-  std::shared_ptr<HostFunctions> host_functions;  ///< what runs opaque ops; may be null
+  std::shared_ptr<HostFunctions> host_functions;  ///< what runs opaque ops; null, or of all forks
 
   Context() = default;
-  Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
+
+ private:
+  /// What is declared later in one is not there in the other.
+  Context(const Context& other);
+  friend std::shared_ptr<Context> fork(const Context& context);
 };
 using ContextPtr = std::shared_ptr<Context>;
+
+/// A context of its own with all that this one has, by the same ids: rules that were loaded in this
+/// one run on graphs of the fork. A thread that works in a fork may intern while others read this
+/// one, or work in forks of theirs.
+[[nodiscard]] ContextPtr fork(const Context& context);
 
 }  // namespace pw

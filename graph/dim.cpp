@@ -16,7 +16,7 @@ namespace pw {
 namespace {
 
 using Wide = __int128;
-constexpr int kMaxDepth = 16;              // of quotients inside quotients when bounding
+constexpr int kMaxQuotients = 16;          // of quotients inside quotients when bounding
 constexpr std::size_t kMaxTerms = 256;     // of one polynomial
 constexpr std::size_t kMaxArguments = 16;  // of one maximum
 
@@ -122,6 +122,14 @@ std::string Facts::tokens() const {
 }
 
 Dims::Dims(Strings& strings) : strings_(strings) {}
+
+Dims::Dims(const Dims& other, Strings& strings)
+    : strings_(strings),
+      dims_(other.dims_),
+      index_(other.index_),
+      atoms_(other.atoms_),
+      atom_ids_(other.atom_ids_),
+      extremes_(other.extremes_) {}
 
 DimId Dims::intern(Polynomial p) {
   std::uint64_t hash = p.size();
@@ -535,7 +543,7 @@ Bounds Dims::bounds(AtomId id, const Facts& facts, int depth) const {
     if (!fact) return {1, std::nullopt};  // an extent without facts is at least 1
     return {fact->min, fact->max};
   }
-  if (depth > kMaxDepth) return {};
+  if (depth > kMaxQuotients) return {};
   Bounds l = bounds(a.a, facts, depth + 1), r = bounds(a.b, facts, depth + 1);
   if (a.kind == Atom::Kind::maximum || a.kind == Atom::Kind::minimum)
     return a.kind == Atom::Kind::maximum ? larger(l, r)

@@ -56,6 +56,8 @@ struct DimLine {
 class Dims {
  public:
   explicit Dims(Strings& strings);
+  /// The same dims by the same ids, over a copy of the other's strings.
+  Dims(const Dims& other, Strings& strings);
 
   DimId constant(std::int64_t value);
   DimId symbol(std::string_view name);

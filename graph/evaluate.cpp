@@ -13,7 +13,7 @@ namespace {
 
 /// A native was called with a dim that is not a number yet: no error, the result is unknown.
 constexpr std::string_view kNotYet = "PW0334";
-constexpr int kMaxDepth = 200;  // the grammar limits nesting to less
+constexpr int kMaxBodyDepth = 200;  // the grammar limits nesting to less
 
 class Evaluator {
  public:
@@ -319,7 +319,7 @@ Result<Attribute> Evaluator::index(const Expr& e, int depth) {
 }
 
 Result<Attribute> Evaluator::value(const Expr& e, int depth) {
-  if (depth > kMaxDepth) return error(e, "the expression is nested too deeply");
+  if (depth > kMaxBodyDepth) return error(e, "the expression is nested too deeply");
   switch (e.kind) {
     case Kind::integer: return Attribute(e.integer);
     case Kind::real: return Attribute(e.real);
@@ -466,7 +466,7 @@ Result<Truth> Evaluator::truth(const Expr& e, std::string* why, int depth) {
 }
 
 Result<Truth> Evaluator::decide(const Expr& e, std::string* why, int depth) {
-  if (depth > kMaxDepth) return error(e, "the expression is nested too deeply");
+  if (depth > kMaxBodyDepth) return error(e, "the expression is nested too deeply");
   if (e.kind == Kind::not_) {
     Result<Truth> inner = truth(e.args.at(0), nullptr, depth + 1);
     if (!inner) return inner;

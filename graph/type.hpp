@@ -24,6 +24,8 @@ struct Type {
 class Types {
  public:
   explicit Types(Dims& dims) : dims_(dims) { types_.push_back({}); }  // id 0: unknown
+  /// The same types by the same ids, over a copy of the other's dims.
+  Types(const Types& other, Dims& dims) : dims_(dims), types_(other.types_), index_(other.index_) {}
   TypeId get(DType dtype, const Shape& shape);
   [[nodiscard]] static TypeId unknown() { return TypeId(0); }
   /// Undefined for unknown(); ask first.

@@ -22,6 +22,9 @@ using TextId = Id<struct TextTag>;
 class ValueNames {
  public:
   explicit ValueNames(Strings& strings) : strings_(strings) {}
+  /// The same names by the same ids, over a copy of the other's strings.
+  ValueNames(const ValueNames& other, Strings& strings)
+      : strings_(strings), pool_(other.pool_), names_(other.names_), texts_(other.texts_) {}
   /// Invalid where the text is too long or the pool is full (8 GiB).
   ValueNameId add(std::string_view text);
   /// Stays where it is; a text put together from a pattern is interned for that.

@@ -334,14 +334,14 @@ Result<bool> would_change(Graph& graph, const RuleLayout& layout, const Match& m
   return Application(graph, layout, match, barriers).try_out();
 }
 
-Result<MatchEvent> apply_match(Graph& graph, const RuleSet& rules, const Match& match) {
+Result<MatchEvent> apply_match(Graph& graph, const RunRules& rules, const Match& match) {
   RuleLayout layout = lay_out(rules, match.rule);
   Result<Applied> applied = apply(graph, layout, match, has_barriers(graph));
   if (!applied) return forward(applied);
   if (!applied->changed)
-    return fail(rules.rules[match.rule].name_span, "PW1105",
+    return fail(rules[match.rule].name_span, "PW1105",
                 fmt::format("`{}` changes nothing here: its result is what is there already",
-                            rules.rules[match.rule].name));
+                            rules[match.rule].name));
   return std::move(applied->event);
 }
 

@@ -18,13 +18,6 @@ namespace {
 
 using Kind = ast::Strategy::Kind;
 
-Diagnostic warning_at(Span span, std::string_view code, std::string message,
-                      std::string help = {}) {
-  Diagnostic out = error_at(span, code, std::move(message), std::move(help));
-  out.severity = Severity::warning;
-  return out;
-}
-
 /// "most of them by `rule`".
 std::string mostly(const PassStats& stats) {
   const auto most = std::max_element(
@@ -126,14 +119,21 @@ Result<const Strategy*> find_strategy(const RuleSet& rules, std::string_view nam
               near.empty() ? "" : fmt::format("did you mean `{}`?", near));
 }
 
-Result<RewriteReport> run_strategy(Graph& graph, const RuleSet& rules, const Strategy& strategy,
+Result<RewriteReport> run_strategy(Graph& graph, RunRules& rules, const Strategy& strategy,
                                    const Env& params, const RewriteOptions& options,
                                    RunWatch* watch) {
   RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, watch};
   if (Result<std::monostate> done = Driver(run).run_all(strategy); !done) return forward(done);
   warn_of_idle(run);
   run.report.journal.settle();
+  run.report.journal.keep(rules.opened());
   return std::move(run.report);
+}
+
+Result<RewriteReport> run_strategy(Graph& graph, const RuleSet& set, const Strategy& strategy,
+                                   const Env& params, const RewriteOptions& options) {
+  RunRules rules(set);
+  return run_strategy(graph, rules, strategy, params, options);
 }
 
 Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline,

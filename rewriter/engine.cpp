@@ -24,7 +24,6 @@
 
 #include <fmt/format.h>
 
-#include "dsl/frontier.hpp"
 #include "rewriter/anchor.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/naive_driver.hpp"
@@ -165,8 +164,7 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
 /// Expands requested recursive patterns, then recompiles and reseeds, until none is requested.
 void RuleEngine::start() {
   do {
-    for (RuleId id : frontiers_) open_frontier(run_.rules, id);
-    if (!frontiers_.empty()) run_.prepared.clear();
+    for (RuleId id : frontiers_) run_.rules.open(id, graph_.context_ptr());
     frontiers_.clear();
     finish_stats();
     rules_.clear();
@@ -199,11 +197,10 @@ void RuleEngine::note_first() {
 /// A frontier that was opened stands for its variants.
 void RuleEngine::collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const {
   for (RuleId id : ids) {
-    const auto opened = run_.rules.opened.find(id);
-    if (opened == run_.rules.opened.end())
-      out.push_back(id);
+    if (const std::vector<RuleId>* variants = run_.rules.variants(id))
+      collect(*variants, out);
     else
-      collect(opened->second, out);
+      out.push_back(id);
   }
 }
 
@@ -282,15 +279,16 @@ void RuleEngine::find_rules_above() {
     place.emplace(rule.layout().id, static_cast<std::uint32_t>(ops.size()));
     ops.push_back(own_ops(rule.ast()));
   }
-  const auto contains = [](const std::vector<RuleId>& ids, RuleId id) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
-  };
-  for (std::uint32_t a = 0; a < rules_.size(); ++a)
-    for (RuleId under : rules_[a].ast().over)
-      if (const auto b = place.find(under); b != place.end() && !rules_[a].ast().frontier) {
+  for (std::uint32_t a = 0; a < rules_.size(); ++a) {
+    if (rules_[a].ast().frontier) continue;
+    std::vector<RuleId> over;
+    collect(rules_[a].ast().over, over);
+    for (RuleId under : over)
+      if (const auto b = place.find(under); b != place.end()) {
         rules_[b->second].under = true;
         rules_[b->second].above.push_back(a);
       }
+  }
   std::vector<bool> lists;
   for (const Prepared& rule : rules_) lists.push_back(!rule.ast().members.empty());
   const Nesting nesting(std::move(ops), lists);
@@ -300,7 +298,8 @@ void RuleEngine::find_rules_above() {
       if (rules_[a].ast().frontier) return;
       const bool either = lists[a] || lists[b];
       if (a == b && !either) return;  // one of its matches is as large as another
-      if (nesting.may_hold(a, b, either) && !contains(rules_[b].ast().over, rules_[a].layout().id))
+      if (nesting.may_hold(a, b, either) &&
+          !run_.rules.is_over(rules_[b].layout().id, rules_[a].layout().id))
         above.push_back(a);
     });
     std::sort(above.begin(), above.end());
@@ -311,7 +310,7 @@ void RuleEngine::find_rules_above() {
 void RuleEngine::compile() {
   std::vector<const RuleLayout*> layouts;
   for (const Prepared& rule : rules_) layouts.push_back(&rule.layout());
-  program_ = compile_program(run_.rules, layouts, gather_statistics(graph_));
+  program_ = compile_program(run_.rules.set(), layouts, gather_statistics(graph_));
   registers_ = std::make_unique<Registers>(program_);
   if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
 }
@@ -584,7 +583,7 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
                                 "make one of them stricter, or leave one out of the pass");
   warning.severity = Severity::warning;
   for (RuleId r : cycle)
-    warning.secondary.push_back({run_.rules.rules[r].name_span, "part of the cycle"});
+    warning.secondary.push_back({run_.rules[r].name_span, "part of the cycle"});
   run_.report.warnings.push_back(std::move(warning));
   return StopReason::cycle;
 }

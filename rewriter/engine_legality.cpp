@@ -241,11 +241,10 @@ bool RuleEngine::blocked(const Entry& entry) {
   sort_once(anchors);
   std::vector<NodeId> blocker;
   const auto overlaps = [&](std::uint32_t index, const std::vector<NodeId>& others) {
-    const std::vector<RuleId>& over = rules_[index].ast().over;
     std::size_t shared = 0;
     for (NodeId n : others) shared += own.contains(n) ? 1 : 0;
     if (shared == 0 || is_behind(graph_.label(first_of(graph_, others)))) return false;
-    if (std::find(over.begin(), over.end(), rule.layout().id) != over.end()) return true;
+    if (run_.rules.is_over(rules_[index].layout().id, rule.layout().id)) return true;
     return shared == own_.size() && others.size() > own_.size();
   };
   for (NodeId anchor : anchors) {

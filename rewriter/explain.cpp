@@ -56,12 +56,12 @@ class Explainer {
  public:
   Explainer(const Graph& graph, const RuleSet& rules, const Env& params,
             const ExplainOptions& options)
-      : input_(graph), rules_(&rules), params_(params), options_(options), groups_(options) {}
+      : input_(graph), rules_(rules), params_(params), options_(options), groups_(options) {}
 
   Result<Explanation> run(std::string_view reference) {
-    asked_ = rules_->resolve(reference);
+    asked_ = rules_.set().resolve(reference);
     const bool runs = !options_.pipeline.empty() || !options_.runs.empty();
-    const std::vector<RuleId> ids = runs ? asked_ : opened_rules(input_, *rules_, asked_, params_);
+    const std::vector<RuleId> ids = runs ? asked_ : opened_rules(input_, rules_, asked_, params_);
     if (ids.empty()) {
       note("N11", fmt::format("`{}` stands for no rule: its family has no variant", reference));
     } else if (!runs) {
@@ -81,9 +81,9 @@ class Explainer {
     out_.at_found = options_.at.empty() || has_node(graph, options_.at);
     Graph scratch = graph;
     scratch.forget_undo();
-    for (RuleId id : opened_rules(graph, *rules_, asked_, params_)) {
-      judge_matches(graph, scratch, lay_out(*rules_, id));
-      for (NearMiss& miss : find_near_misses(graph, *rules_, id, params_))
+    for (RuleId id : opened_rules(graph, rules_, asked_, params_)) {
+      judge_matches(graph, scratch, lay_out(rules_, id));
+      for (NearMiss& miss : find_near_misses(graph, rules_, id, params_))
         groups_.add(graph, std::move(miss));
     }
   }
@@ -103,7 +103,7 @@ class Explainer {
       if (miss) refused.try_emplace(key(match), std::move(*miss));
       return !miss;
     };
-    for (const Match& match : find_matches(graph, *rules_, layout.id, params_, fits)) {
+    for (const Match& match : find_matches(graph, rules_, layout.id, params_, fits)) {
       refused.erase(key(match));
       ++out_.matches;
       groups_.note_good(graph.group(own_nodes(graph, layout, match).front()));
@@ -175,7 +175,7 @@ class Explainer {
   // ---- a pipeline
 
   Result<std::monostate> follow_pipeline() {
-    Result<const Strategy*> strategy = find_strategy(*rules_, options_.pipeline);
+    Result<const Strategy*> strategy = find_strategy(rules_.set(), options_.pipeline);
     if (!strategy) return forward(strategy);
     if (!options_.before.empty() && !has_label(**strategy, options_.before))
       return fail({}, "PW1101",
@@ -188,7 +188,7 @@ class Explainer {
   }
 
   Result<TokenRange> choose_range(const Strategy& strategy) const {
-    Result<std::vector<TokenRange>> ranges = token_ranges(input_, *rules_, options_.pipeline);
+    Result<std::vector<TokenRange>> ranges = token_ranges(input_, rules_.set(), options_.pipeline);
     if (!ranges) return forward(ranges);
     if (!options_.tokens && ranges->size() == 1) return ranges->front();
     std::string list;
@@ -214,17 +214,17 @@ class Explainer {
   Result<std::monostate> follow(const std::vector<ExplainedRun>& runs) {
     Graph graph = input_;
     graph.forget_undo();
-    MatchHistory history(*rules_, asked_, params_, options_.before);
+    MatchHistory history(rules_, asked_, params_, options_.before);
     std::vector<Condition> conditions;
     bool held = false;
     for (const ExplainedRun& run : runs) {
-      Result<const Strategy*> strategy = find_strategy(*rules_, run.pipeline);
+      Result<const Strategy*> strategy = find_strategy(rules_.set(), run.pipeline);
       if (!strategy) return forward(strategy);
       held = held || holds_rule(**strategy, {asked_.begin(), asked_.end()});
       narrow(graph, run.range);
       history.begin_run();
       Result<RewriteReport> report =
-          run_strategy(graph, *rules_, **strategy, params_, RewriteOptions(), &history);
+          run_strategy(graph, rules_, **strategy, params_, RewriteOptions(), &history);
       if (!report) return forward(report);
       conditions.insert(conditions.end(), report->conditions.begin(), report->conditions.end());
     }
@@ -242,8 +242,8 @@ class Explainer {
   /// Steps that do not meet what was assumed have a graph of their own.
   Result<std::monostate> follow_otherwise(const std::vector<ExplainedRun>& runs) {
     out_.otherwise = true;
-    strict_ = without_assumptions(*rules_);
-    rules_ = &*strict_;
+    strict_ = without_assumptions(rules_.set());
+    rules_ = RunRules(*strict_);
     return follow(runs);
   }
 
@@ -261,13 +261,13 @@ class Explainer {
     for (const MatchRecord& record : history.records()) tell(record, after);
     const Graph* before = at_end ? &after : history.graph_before();
     if (before == nullptr) return;
-    for (RuleId id : opened_rules(*before, *rules_, asked_, params_))
-      for (NearMiss& miss : find_near_misses(*before, *rules_, id, params_))
+    for (RuleId id : opened_rules(*before, rules_, asked_, params_))
+      for (NearMiss& miss : find_near_misses(*before, rules_, id, params_))
         if (!overlaps_match(miss)) tell_miss(*before, std::move(miss), history.makers());
   }
 
   void note_absent(const MatchHistory& history, bool held) {
-    const std::string& name = rules_->rules[asked_.front()].name;
+    const std::string& name = rules_[asked_.front()].name;
     if (!held)
       note("N11", options_.pipeline.empty()
                       ? fmt::format("`{}` is in no pass that was applied", name)
@@ -321,7 +321,7 @@ class Explainer {
     const Reason why = reason_of(record, out.notes);
     out.rule = seen.rule;
     out.rule_name = seen.rule_name;
-    out.rule_size = rules_->rules[seen.rule].nodes.size();
+    out.rule_size = rules_[seen.rule].nodes.size();
     out.gate = 1000;
     out.complete = true;
     out.place = seen.place;
@@ -372,9 +372,8 @@ class Explainer {
     NearMiss out;
     const RuleId rule = asked_.empty() ? RuleId() : asked_.front();
     out.rule = rule;
-    if (rule.valid()) out.rule_name = rules_->rules[rule].name;
-    out.why = {
-        code, std::move(message), rule.valid() ? rules_->rules[rule].name_span : Span(), {}, 0};
+    if (rule.valid()) out.rule_name = rules_[rule].name;
+    out.why = {code, std::move(message), rule.valid() ? rules_[rule].name_span : Span(), {}, 0};
     out.gate = 2000;
     out.complete = true;
     out.help = help_for(input_, code, {});
@@ -382,7 +381,7 @@ class Explainer {
   }
 
   const Graph& input_;
-  const RuleSet* rules_;
+  RunRules rules_;
   std::optional<RuleSet> strict_;
   const Env& params_;
   const ExplainOptions& options_;

@@ -85,7 +85,7 @@ Result<Explanation> explain_rules(const Graph& graph, const RuleSet& rules,
                                   const ExplainOptions& options = {});
 
 /// All near misses of one rule on a graph, best first, one for each place.
-std::vector<NearMiss> find_near_misses(const Graph& graph, const RuleSet& rules, RuleId rule,
+std::vector<NearMiss> find_near_misses(const Graph& graph, const RunRules& rules, RuleId rule,
                                        const Env& params);
 
 }  // namespace pw

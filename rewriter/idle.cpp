@@ -47,20 +47,14 @@ std::string why(const RuleStats& stats) {
 /// are discarded.
 std::map<std::string, const Rule*> rules_that_ran(const RunState& run) {
   std::map<std::string, const Rule*> out;
-  for (const auto& [id, prepared] : run.prepared)
-    out.emplace(run.rules.rules[id].name, &run.rules.rules[id]);
+  for (const auto& [id, prepared] : run.prepared) out.emplace(run.rules[id].name, &run.rules[id]);
   const auto known = [&](const PassStats& pass) {
     return std::all_of(pass.rules.begin(), pass.rules.end(),
                        [&](const auto& entry) { return out.contains(entry.first); });
   };
   if (std::ranges::all_of(run.report.passes, known)) return out;
-  for (const Rule& rule : run.rules.rules) out.emplace(rule.name, &rule);
-  return out;
-}
-
-Diagnostic warning_at(Span span, std::string_view code, std::string message) {
-  Diagnostic out = error_at(span, code, std::move(message));
-  out.severity = Severity::warning;
+  for (std::size_t i = 0; i < run.rules.size(); ++i)
+    out.emplace(run.rules[RuleId(i)].name, &run.rules[RuleId(i)]);
   return out;
 }
 

@@ -18,13 +18,6 @@ namespace {
 using Kind = ast::Strategy::Kind;
 using Done = Result<StopReason>;
 
-Diagnostic warning_at(Span span, std::string_view code, std::string message,
-                      std::string help = {}) {
-  Diagnostic out = error_at(span, code, std::move(message), std::move(help));
-  out.severity = Severity::warning;
-  return out;
-}
-
 constexpr std::size_t kMoreNodes = 10'000;
 
 /// A limit of the run or a cycle ends all enclosing strategies. Fuel limits one strategy only.
@@ -158,7 +151,7 @@ void Interpreter::warn_of_cycle(const Strategy& strategy, const std::vector<Rule
                              describe_cycle(run_.rules, distinct)),
                  "make one of the rules stricter, or leave one out");
   for (RuleId r : distinct)
-    warning.secondary.push_back({run_.rules.rules[r].name_span, "part of the cycle"});
+    warning.secondary.push_back({run_.rules[r].name_span, "part of the cycle"});
   run_.report.warnings.push_back(std::move(warning));
 }
 

@@ -260,12 +260,24 @@ JournalEvent Journal::unpack(std::size_t& at) const {
   return out;
 }
 
-std::size_t Journal::count(const RuleSet& rules, std::string_view reference) const {
-  std::vector<RuleId> meant = rules.resolve(reference);
+std::vector<RuleId> Journal::fired(const RuleSet& set) const {
+  const RunRules rules = rules_of(set);
+  std::vector<RuleId> out;
+  for (const JournalEvent& event : *this)
+    if (const auto* match = std::get_if<MatchEvent>(&event))
+      out.push_back(rules.loaded(match->rule));
+  return out;
+}
+
+std::size_t Journal::count(const RuleSet& set, std::string_view reference) const {
+  const RunRules rules = rules_of(set);
+  const std::vector<RuleId> meant = set.resolve(reference);
+  const auto is_meant = [&](RuleId id) {
+    return std::find(meant.begin(), meant.end(), rules.loaded(id)) != meant.end();
+  };
   std::size_t out = 0;
   for (const JournalEvent& event : *this) {
-    if (const auto* match = std::get_if<MatchEvent>(&event))
-      out += std::find(meant.begin(), meant.end(), match->rule) != meant.end() ? 1 : 0;
+    if (const auto* match = std::get_if<MatchEvent>(&event)) out += is_meant(match->rule) ? 1 : 0;
     if (const auto* builtin = std::get_if<BuiltinEvent>(&event);
         builtin && meant.empty() && builtin->pass == reference)
       out += builtin->erased.size();
@@ -297,6 +309,7 @@ Journal without_times(const Journal& journal) {
     if (auto* end = std::get_if<PassEnd>(&event)) end->seconds = -1;
     std::visit([&](const auto& e) { out.add(e); }, event);
   }
+  out.keep(journal.opened_);
   out.settle();
   return out;
 }

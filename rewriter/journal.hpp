@@ -4,13 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "dsl/ruleset.hpp"
+#include "dsl/run_rules.hpp"
 
 namespace pw {
 
@@ -83,14 +84,23 @@ class Journal {
   /// At the end of a run: gives back what was kept for more.
   void settle() { bytes_.shrink_to_fit(); }
 
+  /// What recursive patterns were opened to in the run.
+  void keep(std::shared_ptr<const OpenedRules> opened) { opened_ = std::move(opened); }
+  /// The rules that the ids of its events are of. `set`: with which the run was made.
+  [[nodiscard]] RunRules rules_of(const RuleSet& set) const { return {set, opened_}; }
+
   /// Rewrites by full rule name, in the final history.
-  [[nodiscard]] std::size_t count(const RuleSet& rules, std::string_view reference) const;
+  [[nodiscard]] std::size_t count(const RuleSet& set, std::string_view reference) const;
   [[nodiscard]] std::size_t total() const;
+  /// The rule of each rewrite, in order; of one that a recursive pattern was opened to, that which
+  /// was loaded.
+  [[nodiscard]] std::vector<RuleId> fired(const RuleSet& set) const;
   /// The rules of the rewrites behind the mark, in order.
   [[nodiscard]] std::vector<RuleId> rules_since(Mark mark) const;
   [[nodiscard]] std::size_t bytes() const { return bytes_.capacity(); }
 
  private:
+  friend Journal without_times(const Journal& journal);
   JournalEvent unpack(std::size_t& at) const;
 
   std::vector<std::uint8_t> bytes_, scratch_;
@@ -101,6 +111,7 @@ class Journal {
     std::size_t matched = 0;
   };
   std::vector<Usual> usual_;  ///< by rule
+  std::shared_ptr<const OpenedRules> opened_;
 };
 
 /// The same events; how long passes took is not known.

@@ -11,10 +11,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-class Writer {
+class EventWriter {
  public:
-  Writer(const Graph& graph, const RuleSet& rules, bool times)
-      : graph_(graph), rules_(rules), times_(times) {}
+  EventWriter(const Graph& graph, RunRules rules, bool times)
+      : graph_(graph), rules_(std::move(rules)), times_(times) {}
 
   [[nodiscard]] Json operator()(const PassBegin& e) const {
     return pass("pass_begin", e.pass, e.hash, e.nodes);
@@ -27,9 +27,8 @@ class Writer {
   [[nodiscard]] Json operator()(const MatchEvent& e) const {
     Json bindings = Json::object();
     for (const auto& [name, value] : e.bindings) bindings[name] = this->value(value);
-    return {
-        {"event", "match"},     {"rule", rules_.rules[e.rule].name}, {"matched", nodes(e.matched)},
-        {"bindings", bindings}, {"created", nodes(e.created)},       {"erased", nodes(e.erased)}};
+    return {{"event", "match"},     {"rule", rules_[e.rule].name}, {"matched", nodes(e.matched)},
+            {"bindings", bindings}, {"created", nodes(e.created)}, {"erased", nodes(e.erased)}};
   }
   [[nodiscard]] Json operator()(const BuiltinEvent& e) const {
     return {{"event", "builtin"}, {"pass", e.pass}, {"erased", nodes(e.erased)}};
@@ -53,7 +52,7 @@ class Writer {
     return out;
   }
   const Graph& graph_;
-  const RuleSet& rules_;
+  RunRules rules_;
   bool times_;
 };
 
@@ -62,7 +61,7 @@ class Writer {
 std::string journal_to_json_lines(const Journal& journal, const Graph& graph, const RuleSet& rules,
                                   bool times) {
   std::string out;
-  Writer writer(graph, rules, times);
+  EventWriter writer(graph, journal.rules_of(rules), times);
   for (const JournalEvent& event : journal)
     out += std::visit(writer, event).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   return out;

@@ -369,18 +369,18 @@ std::vector<NodeId> nodes_back(const Graph& graph, const Rule& rule, const std::
   return here;
 }
 
-RuleLayout lay_out(const RuleSet& rules, RuleId id) {
+RuleLayout lay_out(const RunRules& rules, RuleId id) {
   RuleLayout layout;
-  layout.rule = &rules.rules[id];
+  layout.rule = &rules[id];
   layout.id = id;
   note_kinds(layout);
   note_roles(layout);
   note_reads(layout);
   note_names(layout);
   for (std::size_t i = 0; i < layout.rule->members.size(); ++i)
-    layout.members.push_back(lay_out_members(rules, layout, MembersId(i)));
+    layout.members.push_back(lay_out_members(rules.set(), layout, MembersId(i)));
   Orderer(layout).run();
-  layout.way_back = find_ways_back(rules, *layout.rule, anchor_of(*layout.rule));
+  layout.way_back = find_ways_back(rules.set(), *layout.rule, anchor_of(*layout.rule));
   return layout;
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dsl/ruleset.hpp"
+#include "dsl/run_rules.hpp"
 
 namespace pw {
 
@@ -72,7 +72,7 @@ struct RuleLayout {
   }
 };
 
-RuleLayout lay_out(const RuleSet& rules, RuleId id);
+RuleLayout lay_out(const RunRules& rules, RuleId id);
 
 /// The environment a rule starts from: params, then the table cells of its variant.
 Env starting_env(const Rule& rule, const Env& params);

@@ -45,13 +45,13 @@ std::vector<RuleId> LoopGuard::after(const Graph& graph, RuleId rule,
   return {};
 }
 
-std::string describe_cycle(const RuleSet& rules, const std::vector<RuleId>& cycle) {
-  auto by_rank = [&](RuleId a, RuleId b) { return rules.rules[a].rank < rules.rules[b].rank; };
+std::string describe_cycle(const RunRules& rules, const std::vector<RuleId>& cycle) {
+  auto by_rank = [&](RuleId a, RuleId b) { return rules[a].rank < rules[b].rank; };
   auto start = std::min_element(cycle.begin(), cycle.end(), by_rank);
   std::string out;
   for (std::size_t i = 0; i <= cycle.size(); ++i) {
     auto at = (static_cast<std::size_t>(start - cycle.begin()) + i) % cycle.size();
-    out += (i == 0 ? "`" : " → `") + rules.rules[cycle[at]].name + "`";
+    out += (i == 0 ? "`" : " → `") + rules[cycle[at]].name + "`";
   }
   return out;
 }

@@ -34,6 +34,6 @@ class LoopGuard {
 };
 
 /// The name of a cycle of rules, from the smallest rank on: "`a` → `b` → `a`".
-std::string describe_cycle(const RuleSet& rules, const std::vector<RuleId>& cycle);
+std::string describe_cycle(const RunRules& rules, const std::vector<RuleId>& cycle);
 
 }  // namespace pw

@@ -108,12 +108,11 @@ bool holds_rule(const Strategy& strategy, const std::set<RuleId>& rules) {
                      [&](const Strategy& part) { return holds_rule(part, rules); });
 }
 
-MatchHistory::MatchHistory(const RuleSet& rules, std::vector<RuleId> asked, const Env& params,
+MatchHistory::MatchHistory(RunRules& rules, std::vector<RuleId> asked, const Env& params,
                            std::string before)
     : rules_(rules),
       asked_(std::move(asked)),
       asked_set_(asked_.begin(), asked_.end()),
-      all_asked_(asked_set_),
       params_(params),
       before_label_(std::move(before)) {}
 
@@ -124,28 +123,15 @@ std::size_t MatchHistory::rewrites() const { return state_.rewrites; }
 
 void MatchHistory::begin_run() { state_.read = state_.seen = 0; }
 
-std::vector<RuleId> MatchHistory::opened(const Graph& graph) const {
+std::vector<RuleId> MatchHistory::opened(const Graph& graph) {
   return opened_rules(graph, rules_, asked_, params_);
 }
 
-/// A frontier is opened while its strategy runs, too.
-bool MatchHistory::is_asked(RuleId rule) {
-  if (rules_known_ != rules_.rules.size()) {
-    rules_known_ = rules_.rules.size();
-    for (bool again = true; again;) {
-      again = false;
-      for (const auto& [frontier, variants] : rules_.opened)
-        if (all_asked_.contains(frontier))
-          for (RuleId variant : variants) again = all_asked_.insert(variant).second || again;
-    }
-  }
-  return all_asked_.contains(rule);
-}
+bool MatchHistory::is_asked(RuleId rule) const { return asked_set_.contains(rules_.loaded(rule)); }
 
 bool MatchHistory::has(const Strategy& leaf, const SeenMatch& seen) const {
   return std::any_of(leaf.rules.begin(), leaf.rules.end(), [&](RuleId r) {
-    return r == seen.rule ||
-           (rules_.rules[r].frontier && rules_.rules[r].base_name == seen.base_name);
+    return r == seen.rule || (rules_[r].frontier && rules_[r].base_name == seen.base_name);
   });
 }
 
@@ -225,7 +211,7 @@ void MatchHistory::keep_graph(const RunState& run) {
     if (match == nullptr) continue;
     ++step;
     for (NodeId n : match->created)
-      makers_[n] = {match->rule, rules_.rules[match->rule].name, pass, step};
+      makers_[n] = {match->rule, rules_[match->rule].name, pass, step};
   }
 }
 
@@ -242,7 +228,7 @@ void MatchHistory::absorb(RunState& run) {
 }
 
 void MatchHistory::absorb(const MatchEvent& event, const Graph& graph) {
-  const RewriteStep step{event.rule, rules_.rules[event.rule].name, state_.pass, ++state_.step};
+  const RewriteStep step{event.rule, rules_[event.rule].name, state_.pass, ++state_.step};
   if (is_asked(event.rule)) note_applied(event, step, graph);
   if (leaf_ != nullptr && leaf_->kind == Kind::saturate)
     for (NodeId n : event.matched) saturated_.try_emplace(n, step);
@@ -258,7 +244,7 @@ void MatchHistory::note_applied(const MatchEvent& event, const RewriteStep& step
     state_.records[known->second].applied = step;
     return;
   }
-  const Rule& rule = rules_.rules[event.rule];
+  const Rule& rule = rules_[event.rule];
   SeenMatch seen;
   seen.rule = event.rule;
   seen.rule_name = rule.name;
@@ -298,7 +284,7 @@ std::vector<std::uint32_t> MatchHistory::standing_at(NodeId node) const {
 }
 
 void MatchHistory::lose_to(const RewriteStep& step, const MatchEvent& event) {
-  const Rule& winner = rules_.rules[event.rule];
+  const Rule& winner = rules_[event.rule];
   for (NodeId n : event.erased)
     for (const std::uint32_t i : standing_at(n)) {
       const SeenMatch& seen = *state_.records[i].seen;
@@ -328,9 +314,8 @@ Reason MatchHistory::taken_reason(const SeenMatch& seen, const RewriteStep& step
   out.at = find(true);
   const bool consumed = out.at < seen.nodes.size();
   if (!consumed) out.at = find(false);
-  const std::vector<RuleId>& over = rules_.rules[event.rule].over;
   const bool together = leaf_ != nullptr && has(*leaf_, seen);
-  const bool above = together && std::find(over.begin(), over.end(), seen.rule) != over.end();
+  const bool above = together && rules_.is_over(event.rule, seen.rule);
   out.code = above ? "N16" : "N10";
   out.taken_by = step;
   out.message = above ? fmt::format("{} was taken by {}, which is declared over it",
@@ -410,7 +395,7 @@ std::size_t MatchHistory::add(const Graph& graph, const RuleLayout& layout, cons
 std::shared_ptr<const SeenMatch> MatchHistory::seen_match(const Graph& graph,
                                                           const RuleLayout& layout,
                                                           const Match& match) const {
-  const Rule& rule = rules_.rules[layout.id];
+  const Rule& rule = rules_[layout.id];
   auto out = std::make_shared<SeenMatch>();
   out->rule = layout.id;
   out->rule_name = rule.name;
@@ -434,9 +419,7 @@ void MatchHistory::refresh(RunState& run, bool try_again) {
   const bool changed = state_.seen != mark;
   if (!changed && !try_again) return;
   state_.seen = mark;
-  const std::size_t rules = rules_.rules.size();
   const std::vector<RuleId> ids = opened(run.graph);
-  if (rules_.rules.size() != rules) run.prepared.clear();  // they refer to rules
   prepare_probes(run.graph, ids);
   std::unique_ptr<Graph> scratch;
   std::set<std::size_t> found;

@@ -93,8 +93,7 @@ bool holds_rule(const Strategy& strategy, const std::set<RuleId>& rules);
 class MatchHistory final : public RunWatch {
  public:
   /// `before`: of the strategy whose input graph_before() is; empty: the first that has the rules.
-  MatchHistory(const RuleSet& rules, std::vector<RuleId> asked, const Env& params,
-               std::string before);
+  MatchHistory(RunRules& rules, std::vector<RuleId> asked, const Env& params, std::string before);
   ~MatchHistory() override;
 
   /// Before each of several runs on one graph, one after another.
@@ -111,9 +110,9 @@ class MatchHistory final : public RunWatch {
   [[nodiscard]] bool ran() const { return ran_; }
   [[nodiscard]] const std::string& left_out() const { return left_out_; }
   /// Whether the rule is one of those followed, opened variants included.
-  [[nodiscard]] bool is_asked(RuleId rule);
+  [[nodiscard]] bool is_asked(RuleId rule) const;
   /// The rules that are followed, with the variants that frontiers opened to, without frontiers.
-  [[nodiscard]] std::vector<RuleId> opened(const Graph& graph) const;
+  [[nodiscard]] std::vector<RuleId> opened(const Graph& graph);
   /// The rewrites that made nodes of graph_before().
   [[nodiscard]] const std::map<NodeId, RewriteStep>& makers() const { return makers_; }
 
@@ -195,10 +194,9 @@ class MatchHistory final : public RunWatch {
   void set_back(const MatchRecord& outcome, const Reason& why, const std::set<std::string>& told);
   [[nodiscard]] std::string where(const RewriteStep& step) const;
 
-  const RuleSet& rules_;
+  RunRules& rules_;
   std::vector<RuleId> asked_;
-  std::set<RuleId> asked_set_, all_asked_;
-  std::size_t rules_known_ = 0;
+  std::set<RuleId> asked_set_;
   const Env& params_;
   std::string before_label_;
   State state_;

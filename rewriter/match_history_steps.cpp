@@ -72,13 +72,13 @@ void MatchHistory::rewrote(const Strategy&, RunState& run) {
 }
 
 void MatchHistory::prepare_probes(const Graph& graph, const std::vector<RuleId>& ids) {
-  if (probed_ == &graph && probed_rules_ == ids && rules_probed_ == rules_.rules.size()) {
+  if (probed_ == &graph && probed_rules_ == ids && rules_probed_ == rules_.size()) {
     for (const std::unique_ptr<Probe>& probe : probes_) probe->graph_changed();
     return;
   }
   probed_ = &graph;
   probed_rules_ = ids;
-  rules_probed_ = rules_.rules.size();
+  rules_probed_ = rules_.size();
   probes_.clear();
   for (RuleId id : ids) probes_.push_back(std::make_unique<Probe>(graph, rules_, id, params_));
 }
@@ -90,7 +90,7 @@ Probe* MatchHistory::probe_of(RuleId rule) const {
 }
 
 /// A leaf that opens frontiers makes references into the rules end: probes rest until it has run.
-bool MatchHistory::probes_hold() const { return rules_probed_ == rules_.rules.size(); }
+bool MatchHistory::probes_hold() const { return rules_probed_ == rules_.size(); }
 
 void MatchHistory::discover(const MatchEvent& event, const Graph& graph) {
   if (!probes_hold()) return;
@@ -118,8 +118,7 @@ void MatchHistory::recheck(const MatchEvent& event, const Graph& graph) {
   for (const std::uint32_t i : asked) {
     std::optional<Reason> why = no_longer(*state_.records[i].seen);
     if (!why) continue;
-    why->taken_by =
-        RewriteStep{event.rule, rules_.rules[event.rule].name, state_.pass, state_.step};
+    why->taken_by = RewriteStep{event.rule, rules_[event.rule].name, state_.pass, state_.step};
     why->message += ", since " + where(*why->taken_by);
     lose(i, std::move(*why));
   }

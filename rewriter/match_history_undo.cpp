@@ -148,7 +148,7 @@ std::string MatchHistory::made_by(NodeId node, const Journal& journal) const {
     if (match == nullptr) continue;
     ++step;
     if (std::find(match->created.begin(), match->created.end(), node) != match->created.end())
-      out = fmt::format(", which `{}` made at step {}", rules_.rules[match->rule].name, step);
+      out = fmt::format(", which `{}` made at step {}", rules_[match->rule].name, step);
   }
   return out;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "dsl/frontier.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/search.hpp"
 
@@ -25,10 +24,10 @@ std::vector<std::uint64_t> position_of(const Graph& graph, const RuleLayout& lay
 
 }  // namespace
 
-std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId rule, NodeId anchor,
+std::optional<Match> match_at(const Graph& graph, const RunRules& rules, RuleId rule, NodeId anchor,
                               const Env& params, Rejection* why) {
   RuleLayout layout = lay_out(rules, rule);
-  Env base = starting_env(rules.rules[rule], params);
+  Env base = starting_env(rules[rule], params);
   Search search(graph, layout, base, why != nullptr);
   std::optional<Match> first;
   search.run(anchor, [&](const Match& match) {
@@ -39,16 +38,16 @@ std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId r
   return first;
 }
 
-std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId rule,
+std::vector<Match> find_matches(const Graph& graph, const RunRules& rules, RuleId rule,
                                 const Env& params, const std::function<bool(const Match&)>& fits) {
   RuleLayout layout = lay_out(rules, rule);
-  Env base = starting_env(rules.rules[rule], params);
+  Env base = starting_env(rules[rule], params);
   Search search(graph, layout, base, false);
-  PatternNodeId anchor = anchor_of(rules.rules[rule]);
+  PatternNodeId anchor = anchor_of(rules[rule]);
   std::vector<std::pair<std::vector<std::uint64_t>, Match>> found;
   std::map<std::vector<NodeId>, std::size_t> seen;  // a set of nodes, once: as what comes first
   for (NodeId n = graph.first(); anchor.valid() && n.valid(); n = graph.next(n)) {
-    if (graph.op(n) != rules.rules[rule].nodes[anchor].op) continue;
+    if (graph.op(n) != rules[rule].nodes[anchor].op) continue;
     search.run(n, [&](const Match& match) {
       if (fits && !fits(match)) return true;
       std::vector<NodeId> key = all_nodes(match);
@@ -69,15 +68,15 @@ std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId
   return out;
 }
 
-bool frontier_fits(const Graph& graph, const RuleSet& rules, RuleId frontier, const Env& params) {
+bool frontier_fits(const Graph& graph, const RunRules& rules, RuleId frontier, const Env& params) {
   RuleLayout layout = lay_out(rules, frontier);
-  Env base = starting_env(rules.rules[frontier], params);
-  PatternNodeId anchor = anchor_of(rules.rules[frontier]);
+  Env base = starting_env(rules[frontier], params);
+  PatternNodeId anchor = anchor_of(rules[frontier]);
   Search search(graph, layout, base, false);
   search.look_for_frontiers();
   bool found = false;
   for (NodeId n = graph.first(); anchor.valid() && n.valid() && !found; n = graph.next(n)) {
-    if (graph.op(n) != rules.rules[frontier].nodes[anchor].op) continue;
+    if (graph.op(n) != rules[frontier].nodes[anchor].op) continue;
     search.run(n, [&](const Match&) {
       found = true;
       return false;
@@ -86,14 +85,14 @@ bool frontier_fits(const Graph& graph, const RuleSet& rules, RuleId frontier, co
   return found;
 }
 
-std::vector<RuleId> opened_rules(const Graph& graph, const RuleSet& rules,
+std::vector<RuleId> opened_rules(const Graph& graph, RunRules& rules,
                                  const std::vector<RuleId>& ids, const Env& params) {
   std::vector<RuleId> out;
   for (RuleId id : ids) {
-    if (!rules.rules[id].frontier) {
+    if (!rules[id].frontier) {
       out.push_back(id);
     } else if (frontier_fits(graph, rules, id, params)) {
-      const std::vector<RuleId> deeper = open_frontier(rules, id);
+      const std::vector<RuleId> deeper = rules.open(id, graph.context_ptr());
       for (RuleId rule : opened_rules(graph, rules, deeper, params)) out.push_back(rule);
     }
   }

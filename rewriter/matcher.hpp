@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dsl/ruleset.hpp"
+#include "dsl/run_rules.hpp"
 
 namespace pw {
 
@@ -41,24 +41,24 @@ struct Rejection {
 
 /// Tries the rule with its first non-given node of text order on `anchor`; first match in the
 /// written order of choices.
-std::optional<Match> match_at(const Graph& graph, const RuleSet& rules, RuleId rule, NodeId anchor,
+std::optional<Match> match_at(const Graph& graph, const RunRules& rules, RuleId rule, NodeId anchor,
                               const Env& params, Rejection* why = nullptr);
 /// The pattern node that match_at anchors on.
 PatternNodeId anchor_of(const Rule& rule);
 /// All matches of a rule, in the order of their position (smallest label among consumed nodes). A
 /// set of nodes is one match: of the ways to see it that `fits` lets through, the first.
-std::vector<Match> find_matches(const Graph& graph, const RuleSet& rules, RuleId rule,
+std::vector<Match> find_matches(const Graph& graph, const RunRules& rules, RuleId rule,
                                 const Env& params,
                                 const std::function<bool(const Match&)>& fits = nullptr);
 /// The rules with each frontier that fits somewhere replaced by the variants it opens, to the depth
 /// that the graph has; other frontiers are left out. References into `rules` end.
-std::vector<RuleId> opened_rules(const Graph& graph, const RuleSet& rules,
+std::vector<RuleId> opened_rules(const Graph& graph, RunRules& rules,
                                  const std::vector<RuleId>& ids, const Env& params);
 /// Whether a frontier fits anywhere: nodes, operands, types and attributes only.
-bool frontier_fits(const Graph& graph, const RuleSet& rules, RuleId frontier, const Env& params);
+bool frontier_fits(const Graph& graph, const RunRules& rules, RuleId frontier, const Env& params);
 /// The rejection of the best near miss anywhere in the graph; nothing if the rule matches or no
 /// node has its op.
-std::optional<Rejection> explain(const Graph& graph, const RuleSet& rules, RuleId rule,
+std::optional<Rejection> explain(const Graph& graph, const RunRules& rules, RuleId rule,
                                  const Env& params);
 
 }  // namespace pw

@@ -22,7 +22,7 @@ class NaiveDriver {
   NaiveDriver(RunState& run, const Strategy& strategy, PassStats& stats)
       : run_(run), graph_(run.graph), strategy_(strategy), stats_(stats) {
     for (RuleId id : strategy.rules)
-      if (!run.rules.rules[id].frontier) stats_.rules[run.rules.rules[id].name];
+      if (!run.rules[id].frontier) stats_.rules[run.rules[id].name];
     limit_ = 10'000 + run.options.limits.per_node * graph_.node_count();
   }
 
@@ -59,9 +59,7 @@ class NaiveDriver {
 
   std::vector<Known> find() {
     std::vector<Known> out;
-    const std::size_t before = run_.rules.rules.size();
     std::vector<RuleId> ids = opened_rules(graph_, run_.rules, strategy_.rules, run_.params);
-    if (run_.rules.rules.size() != before) run_.prepared.clear();
     sort_by_rank(run_.rules, ids);
     for (std::uint32_t i = 0; i < ids.size(); ++i) {
       const PreparedRule& rule = run_.prepare(ids[i]);
@@ -92,14 +90,12 @@ class NaiveDriver {
   }
 
   [[nodiscard]] bool goes_before(const Known& a, const Known& b) const {
-    const auto& over_a = run_.rules.rules[a.rule].over;
-    const auto& over_b = run_.rules.rules[b.rule].over;
     std::vector<NodeId> shared;
     std::set_intersection(a.own.begin(), a.own.end(), b.own.begin(), b.own.end(),
                           std::back_inserter(shared));
     if (shared.empty()) return false;
-    if (std::find(over_a.begin(), over_a.end(), b.rule) != over_a.end()) return true;
-    if (std::find(over_b.begin(), over_b.end(), a.rule) != over_b.end()) return false;
+    if (run_.rules.is_over(a.rule, b.rule)) return true;
+    if (run_.rules.is_over(b.rule, a.rule)) return false;
     return shared.size() == b.own.size() && a.own.size() > b.own.size();
   }
 

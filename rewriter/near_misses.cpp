@@ -22,9 +22,9 @@ struct Attempt {
 
 class Finder {
  public:
-  Finder(const Graph& graph, const RuleSet& rules, RuleId id, const Env& params)
+  Finder(const Graph& graph, const RunRules& rules, RuleId id, const Env& params)
       : graph_(graph),
-        rule_(rules.rules[id]),
+        rule_(rules[id]),
         id_(id),
         base_(starting_env(rule_, params)),
         layouts_(layouts_of(graph, rules, id)) {}
@@ -124,12 +124,12 @@ class Finder {
 
 }  // namespace
 
-std::vector<NearMiss> find_near_misses(const Graph& graph, const RuleSet& rules, RuleId rule,
+std::vector<NearMiss> find_near_misses(const Graph& graph, const RunRules& rules, RuleId rule,
                                        const Env& params) {
   return Finder(graph, rules, rule, params).run();
 }
 
-std::optional<Rejection> explain(const Graph& graph, const RuleSet& rules, RuleId rule,
+std::optional<Rejection> explain(const Graph& graph, const RunRules& rules, RuleId rule,
                                  const Env& params) {
   if (!find_matches(graph, rules, rule, params).empty()) return std::nullopt;
   std::vector<NearMiss> misses = find_near_misses(graph, rules, rule, params);

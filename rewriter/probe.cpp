@@ -5,14 +5,14 @@
 
 namespace pw {
 
-std::vector<RuleLayout> layouts_of(const Graph& graph, const RuleSet& rules, RuleId id) {
+std::vector<RuleLayout> layouts_of(const Graph& graph, const RunRules& rules, RuleId id) {
   std::vector<RuleLayout> out{lay_out(rules, id)};
   if (!out.front().plain()) return out;
   const GraphStatistics statistics = gather_statistics(graph);
-  for (std::size_t i = 0; i < rules.rules[id].nodes.size(); ++i) {
+  for (std::size_t i = 0; i < rules[id].nodes.size(); ++i) {
     const PatternNodeId anchor(i);
     if (out.front().steps.empty() || anchor == out.front().steps.front().node) continue;
-    SearchPlan plan = plan_search_from(rules, rules.rules[id], anchor, statistics);
+    SearchPlan plan = plan_search_from(rules.set(), rules[id], anchor, statistics);
     if (plan.steps.empty()) continue;
     RuleLayout layout = out.front();
     layout.steps = std::move(plan.steps);
@@ -21,9 +21,9 @@ std::vector<RuleLayout> layouts_of(const Graph& graph, const RuleSet& rules, Rul
   return out;
 }
 
-Probe::Probe(const Graph& graph, const RuleSet& rules, RuleId rule, const Env& params)
+Probe::Probe(const Graph& graph, const RunRules& rules, RuleId rule, const Env& params)
     : graph_(graph),
-      ast_(rules.rules[rule]),
+      ast_(rules[rule]),
       rule_(rule),
       base_(starting_env(ast_, params)),
       layouts_(layouts_of(graph, rules, rule)) {

@@ -11,12 +11,12 @@ namespace pw {
 
 /// The rule laid out from its anchor, then from each other node that is matched once; the first
 /// only for rules with lists or `unless`.
-std::vector<RuleLayout> layouts_of(const Graph& graph, const RuleSet& rules, RuleId id);
+std::vector<RuleLayout> layouts_of(const Graph& graph, const RunRules& rules, RuleId id);
 
 /// Ends with the rule set's growing: layouts refer to rules.
 class Probe {
  public:
-  Probe(const Graph& graph, const RuleSet& rules, RuleId rule, const Env& params);
+  Probe(const Graph& graph, const RunRules& rules, RuleId rule, const Env& params);
 
   [[nodiscard]] RuleId rule() const { return rule_; }
   [[nodiscard]] const RuleLayout& layout() const { return layouts_.front(); }

@@ -76,7 +76,7 @@ Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::stri
                                    const Env& params, const RewriteOptions& options = {});
 /// Applies one match. Fails with N08, N13 (escape, cycle) if it is not legal; the graph is
 /// unchanged then.
-Result<MatchEvent> apply_match(Graph& graph, const RuleSet& rules, const Match& match);
+Result<MatchEvent> apply_match(Graph& graph, const RunRules& rules, const Match& match);
 
 /// Built-in passes.
 std::size_t eliminate_dead(Graph& graph, std::vector<NodeId>* erased = nullptr);

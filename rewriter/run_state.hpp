@@ -22,7 +22,7 @@ struct PreparedRule {
 
 struct RunState {
   Graph& graph;
-  const RuleSet& rules;
+  RunRules& rules;
   const Env& params;
   const RewriteOptions& options;
   RewriteReport report;
@@ -38,7 +38,7 @@ struct RunState {
     std::unique_ptr<PreparedRule>& slot = prepared[id];
     if (!slot)
       slot = std::make_unique<PreparedRule>(
-          PreparedRule{lay_out(rules, id), starting_env(rules.rules[id], params)});
+          PreparedRule{lay_out(rules, id), starting_env(rules[id], params)});
     return *slot;
   }
   [[nodiscard]] bool out_of_fuel() const {
@@ -93,9 +93,9 @@ struct RunState {
 };
 
 /// Rank, then name: the variants that a frontier opens to share its rank. Each once.
-inline void sort_by_rank(const RuleSet& rules, std::vector<RuleId>& ids) {
+inline void sort_by_rank(const RunRules& rules, std::vector<RuleId>& ids) {
   std::sort(ids.begin(), ids.end(), [&](RuleId a, RuleId b) {
-    const Rule &x = rules.rules[a], &y = rules.rules[b];
+    const Rule &x = rules[a], &y = rules[b];
     return x.rank != y.rank ? x.rank < y.rank : x.name < y.name;
   });
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());

@@ -56,7 +56,7 @@ class Saturation {
       equation.open.consumed.clear();
       equation.open.outputs.clear();
       equations_.push_back(std::move(equation));
-      note_visible(run.rules.rules[id]);
+      note_visible(run.rules[id]);
     }
     // Only where a pattern looks at what is combined does it matter how.
     std::set<OpId> looked_into;
@@ -404,7 +404,7 @@ Result<StopReason> run_saturation(RunState& run, const Strategy& strategy, PassS
                  [&](NodeId n) { return kept.contains(n); });
     run.report.journal.add(event);
     ++stats.rewrites;
-    ++stats.rules[run.rules.rules[event.rule].name].matches;
+    ++stats.rules[run.rules[event.rule].name].matches;
     run.count_rewrite();
   }
   run.report.journal.add(gone);

@@ -7,10 +7,12 @@
 namespace pw {
 
 struct Scan::State {
-  State(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params)
-      : run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, nullptr},
+  State(Graph& graph, const RuleSet& set, const Strategy& strategy, const Env& params)
+      : rules(set),
+        run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, nullptr},
         engine(run, strategy, stats) {}
 
+  RunRules rules;
   RewriteOptions options;
   RunState run;
   PassStats stats;

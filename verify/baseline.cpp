@@ -15,9 +15,9 @@ Result<PipelineCounts> count_pipeline(const Graph& graph, const RuleSet& rules,
   if (!report) return forward(report);
   PipelineCounts out;
   out.nodes = copy.node_count();
+  const RunRules ran = report->journal.rules_of(rules);
   for (const JournalEvent& event : report->journal)
-    if (const auto* match = std::get_if<MatchEvent>(&event))
-      ++out.rewrites[rules.rules[match->rule].name];
+    if (const auto* match = std::get_if<MatchEvent>(&event)) ++out.rewrites[ran[match->rule].name];
   return out;
 }
 

@@ -8,23 +8,23 @@
 namespace pw {
 namespace {
 
-using Json = nlohmann::json;
+using Parsed = nlohmann::json;
 
 tl::unexpected<Diagnostics> refuse(const std::string& place, std::string message,
                                    std::string help = "") {
   return fail(error_in(place, "PW0905", std::move(message), std::move(help)));
 }
 
-std::string text_of(const Json& object, const char* key) {
+std::string text_of(const Parsed& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-std::vector<std::string> names(const Json& event, const char* key) {
+std::vector<std::string> names(const Parsed& event, const char* key) {
   std::vector<std::string> out;
   const auto found = event.find(key);
   if (found == event.end() || !found->is_array()) return out;
-  for (const Json& node : *found)
+  for (const Parsed& node : *found)
     if (node.is_object()) out.push_back(text_of(node, "name"));
   return out;
 }
@@ -42,7 +42,7 @@ Result<std::vector<NamedRewrite>> named_journal_from_json(std::string_view text,
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const Json event = Json::parse(line, nullptr, false);
+    const Parsed event = Parsed::parse(line, nullptr, false);
     const std::string kind = event.is_object() ? text_of(event, "event") : std::string();
     if (kind == "pass_begin") {
       ++pass;
@@ -65,7 +65,7 @@ Result<std::vector<NamedRewrite>> named_journal_from_json(std::string_view text,
 
 Result<Overlay> overlay_from_json(std::string_view text, const std::string& file) {
   constexpr const char* kHelp = "an overlay is {\"NAME\": NUMBER, …}: names of nodes or values";
-  const Json json = Json::parse(text, nullptr, false);
+  const Parsed json = Parsed::parse(text, nullptr, false);
   if (!json.is_object()) return refuse(file, "this is no JSON object", kHelp);
   Overlay out;
   for (const auto& [name, number] : json.items()) {

@@ -19,19 +19,19 @@ struct Drawing {
   viz::Scene scene;
 };
 
-tl::unexpected<Diagnostics> refuse(std::string message, std::string help = "") {
+tl::unexpected<Diagnostics> no_picture(std::string message, std::string help = "") {
   return fail(error_in("the picture", "PW0902", std::move(message), std::move(help)));
 }
 
 /// The chosen version, or it together with the one it is compared with.
 Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
-  if (input.versions.empty()) return refuse("there is no graph to draw");
+  if (input.versions.empty()) return no_picture("there is no graph to draw");
   const std::size_t count = input.versions.size();
   const std::size_t version = options.version.value_or(count - 1);
   const std::size_t against = options.against.value_or(version);
   if (version >= count || against >= count)
-    return refuse("there is no version " + std::to_string(std::max(version, against)),
-                  "the versions are 0.." + std::to_string(count - 1));
+    return no_picture("there is no version " + std::to_string(std::max(version, against)),
+                      "the versions are 0.." + std::to_string(count - 1));
   std::vector<const Version*> versions;
   if (against != version) versions.push_back(&input.versions[against]);
   versions.push_back(&input.versions[version]);

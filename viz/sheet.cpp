@@ -10,13 +10,13 @@ namespace pw::viz {
 namespace {
 
 // The page writes with a fixed-width font of 11 pixels, so that widths are known here.
-constexpr double kCharacter = 6.63, kLine = 14, kPadWide = 16, kPadHigh = 9;
+constexpr double kPageCharacter = 6.63, kPageLine = 14, kPagePadWide = 16, kPagePadHigh = 9;
 
 struct Size {
   std::size_t characters = 0, lines = 0;
   [[nodiscard]] LayeredNode node() const {
-    return {static_cast<double>(std::min(characters, kLineWidth)) * kCharacter + kPadWide,
-            static_cast<double>(lines) * kLine + kPadHigh};
+    return {static_cast<double>(std::min(characters, kLineWidth)) * kPageCharacter + kPagePadWide,
+            static_cast<double>(lines) * kPageLine + kPagePadHigh};
   }
   void line(std::size_t width) {
     characters = std::max(characters, width);

@@ -61,8 +61,9 @@ class Reader {
 
   void read_match(const MatchEvent& match, std::uint32_t version) {
     out_.steps[version].matches = out_.steps[version].matches.value_or(0) + 1;
-    const std::string rule =
-        input_.rules != nullptr ? input_.rules->rules[match.rule].name : "a rule";
+    const std::string rule = input_.rules != nullptr
+                                 ? input_.journal->rules_of(*input_.rules)[match.rule].name
+                                 : "a rule";
     ++rules_[rule];
     Rewrite rewrite{
         rule, version, touched(match.matched), touched(match.created), touched(match.erased), {}};

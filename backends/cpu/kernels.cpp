@@ -12,7 +12,7 @@ constexpr std::size_t kCompilers = 2;  // at the same time
 }  // namespace
 
 Kernels::Kernels(Toolchain toolchain, EmitOptions options, std::shared_ptr<CompileCache> cache)
-    : toolchain_(std::move(toolchain)),
+    : toolchain_(cache && cache->sealed() ? Toolchain() : std::move(toolchain)),
       options_(options),
       cache_(std::move(cache)),
       processor_(processor()),

@@ -16,7 +16,7 @@ using rows::IndexId;
 using rows::Indices;
 using rows::Statement;
 using rows::VarId;
-using Kind = Statement::Kind;
+using StatementKind = Statement::Kind;
 
 constexpr std::int64_t kShortest = 64;  // columns that are worth it
 
@@ -42,10 +42,10 @@ bool is_next(const Indices& indices, IndexId id, VarId var) {
 std::optional<int> gain(const rows::RowProgram& program, const Block& body, VarId var) {
   int total = 0;
   for (const Statement& s : body) {
-    if (s.kind != Kind::load && s.kind != Kind::store) continue;
+    if (s.kind != StatementKind::load && s.kind != StatementKind::store) continue;
     const Indices& indices = program.indices;
     if (!depends(indices, s.index, var)) {
-      if (s.kind == Kind::store) return std::nullopt;
+      if (s.kind == StatementKind::store) return std::nullopt;
       continue;
     }
     if (!is_next(indices, s.index, var)) return std::nullopt;
@@ -53,7 +53,7 @@ std::optional<int> gain(const rows::RowProgram& program, const Block& body, VarI
     if (!is_packed(program, s, var))
       total -= 2;
     else if (size_of(program.type(s.argument).dtype) == 2)
-      total += s.kind == Kind::load ? 2 : 3;
+      total += s.kind == StatementKind::load ? 2 : 3;
   }
   return total;
 }
@@ -73,7 +73,7 @@ std::set<VarId> loops_in_pairs(const rows::RowProgram& program, const Block& blo
   };
   std::map<std::int64_t, Group> groups;  // by extent
   for (const Statement& s : block) {
-    if (s.kind != Kind::reduce && s.kind != Kind::loop) continue;
+    if (s.kind != StatementKind::reduce && s.kind != StatementKind::loop) continue;
     const rows::Interval extent = program.indices.interval(program.indices.extent(s.var));
     if (extent.low != extent.high || extent.high % 2 != 0 || extent.high < kShortest) continue;
     Group& group = groups[extent.high];

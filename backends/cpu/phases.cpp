@@ -13,11 +13,11 @@ using rows::Block;
 using rows::Operation;
 using rows::SlotId;
 using rows::Statement;
-using Kind = Statement::Kind;
+using StatementKind = Statement::Kind;
 
 /// What costs as little to compute again as to keep.
 bool cheap(const Statement& s) {
-  if (s.kind != Kind::compute) return true;
+  if (s.kind != StatementKind::compute) return true;
   return s.operation == Operation::cast || s.operation == Operation::neg ||
          s.operation == Operation::abs;
 }
@@ -41,13 +41,13 @@ class Sharing {
     }
     std::set<SlotId> needed;
     for (const Statement& s : loop.first) {
-      if (s.kind != Kind::store) continue;
+      if (s.kind != StatementKind::store) continue;
       need(s.operands[0], needed, size);
       need_address(s.index, needed, size);
     }
-    if (loop.kind == Kind::reduce) need(loop.operands[0], needed, size);
+    if (loop.kind == StatementKind::reduce) need(loop.operands[0], needed, size);
     for (const Statement& s : loop.first) {
-      if (s.kind == Kind::store) find_result(s, loop.var);
+      if (s.kind == StatementKind::store) find_result(s, loop.var);
     }
     for (const auto& [slot, statement] : statements_) {
       if (needed.count(slot) == 0) out_.idle.insert(slot);
@@ -64,8 +64,8 @@ class Sharing {
       return found == keys_.end() ? fmt::format("v{}", slot.index) : found->second;
     };
     std::string out = fmt::format("{} {}:", extent, name(program_.slots[s.slot]));
-    if (s.kind == Kind::constant) return out + fmt::format("{:a}", s.real);
-    if (s.kind == Kind::load)
+    if (s.kind == StatementKind::constant) return out + fmt::format("{:a}", s.real);
+    if (s.kind == StatementKind::load)
       return out + fmt::format("p{}[{}]", s.argument, address(s.index, var));
     out += fmt::format("{} {}(", name(s.operation), name(s.unit));
     for (SlotId o : s.operands) out += operand(o) + ",";
@@ -126,7 +126,7 @@ class Sharing {
       return;
     }
     for (SlotId o : s.operands) need(o, needed, extent);
-    if (s.kind == Kind::load) need_address(s.index, needed, extent);
+    if (s.kind == StatementKind::load) need_address(s.index, needed, extent);
   }
 
   void need_address(rows::IndexId id, std::set<SlotId>& needed, std::int64_t extent) {
@@ -148,7 +148,9 @@ class Sharing {
 
 bool is_flat(const Block& block) {
   for (const Statement& s : block) {
-    if (s.kind == Kind::reduce || s.kind == Kind::branch || s.kind == Kind::loop) return false;
+    if (s.kind == StatementKind::reduce || s.kind == StatementKind::branch ||
+        s.kind == StatementKind::loop)
+      return false;
   }
   return true;
 }
@@ -156,7 +158,7 @@ bool is_flat(const Block& block) {
 Phases share_phases(const rows::RowProgram& program, const Block& block) {
   Sharing sharing(program);
   for (const Statement& s : block) {
-    if (s.kind == Kind::reduce || s.kind == Kind::loop) sharing.add(s);
+    if (s.kind == StatementKind::reduce || s.kind == StatementKind::loop) sharing.add(s);
   }
   return sharing.take();
 }

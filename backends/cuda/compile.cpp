@@ -15,7 +15,7 @@
 namespace pw::cuda {
 namespace {
 
-using Kind = NodeReport::Kind;
+using ReportKind = NodeReport::Kind;
 
 constexpr int kMaxDepth = 8;  // of bodies in bodies
 
@@ -50,8 +50,8 @@ class Compiler {
     class_ = &entry;
     Graph graph = pieces.pieces[piece_class.members.front()].graph.compact();
     take_apart(graph, [&](NodeId n, const std::string& reason) {
-      entry.nodes.push_back({std::string(graph.node_name(n)), graph.op_of(n).name, Kind::parts,
-                             std::nullopt, reason});
+      entry.nodes.push_back({std::string(graph.node_name(n)), graph.op_of(n).name,
+                             ReportKind::parts, std::nullopt, reason});
     });
     for (const rows::RunUnit& unit : rows::group_rows(graph, options_.grouping)) {
       for (const NodeReport& n : reports(graph, unit)) class_->nodes.push_back(n);
@@ -71,16 +71,16 @@ class Compiler {
     std::vector<NodeReport> out;
     for (NodeId n : unit.nodes) {
       NodeReport entry{
-          std::string(graph.node_name(n)), graph.op_of(n).name, Kind::opaque, index, {}};
+          std::string(graph.node_name(n)), graph.op_of(n).name, ReportKind::opaque, index, {}};
       switch (unit.kind) {
-        case rows::RunUnit::Kind::rows: entry.kind = Kind::kernel; break;
-        case rows::RunUnit::Kind::view: entry.kind = Kind::view; break;
-        case rows::RunUnit::Kind::literal: entry.kind = Kind::literal; break;
+        case rows::RunUnit::Kind::rows: entry.kind = ReportKind::kernel; break;
+        case rows::RunUnit::Kind::view: entry.kind = ReportKind::view; break;
+        case rows::RunUnit::Kind::literal: entry.kind = ReportKind::literal; break;
         case rows::RunUnit::Kind::opaque:
           if (index)
-            entry.kind = Kind::kernel;
+            entry.kind = ReportKind::kernel;
           else if (is_library(graph.op_of(n)))
-            entry.kind = Kind::library;
+            entry.kind = ReportKind::library;
           else
             entry.reason = unit.why.reason;
       }
@@ -134,7 +134,7 @@ void take_apart(Graph& graph, const std::function<void(NodeId, const std::string
   for (NodeId n : graph.order()) take_one_apart(graph, n, 0, note);
 }
 
-std::size_t CompileReport::count(Kind kind) const {
+std::size_t CompileReport::count(ReportKind kind) const {
   std::size_t n = 0;
   for (const ClassReport& c : classes)
     n += static_cast<std::size_t>(std::count_if(

@@ -8,7 +8,7 @@
 namespace pw::cuda {
 namespace {
 
-constexpr std::uint32_t kAligned = 256;
+constexpr std::uint32_t kMostAligned = 256;
 constexpr std::int64_t kUnit = 16;  // fp8: rows of 16 bytes
 
 std::optional<LtType> type_of(DType dtype) {
@@ -21,7 +21,8 @@ std::optional<LtType> type_of(DType dtype) {
 
 /// 256 for an address that is not known yet, as every tensor has a place of its own.
 std::uint32_t alignment_of(Address address) {
-  return address % kAligned == 0 ? kAligned : static_cast<std::uint32_t>(address & -address);
+  return address % kMostAligned == 0 ? kMostAligned
+                                     : static_cast<std::uint32_t>(address & -address);
 }
 
 std::int64_t count(const DeviceTensor& tensor) {
@@ -128,10 +129,10 @@ class Setter {
 LtAddresses anywhere(const LtProduct& p) {
   const auto [a, b, bias, y] = p.alignment;
   const bool scaled = p.scales != LtProduct::Scales::none;
-  return {a, b, p.biased ? bias : 0, scaled ? kAligned : 0, scaled ? kAligned : 0, y, 0};
+  return {a, b, p.biased ? bias : 0, scaled ? kMostAligned : 0, scaled ? kMostAligned : 0, y, 0};
 }
 
-const void* pointer(Address address) { return reinterpret_cast<const void*>(address); }
+const void* device_pointer(Address address) { return reinterpret_cast<const void*>(address); }
 
 }  // namespace
 
@@ -247,11 +248,12 @@ Result<std::monostate> LtProducts::multiply(const LtProduct& p, const LtAddresse
   auto described = LtDescriptors::make(library_, p, at);
   if (!described) return forward(described);
   const float one = 1, zero = 0;
-  void* y = const_cast<void*>(pointer(at.y));
+  void* y = const_cast<void*>(device_pointer(at.y));
   return library_.check(
-      library_.f().multiply(handle_, described->operation(), &one, pointer(at.b), described->a(),
-                            pointer(at.a), described->b(), &zero, y, described->y(), y,
-                            described->y(), &algorithm, const_cast<void*>(pointer(at.workspace)),
+      library_.f().multiply(handle_, described->operation(), &one, device_pointer(at.b),
+                            described->a(), device_pointer(at.a), described->b(), &zero, y,
+                            described->y(), y, described->y(), &algorithm,
+                            const_cast<void*>(device_pointer(at.workspace)),
                             static_cast<std::size_t>(p.workspace_bytes), stream),
       "multiply " + text(p));
 }

@@ -30,7 +30,7 @@ namespace {
 
 using rows::Block;
 using rows::Statement;
-using Kind = rows::Statement::Kind;
+using StatementKind = rows::Statement::Kind;
 
 constexpr int kMaxTeam = 256;              // lanes of the widest reduction
 constexpr int kMeetings = 8;               // for each unit; 40 KiB together
@@ -101,17 +101,17 @@ class TeamEmitter {
     return most;
   }
   [[nodiscard]] int needed(const Statement& s) const {
-    if (s.kind != Kind::loop && s.kind != Kind::reduce) return 1;
+    if (s.kind != StatementKind::loop && s.kind != StatementKind::reduce) return 1;
     const std::int64_t n = columns(s.var);
     if (n < 0) return kMaxTeam;
-    if (s.kind == Kind::reduce || !holds_loops(s.first)) return lanes_of(n);
+    if (s.kind == StatementKind::reduce || !holds_loops(s.first)) return lanes_of(n);
     return std::min(kMaxTeam, needed(s.first) * power_of_two_from(n));
   }
 
   [[nodiscard]] static int reductions(const Block& body) {
     int n = 0;
     for (const Statement& s : body)
-      n += (s.kind == Kind::reduce ? 1 : 0) + reductions(s.first) + reductions(s.second);
+      n += (s.kind == StatementKind::reduce ? 1 : 0) + reductions(s.first) + reductions(s.second);
     return n;
   }
   /// Into how many blocks a row can go: the most passes of a loop, where no reduction is over the
@@ -121,8 +121,8 @@ class TeamEmitter {
       return 1;  // blocks skip barriers: places could not take turns
     std::int64_t most = 1;
     for (const Statement& s : body) {
-      if (s.kind == Kind::reduce || s.kind == Kind::branch) return 1;
-      if (s.kind != Kind::loop) continue;
+      if (s.kind == StatementKind::reduce || s.kind == StatementKind::branch) return 1;
+      if (s.kind != StatementKind::loop) continue;
       if (columns(s.var) < 0) return 1;
       most = std::max(most, passes_of(s));
     }
@@ -145,7 +145,8 @@ class TeamEmitter {
   void block(const Block& body, const Team& team, int depth) {
     Scope scope;
     for (const Statement& s : body) {
-      if (s.kind == Kind::reduce || (s.kind == Kind::loop && !holds_loops(s.first)))
+      if (s.kind == StatementKind::reduce ||
+          (s.kind == StatementKind::loop && !holds_loops(s.first)))
         scope.loops.emplace(&s, passes_through(s, team));
     }
     if (!team.spread)
@@ -164,7 +165,8 @@ class TeamEmitter {
 
   ColumnPasses passes_through(const Statement& s, const Team& team) {
     ColumnPasses p{accesses_.plan(s.var, s.first), team.size, 0};
-    if (s.kind == Kind::reduce) p.lanes = columns(s.var) < 0 ? kMaxTeam : lanes_of(columns(s.var));
+    if (s.kind == StatementKind::reduce)
+      p.lanes = columns(s.var) < 0 ? kMaxTeam : lanes_of(columns(s.var));
     const std::int64_t chunks = (p.loop.columns + kColumns - 1) / kColumns;
     p.passes = (chunks + p.lanes - 1) / p.lanes;
     return p;
@@ -173,7 +175,7 @@ class TeamEmitter {
   void statement(const Statement& s, const Team& team, const Scope& scope, int depth) {
     const auto columns_of = scope.loops.find(&s);
     switch (s.kind) {
-      case Kind::store: {
+      case StatementKind::store: {
         std::string condition = team.size > 1 ? team.place + " == 0" : "";
         if (team.spread) condition += (condition.empty() ? "" : " && ") + std::string("part == 0");
         if (!team.live.empty()) condition += (condition.empty() ? "" : " && ") + team.live;
@@ -181,15 +183,15 @@ class TeamEmitter {
         return line(depth, fmt::format("{}{}", condition.empty() ? "" : "if (" + condition + ") ",
                                        thread_.store(s)));
       }
-      case Kind::loop:
+      case StatementKind::loop:
         if (columns_of == scope.loops.end()) return shared_out(s, team, depth);
         return passes(s, columns_of->second, scope, team, depth,
                       [&](int at) { thread_.block(s.first, at); });
-      case Kind::reduce: return reduce(s, columns_of->second, scope, team, depth);
-      case Kind::constant:
-      case Kind::load:
-      case Kind::compute:
-      case Kind::branch: return thread_.statement(s, depth);
+      case StatementKind::reduce: return reduce(s, columns_of->second, scope, team, depth);
+      case StatementKind::constant:
+      case StatementKind::load:
+      case StatementKind::compute:
+      case StatementKind::branch: return thread_.statement(s, depth);
     }
   }
 

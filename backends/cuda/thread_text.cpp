@@ -9,7 +9,7 @@ namespace pw::cuda {
 
 using rows::Operation;
 using rows::Statement;
-using Kind = rows::Statement::Kind;
+using StatementKind = rows::Statement::Kind;
 
 std::string ThreadText::variable(rows::VarId id) { return fmt::format("i{}", id.index); }
 std::string ThreadText::width(rows::VarId var) const { return index(program_.indices.extent(var)); }
@@ -41,17 +41,17 @@ void ThreadText::total(const Statement& s, const std::string& text, int depth) {
 
 void ThreadText::statement(const Statement& s, int depth) {
   switch (s.kind) {
-    case Kind::constant:
-    case Kind::compute: return text_.line(depth, expressions_.defined(s));
-    case Kind::load: return text_.line(depth, load(s));
-    case Kind::store: return text_.line(depth, store(s));
-    case Kind::branch: return branch(s, depth);
-    case Kind::loop:
+    case StatementKind::constant:
+    case StatementKind::compute: return text_.line(depth, expressions_.defined(s));
+    case StatementKind::load: return text_.line(depth, load(s));
+    case StatementKind::store: return text_.line(depth, store(s));
+    case StatementKind::branch: return branch(s, depth);
+    case StatementKind::loop:
       text_.line(depth, fmt::format("for (long long {0} = 0; {0} < {1}; ++{0}) {{", variable(s.var),
                                     width(s.var)));
       block(s.first, depth + 1);
       return text_.line(depth, "}");
-    case Kind::reduce: return reduce(s, depth);
+    case StatementKind::reduce: return reduce(s, depth);
   }
 }
 

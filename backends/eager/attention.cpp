@@ -115,10 +115,10 @@ Done unified_attention(Call& call) {
   return Done{};
 }
 
-constexpr KernelEntry kTable[] = {{"unified_attention", unified_attention}};
+constexpr KernelEntry kAttention[] = {{"unified_attention", unified_attention}};
 
 }  // namespace
 
-KernelTable attention() { return kTable; }
+KernelTable attention() { return kAttention; }
 
 }  // namespace pw::eager

@@ -29,10 +29,10 @@ Done embedding(Call& call) {
   return Done{};
 }
 
-constexpr KernelEntry kTable[] = {{"embedding", embedding}};
+constexpr KernelEntry kGathers[] = {{"embedding", embedding}};
 
 }  // namespace
 
-KernelTable gathers() { return kTable; }
+KernelTable gathers() { return kGathers; }
 
 }  // namespace pw::eager

@@ -34,7 +34,7 @@ Done bitwise_not(Call& call) {
   return call.result_dtype() == DType::b8 ? loop<Flip, 1>(call) : loop<Not, 1>(call);
 }
 
-constexpr KernelEntry kTable[] = {
+constexpr KernelEntry kIntegers[] = {
     {"add", loop<Add, 2>},         {"sub", loop<Sub, 2>},         {"mul", loop<Mul, 2>},
     {"div", loop<Div, 2>},         {"pow", loop<Pow, 2>},         {"maximum", loop<Maximum, 2>},
     {"minimum", loop<Minimum, 2>}, {"eq", loop<Eq, 2>},           {"ne", loop<Ne, 2>},
@@ -51,7 +51,7 @@ Done run_integers(Call& call) {
     if (is_float(call.operand_dtype(i)))
       return fail_call(call, "PW1203", "a bitwise op takes integers and b8 only");
   }
-  return find_kernel(kTable, call.graph.op_of(call.node).name)(call);
+  return find_kernel(kIntegers, call.graph.op_of(call.node).name)(call);
 }
 
 }  // namespace pw::eager

@@ -204,7 +204,7 @@ Done cast(Call& call) {
   return single ? loop<float, Same, 1>(call) : loop<double, Same, 1>(call);
 }
 
-constexpr KernelEntry kTable[] = {
+constexpr KernelEntry kPointwise[] = {
     {"add", kernel<Add, 2>},         {"sub", kernel<Sub, 2>},       {"mul", kernel<Mul, 2>},
     {"div", kernel<Div, 2>},         {"pow", kernel<Pow, 2>},       {"maximum", kernel<Maximum, 2>},
     {"minimum", kernel<Minimum, 2>}, {"eq", kernel<Eq, 2>},         {"ne", kernel<Ne, 2>},
@@ -218,6 +218,6 @@ constexpr KernelEntry kTable[] = {
 
 }  // namespace
 
-KernelTable pointwise() { return kTable; }
+KernelTable pointwise() { return kPointwise; }
 
 }  // namespace pw::eager

@@ -73,10 +73,10 @@ Done scaled_mm(Call& call) {
   return finish<float>(call, c);
 }
 
-constexpr KernelEntry kTable[] = {{"mm", mm}, {"addmm", addmm}, {"scaled_mm", scaled_mm}};
+constexpr KernelEntry kProducts[] = {{"mm", mm}, {"addmm", addmm}, {"scaled_mm", scaled_mm}};
 
 }  // namespace
 
-KernelTable products() { return kTable; }
+KernelTable products() { return kProducts; }
 
 }  // namespace pw::eager

@@ -136,14 +136,14 @@ Done keep_topk(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? topk_rows<double>(call) : topk_rows<float>(call);
 }
 
-constexpr KernelEntry kTable[] = {{"sum", reduction<Sum>},
-                                  {"mean", reduction<Mean>},
-                                  {"amax", reduction<Amax>},
-                                  {"amin", reduction<Amin>},
-                                  {"keep_topk", keep_topk}};
+constexpr KernelEntry kReductions[] = {{"sum", reduction<Sum>},
+                                       {"mean", reduction<Mean>},
+                                       {"amax", reduction<Amax>},
+                                       {"amin", reduction<Amin>},
+                                       {"keep_topk", keep_topk}};
 
 }  // namespace
 
-KernelTable reductions() { return kTable; }
+KernelTable reductions() { return kReductions; }
 
 }  // namespace pw::eager

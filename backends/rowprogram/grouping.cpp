@@ -21,9 +21,9 @@
 namespace pw::rows {
 namespace {
 
-using Kind = RunUnit::Kind;
+using UnitKind = RunUnit::Kind;
 
-bool is_constant(const Graph& graph, NodeId n) { return graph.op_of(n).name == "constant"; }
+bool makes_literal(const Graph& graph, NodeId n) { return graph.op_of(n).name == "constant"; }
 
 class Grouper {
  public:
@@ -50,21 +50,21 @@ class Grouper {
   RunUnit single(NodeId n) {
     RunUnit unit;
     unit.nodes = {n};
-    if (is_constant(graph_, n)) {
-      unit.kind = Kind::literal;
+    if (makes_literal(graph_, n)) {
+      unit.kind = UnitKind::literal;
     } else if (auto program = lower_nodes(graph_, unit.nodes, unit.inputs, unit.outputs)) {
-      unit.kind = keeps_bytes(graph_, n) ? Kind::view : Kind::rows;
+      unit.kind = keeps_bytes(graph_, n) ? UnitKind::view : UnitKind::rows;
       unit.program = std::move(*program);
     } else {
-      unit.kind = keeps_bytes(graph_, n) ? Kind::view : Kind::opaque;
+      unit.kind = keeps_bytes(graph_, n) ? UnitKind::view : UnitKind::opaque;
       unit.why = std::move(program.error());
     }
     return unit;
   }
 
   [[nodiscard]] bool grows(std::size_t unit) const {
-    return units_[unit].kind == Kind::rows ||
-           (units_[unit].kind == Kind::view && units_[unit].why.reason.empty());
+    return units_[unit].kind == UnitKind::rows ||
+           (units_[unit].kind == UnitKind::view && units_[unit].why.reason.empty());
   }
 
   /// The unit of `n` takes in those of its producers.
@@ -113,7 +113,7 @@ class Grouper {
     RunUnit &a = units_[from], &b = units_[to];
     if (a.nodes.size() + b.nodes.size() > options_.max_nodes || leads_around(from, to)) return;
     RunUnit both;
-    both.kind = Kind::rows;
+    both.kind = UnitKind::rows;
     std::merge(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
                std::back_inserter(both.nodes),
                [&](NodeId x, NodeId y) { return graph_.label(x) < graph_.label(y); });
@@ -142,7 +142,7 @@ class Grouper {
   void peel(std::size_t index) {
     for (;;) {
       RunUnit& unit = units_[index];
-      if (unit.kind != Kind::rows || unit.nodes.size() < 2) return;
+      if (unit.kind != UnitKind::rows || unit.nodes.size() < 2) return;
       const auto own = [&](NodeId n) { return unit_of_.at(n) == index; };
       const auto at_rim = std::find_if(unit.nodes.begin(), unit.nodes.end(), [&](NodeId n) {
         if (!keeps_bytes(graph_, n)) return false;
@@ -154,13 +154,13 @@ class Grouper {
       if (at_rim == unit.nodes.end()) return;
       const NodeId n = *at_rim;
       RunUnit rest;
-      rest.kind = Kind::rows;
+      rest.kind = UnitKind::rows;
       rest.nodes = unit.nodes;
       rest.nodes.erase(rest.nodes.begin() + (at_rim - unit.nodes.begin()));
       auto program = lower_nodes(graph_, rest.nodes, rest.inputs, rest.outputs);
       if (!program) return;
       rest.program = std::move(*program);
-      if (rest.nodes.size() == 1 && keeps_bytes(graph_, rest.nodes[0])) rest.kind = Kind::view;
+      if (rest.nodes.size() == 1 && keeps_bytes(graph_, rest.nodes[0])) rest.kind = UnitKind::view;
       unit = std::move(rest);
       unit_of_[n] = units_.size();
       units_.push_back(single(n));

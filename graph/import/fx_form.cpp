@@ -5,18 +5,13 @@
 #include <map>
 #include <optional>
 
+#include "base/blank.hpp"
 #include "graph/import/fx.hpp"
 
 namespace pw::fx {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
-}
 
 // The length of "[rank0]:V1122 14:50:03.198000 17894 torch/x.py:2987] [0/0] [__graph_code] ", or 0.
 std::size_t log_prefix(std::string_view line) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/blank.hpp"
 #include "graph/import/fx_convert.hpp"
 #include "graph/type_text.hpp"
 
@@ -21,12 +22,6 @@ constexpr std::string_view kOtherDTypes[] = {
 };
 
 constexpr std::string_view kSym = "Sym(";
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 // "Sym(s0)" → "s0"; empty: it is none.
 std::string_view symbolic_text(std::string_view type) {

@@ -125,13 +125,13 @@ class Cutter {
   std::vector<Line> lines_;
 };
 
-bool word_char(char c) {
+bool in_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 std::string_view first_word(std::string_view line) {
   std::size_t n = 0;
-  while (n < line.size() && word_char(line[n])) ++n;
+  while (n < line.size() && in_word(line[n])) ++n;
   return line.substr(0, n);
 }
 
@@ -237,7 +237,7 @@ class Reader {
 
 bool is_word(std::string_view text) {
   return !text.empty() && !(text[0] >= '0' && text[0] <= '9') &&
-         std::all_of(text.begin(), text.end(), word_char);
+         std::all_of(text.begin(), text.end(), in_word);
 }
 
 Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <variant>
 
+#include "base/blank.hpp"
 #include "graph/import/fx_ast.hpp"
 
 namespace pw::fx {
@@ -15,12 +16,6 @@ using Names = std::set<std::string, std::less<>>;
 
 constexpr std::string_view kBlank = " \t\r\n";
 constexpr std::string_view kWordEnd = " \t\r\n,()[]{}:%=\"'";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return text.substr(0, 0);
-  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
-}
 
 Expr of_kind(Expr::Kind kind, Span span, std::string text = {}) {
   Expr e;
@@ -32,10 +27,10 @@ Expr of_kind(Expr::Kind kind, Span span, std::string text = {}) {
 
 // Reads one argument list or target as Python prints it. A listing writes nodes as %x and strings
 // without quotes, a table writes nodes as x and strings with them.
-class Reader {
+class CallReader {
  public:
-  Reader(std::string_view text, std::size_t at, std::size_t end, SourceId source,
-         const Names& names, bool bare)
+  CallReader(std::string_view text, std::size_t at, std::size_t end, SourceId source,
+             const Names& names, bool bare)
       : text_(text), at_(at), end_(end), source_(source), names_(names), bare_(bare) {}
 
   Result<Expr> read() {
@@ -286,7 +281,7 @@ class Builder {
   }
 
   Result<Expr> read(Range at, bool bare) const {
-    return Reader(text_, at.begin, at.end, source_, names_, bare).read();
+    return CallReader(text_, at.begin, at.end, source_, names_, bare).read();
   }
   [[nodiscard]] Span span(Range at) const {
     return {source_, static_cast<std::uint32_t>(at.begin),

@@ -11,7 +11,7 @@ namespace pw::fx {
 namespace {
 
 constexpr std::size_t kMaxStatements = 4000000;  // after inlining
-constexpr int kMaxDepth = 32;                    // of submodules
+constexpr int kMaxModules = 32;                  // of submodules
 
 std::string_view head(std::string_view path) { return path.substr(0, path.find('.')); }
 
@@ -129,7 +129,7 @@ class Inliner {
   }
 
   Result<std::monostate> call(const Statement& s, const Module& child, Scope& scope, int depth) {
-    if (depth == kMaxDepth) return fail(s.span, "PW0503", "submodules are nested deeper than 32");
+    if (depth == kMaxModules) return fail(s.span, "PW0503", "submodules are nested deeper than 32");
     Scope inner{
         &child, scope.path.empty() ? child.name : scope.path + "." + child.name, {}, {}, {}};
     const std::vector<Parameter>& parameters = child.forward.parameters;

@@ -10,23 +10,23 @@
 namespace pw {
 namespace {
 
-using Kind = OrderRun::Kind;
+using RunKind = OrderRun::Kind;
 
-Kind kind_of(std::size_t order, const Graph& graph, const FuzzOptions& options) {
-  if (order == 0) return Kind::declared;
-  if (order % 3 == 1) return Kind::nodes;
-  if (order % 3 == 2 || graph.node_count() > options.random_nodes) return Kind::ranks;
-  return Kind::random;
+RunKind kind_of(std::size_t order, const Graph& graph, const FuzzOptions& options) {
+  if (order == 0) return RunKind::declared;
+  if (order % 3 == 1) return RunKind::nodes;
+  if (order % 3 == 2 || graph.node_count() > options.random_nodes) return RunKind::ranks;
+  return RunKind::random;
 }
 
-Result<OrderRun> run_order(Kind kind, std::uint64_t seed, const Graph& graph, RuleSet& rules,
+Result<OrderRun> run_order(RunKind kind, std::uint64_t seed, const Graph& graph, RuleSet& rules,
                            const Strategy& strategy, const Env& params,
                            const FuzzOptions& options) {
-  Graph input = kind == Kind::declared ? graph.compact() : reordered(graph, seed);
+  Graph input = kind == RunKind::declared ? graph.compact() : reordered(graph, seed);
   OrderRun out{kind, seed, input, std::move(input), 0, {}};
-  if (kind == Kind::ranks) shuffle_ranks(rules, seed);
+  if (kind == RunKind::ranks) shuffle_ranks(rules, seed);
   std::vector<RuleId> fired;
-  if (kind == Kind::random) {
+  if (kind == RunKind::random) {
     auto done = run_at_random(out.graph, rules, strategy, params, seed, options.most_rewrites);
     if (!done) return forward(done);
     fired = std::move(*done);
@@ -35,8 +35,7 @@ Result<OrderRun> run_order(Kind kind, std::uint64_t seed, const Graph& graph, Ru
     rewrite.limits.rewrites = options.most_rewrites;
     auto report = run_strategy(out.graph, rules, strategy, params, rewrite);
     if (!report) return forward(report);
-    for (const JournalEvent& event : report->journal)
-      if (const auto* match = std::get_if<MatchEvent>(&event)) fired.push_back(match->rule);
+    fired = report->journal.fired(rules);
   }
   for (RuleId id : fired) ++out.counts[written_name(rules.rules[id])];
   out.hash = hash_of_terms(out.graph);
@@ -47,12 +46,12 @@ bool same(const OrderRun& a, const OrderRun& b) { return a.hash == b.hash && a.c
 
 }  // namespace
 
-std::string_view name(Kind kind) {
+std::string_view name(RunKind kind) {
   switch (kind) {
-    case Kind::declared: return "as declared";
-    case Kind::nodes: return "nodes in another order";
-    case Kind::ranks: return "nodes and rules in another order";
-    case Kind::random: return "matches taken at random";
+    case RunKind::declared: return "as declared";
+    case RunKind::nodes: return "nodes in another order";
+    case RunKind::ranks: return "nodes and rules in another order";
+    case RunKind::random: return "matches taken at random";
   }
   return "?";
 }
@@ -62,7 +61,7 @@ Result<FuzzReport> fuzz_order(const Graph& graph, const RuleSet& rules, const St
   FuzzReport report;
   RuleSet shuffled = rules;  // ranks are put into this one
   for (std::size_t order = 0; order <= options.orders; ++order) {
-    const Kind kind = kind_of(order, graph, options);
+    const RunKind kind = kind_of(order, graph, options);
     const std::uint64_t seed = order == 0 ? 0 : combine(options.seed, order);
     for (std::size_t i = 0; i < rules.rules.size(); ++i)
       shuffled.rules[RuleId(i)].rank = rules.rules[RuleId(i)].rank;
@@ -99,7 +98,7 @@ std::string fuzz_tests(const std::string& strategy, const RuleSet& rules, const 
   const Application applied{{}, "", strategy};
   std::string out = fmt::format("// {}, seed {}: {}\n", name(other.kind), other.seed, there);
   out += test_text("order_as_it_is", usual.input, applied, rules, params, {here});
-  if (other.kind == Kind::nodes)
+  if (other.kind == RunKind::nodes)
     out += "\n" + test_text("order_of_nodes_changed", other.input, applied, rules, params, {there});
   return out;
 }

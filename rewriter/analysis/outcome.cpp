@@ -61,12 +61,12 @@ std::optional<Outcome> run_on(const Graph& graph, const Reach& reach, const Stra
   if (!report || gave_up(*report)) return std::nullopt;
   for (const PassStats& pass : report->passes)
     if (pass.stop != StopReason::fixpoint) out.stop = pass.stop;
-  for (const JournalEvent& event : report->journal) {
-    const auto* match = std::get_if<MatchEvent>(&event);
-    if (match == nullptr) continue;
-    if (out.fired.empty()) out.first_matched = match->matched;
-    out.fired.push_back(match->rule);
-  }
+  out.fired = report->journal.fired(reach.rules());
+  for (const JournalEvent& event : report->journal)
+    if (const auto* match = std::get_if<MatchEvent>(&event)) {
+      out.first_matched = match->matched;
+      break;
+    }
   return out;
 }
 

@@ -12,10 +12,10 @@
 namespace pw {
 namespace {
 
-constexpr std::size_t kGraphs = 5, kAttempts = 40;  // of a variant
-constexpr std::size_t kVariants = 6;                // of a row
-constexpr std::size_t kWork = 40000;                // nodes of rules in all passes that are run
-constexpr std::size_t kNodes = 20000;               // of all graphs that passes are run on
+constexpr std::size_t kGraphs = 5, kAttemptsOfVariant = 40;  // of a variant
+constexpr std::size_t kVariants = 6;                         // of a row
+constexpr std::size_t kShadowWork = 40000;  // nodes of rules in all passes that are run
+constexpr std::size_t kNodes = 20000;       // of all graphs that passes are run on
 
 class Shadows {
  public:
@@ -31,7 +31,7 @@ class Shadows {
     const Reach reach = analysis_.reach(pass.strategy->rules);
     for (const auto& [name, ids] : rows) {
       if (told_.count(name) != 0) continue;
-      if (work_ < kWork && nodes_ < kNodes)
+      if (work_ < kShadowWork && nodes_ < kNodes)
         look_at_row(pass, reach, name, ids);
       else
         left_out_.insert(name);
@@ -76,7 +76,7 @@ class Shadows {
   std::vector<Sample>& samples_of(RuleId id) {
     const auto [it, fresh] = samples_.try_emplace(id);
     if (!fresh) return it->second;
-    it->second = sample_graphs(rules_, id, analysis_.params, kGraphs, kAttempts);
+    it->second = sample_graphs(rules_, id, analysis_.params, kGraphs, kAttemptsOfVariant);
     if (it->second.empty())
       analysis_.note_not_analysed({written_name(rules_.rules[id])},
                                   "`" + rules_.rules[id].name + "`: no graph of it was found");

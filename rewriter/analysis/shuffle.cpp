@@ -44,8 +44,7 @@ class RandomRun {
     options.limits.rewrites = left_;
     auto report = run_strategy(graph_, rules_, strategy, params_, options);
     if (!report) return forward(report);
-    for (const JournalEvent& event : report->journal)
-      if (const auto* match = std::get_if<MatchEvent>(&event)) fired.push_back(match->rule);
+    for (RuleId id : report->journal.fired(rules_)) fired.push_back(id);
     return std::monostate{};
   }
 

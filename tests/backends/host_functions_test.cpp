@@ -17,7 +17,7 @@ namespace {
 using namespace pw;
 using namespace pw::test;
 
-std::vector<std::unique_ptr<Backend>> engines() {
+std::vector<std::unique_ptr<Backend>> engines_with_functions() {
   std::vector<std::unique_ptr<Backend>> all;
   all.push_back(make_eager());
   all.push_back(make_interpreter());
@@ -84,7 +84,7 @@ TEST_CASE("host functions: one writes its operand, and later readers see it", "[
   out y, r)",
                                context);
   give_host_function(*context, "mine.grow", grow);
-  for (const auto& engine : engines()) {
+  for (const auto& engine : engines_with_functions()) {
     INFO(engine->name());
     const GivenOutputs out = run(graph, *engine, {{"x", tensor(DType::f32, {2}, {1, 2})}});
     CHECK(values(out.returned[0]) == std::vector<double>{3 + 4, 6 + 7});
@@ -111,7 +111,7 @@ TEST_CASE("host functions: calls keep their order, also where rows are grouped a
     std::memcpy(call.results[0].data, call.operands[0]->data, call.results[0].bytes());
     return std::monostate{};
   });
-  for (const auto& engine : engines()) {
+  for (const auto& engine : engines_with_functions()) {
     INFO(engine->name());
     steps.clear();
     run(graph, *engine, {{"x", tensor(DType::f32, {1, 2}, {0, 1})}});
@@ -138,7 +138,7 @@ TEST_CASE("host functions: each written operand has a buffer of its own", "[back
     floats(*call.operands[0])[1] = floats(second)[0];
     return std::monostate{};
   });
-  for (const auto& engine : engines()) {
+  for (const auto& engine : engines_with_functions()) {
     const GivenOutputs out = run(graph, *engine, {{"x", tensor(DType::f32, {2}, {1, 2})}});
     CHECK(values(out.returned[0]) == std::vector<double>{2, 3});
     CHECK(values(out.returned[1]) == std::vector<double>{1, 2});
@@ -193,7 +193,7 @@ TEST_CASE("host functions: tensors have their declared dtypes, whatever an engin
       store(DType::bf16, call.results[0].data, i, load(DType::bf16, call.operands[0]->data, i) / 2);
     return std::monostate{};
   });
-  for (const auto& engine : engines())
+  for (const auto& engine : engines_with_functions())
     CHECK(values(run(graph, *engine, {{"x", tensor(DType::bf16, {2}, {3, 5})}}).returned[0]) ==
           std::vector<double>{1.5, 2.5});
 }
@@ -252,7 +252,7 @@ TEST_CASE("host functions: an op without one is named before anything runs", "[b
     called = true;
     return std::monostate{};
   });
-  for (const auto& engine : engines()) {
+  for (const auto& engine : engines_with_functions()) {
     const auto compiled = engine->compile(graph);
     REQUIRE_FALSE(compiled);
     REQUIRE(compiled.error().size() == 1);
@@ -288,7 +288,7 @@ TEST_CASE("host functions: what nobody reads needs no type, what is read does", 
     return std::monostate{};
   });
   const Graph unread = graph_of(head + "out y", context);
-  for (const auto& engine : engines())
+  for (const auto& engine : engines_with_functions())
     CHECK(values(run(unread, *engine, {{"x", tensor(DType::f32, {2}, {1, 2})}}).returned[0]) ==
           std::vector<double>{1, 2});
   const Graph read = graph_of(head + "w: f32[2] = mine.f(z){}\n out w", context);
@@ -324,7 +324,7 @@ TEST_CASE("written inputs: steps see what the one before wrote", "[backends]") {
   CHECK(graph.returned_count() == 1);
   const GivenInputs inputs{{"x", tensor(DType::f32, {2}, {1, 2})},
                            {"count", tensor(DType::f32, {2}, {5, 5})}};
-  for (const auto& engine : engines()) {
+  for (const auto& engine : engines_with_functions()) {
     const GivenOutputs out = run(graph, *engine, inputs);
     REQUIRE(out.returned.size() == 1);
     CHECK(values(out.returned[0]) == std::vector<double>{60, 70});
@@ -394,7 +394,7 @@ TEST_CASE("host functions: rows of padding are not seen", "[backends]") {
     return std::monostate{};
   });
   const Tensor x = tensor(DType::f32, {4, 2}, {1, 2, 3, 4, 50, 50, 50, 50});
-  for (const auto& engine : engines()) {
+  for (const auto& engine : engines_with_functions()) {
     INFO(engine->name());
     const auto executable = engine->compile(graph).value();
     Tensor z(DType::f32, {4, 2});

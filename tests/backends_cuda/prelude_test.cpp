@@ -45,14 +45,14 @@ constexpr const char* kExtra = R"cpp(
   extern "C" long long test_lane(long long place, long long lanes) { return pw_lane(place, lanes); }
 )cpp";
 
-const cuda::HostKernels* library() {
+const cuda::HostKernels* host_kernels() {
   static const auto built = cuda::HostKernels::build({}, kExtra);
   if (!built && built.error().front().code != "PW1222") FAIL(built.error().front().message);
   return built ? &*built : nullptr;
 }
 
 #define NEED_COMPILER()                                                      \
-  const cuda::HostKernels* kernels = library();                              \
+  const cuda::HostKernels* kernels = host_kernels();                         \
   if (!kernels) {                                                            \
     WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested"); \
     return;                                                                  \

@@ -72,8 +72,9 @@ struct Products {
   Weights weights;
 };
 
-/// The first element further apart than what sums in another order and one rounding do; or nothing.
-std::string apart(const std::vector<Tensor>& got, const std::vector<Tensor>& wanted) {
+/// The first element further how_far than what sums in another order and one rounding do; or
+/// nothing.
+std::string how_far(const std::vector<Tensor>& got, const std::vector<Tensor>& wanted) {
   if (got.size() != wanted.size()) return "another number of outputs";
   for (std::size_t i = 0; i < got.size(); ++i) {
     const TensorView x = got[i].view(), y = wanted[i].view();
@@ -144,7 +145,7 @@ TEST_CASE("products: on a device they are library calls, replayed with the host'
         const StepResult a = subject.run(*there, tokens, true);
         CHECK(a.report.mode == "captured");
         CHECK(a.report.launches.library == static_cast<std::size_t>(products));
-        CHECK(apart(a.outputs, subject.run(*here, tokens, true).outputs) == "");
+        CHECK(how_far(a.outputs, subject.run(*here, tokens, true).outputs) == "");
         ++steps;
       }
     }
@@ -154,8 +155,8 @@ TEST_CASE("products: on a device they are library calls, replayed with the host'
     CHECK(device.products() == before);
     // Launched, at a size that was asked for and at others.
     for (std::int64_t tokens : {1, 5, 24})
-      CHECK(apart(subject.run(*there, tokens, false).outputs,
-                  subject.run(*here, tokens, false).outputs) == "");
+      CHECK(how_far(subject.run(*there, tokens, false).outputs,
+                    subject.run(*here, tokens, false).outputs) == "");
     CHECK(device.products() == before + 3 * products);
     CHECK(c.stale == 0);
   }
@@ -219,7 +220,7 @@ TEST_CASE("products: a plan's workspace is taken as it is, or refused where it i
   const auto wanted = subject.run(*here, 4, true).outputs;
   const auto allocations = [&] {
     const auto again = subject.runtime(*driver);
-    CHECK(apart(subject.run(*again, 4, true).outputs, wanted) == "");
+    CHECK(how_far(subject.run(*again, 4, true).outputs, wanted) == "");
     return again->counters().allocations;
   };
   subject.plan.memory = memory;
@@ -254,9 +255,9 @@ TEST_CASE("products: one that the library has no algorithm for at some size runs
   const auto there = subject.runtime(*driver), here = subject.runtime(host);
   CHECK(there->counters().executables == 4);
   const int before = device.products();
-  CHECK(apart(subject.run(*there, 3, false).outputs, subject.run(*here, 3, false).outputs) == "");
+  CHECK(how_far(subject.run(*there, 3, false).outputs, subject.run(*here, 3, false).outputs) == "");
   CHECK(device.products() == before);
-  CHECK(apart(subject.run(*there, 5, false).outputs, subject.run(*here, 5, false).outputs) == "");
+  CHECK(how_far(subject.run(*there, 5, false).outputs, subject.run(*here, 5, false).outputs) == "");
   CHECK(device.products() == before + 1);
   // Nor can it be captured there.
   const auto graph = need(there->record(PieceId(0), 3), *subject.context);

@@ -66,10 +66,10 @@ constexpr std::int64_t kSize = 40;
 constexpr std::int64_t kSteps[] = {kSize, 3, 17, 1, 9, kSize, 8};
 
 /// A graph of tokens, cut, and planned for one size.
-struct Planned {
-  explicit Planned(const std::string& text)
+struct PlannedRows {
+  explicit PlannedRows(const std::string& text)
       : context(std::make_shared<Context>()), graph(make(text)), pieces(cut()), plan(decide()) {}
-  Planned(const Planned&) = delete;
+  PlannedRows(const PlannedRows&) = delete;
   Graph make(const std::string& text) const {
     need(load_rule_texts(context, {{"ops.pwr", kOps}}), *context);
     return need(
@@ -131,7 +131,7 @@ std::unique_ptr<Backend> cpu(bool strict) {
 }
 
 /// Steps on a backend; `strict`: with the bits of the interpreter.
-void check_runner(const Planned& planned, Backend& backend, bool strict) {
+void check_runner(const PlannedRows& planned, Backend& backend, bool strict) {
   INFO(backend.name() << (strict ? ", strict" : ""));
   Runner runner =
       need(Runner::make(planned.pieces, planned.graph, planned.plan, backend), *planned.context);
@@ -149,7 +149,7 @@ void check_runner(const Planned& planned, Backend& backend, bool strict) {
   }
 }
 
-void check_runtime(const Planned& planned, const cuda::HostDriverOptions& how) {
+void check_runtime(const PlannedRows& planned, const cuda::HostDriverOptions& how) {
   const bool captures = !how.refuse_graph;
   INFO("on the driver, " << (captures ? "captured" : "launched"));
   cuda::HostDriver driver(how);
@@ -220,7 +220,7 @@ TEST_CASE("valid tokens: padded steps give what unpadded ones give, on every eng
           "[cuda][diff]") {
   for (const char* text : kTexts) {
     INFO(text);
-    const Planned planned(text);
+    const PlannedRows planned(text);
     check_runner(planned, *make_interpreter(Precision::single), true);
     check_runner(planned, *make_interpreter(), false);
     check_runner(planned, *make_eager(), false);
@@ -234,7 +234,7 @@ TEST_CASE("valid tokens: padded steps give what unpadded ones give, on every eng
 }
 
 TEST_CASE("valid tokens: what is reduced is what plain loops give", "[cuda][diff]") {
-  const Planned planned(kReductions);
+  const PlannedRows planned(kReductions);
   const auto backend = cpu(true);
   Runner runner =
       need(Runner::make(planned.pieces, planned.graph, planned.plan, *backend), *planned.context);
@@ -265,7 +265,7 @@ TEST_CASE("valid tokens: what is reduced is what plain loops give", "[cuda][diff
 }
 
 TEST_CASE("valid tokens: a piece between attentions reduces over them", "[cuda][diff]") {
-  const Planned planned(kDecoder);
+  const PlannedRows planned(kDecoder);
   CHECK(planned.pieces.capturable() == 3);
   check_runner(planned, *cpu(true), true);
   check_runtime(planned, {});
@@ -278,7 +278,7 @@ TEST_CASE("valid tokens: random graphs of rows and reductions over them", "[cuda
   for (std::uint64_t seed = 1; seed <= 16; ++seed) {
     const std::string text = random_text(seed);
     INFO("seed " << seed << ": " << text);
-    const Planned planned(text);
+    const PlannedRows planned(text);
     check_runner(planned, *cpu(true), true);
     check_runtime(planned, {});
   }

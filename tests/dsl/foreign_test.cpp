@@ -8,13 +8,6 @@ using namespace pw;
 
 namespace {
 
-std::string formatted(const std::string& text) {
-  Parsed parsed(text);
-  INFO(parsed.errors());
-  REQUIRE(parsed.file);
-  return format_file(*parsed.file, parsed.sources);
-}
-
 ContextPtr loaded(const std::vector<std::pair<std::string, std::string>>& texts) {
   auto context = std::make_shared<Context>();
   for (const auto& text : texts) {

@@ -10,13 +10,6 @@ using namespace pw;
 
 namespace {
 
-std::string formatted(const std::string& text) {
-  Parsed parsed(text);
-  INFO(parsed.errors());
-  REQUIRE(parsed.file);
-  return format_file(*parsed.file, parsed.sources);
-}
-
 std::string tree(const std::string& text) {
   Parsed parsed(text);
   INFO(parsed.errors() << text);

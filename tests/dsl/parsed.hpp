@@ -32,4 +32,12 @@ struct Parsed {
   }
 };
 
+/// The text as the formatter lays it out.
+inline std::string formatted(const std::string& text) {
+  Parsed parsed(text);
+  INFO(parsed.errors());
+  REQUIRE(parsed.file);
+  return format_file(*parsed.file, parsed.sources);
+}
+
 }  // namespace pw

@@ -1,35 +1,8 @@
 #include <algorithm>
 
-#include "dsl/dsl.hpp"
 #include "graph/graph_json.hpp"
 #include "graph/text.hpp"
-#include "tests/catch.hpp"
-
-namespace {
-
-struct Loaded {
-  pw::ContextPtr context = std::make_shared<pw::Context>();
-  pw::RuleSet set;
-  [[nodiscard]] std::string op(std::string_view name) const {
-    const pw::OpId id = context->ops.find(name);
-    if (!id.valid()) return "no such op";
-    return print_declaration(context->ops[id], context->attributes, "; ");
-  }
-  [[nodiscard]] std::string right(std::size_t rule) const {
-    return print(set.rules[pw::RuleId(rule)].replacement.front());
-  }
-};
-
-Loaded load(const std::string& text) {
-  Loaded loaded;
-  auto set = pw::load_rule_texts(loaded.context, {{"test.pwr", text}});
-  INFO((set ? std::string() : pw::render(set.error(), loaded.context->sources)));
-  REQUIRE(set);
-  loaded.set = std::move(*set);
-  return loaded;
-}
-
-}  // namespace
+#include "tests/dsl/loaded.hpp"
 
 TEST_CASE("fuse: operands in first use, results in binder order, captured attributes", "[dsl]") {
   const Loaded l = load(R"(rule r {
@@ -38,7 +11,7 @@ TEST_CASE("fuse: operands in first use, results in binder order, captured attrib
     =>
     q, s = fuse
   })");
-  CHECK(l.op("r") ==
+  CHECK(l.declaration("r") ==
         "op r(x: T[*b, d], res, w: T[d], scale: f32[1]) {eps: float} -> (q, s) {; "
         "y, s = fused_add_rms_norm(x, res, w){eps = eps}; q = static_scaled_fp8_quant(y, scale) }");
   CHECK(l.right(0) == "q, s = r(x, res, w, scale){eps = eps}");
@@ -51,7 +24,7 @@ TEST_CASE("fuse: what the pattern opens is captured, and literals are fixed", "[
     =>
     y = fuse
   })");
-  CHECK(l.op("r") ==
+  CHECK(l.declaration("r") ==
         "op r(x: f32[n, d]) {shape_a0: dims} -> y {; h_1 = sum(x){dim = -1, keepdim = true}; "
         "h = reshape(h_1){shape = shape_a0}; y = mul(h, 2.0) }");
 }
@@ -62,19 +35,19 @@ TEST_CASE("fuse: dims that a type of an operand binds are no attributes, others 
     y = reshape(mul(a, T(b))){shape = [n, h, k]}
     => y = fuse
   })");
-  CHECK(l.op("r").find("op r(x: T[n, 2 * d]) {h: int, k: int} -> y") == 0);
+  CHECK(l.declaration("r").find("op r(x: T[n, 2 * d]) {h: int, k: int} -> y") == 0);
 }
 
 TEST_CASE("fuse: values of `given` are operands", "[dsl]") {
   const Loaded l = load("rule r { given { h = relu(x) } y = neg(abs(h)) => y = fuse }");
-  CHECK(l.op("r") == "op r(h) -> y {; h_2 = abs(h); y = neg(h_2) }");
+  CHECK(l.declaration("r") == "op r(h) -> y {; h_2 = abs(h); y = neg(h_2) }");
   CHECK(l.right(0) == "y = r(h)");
 }
 
 TEST_CASE("fuse: a variant's number is part of the op's name", "[dsl]") {
   const Loaded l = load("rule r { y = relu(neg?(x)) => y = fuse }");
-  CHECK(l.op("r#1") == "op `r#1`(x) -> y {; y = relu(x) }");
-  CHECK(l.op("r#0") == "op `r#0`(x) -> y {; neg_x = neg(x); y = relu(neg_x) }");
+  CHECK(l.declaration("r#1") == "op `r#1`(x) -> y {; y = relu(x) }");
+  CHECK(l.declaration("r#0") == "op `r#0`(x) -> y {; neg_x = neg(x); y = relu(neg_x) }");
 }
 
 TEST_CASE("fuse: a graph carries the op, in text and in JSON", "[dsl]") {

@@ -1,27 +1,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dsl/dsl.hpp"
 #include "dsl/embedded_rules.hpp"
-#include "tests/catch.hpp"
+#include "tests/dsl/loaded.hpp"
 
 namespace {
 
 using Texts = std::vector<std::pair<std::string, std::string>>;
-
-struct Loaded {
-  pw::ContextPtr context = std::make_shared<pw::Context>();
-  pw::RuleSet set;
-};
-
-Loaded load(const std::string& text) {
-  Loaded loaded;
-  auto set = pw::load_rule_texts(loaded.context, {{"test.pwr", text}});
-  INFO((set ? std::string() : pw::render(set.error(), loaded.context->sources)));
-  REQUIRE(set);
-  loaded.set = std::move(*set);
-  return loaded;
-}
 
 const pw::Rule& rule(const Loaded& loaded, std::string_view name) {
   auto ids = loaded.set.resolve(name);

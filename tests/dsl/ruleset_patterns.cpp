@@ -1,24 +1,9 @@
 #include <algorithm>
 
-#include "dsl/dsl.hpp"
-#include "dsl/frontier.hpp"
-#include "tests/catch.hpp"
+#include "dsl/run_rules.hpp"
+#include "tests/dsl/loaded.hpp"
 
 namespace {
-
-struct Loaded {
-  pw::ContextPtr context = std::make_shared<pw::Context>();
-  pw::RuleSet set;
-};
-
-Loaded load(const std::string& text) {
-  Loaded loaded;
-  auto set = pw::load_rule_texts(loaded.context, {{"test.pwr", text}});
-  INFO((set ? std::string() : pw::render(set.error(), loaded.context->sources)));
-  REQUIRE(set);
-  loaded.set = std::move(*set);
-  return loaded;
-}
 
 /// The ops of a rule's pattern, in order.
 std::string ops(const Loaded& l, const pw::Rule& rule) {
@@ -133,12 +118,6 @@ constexpr const char* kViews = R"(
   pattern rec views(x) -> y { y = x | y = reshape(views(x)){..} | y = transpose(views(x)){..} }
   rule r { f = relu(views(abs(x))) => f = relu(abs(x)) })";
 
-std::vector<std::string> names(const Loaded& l) {
-  std::vector<std::string> result;
-  for (const pw::Rule& rule : l.set.rules) result.push_back(rule.name);
-  return result;
-}
-
 }  // namespace
 
 TEST_CASE("patterns: a recursive pattern is open two levels deep, with frontiers below", "[dsl]") {
@@ -167,35 +146,44 @@ TEST_CASE("patterns: a recursive pattern is open two levels deep, with frontiers
 
 TEST_CASE("patterns: a frontier opens to the variants one level deeper, once", "[dsl]") {
   auto l = load(kViews);
-  const std::vector<pw::RuleId> opened = pw::open_frontier(l.set, pw::RuleId(7));
+  pw::RunRules rules(l.set);
+  const std::vector<pw::RuleId> opened = rules.open(pw::RuleId(7), l.context);
   REQUIRE(opened.size() == 3);
-  CHECK(ops(l, l.set.rules[opened[0]]) == "abs reshape reshape reshape relu");
-  CHECK(ops(l, l.set.rules[opened[1]]) == "reshape reshape reshape reshape relu");
-  CHECK(ops(l, l.set.rules[opened[2]]) == "transpose reshape reshape reshape relu");
-  CHECK_FALSE(l.set.rules[opened[0]].frontier);
-  CHECK(l.set.rules[opened[1]].frontier);
-  CHECK(l.set.rules[opened[0]].name == "r#+0.0");
-  CHECK(l.set.rules[opened[2]].name == "r#+0+1");
-  CHECK(l.set.rules[opened[2]].rank == l.set.rules[pw::RuleId(7)].rank);
-  CHECK(pw::open_frontier(l.set, pw::RuleId(7)) == opened);
-  CHECK(l.set.resolve("r").size() == 18);
-  const std::vector<pw::RuleId> deeper = pw::open_frontier(l.set, opened[2]);
+  CHECK(ops(l, rules[opened[0]]) == "abs reshape reshape reshape relu");
+  CHECK(ops(l, rules[opened[1]]) == "reshape reshape reshape reshape relu");
+  CHECK(ops(l, rules[opened[2]]) == "transpose reshape reshape reshape relu");
+  CHECK_FALSE(rules[opened[0]].frontier);
+  CHECK(rules[opened[1]].frontier);
+  CHECK(rules[opened[0]].name == "r#+0.0");
+  CHECK(rules[opened[2]].name == "r#+0+1");
+  CHECK(rules[opened[2]].rank == l.set.rules[pw::RuleId(7)].rank);
+  CHECK(rules.open(pw::RuleId(7), l.context) == opened);
+  CHECK(rules.size() == 18);
+  CHECK(l.set.rules.size() == 15);
+  const std::vector<pw::RuleId> deeper = rules.open(opened[2], l.context);
   REQUIRE(deeper.size() == 3);
-  CHECK(ops(l, l.set.rules[deeper[0]]) == "abs transpose reshape reshape reshape relu");
+  CHECK(ops(l, rules[deeper[0]]) == "abs transpose reshape reshape reshape relu");
 }
 
 TEST_CASE("patterns: names and ranks do not depend on the order in which frontiers are opened",
           "[dsl]") {
-  auto a = load(kViews), b = load(kViews);
-  pw::open_frontier(a.set, pw::RuleId(7));
-  pw::open_frontier(a.set, pw::RuleId(9));
-  pw::open_frontier(b.set, pw::RuleId(9));
-  pw::open_frontier(b.set, pw::RuleId(7));
-  std::map<std::string, std::pair<int, std::string>> first, second;
-  for (const pw::Rule& rule : a.set.rules) first[rule.name] = {rule.rank, ops(a, rule)};
-  for (const pw::Rule& rule : b.set.rules) second[rule.name] = {rule.rank, ops(b, rule)};
-  CHECK(first == second);
-  CHECK(names(a) != names(b));
+  const auto l = load(kViews);
+  using Rows = std::vector<std::tuple<std::string, int, std::string>>;
+  const auto opened = [&](std::size_t first, std::size_t second) {
+    pw::RunRules rules(l.set);
+    rules.open(pw::RuleId(first), l.context);
+    rules.open(pw::RuleId(second), l.context);
+    Rows out;
+    for (std::size_t i = 0; i < rules.size(); ++i)
+      out.emplace_back(rules[pw::RuleId(i)].name, rules[pw::RuleId(i)].rank,
+                       ops(l, rules[pw::RuleId(i)]));
+    return out;
+  };
+  Rows one = opened(7, 9), other = opened(9, 7);
+  CHECK(one != other);
+  std::sort(one.begin(), one.end());
+  std::sort(other.begin(), other.end());
+  CHECK(one == other);
 }
 
 TEST_CASE("patterns: two recursive uses keep one frontier for each way that one of them is closed",

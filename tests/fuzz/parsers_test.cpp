@@ -241,7 +241,7 @@ void check_format(const Format& format, const std::vector<std::string>& foreign,
   CHECK(accepted < count);
 }
 
-void check_all(std::uint64_t first, std::uint64_t count) {
+void parse_all(std::uint64_t first, std::uint64_t count) {
   const std::vector<Format> all = formats();
   const std::vector<std::string> foreign = foreign_tokens(all);
   std::cerr << "texts made wrong, seeds " << first << " to " << first + count - 1 << "\n";
@@ -260,5 +260,5 @@ void check_all(std::uint64_t first, std::uint64_t count) {
 
 }  // namespace
 
-TEST_CASE("fuzz: texts made wrong are read or refused", "[fuzz]") { check_all(1, 40); }
-TEST_CASE("fuzz: many texts made wrong", "[.][slow][fuzz][texts]") { check_all(1000, 8000); }
+TEST_CASE("fuzz: texts made wrong are read or refused", "[fuzz]") { parse_all(1, 40); }
+TEST_CASE("fuzz: many texts made wrong", "[.][slow][fuzz][texts]") { parse_all(1000, 8000); }

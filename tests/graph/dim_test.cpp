@@ -6,7 +6,7 @@
 using namespace pw;
 
 namespace {
-struct Fixture {
+struct Symbols {
   Strings strings;
   Dims dims{strings};
   Facts facts;
@@ -15,7 +15,7 @@ struct Fixture {
 };
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "dims: equal polynomials have one id", "[graph]") {
+TEST_CASE_METHOD(Symbols, "dims: equal polynomials have one id", "[graph]") {
   DimId a = dims.mul(dims.add(n, c(1)), dims.sub(n, c(1)));
   DimId b = dims.sub(dims.mul(n, n), c(1));
   CHECK(a == b);
@@ -23,7 +23,7 @@ TEST_CASE_METHOD(Fixture, "dims: equal polynomials have one id", "[graph]") {
   CHECK(dims.sub(n, n) == c(0));
 }
 
-TEST_CASE_METHOD(Fixture, "dims: quotients are exact where they can be", "[graph]") {
+TEST_CASE_METHOD(Symbols, "dims: quotients are exact where they can be", "[graph]") {
   CHECK(dims.div(dims.mul(n, c(128)), c(64)) == dims.mul(n, c(2)));
   CHECK(dims.div(dims.mul(n, d), d) == n);
   CHECK(dims.div(dims.add(dims.mul(n, c(4)), c(7)), c(4)) == dims.add(n, c(1)));
@@ -34,7 +34,7 @@ TEST_CASE_METHOD(Fixture, "dims: quotients are exact where they can be", "[graph
   CHECK(dims.div(c(-7), c(2)) == c(-4));
 }
 
-TEST_CASE_METHOD(Fixture, "dims: quotients and extremes agree with numbers", "[graph]") {
+TEST_CASE_METHOD(Symbols, "dims: quotients and extremes agree with numbers", "[graph]") {
   const std::uint64_t seed = 4711;
   INFO("seed " << seed);
   Random random(seed);
@@ -74,7 +74,7 @@ TEST_CASE_METHOD(Fixture, "dims: quotients and extremes agree with numbers", "[g
   }
 }
 
-TEST_CASE_METHOD(Fixture, "prove: a maximum that the facts decide", "[graph]") {
+TEST_CASE_METHOD(Symbols, "prove: a maximum that the facts decide", "[graph]") {
   CHECK(dims.prove(Compare::eq, dims.max(n, c(1)), n, facts) == Truth::yes);
   CHECK(dims.prove(Compare::eq, dims.max(n, c(2)), n, facts) == Truth::unknown);
   CHECK(dims.prove(Compare::ge, dims.max(n, c(7)), c(7), facts) == Truth::yes);
@@ -84,7 +84,7 @@ TEST_CASE_METHOD(Fixture, "prove: a maximum that the facts decide", "[graph]") {
   CHECK(dims.prove(Compare::eq, dims.min(n, c(64)), n, facts) == Truth::yes);
 }
 
-TEST_CASE_METHOD(Fixture, "dims: a line in a symbol that rises", "[graph]") {
+TEST_CASE_METHOD(Symbols, "dims: a line in a symbol that rises", "[graph]") {
   const auto line = [&](DimId id) {
     const auto found = dims.rising(id, "n", facts);
     return found ? dims.print(found->factor) + " n + " + dims.print(found->rest) : "";
@@ -103,7 +103,7 @@ TEST_CASE_METHOD(Fixture, "dims: a line in a symbol that rises", "[graph]") {
   CHECK(line(dims.mul(n, dims.sub(d, c(3)))) == "d - 3 n + 0");
 }
 
-TEST_CASE_METHOD(Fixture, "dims: overflow gives an invalid id, never a wrong number", "[graph]") {
+TEST_CASE_METHOD(Symbols, "dims: overflow gives an invalid id, never a wrong number", "[graph]") {
   DimId big = c(INT64_MAX);
   CHECK(!dims.add(big, c(1)).valid());
   CHECK(!dims.mul(big, c(2)).valid());
@@ -111,7 +111,7 @@ TEST_CASE_METHOD(Fixture, "dims: overflow gives an invalid id, never a wrong num
   CHECK(!dims.add(dims.mul(big, c(2)), n).valid());
 }
 
-TEST_CASE_METHOD(Fixture, "prove: three values, from ranges and divisibility", "[graph]") {
+TEST_CASE_METHOD(Symbols, "prove: three values, from ranges and divisibility", "[graph]") {
   facts.symbols["n"] = {1, 256, 1, "tokens"};
   CHECK(dims.prove(Compare::le, n, c(256), facts) == Truth::yes);
   CHECK(dims.prove(Compare::gt, n, c(256), facts) == Truth::no);
@@ -124,7 +124,7 @@ TEST_CASE_METHOD(Fixture, "prove: three values, from ranges and divisibility", "
   CHECK(facts.tokens() == "n");
 }
 
-TEST_CASE_METHOD(Fixture, "prove: agrees with brute force over the range", "[graph]") {
+TEST_CASE_METHOD(Symbols, "prove: agrees with brute force over the range", "[graph]") {
   const std::uint64_t seed = 20240917;
   INFO("seed " << seed);
   Random random(seed);
@@ -166,7 +166,7 @@ TEST_CASE_METHOD(Fixture, "prove: agrees with brute force over the range", "[gra
   }
 }
 
-TEST_CASE_METHOD(Fixture, "dims: substitution and evaluation agree", "[graph]") {
+TEST_CASE_METHOD(Symbols, "dims: substitution and evaluation agree", "[graph]") {
   DimId e = dims.add(dims.mul(n, d), dims.div(dims.add(n, c(3)), d));
   DimId s = dims.substitute(e, {{"n", c(10)}, {"d", c(4)}});
   CHECK(dims.value(s) == dims.evaluate(e, {{"n", 10}, {"d", 4}}));

@@ -13,12 +13,6 @@ using namespace pw::test;
 
 namespace {
 
-std::string text_of(const std::string& path) {
-  Result<std::string> text = read_file(path);
-  if (!text) FAIL("cannot read " << path);
-  return *text;
-}
-
 std::string fixture(const std::string& name) {
   return text_of("tests/graph/fixtures/forms/" + name + ".fx.txt");
 }
@@ -37,27 +31,19 @@ std::string error_of(const std::string& text, const FxOptions& options = {}) {
   return imported ? "" : imported.error()[0].message;
 }
 
-void check_lines(const Graph& graph, const std::vector<std::string>& lines) {
+void check_nodes(const Graph& graph, const std::vector<std::string>& lines) {
   for (const std::string& line : lines)
     CHECK(line_of(graph, line.substr(0, line.find_first_of(":,"))) == line);
 }
 
-std::string outputs(const Graph& graph) {
+std::string shown_outputs(const Graph& graph) {
   std::string out;
   for (ValueId v : graph.outputs())
     out += (out.empty() ? "" : " ") + std::string(graph.value_name(v));
   return out;
 }
 
-std::string kinds(const Graph& graph) {
-  std::string out;
-  for (ValueId v : graph.inputs())
-    out += (out.empty() ? "" : " ") + std::string(graph.value_name(v)) + ":" +
-           std::string(name(graph.input_kind(v)));
-  return out;
-}
-
-std::string in_function(
+std::string in_module(
     const std::string& body,
     const std::string& parameters = "x: \"f32[4, 8]\", y: \"f32[4, 8]\", i: \"i64[3]\"") {
   return "class GraphModule(torch.nn.Module):\n    def forward(self, " + parameters +
@@ -95,7 +81,7 @@ TEST_CASE("forms: str(graph) has nodes with unquoted strings and devices", "[gra
         "full: f32[4, 8] = full(){dtype = f32, shape = [4, 8], value = -inf}");
   CHECK(line_of(fx.graph, "gate").find("gate: ?, up: ? = split(addmm)") == 0);
   CHECK(line_of(fx.graph, "mul") == "mul: ? = mul(gelu, up)");
-  CHECK(outputs(fx.graph).find("getitem full scale") == 0);
+  CHECK(shown_outputs(fx.graph).find("getitem full scale") == 0);
 }
 
 TEST_CASE("forms: a listing of older PyTorch", "[graph][fx][forms]") {
@@ -107,7 +93,7 @@ TEST_CASE("forms: a listing of older PyTorch", "[graph][fx][forms]") {
                             "    %relu : torch.Tensor [#users=1] = call_function[target=torch.ops."
                             "aten.relu.default](args = (%add,), kwargs = {})\n"
                             "    return relu\n");
-  CHECK(outputs(fx.graph) == "relu");
+  CHECK(shown_outputs(fx.graph) == "relu");
   CHECK(line_of(fx.graph, "add") == "add: ? = add(x, y)");
 }
 
@@ -127,7 +113,7 @@ TEST_CASE("forms: Dynamo's methods, operators and subscripts", "[graph][fx][form
   FxImport fx = import_with(context, fixture("dynamo"));
   CHECK(fx.report.opaque.empty());
   CHECK(fx.report.dropped == std::map<std::string, int>{{"torch._C._set_grad_enabled", 1}});
-  check_lines(fx.graph,
+  check_nodes(fx.graph,
               {"view: f32[s0, 4, 8] = reshape(y){shape = [s0, 4, 8]}",
                "last: f32[s0, 4, 4] = slice(view){dim = 2, end = 8, start = 4, step = 1}",
                "neg: f32[s0, 4, 4] = neg(last)", "turned: f32[s0, 4, 8] = cat(neg, first){dim = 2}",
@@ -194,7 +180,7 @@ TEST_CASE("forms: Dynamo's spelling and ATen's give one graph", "[graph][fx][for
   // Names of values in between differ: nodes are compared by op, types and attributes.
   auto shape_of = [](const std::string& body) {
     ContextPtr context = library();
-    FxImport fx = import_with(context, in_function(body + "; return (z,)"));
+    FxImport fx = import_with(context, in_module(body + "; return (z,)"));
     std::string out;
     for (NodeId n : fx.graph.order()) {
       out += fx.graph.op_of(n).name + context->attributes.print(fx.graph.attributes(n)) + " ";
@@ -212,8 +198,8 @@ TEST_CASE("forms: Dynamo's spelling and ATen's give one graph", "[graph][fx][for
 TEST_CASE("forms: what no overload takes is kept under its own name", "[graph][fx][forms]") {
   ContextPtr context = library();
   FxImport fx = import_with(
-      context, in_function("a = x.frobnicate(y, mode = 'fast')\n        b = torch.frobnicate(a)\n  "
-                           "      c = self.norm(b)\n        return (c,)"));
+      context, in_module("a = x.frobnicate(y, mode = 'fast')\n        b = torch.frobnicate(a)\n  "
+                         "      c = self.norm(b)\n        return (c,)"));
   CHECK(fx.report.opaque == std::map<std::string, int>{{"method.frobnicate", 1},
                                                        {"self.norm", 1},
                                                        {"torch.frobnicate", 1}});
@@ -222,9 +208,8 @@ TEST_CASE("forms: what no overload takes is kept under its own name", "[graph][f
 TEST_CASE("forms: precedence is Python's", "[graph][fx][forms]") {
   ContextPtr context = library();
   FxImport fx = import_with(
-      context,
-      in_function("a = 2 + 3 * 4 - 6 // 4 ** 1\n        b = (2 + 3) * -2 + 14\n        z = "
-                  "torch.ops.aten.view.default(x, [a - 9, b + 4])\n        return (z,)"));
+      context, in_module("a = 2 + 3 * 4 - 6 // 4 ** 1\n        b = (2 + 3) * -2 + 14\n        z = "
+                         "torch.ops.aten.view.default(x, [a - 9, b + 4])\n        return (z,)"));
   // 2 + 12 - 1 = 13; 5 * -2 + 14 = 4.
   CHECK(context->types.print(fx.graph.type(fx.graph.outputs()[0])) == "f32[4, 8]");
 }
@@ -241,7 +226,7 @@ TEST_CASE("forms: submodules are inlined, with their path as the group", "[graph
   CHECK(group("relu_") == "submod_1");
   CHECK(group("submod_2_mm") == "submod_2");
   // What submod_1 writes is read by submod_2.
-  check_lines(fx.graph, {"mm: f32[s0, 8] = mm(x, w)", "submod_0_inner_mm: f32[s0, 8] = neg(view)",
+  check_nodes(fx.graph, {"mm: f32[s0, 8] = mm(x, w)", "submod_0_inner_mm: f32[s0, 8] = neg(view)",
                          "relu_: f32[s0, 8] = relu(submod_0_inner_mm)",
                          "submod_2_mm: f32[s0, 8] = add(view, relu_)"});
   CHECK(context->types.print(fx.graph.type(fx.graph.outputs()[0])) == "f32[8*s0]");
@@ -262,8 +247,8 @@ TEST_CASE("forms: submodules of higher-order ops, and twice the same", "[graph][
       "        def forward(self, x: \"f32[4]\"):\n"
       "            neg: \"f32[4]\" = torch.ops.aten.neg.default(x)\n"
       "            return (neg,)\n");
-  check_lines(fx.graph, {"neg: f32[4] = neg(x)", "submod_neg: f32[4] = neg(neg)"});
-  CHECK(outputs(fx.graph) == "submod_neg");
+  check_nodes(fx.graph, {"neg: f32[4] = neg(x)", "submod_neg: f32[4] = neg(neg)"});
+  CHECK(shown_outputs(fx.graph) == "submod_neg");
   CHECK(error_of("class A(torch.nn.Module):\n    def forward(self, x):\n        y = self.b(x, x)\n"
                  "        return y\n    class b(torch.nn.Module):\n        def forward(self, x):\n"
                  "            return x\n") == "`b` takes 1 arguments, but gets 2");
@@ -300,7 +285,7 @@ TEST_CASE("forms: a log's graphs are found, and one is chosen", "[graph][fx][for
     FxOptions options;
     options.graph = number;
     FxImport fx = import_with(context, log, options);
-    check_lines(fx.graph, {line});
+    check_nodes(fx.graph, {line});
     CHECK(fx.graph.node_count() == 1);
   }
   FxOptions beyond;
@@ -316,7 +301,7 @@ TEST_CASE("forms: a joint graph's inputs are those that it flattens", "[graph][f
   FxImport fx = import_with(context, fixture("joint"));
   CHECK(kinds(fx.graph).find("primals_1:") == 0);
   CHECK(fx.graph.inputs().size() == 3);
-  CHECK(outputs(fx.graph) == "relu mul primals_2");
+  CHECK(shown_outputs(fx.graph) == "relu mul primals_2");
 }
 
 TEST_CASE("forms: files that are no FX text are called what they are", "[graph][fx][forms]") {
@@ -352,9 +337,9 @@ TEST_CASE("forms: values of other dtypes and annotations have no type", "[graph]
   ContextPtr context = library();
   FxImport fx = import_with(
       context,
-      in_function("b: \"f32[4]\" = torch.ops.aten.neg.default(x)\n        return (b, h, c)",
-                  "x: \"f32[4]\", h: \"i16[4]\", c: \"c64[4][1]cuda:0\", n : torch.Tensor, l : "
-                  "vllm_utils_torch_utils_LayerName, o : Optional[torch.Tensor]"));
+      in_module("b: \"f32[4]\" = torch.ops.aten.neg.default(x)\n        return (b, h, c)",
+                "x: \"f32[4]\", h: \"i16[4]\", c: \"c64[4][1]cuda:0\", n : torch.Tensor, l : "
+                "vllm_utils_torch_utils_LayerName, o : Optional[torch.Tensor]"));
   for (const char* name : {"h", "c", "n", "l", "o"})
     CHECK(context->types.print(fx.graph.type(fx.graph.find_value(name))) == "?");
   CHECK(fx.report.notes ==
@@ -366,16 +351,16 @@ TEST_CASE("forms: symbols as torch prints them", "[graph][fx][forms]") {
   ContextPtr context = library();
   FxImport fx = import_with(
       context,
-      in_function("floordiv: \"Sym((s0//(-4)))\" = s0 // -4\n"
-                  "        neg: \"Sym(-((s0//(-4))))\" = -floordiv\n"
-                  "        top = torch.sym_max(1, s0)\n"
-                  "        a: \"f32[(s0//2), 4]\" = torch.ops.aten.slice.Tensor(x, 0, 0, -1, 2)\n"
-                  "        b: \"f32[-4*((s0//(-4))), 2]\" = torch.ops.aten.full.default([neg * 4, "
-                  "2], 1.0, dtype = torch.float32)\n"
-                  "        c: \"f32[Max(1, s0), 2]\" = torch.ops.aten.full.default([top, 2], 1.0, "
-                  "dtype = torch.float32)\n"
-                  "        return (a, b, c)",
-                  "s0: \"Sym(s0)\", x: \"f32[s0, 4]\""));
+      in_module("floordiv: \"Sym((s0//(-4)))\" = s0 // -4\n"
+                "        neg: \"Sym(-((s0//(-4))))\" = -floordiv\n"
+                "        top = torch.sym_max(1, s0)\n"
+                "        a: \"f32[(s0//2), 4]\" = torch.ops.aten.slice.Tensor(x, 0, 0, -1, 2)\n"
+                "        b: \"f32[-4*((s0//(-4))), 2]\" = torch.ops.aten.full.default([neg * 4, "
+                "2], 1.0, dtype = torch.float32)\n"
+                "        c: \"f32[Max(1, s0), 2]\" = torch.ops.aten.full.default([top, 2], 1.0, "
+                "dtype = torch.float32)\n"
+                "        return (a, b, c)",
+                "s0: \"Sym(s0)\", x: \"f32[s0, 4]\""));
   CHECK(context->types.print(fx.graph.type(fx.graph.find_value("c"))) == "f32[max(1, s0), 2]");
   const std::string pwg = print_pwg(fx.graph), json = graph_to_json(fx.graph);
   ContextPtr other = library();
@@ -388,7 +373,7 @@ TEST_CASE("forms: symbols as torch prints them", "[graph][fx][forms]") {
 }
 
 TEST_CASE("forms: several symbols become one", "[graph][fx][forms]") {
-  const std::string text = in_function(
+  const std::string text = in_module(
       "q: \"f32[s72, 8]\" = torch.ops.aten.neg.default(x)\n"
       "        r: \"f32[s72, 8]\" = torch.ops.aten.mul.Tensor(q, y)\n        return (r,)",
       "arg0_1: \"Sym(s72)\", arg1_1: \"Sym(s80)\", x: \"f32[s72, 8]\", y: \"f32[s80, 8]\", i: "
@@ -397,7 +382,7 @@ TEST_CASE("forms: several symbols become one", "[graph][fx][forms]") {
   FxOptions options;
   options.symbols = {{"n", {{"x", 0}, {"i", 0}}}};
   FxImport fx = import_with(context, text, options);
-  check_lines(fx.graph, {"r: f32[n, 8] = mul(q, y)"});
+  check_nodes(fx.graph, {"r: f32[n, 8] = mul(q, y)"});
   CHECK(fx.graph.facts.tokens() == "n");
   CHECK(fx.graph.facts.symbols.size() == 1);
   options.symbols = {{"s80", {{"x", 0}}}};
@@ -413,12 +398,12 @@ TEST_CASE("forms: kinds that are asked for come before those that are guessed",
   ContextPtr context = library();
   FxOptions options;
   options.kinds = {{"x", InputKind::input}, {"i", InputKind::buffer}};
-  FxImport fx = import_with(context, in_function("z = x + y; return (z,)"), options);
+  FxImport fx = import_with(context, in_module("z = x + y; return (z,)"), options);
   CHECK(kinds(fx.graph) == "x:input y:weight i:buffer");
   CHECK(fx.report.guessed ==
         std::vector<std::pair<std::string, InputKind>>{{"y", InputKind::weight}});
   options.kinds = {{"xx", InputKind::weight}};
-  CHECK(error_of(in_function("return x"), options) == "there is no input `xx`");
+  CHECK(error_of(in_module("return x"), options) == "there is no input `xx`");
 }
 
 // ---- real dumps, where they are at hand

@@ -14,12 +14,6 @@ namespace {
 
 using Places = std::vector<std::pair<std::string, int>>;
 
-std::string text_of(const std::string& path) {
-  Result<std::string> text = read_file(path);
-  if (!text) FAIL("cannot read " << path);
-  return *text;
-}
-
 FxImport import_text(const ContextPtr& context, const std::string& text, const Places& n = {}) {
   FxOptions options;
   options.file = "dump.fx.txt";
@@ -42,14 +36,6 @@ void check_lines(const Graph& graph, const std::vector<std::string>& lines) {
     std::string name = line.substr(0, line.find(':'));
     if (!there) FAIL("found instead: " << line_of(graph, name));
   }
-}
-
-std::string kinds(const Graph& graph) {
-  std::string out;
-  for (ValueId v : graph.inputs())
-    out += (out.empty() ? "" : " ") + std::string(graph.value_name(v)) + ":" +
-           std::string(name(graph.input_kind(v)));
-  return out;
 }
 
 std::string in_function(const std::string& body,

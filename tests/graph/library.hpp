@@ -48,6 +48,21 @@ inline std::string line_of(const Graph& graph, std::string_view name) {
   return v.valid() && !graph.is_input(v) ? describe(graph, graph.producer(v)) : "";
 }
 
+/// "x:input w:weight", in order.
+inline std::string kinds(const Graph& graph) {
+  std::string out;
+  for (ValueId v : graph.inputs())
+    out += (out.empty() ? "" : " ") + std::string(graph.value_name(v)) + ":" +
+           std::string(name(graph.input_kind(v)));
+  return out;
+}
+
+inline std::string text_of(const std::string& path) {
+  Result<std::string> text = read_file(path);
+  if (!text) FAIL("cannot read " << path);
+  return *text;
+}
+
 inline std::string messages(const Diagnostics& diagnostics, const Context& context) {
   return render(diagnostics, context.sources);
 }

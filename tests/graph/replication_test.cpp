@@ -9,14 +9,14 @@ using namespace pw::test;
 
 namespace {
 
-Graph parsed(const ContextPtr& context, const std::string& text) {
+Graph on_ranks(const ContextPtr& context, const std::string& text) {
   auto graph = parse_graph(context, text, "g.pwg");
   if (!graph) FAIL(render(graph.error(), context->sources));
   return std::move(*graph);
 }
 
 Graph ranks() {
-  return parsed(library(), R"(graph g {
+  return on_ranks(library(), R"(graph g {
     in x: bf16[8, 64], res: bf16[8, 64] replicated "tp", w: bf16[64] replicated "tp" "dp"
     s = all_reduce(x){group = "tp"}
     r = s + res
@@ -87,5 +87,5 @@ TEST_CASE("replication: printed with the graph", "[graph]") {
   const Graph g = ranks();
   const std::string text = print_pwg(g);
   CHECK(text.find("in w: bf16[64] replicated \"dp\" \"tp\"\n") != std::string::npos);
-  CHECK(print_pwg(parsed(g.context_ptr(), text)) == text);
+  CHECK(print_pwg(on_ranks(g.context_ptr(), text)) == text);
 }

@@ -40,7 +40,7 @@ std::string writes(const Graph& graph) {
   return out;
 }
 
-std::string written(const std::string& body) {
+std::string writes_of(const std::string& body) {
   const auto context = std::make_shared<Context>();
   const auto graph = read(context, body);
   INFO((graph ? std::string() : render(graph.error(), context->sources)));
@@ -51,19 +51,19 @@ std::string written(const std::string& body) {
 }  // namespace
 
 TEST_CASE("writes: what ops write of inputs is declared as the text is read", "[graph]") {
-  CHECK(written("y = put(c, x)  w = exp(y)  out w") == "c = y");
-  CHECK(written("y = put(c, x)  w = exp(x)  out w") == "c = y");
-  CHECK(written("y = put(c, x)  w = put(y, z)  out y") == "c = w");
-  CHECK(written("p, s, q = both(c, b, x)  out s") == "c = p, b = q");
-  CHECK(written("y = put(b, x)  w = put(c, y)  out x") == "b = y, c = w");
+  CHECK(writes_of("y = put(c, x)  w = exp(y)  out w") == "c = y");
+  CHECK(writes_of("y = put(c, x)  w = exp(x)  out w") == "c = y");
+  CHECK(writes_of("y = put(c, x)  w = put(y, z)  out y") == "c = w");
+  CHECK(writes_of("p, s, q = both(c, b, x)  out s") == "c = p, b = q");
+  CHECK(writes_of("y = put(b, x)  w = put(c, y)  out x") == "b = y, c = w");
 }
 
 TEST_CASE("writes: what the text says stays, and a value that is no input is none", "[graph]") {
-  CHECK(written("y = put(c, x)  w = put(c, z)  out y  write c = w") == "c = w");
-  CHECK(written("y = put(c, x)  out y  write c = x") == "c = x");
-  CHECK(written("t = exp(c)  y = put(t, x)  out y").empty());
-  CHECK(written("y = exp(c)  out y").empty());
-  CHECK(written("opaque(c, x)  y = exp(c)  out y").empty());  // known to no engine
+  CHECK(writes_of("y = put(c, x)  w = put(c, z)  out y  write c = w") == "c = w");
+  CHECK(writes_of("y = put(c, x)  out y  write c = x") == "c = x");
+  CHECK(writes_of("t = exp(c)  y = put(t, x)  out y").empty());
+  CHECK(writes_of("y = exp(c)  out y").empty());
+  CHECK(writes_of("opaque(c, x)  y = exp(c)  out y").empty());  // known to no engine
 }
 
 TEST_CASE("writes: where nothing says what an input holds, the place and a way to say it",
@@ -72,9 +72,9 @@ TEST_CASE("writes: where nothing says what an input holds, the place and a way t
     const char *body, *statement, *message, *help;
   };
   const Case cases[] = {
-      {"y = put(c, x)  w = put(c, z)  out y, w", "put(c, z)", "which `y` has written already",
+      {"y = put(c, x)  w = put(c, z)  out y, w", "put(c, z)", "which `y` has writes_of already",
        "give it `y`"},
-      {"p, s, q = both(c, c, x)  out s", "both(c, c, x)", "has written already", "give it `p`"},
+      {"p, s, q = both(c, c, x)  out s", "both(c, c, x)", "has writes_of already", "give it `p`"},
       {"y = flat(reshape(c){shape = [8]}, reshape(x){shape = [8]})  out y", "flat(",
        "a view of `c`", "`write c = …`"},
       {"y = silent(c, x)  out y", "silent(c, x)", "no result is what it holds then", "`from c`"},

@@ -30,10 +30,11 @@ class JournalText {
 
   std::string run(const Journal& journal) {
     std::string out;
+    const RunRules rules = journal.rules_of(world_.rules);
     for (const JournalEvent& event : journal) {
       const auto* match = std::get_if<MatchEvent>(&event);
       if (match == nullptr) continue;
-      out += world_.rules.rules[match->rule].name + " at" + nodes(match->matched);
+      out += rules[match->rule].name + " at" + nodes(match->matched);
       for (const auto& [name, value] : match->bindings) out += "  " + name + " =" + bound(value);
       for (NodeId n : match->created) number_.try_emplace(n, number_.size());
       out += "\n  makes" + nodes(match->created) + "  takes" + nodes(match->erased) + "\n";

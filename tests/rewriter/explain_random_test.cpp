@@ -41,10 +41,11 @@ std::map<std::pair<std::string, std::size_t>, Told> steps_of(const World& world,
   std::map<std::pair<std::string, std::size_t>, Told> out;
   std::string pass;
   std::size_t step = 0;
+  const RunRules rules = journal.rules_of(world.rules);
   for (const JournalEvent& event : journal) {
     if (const auto* begin = std::get_if<PassBegin>(&event)) pass = begin->pass, step = 0;
     if (const auto* match = std::get_if<MatchEvent>(&event))
-      out[{pass, ++step}] = {world.rules.rules[match->rule].name, match->matched, match->erased};
+      out[{pass, ++step}] = {rules[match->rule].name, match->matched, match->erased};
     if (const auto* builtin = std::get_if<BuiltinEvent>(&event))
       for (NodeId n : builtin->erased) out[{pass, ++step}] = {builtin->pass, {}, {n}};
   }

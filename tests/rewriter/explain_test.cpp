@@ -9,7 +9,7 @@ using namespace pw::test;
 
 namespace {
 
-constexpr const char* kOps = R"(
+constexpr const char* kAskedOps = R"(
 op keep(x: T[*s], layer: U[*s]?) {k: int = 0} -> T[*s]
 op write(mut x: T[*s], y: T[*s]) -> (z: T[*s] from x) effect
 op gemm2(x: T[n, k], v: T[k, m], w: T[k, m]) -> (a: T[n, m], b: T[n, m])
@@ -43,7 +43,7 @@ struct Planted {
 
 void check(const Planted& planted) {
   INFO(planted.name);
-  World world(std::string(kOps) + planted.rules);
+  World world(std::string(kAskedOps) + planted.rules);
   const Graph g = world.graph(planted.graph);
   Result<Explanation> found =
       explain_rules(g, world.rules, planted.rule, world.params, planted.options);

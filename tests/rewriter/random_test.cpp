@@ -8,7 +8,7 @@ using namespace pw::test;
 
 namespace {
 
-constexpr const char* kRules = R"(
+constexpr const char* kRandomRules = R"(
 op pair(x: T[*s]) -> (p: T[*s], q: T[*s])
 op both(x: T[*s], z: T[*s]) -> (p: T[*s], q: T[*s])
 rule merge { y = relu(relu(x))  => y = relu(x) }
@@ -49,7 +49,7 @@ Graph random_graph(const World& world, std::uint64_t seed, std::size_t size) {
 
 TEST_CASE("random: greedy leaves no match, keeps the graph well formed, and can be undone",
           "[rewriter]") {
-  World world(kRules);
+  World world(kRandomRules);
   std::size_t rewrites = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);

@@ -9,7 +9,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-constexpr const char* kRules = R"(
+constexpr const char* kRangedRules = R"(
 rule few  { y = relu(x: T[n, d])  where n <= 16  => y = sin(x) }
 rule some { y = relu(x: T[n, d])  where n > 16, n <= 256  => y = cos(x) }
 rule even { y = neg(x: T[n, d])  where n % 2 == 0  => y = abs(x) }
@@ -35,7 +35,7 @@ using Ranges = std::vector<TokenRange>;
 }  // namespace
 
 TEST_CASE("ranges: each is rewritten on its own copy, under its own facts", "[rewriter]") {
-  World world(kRules);
+  World world(kRangedRules);
   Graph g = world.graph("symbol n in 1..8192 tokens in x: f32[n, 8]  y = relu(x)  out y");
   const std::string before = print_pwg(g);
   std::vector<RangedResult> out = ranged(world, g, "ranged");
@@ -52,7 +52,7 @@ TEST_CASE("ranges: each is rewritten on its own copy, under its own facts", "[re
 }
 
 TEST_CASE("ranges: what the facts rule out is left out", "[rewriter]") {
-  World world(kRules);
+  World world(kRangedRules);
   CHECK(ranges(world, "symbol n in 1..8192 tokens") == Ranges{{1, 16}, {17, 256}, {257, 8192}});
   CHECK(ranges(world, "symbol n in 20..8192 tokens") == Ranges{{20, 256}, {257, 8192}});
   CHECK(ranges(world, "symbol n in 1..100 tokens") == Ranges{{1, 16}, {17, 100}});
@@ -61,7 +61,7 @@ TEST_CASE("ranges: what the facts rule out is left out", "[rewriter]") {
 }
 
 TEST_CASE("ranges: a pipeline without any has one, of all the facts allow", "[rewriter]") {
-  World world(kRules);
+  World world(kRangedRules);
   Graph g = world.graph("symbol n in 2..64 by 2 tokens in x: f32[n, 8]  y = neg(x)  out y");
   std::vector<RangedResult> out = ranged(world, g, "plain");
   REQUIRE(out.size() == 1);
@@ -71,7 +71,7 @@ TEST_CASE("ranges: a pipeline without any has one, of all the facts allow", "[re
 }
 
 TEST_CASE("ranges: the tokens symbol is the declared one, else the only one", "[rewriter]") {
-  World world(kRules);
+  World world(kRangedRules);
   Graph two = world.graph("in x: f32[n, m]  y = relu(x)  out y");
   Result<std::vector<RangedResult>> none = run_ranges(two, world.rules, "ranged", world.params);
   REQUIRE_FALSE(none);
@@ -86,7 +86,7 @@ TEST_CASE("ranges: the tokens symbol is the declared one, else the only one", "[
 }
 
 TEST_CASE("ranges: a step takes the graph whose range and conditions it meets", "[rewriter]") {
-  World world(kRules);
+  World world(kRangedRules);
   Graph g = world.graph("symbol n in 1..8192 tokens in x: f32[n, 8]  y = neg(x)  out y");
   std::vector<RangedResult> out = ranged(world, g, "ranged");
   REQUIRE(out.size() == 3);

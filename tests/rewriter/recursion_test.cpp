@@ -1,5 +1,5 @@
 // Recursive patterns, fused left sides and equivalences where they meet a graph.
-#include "dsl/frontier.hpp"
+#include "dsl/run_rules.hpp"
 #include "graph/build.hpp"
 #include "tests/rewriter/fixture.hpp"
 
@@ -31,8 +31,9 @@ TEST_CASE("recursion: the matcher opens frontiers until none fits", "[rewriter]"
     World world(kViews);
     const Graph g = world.graph(chain(depth));
     std::size_t found = 0, size = 0;
-    for (RuleId id : opened_rules(g, world.rules, world.rules.resolve("r"), world.params)) {
-      for (const Match& match : find_matches(g, world.rules, id, world.params)) {
+    RunRules rules(world.rules);
+    for (RuleId id : opened_rules(g, rules, world.rules.resolve("r"), world.params)) {
+      for (const Match& match : find_matches(g, rules, id, world.params)) {
         ++found;
         size = match.nodes.size();
       }
@@ -45,9 +46,9 @@ TEST_CASE("recursion: the matcher opens frontiers until none fits", "[rewriter]"
 TEST_CASE("recursion: no frontier is opened that does not fit", "[rewriter]") {
   World world(kViews);
   const Graph g = world.graph(chain(2));
-  const std::size_t before = world.rules.rules.size();
-  CHECK(opened_rules(g, world.rules, world.rules.resolve("r"), world.params).size() == 3);
-  CHECK(world.rules.rules.size() == before);
+  RunRules rules(world.rules);
+  CHECK(opened_rules(g, rules, world.rules.resolve("r"), world.params).size() == 3);
+  CHECK(rules.size() == world.rules.rules.size());
 }
 
 TEST_CASE("recursion: a run goes to any depth, and is counted as the rule that was loaded",
@@ -82,11 +83,15 @@ pass p = greedy { grow, r }
 TEST_CASE("recursion: what stands over a rule stands over what it opens", "[rewriter]") {
   World world(kViews);
   const RuleId low = world.rule("low");
-  const std::size_t before = world.rules.rules[low].over.size();
-  for (RuleId id : world.rules.resolve("r")) {
-    if (world.rules.rules[id].frontier) open_frontier(world.rules, id);
-  }
-  CHECK(world.rules.rules[low].over.size() == before + 2);
+  RunRules rules(world.rules);
+  std::size_t opened = 0;
+  for (RuleId id : world.rules.resolve("r"))
+    for (RuleId variant : rules.open(id, world.context)) {
+      ++opened;
+      CHECK(rules.is_over(low, variant));
+      CHECK_FALSE(rules.is_over(variant, low));
+    }
+  CHECK(opened == 2);
 }
 
 TEST_CASE("fuse: the op computes what the pattern did", "[rewriter]") {

@@ -10,7 +10,7 @@ namespace {
 using namespace pw;
 using namespace pw::test;
 
-const std::string kOps = R"(
+const std::string kWritingOps = R"(
   op put(mut c: f32[m, d], x: f32[m, d]) -> (o: f32[m, d] from c) { o = x }
   op acc(mut c: f32[m, d], x: f32[m, d]) -> (o: f32[m, d] from c) { o = c + x }
   op scale(mut c: f32[m, d], x: f32[m, d]) -> (o: f32[m, d] from c) { o = c * x }
@@ -21,7 +21,8 @@ const std::string kOps = R"(
 )";
 
 RuleCheck checked(const std::string& rule) {
-  const RuleSet rules = rules_of(kOps + "rule r { " + rule + " }  pass p = greedy { r } fuel 1");
+  const RuleSet rules =
+      rules_of(kWritingOps + "rule r { " + rule + " }  pass p = greedy { r } fuel 1");
   static const RuleCheckOptions options;
   return check_rule(rules, rules.resolve("r").at(0), {}, options);
 }
@@ -57,7 +58,7 @@ TEST_CASE("writes: rules that keep them hold", "[verify]") {
 }
 
 TEST_CASE("writes: a result that only the input's memory shows is compared", "[verify]") {
-  const RuleSet rules = rules_of(kOps + R"(
+  const RuleSet rules = rules_of(kWritingOps + R"(
     rule lost { o, s = step(c, x) => o = c  s = relu(x) }
     rule kept { o, s = step(c, x) => o = c + x  s = relu(x) }
     rule gone { o, s = step(c, x) => s = relu(x) }
