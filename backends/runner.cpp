@@ -15,6 +15,7 @@
 #include "backends/padding.hpp"
 #include "backends/program.hpp"
 #include "base/assert.hpp"
+#include "base/try.hpp"
 
 namespace pw {
 namespace {
@@ -44,6 +45,29 @@ struct Runner::Live {
   Symbols valid, padded;
   std::vector<TensorView> values;  ///< by source value
   std::vector<Tensor> owned;       ///< inputs, and values outside the arena
+};
+
+class Runner::Call final : public PieceCall {
+ public:
+  Call(const Graph& source, const Piece& piece, Live& live, std::int64_t rank)
+      : PieceCall(source, piece, live.step, live.valid), live_(live), rank_(rank) {}
+  [[nodiscard]] std::int64_t rank() const override { return rank_; }
+
+ private:
+  Result<Tensor> read_all(ValueId value) override {
+    const TensorView& view = live_.values[value.index];
+    return cut(view, view.extents);
+  }
+  Result<std::monostate> write_all(ValueId value, const Tensor& whole) override {
+    std::memcpy(live_.values[value.index].data, whole.data(), whole.view().bytes());
+    return std::monostate{};
+  }
+  [[nodiscard]] Result<Extents> padded_extents(ValueId value) const override {
+    return live_.values[value.index].extents;
+  }
+
+  Live& live_;
+  std::int64_t rank_;
 };
 
 Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, const Plan& plan,
@@ -137,12 +161,23 @@ Result<std::monostate> Runner::run_pieces(std::span<Live> ranks, StepReport& rep
       for (ValueId value : piece.inputs) own.inputs.push_back(live.values[value.index]);
       for (ValueId value : piece.outputs) own.outputs.push_back(live.values[value.index]);
     }
+    PW_TRY(tell(piece, ranks, false));
     Executable& executable = *executables_[planned.piece.index];
     const auto start = std::chrono::steady_clock::now();
     if (auto done = executable.run_ranks(tensors, context); !done) return done;
     report.piece_seconds[planned.piece.index] =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.launches.add(executable.launches());
+    PW_TRY(tell(piece, ranks, true));
+  }
+  return std::monostate{};
+}
+
+Result<std::monostate> Runner::tell(const Piece& piece, std::span<Live> ranks, bool after) const {
+  PieceHook* hook = ranks.front().options.hook;
+  for (std::size_t rank = 0; hook != nullptr && rank < ranks.size(); ++rank) {
+    Call call(*source_, piece, ranks[rank], static_cast<std::int64_t>(rank));
+    PW_TRY(after ? hook->after(call) : hook->before(call));
   }
   return std::monostate{};
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/piece_hook.hpp"
 #include "backends/weights.hpp"
 #include "splitter/plan.hpp"
 
@@ -17,6 +18,7 @@ struct RunOptions {
   bool poison = false;    ///< arena and padding rows hold NaN, indices of padding 0
   Symbols symbols = {};   ///< of dynamic dims other than the tokens; the plan's bounds otherwise
   std::int64_t rows = 0;  ///< not 0: every step runs as if it had as many tokens
+  PieceHook* hook = nullptr;  ///< called before and after each piece
 };
 
 struct StepReport {
@@ -53,12 +55,15 @@ class Runner {
 
  private:
   struct Live;  ///< one rank's step
+  class Call;   ///< what a hook sees of it
   Runner(const StitchedGraph& stitched, const Graph& source, const Plan& plan)
       : stitched_(&stitched), source_(&source), plan_(&plan), dispatcher_(plan) {}
 
   Result<std::monostate> bind_inputs(Live& live, Weights& weights) const;
   Result<std::monostate> bind_values(Live& live) const;
   Result<std::monostate> run_pieces(std::span<Live> ranks, StepReport& report);
+  /// Each rank's call of the hook, one after another.
+  Result<std::monostate> tell(const Piece& piece, std::span<Live> ranks, bool after) const;
   std::byte* arena(std::size_t rank);
   Result<std::vector<Tensor>> cut_outputs(const Live& live) const;
 

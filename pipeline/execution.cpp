@@ -8,6 +8,7 @@
 #include "backends/safetensors.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "pipeline/artifact.hpp"
 #include "pipeline/static_rows.hpp"
 #include "splitter/plan_text.hpp"
 
@@ -40,6 +41,23 @@ Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& g
       given.inputs, request.weights, given.of_seed, given.unused.size(),
       given.unused.empty() ? ""
                            : ": " + given.unused.front() + (given.unused.size() > 1 ? ", …" : "")));
+  return std::monostate{};
+}
+
+/// The plan of an artifact, on pieces that are cut where they were.
+Result<std::monostate> take_prepared(const ExecutionRequest& request, const LoadedRules& rules,
+                                     const GraphVariant& variant, RunRecord& record) {
+  const PreparedRun& prepared = *request.prepared;
+  std::size_t i = 0;
+  while (prepared.variants[i].name != variant.name) ++i;
+  PlanRequest plan = request.plan;
+  plan.at = prepared.artifact->variants[i].split_at;
+  record.pieces = PW_TRY(cut_graph(variant.result.graph, rules, plan));
+  // Its sizes are those of the graph before ranges and conditions narrowed it.
+  Graph declared = variant.result.graph;
+  if (const std::string tokens = tokens_symbol(declared); !tokens.empty())
+    declared.facts.symbols[tokens] = variant.declared;
+  record.plan = PW_TRY(bind_plan(prepared.plans[i], *record.pieces, declared));
   return std::monostate{};
 }
 
@@ -81,6 +99,7 @@ Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const Loade
   record.variant = variant.name;
   record.versions = std::move(variant.versions);
   record.rewrite = variant.result.report;
+  if (request.prepared) return take_prepared(request, rules, variant, record);
   record.pieces = PW_TRY(cut_graph(variant.result.graph, rules, request.plan));
   if (request.planned.empty()) {
     record.plan = PW_TRY(plan_variant(*record.pieces, variant, rules, request.plan, log));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "runtime/step_engine.hpp"
 
 namespace pw {
+
+struct PreparedRun;  // artifact.hpp
 
 struct ExecutionRequest {
   GraphSource graph;
@@ -26,6 +29,9 @@ struct ExecutionRequest {
   std::string steps;                    ///< instead: a file; see backends/steps.hpp
   std::string weights, map;             ///< a safetensors file, and which tensor is which input
   std::map<std::string, Tensor> given;  ///< contents of inputs, by name
+  PieceHook* hook = nullptr;            ///< called before and after each piece of each step
+  /// Of an artifact: graphs and plans that are there already.
+  std::shared_ptr<const PreparedRun> prepared = {};
 };
 
 /// PW1207 or PW1404 where a step has fewer or more tokens than the graph declares, or rows that a

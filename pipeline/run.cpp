@@ -7,6 +7,7 @@
 
 #include "backends/padding.hpp"
 #include "base/try.hpp"
+#include "pipeline/artifact.hpp"
 #include "pipeline/run_steps.hpp"
 
 namespace pw {
@@ -91,22 +92,25 @@ Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request
 
 }  // namespace
 
-Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& request, const Log& log,
+Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked, const Log& log,
                              const RunDone& done) {
   // Load.
+  const RunRequest request = PW_TRY(with_artifact(context, asked, log));
   const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
   PW_TRY(check_ranks(request));
   std::unique_ptr<StepEngine> engine;  // opened before any work is done
   if (request.execute)
     engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
-  const Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  const Graph graph = request.prepared ? request.prepared->graph
+                                       : PW_TRY(load_graph_saying(context, request.graph, log));
   std::vector<PlannedStep> wanted;
   if (request.execute) wanted = PW_TRY(wanted_steps(request, graph));
   say_graph(request, graph, log);
 
   // Rewrite: a graph for each range.
   std::vector<GraphVariant> variants =
-      PW_TRY(make_variants(graph, rules, request.rules.pipeline, log, true));
+      request.prepared ? request.prepared->variants
+                       : PW_TRY(make_variants(graph, rules, request.rules.pipeline, log, true));
   PW_TRY(check_variants(request, variants));
 
   // Cut and plan.

@@ -41,6 +41,13 @@ class StepLoop {
     if (!request_.expect.empty()) expected_ = PW_TRY(Safetensors::open(request_.expect));
     const auto executable =
         PW_TRY(build_executable(engine_, graph, record_, weights_.front(), log_));
+    if (const CompileCache* cache = request_.engine.cache.get(); cache && cache->missing() > 0)
+      return fail(error_in(
+          request_.graph.path, "PW1413",
+          fmt::format("{} kernels of it cannot run here: they are not in it, or not for this "
+                      "machine",
+                      cache->missing()),
+          "compile it again, with this program on this machine"));
     for (const PlannedStep& planned : steps) PW_TRY(run_one(*executable, planned, steps.size()));
     finish_record(*executable, record_, log_);
     return std::monostate{};
@@ -56,6 +63,7 @@ class StepLoop {
     RunOptions options;
     options.pad = request_.pad;
     options.poison = request_.check;
+    options.hook = request_.hook;
     RankStepResult result = PW_TRY(executable.run(step, weights_, options));
     StepRun run{result.report, {}, {}, {}};
     std::optional<Yardstick> yardstick;

@@ -27,11 +27,6 @@ std::string variant_name(const Strategy& strategy, TokenRange range, bool otherw
   return out + (ranged ? ".otherwise" : "otherwise");
 }
 
-SymbolFact declared_tokens(const Graph& graph) {
-  const SymbolFact* fact = graph.facts.find(tokens_symbol(graph));
-  return fact == nullptr ? SymbolFact() : *fact;
-}
-
 /// With what a report of the run shows, and with `versions` the graph after each pass.
 RewriteOptions recorded(std::vector<Version>* versions) {
   RewriteOptions options;
@@ -45,6 +40,11 @@ RewriteOptions recorded(std::vector<Version>* versions) {
 }
 
 }  // namespace
+
+SymbolFact declared_tokens(const Graph& graph) {
+  const SymbolFact* fact = graph.facts.find(tokens_symbol(graph));
+  return fact == nullptr ? SymbolFact() : *fact;
+}
 
 Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std::string& pipeline,
                               const RewriteOptions& options, const Log& log) {

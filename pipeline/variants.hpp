@@ -24,6 +24,8 @@ struct GraphVariant {
 Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std::string& pipeline,
                               const RewriteOptions& options, const Log& log);
 
+/// What a graph says of its tokens' symbol.
+[[nodiscard]] SymbolFact declared_tokens(const Graph& graph);
 /// Asked for each range.
 using OptionsFor = std::function<RewriteOptions(const std::string& variant)>;
 /// The graphs of all ranges, without their warnings and versions.

@@ -89,15 +89,16 @@ class CudaEngine final : public StepEngine {
   static Result<std::unique_ptr<StepEngine>> open(const EngineOptions& options) {
     auto out = std::unique_ptr<CudaEngine>(new CudaEngine(options));
     out->schedules_ = PW_TRY(cuda::ScheduleTable::named(options.schedules));
+    out->kept_ = options.cache ? options.cache
+                               : std::make_shared<CompileCache>(CacheOptions::from_environment());
     if (options.driver == "host") {
-      out->driver_ =
-          std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.seed = options.seed});
+      out->driver_ = std::make_unique<cuda::HostDriver>(
+          cuda::HostDriverOptions{.seed = options.seed, .cache = out->kept_.get()});
       return out;
     }
-    out->cubins_.emplace(CacheOptions::from_environment());
     cuda::CudaDriverOptions device;
     device.strict = options.strict;
-    device.cache = &*out->cubins_;
+    device.cache = out->kept_.get();
     out->driver_ = PW_TRY(cuda::CudaDriver::open(device));
     return out;
   }
@@ -123,7 +124,7 @@ class CudaEngine final : public StepEngine {
 
   [[nodiscard]] std::vector<std::string> built_lines(const cuda::Runtime& runtime) const {
     std::vector<std::string> out;
-    if (const std::uint64_t evicted = cubins_ ? cubins_->counts().evicted : 0; evicted > 0)
+    if (const std::uint64_t evicted = kept_->counts().evicted; evicted > 0)
       out.push_back(fmt::format(
           "  {} damaged objects of the cache, or such as the driver refuses, were thrown away",
           evicted));
@@ -141,7 +142,7 @@ class CudaEngine final : public StepEngine {
 
   EngineOptions options_;
   std::shared_ptr<const cuda::ScheduleTable> schedules_;
-  std::optional<CompileCache> cubins_;  ///< of a real device
+  std::shared_ptr<CompileCache> kept_;  ///< compiled kernels
   std::unique_ptr<cuda::Driver> driver_;
   std::unique_ptr<Backend> whole_ = make_eager();
 };
@@ -149,27 +150,27 @@ class CudaEngine final : public StepEngine {
 }  // namespace
 
 EngineList builtin_engines() {
-  return {
-      engine_of(
-          "eager", "op by op, by Eigen and by loops", {.ranks = true},
-          [](const EngineOptions&) { return make_eager(); }, true),
-      engine_of(
-          "interpreter", "op by op, in double precision", {.ranks = true, .strict = true},
-          [](const EngineOptions& o) {
-            return make_interpreter(o.strict ? Precision::single : Precision::exact);
-          },
-          true),
-      engine_of(
-          "cpu", "row ops as C++ compiled now, products by Eigen",
-          {.ranks = true, .strict = true, .fuse = true},
-          [](const EngineOptions& o) {
-            return std::make_unique<CpuBackend>(CpuOptions{.strict = o.strict, .group = o.fuse});
-          },
-          true, report_cpu),
-      {"cuda",
-       "pieces captured and replayed on a device, or on the host in its place",
-       {.strict = true, .fuse = true, .capture = true},
-       CudaEngine::open}};
+  return {engine_of(
+              "eager", "op by op, by Eigen and by loops", {.ranks = true},
+              [](const EngineOptions&) { return make_eager(); }, true),
+          engine_of(
+              "interpreter", "op by op, in double precision", {.ranks = true, .strict = true},
+              [](const EngineOptions& o) {
+                return make_interpreter(o.strict ? Precision::single : Precision::exact);
+              },
+              true),
+          engine_of(
+              "cpu", "row ops as C++ compiled now, products by Eigen",
+              {.ranks = true, .strict = true, .fuse = true},
+              [](const EngineOptions& o) {
+                return std::make_unique<CpuBackend>(
+                    CpuOptions{.strict = o.strict, .group = o.fuse, .cache = o.cache});
+              },
+              true, report_cpu),
+          {"cuda",
+           "pieces captured and replayed on a device, or on the host in its place",
+           {.strict = true, .fuse = true, .capture = true},
+           CudaEngine::open}};
 }
 
 }  // namespace pw

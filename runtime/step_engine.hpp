@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cache/cache.hpp"
 #include "backends/cpu/cpu.hpp"
 #include "backends/runner.hpp"
 
@@ -31,6 +32,8 @@ struct EngineOptions {
   std::int64_t cached_tokens = 0;  ///< see cuda::RuntimeOptions
   /// Of cuda: a table that `pwr tune` wrote, or none; empty: the one of the program.
   std::string schedules;
+  /// Of compiled kernels; null: the one of the environment.
+  std::shared_ptr<CompileCache> cache = {};
 };
 
 /// A graph, cut and planned; all three outlive what is built of them.

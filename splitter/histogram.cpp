@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/blank.hpp"
 #include "graph/scan_json.hpp"
 #include "splitter/sizes.hpp"
 
@@ -18,13 +19,6 @@ namespace {
 constexpr double kMostSteps = static_cast<double>(std::int64_t{1} << 40);  // of one token count
 constexpr double kMostSeconds = 1e6;
 constexpr std::string_view kTokensColumn = "Unpadded Tokens", kCountColumn = "Count";
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
 
 std::vector<std::string_view> cut(std::string_view text, std::string_view at) {
   std::vector<std::string_view> parts;

@@ -168,11 +168,13 @@ void CompileCache::keep(const std::string& kind, const std::string& key,
 }
 
 void CompileCache::remember(const std::string& name, const std::string& key) {
+  if (options_.collected) options_.collected->add_name(name, key);
   if (options_.folder.empty() || recall(name) == key) return;
   write(name_path(options_.folder, name), seal_object("name", name, key));
 }
 
 std::string CompileCache::recall(const std::string& name) const {
+  if (options_.sealed) return options_.sealed->recall(name);
   for (const std::string& base : {options_.folder, options_.read_only}) {
     if (base.empty()) continue;
     const std::string path = name_path(base, name);
@@ -188,6 +190,31 @@ Result<std::string> CompileCache::get(const std::string& kind, const std::string
                                       const std::function<Result<std::string>()>& make,
                                       const std::function<bool(const std::string&)>& usable) {
   PW_ASSERT(is_digest(key), "a key is a digest");
+  if (options_.sealed) return unsealed(kind, key, usable);
+  auto out = found_or_made(kind, key, make, usable);
+  if (out && options_.collected) options_.collected->add(key, *out);
+  return out;
+}
+
+Result<std::string> CompileCache::unsealed(const std::string& kind, const std::string& key,
+                                           const std::function<bool(const std::string&)>& usable) {
+  std::string payload;
+  const bool there = options_.sealed->find(key, payload);
+  if (there && usable(payload)) {
+    ++found_;
+    return payload;
+  }
+  ++missing_;
+  return fail(error_in("artifact", "PW1226",
+                       there ? "an object of it is damaged, or of another machine"
+                             : fmt::format("it has no object for this {} kernel", kind),
+                       "compile it again, here or on a machine like this"));
+}
+
+Result<std::string> CompileCache::found_or_made(
+    const std::string& kind, const std::string& key,
+    const std::function<Result<std::string>()>& make,
+    const std::function<bool(const std::string&)>& usable) {
   std::string payload;
   const auto look = [&] {
     return find(options_.folder, key, usable, payload) ||

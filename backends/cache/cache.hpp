@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 
+#include "backends/cache/objects.hpp"
 #include "base/diagnostic.hpp"
 
 namespace pw {
@@ -19,6 +20,10 @@ namespace pw {
 struct CacheOptions {
   std::string folder;     ///< empty: nothing is kept
   std::string read_only;  ///< empty: none
+  /// Gets each object that is handed out, and each name that is given; null: nobody collects them.
+  std::shared_ptr<CompiledObjects> collected = {};
+  /// Has all objects there are: no folder is looked at, and nothing is made. Null: it is not so.
+  std::shared_ptr<const CompiledObjects> sealed = {};
   /// From the environment; see folder.hpp.
   static CacheOptions from_environment();
 };
@@ -64,6 +69,10 @@ class CompileCache {
   /// The key; empty where none is known.
   [[nodiscard]] std::string recall(const std::string& name) const;
 
+  /// Whether nothing can be made: PW1226 for what is not there.
+  [[nodiscard]] bool sealed() const { return options_.sealed != nullptr; }
+  /// Objects that were asked for and are not there.
+  [[nodiscard]] std::size_t missing() const { return missing_; }
   [[nodiscard]] CacheCounts counts() const;  ///< of this process
   [[nodiscard]] CacheCounts totals() const;  ///< of all processes that have ended, by the folder
   [[nodiscard]] const std::string& folder() const { return options_.folder; }
@@ -76,6 +85,11 @@ class CompileCache {
   std::size_t clear();
 
  private:
+  Result<std::string> found_or_made(const std::string& kind, const std::string& key,
+                                    const std::function<Result<std::string>()>& make,
+                                    const std::function<bool(const std::string&)>& usable);
+  Result<std::string> unsealed(const std::string& kind, const std::string& key,
+                               const std::function<bool(const std::string&)>& usable);
   [[nodiscard]] std::string object_path(const std::string& base, const std::string& key) const;
   bool find(const std::string& base, const std::string& key,
             const std::function<bool(const std::string&)>& usable, std::string& payload);
@@ -85,7 +99,8 @@ class CompileCache {
 
   CacheOptions options_;
   std::string refused_;  ///< why the folder is not used
-  std::atomic<std::uint64_t> found_{0}, made_{0}, evicted_{0}, unwritten_{0}, serial_{0};
+  std::atomic<std::uint64_t> found_{0}, made_{0}, evicted_{0}, unwritten_{0}, serial_{0},
+      missing_{0};
   mutable std::mutex saying_;
   std::string unwritten_why_;  ///< the first
 };

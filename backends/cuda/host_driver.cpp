@@ -131,7 +131,7 @@ Result<std::monostate> HostDriver::load(std::span<const Kernel> kernels) {
   for (const Kernel& k : kernels)
     if (module_of_.emplace(k.name, modules_.size()).second) fresh.push_back(k);
   if (fresh.empty()) return std::monostate{};
-  auto module = HostKernels::build(fresh);
+  auto module = HostKernels::build(fresh, {}, options_.cache);
   if (!module) {
     for (const Kernel& k : fresh) module_of_.erase(k.name);
     return forward(module);

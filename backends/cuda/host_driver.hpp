@@ -14,8 +14,9 @@ namespace pw::cuda {
 struct HostDriverOptions {
   std::uint64_t seed = 1;
   std::int64_t capacity = std::int64_t{1} << 40;  ///< bytes that can be allocated
-  bool libraries = true;       ///< false: as a device without any, where products are kernels
-  std::string arch = "sm_90";  ///< of the device it stands for: which tuned schedules it runs
+  bool libraries = true;          ///< false: as a device without any, where products are kernels
+  std::string arch = "sm_90";     ///< of the device it stands for: which tuned schedules it runs
+  CompileCache* cache = nullptr;  ///< of compiled kernels; null: each module is compiled
   // Failures to be had: of the n-th graph from 0 on, and of the n-th replay.
   std::optional<std::size_t> refuse_graph = std::nullopt, break_replay = std::nullopt;
 };

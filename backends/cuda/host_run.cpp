@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backends/cache/digest.hpp"
 #include "backends/cuda/thread_block.hpp"
 #include "backends/toolchain.hpp"
 
@@ -135,6 +136,25 @@ std::string entry(const Kernel& kernel) {
       kernel.name, call);
 }
 
+/// The shared object of a source: of the cache, or compiled.
+Result<std::string> host_object(const std::string& source, CompileCache* cache) {
+  const std::vector<std::string> flags{"-std=c++17", "-O1", "-w", "-ffp-contract=off"};
+  const Toolchain toolchain = cache != nullptr && cache->sealed() ? Toolchain() : Toolchain::find();
+  const auto compile = [&] { return toolchain.shared_object(source, flags); };
+  if (cache == nullptr) return compile();
+  const auto key = [&](const std::string& compiler) {
+    KeyParts parts;
+    parts.add("schema", "host 1").add("compiler", compiler);
+    for (const std::string& flag : flags) parts.add("flag", flag);
+    return parts.add("source", source).digest();
+  };
+  const std::string any = key("any"), recalled = toolchain.present() ? "" : cache->recall(any);
+  const std::string own = recalled.empty() ? key(toolchain.identity) : recalled;
+  auto object = cache->get("host", own, compile);
+  if (object && toolchain.present()) cache->remember(any, own);
+  return object;
+}
+
 }  // namespace
 
 std::string host_source(std::span<const Kernel> kernels, std::string_view extra) {
@@ -147,9 +167,9 @@ std::string host_source(std::span<const Kernel> kernels, std::string_view extra)
   return source + std::string(extra);
 }
 
-Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::string_view extra) {
-  const std::vector<std::string> flags{"-std=c++17", "-O1", "-w", "-ffp-contract=off"};
-  Result<std::string> object = Toolchain::find().shared_object(host_source(kernels, extra), flags);
+Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::string_view extra,
+                                       CompileCache* cache) {
+  Result<std::string> object = host_object(host_source(kernels, extra), cache);
   if (!object) return forward(object);
   Result<SharedObject> library = SharedObject::load(*object);
   if (!library) return forward(library);

@@ -9,6 +9,7 @@
 #include <string>
 #include <variant>
 
+#include "backends/cache/cache.hpp"
 #include "backends/cuda/emitter.hpp"
 #include "backends/shared_object.hpp"
 #include "base/diagnostic.hpp"
@@ -19,7 +20,8 @@ class HostKernels {
  public:
   /// Compiles all kernels, with extra C++ text after them if given, in one go. PW1222 without a
   /// compiler, PW1223 when it fails.
-  static Result<HostKernels> build(std::span<const Kernel> kernels, std::string_view extra = {});
+  static Result<HostKernels> build(std::span<const Kernel> kernels, std::string_view extra = {},
+                                   CompileCache* cache = nullptr);
 
   /// Calls a kernel for all rows. Pointers in the order of `Kernel::arguments`; values of
   /// `Kernel::params`, rows first. Threads and blocks run in an order drawn from the seed. PW1225

@@ -144,7 +144,10 @@ class Runtime {
     return plan_.tokens.empty() ? 0 : report.padded;
   }
   Result<std::monostate> bind_input(ValueId input, const Tensor& tensor);
+  Result<std::monostate> check_due(PieceId piece) const;
   Result<std::monostate> run_due_piece(PieceId piece);
+  class Call;  ///< what a hook sees
+  Result<std::monostate> tell(PieceId piece, bool after);
   /// The launches of a piece of attention.
   Result<std::vector<LaunchNode>> attention_of(PieceId piece, std::int64_t tokens) const;
   /// Without an executable where the driver refuses it; that is noted.

@@ -7,6 +7,7 @@
 #include "backends/cuda/runtime.hpp"
 #include "backends/padding.hpp"
 #include "backends/program.hpp"
+#include "base/try.hpp"
 
 namespace pw::cuda {
 
@@ -14,14 +15,16 @@ Result<StepReport> Runtime::dispatch(const Step& step, const RunOptions& options
   auto report = dispatched(plan_, source_, dispatcher_, step, options);
   if (!report) return report;
   if (!captured_) *report = {step.tokens(), step.tokens(), "eager", "nothing was captured"};
-  if (report->whole && steps_.count(captured_size(*report)) == 0) {
+  const bool recorded = steps_.count(captured_size(*report)) != 0;
+  if (report->whole && (options.hook != nullptr || !recorded)) {
     report->whole = false;
     const bool pieces = std::any_of(plan_.steps.begin(), plan_.steps.end(),
                                     [](const Plan::Step& s) { return s.captured; });
     if (!pieces) {
       report->mode = "eager";
       report->key.clear();
-      report->reason = "no whole step of this size was captured";
+      report->reason =
+          recorded ? "a hook stands between the pieces" : "no whole step of this size was captured";
     }
   }
   report->piece_seconds.resize(stitched_.pieces.size());
@@ -95,28 +98,68 @@ Result<std::monostate> Runtime::launch_all(PieceId piece) {
   return std::monostate{};
 }
 
+class Runtime::Call final : public PieceCall {
+ public:
+  Call(Runtime& runtime, PieceId piece)
+      : PieceCall(runtime.source_, runtime.stitched_.pieces[piece], runtime.live_->step,
+                  symbols_at(runtime.plan_, runtime.live_->step.tokens())),
+        runtime_(runtime) {}
+
+ private:
+  [[nodiscard]] Result<DeviceTensor> tensor(ValueId value) const {
+    return runtime_.tensor(value, symbols_at(runtime_.plan_, runtime_.live_->report.padded));
+  }
+  Result<Tensor> read_all(ValueId value) override {
+    const DeviceTensor device = PW_TRY(tensor(value));
+    Tensor out(device.dtype, device.extents);
+    PW_TRY(runtime_.driver_.read(out.data(), device.address, device.bytes()));
+    return out;
+  }
+  Result<std::monostate> write_all(ValueId value, const Tensor& whole) override {
+    const DeviceTensor device = PW_TRY(tensor(value));
+    return runtime_.driver_.write(device.address, whole.data(), device.bytes());
+  }
+  [[nodiscard]] Result<Extents> padded_extents(ValueId value) const override {
+    return PW_TRY(tensor(value)).extents;
+  }
+
+  Runtime& runtime_;
+};
+
+Result<std::monostate> Runtime::tell(PieceId piece, bool after) {
+  PieceHook* hook = live_->options.hook;
+  if (hook == nullptr) return std::monostate{};
+  Call call(*this, piece);
+  return after ? hook->after(call) : hook->before(call);
+}
+
 Result<std::monostate> Runtime::run_piece(PieceId piece) {
+  PW_TRY(check_due(piece));
+  ++live_->next;
+  PW_TRY(tell(piece, false));
   const auto start = std::chrono::steady_clock::now();
   auto done = run_due_piece(piece);
   if (done)
     live_->report.piece_seconds[piece.index] =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return done;
+  return done ? tell(piece, true) : done;
+}
+
+Result<std::monostate> Runtime::check_due(PieceId piece) const {
+  const bool due =
+      live_ && live_->next < plan_.steps.size() && plan_.steps[live_->next].piece == piece;
+  if (due) return std::monostate{};
+  return fail(error_in(stitched_.pieces[piece].name, "PW1254",
+                       !live_
+                           ? "no step has begun"
+                           : fmt::format("is not the next piece: that is {}",
+                                         live_->next < plan_.steps.size()
+                                             ? stitched_.pieces[plan_.steps[live_->next].piece].name
+                                             : "none, the step has ended"),
+                       "pieces share one arena, and run in the plan's order"));
 }
 
 Result<std::monostate> Runtime::run_due_piece(PieceId piece) {
-  const bool due =
-      live_ && live_->next < plan_.steps.size() && plan_.steps[live_->next].piece == piece;
-  if (!due)
-    return fail(
-        error_in(stitched_.pieces[piece].name, "PW1254",
-                 !live_ ? "no step has begun"
-                        : fmt::format("is not the next piece: that is {}",
-                                      live_->next < plan_.steps.size()
-                                          ? stitched_.pieces[plan_.steps[live_->next].piece].name
-                                          : "none, the step has ended"),
-                 "pieces share one arena, and run in the plan's order"));
-  ++live_->next;
   if (between_[piece.index] || class_of(piece).attention) return run_between(piece);
   if (live_->report.mode != "captured" || !captured(piece)) return launch_all(piece);
   const auto graph = graphs_[piece.index].find(captured_size(live_->report));

@@ -1,0 +1,262 @@
+#include "pipeline/artifact.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "backends/cache/digest.hpp"
+#include "backends/safetensors.hpp"
+#include "backends/toolchain.hpp"
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "base/version.hpp"
+#include "dsl/embedded_rules.hpp"
+#include "graph/graph_json.hpp"
+#include "graph/type_text.hpp"
+#include "pipeline/run_steps.hpp"
+
+namespace pw {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 6> kCompares{"==", "!=", "<", "<=", ">", ">="};
+constexpr std::string_view kDivides = "%", kManifest = "manifest.json", kOriginal = "original.json";
+
+std::string object_name(const std::string& key) { return "objects/" + key; }
+std::string graph_name(std::size_t i) { return fmt::format("variants/{}/graph.json", i); }
+std::string plan_name(std::size_t i) { return fmt::format("variants/{}/plan.json", i); }
+
+ArtifactVariant::Condition text_of(const Condition& condition, const Dims& dims) {
+  const std::string op(condition.divides ? kDivides
+                                         : kCompares[static_cast<std::size_t>(condition.op)]);
+  if (!condition.a.valid()) return {op, "", "", condition.text};  // which no step meets
+  return {op, dims.print(condition.a), dims.print(condition.b), condition.text};
+}
+
+Result<Condition> condition_of(const ArtifactVariant::Condition& text, Dims& dims,
+                               const std::string& path) {
+  Condition out;
+  out.text = text.text;
+  out.divides = text.op == kDivides;
+  const auto* op = std::find(kCompares.begin(), kCompares.end(), text.op);
+  if (op != kCompares.end()) out.op = static_cast<Compare>(op - kCompares.begin());
+  if (text.a.empty()) return out;
+  const auto a = parse_dim(dims, text.a), b = parse_dim(dims, text.b);
+  if (!a || !b || (op == kCompares.end() && !out.divides))
+    return fail(error_in(path, "PW1412", "a condition of it cannot be read: " + text.text, ""));
+  out.a = *a;
+  out.b = *b;
+  return out;
+}
+
+Tensor bytes_of(std::string_view text) {
+  Tensor out(DType::u8, {static_cast<std::int64_t>(text.size())});
+  std::copy(text.begin(), text.end(), reinterpret_cast<char*>(out.data()));
+  return out;
+}
+
+Result<std::monostate> write_file_of(const Artifact& artifact, const std::string& path) {
+  std::vector<std::pair<std::string, std::string>> parts{
+      {std::string(kManifest), manifest_to_json(artifact)},
+      {std::string(kOriginal), artifact.original}};
+  for (std::size_t i = 0; i < artifact.variants.size(); ++i) {
+    parts.emplace_back(graph_name(i), artifact.variants[i].graph);
+    parts.emplace_back(plan_name(i), artifact.variants[i].plan);
+  }
+  for (const auto& [key, payload] : artifact.objects.by_key())
+    parts.emplace_back(object_name(key), payload);
+  std::vector<Tensor> tensors;
+  std::vector<std::pair<std::string, TensorView>> views;
+  for (const auto& [name, text] : parts) {
+    tensors.push_back(bytes_of(text));
+    views.emplace_back(name, tensors.back().view());
+  }
+  return write_file(path, safetensors_text(std::move(views)));
+}
+
+/// A part of an artifact's file as text.
+Result<std::string> part_of(const Safetensors& file, const std::string& name) {
+  const StoredTensor* stored = file.find(name);
+  if (stored == nullptr || stored->dtype != stored_name(DType::u8))
+    return fail(error_in(file.path(), "PW1412", fmt::format("it is no artifact: it lacks {}", name),
+                         "`pwr compile -o model.pwx` writes one"));
+  const Tensor tensor = PW_TRY(file.tensor(*stored));
+  return std::string(reinterpret_cast<const char*>(tensor.data()), tensor.view().bytes());
+}
+
+Result<std::vector<std::string>> splitting_names(const ContextPtr& context,
+                                                 const LoadedRules& rules,
+                                                 const PlanRequest& plan) {
+  SplitOptions options;
+  options.at = plan.at;
+  std::vector<std::string> out;
+  for (const OpId op : PW_TRY(splitting_ops(context, &rules.set, rules.params, options)))
+    out.push_back(context->ops[op].name);
+  return out;
+}
+
+void say_artifact(const Artifact& artifact, const Log& log) {
+  log.say(fmt::format("compiled by version {} for {}{}, {} objects", artifact.version,
+                      artifact.backend, artifact.arch.empty() ? "" : " " + artifact.arch,
+                      artifact.objects.by_key().size()));
+  const std::string here = Toolchain::find().identity;
+  if (!here.empty() && !artifact.compiler.empty() && here != artifact.compiler)
+    log.say("note: another compiler made it: " + artifact.compiler + "; here is " + here);
+}
+
+tl::unexpected<Diagnostics> unfit(const std::string& path, std::string why, std::string help) {
+  return fail(error_in(path, "PW1413", std::move(why), std::move(help)));
+}
+
+}  // namespace
+
+std::string library_digest() {
+  KeyParts parts;
+  for (const EmbeddedFile& file : embedded_rules()) parts.add(file.path, file.text);
+  return parts.digest();
+}
+
+Result<std::monostate> write_artifact(const ContextPtr& context, const RunRequest& asked,
+                                      const std::string& path, const Log& log) {
+  RunRequest request = asked;
+  request.hash_files = true;
+  CacheOptions keep = CacheOptions::from_environment();
+  keep.collected = std::make_shared<CompiledObjects>();
+  request.engine.cache = std::make_shared<CompileCache>(keep);
+
+  const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
+  const auto engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
+  const Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  std::vector<GraphVariant> variants =
+      PW_TRY(make_variants(graph, rules, request.rules.pipeline, log));
+
+  Artifact artifact;
+  artifact.version = version();
+  artifact.library = library_digest();
+  artifact.backend = request.backend;
+  artifact.driver = request.engine.driver;
+  artifact.schedules = request.engine.schedules;
+  artifact.strict = request.engine.strict;
+  artifact.fuse = request.engine.fuse;
+  artifact.fold = request.plan.fold;
+  artifact.files = PW_TRY(read_files(request, rules, *context));
+  artifact.original = graph_to_json(graph);
+  const std::vector<std::string> split_at = PW_TRY(splitting_names(context, rules, request.plan));
+  Weights weights(graph, request.engine.seed);
+  for (GraphVariant& variant : variants) {
+    RunRecord record;
+    PW_TRY(cut_and_plan(request, rules, variant, record, log));
+    ArtifactVariant& out = artifact.variants.emplace_back();
+    out.name = variant.name;
+    out.range = variant.result.range;
+    out.otherwise = variant.result.otherwise;
+    for (const Condition& condition : variant.result.conditions)
+      out.conditions.push_back(text_of(condition, context->dims));
+    out.graph = graph_to_json(variant.result.graph);
+    out.plan = plan_to_json(record.plan, *record.pieces);
+    out.split_at = split_at;
+    (void)PW_TRY(build_executable(*engine, variant.result.graph, record, weights, log));
+    artifact.arch = record.arch;
+  }
+  (void)engine->whole().compile(graph);  // with what a check of the numbers needs
+  for (const auto& [key, payload] : keep.collected->by_key()) artifact.objects.add(key, payload);
+  for (const auto& [name, key] : keep.collected->names()) artifact.objects.add_name(name, key);
+  const bool compiled = !artifact.objects.by_key().empty();
+  if (compiled) artifact.compiler = Toolchain::find().identity;
+  if (compiled && request.backend == "cpu") artifact.machine = processor();
+  PW_TRY(write_file_of(artifact, path));
+  log.say(fmt::format("{}: {} graphs, {} compiled objects", path, artifact.variants.size(),
+                      artifact.objects.by_key().size()));
+  return std::monostate{};
+}
+
+bool is_artifact(const std::string& path) {
+  return path.ends_with(".pwx") && fs::is_regular_file(path);
+}
+
+Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path) {
+  const Safetensors file = PW_TRY(Safetensors::open(path));
+  auto out = PW_TRY(manifest_from_json(PW_TRY(part_of(file, std::string(kManifest))), path));
+  out->original = PW_TRY(part_of(file, std::string(kOriginal)));
+  for (std::size_t i = 0; i < out->variants.size(); ++i) {
+    out->variants[i].graph = PW_TRY(part_of(file, graph_name(i)));
+    out->variants[i].plan = PW_TRY(part_of(file, plan_name(i)));
+  }
+  const std::string objects = object_name("");
+  for (const StoredTensor& stored : file.tensors())
+    if (stored.name.starts_with(objects))
+      out->objects.add(stored.name.substr(objects.size()), PW_TRY(part_of(file, stored.name)));
+  return out;
+}
+
+Result<std::monostate> check_artifact(const Artifact& artifact, const std::string& path) {
+  const std::string again = "compile it again, with this program on this machine";
+  if (artifact.version != version())
+    return unfit(
+        path, fmt::format("it was compiled by version {}, this is {}", artifact.version, version()),
+        again);
+  if (artifact.library != library_digest())
+    return unfit(path, "the bodies of ops or the rules in this program are others than it had",
+                 again);
+  if (!artifact.machine.empty() && artifact.machine != processor())
+    return unfit(path,
+                 fmt::format("it was compiled for another processor:\n{}\nthis is\n{}",
+                             artifact.machine, processor()),
+                 again);
+  for (const RunRecord::File& file : artifact.files) {
+    if (!fs::is_regular_file(file.name)) continue;  // built in, or not on this machine
+    if (sha256(PW_TRY(read_file(file.name))) != file.sha256)
+      return unfit(path, fmt::format("{} ({}) has changed since", file.name, file.what),
+                   "compile it again, or run it where that file is not");
+  }
+  return std::monostate{};
+}
+
+Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& asked,
+                                 const Log& log) {
+  const std::string path = asked.graph.path;
+  if (!is_artifact(path)) return asked;
+  if (!asked.rules.rules.empty() || !asked.rules.pipeline.empty() || !asked.planned.empty())
+    return fail(error_in(path, "PW1412", "an artifact is rewritten and planned already",
+                         "leave out rules, pipeline and plan"));
+  const std::shared_ptr<Artifact> artifact = PW_TRY(read_artifact(path));
+  PW_TRY(check_artifact(*artifact, path));
+  say_artifact(*artifact, log);
+  PW_TRY(load_op_library(context));
+  const auto parsed = [&](const std::string& text, const std::string& part) {
+    return graph_from_json(context, text, path + "/" + part, parse_op);
+  };
+  auto prepared = std::make_shared<PreparedRun>(
+      PreparedRun{artifact, PW_TRY(parsed(artifact->original, std::string(kOriginal))), {}, {}});
+  for (std::size_t i = 0; i < artifact->variants.size(); ++i) {
+    const ArtifactVariant& variant = artifact->variants[i];
+    Graph graph = PW_TRY(parsed(variant.graph, graph_name(i)));
+    prepared->plans.push_back(PW_TRY(plan_from_json(variant.plan, path + "/" + plan_name(i))));
+    std::vector<Condition> conditions;
+    for (const ArtifactVariant::Condition& c : variant.conditions)
+      conditions.push_back(PW_TRY(condition_of(c, context->dims, path)));
+    std::vector<Version> versions{{"compiled", graph}};
+    prepared->variants.push_back(
+        {variant.name,
+         {variant.range, std::move(conditions), variant.otherwise, std::move(graph), {}},
+         std::move(versions),
+         declared_tokens(prepared->graph)});
+  }
+  RunRequest out = asked;
+  out.backend = artifact->backend;
+  out.engine.driver = artifact->driver;
+  out.engine.schedules = artifact->schedules;
+  out.engine.strict = artifact->strict;
+  out.engine.fuse = artifact->fuse;
+  out.plan.fold = artifact->fold;
+  CacheOptions sealed;
+  sealed.sealed = std::shared_ptr<const CompiledObjects>(artifact, &artifact->objects);
+  out.engine.cache = std::make_shared<CompileCache>(sealed);
+  out.prepared = std::move(prepared);
+  return out;
+}
+
+}  // namespace pw

@@ -1,0 +1,75 @@
+// An artifact: a model's graphs, rewritten, planned and compiled, in one file that runs where no
+// compiler is. It is a safetensors file of byte tensors: manifest.json, graphs and plans as JSON,
+// and the compiled objects by their keys.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cache/objects.hpp"
+#include "pipeline/run.hpp"
+#include "splitter/plan_text.hpp"
+
+namespace pw {
+
+/// What a plan was made for, and what became of it.
+struct ArtifactVariant {
+  std::string name;  ///< see GraphVariant
+  TokenRange range;
+  bool otherwise = false;
+  /// Of `assume`: `a op b`, or `a % b == 0`, as dims print.
+  struct Condition {
+    std::string op, a, b, text;
+  };
+  std::vector<Condition> conditions;
+  std::string graph, plan;            ///< JSON
+  std::vector<std::string> split_at;  ///< all ops that it is cut at
+};
+
+struct Artifact {
+  std::string version;  ///< of the program that made it
+  std::string library;  ///< SHA-256 of the program's op and rule library
+  std::string backend, driver, schedules, arch;
+  bool strict = false, fuse = true, fold = true;
+  std::string machine;   ///< the processor that objects were compiled for; empty: for any
+  std::string compiler;  ///< that compiled them; empty: none did
+  std::vector<RunRecord::File> files;  ///< that it was made of
+  std::string original;                ///< the graph before any rewriting, JSON
+  std::vector<ArtifactVariant> variants;
+  CompiledObjects objects;
+};
+
+/// SHA-256 over the op and rule library inside of the program.
+[[nodiscard]] std::string library_digest();
+
+[[nodiscard]] std::string manifest_to_json(const Artifact& artifact);
+/// All but graphs, plans and objects. PW1412 with what is missing or wrong.
+Result<std::shared_ptr<Artifact>> manifest_from_json(std::string_view text,
+                                                     const std::string& file);
+
+/// Rewrites, cuts, plans and compiles as a run of the request would, and writes what came of it.
+/// The steps of the request are not run.
+Result<std::monostate> write_artifact(const ContextPtr& context, const RunRequest& request,
+                                      const std::string& path, const Log& log);
+/// Whether the file begins as one does.
+[[nodiscard]] bool is_artifact(const std::string& path);
+/// PW1412 where the file is none, or is damaged.
+Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path);
+/// PW1413 where it cannot run here, or is not what its sources say today: another program, op
+/// library or processor, or a file it was made of that has changed where it lies.
+Result<std::monostate> check_artifact(const Artifact& artifact, const std::string& path);
+
+/// What a run takes of an artifact instead of making it.
+struct PreparedRun {
+  std::shared_ptr<const Artifact> artifact;
+  Graph graph;
+  std::vector<GraphVariant> variants;
+  std::vector<PlanDocument> plans;  ///< of the variants
+};
+/// The request with the artifact's backend and objects, and what was prepared, where its graph is
+/// an artifact; else as it is. PW1412 where it asks for rules or plans besides.
+Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& request,
+                                 const Log& log);
+
+}  // namespace pw

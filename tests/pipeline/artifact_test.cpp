@@ -1,0 +1,225 @@
+// Artifacts: what was rewritten, planned and compiled once runs from one file where there is no
+// compiler, gives the bits of the run it was made from, and is refused where it does not fit.
+#include "pipeline/artifact.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "backends/toolchain.hpp"
+#include "base/file.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+
+namespace {
+
+constexpr const char* kRangedGraph = R"(graph block {
+  symbol n in 1..64 tokens
+  in x: f32[n, 8], res: f32[n, 8]
+  in weight w: f32[8]
+  r = add(x, res)
+  m = rms_norm(r, w){eps = 1e-5}
+  y = relu(m)
+  out y, r
+}
+)";
+
+// Two ranges, and in the second a condition with a graph for all other steps.
+constexpr const char* kRangedRules = R"(
+rule twice { y = relu(x: T[n, d])  =>  z = relu(x)  y = maximum(z, 0) }
+rule by_four { y = add(a: T[n, d], b: T[n, d])  assume n % 4 == 0  =>  z = add(b, a)  y = maximum(z, z) }
+pipeline p { for tokens in ranges(4) { once { twice } once { by_four } } }
+)";
+
+std::string put(const std::string& name, const std::string& text) {
+  const std::string path = "build/" + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+RunRequest artifact_request(const std::string& backend) {
+  RunRequest request;
+  request.graph.path = put("artifact_block.pwg", kRangedGraph);
+  request.rules = {{put("artifact_rules.pwr", kRangedRules)}, "p", {}};
+  request.tokens = {1, 3, 8, 9};
+  request.backend = backend;
+  request.engine.driver = "host";
+  request.plan.max_tokens = 16;
+  request.plan.capture_sizes = {1, 2, 4, 8, 10, 16};
+  request.check = true;
+  request.keep = true;
+  return request;
+}
+
+struct Outcome {
+  std::vector<RunRecord> records;
+  std::string error;
+  std::size_t failed = 0;
+};
+
+Outcome outcome_of(const RunRequest& request) {
+  Outcome out;
+  const auto context = std::make_shared<Context>();
+  const auto done =
+      run_model(context, request, {},
+                [&](const RunRecord& record, const LoadedRules&) -> Result<std::monostate> {
+                  out.records.push_back(record);
+                  return std::monostate{};
+                });
+  if (!done) out.error = done.error().front().code + ": " + done.error().front().message;
+  if (done) out.failed = done->failed;
+  return out;
+}
+
+std::string artifact_of(const RunRequest& request, const std::string& name) {
+  const std::string path = "build/" + name + ".pwx";
+  const auto context = std::make_shared<Context>();
+  const auto done = write_artifact(context, request, path, {});
+  if (!done) FAIL(render(done.error(), context->sources));
+  return path;
+}
+
+/// As a machine that has nothing on its path.
+class NoCompiler {
+ public:
+  NoCompiler() : path_(value("PATH")), cxx_(value("CXX")) {
+    ::setenv("PATH", "", 1);
+    ::unsetenv("CXX");
+  }
+  NoCompiler(const NoCompiler&) = delete;
+  NoCompiler& operator=(const NoCompiler&) = delete;
+  ~NoCompiler() {
+    if (path_) ::setenv("PATH", path_->c_str(), 1);
+    if (cxx_) ::setenv("CXX", cxx_->c_str(), 1);
+  }
+
+ private:
+  static std::optional<std::string> value(const char* name) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? std::nullopt : std::optional<std::string>(text);
+  }
+  std::optional<std::string> path_, cxx_;
+};
+
+RunRequest of_artifact(const std::string& path) {
+  RunRequest request;
+  request.graph.path = path;
+  request.tokens = {1, 3, 8, 9};
+  request.check = request.keep = true;
+  return request;
+}
+
+void check_same(const Outcome& got, const Outcome& wanted) {
+  REQUIRE(got.error == "");
+  REQUIRE(got.records.size() == wanted.records.size());
+  for (std::size_t r = 0; r < got.records.size(); ++r) {
+    CHECK(got.records[r].plan.capture.sizes == wanted.records[r].plan.capture.sizes);
+    CHECK(got.records[r].plan.memory.arena_bytes == wanted.records[r].plan.memory.arena_bytes);
+    CHECK(got.records[r].device == wanted.records[r].device);
+    REQUIRE(got.records[r].steps.size() == wanted.records[r].steps.size());
+    for (std::size_t s = 0; s < got.records[r].steps.size(); ++s) {
+      const auto &x = got.records[r].steps[s].outputs, &y = wanted.records[r].steps[s].outputs;
+      REQUIRE(x.size() == y.size());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        REQUIRE(x[i].extents() == y[i].extents());
+        CHECK(std::memcmp(x[i].data(), y[i].data(), x[i].view().bytes()) == 0);
+      }
+    }
+  }
+}
+
+/// The artifact with one thing of its manifest replaced, of the same length.
+std::string changed(const std::string& path, const std::string& from, const std::string& to) {
+  REQUIRE(from.size() == to.size());
+  std::string bytes = read_file(path).value();
+  const std::size_t at = bytes.find(from);
+  REQUIRE(at != std::string::npos);
+  return put("artifact_changed.pwx", bytes.replace(at, from.size(), to));
+}
+
+}  // namespace
+
+TEST_CASE("artifact: it runs without a compiler, and gives the bits of its run", "[artifact]") {
+  for (const char* backend : {"eager", "interpreter", "cpu", "cuda"}) {
+    INFO(backend);
+    const RunRequest request = artifact_request(backend);
+    const Outcome wanted = outcome_of(request);
+    REQUIRE(wanted.error == "");
+    REQUIRE(wanted.records.size() >= 3);
+    const std::string path = artifact_of(request, std::string("artifact_") + backend);
+    const NoCompiler alone;
+    CHECK(host_compiler().empty());
+    const Outcome got = outcome_of(of_artifact(path));
+    check_same(got, wanted);
+    CHECK(got.failed == 0);
+    for (const RunRecord& record : got.records) {
+      CHECK(record.backend == backend);
+      if (!record.cpu) continue;
+      CHECK(record.cpu->compiled == 0);
+      CHECK(record.cpu->nodes_on_eager() == 0);
+      CHECK_FALSE(record.cpu->kernels.empty());
+    }
+  }
+}
+
+TEST_CASE("artifact: the same input gives the same bytes", "[artifact]") {
+  const RunRequest request = artifact_request("cpu");
+  const std::string one = artifact_of(request, "artifact_one"),
+                    other = artifact_of(request, "artifact_other");
+  CHECK(read_file(one).value() == read_file(other).value());
+}
+
+TEST_CASE("artifact: what has changed since is noticed", "[artifact]") {
+  const RunRequest request = artifact_request("cpu");
+  const std::string path = artifact_of(request, "artifact_stale");
+  CHECK(outcome_of(of_artifact(path)).error == "");
+  const auto error_of = [](const std::string& file) { return outcome_of(of_artifact(file)).error; };
+
+  put("artifact_rules.pwr", std::string(kRangedRules) + "# changed\n");
+  CHECK(error_of(path).find("PW1413: build/artifact_rules.pwr (rules) has changed") == 0);
+  put("artifact_rules.pwr", kRangedRules);
+  put("artifact_block.pwg", std::string(kRangedGraph) + "\n");
+  CHECK(error_of(path).find("PW1413: build/artifact_block.pwg (graph) has changed") == 0);
+  std::filesystem::remove("build/artifact_block.pwg");  // as on another machine
+  std::filesystem::remove("build/artifact_rules.pwr");
+  CHECK(error_of(path) == "");
+  const std::string library = library_digest();
+  std::string other = library;
+  other[0] = other[0] == 'a' ? 'b' : 'a';
+  CHECK(error_of(changed(path, library, other)).find("PW1413: the bodies of ops") == 0);
+  if (const std::string here = processor(); !here.empty()) {
+    const auto artifact = read_artifact(path);
+    REQUIRE(artifact);
+    CHECK((*artifact)->machine == here);
+    (*artifact)->machine = "another one";
+    const auto fits = check_artifact(**artifact, path);
+    REQUIRE_FALSE(fits);
+    CHECK(fits.error().front().message.find("another processor") != std::string::npos);
+  }
+}
+
+TEST_CASE("artifact: a damaged or wrong file is refused", "[artifact]") {
+  const std::string path = artifact_of(artifact_request("cpu"), "artifact_whole");
+  const std::string bytes = read_file(path).value();
+  const auto code_of = [](const std::string& text) {
+    return outcome_of(of_artifact(put("artifact_bad.pwx", text))).error.substr(0, 6);
+  };
+  CHECK(code_of("") == "PW1271");
+  CHECK(code_of(bytes.substr(0, bytes.size() / 2)) == "PW1271");
+  CHECK(code_of(read_file(changed(path, "piecewise.artifact/1", "piecewise.artifact/9")).value()) ==
+        "PW1412");
+  RunRequest twice = of_artifact(path);
+  twice.rules = {{"llm"}, "o2", {}};
+  CHECK(outcome_of(twice).error.find("PW1412: an artifact is rewritten") == 0);
+  // Objects that are not the ones their keys name, or are damaged.
+  std::string broken = bytes;
+  const std::size_t elf = broken.find(
+      "\x7f"
+      "ELF");
+  REQUIRE(elf != std::string::npos);
+  broken[elf + 1] = 'X';
+  CHECK(code_of(broken) == "PW1413");
+}
