@@ -28,12 +28,9 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
-/// A command that ends early throws its exit code. The message is already printed; it is here too
-/// for reports that list what went wrong.
+/// A command that ends early throws its exit code. The message is already printed.
 struct Exit {
   int code;
-  std::string message = {};  ///< one sentence
-  std::string report = {};   ///< as it was printed, without colour
 };
 
 struct Options {
@@ -56,6 +53,8 @@ class Session {
   /// Progress on a terminal only: overwrites its own line.
   void progress(const std::string& line) const;
   void report(const Diagnostics& diagnostics) const;
+  /// Of another context than the session's.
+  void report(const Diagnostics& diagnostics, const SourceMap& sources) const;
   /// Prints the diagnostics and throws Exit.
   [[noreturn]] void die(const Diagnostics& diagnostics, int code) const;
   [[noreturn]] void die(const Diagnostics& diagnostics) const;
@@ -78,8 +77,8 @@ class Session {
   mutable bool progress_shown_ = false;
 };
 
-/// What a diagnostic ends a program with: 2 where the request is at fault, 5 where a capability is
-/// missing, 70 where a device has failed, else 3.
+/// What a diagnostic ends a program with: 2 where the request is at fault, 1 where what it asks for
+/// is not there, 5 where a capability is missing, 70 where a device has failed, else 3.
 int exit_code_of(const Diagnostics& diagnostics);
 
 /// The options that name a graph.
