@@ -63,10 +63,10 @@ Result<std::monostate> check_given(const Graph& graph, const std::string& name,
     const Context& context = graph.context();
     if (type == Types::unknown() || fits(tensor, context.types[type], context.dims))
       return std::monostate{};
-    return fail(error_in("input " + name, "PW1411",
-                         fmt::format("it is {}, and the given tensor is {}[{}]",
-                                     context.types.print(type), pw::name(tensor.dtype()),
-                                     fmt::join(tensor.view().extents, ", "))));
+    return fail(
+        error_in("input " + name, "PW1411",
+                 fmt::format("it is {}, and the given tensor is {}[{}]", context.types.print(type),
+                             pw::name(tensor.dtype()), fmt::join(tensor.view().extents, ", "))));
   }
   const std::string near = nearest(name, names);
   return fail(error_in("input " + name, "PW1411", "the graph has no such input",

@@ -23,9 +23,15 @@ Result<KeptKernels> kept_kernels() {
   return out;
 }
 
-Result<CacheContents> verify_kept_kernels() { return PW_TRY(users_cache())->inspect(true); }
+Result<CacheContents> verify_kept_kernels() {
+  const auto cache = PW_TRY(users_cache());
+  return cache->inspect(true);
+}
 
-Result<std::size_t> clear_kept_kernels() { return PW_TRY(users_cache())->clear(); }
+Result<std::size_t> clear_kept_kernels() {
+  const auto cache = PW_TRY(users_cache());
+  return cache->clear();
+}
 
 Table kept_table(const KeptKernels& kept) {
   Table table({"what", "number", "bytes"});
