@@ -114,7 +114,8 @@ PYBIND11_MODULE(_piecewise, m) {
   m.doc() = "Rewrite tensor dataflow graphs with rules, and look at what happened.";
   add_error(m);
 
-  py::class_<PyGraph> graph(m, "Graph");
+  py::class_<PyGraph> graph(m, "Graph",
+                            "A graph, and the session that it is of; it never changes.");
   add_run(graph);
   graph
       .def_property_readonly(
@@ -149,7 +150,7 @@ PYBIND11_MODULE(_piecewise, m) {
           py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true,
           "a picture: svg, png, pdf, dot, html or txt");
 
-  py::class_<PyRules>(m, "Rules")
+  py::class_<PyRules>(m, "Rules", "Rules of files, and the session that they are of.")
       .def_property_readonly(
           "session", [](const PyRules& r) { return r.context; },
           "what they share names, types and ops with")
@@ -173,7 +174,8 @@ PYBIND11_MODULE(_piecewise, m) {
           "warnings", [](const PyRules& r) { return render(r.set->warnings, r.context->sources); },
           "what loading them warned of, as text");
 
-  py::class_<PyRun>(m, "Run")
+  py::class_<PyRun>(m, "Run",
+                    "A pipeline that was run: the graph before and after each pass, and counts.")
       .def_property_readonly(
           "graph", [](const PyRun& r) { return PyGraph{r.context, r.versions.back().graph}; },
           "the rewritten graph")
@@ -209,7 +211,7 @@ PYBIND11_MODULE(_piecewise, m) {
           [](const PyRun& r, const std::variant<std::size_t, std::string>& pass) {
             return PyGraph{r.context, r.versions[version_of(r, pass)].graph};
           },
-          py::arg("pass"), "the graph after a pass, by its name or its place among the versions")
+          py::arg("pass_"), "the graph after a pass, by its name or its place among the versions")
       .def(
           "draw",
           [](const PyRun& r, const std::string& format, const std::string& collapse, bool split_too,
@@ -223,7 +225,8 @@ PYBIND11_MODULE(_piecewise, m) {
           "a picture of what all passes changed, or one, by its name or its place among the "
           "versions");
 
-  py::class_<Context, ContextPtr> session(m, "Session");
+  py::class_<Context, ContextPtr> session(m, "Session",
+                                          "What graphs and rules share: names, types, ops.");
   add_pipeline(m);
   add_commands(m);
   add_planning(m);

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import html as _html
 import json as _json
+import os as _os
 import typing as _t
 
 import _piecewise
@@ -37,8 +38,7 @@ class Session(_piecewise.Session):
 
     def load(self, path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
         """Reads graph.json, .pwg or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
-        with open(path, encoding="utf-8") as file:
-            return self.loads(file.read(), str(path), symbols)
+        return _commands._graph(self, path, symbols, None)
 
     def loads(self, text: str, name: str = "text", symbols: _commands.Symbols = None) -> Graph:
         """The same from a string."""
@@ -56,7 +56,7 @@ def _values(params: _commands.Params) -> _t.Dict[str, str]:
 def load(text_or_path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
     """A graph from a file, or from the text itself: graph.json, .pwg or an FX dump."""
     text = str(text_or_path)
-    if "\n" in text or text.lstrip().startswith("{"):
+    if "\n" in text or ("{" in text and not _os.path.exists(text)):
         return _commands.shared_session().loads(text, symbols=symbols)
     return _commands.shared_session().load(text, symbols)
 
@@ -130,13 +130,18 @@ class _Frame:
                 'style="width:100%;height:36rem;border:1px solid #ccc"></iframe>')
 
 
-def show(graph_or_run: _t.Union[Graph, Run]) -> _Frame:
-    """The interactive page in an iframe."""
-    frame = _Frame(graph_or_run.draw("html").decode())
+def _show(self) -> _Frame:
+    """The interactive page in an iframe, for a notebook."""
+    frame = _Frame(self.draw("html").decode())
     if (size := _bytes(frame._repr_html_())) > _CELL_LIMIT:
         raise Error(f"the page takes {size} bytes, more than the {_CELL_LIMIT} a cell may hold; write it to a file: "
                     "open('page.html', 'wb').write(….draw('html'))")
     return frame
+
+
+def show(graph_or_run: _t.Union[Graph, Run]) -> _Frame:
+    """The interactive page of a graph or a run in an iframe, for a notebook."""
+    return _show(graph_or_run)
 
 
 class _Step:
@@ -195,8 +200,8 @@ Graph._repr_mimebundle_ = _bundle
 Run._repr_mimebundle_ = _bundle
 Graph.run = _run_graph
 Graph.rewrite = _rewrite
-Graph.show = show
-Run.show = show
+Graph.show = _show
+Run.show = _show
 Run.step = _step
 Graph.__repr__ = lambda self: f"<Graph {self.name}: {len(self)} nodes>"
 Rules.__repr__ = lambda self: f"<Rules: {len(self.names)} rules, pipelines {', '.join(self.pipelines) or 'none'}>"
