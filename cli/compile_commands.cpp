@@ -91,7 +91,7 @@ void add_compile_commands(CLI::App& app, const Options& options) {
       ->type_name("DIR");
   sub->add_option("--arch", compile->compile.archs, "the architectures: sm_80,sm_90,sm_100")
       ->delimiter(',')
-      ->check(CLI::IsMember({"sm_80", "sm_90", "sm_100"}))
+      ->check(CLI::IsMember(cuda_architectures()))
       ->capture_default_str();
   sub->add_option("--grouping", compile->grouping,
                   "auto: neighbouring row ops are one kernel; none: each op is its own, a fused op "
@@ -124,7 +124,7 @@ void add_compile_commands(CLI::App& app, const Options& options) {
       ->type_name("FILE");
   sub->add_option("--arch", tune->tune.archs, "the architectures: sm_80,sm_90,sm_100")
       ->delimiter(',')
-      ->check(CLI::IsMember({"sm_80", "sm_90", "sm_100"}))
+      ->check(CLI::IsMember(cuda_architectures()))
       ->capture_default_str();
   sub->add_option("--tokens", tune->tokens, "token counts, each tuned for")
       ->type_name("LIST")

@@ -92,6 +92,10 @@ double StepTimes::eager(std::int64_t tokens) const {
 
 Result<SizedGraph> size_graph(const CutGraph& cut, const SizesRequest& request, const Log& log) {
   PW_TRY(check_dynamic(cut.graph));
+  if (!(request.graph_seconds >= 0 && request.graph_seconds <= 1e9))
+    return fail(error_at({}, "PW1402",
+                         fmt::format("graph_seconds is {}, and a number from 0 to 1e9 is asked for",
+                                     request.graph_seconds)));
   PlanRequest planned = request.plan;
   if (planned.mode.empty()) planned.mode = "piecewise";
   Plan plan = PW_TRY(plan_graph(cut.pieces, cut.graph, cut.rules, planned, log));

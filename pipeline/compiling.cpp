@@ -6,12 +6,15 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/try.hpp"
 #include "pipeline/folder.hpp"
 
 namespace pw {
 namespace {
+
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
 
 int all_cores() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
@@ -41,6 +44,18 @@ Result<std::monostate> fill_record(GraphVariant& variant, const LoadedRules& rul
   return std::monostate{};
 }
 
+Result<std::monostate> check_archs(const std::vector<std::string>& archs) {
+  const std::vector<std::string>& known = cuda_architectures();
+  for (const std::string& arch : archs)
+    if (std::find(known.begin(), known.end(), arch) == known.end())
+      return fail(error_at({}, "PW1429", "there is no architecture `" + arch + "`",
+                           fmt::format("architectures are {}", fmt::join(known, ", "))));
+  if (archs.empty())
+    return fail(error_at({}, "PW1429", "no architecture is named",
+                         fmt::format("architectures are {}", fmt::join(known, ", "))));
+  return std::monostate{};
+}
+
 std::string described(const cuda::Schedule& s) {
   return fmt::format("block {}, passes {}, resident {}, kept {}", s.block, s.passes, s.resident,
                      s.kept_words);
@@ -48,8 +63,15 @@ std::string described(const cuda::Schedule& s) {
 
 }  // namespace
 
+const std::vector<std::string>& cuda_architectures() {
+  static const std::vector<std::string> kArchitectures{"sm_80", "sm_90", "sm_100"};
+  return kArchitectures;
+}
+
 Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& rules,
                                     const CompileRequest& request, const Log& log) {
+  PW_TRY(check_archs(request.archs));
+  PW_TRY(check_number("tokens", request.tokens, 0, kMostTokens));
   CompiledGraph out;
   PW_TRY(fill_record(variant, rules, request, out.record, log));
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
@@ -74,6 +96,8 @@ Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& ru
 }
 
 Result<Tuner> Tuner::open(const TuneRequest& request) {
+  PW_TRY(check_archs(request.archs));
+  PW_TRY(check_numbers("tokens", request.tokens, 1, kMostTokens));
   Tuner out(request, cuda::Nvrtc::open());
   if (!out.nvrtc_.present())
     return fail(error_at({}, "PW1450", "candidates cannot be compiled: " + out.nvrtc_.state(),

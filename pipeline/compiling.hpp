@@ -15,6 +15,9 @@
 
 namespace pw {
 
+/// That kernels are made for: sm_80, sm_90, sm_100.
+[[nodiscard]] const std::vector<std::string>& cuda_architectures();
+
 struct CompileRequest {
   PlanRequest plan;
   std::vector<std::string> archs{"sm_90"};
@@ -33,7 +36,8 @@ struct CompiledGraph {
   std::optional<CacheCounts> cache;  ///< where cubins were asked for and NVRTC is there
   std::string cache_problem;         ///< why cubins are not kept; empty: they are
 };
-/// PW1244 is no error here: without NVRTC sources are written, and it is said.
+/// Without NVRTC sources are written, and it is said. PW1429 for an architecture that kernels are
+/// not made for.
 Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& rules,
                                     const CompileRequest& request, const Log& log);
 
@@ -58,7 +62,7 @@ struct TunedGraph {
 /// What tuning needs of the machine, opened before anything is loaded.
 class Tuner {
  public:
-  /// PW1450 without NVRTC, PW1260 where there is no device to measure on.
+  /// PW1429 as above, PW1450 without NVRTC, PW1260 where there is no device to measure on.
   static Result<Tuner> open(const TuneRequest& request);
   Result<TunedGraph> tune(const CutGraph& cut, const Log& log);
 

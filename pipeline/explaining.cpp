@@ -122,7 +122,8 @@ Result<std::monostate> check_options(const ExplainRequest& request) {
 }
 
 Result<std::monostate> check_rule_name(const RuleSet& rules, const std::string& name) {
-  if (!rules.resolve(name).empty() || is_declared(rules, name)) return std::monostate{};
+  const bool known = !name.empty() && (!rules.resolve(name).empty() || is_declared(rules, name));
+  if (known) return std::monostate{};
   std::vector<std::string> names;
   for (const Rule& rule : rules.rules) {
     names.push_back(rule.name);

@@ -1,6 +1,8 @@
 // Exports fuzz_orders and find_difference.
 #include "pipeline/order_fuzzing.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/try.hpp"
@@ -22,6 +24,10 @@ const OrderRun& clearest(const FuzzReport& report) {
 Result<FuzzReport> fuzz_orders(const Graph& graph, const LoadedRules& rules,
                                const FuzzOrderRequest& request) {
   const Strategy* strategy = PW_TRY(find_strategy(rules.set, request.pipeline));
+  PW_TRY(check_number("orders",
+                      static_cast<std::int64_t>(
+                          std::min<std::size_t>(request.options.orders, std::size_t{1} << 40)),
+                      1, 10000));
   return fuzz_order(graph, rules.set, *strategy, rules.params, request.options);
 }
 

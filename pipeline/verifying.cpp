@@ -32,7 +32,7 @@ Result<std::vector<RuleId>> rules_to_verify(const RuleSet& rules,
     if (!rules.rules[id].frontier) ids.push_back(id);
   };
   for (const std::string& name : only) {
-    const std::vector<RuleId> some = rules.resolve(name);
+    const std::vector<RuleId> some = name.empty() ? std::vector<RuleId>() : rules.resolve(name);
     if (some.empty())
       return fail(error_at({}, "PW1420", "there is no rule `" + name + "`",
                            "`pwr check` lists the rules of a file"));
@@ -46,6 +46,7 @@ Result<std::vector<RuleCheck>> verify_rules(const LoadedRules& rules, const Veri
                                             const Log& log,
                                             const std::function<void(const RuleCheck&)>& done) {
   const std::vector<RuleId> ids = PW_TRY(rules_to_verify(rules.set, request.only));
+  PW_TRY(check_numbers("ranks", request.ranks, 1, 64));
   RuleCheckOptions options;
   options.ranks = request.ranks;
   std::vector<RuleCheck> out;

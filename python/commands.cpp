@@ -222,7 +222,8 @@ py::dict fuzz_order_call(const PyGraph& graph, const PyRules& rules, const Texts
 }
 
 py::dict compare(const PyGraph& before, const PyGraph& after, bool fold) {
-  if (before.context != after.context) throw PiecewiseError("the graphs are of different sessions");
+  if (before.context != after.context)
+    throw mistake("PW1412", "the graphs are of different sessions");
   const GraphDiff diff = compare_graphs(before.graph, after.graph, fold);
   py::dict out;
   out["rows"] = rows(change_table(diff));

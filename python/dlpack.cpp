@@ -78,9 +78,9 @@ void check_type(DlType type, DType dtype, const std::string& what) {
   const std::vector<Kind> kinds = kinds_of(dtype);
   for (const Kind& kind : kinds)
     if (kind.code == type.code && kind.bits == type.bits && type.lanes == 1) return;
-  throw PiecewiseError(fmt::format("{} is a {}, which is a tensor of {}; given is one of {}", what,
-                                   name(dtype), shown({kinds[0].code, kinds[0].bits, 1}),
-                                   shown(type)));
+  throw mistake("PW1411",
+                fmt::format("{} is a {}, which is a tensor of {}; given is one of {}", what,
+                            name(dtype), shown({kinds[0].code, kinds[0].bits, 1}), shown(type)));
 }
 
 Extents extents_of(const DlTensor& tensor) { return {tensor.shape, tensor.shape + tensor.dims}; }
@@ -108,8 +108,10 @@ void check_device(const py::handle& given, const std::string& what) {
   const auto [type, id] =
       given.attr("__dlpack_device__")().cast<std::pair<std::int32_t, std::int32_t>>();
   if (type != kCpu && type != kPinned)
-    throw PiecewiseError(fmt::format(
-        "{} is in the memory of a device (DLPack type {}); give a copy in CPU memory", what, type));
+    throw mistake(
+        "PW1411",
+        fmt::format("{} is in the memory of a device (DLPack type {}); give a copy in CPU memory",
+                    what, type));
 }
 
 }  // namespace
@@ -118,7 +120,7 @@ Tensor tensor_of_dlpack(const py::handle& given, DType dtype, const std::string&
   check_device(given, what);
   const py::object capsule = given.attr("__dlpack__")();  // its destructor ends the export
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor") == 0)
-    throw PiecewiseError(what + ": its __dlpack__() gave no capsule called dltensor");
+    throw mistake("PW1411", what + ": its __dlpack__() gave no capsule called dltensor");
   const auto& tensor =
       *static_cast<const DlTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   check_type(tensor.type, dtype, what);

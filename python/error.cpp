@@ -92,6 +92,10 @@ PiecewiseError::PiecewiseError(const Diagnostics& diagnostics, const SourceMap& 
   for (const Diagnostic& diagnostic : diagnostics) items_.push_back(item_of(diagnostic, sources));
 }
 
+PiecewiseError mistake(std::string_view code, std::string message, std::string hint) {
+  return {Diagnostics{error_at({}, code, std::move(message), std::move(hint))}, SourceMap()};
+}
+
 void add_error(py::module_& module) {
   static py::exception<PiecewiseError> type(module, "Error");
   type.attr("__doc__") =
@@ -122,7 +126,7 @@ Log log_to(const py::object& callable, const ContextPtr& context) {
 LoadedRules loaded_rules(const PyRules& rules, const std::vector<std::string>& definitions,
                          const Log& log, const PyGraph* of, bool believe) {
   if (of != nullptr && of->context != rules.context)
-    throw PiecewiseError("the graph and the rules are of different sessions");
+    throw mistake("PW1412", "the graph and the rules are of different sessions");
   log.warn(rules.set->warnings);
   if (!believe) need(rules.context, refuse_false_traits(*rules.set));
   std::vector<std::pair<std::string, std::string>> params;

@@ -11,6 +11,7 @@
 #include "base/version.hpp"
 #include "graph/graph_json.hpp"
 #include "graph/text.hpp"
+#include "pipeline/explaining.hpp"
 #include "pipeline/load.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
@@ -52,7 +53,7 @@ py::dict pass_row(const PassStats& pass) {
 PyRun run(const PyGraph& input, const PyRules& rules, const std::string& pipeline,
           const std::map<std::string, std::string>& params) {
   if (input.context != rules.context)
-    throw PiecewiseError("the graph and the rules are of different sessions");
+    throw mistake("PW1412", "the graph and the rules are of different sessions");
   Env env = need(rules.context, bind_params(*rules.set, {params.begin(), params.end()}));
   PyRun out{rules.context, rules.set, {}, {}};
   Graph graph = input.graph;
@@ -77,7 +78,7 @@ std::string draw(const ContextPtr& context, VizInput input, const std::string& f
                  const std::string& collapse, bool split_too,
                  std::optional<std::size_t> version = std::nullopt) {
   std::optional<Collapse> how = collapse_named(collapse);
-  if (!how) throw PiecewiseError("collapse is auto, none, pieces or layers");
+  if (!how) throw mistake("PW1413", "collapse is auto, none, pieces or layers");
   VizOptions options;
   options.collapse = *how;
   options.most_boxes = format == "svg" ? 300 : 600;
@@ -100,12 +101,12 @@ std::string draw(const ContextPtr& context, VizInput input, const std::string& f
 std::size_t version_of(const PyRun& run, const std::variant<std::size_t, std::string>& pass) {
   if (const auto* number = std::get_if<std::size_t>(&pass)) {
     if (*number < run.versions.size()) return *number;
-    throw PiecewiseError("there are versions 0 to " + std::to_string(run.versions.size() - 1));
+    throw mistake("PW1413", "there are versions 0 to " + std::to_string(run.versions.size() - 1));
   }
   const std::string& name = std::get<std::string>(pass);
   for (std::size_t i = 0; i < run.versions.size(); ++i)
     if (run.versions[i].pass == name) return i;
-  throw PiecewiseError("there was no pass `" + name + "`");
+  throw mistake("PW1413", "there was no pass `" + name + "`");
 }
 
 }  // namespace
@@ -198,8 +199,7 @@ PYBIND11_MODULE(_piecewise, m) {
       .def(
           "count",
           [](const PyRun& r, const std::string& rule) {
-            if (r.rules->resolve(rule).empty())
-              throw PiecewiseError("there is no rule `" + rule + "`");
+            need(r.context, check_rule_name(*r.rules, rule));
             return r.report.journal.count(*r.rules, rule);
           },
           py::arg("rule"), "rewrites by a rule, family or group")
@@ -261,8 +261,8 @@ PYBIND11_MODULE(_piecewise, m) {
           "explain",
           [](const ContextPtr& c, const PyGraph& g, const PyRules& rules, const std::string& rule) {
             Env params = need(c, bind_params(*rules.set, {}));
-            std::vector<RuleId> ids = rules.set->resolve(rule);
-            if (ids.empty()) throw PiecewiseError("there is no rule `" + rule + "`");
+            need(c, check_rule_name(*rules.set, rule));
+            const std::vector<RuleId> ids = rules.set->resolve(rule);
             std::string out;
             for (RuleId id : ids) {
               std::optional<Rejection> why = explain(g.graph, *rules.set, id, params);

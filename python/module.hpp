@@ -37,6 +37,9 @@ class PiecewiseError : public std::runtime_error {
   std::vector<ErrorItem> items_;
 };
 
+/// A mistake that only Python can make.
+PiecewiseError mistake(std::string_view code, std::string message, std::string hint = {});
+
 /// Makes piecewise.Error, with the first diagnostic as its attributes.
 void add_error(pybind11::module_& module);
 

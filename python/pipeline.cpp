@@ -79,6 +79,10 @@ void take_execution(Given& given, const Named& named, ExecutionRequest& request)
   request.rules = named.rules;
   given.take("backend", request.backend);
   given.take("driver", request.engine.driver);
+  if (request.engine.driver != "cuda" && request.engine.driver != "host")
+    throw mistake("PW1405", "there is no driver `" + request.engine.driver + "`",
+                  "drivers are cuda and host");
+  given.take("cached_tokens", request.engine.cached_tokens);
   given.take("strict", request.engine.strict);
   given.take("fuse", request.engine.fuse);
   given.take("seed", request.engine.seed);

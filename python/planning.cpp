@@ -8,6 +8,7 @@
 #include "pipeline/compiling.hpp"
 #include "pipeline/dispatch_table.hpp"
 #include "pipeline/dump.hpp"
+#include "pipeline/pictures.hpp"
 #include "pipeline/plan_tables.hpp"
 #include "python/module.hpp"
 #include "python/options.hpp"
@@ -173,6 +174,38 @@ py::object tune_call(const PyGraph& graph, const PyRules& rules, const Texts& pa
   return json_rows(schedule_table(tuned));
 }
 
+/// The outline as text; with an output, the picture in a file.
+py::object draw_files(const ContextPtr& context, const Texts& files, const Texts& rules,
+                      const std::string& pipeline, const Texts& params, const std::string& output,
+                      const py::dict& options, const py::object& log) {
+  PictureRequest request;
+  request.files = files;
+  request.rules = {rules, pipeline, params};
+  request.output = output;
+  std::string collapse = "auto", view = "auto";
+  Given given("draw", options);
+  take_plan(given, request.plan);
+  given.take("symbols", request.graph.symbols);
+  given.take("after", request.pass);
+  given.take("overlay", request.overlay);
+  given.take("split", request.split);
+  given.take("times", request.times);
+  given.take("most_boxes", request.viz.most_boxes);
+  given.take("collapse", collapse);
+  given.take("view", view);
+  given.end();
+  const auto named_collapse = collapse_named(collapse);
+  const auto named_view = view_named(view);
+  if (!named_collapse) throw mistake("PW1413", "collapse is auto, none, pieces or layers");
+  if (!named_view) throw mistake("PW1413", "there is no view `" + view + "`");
+  request.viz.collapse = *named_collapse;
+  request.viz.view = *named_view;
+  const std::string picture = need(context, draw_picture(context, request, log_to(log, context)));
+  if (output.empty()) return py::str(picture);
+  need(context, write_file(output, picture));
+  return py::none();
+}
+
 }  // namespace
 
 void add_planning(py::module_& module) {
@@ -186,6 +219,9 @@ void add_planning(py::module_& module) {
   def("sizes", &sizes_call, py::arg("histograms"), py::arg("output"));
   def("compile", &compile_call, py::arg("output"));
   def("tune", &tune_call);
+  module.def("draw_files", &draw_files, py::arg("session"), py::arg("files"), py::arg("rules"),
+             py::arg("pipeline"), py::arg("params"), py::arg("output"), py::arg("options"),
+             py::arg("log"), "see piecewise.draw");
   module.def(
       "compare_plans",
       [](const std::string& before, const std::string& after) {

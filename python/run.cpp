@@ -53,15 +53,16 @@ py::array row_major_array(const py::handle& given, DType dtype, const std::strin
   py::array array = py::array::ensure(given, py::array::c_style);
   if (!array) {
     PyErr_Clear();
-    throw PiecewiseError(what + " is no array");
+    throw mistake("PW1411", what + " is no array");
   }
   const auto found = py::str(array.dtype().attr("name")).cast<std::string>();
   const char* extended = extended_name(dtype);
   if (found == numpy_name(dtype) || (extended != nullptr && found == extended)) return array;
-  throw PiecewiseError(
+  throw mistake(
+      "PW1411",
       what + " is a " + std::string(name(dtype)) + ", which is an array of " + numpy_name(dtype) +
-      (extended == nullptr ? "" : std::string(" bits (or ml_dtypes.") + extended + ")") +
-      "; given is one of " + found);
+          (extended == nullptr ? "" : std::string(" bits (or ml_dtypes.") + extended + ")") +
+          "; given is one of " + found);
 }
 
 Extents shape_of(const py::array& array) { return {array.shape(), array.shape() + array.ndim()}; }
@@ -170,8 +171,8 @@ class PythonCall {
   void keep(const py::handle& given, const TensorView& place, const std::string& what) const {
     const Tensor tensor = tensor_of(given, place.dtype, what);
     if (tensor.extents() != place.extents)
-      throw PiecewiseError(fmt::format("{} has another shape than its type says: ({})", what,
-                                       fmt::join(tensor.extents(), ", ")));
+      throw mistake("PW1411", fmt::format("{} has another shape than its type says: ({})", what,
+                                          fmt::join(tensor.extents(), ", ")));
     std::memcpy(place.data, tensor.data(), place.bytes());
   }
 
@@ -184,9 +185,9 @@ class PythonCall {
     else if (py::isinstance<py::tuple>(returned) || py::isinstance<py::list>(returned))
       results = py::list(returned);
     if (results.size() != call_.results.size())
-      throw PiecewiseError("the function of " + call_.op + " returned " +
-                           (returned.is_none() ? "nothing" : "another number of results") +
-                           ", and the op has " + std::to_string(call_.results.size()));
+      throw mistake("PW1214", "the function of " + call_.op + " returned " +
+                                  (returned.is_none() ? "nothing" : "another number of results") +
+                                  ", and the op has " + std::to_string(call_.results.size()));
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (call_.results[i].data == nullptr) continue;
       keep(results[i], call_.results[i], "result " + std::to_string(i) + " of " + call_.op);

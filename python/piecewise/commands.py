@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 import _piecewise
 from _piecewise import Graph, Rules, Session as _Session, cache_clear, cache_stats, cache_verify, doctor, format_rules, near_miss_meaning
 
-__all__ = ["bench", "cache_clear", "cache_stats", "cache_verify", "check", "compile", "doctor", "explain", "export", "fmt", "format_rules",
+__all__ = ["bench", "cache_clear", "cache_stats", "cache_verify", "check", "compile", "doctor", "draw", "explain", "export", "fmt", "format_rules",
            "fuzz_order", "generate", "import_", "match", "near_miss_meaning", "ops", "opt", "plan", "plan_diff", "report", "rule_order", "run_model", "sizes", "split",
            "stats", "test", "tune", "verify"]
 
@@ -282,7 +282,7 @@ def run_model(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str
               session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
     """The main job, as `pwr run` does it: load, rewrite, split, plan, build, run, and with check=True compare.
 
-    options: backend, driver, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, pad, ranks, replicated (a list), save,
+    options: backend, driver, cached_tokens, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, pad, ranks, replicated (a list), save,
     expect, rtol and atol; they mean what the options of `pwr run` of these names do (execute=False: as `pwr report`). `given` are contents of inputs, by name: numpy
     arrays, or what has __dlpack__ in CPU memory.
     Returns a dict: `steps` and `failed`, how many ran and how many differ by more than they may; `log`, what `pwr run` says; `graphs`, for each graph that the pipeline makes
@@ -310,3 +310,14 @@ def report(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = 
     """
     call = _piecewise.report_page if page else _piecewise.report_text
     return _request(call, path, rules, pipeline, params, symbols, session, options, log)
+
+
+def draw(files: Union[Path, Sequence[Path]], output: Optional[Path] = None, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *,
+         symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None, **options: Any) -> Optional[str]:
+    """Draws files as `pwviz` does: a graph, what a pipeline does to it, the folder of a trace, or several graphs compared; Graph.draw and Run.draw draw what is loaded.
+
+    `output` is the picture, whose extension is its type. options: those of plan(), and after (a pass, by its name or number), view, collapse, most_boxes, overlay (a file),
+    split and times. Returns the outline as text, or None where `output` is written.
+    """
+    named = {**options, "symbols": symbol_texts(symbols)}
+    return _piecewise.draw_files(session or _Session(), _texts(files), _texts(rules), pipeline, _param_texts(params), os.fspath(output or ""), named, log)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -44,7 +45,7 @@ def commands(*path):
 
 def table():
     """Command → its function, or the reason why it has none."""
-    rows = re.findall(r"^\| `pwr ([^`]+)` \| (.+?) \| (.*) \|$", (ROOT / "docs/python.md").read_text(encoding="utf-8"), flags=re.M)
+    rows = re.findall(r"^\| `(?:pwr )?([^`]+)` \| (.+?) \| (.*) \|$", (ROOT / "docs/python.md").read_text(encoding="utf-8"), flags=re.M)
     return {command: (re.fullmatch(r"`(\w+)`", cell)[1] if cell != "none" else None, rest) for command, cell, rest in rows}
 
 
@@ -85,7 +86,7 @@ class Commands(unittest.TestCase):
 
     def test_each_command(self):
         functions = table()
-        known = commands()
+        known = [*commands(), "pwviz"]
         self.assertIn("cache stats", known)
         self.assertEqual(sorted(functions), sorted(known), "docs/python.md has a row for each command, and no other")
         for command in known:
@@ -301,8 +302,30 @@ class Commands(unittest.TestCase):
         self.assertEqual([pw.ops("rms_norm")], self.json("ops", "rms_norm"))
         self.assertEqual([pw.ops(backend="cuda", splitting=True)], self.json("ops", "--backend", "cuda", "--splitting"))
 
+    def compare_draw(self):
+        pwviz = str(Path(PWR).with_name("pwviz"))
+        options = ["-r", "llm", "-p", "o2", "--pass", "norm_quant"]
+        told = subprocess.run([pwviz, self.model, *options], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(pw.draw(self.model, rules="llm", pipeline="o2", after="norm_quant"), told)
+        subprocess.run([pwviz, self.model, *options, "-o", self.path("theirs.html")], capture_output=True, check=True)
+        self.assertIsNone(pw.draw(self.model, self.path("mine.html"), "llm", "o2", after="norm_quant"))
+        self.assertEqual(Path(self.path("mine.html")).read_bytes(), Path(self.path("theirs.html")).read_bytes())
+        with self.assertRaises(pw.Error) as caught:
+            pw.draw(self.model, after="nothing")
+        self.assertEqual(caught.exception.code, "PW1425")
+
     def compare_doctor(self):
         self.assertEqual([pw.doctor()], self.json("doctor"))
+
+
+class Page(unittest.TestCase):
+    def test_examples(self):
+        blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(encoding="utf-8"), flags=re.S)
+        self.assertEqual(len(blocks), 2)
+        done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], cwd=ROOT, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("PW1420 did you mean `silu_mul`?", done.stdout)
+        self.assertIn("'silu_and_mul': 2", done.stdout)
 
 
 class Mistakes(unittest.TestCase):
@@ -361,6 +384,20 @@ class Mistakes(unittest.TestCase):
         folder = self.folder / "empty"
         folder.mkdir(exist_ok=True)
         return folder
+
+    def test_numbers(self):
+        rules = self.file("rules.pwr", RULES)
+        for call in (lambda: pw.bench(self.small, tokens=[4], repeats=0), lambda: pw.run_model(self.small, tokens=[4], ranks=0),
+                     lambda: pw.run_model(self.small, tokens=[4], ranks=65), lambda: pw.verify(rules, ranks=[0]), lambda: pw.verify(rules, ranks=[]),
+                     lambda: pw.fuzz_order(self.small, rules, "p", orders=0), lambda: pw.sizes(self.small, graph_seconds=float("nan")),
+                     lambda: pw.compile(self.small, self.folder / "k", tokens=-5), lambda: pw.tune(self.small, tokens=[0]),
+                     lambda: pw.plan(self.small, steps=["3"], active_loras=-2)):
+            self.assertEqual(self.error(call).code, "PW1402")
+        for code, call in (("PW1429", lambda: pw.compile(self.small, self.folder / "k", archs=["sm_1"])), ("PW1429", lambda: pw.tune(self.small, archs=[])),
+                           ("PW1405", lambda: pw.run_model(self.small, backend="cuda", driver="x")), ("PW1420", lambda: pw.explain(self.small, rules, "")),
+                           ("PW1420", lambda: pw.verify(rules, "")), ("PW1412", lambda: pw.opt(pw.load(SMALL), pw.Session().rules(["llm"]), "o2"))):
+            self.assertEqual(self.error(call).code, code)
+        self.assertFalse((self.folder / "k").exists())
 
     def test_a_file_that_does_not_load_hides_no_other(self):
         good, bad = self.file("good.pwr", RULES), self.file("bad.pwr", "rule b { y = relux(x) => y = x }\n")
