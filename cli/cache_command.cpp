@@ -1,61 +1,29 @@
 // Exports the command cache: what is kept of compiled kernels.
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
-#include "backends/cache/cache.hpp"
 #include "cli/commands.hpp"
+#include "pipeline/kept_kernels.hpp"
 
 namespace pw::cli {
 namespace {
 
-/// The user's cache, or the end of the program where it is refused.
-void need_folder(const Session& session, const CompileCache& cache) {
-  if (cache.folder().empty())
-    session.die("there is no compile cache: " + cache.problem(),
-                "set PWR_CACHE_DIR to a folder of your own", kInvalidInput);
-}
-
 void run_stats(const Options& options) {
   const Session session(options);
-  CompileCache cache(CacheOptions::from_environment());
-  need_folder(session, cache);
-  const CacheContents contents = cache.inspect(false);
-  const CacheCounts counts = cache.totals();
-  Table table({"what", "number", "bytes"});
-  for (const auto& [kind, held] : contents.kinds)
-    table.add({"objects of " + kind, std::to_string(held.objects), std::to_string(held.bytes)});
-  table.add({"damaged objects", std::to_string(contents.bad), ""});
-  table.add({"unfinished files", std::to_string(contents.leftovers), ""});
-  table.add({"found, over all runs", std::to_string(counts.found), ""});
-  table.add({"compiled, over all runs", std::to_string(counts.made), ""});
-  table.add({"thrown away as damaged", std::to_string(counts.evicted), ""});
-  table.add({"could not be written", std::to_string(counts.unwritten), ""});
-  print_out(table.print(options.format));
-  session.say("folder: " + cache.folder());
+  const KeptKernels kept = session.need(kept_kernels());
+  print_out(kept_table(kept).print(options.format));
+  session.say("folder: " + kept.folder);
 }
 
 void run_verify(const Options& options) {
   const Session session(options);
-  CompileCache cache(CacheOptions::from_environment());
-  need_folder(session, cache);
-  const CacheContents contents = cache.inspect(true);
-  std::size_t good = 0;
-  for (const auto& [kind, held] : contents.kinds) good += held.objects;
-  Table table({"what", "number"});
-  table.add({"good objects", std::to_string(good)});
-  table.add({"damaged objects, thrown away", std::to_string(contents.bad)});
-  table.add({"unfinished files, thrown away", std::to_string(contents.leftovers)});
-  print_out(table.print(options.format));
+  const CacheContents contents = session.need(verify_kept_kernels());
+  print_out(verified_table(contents).print(options.format));
   if (contents.bad > 0) throw Exit{kNegative};
 }
 
 void run_clear(const Options& options) {
   const Session session(options);
-  CompileCache cache(CacheOptions::from_environment());
-  need_folder(session, cache);
-  Table table({"what", "number"});
-  table.add({"objects removed", std::to_string(cache.clear())});
-  print_out(table.print(options.format));
+  print_out(cleared_table(session.need(clear_kept_kernels())).print(options.format));
 }
 
 }  // namespace

@@ -12,8 +12,6 @@ void add_rule_commands(CLI::App& app, const Options& options);     ///< check, f
 void add_explain_commands(CLI::App& app, const Options& options);  ///< explain, match
 void add_check_command(CLI::App& app, const Options& options);
 void add_fuzz_command(CLI::App& app, const Options& options);
-/// A `use` of a rule file as it was named, for a file that may stand elsewhere.
-std::string use_line(const std::string& file);
 void add_verify_command(CLI::App& app, const Options& options);
 void add_test_command(CLI::App& app, const Options& options);
 void add_opt_command(CLI::App& app, const Options& options);
@@ -27,8 +25,5 @@ void add_bench_command(CLI::App& app, const Options& options);
 void add_cache_commands(CLI::App& app, const Options& options);  ///< cache stats, verify, clear
 void add_ops_command(CLI::App& app, const Options& options);
 void add_doctor_command(CLI::App& app, const Options& options);
-
-/// Checks an output path's extension before any work is done.
-void check_output_type(const Session& session, const std::string& path);
 
 }  // namespace pw::cli

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
-#include "graph/graph_diff.hpp"
+#include "pipeline/comparing.hpp"
 
 namespace pw::cli {
 namespace {
@@ -14,16 +14,6 @@ struct DiffArgs {
   std::string fold = "auto";
   std::size_t limit = 100;
 };
-
-Table change_table(const GraphDiff& diff, std::size_t limit) {
-  Table table({"change", "times", "op", "first", "what", "where"});
-  for (std::size_t i = 0; i < diff.changes.size() && (limit == 0 || i < limit); ++i) {
-    const GraphChange& c = diff.changes[i];
-    table.add(
-        {std::string(name(c.kind)), std::to_string(c.count), c.thing, c.first, c.what, c.where});
-  }
-  return table;
-}
 
 /// What the limit leaves out, and how much of each graph was found in the other.
 void say_rest(const Session& session, const DiffArgs& args, const GraphDiff& diff) {
@@ -47,7 +37,7 @@ void run_diff(const Options& options, const DiffArgs& args) {
   GraphOptions before = args.before, after = args.after;
   before.symbols = after.symbols = args.symbols;
   const Graph a = load(session, before), b = load(session, after);
-  const GraphDiff diff = diff_graphs(a, b, match_graphs(a, b), args.fold != "none");
+  const GraphDiff diff = compare_graphs(a, b, args.fold != "none");
   if (!diff.equal() || options.format != "table")
     print_out(change_table(diff, args.limit).print(options.format));
   if (diff.renamed_inputs > 0)

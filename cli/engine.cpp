@@ -7,6 +7,7 @@ namespace pw::cli {
 
 void EngineArgs::fill(const Session& session, ExecutionRequest& request) const {
   request = stated;
+  request.engines = session.engines();
   request.graph = graph;
   request.rules = rules;
   request.plan = plan.request(session);

@@ -1,62 +1,21 @@
 // Exports the commands explain and match: why a rule did not match, and where a pattern does.
-#include <array>
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
-#include "cli/explaining.hpp"
-#include "dsl/query.hpp"
-#include "graph/text.hpp"
-#include "pipeline/record.hpp"
-#include "rewriter/legality.hpp"
-#include "splitter/splitter.hpp"
+#include "pipeline/explaining.hpp"
 
 namespace pw::cli {
 namespace {
 
 struct ExplainArgs {
-  std::string rule;
+  ExplainRequest explain;
   GraphOptions graph;
   RuleOptions rules;
-  std::string before, at;
   std::optional<std::size_t> expect;
-  std::size_t most = 5;
-  std::int64_t tokens = 0;  ///< 0: not said
-  bool pieces = false;
 };
-
-struct Code {
-  std::string_view code, meaning;
-};
-constexpr std::array<Code, 17> kCodes{{
-    {"N01", "op: the node has another op than the pattern asks for"},
-    {"N02", "arity: the node has another number of operands or results"},
-    {"N03",
-     "operand order: it would match with its operands swapped, but the op is not commutative"},
-    {"N04",
-     "attribute: an attribute has another value; one that the pattern does not write must hold its "
-     "default"},
-    {"N05", "dtype: an element type differs"},
-    {"N06", "shape: a shape does not fit, or cannot be proved to fit; the known facts are printed"},
-    {"N07", "variable: one name would stand for two things"},
-    {"N08",
-     "extra users: a value that the rule consumes is used outside the match; rebind it on the "
-     "right, or put it into `given { }`"},
-    {"N09", "guard: a `where` is false, or an `unless` is there; its parts are printed"},
-    {"N10", "consumed: another rule, or a built-in pass, took the node first"},
-    {"N11",
-     "absent: the rule is not in this pipeline, no pass that has it ran when the match was there, "
-     "or its family has no variant"},
-    {"N12", "fuel: the pass had used up its fuel, or was stopped"},
-    {"N13", "cycle: a path leads from an output back to an input; it is printed"},
-    {"N14", "barrier: a mutation or an alias stands between the nodes"},
-    {"N15", "boundary: the match would cross a piece boundary"},
-    {"N16", "precedence: an `over` rule or a lower cost won"},
-    {"N17", "undone: the strategy that applied it was taken back, for an `ensures` did not hold"},
-}};
 
 std::string title_of(const NearMiss& miss) {
   const std::string name = miss.rule_name.empty() ? "the rule" : miss.rule_name;
@@ -130,70 +89,15 @@ void print_text(const Session& session, const Explanation& found, bool pipeline)
   }
 }
 
-/// The piece of each node, as the rules' `split` cuts the graph at hand.
-class Pieces {
- public:
-  Pieces(const Session& session, const LoadedRules& rules) : session_(session), rules_(rules) {}
-  std::uint32_t operator()(const Graph& graph, NodeId node) {
-    if (&graph != graph_) read(graph);
-    return node.index < piece_.size() ? piece_[node.index] : 0;
-  }
-
- private:
-  void read(const Graph& graph) {
-    graph_ = &graph;
-    piece_.assign(graph.node_bound(), 0);
-    const auto at =
-        session_.need(splitting_ops(session_.context, &rules_.set, rules_.params, SplitOptions{}));
-    const StitchedGraph pieces = session_.need(split(graph, at));
-    for (std::size_t i = 0; i < pieces.pieces.size(); ++i)
-      for (NodeId n : pieces.pieces[PieceId(i)].nodes)
-        piece_[n.index] = static_cast<std::uint32_t>(i);
-  }
-  const Session& session_;
-  const LoadedRules& rules_;
-  const Graph* graph_ = nullptr;
-  std::vector<std::uint32_t> piece_;
-};
-
 bool explained_code(const std::string& word) {
-  for (const Code& code : kCodes) {
-    if (word != code.code) continue;
-    print_out(fmt::format("{} {}\n", code.code, code.meaning));
-    return true;
-  }
-  return false;
-}
-
-void check_name(const Session& session, const LoadedRules& rules, const std::string& name) {
-  if (!rules.set.resolve(name).empty()) return;
-  for (const ast::File& file : rules.set.files)
-    for (const ast::Item& item : file.items)
-      if (const auto* rule = std::get_if<ast::Rule>(&item); rule != nullptr && rule->name == name)
-        return;  // a family without a variant
-  std::vector<std::string> names;
-  for (const Rule& rule : rules.set.rules) {
-    names.push_back(rule.name);
-    names.push_back(rule.base_name);
-  }
-  const std::string near = nearest(name, names);
-  session.die("there is no rule `" + name + "`", near.empty() ? "" : "did you mean `" + near + "`?",
-              kUsage);
-}
-
-void check_options(const Session& session, const ExplainArgs& args) {
-  if (args.graph.path.empty())
-    session.die("`" + args.rule + "` is no code N01 … N17; to explain a rule, name a graph too",
-                "pwr explain add_rms model.json -r llm", kUsage);
-  const bool alone = args.rules.pipeline.empty();
-  if (alone && !args.before.empty())
-    session.die("`--before` needs a pipeline", "add `-p o2`", kUsage);
-  if (alone && args.tokens > 0) session.die("`--tokens` needs a pipeline", "add `-p o2`", kUsage);
+  const std::string_view meaning = near_miss_meaning(word);
+  if (!meaning.empty()) print_out(fmt::format("{} {}\n", word, meaning));
+  return !meaning.empty();
 }
 
 std::string header(const Explanation& found, const ExplainArgs& args) {
   const bool alone = args.rules.pipeline.empty(), one = found.matches == 1;
-  std::string out = fmt::format("{}: {} {}", args.rule, found.matches,
+  std::string out = fmt::format("{}: {} {}", args.explain.rule, found.matches,
                                 alone ? (one ? "match" : "matches")
                                 : one ? "rewrite"
                                       : "rewrites");
@@ -204,35 +108,36 @@ std::string header(const Explanation& found, const ExplainArgs& args) {
   return out;
 }
 
-void run_explain(const Options& options, const ExplainArgs& args) {
-  if (explained_code(args.rule)) return;
-  Session session(options);
-  check_options(session, args);
-  LoadedRules rules = load(session, args.rules);
-  check_name(session, rules, args.rule);
-  const Graph graph = load(session, args.graph);
-  ExplainOptions explain;
-  explain.pipeline = args.rules.pipeline;
-  explain.before = args.before;
-  explain.at = args.at;
-  explain.most = args.most;
-  if (args.tokens > 0) explain.tokens = args.tokens;
-  if (args.pieces) explain.piece_of = Pieces(session, rules);
-  const Explanation found =
-      session.need(explain_rules(graph, rules.set, args.rule, rules.params, explain));
-  if (!found.at_found)
-    session.die("no node of the graph is called `" + args.at + "`", "names stand in `pwr export`",
-                kUsage);
-  const bool wanted = !args.expect || *args.expect != found.matches;
-  if (options.format == "json") {
-    print_out(printable_json(explanation_to_json(found, args.rule)));
-  } else {
-    print_out(header(found, args) + "\n");
-    if (wanted) print_applied(found);
-    if (wanted) print_text(session, found, !args.rules.pipeline.empty());
-    if (wanted && found.matches == 0 && found.groups.empty())
-      print_out("no node of the graph has an op of its pattern\n");
+void print_explanation(const Session& session, const ExplainArgs& args, const Explanation& found,
+                       bool wanted) {
+  if (session.options.format == "json") {
+    print_out(printable_json(explanation_to_json(found, args.explain.rule)));
+    return;
   }
+  print_out(header(found, args) + "\n");
+  if (!wanted) return;
+  print_applied(found);
+  print_text(session, found, !args.rules.pipeline.empty());
+  if (found.matches == 0 && found.groups.empty())
+    print_out("no node of the graph has an op of its pattern\n");
+}
+
+void run_explain(const Options& options, const ExplainArgs& args) {
+  if (explained_code(args.explain.rule)) return;
+  Session session(options);
+  if (args.graph.path.empty())
+    session.die(
+        "`" + args.explain.rule + "` is no code N01 … N17; to explain a rule, name a graph too",
+        "pwr explain add_rms model.json -r llm", kUsage);
+  ExplainRequest request = args.explain;
+  request.options.pipeline = args.rules.pipeline;
+  session.need(check_options(request));
+  const LoadedRules rules = load(session, args.rules);
+  session.need(check_rule_name(rules.set, request.rule));
+  const Graph graph = load(session, args.graph);
+  const Explanation found = session.need(explain_rule(graph, rules, request));
+  const bool wanted = !args.expect || *args.expect != found.matches;
+  print_explanation(session, args, found, wanted);
   if (args.expect ? wanted : found.matches == 0) throw Exit{kNegative};
 }
 
@@ -243,57 +148,20 @@ struct MatchArgs {
   std::size_t most = 20;
 };
 
-std::string shown(const Graph& graph, const Binding& binding) {
-  if (const auto* value = std::get_if<ValueId>(&binding))
-    return value->valid() ? fmt::format("%{}", graph.value_name(*value)) : "none";
-  if (const auto* dim = std::get_if<DimId>(&binding)) return graph.context().dims.print(*dim);
-  if (const auto* dtype = std::get_if<DTypeBinding>(&binding))
-    return std::string(name(dtype->dtype));
-  if (const auto* shape = std::get_if<Shape>(&binding)) return graph.context().types.print(*shape);
-  if (const auto* a = std::get_if<Attribute>(&binding)) return graph.context().attributes.print(*a);
-  if (const auto* list = std::get_if<std::vector<ValueId>>(&binding))
-    return fmt::format("{} values", list->size());
-  return "none";
-}
-
 void run_match(const Options& options, const MatchArgs& args) {
   Session session(options);
-  const Query query = session.need(load_query(session.context, args.rules.rules, args.pattern));
-  std::vector<std::pair<std::string, std::string>> definitions;
-  for (const std::string& text : args.rules.definitions)
-    definitions.push_back(session.need(parse_definition(text), kUsage));
-  const Env params = session.need(bind_params(query.rules, definitions));
-  const Graph graph = load(session, args.graph);
-  Table table({"match", "nodes", "bindings"});
-  std::size_t count = 0;
-  for (RuleId id : query.variants)
-    for (const Match& match : find_matches(graph, query.rules, id, params)) {
-      ++count;
-      std::string nodes, bindings;
-      for (NodeId n : all_nodes(match))
-        nodes += fmt::format("{}%{} {}", nodes.empty() ? "" : ", ", graph.node_name(n),
-                             graph.op_of(n).name);
-      for (const auto& [name, binding] : match.env)
-        if (!params.contains(name))
-          bindings +=
-              fmt::format("{}{} = {}", bindings.empty() ? "" : ", ", name, shown(graph, binding));
-      if (count <= args.most || options.format != "table")
-        table.add({std::to_string(count), nodes, bindings});
-    }
-  if (!table.empty()) print_out(table.print(options.format));
-  session.say(fmt::format("{} match{}{}", count, count == 1 ? "" : "es",
-                          count > args.most && options.format == "table"
-                              ? fmt::format(", {} shown; --most shows more", args.most)
-                              : ""));
+  const LoadedPattern pattern =
+      session.need(load_pattern(session.context, args.pattern, args.rules));
+  const PatternMatches found = match_pattern(load(session, args.graph), pattern);
+  const std::size_t count = found.matches.size();
+  const std::size_t most = options.format == "table" ? args.most : count;
+  if (const Table table = match_table(found, most); !table.empty())
+    print_out(table.print(options.format));
+  session.say(
+      fmt::format("{} match{}{}", count, count == 1 ? "" : "es",
+                  count > most ? fmt::format(", {} shown; --most shows more", args.most) : ""));
   if (count > 0) return;
-  for (RuleId id : query.variants) {
-    Explanation found;
-    for (NearMiss& miss : find_near_misses(graph, query.rules, id, params)) {
-      found.groups.push_back({std::move(miss), 1, 0, {}, {}});
-      break;
-    }
-    print_text(session, found, false);
-  }
+  for (const Explanation& nearest : found.nearest) print_text(session, nearest, false);
   throw Exit{kNegative};
 }
 
@@ -302,22 +170,25 @@ void run_match(const Options& options, const MatchArgs& args) {
 void add_explain_commands(CLI::App& app, const Options& options) {
   auto args = std::make_shared<ExplainArgs>();
   auto* sub = app.add_subcommand("explain", "Say why a rule did not match, or what a code means");
-  sub->add_option("rule", args->rule, "a rule, family or group; or a code N01 … N17")->required();
+  sub->add_option("rule", args->explain.rule, "a rule, family or group; or a code N01 … N17")
+      ->required();
   args->graph.add_to(*sub, false);
   args->rules.add_to(*sub);
   sub->add_option(
-      "--before", args->before,
+      "--before", args->explain.options.before,
       "with -p: near misses are those of the graph before this pass (else before the first with "
       "the rule)");
-  sub->add_option("--at", args->at,
+  sub->add_option("--at", args->explain.options.at,
                   "only what concerns a node of this name; with -p, at whatever time it had it");
-  sub->add_option("--tokens", args->tokens,
+  sub->add_option("--tokens", args->explain.options.tokens,
                   "with -p: the graph that the pipeline makes for steps of so many tokens")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
   sub->add_option("--expect", args->expect,
                   "exit with 1 unless it matches so often; then print the odd ones out");
-  sub->add_option("--most", args->most, "near misses printed at most, after grouping");
-  sub->add_flag("--pieces", args->pieces, "a match has to lie in one piece of the split graph");
+  sub->add_option("--most", args->explain.options.most,
+                  "near misses printed at most, after grouping");
+  sub->add_flag("--pieces", args->explain.pieces,
+                "a match has to lie in one piece of the split graph");
   sub->footer(
       "Without -p the rule is asked on the graph as it is. With -p the pipeline is run, and every "
       "match\n"

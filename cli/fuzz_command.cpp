@@ -4,10 +4,8 @@
 
 #include "base/file.hpp"
 #include "cli/commands.hpp"
-#include "pipeline/record.hpp"
-#include "rewriter/analysis/fuzz_order.hpp"
-#include "rewriter/driver.hpp"
-#include "verify/isomorphism.hpp"
+#include "pipeline/checking.hpp"
+#include "pipeline/order_fuzzing.hpp"
 
 namespace pw::cli {
 namespace {
@@ -15,67 +13,38 @@ namespace {
 struct FuzzArgs {
   GraphOptions graph;
   RuleOptions rules;
-  FuzzOptions fuzz;
+  FuzzOrderRequest fuzz;
   std::string output;
   bool keep = false;
 };
 
-Table table_of(const FuzzReport& report) {
-  Table table({"order", "seed", "nodes", "hash", "counts that differ"});
-  for (const OrderRun& run : report.runs)
-    table.add({std::string(name(run.kind)), std::to_string(run.seed),
-               std::to_string(run.graph.node_count()), fmt::format("{:016x}", run.hash),
-               differing_counts(report.runs.front(), run).second});
-  return table;
-}
-
-/// One with the nodes in another order can be written as a test; else the first.
-const OrderRun& clearest(const FuzzReport& report) {
-  for (std::size_t i : report.different)
-    if (report.runs[i].kind == OrderRun::Kind::nodes) return report.runs[i];
-  return report.runs[report.different.front()];
-}
-
-void show(const Session& session, const FuzzArgs& args, const LoadedRules& rules,
-          const FuzzReport& report) {
-  const OrderRun& usual = report.runs.front();
-  const OrderRun& other = clearest(report);
-  const auto [here, there] = differing_counts(usual, other);
-  session.say(fmt::format(
-      "with {}, seed {}: {}", name(other.kind), other.seed,
-      here.empty() ? "the same rules, at other places" : there + " instead of " + here));
-  session.say("  - as declared\n  + " + std::string(name(other.kind)));
-  session.say(graph_difference(usual.graph, other.graph));
-  const std::string tests = fuzz_tests(args.rules.pipeline, rules.set, rules.params, usual, other);
+void show(const Session& session, const FuzzArgs& args, const OrderDifference& found) {
+  session.say(fmt::format("with {}, seed {}: {}", found.order, found.seed,
+                          found.counts.empty() ? "the same rules, at other places" : found.counts));
+  session.say("  - as declared\n  + " + found.order);
+  session.say(found.difference);
   if (args.output.empty()) {
-    session.say(tests);
+    session.say(found.tests);
     return;
   }
   std::string text;
   for (const std::string& file : args.rules.rules) text += use_line(file);
-  session.need(write_file(args.output, text + "\n" + tests));
+  session.need(write_file(args.output, text + "\n" + found.tests));
 }
 
 void run_fuzz(const Options& options, const FuzzArgs& args) {
   Session session(options);
-  LoadedRules rules = load(session, args.rules);
+  const LoadedRules rules = load(session, args.rules);
   const Graph graph = load(session, args.graph);
-  const Strategy* strategy = session.need(find_strategy(rules.set, args.rules.pipeline), kUsage);
-  const auto fuzz = [&](const Graph& g) {
-    return session.need(fuzz_order(g, rules.set, *strategy, rules.params, args.fuzz));
-  };
-  FuzzReport report = fuzz(graph);
-  print_out(table_of(report).print(options.format));
+  FuzzOrderRequest request = args.fuzz;
+  request.pipeline = args.rules.pipeline;
+  request.reduce = !args.keep;
+  const FuzzReport report = session.need(fuzz_orders(graph, rules, request));
+  print_out(order_run_table(report).print(options.format));
   session.say(fmt::format("{} orders, seed {}: {} with another result", report.runs.size() - 1,
-                          args.fuzz.seed, report.different.size()));
+                          request.options.seed, report.different.size()));
   if (report.different.empty()) return;
-  if (!args.keep) {
-    const Graph small = reduce_graph(graph, rules.set, *strategy, rules.params, args.fuzz);
-    session.say(fmt::format("the smallest graph found that shows it has {} of {} nodes",
-                            small.node_count(), graph.node_count()));
-    report = fuzz(small);
-  }
-  show(session, args, rules, report);
+  show(session, args, session.need(find_difference(graph, rules, request, session.log())));
   throw Exit{kNegative};
 }
 
@@ -87,10 +56,10 @@ void add_fuzz_command(CLI::App& app, const Options& options) {
       "fuzz-order", "Run a pass in many orders of its rules and matches: is the result the same?");
   args->graph.add_to(*sub);
   args->rules.add_to(*sub);
-  sub->add_option("--orders", args->fuzz.orders, "how many orders are tried")
+  sub->add_option("--orders", args->fuzz.options.orders, "how many orders are tried")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  sub->add_option("--seed", args->fuzz.seed, "of the orders")->capture_default_str();
+  sub->add_option("--seed", args->fuzz.options.seed, "of the orders")->capture_default_str();
   sub->add_option("-o,--output", args->output,
                   "write the tests that show a difference into this file, not to the screen");
   sub->add_flag("--keep", args->keep, "do not look for a smaller graph that shows a difference");

@@ -1,79 +1,54 @@
-// Exports the command generate, and the same for baselines: a graph from its options as text.
-#include <optional>
-
+// Exports the command generate.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
-#include "cli/generating.hpp"
-#include "graph/generate.hpp"
 #include "pipeline/folder.hpp"
+#include "pipeline/generating.hpp"
+#include "pipeline/optimizing.hpp"
 
 namespace pw::cli {
 namespace {
 
-struct ModelArgs {
-  LlamaOptions llama;
-  std::int64_t experts = 8;  // of the family moe
-  std::string family;
-  std::optional<std::uint64_t> shuffle;
-};
+/// A whole number of the request, with the bounds that it has.
+void add_number(CLI::App& app, ModelRequest& request, std::string_view name,
+                const std::string& what) {
+  for (const ModelNumber& number : model_numbers())
+    if (number.name == name)
+      app.add_option(fmt::format("--{}", name), *number.place(request), what)
+          ->check(CLI::Range(number.least, number.most))
+          ->capture_default_str();
+}
 
-void add_model_options(CLI::App& app, ModelArgs& args) {
-  app.add_option("family", args.family, "llama, or moe: with experts in its feed-forward layers")
-      ->check(CLI::IsMember({"llama", "moe"}))
+void add_model_options(CLI::App& app, ModelRequest& request) {
+  app.add_option("family", request.family, "llama, or moe: with experts in its feed-forward layers")
+      ->check(CLI::IsMember(model_families()))
       ->required();
-  app.add_option("--layers", args.llama.layers, "decoder layers")
-      ->check(CLI::Range(1, 100000))
+  add_number(app, request, "layers", "decoder layers");
+  add_number(app, request, "hidden", "width of the residual stream");
+  add_number(app, request, "heads", "query heads");
+  add_number(app, request, "kv-heads", "key and value heads");
+  add_number(app, request, "ffn", "width of the feed-forward layer");
+  add_number(app, request, "vocab", "rows of the embedding");
+  app.add_option("--quant", request.llama.quant, "none or fp8")
+      ->check(CLI::IsMember(model_quantisations()))
       ->capture_default_str();
-  app.add_option("--hidden", args.llama.hidden, "width of the residual stream")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--heads", args.llama.heads, "query heads")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  app.add_option("--kv-heads", args.llama.kv_heads, "key and value heads")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  app.add_option("--ffn", args.llama.ffn, "width of the feed-forward layer")
-      ->check(CLI::Range(1, 1 << 22))
-      ->capture_default_str();
-  app.add_option("--vocab", args.llama.vocab, "rows of the embedding")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
-  app.add_option("--quant", args.llama.quant, "none or fp8")
-      ->check(CLI::IsMember({"none", "fp8"}))
-      ->capture_default_str();
-  app.add_option("--tp", args.llama.tp, "tensor-parallel ranks: local widths and all_reduce")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--experts", args.experts, "of moe: experts of a layer, each a branch of its own")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--topk", args.llama.topk, "of moe: experts that a token goes to")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--shuffle", args.shuffle,
+  add_number(app, request, "tp", "tensor-parallel ranks: local widths and all_reduce");
+  add_number(app, request, "experts", "of moe: experts of a layer, each a branch of its own");
+  add_number(app, request, "topk", "of moe: experts that a token goes to");
+  app.add_option("--shuffle", request.shuffle,
                  "put the nodes in another topological order, drawn by this seed");
 }
 
-Graph make(const Session& session, const ModelArgs& args) {
-  session.need(load_op_library(session.context));
-  LlamaOptions model = args.llama;
-  model.experts = args.family == "moe" ? args.experts : 0;
-  Graph graph = session.need(generate_llama(session.context, model));
-  return args.shuffle ? shuffled(std::move(graph), *args.shuffle) : std::move(graph);
-}
-
 struct GenerateArgs {
-  ModelArgs model;
+  ModelRequest model;
   std::string output = "-";
 };
 
 void run_generate(const Options& options, const GenerateArgs& args) {
   Session session(options);
-  check_output_type(session, args.output);
-  Graph graph = make(session, args.model);
+  session.need(check_graph_path(args.output));
+  const Graph graph = session.need(generate_model(session.context, args.model));
   session.need(save_graph(graph, args.output));
   session.say(fmt::format("{}: {} layers, {} nodes{}", args.model.family, args.model.llama.layers,
                           graph.node_count(),
@@ -81,19 +56,6 @@ void run_generate(const Options& options, const GenerateArgs& args) {
 }
 
 }  // namespace
-
-Graph generated(const Session& session, const std::string& options) {
-  CLI::App app;
-  ModelArgs args;
-  add_model_options(app, args);
-  try {
-    app.parse(options);
-  } catch (const CLI::ParseError& e) {
-    session.die("`pwr generate " + options + "` is no command: " + e.what(),
-                "`pwr generate --help` lists the options", kInvalidInput);
-  }
-  return make(session, args);
-}
 
 void add_generate_command(CLI::App& app, const Options& options) {
   auto generate = std::make_shared<GenerateArgs>();

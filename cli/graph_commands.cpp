@@ -1,14 +1,11 @@
 // Exports the commands that read, write and make graphs: import, export, stats, generate.
-#include <map>
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/standard_output.hpp"
 #include "cli/commands.hpp"
-#include "graph/text.hpp"
-#include "graph/verify.hpp"
 #include "pipeline/folder.hpp"
+#include "pipeline/graph_stats.hpp"
+#include "pipeline/optimizing.hpp"
 
 namespace pw::cli {
 namespace {
@@ -19,57 +16,25 @@ struct ImportArgs {
   std::string output = "-";
 };
 
-/// `, writes cache, k`, or nothing.
-std::string writes_of(const Graph& graph) {
-  std::string out;
-  for (ValueId input : graph.written_inputs())
-    out += (out.empty() ? ", writes " : ", ") + std::string(graph.value_name(input));
-  return out;
-}
-
 void run_import(const Options& options, const ImportArgs& args) {
   Session session(options);
-  check_output_type(session, args.output);
+  session.need(check_graph_path(args.output));
   if (!args.rules.rules.empty()) load(session, args.rules);
-  Graph graph = load(session, args.graph, true);
-  if (Diagnostics errors = verify(graph); !errors.empty()) session.die(errors);
+  const Graph graph = session.need(import_graph(session.context, args.graph, session.log()));
   session.need(save_graph(graph, args.output));
-  session.say(fmt::format("{}: {} nodes, {} inputs, {} outputs{}{}", args.graph.path,
-                          graph.node_count(), graph.inputs().size(), graph.returned_count(),
-                          writes_of(graph), args.output == "-" ? "" : " → " + args.output));
+  session.say(args.graph.path + ": " + size_line(count_graph(graph)) +
+              (args.output == "-" ? "" : " → " + args.output));
 }
 
 void run_stats(const Options& options, const ImportArgs& args) {
   Session session(options);
   if (!args.rules.rules.empty()) load(session, args.rules);
-  Graph graph = load(session, args.graph);
-  std::map<std::string, std::size_t> counts;
-  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) ++counts[graph.op_of(n).name];
-  std::vector<std::pair<std::string, std::size_t>> rows(counts.begin(), counts.end());
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  Table table({"op", "nodes", "meaning"});
-  for (const auto& [op, count] : rows) {
-    const Op& decl = session.context->ops[session.context->ops.find(op)];
-    table.add({op, std::to_string(count),
-               decl.imported     ? "unknown"
-               : decl.has_body() ? "body"
-                                 : "native"});
-  }
-  print_out(table.print(options.format));
-  session.say(fmt::format("{} nodes, {} inputs, {} outputs{}, structural hash {:016x}",
-                          graph.node_count(), graph.inputs().size(), graph.returned_count(),
-                          writes_of(graph), structural_hash(graph)));
+  const GraphStats stats = count_graph(load(session, args.graph));
+  print_out(op_count_table(stats).print(options.format));
+  session.say(fmt::format("{}, structural hash {:016x}", size_line(stats), stats.hash));
 }
 
 }  // namespace
-
-void check_output_type(const Session& session, const std::string& path) {
-  if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") || names_stream(path))
-    return;
-  session.die("cannot tell the type of `" + path + "` from its extension",
-              "graphs are written as .json or .pwg", kUsage);
-}
 
 void add_graph_commands(CLI::App& app, const Options& options) {
   auto import = std::make_shared<ImportArgs>();

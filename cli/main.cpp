@@ -21,6 +21,10 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_option("--format", options.format, "of tables: table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}));
+  app.add_option("--plugin", options.plugins,
+                 "a shared library that adds backends, externs of rules, and functions that run "
+                 "ops; it runs with your rights")
+      ->type_name("FILE");
   app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
   app.set_version_flag("--version", std::string("pwr ") + pw::version());
   app.footer(

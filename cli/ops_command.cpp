@@ -1,248 +1,34 @@
 // Exports the command ops: every op with its signature, its meaning, its names elsewhere, and what
 // runs it.
-#include <algorithm>
-#include <array>
-#include <map>
-#include <set>
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "backends/collectives.hpp"
-#include "backends/eager/kernels.hpp"
-#include "backends/interpreter_kernels.hpp"
-#include "backends/rowprogram/row_program.hpp"
 #include "cli/commands.hpp"
-#include "graph/import/fx_ops.hpp"
-#include "graph/text.hpp"
+#include "pipeline/op_list.hpp"
 
 namespace pw::cli {
 namespace {
 
 struct OpsArgs {
   RuleOptions rules;
-  std::vector<std::string> names;
-  std::string format, backend;
-  bool splitting = false;
+  OpRequest wanted;
+  std::string format;
 };
-
-constexpr std::array<std::string_view, 4> kBackends{"interpreter", "eager", "cpu", "cuda"};
-
-/// Whether a backend runs a node of this op as it is, without looking into a body.
-bool has_kernel(const Op& op, std::string_view backend) {
-  if (find_collective(op.name) != nullptr) return true;
-  if (backend == "cuda")
-    return rows::is_row_primitive(op.name) || is_library_call(op) || op.name == "keep_topk";
-  const KernelTable table = backend == "interpreter" ? exact_kernels() : eager::kernels();
-  return find_kernel(table, op.name) != nullptr ||
-         find_kernel(layout_kernels(), op.name) != nullptr;
-}
-
-/// Which ops a backend runs: those with a kernel, and those whose bodies are made of such.
-class Runs {
- public:
-  Runs(const Context& context, std::string_view backend) : context_(context), backend_(backend) {}
-
-  bool op(OpId id) {
-    const auto [it, fresh] = known_.emplace(id, false);
-    if (!fresh) return it->second;
-    const Op& op = context_.ops[id];
-    const bool runs = op.has_body() ? std::all_of(op.body.begin(), op.body.end(),
-                                                  [&](const Statement& s) { return all(s.value); })
-                                    : has_kernel(op, backend_);
-    return known_[id] = runs;
-  }
-
- private:
-  bool named(std::string_view name) {
-    const OpId id = context_.ops.find(name);
-    return !id.valid() || op(id);  // a cast, or a function of numbers
-  }
-  bool all(const Expr& e) {
-    static const std::map<std::string_view, std::string_view> kInfix{
-        {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}};
-    if (e.kind == Expr::Kind::call && !named(e.text)) return false;
-    if (e.kind == Expr::Kind::negate && !named("neg")) return false;
-    if (const auto it = kInfix.find(e.text); e.kind == Expr::Kind::binary && it != kInfix.end())
-      if (!named(it->second)) return false;
-    return std::all_of(e.args.begin(), e.args.end(), [&](const Expr& arg) { return all(arg); });
-  }
-
-  const Context& context_;
-  std::string_view backend_;
-  std::map<OpId, bool> known_;
-};
-
-std::string traits_of(const Op& op) {
-  std::vector<std::string> out;
-  const auto add = [&](bool holds, std::string_view word) {
-    if (holds) out.emplace_back(word);
-  };
-  add(op.traits.commutative, "commutative");
-  add(op.traits.associative, "associative");
-  add(op.traits.view, "view");
-  add(op.traits.collective, "collective");
-  add(op.traits.effect, "effect");
-  add(op.traits.rowwise, "rowwise");
-  add(op.traits.capturable != Capturable::never, name(op.traits.capturable));
-  return fmt::format("{}", fmt::join(out, " "));
-}
-
-struct OpLine {
-  std::string name, signature, meaning, traits;
-  bool splits = false;
-  std::vector<std::string> backends, foreign;
-};
-
-std::map<std::string, std::set<std::string>> foreign_names(const Context& context) {
-  std::map<std::string, std::set<std::string>> out;
-  const fx::Table table(context.foreign.get());
-  for (const auto& [target, mappings] : table.all())
-    for (const fx::Mapping& mapping : mappings)
-      out[std::string(mapping.op)].insert(std::string(target));
-  return out;
-}
-
-std::vector<OpLine> lines_of(const Context& context) {
-  const auto foreign = foreign_names(context);
-  std::vector<Runs> runs;
-  for (std::string_view backend : kBackends) runs.emplace_back(context, backend);
-  std::vector<OpLine> out;
-  for (const std::string& name : context.ops.names()) {
-    const OpId id = context.ops.find(name);
-    const Op& op = context.ops[id];
-    // Of what only dumps bring, the library has those at which graphs are split.
-    if (op.imported && !op.traits.splitting) continue;
-    OpLine line;
-    line.name = name;
-    line.signature = print_signature(op, context.attributes).substr(3);  // without "op "
-    line.traits = traits_of(op);
-    line.splits = op.traits.splitting;
-    for (std::size_t i = 0; i < kBackends.size(); ++i)
-      if (runs[i].op(id)) line.backends.emplace_back(kBackends[i]);
-    line.meaning = op.has_body() ? "body" : !line.backends.empty() ? "native" : "none";
-    if (auto it = foreign.find(name); it != foreign.end())
-      line.foreign.assign(it->second.begin(), it->second.end());
-    out.push_back(std::move(line));
-  }
-  return out;
-}
-
-std::string collapsed(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    const bool space = c == ' ' || c == '\n' || c == '\t';
-    if (!space || (!out.empty() && out.back() != ' ')) out += space ? ' ' : c;
-  }
-  return out;
-}
-
-std::string joined(const std::vector<std::string>& list) {
-  return fmt::format("{}", fmt::join(list, ", "));
-}
-
-std::string print_table(const std::vector<OpLine>& lines, const std::string& format) {
-  const bool whole = format != "table";
-  Table table(whole ? std::vector<std::string>{"op", "signature", "meaning", "traits", "splits",
-                                               "backends", "foreign"}
-                    : std::vector<std::string>{"op", "meaning", "splits", "backends", "foreign"});
-  for (const OpLine& line : lines) {
-    std::vector<std::string> row{line.name};
-    if (whole) row.push_back(line.signature);
-    row.push_back(line.meaning);
-    if (whole) row.push_back(line.traits);
-    row.insert(row.end(), {line.splits ? "yes" : "", joined(line.backends), joined(line.foreign)});
-    table.add(std::move(row));
-  }
-  return table.print(format);
-}
-
-std::string print_one(const Context& context, const OpLine& line) {
-  std::string out = "op " + line.signature + "\n";
-  out += "  meaning:  " + line.meaning + "\n";
-  if (!line.traits.empty()) out += "  traits:   " + line.traits + "\n";
-  if (line.splits) out += "  splits:   a graph is cut here\n";
-  out += "  runs on:  " + (line.backends.empty() ? "nothing yet" : joined(line.backends)) + "\n";
-  for (const std::string& target : line.foreign) {
-    const auto* items = context.foreign ? context.foreign->find(target) : nullptr;
-    if (!items) out += "  " + target + "\n";
-    for (std::size_t i = 0; items && i < items->size(); ++i)
-      if ((*items)[i]->op == line.name) out += "  " + collapsed((*items)[i]->text) + "\n";
-  }
-  return out;
-}
-
-/// The page docs/ops.md.
-std::string print_page(const Context& context, const std::vector<OpLine>& lines) {
-  std::string out =
-      "# Ops\n\n"
-      "Every op of the library, made by `pwr ops --format md`; with `-r my.pwr` those of your own, "
-      "too. An op with a *body* is defined by simpler ones (`pwr ops NAME` and `rules/ops/` show "
-      "them), a *native* one by the kernels of the backends. How a target of PyTorch or vLLM "
-      "becomes "
-      "ops stands below.\n\n"
-      "| op | meaning | traits | runs on | named elsewhere |\n|---|---|---|---|---|\n";
-  for (const OpLine& line : lines)
-    out += fmt::format("| `{}` | {} | {}{}{} | {} | {} |\n", line.signature, line.meaning,
-                       line.splits ? "**splits**" : "",
-                       line.splits && !line.traits.empty() ? " " : "", line.traits,
-                       line.backends.size() == kBackends.size() ? "all" : joined(line.backends),
-                       joined(line.foreign));
-  out +=
-      "\n## Foreign ops\n\n"
-      "The lines of `rules/import/`, in the form that your own take ([language.md](language.md), "
-      "*Foreign ops*). The first whose arguments, types and guard hold is taken.\n\n```\n";
-  if (context.foreign)
-    for (const auto& [target, items] : context.foreign->by_target)
-      for (const auto& item : items) out += collapsed(item->text) + "\n";
-  out += "```\n\nThese need more than an expression, and are written in C++:\n\n";
-  std::string code;
-  const fx::Table table;
-  for (const auto& [target, mappings] : table.all())
-    code += (code.empty() ? "`" : ", `") + std::string(target) + "`";
-  return out + code + "\n";
-}
 
 void run_ops(const Options& options, const OpsArgs& args) {
   Session session(options);
   load(session, args.rules, true);
   const Context& context = *session.context;
-  std::vector<OpLine> lines = lines_of(context);
-  if (!args.backend.empty() &&
-      std::find(kBackends.begin(), kBackends.end(), args.backend) == kBackends.end())
-    session.die("there is no backend `" + args.backend + "`",
-                fmt::format("backends are {}", fmt::join(kBackends, ", ")), kUsage);
-  for (const std::string& wanted : args.names) {
-    const bool known = std::any_of(lines.begin(), lines.end(), [&](const OpLine& line) {
-      return line.name == wanted || std::find(line.foreign.begin(), line.foreign.end(),
-                                              foreign_target(wanted)) != line.foreign.end();
-    });
-    if (known) continue;
-    const std::string near = nearest(wanted, context.ops.names());
-    session.die("no op is called `" + wanted + "`",
-                near.empty() ? "`pwr ops` lists them all" : "did you mean `" + near + "`?",
-                kNegative);
-  }
-  std::erase_if(lines, [&](const OpLine& line) {
-    const auto is = [&](const std::string& wanted) {
-      return wanted == line.name || std::find(line.foreign.begin(), line.foreign.end(),
-                                              foreign_target(wanted)) != line.foreign.end();
-    };
-    if (!args.names.empty() && std::none_of(args.names.begin(), args.names.end(), is)) return true;
-    if (args.splitting && !line.splits) return true;
-    return !args.backend.empty() && std::find(line.backends.begin(), line.backends.end(),
-                                              args.backend) == line.backends.end();
-  });
+  const std::vector<OpLine> lines = session.need(list_ops(context, args.wanted));
   const std::string format = !args.format.empty() ? args.format : options.format;
   if (format == "md") {
-    print_out(print_page(context, lines));
+    print_out(op_page(context, lines));
   } else if (format == "json" || format == "csv") {
-    print_out(print_table(lines, format));
-  } else if (!args.names.empty()) {
-    for (const OpLine& line : lines) print_out(print_one(context, line));
+    print_out(op_table(lines, true).print(format));
+  } else if (!args.wanted.names.empty()) {
+    for (const OpLine& line : lines) print_out(op_text(context, line));
   } else {
-    print_out(print_table(lines, "table"));
+    print_out(op_table(lines, false).print("table"));
     session.say(fmt::format("{} ops", lines.size()));
   }
 }
@@ -254,12 +40,13 @@ void add_ops_command(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand(
       "ops",
       "List ops: signature, meaning, names in PyTorch and vLLM, and which backends run them");
-  sub->add_option("names", args->names, "ops, or their names elsewhere; all when left out");
+  sub->add_option("names", args->wanted.names, "ops, or their names elsewhere; all when left out");
   args->rules.add_to(*sub, false);
   sub->add_option("--format", args->format, "text, json, csv, or md for the page docs/ops.md")
       ->check(CLI::IsMember({"text", "json", "csv", "md"}));
-  sub->add_option("--backend", args->backend, "only what this backend runs")->type_name("NAME");
-  sub->add_flag("--splitting", args->splitting, "only ops at which a graph is cut");
+  sub->add_option("--backend", args->wanted.backend, "only what this backend runs")
+      ->type_name("NAME");
+  sub->add_flag("--splitting", args->wanted.splitting, "only ops at which a graph is cut");
   sub->footer(
       "Examples:\n  pwr ops                              all of the library\n  pwr ops rms_norm "
       "aten.relu.default   one op, by its name or a foreign one\n  pwr ops --backend cuda --format "

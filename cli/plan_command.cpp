@@ -9,9 +9,9 @@
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
+#include "pipeline/comparing.hpp"
 #include "pipeline/dispatch_table.hpp"
-#include "splitter/counters.hpp"
-#include "splitter/plan_text.hpp"
+#include "pipeline/plan_tables.hpp"
 
 namespace pw::cli {
 namespace {
@@ -25,13 +25,8 @@ struct PlanCommandArgs : SplitArgs {
   [[nodiscard]] bool tables() const { return !steps.empty() || memory || stats; }
 };
 
-PlanDocument document_of(const Session& session, const std::string& path) {
-  return session.need(plan_from_json(session.need(read_file(path)), path));
-}
-
-void compare_plans(const Session& session, const std::vector<std::string>& files) {
-  const std::vector<std::string> lines =
-      differences(document_of(session, files[0]), document_of(session, files[1]));
+void run_comparison(const Session& session, const std::vector<std::string>& files) {
+  const std::vector<std::string> lines = session.need(compare_plans(files[0], files[1]));
   for (const std::string& line : lines) print_out(line + "\n");
   if (lines.empty()) {
     session.say("the plans are equal");
@@ -41,36 +36,10 @@ void compare_plans(const Session& session, const std::vector<std::string>& files
   throw Exit{kNegative};
 }
 
-/// What each capture will take, and what is there in any case.
-Table memory_table(const Plan& plan) {
-  Table table(
-      {"mode", "key", "graphs", "nodes", "inputs", "live", "arena", "weights", "workspace"});
-  const MemoryPlan& memory = plan.memory;
-  const auto add = [&](const std::string& mode, const std::string& key, const Capture& capture) {
-    table.add({mode, key, std::to_string(capture.graphs), std::to_string(capture.nodes),
-               std::to_string(capture.input_bytes), std::to_string(capture.live_bytes),
-               std::to_string(memory.arena_bytes), std::to_string(memory.weight_bytes),
-               std::to_string(memory.workspace_bytes)});
-  };
-  for (const Capture& capture : plan.captures)
-    add(std::string(name(capture.mode)), print(capture.key), capture);
-  Capture largest;
-  largest.input_bytes = memory.input_bytes;
-  largest.live_bytes = memory.live_bytes;
-  add("none", plan.tokens.empty() ? "static" : fmt::format("{} tokens", plan.max_tokens), largest);
-  return table;
-}
-
-Table counter_table(const Counters& counters) {
-  Table table({"counter", "number"});
-  for (const auto& [name, number] : counters.list()) table.add({name, std::to_string(number)});
-  return table;
-}
-
 /// One plan for each graph that the pipeline makes.
 void run_plan(const Options& options, const PlanCommandArgs& args) {
   Session session(options);
-  if (!args.compared.empty()) return compare_plans(session, args.compared);
+  if (!args.compared.empty()) return run_comparison(session, args.compared);
   if (args.graph.path.empty())
     session.die("there is no graph to plan", "pwr plan model.json, or pwr plan --diff A B", kUsage);
   const LoadedRules rules = load(session, args.rules);

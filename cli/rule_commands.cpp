@@ -1,9 +1,9 @@
 // Exports the commands about rules themselves: fmt; the others stand in files of their own.
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "base/file.hpp"
 #include "cli/commands.hpp"
+#include "pipeline/formatting.hpp"
 
 namespace pw::cli {
 namespace {
@@ -17,11 +17,8 @@ void run_format(const Options& options, const FormatArgs& args) {
   Session session(options);
   bool changed = false;
   for (const std::string& path : args.files) {
-    std::string text = session.need(read_file(path));
-    SourceId source = session.context->sources.add(path, text);
-    ast::File file = session.need(parse_file(session.context->sources, source));
-    std::string formatted = format_file(file, session.context->sources);
-    bool differs = formatted != text;
+    const std::string text = session.need(read_file(path));
+    const auto [formatted, differs] = session.need(format_rules(session.context, path, text));
     changed = changed || differs;
     if (args.to_stdout || path == "-") {
       print_out(formatted);

@@ -13,7 +13,48 @@
 #include "base/standard_output.hpp"
 
 namespace pw::cli {
-Session::Session(const Options& given) : options(given) {}
+namespace {
+
+// See docs/codes.md.
+constexpr std::string_view kDeviceFailed[] = {"PW1253"};
+constexpr std::string_view kCapabilities[] = {"PW1201", "PW1219", "PW1260", "PW145"};
+constexpr std::string_view kNothingFound[] = {"PW144"};
+constexpr std::string_view kUnfit[] = {"PW143"};
+constexpr std::string_view kRequests[] = {"PW14", "PW1101", "PW1207"};
+constexpr std::string_view kArguments[] = {"PW142", "PW143", "PW144", "PW145"};
+
+bool begins(const Diagnostic& diagnostic, std::span<const std::string_view> codes) {
+  return std::any_of(codes.begin(), codes.end(),
+                     [&](std::string_view code) { return diagnostic.code.starts_with(code); });
+}
+
+bool any_begins(const Diagnostics& diagnostics, std::span<const std::string_view> codes) {
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [&](const Diagnostic& d) { return begins(d, codes); });
+}
+
+/// Mistakes in arguments have no code on a command line, as those have none that its parser finds.
+Diagnostics as_shown(Diagnostics diagnostics) {
+  for (Diagnostic& diagnostic : diagnostics)
+    if (begins(diagnostic, kArguments)) diagnostic.code.clear();
+  return diagnostics;
+}
+
+}  // namespace
+
+Session::Session(const Options& given) : options(given) {
+  for (const std::string& path : options.plugins) {
+    plugins_.push_back(need(load_plugin(path)));
+    plugins_.back().bind(*context);
+  }
+}
+
+EngineList Session::engines() const {
+  EngineList out = builtin_engines();
+  for (const Plugin& plugin : plugins_)
+    out.insert(out.end(), plugin.engines.begin(), plugin.engines.end());
+  return out;
+}
 
 bool Session::color() const {
   if (options.color == "always") return true;
@@ -40,15 +81,18 @@ void Session::progress(const std::string& line) const {
 }
 
 void Session::report(const Diagnostics& diagnostics) const {
+  report(diagnostics, context->sources);
+}
+
+void Session::report(const Diagnostics& diagnostics, const SourceMap& sources) const {
   if (diagnostics.empty()) return;
   end_progress();
-  print_error(render(diagnostics, context->sources, {color(), 20}));
+  print_error(render(as_shown(diagnostics), sources, {color(), 20}));
 }
 
 void Session::die(const Diagnostics& diagnostics, int code) const {
   report(diagnostics);
-  throw Exit{code, diagnostics.empty() ? "" : diagnostics.front().message,
-             render(diagnostics, context->sources)};
+  throw Exit{code};
 }
 
 void Session::die(const Diagnostics& diagnostics) const {
@@ -65,25 +109,11 @@ Log Session::log() const {
           [this](const Diagnostics& diagnostics) { report(diagnostics); }};
 }
 
-namespace {
-
-// See docs/codes.md.
-constexpr std::string_view kDeviceFailed[] = {"PW1253"};
-constexpr std::string_view kCapabilities[] = {"PW1201", "PW1260"};
-constexpr std::string_view kRequests[] = {"PW14", "PW1101", "PW1207"};
-
-bool any_begins(const Diagnostics& diagnostics, std::span<const std::string_view> codes) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& d) {
-    return std::any_of(codes.begin(), codes.end(),
-                       [&](std::string_view code) { return d.code.starts_with(code); });
-  });
-}
-
-}  // namespace
-
 int exit_code_of(const Diagnostics& diagnostics) {
   if (any_begins(diagnostics, kDeviceFailed)) return kInternalError;
   if (any_begins(diagnostics, kCapabilities)) return kMissingCapability;
+  if (any_begins(diagnostics, kNothingFound)) return kNegative;
+  if (any_begins(diagnostics, kUnfit)) return kInvalidInput;
   return any_begins(diagnostics, kRequests) ? kUsage : kInvalidInput;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/output.hpp"
 #include "pipeline/load.hpp"
 #include "pipeline/table.hpp"
+#include "runtime/plugin.hpp"
 
 namespace CLI {
 class App;
@@ -28,18 +29,16 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
-/// A command that ends early throws its exit code. The message is already printed; it is here too
-/// for reports that list what went wrong.
+/// A command that ends early throws its exit code. The message is already printed.
 struct Exit {
   int code;
-  std::string message = {};  ///< one sentence
-  std::string report = {};   ///< as it was printed, without colour
 };
 
 struct Options {
   std::string color = "auto";  ///< auto, always, never
   std::string format = "table";
   bool quiet = false;
+  std::vector<std::string> plugins;    ///< shared libraries
   std::vector<std::string> arguments;  ///< of the command line, as they were given
 };
 
@@ -56,6 +55,8 @@ class Session {
   /// Progress on a terminal only: overwrites its own line.
   void progress(const std::string& line) const;
   void report(const Diagnostics& diagnostics) const;
+  /// Of another context than the session's.
+  void report(const Diagnostics& diagnostics, const SourceMap& sources) const;
   /// Prints the diagnostics and throws Exit.
   [[noreturn]] void die(const Diagnostics& diagnostics, int code) const;
   [[noreturn]] void die(const Diagnostics& diagnostics) const;
@@ -70,16 +71,19 @@ class Session {
     if (!result) die(result.error(), code);
     return std::move(*result);
   }
+  /// Those of the program, and of the plugins.
+  [[nodiscard]] EngineList engines() const;
   /// Says, overwrites and reports what the stages of a pipeline tell.
   [[nodiscard]] Log log() const;
 
  private:
   void end_progress() const;
   mutable bool progress_shown_ = false;
+  std::vector<Plugin> plugins_;
 };
 
-/// What a diagnostic ends a program with: 2 where the request is at fault, 5 where a capability is
-/// missing, 70 where a device has failed, else 3.
+/// What a diagnostic ends a program with: 2 where the request is at fault, 1 where what it asks for
+/// is not there, 5 where a capability is missing, 70 where a device has failed, else 3.
 int exit_code_of(const Diagnostics& diagnostics);
 
 /// The options that name a graph.

@@ -1,6 +1,5 @@
 // Exports the command verify.
 #include <algorithm>
-#include <iterator>
 #include <map>
 
 #include <CLI/CLI.hpp>
@@ -10,35 +9,16 @@
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
-#include "cli/verifying.hpp"
-#include "verify/traits.hpp"
+#include "pipeline/verifying.hpp"
 
 namespace pw::cli {
 namespace {
 
 struct VerifyArgs {
   RuleOptions rules;
-  std::vector<std::string> only;
-  std::string graph;
+  VerifyRequest verify;  ///< but for its ranks
   std::string ranks = "2,4";
 };
-
-std::vector<RuleId> rules_to_verify(const Session& session, const RuleSet& rules,
-                                    const VerifyArgs& args) {
-  std::vector<RuleId> ids;
-  const auto add = [&](RuleId id) {
-    if (!rules.rules[id].frontier) ids.push_back(id);
-  };
-  for (const std::string& name : args.only) {
-    const std::vector<RuleId> some = rules.resolve(name);
-    if (some.empty())
-      session.die("there is no rule `" + name + "`", "`pwr check` lists the rules of a file",
-                  kUsage);
-    std::for_each(some.begin(), some.end(), add);
-  }
-  for (std::size_t i = 0; args.only.empty() && i < rules.rules.size(); ++i) add(RuleId(i));
-  return ids;
-}
 
 /// How many boundary values of its guards a rule was seen to hold and to refuse at.
 std::string guards_text(const RuleCheck& check) {
@@ -113,33 +93,22 @@ int exit_code(const std::map<RuleVerdict, std::size_t>& counts) {
   return counts.contains(RuleVerdict::cannot_run) ? kMissingCapability : kOk;
 }
 
-/// Those of the files' ops, and of the graph's.
-std::vector<RuleCheck> checked_traits(const Session& session, const RuleSet& rules,
-                                      const VerifyArgs& args, const RuleCheckOptions& options) {
-  std::vector<RuleCheck> out;
-  if (args.only.empty()) out = check_traits(rules, options);
-  if (args.graph.empty()) return out;
-  const Graph graph = session.need(load_graph(session.context, args.graph));
-  std::vector<RuleCheck> own = check_traits(graph, options);
-  std::move(own.begin(), own.end(), std::back_inserter(out));
-  return out;
+/// Of the longest name.
+std::size_t name_width(const RuleSet& rules, const std::vector<RuleId>& ids) {
+  std::size_t width = 0;
+  for (RuleId id : ids) width = std::max(width, rules.rules[id].name.size());
+  return width;
 }
 
 void run_verify(const Options& options, const VerifyArgs& args) {
   Session session(options);
-  LoadedRules rules = load(session, args.rules, true);
-  const std::vector<RuleId> ids = rules_to_verify(session, rules.set, args);
-  RuleCheckOptions check_options;
-  check_options.ranks = session.need(parse_numbers(args.ranks, 1, 64), kUsage);
-  std::size_t width = 0;
-  for (RuleId id : ids) width = std::max(width, rules.set.rules[id].name.size());
-  Rows rows(options.format, width);
-  for (RuleId id : ids) {
-    session.progress("verifying " + rules.set.rules[id].name);
-    rows.add(check_rule(rules.set, id, rules.params, check_options));
-  }
-  for (const RuleCheck& trait : checked_traits(session, rules.set, args, check_options))
-    rows.add(trait);
+  const LoadedRules rules = load(session, args.rules, true);
+  const auto ids = session.need(rules_to_verify(rules.set, args.verify.only));
+  VerifyRequest request = args.verify;
+  request.ranks = session.need(parse_numbers(args.ranks, 1, 64));
+  Rows rows(options.format, name_width(rules.set, ids));
+  session.need(verify_rules(rules, request, session.log(),
+                            [&](const RuleCheck& check) { rows.add(check); }));
   rows.end();
   std::vector<std::string> parts;
   for (const auto& [verdict, count] : rows.counts())
@@ -156,12 +125,12 @@ void add_verify_command(CLI::App& app, const Options& options) {
                                  "Check that rules keep the numbers, on graphs made from their "
                                  "patterns");
   args->rules.add_to(*sub, false);
-  sub->add_option("only", args->only, "rules, families or groups; all when left out");
+  sub->add_option("only", args->verify.only, "rules, families or groups; all when left out");
   sub->add_option("--ranks", args->ranks,
                   "rules with collectives are checked on each of these numbers of ranks")
       ->type_name("LIST")
       ->capture_default_str();
-  sub->add_option("--graph", args->graph,
+  sub->add_option("--graph", args->verify.graph,
                   "a graph: the traits of the ops that it declares are checked too")
       ->type_name("FILE");
   sub->footer(

@@ -46,7 +46,7 @@ Result<Condition> condition_of(const ArtifactVariant::Condition& text, Dims& dim
   if (text.a.empty()) return out;
   const auto a = parse_dim(dims, text.a), b = parse_dim(dims, text.b);
   if (!a || !b || (op == kCompares.end() && !out.divides))
-    return fail(error_in(path, "PW1412", "a condition of it cannot be read: " + text.text, ""));
+    return fail(error_in(path, "PW1218", "a condition of it cannot be read: " + text.text, ""));
   out.a = *a;
   out.b = *b;
   return out;
@@ -81,7 +81,7 @@ Result<std::monostate> write_file_of(const Artifact& artifact, const std::string
 Result<std::string> part_of(const Safetensors& file, const std::string& name) {
   const StoredTensor* stored = file.find(name);
   if (stored == nullptr || stored->dtype != stored_name(DType::u8))
-    return fail(error_in(file.path(), "PW1412", fmt::format("it is no artifact: it lacks {}", name),
+    return fail(error_in(file.path(), "PW1218", fmt::format("it is no artifact: it lacks {}", name),
                          "`pwr compile -o model.pwx` writes one"));
   const Tensor tensor = PW_TRY(file.tensor(*stored));
   return std::string(reinterpret_cast<const char*>(tensor.data()), tensor.view().bytes());
@@ -108,7 +108,7 @@ void say_artifact(const Artifact& artifact, const Log& log) {
 }
 
 tl::unexpected<Diagnostics> unfit(const std::string& path, std::string why, std::string help) {
-  return fail(error_in(path, "PW1413", std::move(why), std::move(help)));
+  return fail(error_in(path, "PW1219", std::move(why), std::move(help)));
 }
 
 }  // namespace
@@ -220,7 +220,7 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
   const std::string path = asked.graph.path;
   if (!is_artifact(path)) return asked;
   if (!asked.rules.rules.empty() || !asked.rules.pipeline.empty() || !asked.planned.empty())
-    return fail(error_in(path, "PW1412", "an artifact is rewritten and planned already",
+    return fail(error_in(path, "PW1218", "an artifact is rewritten and planned already",
                          "leave out rules, pipeline and plan"));
   const std::shared_ptr<Artifact> artifact = PW_TRY(read_artifact(path));
   PW_TRY(check_artifact(*artifact, path));

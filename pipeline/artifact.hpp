@@ -44,7 +44,7 @@ struct Artifact {
 [[nodiscard]] std::string library_digest();
 
 [[nodiscard]] std::string manifest_to_json(const Artifact& artifact);
-/// All but graphs, plans and objects. PW1412 with what is missing or wrong.
+/// All but graphs, plans and objects. PW1218 with what is missing or wrong.
 Result<std::shared_ptr<Artifact>> manifest_from_json(std::string_view text,
                                                      const std::string& file);
 
@@ -54,9 +54,9 @@ Result<std::monostate> write_artifact(const ContextPtr& context, const RunReques
                                       const std::string& path, const Log& log);
 /// Whether the file begins as one does.
 [[nodiscard]] bool is_artifact(const std::string& path);
-/// PW1412 where the file is none, or is damaged.
+/// PW1218 where the file is none, or is damaged.
 Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path);
-/// PW1413 where it cannot run here, or is not what its sources say today: another program, op
+/// PW1219 where it cannot run here, or is not what its sources say today: another program, op
 /// library or processor, or a file it was made of that has changed where it lies.
 Result<std::monostate> check_artifact(const Artifact& artifact, const std::string& path);
 
@@ -68,7 +68,7 @@ struct PreparedRun {
   std::vector<PlanDocument> plans;  ///< of the variants
 };
 /// The request with the artifact's backend and objects, and what was prepared, where its graph is
-/// an artifact; else as it is. PW1412 where it asks for rules or plans besides.
+/// an artifact; else as it is. PW1218 where it asks for rules or plans besides.
 Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& request,
                                  const Log& log);
 

@@ -106,6 +106,7 @@ class Measurement {
 
 Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& request,
                                 const Log& log) {
+  PW_TRY(check_number("repeats", request.repeats, 1, 100000));
   const auto engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
   const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
   const Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
+#include "pipeline/load.hpp"
+
 namespace pw {
 namespace {
 
@@ -39,6 +42,7 @@ std::vector<std::int64_t> sequences(const std::string& text) {
 
 Result<Table> dispatch_table(const Plan& plan, const std::vector<std::string>& steps,
                              std::int64_t loras) {
+  PW_TRY(check_number("the number of adapters", loras, 0, 65536));
   const Dispatcher dispatcher(plan);
   Table table({"step", "tokens", "runs as", "mode", "key", "padding", "compiled for", "why"});
   for (const std::string& text : steps) {

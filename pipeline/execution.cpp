@@ -2,6 +2,7 @@
 #include "pipeline/execution.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "backends/named_tensors.hpp"
 #include "backends/padding.hpp"
@@ -61,6 +62,35 @@ Result<std::monostate> take_prepared(const ExecutionRequest& request, const Load
   return std::monostate{};
 }
 
+bool fits(const Tensor& tensor, const Type& type, const Dims& dims) {
+  const Extents& extents = tensor.view().extents;
+  if (tensor.dtype() != type.dtype || extents.size() != type.shape.size()) return false;
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    if (const auto extent = dims.value(type.shape[i]); extent && *extent != extents[i])
+      return false;  // dims of symbols are compared when a step has numbers for them
+  return true;
+}
+
+Result<std::monostate> check_given(const Graph& graph, const std::string& name,
+                                   const Tensor& tensor) {
+  std::vector<std::string> names;
+  for (ValueId v : graph.inputs()) {
+    names.emplace_back(graph.value_name(v));
+    if (names.back() != name) continue;
+    const TypeId type = graph.type(v);
+    const Context& context = graph.context();
+    if (type == Types::unknown() || fits(tensor, context.types[type], context.dims))
+      return std::monostate{};
+    return fail(
+        error_in("input " + name, "PW1411",
+                 fmt::format("it is {}, and the given tensor is {}[{}]", context.types.print(type),
+                             pw::name(tensor.dtype()), fmt::join(tensor.view().extents, ", "))));
+  }
+  const std::string near = nearest(name, names);
+  return fail(error_in("input " + name, "PW1411", "the graph has no such input",
+                       near.empty() ? "" : "did you mean `" + near + "`?"));
+}
+
 }  // namespace
 
 Result<std::vector<PlannedStep>> wanted_steps(const ExecutionRequest& request, const Graph& graph) {
@@ -90,7 +120,10 @@ Result<std::monostate> check_sizes(const Plan& plan, const std::vector<PlannedSt
 Result<std::monostate> give_contents_of(const ExecutionRequest& request, const Graph& graph,
                                         Weights& weights, const Log& log) {
   if (!request.weights.empty()) PW_TRY(give_file(request, graph, weights, log));
-  for (const auto& [name, tensor] : request.given) weights.give(name, tensor);
+  for (const auto& [name, tensor] : request.given) {
+    PW_TRY(check_given(graph, name, tensor));
+    weights.give(name, tensor);
+  }
   return std::monostate{};
 }
 

@@ -144,6 +144,23 @@ Result<std::pair<std::string, std::string>> parse_definition(const std::string& 
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
+Result<std::monostate> check_number(std::string_view what, std::int64_t number, std::int64_t least,
+                                    std::int64_t most) {
+  if (least <= number && number <= most) return std::monostate{};
+  return fail(error_at({}, "PW1402",
+                       fmt::format("{} is {}, and a whole number from {} to {} is asked for", what,
+                                   number, least, most)));
+}
+
+Result<std::monostate> check_numbers(std::string_view what,
+                                     const std::vector<std::int64_t>& numbers, std::int64_t least,
+                                     std::int64_t most, bool some) {
+  if (some && numbers.empty())
+    return fail(error_at({}, "PW1402", fmt::format("{} is an empty list", what)));
+  for (const std::int64_t number : numbers) PW_TRY(check_number(what, number, least, most));
+  return std::monostate{};
+}
+
 Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least,
                                                 std::int64_t most) {
   std::vector<std::int64_t> out;

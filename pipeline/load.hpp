@@ -1,7 +1,9 @@
 // The first stage: graphs and rules from files, as a request names them.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,5 +50,12 @@ Result<std::pair<std::string, std::string>> parse_definition(const std::string& 
 /// `1,7,16,300` → numbers. PW1402 for anything else, and outside of `least` … `most`.
 Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least,
                                                 std::int64_t most);
+/// PW1402 where a number that a request gives is outside of `least` … `most`. `what` names it.
+Result<std::monostate> check_number(std::string_view what, std::int64_t number, std::int64_t least,
+                                    std::int64_t most);
+/// The same of each; at least one where `some`.
+Result<std::monostate> check_numbers(std::string_view what,
+                                     const std::vector<std::int64_t>& numbers, std::int64_t least,
+                                     std::int64_t most, bool some = true);
 
 }  // namespace pw

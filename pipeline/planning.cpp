@@ -134,9 +134,14 @@ Result<CutGraph> load_and_cut(const ContextPtr& context, const SplitRequest& req
                               const Log& log) {
   LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
   Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
-  if (!request.rules.pipeline.empty())
-    PW_TRY(rewrite(graph, rules, request.rules.pipeline, {}, log));
-  StitchedGraph pieces = PW_TRY(cut_graph(graph, rules, request.plan));
+  return rewrite_and_cut(std::move(graph), std::move(rules), request.rules.pipeline, request.plan,
+                         log);
+}
+
+Result<CutGraph> rewrite_and_cut(Graph graph, LoadedRules rules, const std::string& pipeline,
+                                 const PlanRequest& request, const Log& log) {
+  if (!pipeline.empty()) PW_TRY(rewrite(graph, rules, pipeline, {}, log));
+  StitchedGraph pieces = PW_TRY(cut_graph(graph, rules, request));
   return CutGraph{std::move(rules), std::move(graph), std::move(pieces)};
 }
 

@@ -44,6 +44,9 @@ struct CutGraph {
 };
 Result<CutGraph> load_and_cut(const ContextPtr& context, const SplitRequest& request,
                               const Log& log);
+/// The same of what is loaded already. `pipeline` empty: nothing is rewritten.
+Result<CutGraph> rewrite_and_cut(Graph graph, LoadedRules rules, const std::string& pipeline,
+                                 const PlanRequest& request, const Log& log);
 
 [[nodiscard]] std::string split_summary(const StitchedGraph& pieces);
 [[nodiscard]] std::string plan_summary(const Plan& plan);

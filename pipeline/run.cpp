@@ -31,10 +31,13 @@ void say_graph(const RunRequest& request, const Graph& graph, const Log& log) {
 
 /// What several ranks, or several graphs, cannot do.
 Result<std::monostate> check_ranks(const RunRequest& request) {
+  PW_TRY(check_number("ranks", request.ranks, 1, 64));
   if (request.ranks == 1) return std::monostate{};
   if (!(request.weights + request.save + request.expect).empty())
     return fail(error_in("ranks", "PW1201", "--weights, --save and --expect are of one rank",
                          "leave out --ranks"));
+  if (!request.given.empty())
+    return fail(error_in("ranks", "PW1201", "tensors are given to one rank", "leave out ranks"));
   const StepEngineKind* engine = find_engine(request.engines, request.backend);
   if (engine != nullptr && !engine->can.ranks)
     return fail(error_in("backend " + engine->name, "PW1201", "it runs one rank a process",

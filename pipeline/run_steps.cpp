@@ -43,7 +43,7 @@ class StepLoop {
         PW_TRY(build_executable(engine_, graph, record_, weights_.front(), log_));
     if (const CompileCache* cache = request_.engine.cache.get(); cache && cache->missing() > 0)
       return fail(error_in(
-          request_.graph.path, "PW1413",
+          request_.graph.path, "PW1219",
           fmt::format("{} kernels of it cannot run here: they are not in it, or not for this "
                       "machine",
                       cache->missing()),

@@ -9,9 +9,9 @@
 #include <pybind11/stl.h>
 
 #include "base/version.hpp"
-#include "graph/graph_diff.hpp"
 #include "graph/graph_json.hpp"
 #include "graph/text.hpp"
+#include "pipeline/explaining.hpp"
 #include "pipeline/load.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
@@ -23,15 +23,10 @@ using namespace pw::python;
 
 namespace {
 
-struct PyRules {
-  ContextPtr context;
-  std::shared_ptr<RuleSet> set;
-};
-
 /// A run: the graph before and after each pass, and the counts.
 struct PyRun {
   ContextPtr context;
-  std::shared_ptr<RuleSet> rules;
+  std::shared_ptr<const RuleSet> rules;
   std::vector<Version> versions;
   RewriteReport report;
 };
@@ -58,7 +53,7 @@ py::dict pass_row(const PassStats& pass) {
 PyRun run(const PyGraph& input, const PyRules& rules, const std::string& pipeline,
           const std::map<std::string, std::string>& params) {
   if (input.context != rules.context)
-    throw PiecewiseError("the graph and the rules are of different sessions");
+    throw mistake("PW1412", "the graph and the rules are of different sessions");
   Env env = need(rules.context, bind_params(*rules.set, {params.begin(), params.end()}));
   PyRun out{rules.context, rules.set, {}, {}};
   Graph graph = input.graph;
@@ -83,7 +78,7 @@ std::string draw(const ContextPtr& context, VizInput input, const std::string& f
                  const std::string& collapse, bool split_too,
                  std::optional<std::size_t> version = std::nullopt) {
   std::optional<Collapse> how = collapse_named(collapse);
-  if (!how) throw PiecewiseError("collapse is auto, none, pieces or layers");
+  if (!how) throw mistake("PW1413", "collapse is auto, none, pieces or layers");
   VizOptions options;
   options.collapse = *how;
   options.most_boxes = format == "svg" ? 300 : 600;
@@ -106,47 +101,29 @@ std::string draw(const ContextPtr& context, VizInput input, const std::string& f
 std::size_t version_of(const PyRun& run, const std::variant<std::size_t, std::string>& pass) {
   if (const auto* number = std::get_if<std::size_t>(&pass)) {
     if (*number < run.versions.size()) return *number;
-    throw PiecewiseError("there are versions 0 to " + std::to_string(run.versions.size() - 1));
+    throw mistake("PW1413", "there are versions 0 to " + std::to_string(run.versions.size() - 1));
   }
   const std::string& name = std::get<std::string>(pass);
   for (std::size_t i = 0; i < run.versions.size(); ++i)
     if (run.versions[i].pass == name) return i;
-  throw PiecewiseError("there was no pass `" + name + "`");
-}
-
-py::dict compare(const PyGraph& before, const PyGraph& after, bool fold) {
-  if (before.context != after.context) throw PiecewiseError("the graphs are of different sessions");
-  const GraphDiff diff =
-      diff_graphs(before.graph, after.graph, match_graphs(before.graph, after.graph), fold);
-  py::list rows;
-  for (const GraphChange& c : diff.changes) {
-    py::dict row;
-    row["change"] = std::string(name(c.kind));
-    row["times"] = c.count;
-    row["op"] = c.thing;
-    row["first"] = c.first;
-    row["what"] = c.what;
-    row["where"] = c.where;
-    rows.append(row);
-  }
-  py::dict out;
-  out["rows"] = rows;
-  out["matched"] = diff.matched;
-  out["changed"] = diff.changed;
-  out["removed"] = diff.removed;
-  out["added"] = diff.added;
-  return out;
+  throw mistake("PW1413", "there was no pass `" + name + "`");
 }
 
 }  // namespace
 
 PYBIND11_MODULE(_piecewise, m) {
   m.doc() = "Rewrite tensor dataflow graphs with rules, and look at what happened.";
-  py::register_exception<PiecewiseError>(m, "Error");
+  add_error(m);
 
-  py::class_<PyGraph> graph(m, "Graph");
+  py::class_<PyGraph> graph(m, "Graph",
+                            "A graph, and the session that it is of; it never changes.");
   add_run(graph);
-  graph.def_property_readonly("name", [](const PyGraph& g) { return g.graph.name; })
+  graph
+      .def_property_readonly(
+          "name", [](const PyGraph& g) { return g.graph.name; }, "the graph's name")
+      .def_property_readonly(
+          "session", [](const PyGraph& g) { return g.context; },
+          "what it shares names, types and ops with")
       .def("__len__", [](const PyGraph& g) { return g.graph.node_count(); })
       .def(
           "text", [](const PyGraph& g) { return print_pwg(g.graph); }, "the graph as .pwg")
@@ -174,34 +151,43 @@ PYBIND11_MODULE(_piecewise, m) {
           py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true,
           "a picture: svg, png, pdf, dot, html or txt");
 
-  py::class_<PyRules>(m, "Rules")
-      .def_property_readonly("names",
-                             [](const PyRules& r) {
-                               std::vector<std::string> names;
-                               for (const Rule& rule : r.set->rules) names.push_back(rule.name);
-                               return names;
-                             })
-      .def_property_readonly("pipelines",
-                             [](const PyRules& r) {
-                               std::vector<std::string> names;
-                               for (const auto& [name, strategy] : r.set->pipelines)
-                                 names.push_back(name);
-                               return names;
-                             })
+  py::class_<PyRules>(m, "Rules", "Rules of files, and the session that they are of.")
       .def_property_readonly(
-          "warnings", [](const PyRules& r) { return render(r.set->warnings, r.context->sources); });
+          "session", [](const PyRules& r) { return r.context; },
+          "what they share names, types and ops with")
+      .def_property_readonly(
+          "names",
+          [](const PyRules& r) {
+            std::vector<std::string> names;
+            for (const Rule& rule : r.set->rules) names.push_back(rule.name);
+            return names;
+          },
+          "the rules' full names")
+      .def_property_readonly(
+          "pipelines",
+          [](const PyRules& r) {
+            std::vector<std::string> names;
+            for (const auto& [name, strategy] : r.set->pipelines) names.push_back(name);
+            return names;
+          },
+          "names of the pipelines")
+      .def_property_readonly(
+          "warnings", [](const PyRules& r) { return render(r.set->warnings, r.context->sources); },
+          "what loading them warned of, as text");
 
-  py::class_<PyRun>(m, "Run")
+  py::class_<PyRun>(m, "Run",
+                    "A pipeline that was run: the graph before and after each pass, and counts.")
       .def_property_readonly(
           "graph", [](const PyRun& r) { return PyGraph{r.context, r.versions.back().graph}; },
           "the rewritten graph")
-      .def_property_readonly("passes",
-                             [](const PyRun& r) {
-                               py::list rows;
-                               for (const PassStats& pass : r.report.passes)
-                                 rows.append(pass_row(pass));
-                               return rows;
-                             })
+      .def_property_readonly(
+          "passes",
+          [](const PyRun& r) {
+            py::list rows;
+            for (const PassStats& pass : r.report.passes) rows.append(pass_row(pass));
+            return rows;
+          },
+          "a dict a pass: pass, rewrites, nodes_before, nodes_after, skipped")
       .def_property_readonly(
           "versions",
           [](const PyRun& r) {
@@ -213,18 +199,19 @@ PYBIND11_MODULE(_piecewise, m) {
       .def(
           "count",
           [](const PyRun& r, const std::string& rule) {
-            if (r.rules->resolve(rule).empty())
-              throw PiecewiseError("there is no rule `" + rule + "`");
+            need(r.context, check_rule_name(*r.rules, rule));
             return r.report.journal.count(*r.rules, rule);
           },
           py::arg("rule"), "rewrites by a rule, family or group")
-      .def("before", [](const PyRun& r) { return PyGraph{r.context, r.versions.front().graph}; })
+      .def(
+          "before", [](const PyRun& r) { return PyGraph{r.context, r.versions.front().graph}; },
+          "the graph as it was")
       .def(
           "after",
           [](const PyRun& r, const std::variant<std::size_t, std::string>& pass) {
             return PyGraph{r.context, r.versions[version_of(r, pass)].graph};
           },
-          py::arg("pass"), "the graph after a pass, by its name or its place among the versions")
+          py::arg("pass_"), "the graph after a pass, by its name or its place among the versions")
       .def(
           "draw",
           [](const PyRun& r, const std::string& format, const std::string& collapse, bool split_too,
@@ -238,27 +225,30 @@ PYBIND11_MODULE(_piecewise, m) {
           "a picture of what all passes changed, or one, by its name or its place among the "
           "versions");
 
+  py::class_<Context, ContextPtr> session(m, "Session",
+                                          "What graphs and rules share: names, types, ops.");
   add_pipeline(m);
+  add_commands(m);
+  add_planning(m);
   m.attr("__version__") = version();
-  m.def("compare", &compare, py::arg("before"), py::arg("after"), py::arg("fold") = true);
 
-  py::class_<Context, ContextPtr>(m, "Session")
-      .def(py::init([] { return std::make_shared<Context>(); }))
+  session.def(py::init([] { return std::make_shared<Context>(); }))
       .def("graph_text", &load_text, py::arg("text"), py::arg("name") = "text",
-           py::arg("symbols") = std::vector<std::string>{})
+           py::arg("symbols") = std::vector<std::string>{}, "see Session.loads")
       .def(
           "rules",
           [](const ContextPtr& c, const std::vector<std::string>& files) {
-            return PyRules{c, std::make_shared<RuleSet>(need(c, load_rules(c, files)))};
+            return PyRules{c, std::make_shared<const RuleSet>(need(c, load_rules(c, files)))};
           },
-          py::arg("files"))
+          py::arg("files"), "rule files, or names of the library such as llm")
       .def(
           "rules_text",
           [](const ContextPtr& c, const std::string& text, const std::string& name) {
-            return PyRules{c,
-                           std::make_shared<RuleSet>(need(c, load_rule_texts(c, {{name, text}})))};
+            return PyRules{
+                c, std::make_shared<const RuleSet>(need(c, load_rule_texts(c, {{name, text}})))};
           },
-          py::arg("text"), py::arg("name") = "notebook.pwr")
+          py::arg("text"), py::arg("name") = "notebook.pwr",
+          "rules from a text; `name` stands in messages")
       .def(
           "run",
           [](const ContextPtr&, const PyGraph& g, const PyRules& rules, const std::string& pipeline,
@@ -266,13 +256,13 @@ PYBIND11_MODULE(_piecewise, m) {
             return run(g, rules, pipeline, params);
           },
           py::arg("graph"), py::arg("rules"), py::arg("pipeline"),
-          py::arg("params") = std::map<std::string, std::string>{})
+          py::arg("params") = std::map<std::string, std::string>{}, "see piecewise.Session.run")
       .def(
           "explain",
           [](const ContextPtr& c, const PyGraph& g, const PyRules& rules, const std::string& rule) {
             Env params = need(c, bind_params(*rules.set, {}));
-            std::vector<RuleId> ids = rules.set->resolve(rule);
-            if (ids.empty()) throw PiecewiseError("there is no rule `" + rule + "`");
+            need(c, check_rule_name(*rules.set, rule));
+            const std::vector<RuleId> ids = rules.set->resolve(rule);
             std::string out;
             for (RuleId id : ids) {
               std::optional<Rejection> why = explain(g.graph, *rules.set, id, params);
@@ -283,5 +273,6 @@ PYBIND11_MODULE(_piecewise, m) {
             }
             return out;
           },
-          py::arg("graph"), py::arg("rules"), py::arg("rule"));
+          py::arg("graph"), py::arg("rules"), py::arg("rule"),
+          "a line a variant of the rule: why it did not match");
 }

@@ -1,13 +1,12 @@
 // Exports add_pipeline: the main job, and splits and plans, as the command line does them.
-#include <set>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <pybind11/stl.h>
 
 #include "base/try.hpp"
+#include "pipeline/bench.hpp"
+#include "pipeline/report.hpp"
 #include "pipeline/run.hpp"
 #include "python/module.hpp"
+#include "python/options.hpp"
 #include "verify/numeric.hpp"
 
 namespace py = pybind11;
@@ -16,19 +15,7 @@ namespace pw::python {
 namespace {
 
 /// Rows as `--format json` prints them.
-py::object rows_of(const Table& table) {
-  return py::module_::import("json").attr("loads")(table.print("json"));
-}
-
-/// Lines that the stages say.
-Log log_into(std::vector<std::string>& lines, const ContextPtr& context) {
-  Log log;
-  log.say = [&lines](const std::string& line) { lines.push_back(line); };
-  log.warn = [&lines, context](const Diagnostics& diagnostics) {
-    if (!diagnostics.empty()) lines.push_back(render(diagnostics, context->sources));
-  };
-  return log;
-}
+py::object rows_of(const Table& table) { return from_json(table.print("json")); }
 
 py::list outputs_of(const RunRecord& record) {
   const Graph& graph = record.versions.front().graph;
@@ -62,35 +49,40 @@ py::dict dict_of(const RunRecord& record) {
   return out;
 }
 
-/// What a call gives by name. Each option that is asked for is one that it may give.
-class Given {
- public:
-  explicit Given(const py::dict& options) : options_(options) {}
-  template <class T>
-  void take(const char* name, T& into) {
-    known_.insert(name);
-    if (options_.contains(name)) into = options_[name].cast<T>();
-  }
-  /// Python's TypeError where there is another.
-  void end() const {
-    for (const auto& [key, value] : options_)
-      if (const auto name = key.cast<std::string>(); !known_.contains(name))
-        throw py::type_error(fmt::format("run_model() has no option '{}'; it has {}", name,
-                                         fmt::join(known_, ", ")));
-  }
-
- private:
-  const py::dict& options_;
-  std::set<std::string> known_;
+/// A graph, rules and options as a call names them; `symbols` and `params` as the command line
+/// spells them.
+struct Named {
+  const ContextPtr& context;
+  GraphSource graph;
+  RuleSource rules;
+  py::object log;
 };
 
-RunRequest request_of(const GraphSource& graph, const RuleSource& rules, const py::dict& options) {
-  RunRequest request;
-  request.graph = graph;
-  request.rules = rules;
-  Given given(options);
+/// What lines of the stages are told to: a list for the answer, and the caller.
+Log log_into(std::vector<std::string>& lines, const Named& named) {
+  const Log told = log_to(named.log, named.context);
+  Log log;
+  log.say = [&lines, told](const std::string& line) {
+    lines.push_back(line);
+    told.say(line);
+  };
+  log.warn = [&lines, told, context = named.context](const Diagnostics& diagnostics) {
+    if (!diagnostics.empty()) lines.push_back(render(diagnostics, context->sources));
+    told.warn(diagnostics);
+  };
+  return log;
+}
+
+/// What running and measuring have in common.
+void take_execution(Given& given, const Named& named, ExecutionRequest& request) {
+  request.graph = named.graph;
+  request.rules = named.rules;
   given.take("backend", request.backend);
   given.take("driver", request.engine.driver);
+  if (request.engine.driver != "cuda" && request.engine.driver != "host")
+    throw mistake("PW1405", "there is no driver `" + request.engine.driver + "`",
+                  "drivers are cuda and host");
+  given.take("cached_tokens", request.engine.cached_tokens);
   given.take("strict", request.engine.strict);
   given.take("fuse", request.engine.fuse);
   given.take("seed", request.engine.seed);
@@ -100,38 +92,38 @@ RunRequest request_of(const GraphSource& graph, const RuleSource& rules, const p
   given.take("weights", request.weights);
   given.take("map", request.map);
   given.take("plan", request.planned);
-  given.take("split_at", request.plan.at);
-  given.take("fold", request.plan.fold);
-  given.take("max_tokens", request.plan.max_tokens);
-  given.take("ranges", request.plan.range_ends);
-  given.take("sizes", request.plan.capture_sizes);
-  given.take("mode", request.plan.mode);
-  given.take("execute", request.execute);
+  take_plan(given, request.plan);
+  py::dict arrays;
+  given.take("given", arrays);
+  if (arrays.empty()) return;
+  const Graph graph = need(named.context, load_graph(named.context, request.graph)).graph;
+  for (auto& [name, tensor] : inputs_of(named.context, graph, arrays))
+    request.given.emplace(name, std::move(tensor));
+}
+
+void take_run(Given& given, RunRequest& request) {
   given.take("check", request.check);
   given.take("pad", request.pad);
   given.take("ranks", request.ranks);
-  given.end();
-  request.keep = request.execute;
-  return request;
+  std::vector<std::string> replicated;
+  given.take("replicated", replicated);
+  for (const std::string& name : replicated) request.replication.names.insert(name);
+  request.replication.all = request.replication.names.erase("all") > 0;
 }
 
-/// `symbols` and `params` as the command line spells them.
-py::dict run_request(const ContextPtr& context, const std::string& path,
-                     const std::vector<std::string>& symbols, const std::vector<std::string>& rules,
-                     const std::string& pipeline, const std::vector<std::string>& params,
-                     const py::dict& options) {
-  GraphSource graph;
-  graph.path = path;
-  graph.symbols = symbols;
-  const RunRequest request = request_of(graph, {rules, pipeline, params}, options);
+/// The graphs that the pipeline makes, as `described` tells of their records.
+template <class Described>
+py::dict run_and_describe(const Named& named, const RunRequest& request,
+                          const Described& described) {
   std::vector<std::string> lines;
   py::list graphs;
-  const RunDone done = [&](const RunRecord& record, const LoadedRules&) -> Result<std::monostate> {
-    graphs.append(dict_of(record));
+  const RunDone done = [&](const RunRecord& record,
+                           const LoadedRules& rules) -> Result<std::monostate> {
+    graphs.append(PW_TRY(described(record, rules)));
     return std::monostate{};
   };
   const RunSummary summary =
-      need(context, run_model(context, request, log_into(lines, context), done));
+      need(named.context, run_model(named.context, request, log_into(lines, named), done));
   py::dict out;
   out["steps"] = summary.steps;
   out["failed"] = summary.failed;
@@ -140,10 +132,96 @@ py::dict run_request(const ContextPtr& context, const std::string& path,
   return out;
 }
 
+py::dict run_call(const Named& named, const py::dict& options) {
+  RunRequest request;
+  Given given("run_model", options);
+  take_execution(given, named, request);
+  take_run(given, request);
+  given.take("execute", request.execute);
+  given.take("save", request.save);
+  given.take("expect", request.expect);
+  given.take("rtol", request.tolerance.relative);
+  given.take("atol", request.tolerance.absolute);
+  given.end();
+  request.keep = request.execute;
+  return run_and_describe(named, request, [](const RunRecord& record, const LoadedRules&) {
+    return Result<py::dict>(dict_of(record));
+  });
+}
+
+py::dict report_call(const Named& named, bool page, const py::dict& options) {
+  RunRequest request;
+  request.execute = false;
+  Given given("report", options);
+  take_execution(given, named, request);
+  take_run(given, request);
+  given.take("run", request.execute);
+  given.take("times", request.times);
+  given.take("command", request.command);
+  given.end();
+  request.check = request.execute;
+  request.hash_files = true;
+  const Log log = log_to(named.log, named.context);
+  return run_and_describe(
+      named, request, [&](const RunRecord& record, const LoadedRules& rules) -> Result<py::dict> {
+        py::dict out;
+        out["variant"] = record.variant;
+        out["text"] = PW_TRY(page ? page_of(record, rules.set, log) : text_of(record, rules.set));
+        return out;
+      });
+}
+
+py::dict bench_call(const Named& named, const py::dict& options) {
+  BenchRequest request;
+  Given given("bench", options);
+  take_execution(given, named, request);
+  given.take("histogram", request.histogram);
+  given.take("repeats", request.repeats);
+  given.end();
+  std::vector<std::string> lines;
+  const BenchReport report =
+      need(named.context, bench_model(named.context, request, log_into(lines, named)));
+  py::dict out;
+  out["steps"] = rows_of(report.step_table());
+  out["pieces"] = rows_of(report.piece_table());
+  out["totals"] = rows_of(report.totals());
+  out["log"] = lines;
+  return out;
+}
+
+using Texts = std::vector<std::string>;
+
+Named named(const ContextPtr& context, const std::string& path, const Texts& symbols,
+            const Texts& rules, const std::string& pipeline, const Texts& params,
+            const py::object& log) {
+  GraphSource graph;
+  graph.path = path;
+  graph.symbols = symbols;
+  return {context, std::move(graph), {rules, pipeline, params}, log};
+}
+
 }  // namespace
 
 void add_pipeline(py::module_& module) {
-  module.def("run_request", &run_request, "see run_model()");
+  const auto def = [&](const char* name, auto call, const char* doc) {
+    module.def(
+        name,
+        [call](const ContextPtr& context, const std::string& path, const Texts& symbols,
+               const Texts& rules, const std::string& pipeline, const Texts& params,
+               const py::dict& options, const py::object& log) {
+          return call(named(context, path, symbols, rules, pipeline, params, log), options);
+        },
+        py::arg("session"), py::arg("path"), py::arg("symbols"), py::arg("rules"),
+        py::arg("pipeline"), py::arg("params"), py::arg("options"), py::arg("log"), doc);
+  };
+  def("run_request", &run_call, "see piecewise.run_model");
+  def("bench_request", &bench_call, "see piecewise.bench");
+  def(
+      "report_text", [](const Named& n, const py::dict& o) { return report_call(n, false, o); },
+      "see piecewise.report");
+  def(
+      "report_page", [](const Named& n, const py::dict& o) { return report_call(n, true, o); },
+      "see piecewise.report");
   module.def(
       "engines",
       [] {
@@ -160,7 +238,8 @@ void add_pipeline(py::module_& module) {
         }
         return out;
       },
-      "the backends, with what each can do");
+      "The backends, a dict each: name, what, and whether it can do ranks, strict, fuse and "
+      "capture.");
 }
 
 }  // namespace pw::python

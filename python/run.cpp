@@ -5,6 +5,8 @@
 #include <optional>
 #include <variant>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
@@ -12,6 +14,7 @@
 #include "backends/host_functions.hpp"
 #include "backends/run_given.hpp"
 #include "base/try.hpp"
+#include "python/dlpack.hpp"
 #include "python/module.hpp"
 #include "runtime/step_engine.hpp"
 
@@ -50,27 +53,30 @@ py::array row_major_array(const py::handle& given, DType dtype, const std::strin
   py::array array = py::array::ensure(given, py::array::c_style);
   if (!array) {
     PyErr_Clear();
-    throw PiecewiseError(what + " is no array");
+    throw mistake("PW1411", what + " is no array");
   }
   const auto found = py::str(array.dtype().attr("name")).cast<std::string>();
   const char* extended = extended_name(dtype);
   if (found == numpy_name(dtype) || (extended != nullptr && found == extended)) return array;
-  throw PiecewiseError(
+  throw mistake(
+      "PW1411",
       what + " is a " + std::string(name(dtype)) + ", which is an array of " + numpy_name(dtype) +
-      (extended == nullptr ? "" : std::string(" bits (or ml_dtypes.") + extended + ")") +
-      "; given is one of " + found);
+          (extended == nullptr ? "" : std::string(" bits (or ml_dtypes.") + extended + ")") +
+          "; given is one of " + found);
 }
 
 Extents shape_of(const py::array& array) { return {array.shape(), array.shape() + array.ndim()}; }
 
+}  // namespace
+
 Tensor tensor_of(const py::handle& given, DType dtype, const std::string& what) {
+  if (!py::isinstance<py::array>(given) && py::hasattr(given, "__dlpack__"))
+    return tensor_of_dlpack(given, dtype, what);
   const py::array array = row_major_array(given, dtype, what);
   Tensor out(dtype, shape_of(array));
   std::memcpy(out.data(), array.data(), out.view().bytes());
   return out;
 }
-
-}  // namespace
 
 /// Made by numpy itself, whose descriptors differ between versions.
 py::array numpy_of(const TensorView& view) {
@@ -163,11 +169,11 @@ class PythonCall {
   }
 
   void keep(const py::handle& given, const TensorView& place, const std::string& what) const {
-    const py::array array = row_major_array(given, place.dtype, what);
-    if (shape_of(array) != place.extents)
-      throw PiecewiseError(what + " has another shape than its type says: " +
-                           py::str(given.attr("shape")).cast<std::string>());
-    std::memcpy(place.data, array.data(), place.bytes());
+    const Tensor tensor = tensor_of(given, place.dtype, what);
+    if (tensor.extents() != place.extents)
+      throw mistake("PW1411", fmt::format("{} has another shape than its type says: ({})", what,
+                                          fmt::join(tensor.extents(), ", ")));
+    std::memcpy(place.data, tensor.data(), place.bytes());
   }
 
   void keep_results(const py::object& returned) const {
@@ -179,13 +185,12 @@ class PythonCall {
     else if (py::isinstance<py::tuple>(returned) || py::isinstance<py::list>(returned))
       results = py::list(returned);
     if (results.size() != call_.results.size())
-      throw PiecewiseError("the function of " + call_.op + " returned " +
-                           (returned.is_none() ? "nothing" : "another number of results") +
-                           ", and the op has " + std::to_string(call_.results.size()));
+      throw mistake("PW1214", "the function of " + call_.op + " returned " +
+                                  (returned.is_none() ? "nothing" : "another number of results") +
+                                  ", and the op has " + std::to_string(call_.results.size()));
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (call_.results[i].data == nullptr) continue;
-      keep(py::array::ensure(results[i]), call_.results[i],
-           "result " + std::to_string(i) + " of " + call_.op);
+      keep(results[i], call_.results[i], "result " + std::to_string(i) + " of " + call_.op);
     }
   }
 
@@ -242,25 +247,21 @@ Result<GivenOutputs> run_on(const Graph& graph, const std::string& backend,
   return run_given(graph, engine->whole(), inputs, std::move(symbols));
 }
 
-GivenInputs inputs_of(const PyGraph& g, const py::dict& given) {
-  std::map<std::string, ValueId, std::less<>> known;
-  for (ValueId v : g.graph.inputs()) known.emplace(g.graph.value_name(v), v);
-  GivenInputs inputs;
-  for (const auto& [key, value] : given) {
-    const auto name = py::str(key).cast<std::string>();
-    const auto found = known.find(name);
-    if (found == known.end()) throw PiecewiseError("the graph has no input `" + name + "`");
-    const TypeId type = g.graph.type(found->second);
-    if (type == Types::unknown()) continue;  // it is no tensor here
-    inputs.emplace(name, tensor_of(value, g.context->types[type].dtype, "input " + name));
-  }
-  return inputs;
+[[noreturn]] void throw_unknown_input(const Context& context, const Graph& graph,
+                                      const std::string& name) {
+  std::vector<std::string> names;
+  for (ValueId v : graph.inputs()) names.emplace_back(graph.value_name(v));
+  const std::string near = nearest(name, names);
+  throw PiecewiseError(
+      {error_in("graph " + graph.name, "PW1411", "the graph has no input `" + name + "`",
+                near.empty() ? "" : "did you mean `" + near + "`?")},
+      context.sources);
 }
 
 py::tuple compute(const PyGraph& g, const py::dict& given,
                   const std::map<std::string, py::object>& functions, const std::string& backend,
                   const std::map<std::string, std::int64_t>& symbols) {
-  const GivenInputs inputs = inputs_of(g, given);
+  const GivenInputs inputs = inputs_of(g.context, g.graph, given);
   const Functions scope(g.context, functions);
   auto done = run_on(g.graph, backend, inputs, {symbols.begin(), symbols.end()});
   scope.rethrow();
@@ -278,6 +279,21 @@ py::tuple compute(const PyGraph& g, const py::dict& given,
 
 }  // namespace
 
+GivenInputs inputs_of(const ContextPtr& context, const Graph& graph, const py::dict& given) {
+  std::map<std::string, ValueId, std::less<>> known;
+  for (ValueId v : graph.inputs()) known.emplace(graph.value_name(v), v);
+  GivenInputs inputs;
+  for (const auto& [key, value] : given) {
+    const auto name = py::str(key).cast<std::string>();
+    const auto found = known.find(name);
+    if (found == known.end()) throw_unknown_input(*context, graph, name);
+    const TypeId type = graph.type(found->second);
+    if (type == Types::unknown()) continue;  // it is no tensor here
+    inputs.emplace(name, tensor_of(value, context->types[type].dtype, "input " + name));
+  }
+  return inputs;
+}
+
 void add_run(py::class_<PyGraph>& graph) {
   graph.def("compute", &compute, py::arg("inputs"),
             py::arg("functions") = std::map<std::string, py::object>{},
@@ -288,17 +304,6 @@ void add_run(py::class_<PyGraph>& graph) {
   graph.def_property_readonly(
       "tokens", [](const PyGraph& g) { return g.graph.facts.tokens(); },
       "the symbol that counts tokens, or empty");
-  graph.def_property_readonly(
-      "inputs",
-      [](const PyGraph& g) {
-        py::list out;
-        for (ValueId v : g.graph.inputs())
-          out.append(py::make_tuple(std::string(g.graph.value_name(v)),
-                                    g.context->types.print(g.graph.type(v)),
-                                    std::string(name(g.graph.input_kind(v)))));
-        return out;
-      },
-      "(name, type, kind) of each");
 }
 
 }  // namespace pw::python

@@ -9,15 +9,26 @@
     pw.diff(g, run.graph)            # what all did, as a table
 
     g = pw.load("model.json")        # without a session of one's own
-    y, = g.run({"x": x, "w": w})     # numpy arrays in and out
+    y, = g.run({"x": x, "w": w})     # arrays in and out
+    g.nodes[0].op, g.inputs          # what it is made of
+    pw.explain(g, "llm", "add_rms")  # a function for each command of pwr: docs/python.md
 """
+from __future__ import annotations
+
 import html as _html
 import json as _json
+import os as _os
+import typing as _t
 
 import _piecewise
 from _piecewise import Error, Graph, Rules, Run, __version__, engines
 
-__all__ = ["Diff", "Error", "Graph", "Outputs", "Rules", "Run", "Session", "__version__", "diff", "engines", "load", "rules", "run_model", "show"]
+from . import commands as _commands
+from .commands import *  # noqa: F401,F403
+from .graphs import Input, Node, Value
+
+__all__ = ["Diff", "Error", "Graph", "Input", "Node", "Outputs", "Rules", "Run", "Session", "Value", "__version__", "diff", "engines", "load", "rules", "show",
+           *_commands.__all__]
 
 _CELL_LIMIT = 2 << 20  # bytes of a cell's output, as a notebook's file holds it
 
@@ -25,83 +36,55 @@ _CELL_LIMIT = 2 << 20  # bytes of a cell's output, as a notebook's file holds it
 class Session(_piecewise.Session):
     """Graphs and rules that are used together; what they share is interned once."""
 
-    def load(self, path, symbols=None):
+    def load(self, path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
         """Reads graph.json, .pwg or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
-        with open(path, encoding="utf-8") as file:
-            return self.loads(file.read(), str(path), symbols)
+        return _commands._graph(self, path, symbols, None)
 
-    def loads(self, text, name="text", symbols=None):
+    def loads(self, text: str, name: str = "text", symbols: _commands.Symbols = None) -> Graph:
         """The same from a string."""
-        return self.graph_text(text, name, _symbols(symbols))
+        return self.graph_text(text, name, _commands.symbol_texts(symbols))
 
-    def run(self, graph, rules, pipeline, params=None):
+    def run(self, graph: Graph, rules: Rules, pipeline: str, params: _commands.Params = None) -> Run:
         """Rewrites a copy of the graph with a pipeline; params of the rules as {"tp": 2}."""
-        return super().run(graph, rules, pipeline, {name: str(value) for name, value in (params or {}).items()})
+        return super().run(graph, rules, pipeline, _values(params))
 
 
-def _symbols(given):
-    """As the command line spells them."""
-    if isinstance(given, str):
-        return [given]
-    if isinstance(given, dict):
-        return [f"{symbol}={dims if isinstance(dims, str) else ','.join(dims)}" for symbol, dims in given.items()]
-    return list(given or [])
+def _values(params: _commands.Params) -> _t.Dict[str, str]:
+    return {name: str(value) for name, value in (params or {}).items()}
 
 
-def run_model(path, rules=(), pipeline="", params=None, *, symbols=None, session=None, **options):
-    """The main job, as `pwr run` does it: load, rewrite, split, plan, build, run, and with check=True compare.
-
-    options: backend, driver, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, split_at, fold, max_tokens, ranges, sizes, mode, execute,
-    check, pad, ranks; they mean what the options of `pwr run` of these names do (execute=False: as `pwr report`).
-    Returns a dict: `steps` and `failed`, how many ran and how many differ by more than they may; `log`, what `pwr run` says; `graphs`, for each graph that the pipeline makes
-    a dict of `graph`, `passes`, `rules`, `pieces`, `steps`, `numbers` (rows as dicts), `plan` (its JSON), `kernels` (sources by name), `counters` and `outputs` (for each step arrays by name).
-    """
-    return _piecewise.run_request(session or _session(), str(path), _symbols(symbols), [rules] if isinstance(rules, str) else list(rules), pipeline,
-                                  [f"{name}={value}" for name, value in (params or {}).items()], options)
-
-
-_shared = None
-
-
-def _session():
-    """One for all graphs and rules that are loaded without a session: the op library is read once."""
-    global _shared
-    if _shared is None:
-        _shared = Session()
-    return _shared
-
-
-def load(text_or_path, symbols=None):
+def load(text_or_path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
     """A graph from a file, or from the text itself: graph.json, .pwg or an FX dump."""
     text = str(text_or_path)
-    if "\n" in text or text.lstrip().startswith("{"):
-        return _session().loads(text, symbols=symbols)
-    return _session().load(text, symbols)
+    if "\n" in text or ("{" in text and not _os.path.exists(text)):
+        return _commands.shared_session().loads(text, symbols=symbols)
+    return _commands.shared_session().load(text, symbols)
 
 
-def rules(*files):
+def rules(*files: str) -> Rules:
     """Rule files, or names of the library such as llm, for graphs that load() made."""
-    return _session().rules(list(files))
+    return _commands.shared_session().rules(list(files))
 
 
-def _rewrite(self, rules, pipeline, params=None):
-    """The graph after a pipeline of these rules, which are of the graph's session: rules("llm") for graphs of load()."""
-    return _session().run(self, rules, pipeline, params or {}).graph
+def _rewrite(self, rules: _commands.RulesLike, pipeline: str, params: _commands.Params = None) -> Graph:
+    """The graph after a pipeline of these rules: files, names of the library, or Rules of the graph's session."""
+    return _piecewise.Session.run(self.session, self, _commands._rules(self.session, rules), pipeline, _values(params)).graph
 
 
 class Outputs(list):
     """The arrays that a graph returns, in order; `names` of their values; `written`: what inputs hold afterwards, by input."""
 
-    def __init__(self, names, arrays, written):
+    def __init__(self, names: _t.List[str], arrays: _t.List[_t.Any], written: _t.Dict[str, _t.Any]):
         super().__init__(arrays)
         self.names, self.written = names, written
 
 
-def _run_graph(self, inputs, functions=None, backend="eager", tokens=None, symbols=None):
-    """Runs the graph on numpy arrays, one for each input that is read, by name.
+def _run_graph(self, inputs: _t.Mapping[str, _t.Any], functions: _t.Optional[_t.Mapping[str, _t.Callable[..., _t.Any]]] = None, backend: str = "eager",
+               tokens: _t.Optional[int] = None, symbols: _t.Optional[_t.Mapping[str, int]] = None) -> Outputs:
+    """Runs the graph on arrays, one for each input that is read, by name: numpy's, or what has __dlpack__ in CPU memory. Returns Outputs, numpy arrays.
 
     backend: eager, interpreter (exact), cpu, or cuda-host (planned and captured, on the emulated device). Values of symbols are read off the arrays' shapes; `symbols` gives others, `tokens` that of
-    the tokens. bf16 goes in and out as uint16, fp8 as uint8: the bits (ml_dtypes arrays are taken too).
+    the tokens. bf16 goes in and out as uint16, fp8 as uint8: the bits (ml_dtypes arrays, and bfloat16 tensors by DLPack, are taken too).
     functions: what runs opaque ops, {"mine.f": callable}. A callable gets the call as it was written, tensors as arrays of its own; it may
     write into the arrays of operands that the op writes, and returns the result, a tuple of results, or None where the op has none.
     """
@@ -147,13 +130,18 @@ class _Frame:
                 'style="width:100%;height:36rem;border:1px solid #ccc"></iframe>')
 
 
-def show(graph_or_run):
-    """The interactive page in an iframe."""
-    frame = _Frame(graph_or_run.draw("html").decode())
+def _show(self) -> _Frame:
+    """The interactive page in an iframe, for a notebook."""
+    frame = _Frame(self.draw("html").decode())
     if (size := _bytes(frame._repr_html_())) > _CELL_LIMIT:
         raise Error(f"the page takes {size} bytes, more than the {_CELL_LIMIT} a cell may hold; write it to a file: "
                     "open('page.html', 'wb').write(….draw('html'))")
     return frame
+
+
+def show(graph_or_run: _t.Union[Graph, Run]) -> _Frame:
+    """The interactive page of a graph or a run in an iframe, for a notebook."""
+    return _show(graph_or_run)
 
 
 class _Step:
@@ -166,7 +154,7 @@ class _Step:
         return _cell(*(self.run.draw(format, after=self.number).decode() for format in ("txt", "svg")))
 
 
-def _step(self, pass_):
+def _step(self, pass_: _t.Union[int, str]) -> _Step:
     """A picture of what a pass changed; the pass by its name or its place among run.versions."""
     self.after(pass_)  # complains of one that there was not
     return _Step(self, pass_)
@@ -175,7 +163,7 @@ def _step(self, pass_):
 class Diff:
     """What differs between two graphs: `rows` (change, times, op, first, what, where); false where they are equal up to names and order."""
 
-    def __init__(self, found):
+    def __init__(self, found: _t.Dict[str, _t.Any]):
         self.rows = found.pop("rows")
         self.counts = found  # nodes: matched, changed, removed, added
 
@@ -198,17 +186,22 @@ class Diff:
         return {"text/plain": text, "text/html": table} if fits else {"text/plain": text}
 
 
-def diff(before, after, fold=True):
-    """What differs between two graphs of one session, whatever their nodes are called; `fold`: equal changes of repeated layers are one row."""
-    return Diff(_piecewise.compare(before, after, fold))
+def diff(before: _commands.GraphLike, after: _commands.GraphLike, fold: bool = True, *, symbols: _commands.Symbols = None, session: _t.Optional[Session] = None,
+         log: _commands.Log = None) -> Diff:
+    """What differs between two graphs, whatever their nodes are called: two of one session, or files; `fold`: equal changes of repeated layers are one row.
+
+    Returns a Diff: `rows` of change, times, op, first, what and where, as `pwr diff` prints them.
+    """
+    context = _commands._session_of(session, before, after)
+    return Diff(_piecewise.compare(*(_commands._graph(context, graph, symbols, log) for graph in (before, after)), fold))
 
 
 Graph._repr_mimebundle_ = _bundle
 Run._repr_mimebundle_ = _bundle
 Graph.run = _run_graph
 Graph.rewrite = _rewrite
-Graph.show = show
-Run.show = show
+Graph.show = _show
+Run.show = _show
 Run.step = _step
 Graph.__repr__ = lambda self: f"<Graph {self.name}: {len(self)} nodes>"
 Rules.__repr__ = lambda self: f"<Rules: {len(self.names)} rules, pipelines {', '.join(self.pipelines) or 'none'}>"

@@ -179,17 +179,17 @@ TEST_CASE("artifact: what has changed since is noticed", "[artifact]") {
   const auto error_of = [](const std::string& file) { return outcome_of(of_artifact(file)).error; };
 
   put("artifact_rules.pwr", std::string(kRangedRules) + "# changed\n");
-  CHECK(error_of(path).find("PW1413: build/artifact_rules.pwr (rules) has changed") == 0);
+  CHECK(error_of(path).find("PW1219: build/artifact_rules.pwr (rules) has changed") == 0);
   put("artifact_rules.pwr", kRangedRules);
   put("artifact_block.pwg", std::string(kRangedGraph) + "\n");
-  CHECK(error_of(path).find("PW1413: build/artifact_block.pwg (graph) has changed") == 0);
+  CHECK(error_of(path).find("PW1219: build/artifact_block.pwg (graph) has changed") == 0);
   std::filesystem::remove("build/artifact_block.pwg");  // as on another machine
   std::filesystem::remove("build/artifact_rules.pwr");
   CHECK(error_of(path) == "");
   const std::string library = library_digest();
   std::string other = library;
   other[0] = other[0] == 'a' ? 'b' : 'a';
-  CHECK(error_of(changed(path, library, other)).find("PW1413: the bodies of ops") == 0);
+  CHECK(error_of(changed(path, library, other)).find("PW1219: the bodies of ops") == 0);
   if (const std::string here = processor(); !here.empty()) {
     const auto artifact = read_artifact(path);
     REQUIRE(artifact);
@@ -210,10 +210,10 @@ TEST_CASE("artifact: a damaged or wrong file is refused", "[artifact]") {
   CHECK(code_of("") == "PW1271");
   CHECK(code_of(bytes.substr(0, bytes.size() / 2)) == "PW1271");
   CHECK(code_of(read_file(changed(path, "piecewise.artifact/1", "piecewise.artifact/9")).value()) ==
-        "PW1412");
+        "PW1218");
   RunRequest twice = of_artifact(path);
   twice.rules = {{"llm"}, "o2", {}};
-  CHECK(outcome_of(twice).error.find("PW1412: an artifact is rewritten") == 0);
+  CHECK(outcome_of(twice).error.find("PW1218: an artifact is rewritten") == 0);
   // Objects that are not the ones their keys name, or are damaged.
   std::string broken = bytes;
   const std::size_t elf = broken.find(
@@ -221,5 +221,5 @@ TEST_CASE("artifact: a damaged or wrong file is refused", "[artifact]") {
       "ELF");
   REQUIRE(elf != std::string::npos);
   broken[elf + 1] = 'X';
-  CHECK(code_of(broken) == "PW1413");
+  CHECK(code_of(broken) == "PW1219");
 }

@@ -49,6 +49,21 @@ class Module(unittest.TestCase):
         self.assertEqual(again.json(), self.graph.json())
         self.assertEqual(self.session.loads(self.graph.text()).text(), self.graph.text())
 
+    def test_a_graph_as_objects(self):
+        graph = pw.load(GRAPH.replace("  out ", "  p = transpose(y){dim0 = 0, dim1 = 1}\n  out "))
+        self.assertEqual(graph.inputs[0], ("x", "bf16[n, 256]", "input"))
+        self.assertEqual([node.op for node in graph.nodes], ["add", "rms_norm", "transpose"])
+        norm = graph.nodes[1]
+        self.assertEqual((norm.name, norm.operands, norm.attributes["eps"]), ("y", ("r", "w"), 1e-5))
+        self.assertEqual(norm.results, (pw.Value("y", "bf16[n, 256]"),))
+        self.assertEqual(graph.nodes[2].attributes, {"dim0": 0, "dim1": 1})
+        self.assertEqual(graph.nodes[2].results[0].type, "bf16[256, n]")
+        self.assertEqual([(value.name, value.type) for value in graph.outputs], [("y", "bf16[n, 256]"), ("r", "bf16[n, 256]")])
+        self.assertIsNone(norm.group)
+        grouped = pw.load('graph { in x: f32[8]  in buffer b: f32[8]  y = relu(x) @ "layers.0" "model.py:88"  out y  write b = y }')
+        self.assertEqual((grouped.nodes[0].group, grouped.nodes[0].source, grouped.writes), ("layers.0", "model.py:88", {"b": "y"}))
+        self.assertEqual([each.kind for each in grouped.inputs], ["input", "buffer"])
+
     def test_pictures(self):
         bundle = self.graph._repr_mimebundle_()
         self.assertIn("rms_norm", bundle["text/plain"])

@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Graphs run on numpy arrays, with opaque ops by Python callables. Skipped where there is no numpy."""
+import ctypes
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 try:
     import numpy as np
@@ -23,6 +26,24 @@ GRAPH = """graph g {
   write seen = a
 }
 """
+
+
+class Exported:
+    """What another library would export of an array by DLPack: its elements may be called otherwise, and be on a device."""
+
+    def __init__(self, array, code=None, device=1):
+        self.array, self.code, self.device = array, code, device
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+    def __dlpack__(self, stream=None):
+        capsule = self.array.__dlpack__()
+        if self.code is not None:
+            pointer = ctypes.pythonapi.PyCapsule_GetPointer
+            pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+            ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + 20).value = self.code  # behind data, device and number of dims
+        return capsule
 
 
 class Runs(unittest.TestCase):
@@ -61,6 +82,63 @@ class Runs(unittest.TestCase):
         graph = pw.load("graph { in x: bf16[2]  y = add(x, x)  out y }\n")
         out = graph.run({"x": np.array([0x3F80, 0x4000], np.uint16)})  # 1, 2
         self.assertEqual(out[0].tolist(), [0x4000, 0x4080])  # 2, 4
+
+    def test_tensors_of_other_libraries(self):
+        graph = pw.load("graph { symbol n in 1..8 tokens  in x: f32[n, 4], y: f32[n, 4]  z = add(x, y)  out z }\n")
+        wide = np.arange(24, dtype=np.float32).reshape(3, 8)
+        for x in (self.x, wide[:, ::2], self.x.reshape(4, 3).T, wide[::-1, 2:6]):
+            out, = graph.run({"x": Exported(x), "y": x})
+            np.testing.assert_array_equal(out, x + x)
+            np.testing.assert_array_equal(np.from_dlpack(out), out)
+        empty, = pw.load("graph { in x: f32[0, 4]  z = relu(x)  out z }").run({"x": Exported(np.zeros((0, 4), np.float32))})
+        self.assertEqual(empty.shape, (0, 4))
+        for dtype in ("int32", "int64", "float16", "float64", "uint8", "int8"):
+            name = {"float16": "f16", "float64": "f64", "uint8": "u8"}.get(dtype, dtype.replace("int", "i"))
+            x = np.array([1, 2, 3], dtype)
+            out, = pw.load(f"graph {{ in x: {name}[3]  z = reshape(x){{shape = [3]}}  out z }}").run({"x": Exported(x)})
+            np.testing.assert_array_equal(out, x)
+            self.assertEqual(out.dtype, x.dtype)
+
+    def test_bfloat16_of_other_libraries(self):
+        graph = pw.load("graph { in x: bf16[2]  y = add(x, x)  out y }\n")
+        bits = np.array([0x3F80, 0x4000], np.uint16)
+        for x in (Exported(bits), Exported(bits, code=4)):
+            self.assertEqual(graph.run({"x": x})[0].tolist(), [0x4000, 0x4080])
+        flags = pw.load("graph { in x: b8[2], y: f32[2], w: f32[2]  z = select(x, y, w)  out z }")
+        self.assertEqual(flags.run({"x": Exported(np.array([1, 0], np.uint8), code=6), "y": np.ones(2, np.float32), "w": np.zeros(2, np.float32)})[0].tolist(), [1, 0])
+
+    def test_what_other_libraries_cannot_give(self):
+        graph = pw.load("graph { in x: f32[2]  y = add(x, x)  out y }\n")
+        with self.assertRaisesRegex(pw.Error, "input x is in the memory of a device"):
+            graph.run({"x": Exported(np.ones(2, np.float32), device=2)})
+        with self.assertRaisesRegex(pw.Error, "input x is a f32, which is a tensor of float32; given is one of float64"):
+            graph.run({"x": Exported(np.ones(2))})
+        with self.assertRaisesRegex(pw.Error, "given is one of bfloat16"):
+            graph.run({"x": Exported(np.ones(2, np.uint16), code=4)})
+        with self.assertRaises(pw.Error):
+            graph.run({"x": Exported(np.ones(3, np.float32))})
+
+    def test_functions_may_return_tensors_of_other_libraries(self):
+        graph = pw.load("graph { op mine.f(...)\n  in x: f32[3]\n  y: f32[3] = mine.f(x)\n  out y }\n")
+        out, = graph.run({"x": np.arange(3, dtype=np.float32)}, functions={"mine.f": lambda x: Exported(x + 1)})
+        self.assertEqual(out.tolist(), [1, 2, 3])
+
+    def test_given_contents_of_the_main_job(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "g.pwg"
+            path.write_text("graph { symbol n in 1..8 tokens  in x: f32[n, 4]  in weight w: bf16[4]  z = mul(x, w)  out z }\n")
+            w = np.array([0x3F80, 0x4000, 0x4040, 0x4080], np.uint16)  # 1, 2, 3, 4
+            for given in ({"x": self.x, "w": w}, {"x": Exported(self.x), "w": Exported(w, code=4)}):
+                step, = pw.run_model(path, tokens=[3], given=given)["graphs"][0]["outputs"]
+                np.testing.assert_array_equal(step["z"], self.x * [1, 2, 3, 4])
+            for given, code in (({"z": self.x}, "PW1411"), ({"w": np.ones(3, np.uint16)}, "PW1411"), ({"x": self.x}, "PW1272")):
+                with self.assertRaises(pw.Error) as caught:
+                    pw.run_model(path, tokens=[2], given=given)
+                self.assertEqual(caught.exception.code, code)
+            with self.assertRaisesRegex(pw.Error, "input w is a bf16.*float32"):
+                pw.run_model(path, given={"w": np.ones(4, np.float32)})
+            with self.assertRaisesRegex(pw.Error, "one rank"):
+                pw.run_model(path, tokens=[3], given={"x": self.x}, ranks=2)
 
     def test_what_is_wrong_is_said(self):
         graph = pw.load(GRAPH)

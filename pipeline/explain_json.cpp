@@ -1,15 +1,15 @@
 // Exports explanation_to_json.
 #include <nlohmann/json.hpp>
 
-#include "cli/explaining.hpp"
+#include "pipeline/explaining.hpp"
 
-namespace pw::cli {
+namespace pw {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 /// `rule` is null for a built-in pass, and `builtin` for a rule.
-Json json_of(const RewriteStep& step) {
+Json explained_json(const RewriteStep& step) {
   const Json name = step.name, none;
   return {{"rule", step.rule.valid() ? name : none},
           {"builtin", step.rule.valid() ? none : name},
@@ -17,21 +17,21 @@ Json json_of(const RewriteStep& step) {
           {"step", step.step}};
 }
 
-Json json_of(const BrokenPromise& broken) {
+Json explained_json(const BrokenPromise& broken) {
   return {{"strategy", broken.strategy},
           {"ensures", broken.promise},
           {"values", broken.values},
           {"nodes", broken.nodes}};
 }
 
-Json taker_of(const NearMiss& miss) {
+Json taker_json(const NearMiss& miss) {
   if (!miss.taken_by) return {};
-  Json out = json_of(*miss.taken_by);
+  Json out = explained_json(*miss.taken_by);
   out["node"] = miss.at ? Json(miss.at->name) : Json();
   return out;
 }
 
-Json json_of(const NearMissGroup& group) {
+Json explained_json(const NearMissGroup& group) {
   const NearMiss& miss = group.first;
   return {{"code", miss.why.code},
           {"rule", miss.rule_name},
@@ -41,9 +41,9 @@ Json json_of(const NearMissGroup& group) {
           {"complete", miss.complete},
           {"nodes", miss.node_names},
           {"since", miss.since.empty() ? Json() : Json(miss.since)},
-          {"taken_by", taker_of(miss)},
+          {"taken_by", taker_json(miss)},
           {"missed_by", miss.missed_by.empty() ? Json() : Json(miss.missed_by)},
-          {"undone_by", miss.undone_by ? json_of(*miss.undone_by) : Json()},
+          {"undone_by", miss.undone_by ? explained_json(*miss.undone_by) : Json()},
           {"notes", miss.notes},
           {"place", miss.place},
           {"count", group.count},
@@ -53,17 +53,17 @@ Json json_of(const NearMissGroup& group) {
           {"help", miss.help}};
 }
 
-Json json_of(const AppliedGroup& group) {
-  Json out = json_of(group.first);
+Json explained_json(const AppliedGroup& group) {
+  Json out = explained_json(group.first);
   out["nodes"] = group.nodes;
   out["count"] = group.count;
   return out;
 }
 
 template <class Item>
-Json list_of(const std::vector<Item>& items) {
+Json explained_list(const std::vector<Item>& items) {
   Json out = Json::array();
-  for (const Item& item : items) out.push_back(json_of(item));
+  for (const Item& item : items) out.push_back(explained_json(item));
   return out;
 }
 
@@ -76,9 +76,9 @@ std::string explanation_to_json(const Explanation& found, const std::string& rul
                  {"matches", found.matches},
                  {"range", range},
                  {"otherwise", found.otherwise},
-                 {"applied", list_of(found.applied)},
-                 {"near_misses", list_of(found.groups)}};
+                 {"applied", explained_list(found.applied)},
+                 {"near_misses", explained_list(found.groups)}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace pw::cli
+}  // namespace pw

@@ -1,9 +1,9 @@
 // Exports rule_check_to_json.
 #include <nlohmann/json.hpp>
 
-#include "cli/verifying.hpp"
+#include "pipeline/verifying.hpp"
 
-namespace pw::cli {
+namespace pw {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -23,7 +23,7 @@ Json judgement_to_json(const Judgement& judgement) {
   return out;
 }
 
-Json check_of(const RuleCheck& check) {
+Json rule_check_json(const RuleCheck& check) {
   Json out{{"rule", check.rule}};
   out.update(judgement_to_json(check.judgement));
   out["by_dtype"] = Json::object();
@@ -40,7 +40,7 @@ Json check_of(const RuleCheck& check) {
 }  // namespace
 
 std::string rule_check_to_json(const RuleCheck& check) {
-  return check_of(check).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return rule_check_json(check).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace pw::cli
+}  // namespace pw

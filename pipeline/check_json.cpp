@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
-#include "cli/checking.hpp"
+#include "pipeline/checking.hpp"
 #include "rewriter/analysis/passes.hpp"
 
-namespace pw::cli {
+namespace pw {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view word(Severity severity) {
+std::string_view severity_name(Severity severity) {
   switch (severity) {
     case Severity::error: return "error";
     case Severity::warning: return "warning";
@@ -34,13 +34,13 @@ void add_diagnostic(Json& row, const Diagnostic& diagnostic, const SourceMap& so
   row["help"] = diagnostic.help;
 }
 
-Json row_of(const Diagnostic& diagnostic, const SourceMap& sources) {
-  Json row{{"kind", word(diagnostic.severity)}, {"name", diagnostic.code}};
+Json diagnostic_row(const Diagnostic& diagnostic, const SourceMap& sources) {
+  Json row{{"kind", severity_name(diagnostic.severity)}, {"name", diagnostic.code}};
   add_diagnostic(row, diagnostic, sources);
   return row;
 }
 
-std::string printed(const Json& rows) {
+std::string printed_rows(const Json& rows) {
   std::string out = "[";
   for (std::size_t i = 0; i < rows.size(); ++i)
     out +=
@@ -58,10 +58,10 @@ std::string_view verdict_of(Finding::Kind kind) {
   return "?";
 }
 
-class Rows {
+class CheckRows {
  public:
-  Rows(const CheckedRules& checked, const Context& context)
-      : checked_(checked), context_(context), sources_(context.sources) {
+  explicit CheckRows(const CheckedRules& checked)
+      : checked_(checked), context_(*checked.rules.context), sources_(context_.sources) {
     for (const RulePass& pass : rule_passes(checked.rules))
       for (RuleId id : pass.strategy->rules) in_a_pass_.insert(written_name(rule(id)));
     for (const NotAnalysed& some : checked.report.not_analysed)
@@ -74,7 +74,8 @@ class Rows {
     for (std::size_t i = 0; i < checked_.rules.rules.size(); ++i) add_rule(rule(RuleId(i)));
     add_others();
     for (const Finding& finding : checked_.report.findings) add_finding(finding);
-    for (const Diagnostic& warning : checked_.warnings) rows_.push_back(row_of(warning, sources_));
+    for (const Diagnostic& warning : checked_.rules.warnings)
+      rows_.push_back(diagnostic_row(warning, sources_));
     for (const NotAnalysed& some : checked_.report.not_analysed)
       rows_.push_back({{"kind", "not_analysed"},
                        {"name", fmt::format("{}", fmt::join(some.rules, ", "))},
@@ -157,7 +158,7 @@ class Rows {
     rows_.push_back({{"kind", "summary"},
                      {"name", ""},
                      {"verdicts", counts},
-                     {"warnings", report.findings.size() + checked_.warnings.size()},
+                     {"warnings", report.findings.size() + checked_.rules.warnings.size()},
                      {"pairs", report.pairs},
                      {"pairs_left_out", report.left_out}});
   }
@@ -173,19 +174,19 @@ class Rows {
 
 }  // namespace
 
-std::string check_to_json(const CheckedRules& checked, const Context& context) {
-  return printed(Rows(checked, context).all());
+std::string check_to_json(const CheckedRules& checked) {
+  return printed_rows(CheckRows(checked).all());
 }
 
 std::string mistakes_to_json(const Diagnostics& mistakes, const SourceMap& sources) {
   Json rows = Json::array();
   std::size_t errors = 0;
   for (const Diagnostic& mistake : mistakes) {
-    rows.push_back(row_of(mistake, sources));
+    rows.push_back(diagnostic_row(mistake, sources));
     if (mistake.severity == Severity::error) ++errors;
   }
   rows.push_back({{"kind", "summary"}, {"name", ""}, {"errors", errors}});
-  return printed(rows);
+  return printed_rows(rows);
 }
 
-}  // namespace pw::cli
+}  // namespace pw

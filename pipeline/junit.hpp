@@ -6,7 +6,7 @@
 
 #include "verify/test_runner.hpp"
 
-namespace pw::cli {
+namespace pw {
 
 /// A file whose tests could not be run.
 struct UnloadedFile {
@@ -19,4 +19,4 @@ struct UnloadedFile {
 /// cannot carry become `?` or U+FFFD.
 std::string junit(const std::vector<TestResult>& tests, const std::vector<UnloadedFile>& unloaded);
 
-}  // namespace pw::cli
+}  // namespace pw

@@ -1,5 +1,5 @@
 // Exports junit.
-#include "cli/junit.hpp"
+#include "pipeline/junit.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "base/utf8.hpp"
 #include "viz/svg.hpp"
 
-namespace pw::cli {
+namespace pw {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -18,7 +18,7 @@ bool carried(const Utf8Character& c) {
   return c.length > 0 && c.code != 0xFFFE && c.code != 0xFFFF;
 }
 
-std::string xml(std::string_view text) {
+std::string xml_text(std::string_view text) {
   std::string clean;
   while (!text.empty()) {
     const Utf8Character c = first_character(text);
@@ -34,14 +34,14 @@ std::string xml(std::string_view text) {
 }
 
 /// Readers fold line ends in an attribute into spaces.
-std::string attribute(std::string_view text) {
-  std::string out = xml(text);
+std::string xml_attribute(std::string_view text) {
+  std::string out = xml_text(text);
   for (std::size_t at = 0; (at = out.find('\n', at)) != std::string::npos;)
     out.replace(at, 1, "&#10;");
   return out;
 }
 
-std::string head(const std::vector<TestResult>& tests, std::size_t errors) {
+std::string suite_head(const std::vector<TestResult>& tests, std::size_t errors) {
   const auto failed =
       std::count_if(tests.begin(), tests.end(), [](const TestResult& t) { return !t.passed(); });
   double seconds = 0;
@@ -55,12 +55,12 @@ std::string head(const std::vector<TestResult>& tests, std::size_t errors) {
 
 std::string test_case(const TestResult& test) {
   std::string out = fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"",
-                                attribute(test.file), attribute(test.name), test.seconds);
+                                xml_attribute(test.file), xml_attribute(test.name), test.seconds);
   if (test.passed()) return out + "/>\n";
   out += ">\n";
   for (const TestFailure& f : test.failures)
-    out += fmt::format("    <failure message=\"{}\">{}</failure>\n", attribute(f.message),
-                       xml(f.detail));
+    out += fmt::format("    <failure message=\"{}\">{}</failure>\n", xml_attribute(f.message),
+                       xml_text(f.detail));
   return out + "  </testcase>\n";
 }
 
@@ -68,16 +68,16 @@ std::string error_case(const UnloadedFile& file) {
   return fmt::format(
       "  <testcase classname=\"{}\" name=\"the file loads\" time=\"0.000\">\n"
       "    <error message=\"{}\">{}</error>\n  </testcase>\n",
-      attribute(file.file), attribute(file.message), xml(file.report));
+      xml_attribute(file.file), xml_attribute(file.message), xml_text(file.report));
 }
 
 }  // namespace
 
 std::string junit(const std::vector<TestResult>& tests, const std::vector<UnloadedFile>& unloaded) {
-  std::string out = head(tests, unloaded.size());
+  std::string out = suite_head(tests, unloaded.size());
   for (const UnloadedFile& file : unloaded) out += error_case(file);
   for (const TestResult& test : tests) out += test_case(test);
   return out + "</testsuite>\n";
 }
 
-}  // namespace pw::cli
+}  // namespace pw

@@ -1,0 +1,38 @@
+// Exports list_capabilities and capability_table.
+#include "pipeline/capabilities.hpp"
+
+#include <fmt/format.h>
+
+#include "backends/cuda/cuda_driver.hpp"
+#include "backends/cuda/lt_library.hpp"
+#include "backends/cuda/nvrtc.hpp"
+#include "backends/toolchain.hpp"
+#include "runtime/step_engine.hpp"
+
+namespace pw {
+
+std::vector<Capability> list_capabilities() {
+  std::vector<Capability> out;
+  for (const StepEngineKind& engine : builtin_engines())
+    out.push_back({"backend " + engine.name, "built in",
+                   "pwr run --backend " + engine.name + ": " + engine.what});
+  out.push_back({"NVRTC", cuda::Nvrtc::open().state(),
+                 "pwr compile: CUDA sources to cubins; without it, sources only"});
+  const cuda::DriverStatus driver = cuda::CudaDriver::probe();
+  out.push_back({"CUDA driver", fmt::format("{}: {}", cuda::name(driver.state), driver.text),
+                 "pwr run --backend cuda; without it, --driver host"});
+  out.push_back({"cuBLASLt", cuda::LtLibrary::open().state(),
+                 "pwr run --backend cuda: matrix products; without it, kernels of our own"});
+  const std::string compiler = host_compiler();
+  out.push_back({"C++ compiler", compiler.empty() ? "not found" : compiler,
+                 "pwr run --backend cpu: row ops as compiled C++; without it, eager"});
+  return out;
+}
+
+Table capability_table(const std::vector<Capability>& capabilities) {
+  Table table({"what", "state", "used for"});
+  for (const Capability& row : capabilities) table.add({row.what, row.state, row.used_for});
+  return table;
+}
+
+}  // namespace pw

@@ -1,0 +1,49 @@
+// Rule files read and analysed: what is in them, what was found, and the order in which rules
+// enable each other.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/table.hpp"
+#include "rewriter/analysis/analysis.hpp"
+
+namespace pw {
+
+struct CheckRequest {
+  std::vector<std::string> files;
+  bool analyse = true;  ///< look for rules that compete, never fire, or may not end
+};
+
+struct CheckedRules {
+  RuleSet rules;
+  AnalysisReport report;
+  bool analysed = true;
+  /// Those of loading, then what was found, each with its graph as a note.
+  [[nodiscard]] Diagnostics warnings() const;
+};
+
+/// Every mistake of the files at once.
+Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequest& request);
+
+/// Rules, passes, pipelines and params, then what was found.
+[[nodiscard]] Table check_table(const CheckedRules& checked);
+/// What the analysis did not look at, a line each.
+[[nodiscard]] std::vector<std::string> scope_lines(const AnalysisReport& report);
+/// A rule file with the graphs of the findings as tests.
+[[nodiscard]] std::string finding_tests(const AnalysisReport& report,
+                                        const std::vector<std::string>& files);
+/// The rules in an order in which each stands behind those that build what it matches.
+[[nodiscard]] Table order_table(const RuleSet& rules);
+[[nodiscard]] std::string order_dot(const RuleSet& rules);
+
+/// A list of rows, each with its `kind`: what is in the files, rules with their verdict; then what
+/// was found, what was not analysed, and a `summary`.
+[[nodiscard]] std::string check_to_json(const CheckedRules& checked);
+/// Rows of the kind `error`, of files that do not load, and a `summary`.
+[[nodiscard]] std::string mistakes_to_json(const Diagnostics& mistakes, const SourceMap& sources);
+
+/// A `use` of a rule file as it was named, for a file that may stand elsewhere.
+[[nodiscard]] std::string use_line(const std::string& file);
+
+}  // namespace pw

@@ -1,0 +1,196 @@
+// Exports explain_rule, match_pattern and what belongs to them.
+#include "pipeline/explaining.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/try.hpp"
+#include "graph/text.hpp"
+#include "rewriter/legality.hpp"
+#include "splitter/splitter.hpp"
+
+namespace pw {
+namespace {
+
+struct NearMissCode {
+  std::string_view code, meaning;
+};
+constexpr std::array<NearMissCode, 17> kNearMissCodes{{
+    {"N01", "op: the node has another op than the pattern asks for"},
+    {"N02", "arity: the node has another number of operands or results"},
+    {"N03",
+     "operand order: it would match with its operands swapped, but the op is not commutative"},
+    {"N04",
+     "attribute: an attribute has another value; one that the pattern does not write must hold its "
+     "default"},
+    {"N05", "dtype: an element type differs"},
+    {"N06", "shape: a shape does not fit, or cannot be proved to fit; the known facts are printed"},
+    {"N07", "variable: one name would stand for two things"},
+    {"N08",
+     "extra users: a value that the rule consumes is used outside the match; rebind it on the "
+     "right, or put it into `given { }`"},
+    {"N09", "guard: a `where` is false, or an `unless` is there; its parts are printed"},
+    {"N10", "consumed: another rule, or a built-in pass, took the node first"},
+    {"N11",
+     "absent: the rule is not in this pipeline, no pass that has it ran when the match was there, "
+     "or its family has no variant"},
+    {"N12", "fuel: the pass had used up its fuel, or was stopped"},
+    {"N13", "cycle: a path leads from an output back to an input; it is printed"},
+    {"N14", "barrier: a mutation or an alias stands between the nodes"},
+    {"N15", "boundary: the match would cross a piece boundary"},
+    {"N16", "precedence: an `over` rule or a lower cost won"},
+    {"N17", "undone: the strategy that applied it was taken back, for an `ensures` did not hold"},
+}};
+
+/// The piece of each node, as the rules' `split` cuts the graph at hand. The first graph that
+/// cannot be cut is kept: matching goes on, and its answer is of no use then.
+class PieceOfNode {
+ public:
+  explicit PieceOfNode(const LoadedRules& rules) : rules_(rules) {}
+
+  std::uint32_t operator()(const Graph& graph, NodeId node) {
+    if (&graph != graph_) read(graph);
+    return node.index < piece_.size() ? piece_[node.index] : 0;
+  }
+  [[nodiscard]] const Result<std::monostate>& state() const { return state_; }
+
+ private:
+  void read(const Graph& graph) {
+    graph_ = &graph;
+    piece_.assign(graph.node_bound(), 0);
+    if (auto cut = assign(graph); !cut && state_) state_ = std::move(cut);
+  }
+  Result<std::monostate> assign(const Graph& graph) {
+    const auto at =
+        PW_TRY(splitting_ops(graph.context_ptr(), &rules_.set, rules_.params, SplitOptions{}));
+    const StitchedGraph pieces = PW_TRY(split(graph, at));
+    for (std::size_t i = 0; i < pieces.pieces.size(); ++i)
+      for (NodeId n : pieces.pieces[PieceId(i)].nodes)
+        piece_[n.index] = static_cast<std::uint32_t>(i);
+    return std::monostate{};
+  }
+
+  const LoadedRules& rules_;
+  const Graph* graph_ = nullptr;
+  std::vector<std::uint32_t> piece_;
+  Result<std::monostate> state_;
+};
+
+std::string binding_text(const Graph& graph, const Binding& binding) {
+  if (const auto* value = std::get_if<ValueId>(&binding))
+    return value->valid() ? fmt::format("%{}", graph.value_name(*value)) : "none";
+  if (const auto* dim = std::get_if<DimId>(&binding)) return graph.context().dims.print(*dim);
+  if (const auto* dtype = std::get_if<DTypeBinding>(&binding))
+    return std::string(name(dtype->dtype));
+  if (const auto* shape = std::get_if<Shape>(&binding)) return graph.context().types.print(*shape);
+  if (const auto* a = std::get_if<Attribute>(&binding)) return graph.context().attributes.print(*a);
+  if (const auto* list = std::get_if<std::vector<ValueId>>(&binding))
+    return fmt::format("{} values", list->size());
+  return "none";
+}
+
+PatternMatch described_match(const Graph& graph, const Match& match, const Env& params) {
+  PatternMatch out;
+  for (NodeId n : all_nodes(match)) out.nodes.emplace_back(graph.node_name(n), graph.op_of(n).name);
+  for (const auto& [name, binding] : match.env)
+    if (!params.contains(name)) out.bindings.emplace_back(name, binding_text(graph, binding));
+  return out;
+}
+
+/// A family without a variant is no rule of the set.
+bool is_declared(const RuleSet& rules, const std::string& name) {
+  for (const ast::File& file : rules.files)
+    for (const ast::Item& item : file.items)
+      if (const auto* rule = std::get_if<ast::Rule>(&item); rule != nullptr && rule->name == name)
+        return true;
+  return false;
+}
+
+}  // namespace
+
+Result<std::monostate> check_options(const ExplainRequest& request) {
+  if (!request.options.pipeline.empty()) return std::monostate{};
+  const auto needed = [](std::string_view option) {
+    return fail(
+        error_at({}, "PW1423", fmt::format("`{}` needs a pipeline", option), "add `-p o2`"));
+  };
+  if (!request.options.before.empty()) return needed("--before");
+  if (request.options.tokens) return needed("--tokens");
+  return std::monostate{};
+}
+
+Result<std::monostate> check_rule_name(const RuleSet& rules, const std::string& name) {
+  const bool known = !name.empty() && (!rules.resolve(name).empty() || is_declared(rules, name));
+  if (known) return std::monostate{};
+  std::vector<std::string> names;
+  for (const Rule& rule : rules.rules) {
+    names.push_back(rule.name);
+    names.push_back(rule.base_name);
+  }
+  const std::string near = nearest(name, names);
+  return fail(error_at({}, "PW1420", "there is no rule `" + name + "`",
+                       near.empty() ? "" : "did you mean `" + near + "`?"));
+}
+
+Result<Explanation> explain_rule(const Graph& graph, const LoadedRules& rules,
+                                 const ExplainRequest& request) {
+  PW_TRY(check_options(request));
+  PW_TRY(check_rule_name(rules.set, request.rule));
+  ExplainOptions options = request.options;
+  PieceOfNode piece_of(rules);
+  if (request.pieces) options.piece_of = std::ref(piece_of);
+  auto found = explain_rules(graph, rules.set, request.rule, rules.params, options);
+  PW_TRY(Result<std::monostate>(piece_of.state()));
+  if (found && !found->at_found)
+    return fail(error_at({}, "PW1424", "no node of the graph is called `" + options.at + "`",
+                         "names stand in `pwr export`"));
+  return found;
+}
+
+std::string_view near_miss_meaning(std::string_view code) {
+  const auto* const found = std::find_if(kNearMissCodes.begin(), kNearMissCodes.end(),
+                                         [&](const auto& row) { return row.code == code; });
+  return found == kNearMissCodes.end() ? std::string_view() : found->meaning;
+}
+
+Result<LoadedPattern> load_pattern(const ContextPtr& context, const std::string& pattern,
+                                   const RuleSource& source) {
+  Query query = PW_TRY(load_query(context, source.rules, pattern));
+  std::vector<std::pair<std::string, std::string>> definitions;
+  for (const std::string& text : source.definitions)
+    definitions.push_back(PW_TRY(parse_definition(text)));
+  Env params = PW_TRY(bind_params(query.rules, definitions));
+  return LoadedPattern{std::move(query), std::move(params)};
+}
+
+PatternMatches match_pattern(const Graph& graph, const LoadedPattern& pattern) {
+  const auto& [query, params] = pattern;
+  PatternMatches out;
+  for (RuleId id : query.variants)
+    for (const Match& match : find_matches(graph, query.rules, id, params))
+      out.matches.push_back(described_match(graph, match, params));
+  if (!out.matches.empty()) return out;
+  for (RuleId id : query.variants) {
+    Explanation& nearest = out.nearest.emplace_back();
+    std::vector<NearMiss> misses = find_near_misses(graph, query.rules, id, params);
+    if (!misses.empty()) nearest.groups.push_back({std::move(misses.front()), 1, 0, {}, {}});
+  }
+  return out;
+}
+
+Table match_table(const PatternMatches& found, std::size_t most) {
+  Table table({"match", "nodes", "bindings"});
+  for (std::size_t i = 0; i < std::min(most, found.matches.size()); ++i) {
+    std::string nodes, bindings;
+    for (const auto& [name, op] : found.matches[i].nodes)
+      nodes += fmt::format("{}%{} {}", nodes.empty() ? "" : ", ", name, op);
+    for (const auto& [name, value] : found.matches[i].bindings)
+      bindings += fmt::format("{}{} = {}", bindings.empty() ? "" : ", ", name, value);
+    table.add({std::to_string(i + 1), nodes, bindings});
+  }
+  return table;
+}
+
+}  // namespace pw

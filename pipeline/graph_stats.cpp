@@ -1,0 +1,54 @@
+// Exports import_graph, count_graph and what is shown of counts.
+#include "pipeline/graph_stats.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/try.hpp"
+#include "graph/text.hpp"
+#include "graph/verify.hpp"
+
+namespace pw {
+
+Result<Graph> import_graph(const ContextPtr& context, const GraphSource& source, const Log& log) {
+  Graph graph = PW_TRY(load_graph_saying(context, source, log, true));
+  if (Diagnostics errors = verify(graph); !errors.empty())
+    return tl::unexpected<Diagnostics>(std::move(errors));
+  return graph;
+}
+
+GraphStats count_graph(const Graph& graph) {
+  std::map<std::string, GraphStats::OpCount> counts;
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+    const Op& op = graph.op_of(n);
+    const char* meaning = op.imported ? "unknown" : op.has_body() ? "body" : "native";
+    ++counts.try_emplace(op.name, GraphStats::OpCount{op.name, meaning, 0}).first->second.nodes;
+  }
+  GraphStats out;
+  for (auto& [name, count] : counts) out.ops.push_back(std::move(count));
+  std::stable_sort(out.ops.begin(), out.ops.end(),
+                   [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
+  out.nodes = graph.node_count();
+  out.inputs = graph.inputs().size();
+  out.outputs = graph.returned_count();
+  for (ValueId input : graph.written_inputs()) out.written.emplace_back(graph.value_name(input));
+  out.hash = structural_hash(graph);
+  return out;
+}
+
+Table op_count_table(const GraphStats& stats) {
+  Table table({"op", "nodes", "meaning"});
+  for (const auto& row : stats.ops) table.add({row.op, std::to_string(row.nodes), row.meaning});
+  return table;
+}
+
+std::string size_line(const GraphStats& stats) {
+  return fmt::format("{} nodes, {} inputs, {} outputs{}{}", stats.nodes, stats.inputs,
+                     stats.outputs, stats.written.empty() ? "" : ", writes ",
+                     fmt::join(stats.written, ", "));
+}
+
+}  // namespace pw

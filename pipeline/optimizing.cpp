@@ -1,0 +1,154 @@
+// Exports optimize, and what is written and shown of its graphs.
+#include "pipeline/optimizing.hpp"
+
+#include <deque>
+
+#include <fmt/format.h>
+
+#include "base/standard_output.hpp"
+#include "base/try.hpp"
+#include "pipeline/folder.hpp"
+#include "rewriter/match_program.hpp"
+
+namespace pw {
+namespace {
+
+/// The graphs of each variant go to a folder of its own. The first mistake is kept, and nothing is
+/// written after it.
+class Tracing {
+ public:
+  explicit Tracing(const OptimizeRequest& request) : request_(request) {}
+
+  RewriteOptions options_for(const std::string& variant) {
+    RewriteOptions rewrite;
+    rewrite.limits.rewrites = request_.most_rewrites;
+    rewrite.verify_each = request_.verify_each;
+    rewrite.engine = request_.naive ? EngineKind::naive : EngineKind::compiled;
+    rewrite.stats = request_.stats;
+    if (!request_.trace.empty() && state_) trace_into(rewrite, folder_of(variant));
+    return rewrite;
+  }
+  /// Writes the journals; `variants` are in the order in which they were asked for.
+  Result<std::monostate> finish(const std::vector<GraphVariant>& variants, const RuleSet& rules,
+                                const Log& log) {
+    auto next = traces_.begin();
+    for (const GraphVariant& variant : variants) {
+      if (variant.result.otherwise || next == traces_.end()) continue;
+      const auto& [path, trace] = *next++;
+      PW_TRY(trace.finish(variant.result.report, variant.result.graph, rules));
+      log.say(fmt::format("{} graphs and the journal are in {}", trace.graphs(), path));
+    }
+    return std::monostate{};
+  }
+  [[nodiscard]] const Result<std::monostate>& state() const { return state_; }
+
+ private:
+  [[nodiscard]] std::string folder_of(const std::string& variant) const {
+    return variant.empty() ? request_.trace : request_.trace + "/" + variant;
+  }
+  void trace_into(RewriteOptions& rewrite, const std::string& folder) {
+    Result<Trace> made = Trace::make(folder);
+    if (!made) {
+      state_ = forward(made);
+      return;
+    }
+    Trace& trace = traces_.emplace_back(folder, std::move(*made)).second;
+    rewrite.hashes = true;
+    rewrite.after_pass = [this, &trace](const std::string& pass, const Graph& graph) {
+      if (state_) state_ = trace.add(pass, graph);
+    };
+  }
+
+  const OptimizeRequest& request_;
+  std::deque<std::pair<std::string, Trace>> traces_;  // one a range; they stay where they are
+  Result<std::monostate> state_;
+};
+
+void say_conditions(const std::vector<GraphVariant>& variants, bool idle, const Log& log) {
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const RangedResult& result = variants[i].result;
+    if (!result.otherwise) log.warn(warnings_of(result.report, idle));
+    if (!result.conditions.empty() && i + 1 < variants.size())
+      log.say(conditions_line(result, "`" + variants[i + 1].name + "`"));
+  }
+}
+
+Table choices_of(const RewriteReport& report) {
+  Table table({"best of", "by", "costs", "chosen"});
+  for (const Choice& choice : report.choices) {
+    std::string costs;
+    for (std::int64_t cost : choice.costs)
+      costs += (costs.empty() ? "" : " | ") + std::to_string(cost);
+    table.add({choice.strategy, choice.by, costs, std::to_string(choice.chosen + 1)});
+  }
+  return table;
+}
+
+template <class TableOf>
+Table of_variants(const std::vector<GraphVariant>& variants, const TableOf& table_of) {
+  std::vector<std::pair<std::string, Table>> tables;
+  for (const GraphVariant& variant : variants)
+    tables.emplace_back(variant.name, table_of(variant.result.report));
+  return joined(tables);
+}
+
+}  // namespace
+
+Result<std::vector<GraphVariant>> optimize(const Graph& graph, const LoadedRules& rules,
+                                           const OptimizeRequest& request, const Log& log) {
+  Tracing tracing(request);
+  auto variants = rewrite_ranges(graph, rules, request.pipeline, [&](const std::string& variant) {
+    return tracing.options_for(variant);
+  });
+  PW_TRY(Result<std::monostate>(tracing.state()));
+  if (!variants) return variants;
+  PW_TRY(tracing.finish(*variants, rules.set, log));
+  say_conditions(*variants, request.stats, log);
+  return variants;
+}
+
+Result<std::monostate> check_graph_path(const std::string& path) {
+  if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") || names_stream(path))
+    return std::monostate{};
+  return fail(error_at({}, "PW1426", "cannot tell the type of `" + path + "` from its extension",
+                       "graphs are written as .json or .pwg"));
+}
+
+Result<std::monostate> save_variants(const std::vector<GraphVariant>& variants,
+                                     const std::string& path, const Log& log) {
+  if (names_stream(path) && variants.size() > 1)
+    return fail(error_at(
+        {}, "PW1427", fmt::format("there are {} graphs, and one standard output", variants.size()),
+        "name a file: each graph gets one of its own"));
+  for (const GraphVariant& variant : variants) {
+    const RangedResult& result = variant.result;
+    const std::string file = variant_path(path, variant.name);
+    PW_TRY(save_graph(result.graph, file));
+    if (variants.size() > 1)
+      log.say(fmt::format("tokens {}..{}{}: {}", result.range.min, result.range.max,
+                          result.otherwise ? " otherwise" : "", file));
+  }
+  return std::monostate{};
+}
+
+Table pass_table(const std::vector<GraphVariant>& variants) {
+  return of_variants(variants, [](const RewriteReport& report) { return pass_table(report); });
+}
+
+Table rule_table(const std::vector<GraphVariant>& variants) {
+  return of_variants(variants, [](const RewriteReport& report) { return rule_table(report); });
+}
+
+Table choice_table(const std::vector<GraphVariant>& variants) {
+  return of_variants(variants, choices_of);
+}
+
+Result<std::string> matcher_text(const Graph& graph, const LoadedRules& rules,
+                                 const std::string& pipeline) {
+  const Strategy* strategy = rules.set.strategy(pipeline);
+  if (strategy == nullptr)
+    return fail(error_at({}, "PW1428", "there is no pipeline, pass or rule `" + pipeline + "`"));
+  return print_programs(graph, rules.set, *strategy);
+}
+
+}  // namespace pw

@@ -1,0 +1,63 @@
+// Exports verify_rules and rules_to_verify.
+#include "pipeline/verifying.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/try.hpp"
+#include "dsl/dsl.hpp"
+#include "verify/traits.hpp"
+
+namespace pw {
+namespace {
+
+/// Those of the files' ops, and of the graph's.
+Result<std::vector<RuleCheck>> checked_traits(const RuleSet& rules, const VerifyRequest& request,
+                                              const RuleCheckOptions& options) {
+  std::vector<RuleCheck> out;
+  if (request.only.empty()) out = check_traits(rules, options);
+  if (request.graph.empty()) return out;
+  const Graph graph = PW_TRY(load_graph(rules.context, request.graph));
+  std::vector<RuleCheck> own = check_traits(graph, options);
+  std::move(own.begin(), own.end(), std::back_inserter(out));
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<RuleId>> rules_to_verify(const RuleSet& rules,
+                                            const std::vector<std::string>& only) {
+  std::vector<RuleId> ids;
+  const auto add = [&](RuleId id) {
+    if (!rules.rules[id].frontier) ids.push_back(id);
+  };
+  for (const std::string& name : only) {
+    const std::vector<RuleId> some = name.empty() ? std::vector<RuleId>() : rules.resolve(name);
+    if (some.empty())
+      return fail(error_at({}, "PW1420", "there is no rule `" + name + "`",
+                           "`pwr check` lists the rules of a file"));
+    std::for_each(some.begin(), some.end(), add);
+  }
+  for (std::size_t i = 0; only.empty() && i < rules.rules.size(); ++i) add(RuleId(i));
+  return ids;
+}
+
+Result<std::vector<RuleCheck>> verify_rules(const LoadedRules& rules, const VerifyRequest& request,
+                                            const Log& log,
+                                            const std::function<void(const RuleCheck&)>& done) {
+  const std::vector<RuleId> ids = PW_TRY(rules_to_verify(rules.set, request.only));
+  PW_TRY(check_numbers("ranks", request.ranks, 1, 64));
+  RuleCheckOptions options;
+  options.ranks = request.ranks;
+  std::vector<RuleCheck> out;
+  const auto add = [&](RuleCheck check) { done(out.emplace_back(std::move(check))); };
+  for (RuleId id : ids) {
+    log.progress("verifying " + rules.set.rules[id].name);
+    add(check_rule(rules.set, id, rules.params, options));
+  }
+  for (RuleCheck& trait : PW_TRY(checked_traits(rules.set, request, options)))
+    add(std::move(trait));
+  return out;
+}
+
+}  // namespace pw

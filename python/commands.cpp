@@ -1,0 +1,351 @@
+// Exports add_commands: what the commands about rules, graphs and the machine do, as data. Each
+// function is one call of pipeline/, and its JSON is the command's.
+#include <pybind11/stl.h>
+
+#include "base/file.hpp"
+#include "base/printable.hpp"
+#include "pipeline/capabilities.hpp"
+#include "pipeline/checking.hpp"
+#include "pipeline/comparing.hpp"
+#include "pipeline/explaining.hpp"
+#include "pipeline/folder.hpp"
+#include "pipeline/formatting.hpp"
+#include "pipeline/generating.hpp"
+#include "pipeline/graph_stats.hpp"
+#include "pipeline/kept_kernels.hpp"
+#include "pipeline/op_list.hpp"
+#include "pipeline/optimizing.hpp"
+#include "pipeline/order_fuzzing.hpp"
+#include "pipeline/testing.hpp"
+#include "pipeline/verifying.hpp"
+#include "python/module.hpp"
+#include "python/options.hpp"
+
+namespace py = pybind11;
+
+namespace pw::python {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+py::object rows(const Table& table) { return from_json(table.print("json")); }
+
+py::object check(const ContextPtr& context, const Texts& files, bool analysis,
+                 const py::object& log) {
+  const Result<CheckedRules> checked = check_rule_files(context, {files, analysis});
+  if (!checked) return from_json(mistakes_to_json(checked.error(), context->sources));
+  const Log told = log_to(log, context);
+  told.warn(checked->warnings());
+  for (const std::string& line : scope_lines(checked->report)) told.say(line);
+  return from_json(check_to_json(*checked));
+}
+
+py::object rule_order(const ContextPtr& context, const Texts& files, bool dot) {
+  const CheckedRules checked = need(context, check_rule_files(context, {files, false}));
+  if (dot) return py::str(order_dot(checked.rules));
+  return rows(order_table(checked.rules));
+}
+
+py::object explain_call(const PyGraph& graph, const PyRules& rules, const Texts& params,
+                        const std::string& rule, const std::string& pipeline,
+                        const py::dict& options, const py::object& log) {
+  ExplainRequest request;
+  request.rule = rule;
+  request.options.pipeline = pipeline;
+  Given given("explain", options);
+  given.take("before", request.options.before);
+  given.take("at", request.options.at);
+  given.take("most", request.options.most);
+  given.take("tokens", request.options.tokens);
+  given.take("pieces", request.pieces);
+  given.end();
+  const LoadedRules loaded = loaded_rules(rules, params, log_to(log, graph.context), &graph);
+  const Explanation found = need(graph.context, explain_rule(graph.graph, loaded, request));
+  return from_json(explanation_to_json(found, rule));
+}
+
+py::object match(const PyGraph& graph, const std::string& pattern, const Texts& files,
+                 const Texts& params) {
+  const LoadedPattern loaded =
+      need(graph.context, load_pattern(graph.context, pattern, {files, "", params}));
+  const PatternMatches found = match_pattern(graph.graph, loaded);
+  return rows(match_table(found, found.matches.size()));
+}
+
+py::list verify_call(const PyRules& rules, const Texts& params, const VerifyRequest& request,
+                     const py::object& log) {
+  const Log told = log_to(log, rules.context);
+  const LoadedRules loaded = loaded_rules(rules, params, told, nullptr, true);
+  py::list out;
+  for (const RuleCheck& done : need(rules.context, verify_rules(loaded, request, told)))
+    out.append(from_json(rule_check_to_json(done)));
+  return out;
+}
+
+/// All files are tested before one that cannot be is an error.
+py::object test(const TestRequest& request, const std::string& junit_path, const py::object& log) {
+  const ContextPtr context = std::make_shared<Context>();  // no place is of it
+  std::vector<ErrorItem> mistakes;
+  const UnloadedDone unloaded = [&](const Diagnostics& diagnostics, const ContextPtr& of) {
+    const PiecewiseError error(diagnostics, of->sources);
+    mistakes.insert(mistakes.end(), error.items().begin(), error.items().end());
+  };
+  const TestOutcome outcome =
+      need(context, run_test_files(request, log_to(log, context), unloaded));
+  if (!junit_path.empty())
+    need(context, write_file(junit_path, junit(outcome.report.tests, outcome.unloaded)));
+  std::string text;
+  for (const UnloadedFile& file : outcome.unloaded) text += file.report;
+  if (!outcome.unloaded.empty()) throw PiecewiseError(text, std::move(mistakes));
+  return rows(test_table(outcome.report));
+}
+
+/// The files that were laid out otherwise.
+Texts format_files(const Texts& files, bool check_only) {
+  Texts changed;
+  for (const std::string& path : files) {
+    const ContextPtr context = std::make_shared<Context>();
+    const auto [text, differs] =
+        need(context, format_rules(context, path, need(context, read_file(path))));
+    if (!differs) continue;
+    if (!check_only) need(context, write_file(path, text));
+    changed.push_back(path);
+  }
+  return changed;
+}
+
+std::string format_text(const std::string& text, const std::string& name) {
+  const ContextPtr context = std::make_shared<Context>();
+  return need(context, format_rules(context, name, text)).text;
+}
+
+py::object ops(const PyRules& rules, const OpRequest& request) {
+  return rows(op_table(need(rules.context, list_ops(*rules.context, request)), true));
+}
+
+PyGraph import_call(const ContextPtr& context, const std::string& path, const py::dict& options,
+                    bool whole, const py::object& log) {
+  GraphSource source;
+  source.path = path;
+  Given given("import_", options);
+  given.take("symbols", source.symbols);
+  given.take("number", source.number);
+  given.take("inputs", source.inputs);
+  given.take("weights", source.weights);
+  given.take("buffers", source.buffers);
+  given.end();
+  const Log told = log_to(log, context);
+  return {context, need(context, whole ? import_graph(context, source, told)
+                                       : load_graph_saying(context, source, told))};
+}
+
+void save(const PyGraph& graph, const std::string& path) {
+  need(graph.context, check_graph_path(path));
+  need(graph.context, save_graph(graph.graph, path));
+}
+
+py::dict stats(const PyGraph& graph) {
+  const GraphStats counted = count_graph(graph.graph);
+  py::dict out;
+  out["ops"] = rows(op_count_table(counted));
+  out["nodes"] = counted.nodes;
+  out["inputs"] = counted.inputs;
+  out["outputs"] = counted.outputs;
+  out["written"] = counted.written;
+  out["hash"] = fmt::format("{:016x}", counted.hash);
+  return out;
+}
+
+PyGraph generate(const ContextPtr& context, const std::string& family, const py::dict& options) {
+  ModelRequest request;
+  request.family = family;
+  Given given("generate", options);
+  for (const ModelNumber& number : model_numbers()) {
+    std::string name(number.name);
+    std::replace(name.begin(), name.end(), '-', '_');
+    given.take(name.c_str(), *number.place(request));
+  }
+  given.take("quant", request.llama.quant);
+  given.take("shuffle", request.shuffle);
+  given.end();
+  return {context, need(context, generate_model(context, request))};
+}
+
+py::dict optimize_call(const PyGraph& graph, const PyRules& rules, const Texts& params,
+                       const OptimizeRequest& request, const std::string& output,
+                       const py::object& log) {
+  const ContextPtr& context = graph.context;
+  const Log told = log_to(log, context);
+  need(context, check_graph_path(output));
+  const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
+  const auto variants = need(context, optimize(graph.graph, loaded, request, told));
+  if (!output.empty()) need(context, save_variants(variants, output, told));
+  py::list graphs;
+  for (const GraphVariant& variant : variants) {
+    py::dict row;
+    row["variant"] = variant.name;
+    row["graph"] = PyGraph{context, variant.result.graph};
+    graphs.append(row);
+  }
+  py::dict out;
+  out["graphs"] = graphs;
+  out["passes"] = rows(pass_table(variants));
+  out["rules"] = rows(rule_table(variants));
+  out["choices"] = rows(choice_table(variants));
+  return out;
+}
+
+py::dict dict_of(const OrderDifference& found) {
+  py::dict out;
+  out["order"] = found.order;
+  out["seed"] = found.seed;
+  out["nodes"] = found.nodes;
+  out["counts"] = found.counts;
+  out["difference"] = found.difference;
+  out["tests"] = found.tests;
+  return out;
+}
+
+py::dict fuzz_order_call(const PyGraph& graph, const PyRules& rules, const Texts& params,
+                         const FuzzOrderRequest& request, const py::object& log) {
+  const Log told = log_to(log, graph.context);
+  const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
+  const FuzzReport report = need(graph.context, fuzz_orders(graph.graph, loaded, request));
+  py::dict out;
+  out["orders"] = rows(order_run_table(report));
+  out["different"] = report.different.size();
+  out["difference"] = py::none();
+  if (!report.different.empty())
+    out["difference"] =
+        dict_of(need(graph.context, find_difference(graph.graph, loaded, request, told)));
+  return out;
+}
+
+py::dict compare(const PyGraph& before, const PyGraph& after, bool fold) {
+  if (before.context != after.context)
+    throw mistake("PW1412", "the graphs are of different sessions");
+  const GraphDiff diff = compare_graphs(before.graph, after.graph, fold);
+  py::dict out;
+  out["rows"] = rows(change_table(diff));
+  out["matched"] = diff.matched;
+  out["changed"] = diff.changed;
+  out["removed"] = diff.removed;
+  out["added"] = diff.added;
+  return out;
+}
+
+/// Of the user's compile cache.
+template <class T>
+T need_cache(Result<T> result) {
+  return need(std::make_shared<Context>(), std::move(result));
+}
+
+void add_rule_commands(py::module_& module) {
+  module.def("check", &check, py::arg("session"), py::arg("files"), py::arg("analysis"),
+             py::arg("log"), "see piecewise.check");
+  module.def("rule_order", &rule_order, py::arg("session"), py::arg("files"), py::arg("dot"),
+             "see piecewise.check");
+  module.def("explain", &explain_call, py::arg("graph"), py::arg("rules"), py::arg("params"),
+             py::arg("rule"), py::arg("pipeline"), py::arg("options"), py::arg("log"),
+             "see piecewise.explain");
+  module.def(
+      "near_miss_meaning",
+      [](const std::string& code) { return std::string(near_miss_meaning(code)); }, py::arg("code"),
+      "what a code N01 … means; empty for another word");
+  module.def("match", &match, py::arg("graph"), py::arg("pattern"), py::arg("files"),
+             py::arg("params"), "see piecewise.match");
+  module.def(
+      "verify",
+      [](const PyRules& rules, const Texts& params, const Texts& only,
+         const std::vector<std::int64_t>& ranks, const std::string& graph,
+         const py::object& log) { return verify_call(rules, params, {only, ranks, graph}, log); },
+      py::arg("rules"), py::arg("params"), py::arg("only"), py::arg("ranks"), py::arg("graph"),
+      py::arg("log"), "see piecewise.verify");
+  module.def(
+      "test",
+      [](const Texts& paths, const Texts& params, const std::string& only, std::uint64_t seed,
+         bool update, const std::string& junit_path, const py::object& log) {
+        return test({paths, params, only, seed, update}, junit_path, log);
+      },
+      py::arg("paths"), py::arg("params"), py::arg("only"), py::arg("seed"), py::arg("update"),
+      py::arg("junit"), py::arg("log"), "see piecewise.test");
+  module.def("format_files", &format_files, py::arg("files"), py::arg("check"),
+             "see piecewise.fmt");
+  module.def("format_rules", &format_text, py::arg("text"), py::arg("name") = "rules.pwr",
+             "Lays a text of rules out in the one canonical way, comments kept.");
+}
+
+void add_graph_commands(py::module_& module) {
+  module.def("import_graph", &import_call, py::arg("session"), py::arg("path"), py::arg("options"),
+             py::arg("whole"), py::arg("log"), "see piecewise.import_");
+  module.def("export", &save, py::arg("graph"), py::arg("path"), "see piecewise.export");
+  module.def("stats", &stats, py::arg("graph"), "see piecewise.stats");
+  module.def("generate", &generate, py::arg("session"), py::arg("family"), py::arg("options"),
+             "see piecewise.generate");
+  module.def(
+      "optimize",
+      [](const PyGraph& graph, const PyRules& rules, const Texts& params,
+         const std::string& pipeline, const std::string& output, const py::dict& options,
+         const py::object& log) {
+        OptimizeRequest request;
+        request.pipeline = pipeline;
+        request.stats = true;
+        Given given("opt", options);
+        given.take("trace", request.trace);
+        given.take("verify_each", request.verify_each);
+        given.take("naive", request.naive);
+        given.take("limit", request.most_rewrites);
+        given.end();
+        return optimize_call(graph, rules, params, request, output, log);
+      },
+      py::arg("graph"), py::arg("rules"), py::arg("params"), py::arg("pipeline"), py::arg("output"),
+      py::arg("options"), py::arg("log"), "see piecewise.opt");
+  module.def(
+      "fuzz_order",
+      [](const PyGraph& graph, const PyRules& rules, const Texts& params,
+         const std::string& pipeline, std::size_t orders, std::uint64_t seed, bool reduce,
+         const py::object& log) {
+        FuzzOrderRequest request;
+        request.pipeline = pipeline;
+        request.options.orders = orders;
+        request.options.seed = seed;
+        request.reduce = reduce;
+        return fuzz_order_call(graph, rules, params, request, log);
+      },
+      py::arg("graph"), py::arg("rules"), py::arg("params"), py::arg("pipeline"), py::arg("orders"),
+      py::arg("seed"), py::arg("reduce"), py::arg("log"), "see piecewise.fuzz_order");
+  module.def("compare", &compare, py::arg("before"), py::arg("after"), py::arg("fold") = true,
+             "see piecewise.diff");
+}
+
+void add_machine_commands(py::module_& module) {
+  module.def(
+      "ops",
+      [](const PyRules& rules, const Texts& names, const std::string& backend, bool splitting) {
+        return ops(rules, {names, backend, splitting});
+      },
+      py::arg("rules"), py::arg("names"), py::arg("backend"), py::arg("splitting"),
+      "see piecewise.ops");
+  module.def(
+      "cache_stats", [] { return rows(kept_table(need_cache(kept_kernels()))); },
+      "Counts what is kept of compiled kernels: rows of what, number and bytes.");
+  module.def(
+      "cache_verify", [] { return rows(verified_table(need_cache(verify_kept_kernels()))); },
+      "Reads every kept kernel and throws damaged ones away: rows of what and number.");
+  module.def(
+      "cache_clear", [] { return rows(cleared_table(need_cache(clear_kept_kernels()))); },
+      "Removes all kept kernels: a row of what and number.");
+  module.def(
+      "doctor", [] { return rows(capability_table(list_capabilities())); },
+      "Says what this machine has: rows of what, state and used for.");
+}
+
+}  // namespace
+
+void add_commands(py::module_& module) {
+  add_rule_commands(module);
+  add_graph_commands(module);
+  add_machine_commands(module);
+}
+
+}  // namespace pw::python

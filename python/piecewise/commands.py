@@ -1,0 +1,323 @@
+"""A function for each command of pwr, which returns what `--format json` prints, or data where a command prints none.
+
+A graph is given as a Graph or as the path of a file (`symbols` are for those of FX dumps), rules as Rules, as a file or a name of the
+library, or as a list of such. What is given by path alone is read into a session of its own, as a command does. `params` of rules are
+{"tp": 2}. `log` is called with each line that the command would say, such as print. What is wrong is raised as Error.
+"""
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+import _piecewise
+from _piecewise import Graph, Rules, Session as _Session, cache_clear, cache_stats, cache_verify, doctor, format_rules, near_miss_meaning
+
+__all__ = ["bench", "cache_clear", "cache_stats", "cache_verify", "check", "compile", "doctor", "draw", "explain", "export", "fmt", "format_rules",
+           "fuzz_order", "generate", "import_", "match", "near_miss_meaning", "ops", "opt", "plan", "plan_diff", "report", "rule_order", "run_model", "sizes", "split",
+           "stats", "test", "tune", "verify"]
+
+Path = Union[str, "os.PathLike[str]"]
+GraphLike = Union[Graph, Path]
+RulesLike = Union[Rules, Path, Sequence[Path]]
+Params = Optional[Mapping[str, Any]]
+Symbols = Union[None, str, Sequence[str], Mapping[str, Union[str, Sequence[str]]]]
+Log = Optional[Callable[[str], Any]]
+Rows = List[Dict[str, Any]]
+
+_shared: Optional[_Session] = None
+
+
+def shared_session() -> _Session:
+    """The session of all graphs and rules that are loaded without one: the op library is read once."""
+    global _shared
+    if _shared is None:
+        from . import Session
+        _shared = Session()
+    return _shared
+
+
+def symbol_texts(given: Symbols) -> List[str]:
+    """Symbols as the command line spells them."""
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, Mapping):
+        return [f"{symbol}={dims if isinstance(dims, str) else ','.join(dims)}" for symbol, dims in given.items()]
+    return list(given or [])
+
+
+def _param_texts(params: Params) -> List[str]:
+    return [f"{name}={value}" for name, value in (params or {}).items()]
+
+
+def _texts(given: Union[Path, Sequence[Path]]) -> List[str]:
+    """One path or several."""
+    return [os.fspath(given)] if isinstance(given, (str, os.PathLike)) else [os.fspath(path) for path in given]
+
+
+def _session_of(session: Optional[_Session], *things: Any) -> _Session:
+    """That of the first graph or rules; what is given by path alone has one of its own."""
+    for thing in things:
+        if isinstance(thing, (Graph, Rules)):
+            return thing.session
+    return session or _Session()
+
+
+def _graph(session: _Session, given: GraphLike, symbols: Symbols, log: Log) -> Graph:
+    if isinstance(given, Graph):
+        return given
+    return _piecewise.import_graph(session, os.fspath(given), {"symbols": symbol_texts(symbols)}, False, log)
+
+
+def _rules(session: _Session, given: RulesLike) -> Rules:
+    return given if isinstance(given, Rules) else _piecewise.Session.rules(session, _texts(given))
+
+
+def check(files: Union[Path, Sequence[Path]], *, analysis: bool = True, session: Optional[_Session] = None, log: Log = None) -> Rows:
+    """Reads rule files and says what is in them, what is wrong, and what rules do to each other; analysis=False leaves out the last.
+
+    Returns a row for each rule, pass, pipeline and param (`kind`, `name`, `of`; rules have `place`, `verdict`, `findings`, `reasons`), each
+    finding and each mistake (`code`, `place`, `message`, `help`), and one of the kind `summary`. Mistakes in the files are rows of the kind
+    `error`, and not raised.
+    """
+    return _piecewise.check(session or _Session(), _texts(files), analysis, log)
+
+
+def rule_order(files: Union[Path, Sequence[Path]], *, dot: bool = False, session: Optional[_Session] = None) -> Any:
+    """The rules in the order in which they enable each other, as `pwr check --order`.
+
+    Returns rows of `step`, `rule`, `in a cycle` and `enables`; with dot=True the text of a picture for Graphviz.
+    """
+    return _piecewise.rule_order(session or _Session(), _texts(files), dot)
+
+
+def explain(graph: GraphLike, rules: RulesLike, rule: str, pipeline: str = "", params: Params = None, *, before: str = "", at: str = "", most: int = 5,
+            tokens: Optional[int] = None, pieces: bool = False, symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None) -> Dict[str, Any]:
+    """Says why a rule, family or group did not match a graph; with a pipeline, what became of each of its matches. near_miss_meaning() explains a code.
+
+    Returns `rule`, `matches` (with a pipeline: rewrites), `range`, `otherwise`, `applied` (rule, builtin, pass, step, nodes, count) and `near_misses` (code, rule,
+    at, message, nodes, taken_by, help, count, others, …).
+    """
+    context = _session_of(session, graph, rules)
+    options = {"before": before, "at": at, "most": most, "pieces": pieces, **({} if tokens is None else {"tokens": tokens})}
+    loaded = _rules(context, rules)
+    return _piecewise.explain(_graph(context, graph, symbols, log), loaded, _param_texts(params), rule, pipeline, options, log)
+
+
+def match(graph: GraphLike, pattern: str, rules: Union[Path, Sequence[Path]] = (), params: Params = None, *, symbols: Symbols = None,
+          session: Optional[_Session] = None, log: Log = None) -> Rows:
+    """Lists where a pattern, the left side of a rule, matches a graph; `rules` are files whose shared patterns it may use.
+
+    Returns a row a match: `match` (its number), `nodes` and `bindings`, both as text; none where it does not match.
+    """
+    context = _session_of(session, graph)
+    return _piecewise.match(_graph(context, graph, symbols, log), pattern, _texts(rules), _param_texts(params))
+
+
+def verify(rules: RulesLike, only: Union[str, Sequence[str]] = (), params: Params = None, *, ranks: Sequence[int] = (2, 4), graph: Optional[Path] = None,
+           session: Optional[_Session] = None, log: Log = None) -> Rows:
+    """Checks that rules keep the numbers, on graphs made from their patterns; only those named, or all and the traits of declared ops (those of `graph`, a file, too).
+
+    Returns a row a rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, refuted, no_instance, cannot_run), `ulps`, `only_for`, `reason`, `by_dtype`,
+    `graphs`, `samples`, `ranks` and `guards`.
+    """
+    loaded = _rules(_session_of(session, rules), rules)
+    return _piecewise.verify(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), list(ranks), os.fspath(graph or ""), log)
+
+
+def test(paths: Union[Path, Sequence[Path]], params: Params = None, *, only: str = "", seed: int = 1, update: bool = False, junit: Optional[Path] = None,
+         log: Log = None) -> Rows:
+    """Runs the tests in rule files and compares .counts.json files; update=True puts counts right, junit names a file for the results as JUnit XML.
+
+    Returns a row a test: `file`, `test`, `expectations`, `negative` and `result` ("ok", or what failed). Files that cannot be loaded are raised when all others
+    have been tested.
+    """
+    return _piecewise.test(_texts(paths), _param_texts(params), only, seed, update, os.fspath(junit or ""), log)
+
+
+def fmt(files: Union[Path, Sequence[Path]], check: bool = False) -> List[str]:
+    """Lays rule files out in the one canonical way, in place; check=True changes nothing.
+
+    Returns the files that were laid out otherwise.
+    """
+    return _piecewise.format_files(_texts(files), check)
+
+
+def import_(path: Path, *, symbols: Symbols = None, number: int = 0, inputs: Sequence[str] = (), weights: Sequence[str] = (), buffers: Sequence[str] = (),
+            rules: RulesLike = (), session: Optional[_Session] = None, log: Log = None) -> Graph:
+    """Reads a graph of any form, checks its invariants, and says to `log` all that its import did.
+
+    `number`, `inputs`, `weights` and `buffers` are of FX dumps; `rules` say what foreign ops are. Returns the Graph; without rules it is of the session of load().
+    """
+    context = _session_of(session or (None if rules else shared_session()), rules)
+    if rules:
+        _rules(context, rules)
+    options = {"symbols": symbol_texts(symbols), "number": number, "inputs": list(inputs), "weights": list(weights), "buffers": list(buffers)}
+    return _piecewise.import_graph(context, os.fspath(path), options, True, log)
+
+
+def export(graph: GraphLike, path: Path, *, symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None) -> None:
+    """Writes a graph into a file, .json or .pwg."""
+    _piecewise.export(_graph(_session_of(session, graph), graph, symbols, log), os.fspath(path))
+
+
+def stats(graph: GraphLike, *, symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None) -> Dict[str, Any]:
+    """Counts a graph's ops.
+
+    Returns `ops` (rows of op, nodes and meaning: body, native or unknown), `nodes`, `inputs`, `outputs`, `written` (names of inputs) and `hash` (structural).
+    """
+    return _piecewise.stats(_graph(_session_of(session, graph), graph, symbols, log))
+
+
+def generate(family: str, *, layers: int = 32, hidden: int = 4096, heads: int = 32, kv_heads: int = 8, ffn: int = 14336, vocab: int = 32000, quant: str = "none",
+             tp: int = 1, experts: int = 8, topk: int = 2, shuffle: Optional[int] = None, session: Optional[_Session] = None) -> Graph:
+    """Makes a graph of a model family, llama or moe; `shuffle` is the seed of another order of its nodes. Returns the Graph, of the session of load()."""
+    options = {"layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv_heads, "ffn": ffn, "vocab": vocab, "quant": quant, "tp": tp, "experts": experts,
+               "topk": topk, **({} if shuffle is None else {"shuffle": shuffle})}
+    return _piecewise.generate(session or shared_session(), family, options)
+
+
+def ops(names: Union[str, Sequence[str]] = (), *, rules: RulesLike = (), backend: str = "", splitting: bool = False, session: Optional[_Session] = None) -> Rows:
+    """Lists ops: those named, by their own names or foreign ones, or all; those of `rules`, too.
+
+    Returns a row an op: `op`, `signature`, `meaning` (body, native, none), `traits`, `splits` ("yes" or ""), `backends` and `foreign`.
+    """
+    loaded = _rules(_session_of(session, rules), rules)
+    return _piecewise.ops(loaded, [names] if isinstance(names, str) else list(names), backend, splitting)
+
+
+def opt(graph: GraphLike, rules: RulesLike, pipeline: str, params: Params = None, *, output: Optional[Path] = None, trace: Optional[Path] = None,
+        verify_each: bool = False, naive: bool = False, limit: Optional[int] = None, symbols: Symbols = None, session: Optional[_Session] = None,
+        log: Log = None) -> Dict[str, Any]:
+    """Rewrites a graph with a pipeline, and counts; `output` is a file for it, `trace` a folder for the graph after each pass and the journal.
+
+    Returns `graphs` (for each that the pipeline makes `variant`, "1-256" or "", and `graph`), and rows: `passes`, `rules` and `choices`, as `pwr opt --stats` prints them.
+    """
+    context = _session_of(session, graph, rules)
+    loaded = _rules(context, rules)
+    options = {"trace": os.fspath(trace or ""), "verify_each": verify_each, "naive": naive, **({} if limit is None else {"limit": limit})}
+    return _piecewise.optimize(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, os.fspath(output or ""), options, log)
+
+
+def fuzz_order(graph: GraphLike, rules: RulesLike, pipeline: str, params: Params = None, *, orders: int = 20, seed: int = 1, reduce: bool = True,
+               symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None) -> Dict[str, Any]:
+    """Runs a pipeline in many orders of its rules and matches; reduce=False does not look for a smaller graph that shows a difference.
+
+    Returns `orders` (rows of order, seed, nodes, hash and counts that differ), `different` (how many orders have another result), and `difference`: None, or `order`,
+    `seed`, `nodes`, `counts`, `difference` and `tests` (a text of .pwr that shows it).
+    """
+    context = _session_of(session, graph, rules)
+    loaded = _rules(context, rules)
+    return _piecewise.fuzz_order(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, orders, seed, reduce, log)
+
+
+def _planned(call: Callable[..., Any], graph: GraphLike, rules: RulesLike, pipeline: str, params: Params, symbols: Symbols, session: Optional[_Session],
+             log: Log, options: Mapping[str, Any], *arguments: Any) -> Any:
+    context = _session_of(session, graph, rules)
+    loaded = _rules(context, rules)
+    return call(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, *arguments, dict(options), log)
+
+
+def split(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, output: Optional[Path] = None, symbols: Symbols = None,
+          session: Optional[_Session] = None, log: Log = None, **options: Any) -> Rows:
+    """Cuts a graph, rewritten if a pipeline is named, at attention-like ops; `output` is a folder for the stitching graph and each piece.
+
+    options: split_at (ops), fold. Returns a row a piece, as `pwr split` prints them.
+    """
+    return _planned(_piecewise.split, graph, rules, pipeline, params, symbols, session, log, options, os.fspath(output or ""))
+
+
+def plan(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None, session: Optional[_Session] = None,
+         log: Log = None, **options: Any) -> Dict[str, Any]:
+    """Decides ranges, capture sizes, padding, dispatch and memory.
+
+    options: split_at, fold, max_tokens, ranges, sizes, size_cap, compile_sizes, max_requests, speculative_tokens, sequence_parallel, loras and mode mean what those of
+    `pwr plan` do, with lists of numbers; `steps` (texts such as "64x1,5") and `active_loras` ask what steps get.
+    Returns `counters` (rows of counter and number), and `graphs`: for each that the pipeline makes `variant`, `plan` (the text of plan.json), `memory` (rows),
+    `dispatch` (a row for each of `steps`) and `summary`.
+    """
+    return _planned(_piecewise.plan, graph, rules, pipeline, params, symbols, session, log, options)
+
+
+def plan_diff(before: Path, after: Path) -> List[str]:
+    """Says what differs between two plan.json files, as `pwr plan --diff`: a line each, none where they are equal."""
+    return _piecewise.compare_plans(os.fspath(before), os.fspath(after))
+
+
+def sizes(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, histograms: Union[str, Sequence[str]] = ("lognormal", "bimodal", "uniform"),
+          output: Optional[Path] = None, symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
+    """Chooses capture sizes for histograms of token counts, each a file or lognormal, bimodal or uniform; `output` is an .svg file.
+
+    options: those of plan(), and times (a file), graphs (captured at most) and graph_seconds (what each must save).
+    Returns `rows` (traffic, graphs, set, us a step, % above least, % padding, % eager), and `chosen`: a histogram to its sizes.
+    """
+    names = [histograms] if isinstance(histograms, str) else list(histograms)
+    return _planned(_piecewise.sizes, graph, rules, pipeline, params, symbols, session, log, options, names, os.fspath(output or ""))
+
+
+def compile(graph: GraphLike, output: Path, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,  # noqa: A001
+            session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
+    """Emits the kernels of each piece as CUDA C++ and, where NVRTC is there, cubins, into the folder `output`.
+
+    options: those of plan(), and archs (a list), fuse, strict, sources_only, schedules, tokens and dump. Returns what report.json holds.
+    """
+    return _planned(_piecewise.compile, graph, rules, pipeline, params, symbols, session, log, options, os.fspath(output))
+
+
+def tune(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None, session: Optional[_Session] = None,
+         log: Log = None, **options: Any) -> Rows:
+    """Finds each kernel's schedule; needs NVRTC, and with measure=True a device (Error with code PW1450 or PW1260 where there is none).
+
+    options: those of plan(), and tokens (a list), archs (a list), strict, measure and output (the table of schedules, a file).
+    Returns a row a kernel, architecture and token count, as `pwr tune` prints them.
+    """
+    return _planned(_piecewise.tune, graph, rules, pipeline, params, symbols, session, log, options)
+
+
+def _request(call: Callable[..., Any], path: Path, rules: Union[Path, Sequence[Path]], pipeline: str, params: Params, symbols: Symbols,
+             session: Optional[_Session], options: Mapping[str, Any], log: Log) -> Dict[str, Any]:
+    return call(session or _Session(), os.fspath(path), symbol_texts(symbols), _texts(rules), pipeline, _param_texts(params), dict(options), log)
+
+
+def run_model(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,
+              session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
+    """The main job, as `pwr run` does it: load, rewrite, split, plan, build, run, and with check=True compare.
+
+    options: backend, driver, cached_tokens, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, pad, ranks, replicated (a list), save,
+    expect, rtol and atol; they mean what the options of `pwr run` of these names do (execute=False: as `pwr report`). `given` are contents of inputs, by name: numpy
+    arrays, or what has __dlpack__ in CPU memory.
+    Returns a dict: `steps` and `failed`, how many ran and how many differ by more than they may; `log`, what `pwr run` says; `graphs`, for each graph that the pipeline makes
+    a dict of `variant`, `graph`, `passes`, `rules`, `pieces`, `steps`, `numbers` (rows as dicts), `plan` (its JSON), `kernels` (sources by name), `counters` and `outputs`
+    (for each step arrays by name).
+    """
+    return _request(_piecewise.run_request, path, rules, pipeline, params, symbols, session or shared_session(), options, log)
+
+
+def bench(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,
+          session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
+    """Measures steps of a planned graph: as planned, eager, and padded to the most rows.
+
+    options: those of run_model() up to those of plan(), and histogram and repeats. Returns rows: `steps`, `pieces` and `totals`; and `log`.
+    """
+    return _request(_piecewise.bench_request, path, rules, pipeline, params, symbols, session, options, log)
+
+
+def report(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *, page: bool = False, symbols: Symbols = None,
+           session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
+    """Rewrites, splits and plans a graph, and says all of it in one text; page=True: in one HTML page with the graph after each pass.
+
+    options: those of run_model() but for execute, save and expect; run=True executes the steps and checks them; times; command (that it repeats).
+    Returns `steps`, `failed`, `log`, and `graphs`: for each that the pipeline makes `variant` and `text`.
+    """
+    call = _piecewise.report_page if page else _piecewise.report_text
+    return _request(call, path, rules, pipeline, params, symbols, session, options, log)
+
+
+def draw(files: Union[Path, Sequence[Path]], output: Optional[Path] = None, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *,
+         symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None, **options: Any) -> Optional[str]:
+    """Draws files as `pwviz` does: a graph, what a pipeline does to it, the folder of a trace, or several graphs compared; Graph.draw and Run.draw draw what is loaded.
+
+    `output` is the picture, whose extension is its type. options: those of plan(), and after (a pass, by its name or number), view, collapse, most_boxes, overlay (a file),
+    split and times. Returns the outline as text, or None where `output` is written.
+    """
+    named = {**options, "symbols": symbol_texts(symbols)}
+    return _piecewise.draw_files(session or _Session(), _texts(files), _texts(rules), pipeline, _param_texts(params), os.fspath(output or ""), named, log)
