@@ -13,6 +13,7 @@
 #include "graph/text.hpp"
 #include "pipeline/explaining.hpp"
 #include "pipeline/load.hpp"
+#include "python/engines.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
 #include "viz/viz.hpp"
@@ -227,6 +228,7 @@ PYBIND11_MODULE(_piecewise, m) {
 
   py::class_<Context, ContextPtr> session(m, "Session",
                                           "What graphs and rules share: names, types, ops.");
+  add_engines(m);
   add_pipeline(m);
   add_commands(m);
   add_planning(m);

@@ -2,9 +2,11 @@
 #include <pybind11/stl.h>
 
 #include "base/try.hpp"
+#include "pipeline/artifact.hpp"
 #include "pipeline/bench.hpp"
 #include "pipeline/report.hpp"
 #include "pipeline/run.hpp"
+#include "python/engines.hpp"
 #include "python/module.hpp"
 #include "python/options.hpp"
 #include "verify/numeric.hpp"
@@ -93,6 +95,10 @@ void take_execution(Given& given, const Named& named, ExecutionRequest& request)
   given.take("map", request.map);
   given.take("plan", request.planned);
   take_plan(given, request.plan);
+  std::map<std::string, py::object> backends;
+  given.take("backends", backends);
+  for (const auto& [name, compile] : backends)
+    request.engines.push_back(engine_of_python(name, compile));
   py::dict arrays;
   given.take("given", arrays);
   if (arrays.empty()) return;
@@ -137,6 +143,8 @@ py::dict run_call(const Named& named, const py::dict& options) {
   Given given("run_model", options);
   take_execution(given, named, request);
   take_run(given, request);
+  const auto hook = hook_of_python(given.object("hook"));
+  request.hook = hook.get();
   given.take("execute", request.execute);
   given.take("save", request.save);
   given.take("expect", request.expect);
@@ -169,6 +177,18 @@ py::dict report_call(const Named& named, bool page, const py::dict& options) {
         out["text"] = PW_TRY(page ? page_of(record, rules.set, log) : text_of(record, rules.set));
         return out;
       });
+}
+
+std::vector<std::string> artifact_call(const Named& named, const py::dict& options) {
+  RunRequest request;
+  std::string output;
+  Given given("compile_model", options);
+  take_execution(given, named, request);
+  given.take("output", output);
+  given.end();
+  std::vector<std::string> lines;
+  need(named.context, write_artifact(named.context, request, output, log_into(lines, named)));
+  return lines;
 }
 
 py::dict bench_call(const Named& named, const py::dict& options) {
@@ -215,6 +235,7 @@ void add_pipeline(py::module_& module) {
         py::arg("pipeline"), py::arg("params"), py::arg("options"), py::arg("log"), doc);
   };
   def("run_request", &run_call, "see piecewise.run_model");
+  def("artifact_request", &artifact_call, "see piecewise.compile_model");
   def("bench_request", &bench_call, "see piecewise.bench");
   def(
       "report_text", [](const Named& n, const py::dict& o) { return report_call(n, false, o); },

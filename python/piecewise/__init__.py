@@ -21,13 +21,13 @@ import os as _os
 import typing as _t
 
 import _piecewise
-from _piecewise import Error, Graph, Rules, Run, __version__, engines
+from _piecewise import Error, Graph, PieceCall, Rules, Run, __version__, engines
 
 from . import commands as _commands
 from .commands import *  # noqa: F401,F403
 from .graphs import Input, Node, Value
 
-__all__ = ["Diff", "Error", "Graph", "Input", "Node", "Outputs", "Rules", "Run", "Session", "Value", "__version__", "diff", "engines", "load", "rules", "show",
+__all__ = ["Diff", "Error", "Graph", "Input", "Node", "Outputs", "PieceCall", "Rules", "Run", "Session", "Value", "__version__", "diff", "engines", "load", "rules", "show",
            *_commands.__all__]
 
 _CELL_LIMIT = 2 << 20  # bytes of a cell's output, as a notebook's file holds it
@@ -47,6 +47,11 @@ class Session(_piecewise.Session):
     def run(self, graph: Graph, rules: Rules, pipeline: str, params: _commands.Params = None) -> Run:
         """Rewrites a copy of the graph with a pipeline; params of the rules as {"tp": 2}."""
         return super().run(graph, rules, pipeline, _values(params))
+
+    def bind_extern(self, name: str, kinds: _t.Sequence[str], function: _t.Callable[..., _t.Any]) -> None:
+        """What an `extern` of rules that are loaded after this calls: `kinds` of its arguments (int, float, bool, str, dtype, …); the function is pure, and returns a bool of a
+        predicate, a number or a string of another, or None where it cannot tell."""
+        _piecewise.bind_extern(self, name, list(kinds), function)
 
 
 def _values(params: _commands.Params) -> _t.Dict[str, str]:

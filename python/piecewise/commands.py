@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 import _piecewise
 from _piecewise import Graph, Rules, Session as _Session, cache_clear, cache_stats, cache_verify, doctor, format_rules, near_miss_meaning
 
-__all__ = ["bench", "cache_clear", "cache_stats", "cache_verify", "check", "compile", "doctor", "draw", "explain", "export", "fmt", "format_rules",
+__all__ = ["bench", "compile_model", "cache_clear", "cache_stats", "cache_verify", "check", "compile", "doctor", "draw", "explain", "export", "fmt", "format_rules",
            "fuzz_order", "generate", "import_", "match", "near_miss_meaning", "ops", "opt", "plan", "plan_diff", "report", "rule_order", "run_model", "sizes", "split",
            "stats", "test", "tune", "verify"]
 
@@ -284,12 +284,23 @@ def run_model(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str
 
     options: backend, driver, cached_tokens, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, pad, ranks, replicated (a list), save,
     expect, rtol and atol; they mean what the options of `pwr run` of these names do (execute=False: as `pwr report`). `given` are contents of inputs, by name: numpy
-    arrays, or what has __dlpack__ in CPU memory.
+    arrays, or what has __dlpack__ in CPU memory. `backends`: others than the program's, by name, each a callable: backend(graph) is called once for each piece, and returns what runs
+    it, a callable that takes an array for each input and returns one for each output, in order. `hook`: an object with before(call), after(call) or one of them, called around each
+    piece of each step with a PieceCall.
     Returns a dict: `steps` and `failed`, how many ran and how many differ by more than they may; `log`, what `pwr run` says; `graphs`, for each graph that the pipeline makes
     a dict of `variant`, `graph`, `passes`, `rules`, `pieces`, `steps`, `numbers` (rows as dicts), `plan` (its JSON), `kernels` (sources by name), `counters` and `outputs`
     (for each step arrays by name).
     """
     return _request(_piecewise.run_request, path, rules, pipeline, params, symbols, session or shared_session(), options, log)
+
+
+def compile_model(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *, output: Path, symbols: Symbols = None,
+                  session: Optional[_Session] = None, log: Log = None, **options: Any) -> List[str]:
+    """Keeps what a run needs in one file, as `pwr compile -o model.pwx` does: run_model(output) then runs it without a compiler.
+
+    options: those of run_model() up to those of plan(). Returns the lines that were said.
+    """
+    return _request(_piecewise.artifact_request, path, rules, pipeline, params, symbols, session, {**options, "output": str(output)}, log)
 
 
 def bench(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,

@@ -1,0 +1,21 @@
+// What Python adds to a run.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <pybind11/pybind11.h>
+
+#include "runtime/step_engine.hpp"
+
+namespace pw::python {
+
+/// A backend from a callable: `compile(graph)` returns what runs a piece, a callable that takes an
+/// array for each input and returns one for each output, in order.
+StepEngineKind engine_of_python(const std::string& name, const pybind11::object& compile);
+/// A hook from an object with `before(call)`, `after(call)`, or one of them; null of None.
+std::unique_ptr<PieceHook> hook_of_python(const pybind11::object& hook);
+/// PieceCall, bind_extern.
+void add_engines(pybind11::module_& module);
+
+}  // namespace pw::python
