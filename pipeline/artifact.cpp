@@ -219,7 +219,8 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
                                  const Log& log) {
   const std::string path = asked.graph.path;
   if (!is_artifact(path)) return asked;
-  if (!asked.rules.rules.empty() || !asked.rules.pipeline.empty() || !asked.planned.empty())
+  const bool rules = !asked.rules.rules.empty() || asked.rules.loaded != nullptr;
+  if (rules || !asked.rules.pipeline.empty() || !asked.planned.empty())
     return fail(error_in(path, "PW1218", "an artifact is rewritten and planned already",
                          "leave out rules, pipeline and plan"));
   const std::shared_ptr<Artifact> artifact = PW_TRY(read_artifact(path));

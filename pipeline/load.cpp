@@ -73,6 +73,7 @@ Result<FxOptions> fx_options(const GraphSource& source) {
 }  // namespace
 
 Result<ReadGraph> load_graph(const ContextPtr& context, const GraphSource& source) {
+  if (source.loaded != nullptr) return ReadGraph{*source.loaded, std::nullopt};
   return read_graph(context, PW_TRY(read_file(source.path)), source);
 }
 
@@ -96,7 +97,8 @@ Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& so
 
 Result<LoadedRules> load_rules(const ContextPtr& context, const RuleSource& source, const Log& log,
                                bool believe) {
-  RuleSet set = PW_TRY(load_rules(context, source.rules));
+  RuleSet set =
+      source.loaded != nullptr ? *source.loaded : PW_TRY(load_rules(context, source.rules));
   log.warn(set.warnings);
   if (!believe) PW_TRY(refuse_false_traits(set));
   std::vector<std::pair<std::string, std::string>> definitions;

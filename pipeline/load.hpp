@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,12 +18,16 @@ struct GraphSource {
   std::vector<std::string> symbols;  ///< of a dump: n=arg0_1.0,arg6_1.0 makes input dims symbolic
   std::size_t number = 0;            ///< of a dump with several graphs, from 1; 0: the only one
   std::vector<std::string> inputs, weights, buffers;  ///< of a dump: names of inputs, by kind
+  /// Instead of what the path names: a graph of the request's context.
+  std::shared_ptr<const Graph> loaded = {};
 };
 
 struct RuleSource {
   std::vector<std::string> rules;        ///< files, or names of the library
   std::string pipeline;                  ///< a pipeline, pass or rule; empty: nothing is rewritten
   std::vector<std::string> definitions;  ///< of params: tp=2
+  /// Instead of what `rules` names: rules of the request's context.
+  std::shared_ptr<const RuleSet> loaded = {};
 };
 
 struct LoadedRules {

@@ -61,7 +61,7 @@ RunRecord empty_record(const RunRequest& request, const Graph& graph,
   RunRecord record;
   record.command = request.command;
   record.files = files;
-  record.graph_path = request.graph.path;
+  record.graph_path = request.graph.loaded != nullptr ? "graph " + graph.name : request.graph.path;
   record.backend = request.backend;
   const StepEngineKind* engine = find_engine(request.engines, request.backend);
   if (engine != nullptr) record.captures = engine->can.capture || !request.execute;

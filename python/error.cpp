@@ -6,7 +6,6 @@
 
 #include "base/try.hpp"
 #include "python/module.hpp"
-#include "verify/traits.hpp"
 
 namespace py = pybind11;
 
@@ -127,14 +126,10 @@ LoadedRules loaded_rules(const PyRules& rules, const std::vector<std::string>& d
                          const Log& log, const PyGraph* of, bool believe) {
   if (of != nullptr && of->context != rules.context)
     throw mistake("PW1412", "the graph and the rules are of different sessions");
-  log.warn(rules.set->warnings);
-  if (!believe) need(rules.context, refuse_false_traits(*rules.set));
-  std::vector<std::pair<std::string, std::string>> params;
-  for (const std::string& text : definitions)
-    params.push_back(need(rules.context, parse_definition(text)));
-  LoadedRules out{*rules.set, {}};
-  out.params = need(rules.context, bind_params(out.set, params));
-  return out;
+  RuleSource source;
+  source.loaded = rules.set;
+  source.definitions = definitions;
+  return need(rules.context, load_rules(rules.context, source, log, believe));
 }
 
 py::object from_json(const std::string& text) {

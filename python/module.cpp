@@ -116,7 +116,7 @@ PYBIND11_MODULE(_piecewise, m) {
   m.doc() = "Rewrite tensor dataflow graphs with rules, and look at what happened.";
   add_error(m);
 
-  py::class_<PyGraph> graph(m, "Graph",
+  py::class_<PyGraph> graph(m, "Graph", py::dynamic_attr(),
                             "A graph, and the session that it is of; it never changes.");
   add_run(graph);
   graph

@@ -1,4 +1,6 @@
 // Exports add_pipeline: the main job, and splits and plans, as the command line does them.
+#include <variant>
+
 #include <pybind11/stl.h>
 
 #include "base/try.hpp"
@@ -211,13 +213,35 @@ py::dict bench_call(const Named& named, const py::dict& options) {
 
 using Texts = std::vector<std::string>;
 
-Named named(const ContextPtr& context, const std::string& path, const Texts& symbols,
-            const Texts& rules, const std::string& pipeline, const Texts& params,
-            const py::object& log) {
-  GraphSource graph;
-  graph.path = path;
-  graph.symbols = symbols;
-  return {context, std::move(graph), {rules, pipeline, params}, log};
+using AnyGraph = std::variant<std::string, PyGraph>;
+using AnyRules = std::variant<Texts, PyRules>;
+
+GraphSource graph_source(const ContextPtr& context, const AnyGraph& graph, const Texts& symbols) {
+  GraphSource out;
+  out.symbols = symbols;
+  if (const auto* path = std::get_if<std::string>(&graph)) {
+    out.path = *path;
+    return out;
+  }
+  const auto& loaded = std::get<PyGraph>(graph);
+  if (loaded.context != context)
+    throw mistake("PW1412", "the graph and the rules are of different sessions");
+  out.loaded = std::make_shared<const Graph>(loaded.graph);
+  return out;
+}
+
+RuleSource rule_source(const ContextPtr& context, const AnyRules& rules,
+                       const std::string& pipeline, const Texts& params) {
+  RuleSource out{{}, pipeline, params};
+  if (const auto* files = std::get_if<Texts>(&rules)) {
+    out.rules = *files;
+    return out;
+  }
+  const auto& loaded = std::get<PyRules>(rules);
+  if (loaded.context != context)
+    throw mistake("PW1412", "the graph and the rules are of different sessions");
+  out.loaded = loaded.set;
+  return out;
 }
 
 }  // namespace
@@ -226,12 +250,14 @@ void add_pipeline(py::module_& module) {
   const auto def = [&](const char* name, auto call, const char* doc) {
     module.def(
         name,
-        [call](const ContextPtr& context, const std::string& path, const Texts& symbols,
-               const Texts& rules, const std::string& pipeline, const Texts& params,
+        [call](const ContextPtr& context, const AnyGraph& graph, const Texts& symbols,
+               const AnyRules& rules, const std::string& pipeline, const Texts& params,
                const py::dict& options, const py::object& log) {
-          return call(named(context, path, symbols, rules, pipeline, params, log), options);
+          return call(Named{context, graph_source(context, graph, symbols),
+                            rule_source(context, rules, pipeline, params), log},
+                      options);
         },
-        py::arg("session"), py::arg("path"), py::arg("symbols"), py::arg("rules"),
+        py::arg("session"), py::arg("graph"), py::arg("symbols"), py::arg("rules"),
         py::arg("pipeline"), py::arg("params"), py::arg("options"), py::arg("log"), doc);
   };
   def("run_request", &run_call, "see piecewise.run_model");

@@ -21,7 +21,7 @@ import os as _os
 import typing as _t
 
 import _piecewise
-from _piecewise import Error, Graph, PieceCall, Rules, Run, __version__, engines
+from _piecewise import Error, Graph, PieceCall, Rules, Run, Session, __version__, engines
 
 from . import commands as _commands
 from .commands import *  # noqa: F401,F403
@@ -33,29 +33,38 @@ __all__ = ["Diff", "Error", "Graph", "Input", "Node", "Outputs", "PieceCall", "R
 _CELL_LIMIT = 2 << 20  # bytes of a cell's output, as a notebook's file holds it
 
 
-class Session(_piecewise.Session):
-    """Graphs and rules that are used together; what they share is interned once."""
-
-    def load(self, path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
-        """Reads graph.json, .pwg or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
-        return _commands._graph(self, path, symbols, None)
-
-    def loads(self, text: str, name: str = "text", symbols: _commands.Symbols = None) -> Graph:
-        """The same from a string."""
-        return self.graph_text(text, name, _commands.symbol_texts(symbols))
-
-    def run(self, graph: Graph, rules: Rules, pipeline: str, params: _commands.Params = None) -> Run:
-        """Rewrites a copy of the graph with a pipeline; params of the rules as {"tp": 2}."""
-        return super().run(graph, rules, pipeline, _values(params))
-
-    def bind_extern(self, name: str, kinds: _t.Sequence[str], function: _t.Callable[..., _t.Any]) -> None:
-        """What an `extern` of rules that are loaded after this calls: `kinds` of its arguments (int, float, bool, str, dtype, …); the function is pure, and returns a bool of a
-        predicate, a number or a string of another, or None where it cannot tell."""
-        _piecewise.bind_extern(self, name, list(kinds), function)
-
-
 def _values(params: _commands.Params) -> _t.Dict[str, str]:
     return {name: str(value) for name, value in (params or {}).items()}
+
+
+def _session_load(self, path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
+    """Reads graph.json, .pwg or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
+    return _commands._graph(self, path, symbols, None)
+
+
+def _session_loads(self, text: str, name: str = "text", symbols: _commands.Symbols = None) -> Graph:
+    """The same from a string."""
+    return self.graph_text(text, name, _commands.symbol_texts(symbols))
+
+
+_run_with_texts = Session.run
+
+
+def _session_run(self, graph: Graph, rules: Rules, pipeline: str, params: _commands.Params = None) -> Run:
+    """Rewrites a copy of the graph with a pipeline, and keeps it after each pass; params of the rules as {"tp": 2}."""
+    return _run_with_texts(self, graph, rules, pipeline, _values(params))
+
+
+def _session_bind_extern(self, name: str, kinds: _t.Sequence[str], function: _t.Callable[..., _t.Any]) -> None:
+    """What an `extern` of rules that are loaded after this calls: `kinds` of its arguments (int, float, bool, str, dtype, …); the function is pure, and returns a bool of a
+    predicate, a number or a string of another, or None where it cannot tell."""
+    _piecewise.bind_extern(self, name, list(kinds), function)
+
+
+Session.bind_extern = _session_bind_extern
+Session.load = _session_load
+Session.loads = _session_loads
+Session.run = _session_run
 
 
 def load(text_or_path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
@@ -73,7 +82,7 @@ def rules(*files: str) -> Rules:
 
 def _rewrite(self, rules: _commands.RulesLike, pipeline: str, params: _commands.Params = None) -> Graph:
     """The graph after a pipeline of these rules: files, names of the library, or Rules of the graph's session."""
-    return _piecewise.Session.run(self.session, self, _commands._rules(self.session, rules), pipeline, _values(params)).graph
+    return self.session.run(self, _commands._rules(self.session, rules), pipeline, params).graph
 
 
 class Outputs(list):

@@ -31,8 +31,7 @@ def shared_session() -> _Session:
     """The session of all graphs and rules that are loaded without one: the op library is read once."""
     global _shared
     if _shared is None:
-        from . import Session
-        _shared = Session()
+        _shared = _Session()
     return _shared
 
 
@@ -51,6 +50,8 @@ def _param_texts(params: Params) -> List[str]:
 
 def _texts(given: Union[Path, Sequence[Path]]) -> List[str]:
     """One path or several."""
+    if isinstance(given, Rules):
+        raise TypeError("this takes rules as files or names of the library, not as Rules")
     return [os.fspath(given)] if isinstance(given, (str, os.PathLike)) else [os.fspath(path) for path in given]
 
 
@@ -273,12 +274,14 @@ def tune(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Pa
     return _planned(_piecewise.tune, graph, rules, pipeline, params, symbols, session, log, options)
 
 
-def _request(call: Callable[..., Any], path: Path, rules: Union[Path, Sequence[Path]], pipeline: str, params: Params, symbols: Symbols,
+def _request(call: Callable[..., Any], graph: GraphLike, rules: RulesLike, pipeline: str, params: Params, symbols: Symbols,
              session: Optional[_Session], options: Mapping[str, Any], log: Log) -> Dict[str, Any]:
-    return call(session or _Session(), os.fspath(path), symbol_texts(symbols), _texts(rules), pipeline, _param_texts(params), dict(options), log)
+    named = graph if isinstance(graph, Graph) else os.fspath(graph)
+    return call(_session_of(session, graph, rules), named, symbol_texts(symbols), rules if isinstance(rules, Rules) else _texts(rules), pipeline,
+                _param_texts(params), dict(options), log)
 
 
-def run_model(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,
+def run_model(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,
               session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
     """The main job, as `pwr run` does it: load, rewrite, split, plan, build, run, and with check=True compare.
 
@@ -291,28 +294,28 @@ def run_model(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str
     a dict of `variant`, `graph`, `passes`, `rules`, `pieces`, `steps`, `numbers` (rows as dicts), `plan` (its JSON), `kernels` (sources by name), `counters` and `outputs`
     (for each step arrays by name).
     """
-    return _request(_piecewise.run_request, path, rules, pipeline, params, symbols, session or shared_session(), options, log)
+    return _request(_piecewise.run_request, graph, rules, pipeline, params, symbols, session or shared_session(), options, log)
 
 
-def compile_model(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *, output: Path, symbols: Symbols = None,
+def compile_model(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, output: Path, symbols: Symbols = None,
                   session: Optional[_Session] = None, log: Log = None, **options: Any) -> List[str]:
     """Keeps what a run needs in one file, as `pwr compile -o model.pwx` does: run_model(output) then runs it without a compiler.
 
     options: those of run_model() up to those of plan(). Returns the lines that were said.
     """
-    return _request(_piecewise.artifact_request, path, rules, pipeline, params, symbols, session, {**options, "output": str(output)}, log)
+    return _request(_piecewise.artifact_request, graph, rules, pipeline, params, symbols, session, {**options, "output": str(output)}, log)
 
 
-def bench(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,
+def bench(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,
           session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
     """Measures steps of a planned graph: as planned, eager, and padded to the most rows.
 
     options: those of run_model() up to those of plan(), and histogram and repeats. Returns rows: `steps`, `pieces` and `totals`; and `log`.
     """
-    return _request(_piecewise.bench_request, path, rules, pipeline, params, symbols, session, options, log)
+    return _request(_piecewise.bench_request, graph, rules, pipeline, params, symbols, session, options, log)
 
 
-def report(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *, page: bool = False, symbols: Symbols = None,
+def report(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, page: bool = False, symbols: Symbols = None,
            session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
     """Rewrites, splits and plans a graph, and says all of it in one text; page=True: in one HTML page with the graph after each pass.
 
@@ -320,7 +323,7 @@ def report(path: Path, rules: Union[Path, Sequence[Path]] = (), pipeline: str = 
     Returns `steps`, `failed`, `log`, and `graphs`: for each that the pipeline makes `variant` and `text`.
     """
     call = _piecewise.report_page if page else _piecewise.report_text
-    return _request(call, path, rules, pipeline, params, symbols, session, options, log)
+    return _request(call, graph, rules, pipeline, params, symbols, session, options, log)
 
 
 def draw(files: Union[Path, Sequence[Path]], output: Optional[Path] = None, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *,

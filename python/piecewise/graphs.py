@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from _piecewise import Graph
 
@@ -42,27 +42,45 @@ def _node(row: dict) -> Node:
     return Node(row["name"], row["op"], tuple(row["operands"]), row.get("attributes", {}), results, row.get("group"), row.get("source"))
 
 
-def _inputs(self) -> List[Input]:
+class _Parts(NamedTuple):
+    inputs: Tuple[Input, ...]
+    nodes: Tuple[Node, ...]
+    outputs: Tuple[Value, ...]
+    writes: Dict[str, str]
+
+
+def _parts(graph: Graph) -> _Parts:
+    """All of them, read once: a graph never changes."""
+    kept = graph.__dict__.get("_parts")
+    if kept is None:
+        data = json.loads(graph.json())
+        inputs = tuple(Input(row["name"], row["type"], row["kind"]) for row in data["inputs"])
+        nodes = tuple(_node(row) for row in data["nodes"])
+        types = {value.name: value.type for value in inputs}
+        types.update(result for node in nodes for result in node.results)
+        outputs = tuple(Value(name, types[name]) for name in data["outputs"])
+        kept = graph.__dict__["_parts"] = _Parts(inputs, nodes, outputs, data.get("writes", {}))
+    return kept
+
+
+def _inputs(self) -> Tuple[Input, ...]:
     """Its inputs in order: name, type and kind of each."""
-    return [Input(row["name"], row["type"], row["kind"]) for row in json.loads(self.json())["inputs"]]
+    return _parts(self).inputs
 
 
-def _nodes(self) -> List[Node]:
+def _nodes(self) -> Tuple[Node, ...]:
     """Its nodes in order, each with name, op, operands, attributes, results, group and source."""
-    return [_node(row) for row in json.loads(self.json())["nodes"]]
+    return _parts(self).nodes
 
 
-def _outputs(self) -> List[Value]:
+def _outputs(self) -> Tuple[Value, ...]:
     """What it returns, in order: name and type of each."""
-    data = json.loads(self.json())
-    types = {row["name"]: row["type"] for row in data["inputs"]}
-    types.update((result["name"], result["type"]) for row in data["nodes"] for result in row["results"])
-    return [Value(name, types[name]) for name in data["outputs"]]
+    return _parts(self).outputs
 
 
 def _writes(self) -> Dict[str, str]:
     """What inputs hold once it has run: the name of an input to the name of a value."""
-    return json.loads(self.json()).get("writes", {})
+    return dict(_parts(self).writes)
 
 
 Graph.inputs = property(_inputs)

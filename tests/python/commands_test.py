@@ -260,6 +260,22 @@ class Commands(unittest.TestCase):
         self.assertEqual(timeless(mine["steps"]), timeless(steps))
         self.assertEqual(mine["numbers"], numbers)
 
+    def test_what_is_loaded_runs_as_its_file_does(self):
+        graph, rules = pw.load(self.model), pw.rules("llm")
+        for given in ((self.model, "llm"), (graph, "llm"), (self.model, rules), (graph, rules)):
+            done = pw.run_model(*given, "o2", tokens=[3], sizes=[4])
+            self.assertEqual([row["runs as"] for row in done["graphs"][0]["steps"]], [4])
+            self.assertEqual(pw.split(*given, "o2"), pw.split(self.model, "llm", "o2"))
+            text = pw.report(*given, "o2", max_tokens=64, command="same")["graphs"][0]["text"]
+            self.assertIn("same", text)
+            self.assertEqual(len(pw.bench(*given, "o2", tokens=[4], sizes=[4], repeats=1)["steps"]), 1)
+        self.assertEqual(graph.rewrite("llm", "o2").ops(), done["graphs"][0]["graph"].ops())
+        other = pw.Session().rules(["llm"])
+        with self.assertRaisesRegex(pw.Error, "PW1412"):
+            pw.run_model(graph, other, "o2")
+        with self.assertRaisesRegex(TypeError, "not as Rules"):
+            pw.draw(self.model, rules=rules)
+
     def compare_report(self):
         options = ["-r", "llm", "-p", "o2", "--max-tokens", "64"]
         theirs = self.pwr("report", self.model, *options)

@@ -60,6 +60,8 @@ class Module(unittest.TestCase):
         self.assertEqual(graph.nodes[2].results[0].type, "bf16[256, n]")
         self.assertEqual([(value.name, value.type) for value in graph.outputs], [("y", "bf16[n, 256]"), ("r", "bf16[n, 256]")])
         self.assertIsNone(norm.group)
+        self.assertIs(graph.nodes, graph.nodes)
+        self.assertEqual(pw.Session().loads(GRAPH).session.loads(GRAPH).ops(), self.graph.ops())
         grouped = pw.load('graph { in x: f32[8]  in buffer b: f32[8]  y = relu(x) @ "layers.0" "model.py:88"  out y  write b = y }')
         self.assertEqual((grouped.nodes[0].group, grouped.nodes[0].source, grouped.writes), ("layers.0", "model.py:88", {"b": "y"}))
         self.assertEqual([each.kind for each in grouped.inputs], ["input", "buffer"])
