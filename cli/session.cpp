@@ -69,7 +69,7 @@ namespace {
 
 // See docs/codes.md.
 constexpr std::string_view kDeviceFailed[] = {"PW1253"};
-constexpr std::string_view kCapabilities[] = {"PW1201", "PW1260"};
+constexpr std::string_view kCapabilities[] = {"PW0907", "PW1201", "PW1260"};
 constexpr std::string_view kRequests[] = {"PW14", "PW1101", "PW1207"};
 
 bool any_begins(const Diagnostics& diagnostics, std::span<const std::string_view> codes) {
