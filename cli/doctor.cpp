@@ -8,6 +8,7 @@
 #include "backends/toolchain.hpp"
 #include "cli/commands.hpp"
 #include "runtime/step_engine.hpp"
+#include "viz/graphviz.hpp"
 
 namespace pw::cli {
 namespace {
@@ -28,6 +29,10 @@ void run_doctor(const Options& options) {
   std::string compiler = host_compiler();
   table.add({"C++ compiler", compiler.empty() ? "not found" : compiler,
              "pwr run --backend cpu: row ops as compiled C++; without it, eager"});
+  table.add({"Graphviz", viz::graphviz_state(),
+             "pwviz: .svg, .png and .pdf; without it, .html, .dot, .txt and .md"});
+  table.add({"piecewise.toml", options.config.empty() ? "none" : options.config,
+             "default values of options, from this folder or above it"});
   print_out(table.print(options.format));
 }
 
