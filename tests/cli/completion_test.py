@@ -55,14 +55,20 @@ class Completion(ProgramTest):
                 Path(cls.path(f"{program}.{shell}")).write_text(text)
 
     def bash(self, *words, cwd=None):
-        done = subprocess.run(["bash", "--norc", "-c", ASK_BASH, "bash", self.path(f"{words[0]}.bash"), *words],
-                              capture_output=True, text=True, check=True, cwd=cwd)
+        done = subprocess.run(
+            ["bash", "--norc", "-c", ASK_BASH, "bash", self.path(f"{words[0]}.bash"), *words], capture_output=True, text=True, check=True, cwd=cwd
+        )
         self.assertEqual(done.stderr, "")
         return done.stdout.split()
 
     def fish(self, line):
-        done = subprocess.run(["fish", "--no-config", "-c", f"source {self.path('pwr.fish')}; complete -C '{line}'"],
-                              capture_output=True, text=True, check=True, cwd=self.folder.name)
+        done = subprocess.run(
+            ["fish", "--no-config", "-c", f"source {self.path('pwr.fish')}; complete -C '{line}'"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=self.folder.name,
+        )
         return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
 
     def test_bash_completes_commands(self):
@@ -151,8 +157,9 @@ class Manual(ProgramTest):
 
     def text(self, name):
         """As man shows it on a wide terminal, without bold and italic."""
-        done = subprocess.run(["groff", "-man", "-Tutf8", "-rLL=400n", "-P-cbou", self.path(f"man1/{name}.1")],
-                              capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["groff", "-man", "-Tutf8", "-rLL=400n", "-P-cbou", self.path(f"man1/{name}.1")], capture_output=True, text=True, check=True
+        )
         return done.stdout.replace("−", "-").replace("‐", "-")
 
     def test_each_command_has_a_page_with_all_that_it_takes(self):

@@ -111,21 +111,34 @@ class Config(ProgramTest):
         self.assertIn("did you mean `run`?", said)
 
     def test_wrong_values_are_told_with_their_place(self):
-        for toml, reason in (("[run]\ndriver = 'metal'\n", r"`driver`: metal not in \{cuda,host\}"),
-                             ("[run]\nranks = 99\n", r"`ranks`: .*99"),
-                             ("[run]\nseed = 'x'\n", r"`seed`: .*x"),
-                             ("[run]\ncheck = 'yes'\n", "`check` takes true or false"),
-                             ("[run]\ntokens = true\n", "`tokens` takes one text or number"),
-                             ("[run]\nseed = [1, 2]\n", "`seed` takes one text or number"),
-                             ("[run]\nseed = 2024-01-01\n", "`seed` takes one text or number"),
-                             ("[run]\npipeline = ''\n", "`pipeline` takes no empty text"),
-                             ("[run]\ndefine = { tp = [{}] }\n", "`tp` takes a text or number")):
+        for toml, reason in (
+            ("[run]\ndriver = 'metal'\n", r"`driver`: metal not in \{cuda,host\}"),
+            ("[run]\nranks = 99\n", r"`ranks`: .*99"),
+            ("[run]\nseed = 'x'\n", r"`seed`: .*x"),
+            ("[run]\ncheck = 'yes'\n", "`check` takes true or false"),
+            ("[run]\ntokens = true\n", "`tokens` takes one text or number"),
+            ("[run]\nseed = [1, 2]\n", "`seed` takes one text or number"),
+            ("[run]\nseed = 2024-01-01\n", "`seed` takes one text or number"),
+            ("[run]\npipeline = ''\n", "`pipeline` takes no empty text"),
+            ("[run]\ndefine = { tp = [{}] }\n", "`tp` takes a text or number"),
+        ):
             said = self.here("run", "g.pwg", toml=toml, code=2).stderr
             self.assertRegex(said, r"error\[PW1504\]: " + reason)
             self.assertIn("--> piecewise.toml:2:", said)
 
     def test_no_toml_is_told_with_its_place(self):
-        for toml in ("tokens = \n", "[run\n", "a = 1\na = 2\n", "\xff", "tokens 3", "[" * 3000, "a = " + "[" * 3000, "x=" + "{a=" * 900):
+        for toml in (
+            "tokens = \n",
+            "[run\n",
+            "a = 1\na = 2\n",
+            "\xff",
+            "tokens 3",
+            "[\0\0x\n",
+            "a = \x1b[31m\n",
+            "[" * 3000,
+            "a = " + "[" * 3000,
+            "x=" + "{a=" * 900,
+        ):
             said = self.here("doctor", toml=toml.encode("latin-1"), code=2).stderr
             self.assertRegex(said, r"error\[PW1501\]: this is no TOML: ")
             self.assertRegex(said, r"--> piecewise.toml:[12]:")

@@ -26,14 +26,33 @@ def main():
     crashes, corpus = program.parent.parent / "crashes", program.parent.parent / "corpus" / name
     for folder in (crashes, corpus):
         folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "PW_FUZZ_FORMAT": name, "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
-                   "UBSAN_OPTIONS": "print_stacktrace=1"}
+    environment = {
+        **os.environ,
+        "PW_FUZZ_FORMAT": name,
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
     with tempfile.TemporaryDirectory() as seeds:
         subprocess.run([program], env={**environment, "PW_FUZZ_SEEDS": seeds}, check=True)
         done = subprocess.run(
-            [program, f"-max_total_time={seconds}", f"-timeout={SECONDS_OF_ONE}", f"-rss_limit_mb={MEGABYTES}", f"-max_len={MOST_BYTES}",
-             f"-dict={seeds}/words", f"-artifact_prefix={crashes}/{name}-", "-print_final_stats=1", corpus, f"{seeds}/corpus"],
-            env=environment, capture_output=True, text=True, errors="replace", check=False)
+            [
+                program,
+                f"-max_total_time={seconds}",
+                f"-timeout={SECONDS_OF_ONE}",
+                f"-rss_limit_mb={MEGABYTES}",
+                f"-max_len={MOST_BYTES}",
+                f"-dict={seeds}/words",
+                f"-artifact_prefix={crashes}/{name}-",
+                "-print_final_stats=1",
+                corpus,
+                f"{seeds}/corpus",
+            ],
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
     if done.returncode:
         print(done.stderr[-12000:])
         return 1

@@ -36,8 +36,16 @@ class Install(unittest.TestCase):
 
     def test_a_program_outside_of_the_tree_does_the_main_job(self):
         build = self.folder / "consumer"
-        call("cmake", "-S", HERE / "consumer", "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={COMPILER}",
-             "-DCMAKE_BUILD_TYPE=Release")
+        call(
+            "cmake",
+            "-S",
+            HERE / "consumer",
+            "-B",
+            build,
+            f"-DCMAKE_PREFIX_PATH={self.prefix}",
+            f"-DCMAKE_CXX_COMPILER={COMPILER}",
+            "-DCMAKE_BUILD_TYPE=Release",
+        )
         call("cmake", "--build", build)
         said = call(build / "consumer", DUMP, "n=arg0_1.0,arg1_1.0")
         self.assertIn("2 steps, 0 failed", said)

@@ -38,8 +38,12 @@ def built_wheel(folder):
     """As `./dev wheel` builds it."""
     if "PW_WHEEL" in os.environ:
         return Path(os.environ["PW_WHEEL"])
-    done = subprocess.run([PYTHON, "-m", "pip", "wheel", "--no-deps", "-q", "-w", folder, f"--config-settings=cmake.define.PW_FINISHED_BUILD={BUILD}", ROOT],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [PYTHON, "-m", "pip", "wheel", "--no-deps", "-q", "-w", folder, f"--config-settings=cmake.define.PW_FINISHED_BUILD={BUILD}", ROOT],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode and NO_INDEX.search(done.stderr) and "CMake Error" not in done.stderr:
         skip("pip cannot get scikit-build-core:\n" + done.stderr[-1500:])
     assert done.returncode == 0, done.stdout + done.stderr
@@ -86,18 +90,22 @@ class Wheel(unittest.TestCase):
 
     def test_the_main_job_runs_with_the_library_that_is_inside(self):
         (self.folder / "model.fx.txt").write_text((ROOT / "examples/tiny-decoder.fx.txt").read_text())
-        said = self.bin("pwr", "run", "model.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0", "-r", "llm", "-p", "o2", "--tokens", "1,7", "--check",
-                        cwd=self.folder)
+        said = self.bin(
+            "pwr", "run", "model.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0", "-r", "llm", "-p", "o2", "--tokens", "1,7", "--check", cwd=self.folder
+        )
         self.assertIn("all outputs of all steps pass the check", said)
 
     def test_the_module_is_imported_and_rewrites(self):
         self.assertEqual(self.python("import piecewise; print(piecewise.__version__)").strip(), VERSION)
         (self.folder / "model.fx.txt").write_text((ROOT / "examples/tiny-decoder.fx.txt").read_text())
-        said = self.python("import piecewise as pw\n"
-                           "s = pw.Session()\n"
-                           "g = s.load('model.fx.txt', 'n=arg0_1.0,arg1_1.0')\n"
-                           "run = s.run(g, s.rules(['llm']), 'o2')\n"
-                           "print(run.count('add_rms') > 0)", cwd=self.folder)
+        said = self.python(
+            "import piecewise as pw\n"
+            "s = pw.Session()\n"
+            "g = s.load('model.fx.txt', 'n=arg0_1.0,arg1_1.0')\n"
+            "run = s.run(g, s.rules(['llm']), 'o2')\n"
+            "print(run.count('add_rms') > 0)",
+            cwd=self.folder,
+        )
         self.assertEqual(said.strip(), "True")
 
     def test_without_a_compiler_the_cpu_backend_says_so(self):
@@ -121,8 +129,10 @@ class Wheel(unittest.TestCase):
         self.assertFalse((self.folder / "g.svg").exists())
         for name in ("g.html", "g.dot", "g.txt", "g.md"):
             self.bin("pwviz", "g.pwg", "-o", name, env=without, cwd=self.folder)
-        code = "import piecewise as pw\ng = pw.load('g.pwg')\nprint(len(g.draw('html')) > 0)\n" \
-               "try: g.draw('svg')\nexcept pw.Error as e: print('apt install graphviz' in str(e))"
+        code = (
+            "import piecewise as pw\ng = pw.load('g.pwg')\nprint(len(g.draw('html')) > 0)\n"
+            "try: g.draw('svg')\nexcept pw.Error as e: print('apt install graphviz' in str(e))"
+        )
         self.assertEqual(self.python(code, env=without, cwd=self.folder).split(), ["True", "True"])
 
     def test_nothing_is_linked_but_what_every_linux_has(self):

@@ -6,7 +6,13 @@ import tempfile
 from pathlib import Path
 
 BINARY = {".png", ".safetensors"}
-AS_GIVEN = ("tests/graph/fixtures/", "tests/dsl/fixtures/", "tests/import_programs/", "bench/peers/", "tests/fail/syntax.pwr")  # texts of other programs; one that ends early
+AS_GIVEN = (
+    "tests/graph/fixtures/",
+    "tests/dsl/fixtures/",
+    "tests/import_programs/",
+    "bench/peers/",
+    "tests/fail/syntax.pwr",
+)  # texts of other programs; one that ends early
 
 
 def faults(name, data):
@@ -30,7 +36,9 @@ def faults(name, data):
 
 
 def check(root):
-    tracked = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=False)
+    tracked = subprocess.run(
+        ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=False
+    )
     if tracked.returncode:
         print("SKIPPED: this is no clone, so what belongs to it is not known", file=sys.stderr)
         sys.exit(77)
