@@ -179,6 +179,18 @@ class Config(ProgramTest):
                 self.assertIn("PW1503", said, f"{command} --{head}{rest}")
         self.assertGreater(writers, 10)
 
+    def test_the_example_of_the_documents_is_one(self):
+        text = Path("docs/configuration.md").read_text(encoding="utf-8")
+        toml = re.search(r"(?s)```toml\n(.*?)```", text)[1]
+        Path(self.path("rules")).mkdir(exist_ok=True)
+        self.file("rules/mine.pwr", "")
+        dump = Path("examples/tiny-decoder.fx.txt").resolve()
+        plan = json.loads(self.here("plan", dump, toml=toml).stdout)
+        self.assertEqual(plan["ranges"][:2], [[1, 8], [9, 32]])
+        self.here(dump, program="pwviz", toml=toml)
+        printed = self.here("run", dump, toml="# one\n\n\n[run]\ntokns = 3\n", code=2).stderr.strip()
+        self.assertIn("\n".join("        " + line for line in printed.splitlines()), text)
+
     def test_what_excludes_or_needs_another_gives_way(self):
         self.here("split", "g.pwg", "--size-cap", "8", toml="[split]\nsizes = [1, 2]\n")
         self.here("run", "g.pwg", toml="tokens = 3\n[run]\nmap = 'names.json'\n")  # no --weights to map
