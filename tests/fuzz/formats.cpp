@@ -31,6 +31,8 @@
 namespace pw::test {
 namespace {
 
+constexpr std::string_view kInContext[] = {"pwr", "pwg", "graph_json", "fx", "query", "config"};
+
 void require(bool holds, const std::string& what) {
   if (!holds) throw std::logic_error(what);
 }
@@ -199,6 +201,8 @@ std::vector<Format> formats() {
                  [](const ContextPtr& c, const std::string& text) {
                    return done(cli::parse_config(c->sources, text, "mutant.toml"));
                  }});
+  for (Format& format : out)
+    format.uses_context = std::ranges::find(kInContext, format.name) != std::end(kInContext);
   return out;
 }
 

@@ -22,6 +22,7 @@ struct Format {
   std::string name;  ///< a word
   std::vector<std::string> texts;
   Reader read;
+  bool uses_context = false;  ///< which then grows from text to text
 };
 
 /// A context with the op library.

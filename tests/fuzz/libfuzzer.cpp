@@ -22,7 +22,7 @@ using namespace pw;
 using namespace pw::test;
 
 /// What texts declare stays in the context, which is made anew now and then.
-constexpr int kReadsOfContext = 64;
+constexpr int kReadsOfContext = 256;
 constexpr std::size_t kMostWords = 400;
 
 std::optional<Format>& chosen() {
@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   static ContextPtr context = fresh_context();
   static int reads = 0;
-  if (++reads % kReadsOfContext == 0) context = fresh_context();
+  if (chosen()->uses_context && ++reads % kReadsOfContext == 0) context = fresh_context();
   const std::string text(reinterpret_cast<const char*>(bytes), size);
   const Read read = chosen()->read(context, text);
   if (!read) check_refusal(read.error(), *context);
