@@ -223,6 +223,8 @@ class Streams(ProgramTest):
             "cache": ["stats"],
             "ops": ["relu"],
             "doctor": [],
+            "completion": ["bash"],
+            "man": ["run"],
             "fuzz-order": [g, "-r", rules, "-p", "p"],
             "tune": None,  # prints only where there is a device
         }
@@ -240,6 +242,8 @@ class Streams(ProgramTest):
             ["pwviz", g, "-o", "/dev/stdout"],
             ["pwviz", g],
             ["pwviz", "--help"],
+            ["pwviz", "--man"],
+            ["pwviz", "--completion", "fish"],
         ]
         cls.expected = [cls.run_line(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for line in cls.lines]
 

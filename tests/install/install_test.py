@@ -34,6 +34,10 @@ class Install(unittest.TestCase):
             self.assertRegex(call(self.prefix / "bin" / program, "--version", cwd="/"), rf"{program} \d+\.\d+\.\d+")
         self.assertIn("rms_norm", call(self.prefix / "bin/pwr", "ops", cwd="/"))
 
+    def test_manual_pages_and_completions_are_installed(self):
+        for name in ("man/man1/pwr-run.1", "man/man1/pwviz.1", "bash-completion/completions/pwr", "fish/vendor_completions.d/pwviz.fish"):
+            self.assertTrue((self.prefix / "share" / name).exists(), name)
+
     def test_a_program_outside_of_the_tree_does_the_main_job(self):
         build = self.folder / "consumer"
         call(
