@@ -50,9 +50,16 @@ def main():
     parser.add_argument("--append", type=Path)
     given = parser.parse_args()
     require_chromium()
-    lines = ["", "## In Chromium", "", "Headless, drawn by the processor; milliseconds. Opening: from the request to the load event, median of five. A frame: the",
-             "median and the slowest of 60 nodes through the graph with every group open, at three zooms, and all of it at once.", "",
-             "| page | opens | frame, texts | frame, boxes | frame, far | frame, everything |", "|---|---:|---:|---:|---:|---:|"]
+    lines = [
+        "",
+        "## In Chromium",
+        "",
+        "Headless, drawn by the processor; milliseconds. Opening: from the request to the load event, median of five. A frame: the",
+        "median and the slowest of 60 nodes through the graph with every group open, at three zooms, and all of it at once.",
+        "",
+        "| page | opens | frame, texts | frame, boxes | frame, far | frame, everything |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
     broken = []
     pages = sorted(given.folder.resolve().glob("*.html"), key=lambda p: (int(p.stem.split("-")[0]), p.stem))
     driver = chromium()

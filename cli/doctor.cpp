@@ -9,8 +9,12 @@ namespace pw::cli {
 void add_doctor_command(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand(
       "doctor", "Say what this machine has: backends, CUDA compiler, C++ compiler");
-  sub->callback(
-      [&options] { print_out(capability_table(list_capabilities()).print(options.format)); });
+  sub->callback([&options] {
+    Table table = capability_table(list_capabilities());
+    if (!options.config.empty())
+      table.add({"piecewise.toml", options.config, "values of options that are not given"});
+    print_out(table.print(options.format));
+  });
 }
 
 }  // namespace pw::cli

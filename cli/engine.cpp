@@ -3,7 +3,19 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/option_table.hpp"
+#include "runtime/step_engine.hpp"
+
 namespace pw::cli {
+namespace {
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> out;
+  for (const StepEngineKind& engine : builtin_engines()) out.push_back(engine.name);
+  return out;
+}
+
+}  // namespace
 
 void EngineArgs::fill(const Session& session, ExecutionRequest& request) const {
   request = stated;
@@ -24,6 +36,7 @@ void EngineArgs::add_to(CLI::App& app) {
          "--backend", stated.backend,
          "eager, cpu (row ops as C++ compiled now), cuda (pieces captured and replayed), or "
          "interpreter (slow, double precision)")
+      ->check(offered(backend_names()))
       ->capture_default_str();
   app.add_option("--driver", stated.engine.driver,
                  "of cuda. cuda: the first device; host: the same kernels and graphs, run on the "

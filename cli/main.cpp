@@ -5,6 +5,8 @@
 #include "base/version.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/config_file.hpp"
+#include "cli/documentation.hpp"
 #include "cli/guard.hpp"
 
 namespace {
@@ -27,6 +29,7 @@ int run(int argc, char** argv) {
       ->type_name("FILE");
   app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
   app.set_version_flag("--version", std::string("pwr ") + pw::version());
+  add_config_options(app, options, true);
   app.footer(
       "Examples:\n"
       "  pwr run model.fx.txt --symbol n=arg0_1.0 -r llm -p o2 --tokens 1,7,300 --check\n"
@@ -49,6 +52,7 @@ int run(int argc, char** argv) {
   add_cache_commands(app, options);
   add_ops_command(app, options);
   add_doctor_command(app, options);
+  add_documentation_commands(app, options);
   return run_command_line(app, argc, argv);
 }
 

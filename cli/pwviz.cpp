@@ -6,6 +6,8 @@
 #include "base/version.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/config_file.hpp"
+#include "cli/documentation.hpp"
 #include "cli/guard.hpp"
 #include "cli/planning.hpp"
 #include "pipeline/pictures.hpp"
@@ -84,6 +86,8 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
   app.set_version_flag("--version", std::string("pwviz ") + version());
+  add_config_options(app, options, false);
+  add_documentation_options(app);
   app.footer(
       "Examples:\n"
       "  pwviz model.json                            an outline in the terminal\n"

@@ -39,7 +39,8 @@ struct Options {
   std::string format = "table";
   bool quiet = false;
   std::vector<std::string> plugins;    ///< shared libraries
-  std::vector<std::string> arguments;  ///< of the command line, as they were given
+  std::vector<std::string> arguments;  ///< of the command line, then of piecewise.toml
+  std::string config;                  ///< the piecewise.toml that is in force; empty: none
 };
 
 class Session {

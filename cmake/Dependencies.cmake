@@ -5,7 +5,6 @@ find_package(Threads REQUIRED)
 option(PW_STATIC "link everything but libc into each program" OFF)
 if(PW_STATIC)
   add_link_options(-static-libstdc++ -static-libgcc)
-  set(OPENSSL_USE_STATIC_LIBS ON)
   find_path(PW_FMT_INCLUDE fmt/format.h REQUIRED)
   add_library(fmt::fmt INTERFACE IMPORTED) # Debian has no libfmt.a
   set_target_properties(fmt::fmt PROPERTIES
@@ -19,13 +18,21 @@ find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(Boost 1.74 REQUIRED) # headers only
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
-find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto) # SHA-256 only
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(GVC REQUIRED IMPORTED_TARGET libgvc libcgraph)
+# SHA-256 only, and from the archive, of which that is a small part.
+set(OPENSSL_USE_STATIC_LIBS ON)
+if(OPENSSL_CRYPTO_LIBRARY MATCHES "\\.so$") # of a build folder that was configured before
+  unset(OPENSSL_CRYPTO_LIBRARY CACHE)
+endif()
+find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)
+find_path(PW_GRAPHVIZ_INCLUDE gvc.h PATH_SUFFIXES graphviz REQUIRED) # headers only
+find_path(PW_TOML_INCLUDE toml++/toml.h REQUIRED) # headers only
 
 # Optional: without it the Python module, the notebooks and their tests are left out.
 # Debian's own interpreter, since Debian's pybind11 and numpy belong to it.
 set(PW_PYTHON /usr/bin/python3 CACHE FILEPATH "Python interpreter for the bindings")
+if(SKBUILD) # pip's, with the pybind11 that pyproject.toml asks for
+  set(PW_PYTHON "${Python_EXECUTABLE}")
+endif()
 set(PYTHON_EXECUTABLE "${PW_PYTHON}" CACHE FILEPATH "" FORCE)
 set(Python_EXECUTABLE "${PW_PYTHON}" CACHE FILEPATH "" FORCE)
 find_package(pybind11 2.10 QUIET)

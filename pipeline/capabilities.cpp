@@ -8,6 +8,7 @@
 #include "backends/cuda/nvrtc.hpp"
 #include "backends/toolchain.hpp"
 #include "runtime/step_engine.hpp"
+#include "viz/graphviz.hpp"
 
 namespace pw {
 
@@ -26,6 +27,8 @@ std::vector<Capability> list_capabilities() {
   const std::string compiler = host_compiler();
   out.push_back({"C++ compiler", compiler.empty() ? "not found" : compiler,
                  "pwr run --backend cpu: row ops as compiled C++; without it, eager"});
+  out.push_back({"Graphviz", viz::graphviz_state(),
+                 "pwviz: .svg, .png and .pdf; without it, .html, .dot, .txt and .md"});
   return out;
 }
 

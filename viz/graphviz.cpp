@@ -1,14 +1,16 @@
-// Exports lay_out.
+// Exports lay_out and graphviz_state.
 #include "viz/graphviz.hpp"
 
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <deque>
 #include <string_view>
 #include <thread>
 #include <unordered_map>
 
+#include <dlfcn.h>
 #include <gvc.h>
 #include <poll.h>
 #include <signal.h>
@@ -35,6 +37,53 @@ bool write_all(int file, const char* bytes, std::size_t count) {
 }
 
 int ignore_message(char*) { return 0; }
+
+/// What is used of Graphviz's two libraries. They are loaded when the first picture needs them, so
+/// that all else runs where there is no Graphviz, and never closed.
+struct Library {
+  decltype(&::gvContext) context = nullptr;
+  decltype(&::gvcVersion) version = nullptr;
+  decltype(&::gvLayout) layout = nullptr;
+  decltype(&::gvRenderData) render = nullptr;
+  decltype(&::agread) read = nullptr;
+  decltype(&::agget) get = nullptr;
+  decltype(&::agseterrf) on_message = nullptr;
+  Agmemdisc_t* memory = nullptr;
+  Agiodisc_t* io = nullptr;
+  std::string problem;  ///< why there is none; empty: there is one
+
+  Library();
+  template <class T>
+  void find(T*& to, void* in, const char* name) {
+    to = reinterpret_cast<T*>(::dlsym(in, name));
+    if (to == nullptr) problem = std::string("it lacks ") + name;
+  }
+};
+
+Library::Library() {
+  // The sonames of the interface in gvc.h: in another one the same names take other arguments.
+  void* const gvc = ::dlopen("libgvc.so.6", RTLD_NOW | RTLD_LOCAL);
+  void* const graph = gvc != nullptr ? ::dlopen("libcgraph.so.6", RTLD_NOW | RTLD_LOCAL) : nullptr;
+  if (graph == nullptr) {
+    const char* reason = ::dlerror();
+    problem = reason != nullptr ? reason : "it cannot be loaded";
+    return;
+  }
+  find(context, gvc, "gvContext");
+  find(version, gvc, "gvcVersion");
+  find(layout, gvc, "gvLayout");
+  find(render, gvc, "gvRenderData");
+  find(read, graph, "agread");
+  find(get, graph, "agget");
+  find(on_message, graph, "agseterrf");
+  find(memory, graph, "AgMemDisc");
+  find(io, graph, "AgIoDisc");
+}
+
+const Library& library() {
+  static const Library loaded;
+  return loaded;
+}
 
 /// The numbers of a graph's things by their names. Graphviz's own are addresses of these, and the
 /// order in which it draws clusters follows them.
@@ -91,25 +140,34 @@ int read_front(void* text, char* to, int most) {
 
 Agraph_t* read_dot(std::string_view text) {
   static Agiddisc_t numbers = Numbers::discipline();
-  static Agiodisc_t io{read_front, AgIoDisc.putstr, AgIoDisc.flush};
-  static Agdisc_t how{&AgMemDisc, &numbers, &io};
-  return agread(&text, &how);
+  static Agiodisc_t io{read_front, library().io->putstr, library().io->flush};
+  static Agdisc_t how{library().memory, &numbers, &io};
+  return library().read(&text, &how);
+}
+
+/// By the box that a layout writes down, "0,0,54,36" in points.
+bool too_large_for_png(Agraph_t* graph) {
+  const char* box = library().get(graph, const_cast<char*>("bb"));
+  std::array<double, 4> at{};
+  if (box == nullptr ||
+      std::sscanf(box, "%lf%*[, ]%lf%*[, ]%lf%*[, ]%lf", &at[0], &at[1], &at[2], &at[3]) != 4)
+    return false;
+  return (at[2] - at[0]) * kPixelsPerPoint > kLargestPng ||
+         (at[3] - at[1]) * kPixelsPerPoint > kLargestPng;
 }
 
 /// In the child. Its memory goes with it, so nothing is freed.
 int render(const std::string& dot, const std::string& format, const char* engine, int file) {
-  agseterrf(ignore_message);
-  GVC_t* context = gvContext();
+  const Library& graphviz = library();
+  graphviz.on_message(ignore_message);
+  GVC_t* context = graphviz.context();
   Agraph_t* graph = read_dot(dot);
   if (graph == nullptr) return kSyntax;
-  if (gvLayout(context, graph, engine) != 0) return kLayout;
-  const boxf box = GD_bb(graph);
-  if (format == "png" && ((box.UR.x - box.LL.x) * kPixelsPerPoint > kLargestPng ||
-                          (box.UR.y - box.LL.y) * kPixelsPerPoint > kLargestPng))
-    return kTooLarge;
+  if (graphviz.layout(context, graph, engine) != 0) return kLayout;
+  if (format == "png" && too_large_for_png(graph)) return kTooLarge;
   char* bytes = nullptr;
   unsigned int count = 0;
-  if (gvRenderData(context, graph, format.c_str(), &bytes, &count) != 0 || count == 0)
+  if (graphviz.render(context, graph, format.c_str(), &bytes, &count) != 0 || count == 0)
     return kRender;
   return write_all(file, bytes, count) ? kDone : kRender;
 }
@@ -158,6 +216,10 @@ tl::unexpected<Diagnostics> explain(int status) {
 
 Result<std::string> lay_out(const std::string& dot, const std::string& format, int deadline_ms,
                             const char* engine) {
+  if (!library().problem.empty())
+    return fail(error_in("the picture", "PW0907", "Graphviz is not here: " + library().problem,
+                         "install it (Debian: apt install graphviz), or write .html, .dot, .txt or "
+                         ".md, which need none"));
   int ends[2];
   if (::pipe(ends) != 0) return fail(problem("no pipe could be opened"));
   const pid_t child = ::fork();
@@ -189,6 +251,11 @@ Result<std::string> lay_out(const std::string& dot, const std::string& format, i
                          "fold more with --collapse, or write .html, .dot or .txt"));
   if (!WIFEXITED(status) || WEXITSTATUS(status) != kDone) return explain(status);
   return out;
+}
+
+std::string graphviz_state() {
+  if (!library().problem.empty()) return "not found: " + library().problem;
+  return library().version(library().context());
 }
 
 }  // namespace pw::viz

@@ -12,8 +12,11 @@ inline constexpr const char* kTooSlow = "PW0904";  ///< the code of a missed dea
 /// `format`: svg, png or pdf; `engine`: dot, or nop2 for text that says where everything is. The
 /// layout runs in a child process, which is ended at the deadline:
 /// Graphviz cannot be interrupted, takes minutes on large graphs, and ends the program on some
-/// errors.
+/// errors. Graphviz is loaded then; PW0907 where there is none.
 Result<std::string> lay_out(const std::string& dot, const std::string& format, int deadline_ms,
                             const char* engine = "dot");
+
+/// The version of Graphviz that pictures are drawn by, or why there is none.
+[[nodiscard]] std::string graphviz_state();
 
 }  // namespace pw::viz

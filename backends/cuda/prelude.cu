@@ -1,12 +1,13 @@
-// What generated kernels are written in: conversions, scalar operations, the order of reductions. No headers. The same text
-// is compiled by NVRTC and, with the names of CUDA defined, by a C++ compiler.
+// What generated kernels are written in: conversions, scalar operations, the order of reductions.
+// No headers. The same text is compiled by NVRTC and, with the names of CUDA defined, by a C++
+// compiler.
 #define PW_FUNCTION static __device__ __forceinline__
 
 PW_FUNCTION unsigned pw_bits(float x) { return __float_as_uint(x); }
 PW_FUNCTION float pw_float(unsigned bits) { return __uint_as_float(bits); }
 
-// ---- narrow floating types, in software. Rounding is to nearest even; numbers saturate in fp8; NaN stays NaN,
-// and infinity itself where there is one.
+// ---- narrow floating types, in software. Rounding is to nearest even; numbers saturate in fp8;
+// NaN stays NaN, and infinity itself where there is one.
 
 PW_FUNCTION float pw_from_bf16(unsigned short bits) { return pw_float((unsigned)bits << 16); }
 PW_FUNCTION unsigned short pw_to_bf16(float x) {
@@ -19,18 +20,20 @@ PW_FUNCTION unsigned short pw_to_bf16(float x) {
   return (unsigned short)((x != x ? u | 0x00400000u : u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
-// M mantissa bits, exponent bias B; `bits` without the sign. The product renormalises subnormals exactly.
+// M mantissa bits, exponent bias B; `bits` without the sign. The product renormalises subnormals
+// exactly.
 template <int M, int B>
 PW_FUNCTION float pw_widen(unsigned bits, unsigned sign) {
   const float x = pw_float(bits << (23 - M)) * pw_float((unsigned)(254 - B) << 23);
   return pw_float(pw_bits(x) | sign << 31);
 }
-// Of a magnitude; from `most` on, it is that of `most`. Under the smallest normal number, adding what has that number's unit
-// for its own does the rounding. Without branches, for vector units.
+// Of a magnitude; from `most` on, it is that of `most`. Under the smallest normal number, adding
+// what has that number's unit for its own does the rounding. Without branches, for vector units.
 template <int M, int B>
 PW_FUNCTION unsigned pw_narrow(unsigned u, unsigned most) {
   const unsigned c = u < most ? u : most;
-  const unsigned small = pw_bits(pw_float(u) + pw_float((unsigned)(151 - B - M) << 23)) & ((1u << (M + 1)) - 1u);
+  const unsigned small =
+      pw_bits(pw_float(u) + pw_float((unsigned)(151 - B - M) << 23)) & ((1u << (M + 1)) - 1u);
   const unsigned even = c + ((1u << (22 - M)) - 1u) + ((c >> (23 - M)) & 1u);
   return u < ((unsigned)(128 - B) << 23) ? small : (even >> (23 - M)) - ((unsigned)(127 - B) << M);
 }
@@ -66,18 +69,28 @@ PW_FUNCTION unsigned char pw_to_f8e4m3(float x) {
   return (unsigned char)y;
 #endif
   const unsigned char sign = (unsigned char)(pw_bits(x) >> 24 & 0x80u);
-  return (unsigned char)((unsigned char)(x != x ? 0x7fu : pw_narrow<3, 7>(pw_bits(x) & 0x7fffffffu, 0x43e00000u)) | sign);
+  return (unsigned char)((unsigned char)(x != x ? 0x7fu
+                                                : pw_narrow<3, 7>(pw_bits(x) & 0x7fffffffu,
+                                                                  0x43e00000u)) |
+                         sign);
 }
-PW_FUNCTION float pw_from_f8e5m2(unsigned char bits) { return pw_from_f16((unsigned short)(bits << 8)); }
+PW_FUNCTION float pw_from_f8e5m2(unsigned char bits) {
+  return pw_from_f16((unsigned short)(bits << 8));
+}
 PW_FUNCTION unsigned char pw_to_f8e5m2(float x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
   unsigned short y;
   asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(y) : "f"(0.0f), "f"(x));
-  return (unsigned char)(y + ((pw_bits(x) & 0x7fffffffu) == 0x7f800000u ? 1 : 0));  // infinity comes after the largest number
+  return (unsigned char)(y + ((pw_bits(x) & 0x7fffffffu) == 0x7f800000u
+                                  ? 1
+                                  : 0));  // infinity comes after the largest number
 #endif
   const unsigned u = pw_bits(x) & 0x7fffffffu;
   const unsigned char sign = (unsigned char)(pw_bits(x) >> 24 & 0x80u);
-  return (unsigned char)((unsigned char)(x != x ? 0x7fu : pw_narrow<2, 15>(u, 0x47600000u) + (u == 0x7f800000u ? 1u : 0u)) | sign);
+  return (unsigned char)((unsigned char)(x != x ? 0x7fu
+                                                : pw_narrow<2, 15>(u, 0x47600000u) +
+                                                      (u == 0x7f800000u ? 1u : 0u)) |
+                         sign);
 }
 
 PW_FUNCTION float pw_round_bf16(float x) {
@@ -92,7 +105,8 @@ PW_FUNCTION float pw_round_f16(float x) { return pw_from_f16(pw_to_f16(x)); }
 PW_FUNCTION float pw_round_f8e4m3(float x) { return pw_from_f8e4m3(pw_to_f8e4m3(x)); }
 PW_FUNCTION float pw_round_f8e5m2(float x) { return pw_from_f8e5m2(pw_to_f8e5m2(x)); }
 
-// From f64 toward a narrow type: the last bit is set when inexact, so that the second rounding is the only one.
+// From f64 toward a narrow type: the last bit is set when inexact, so that the second rounding is
+// the only one.
 PW_FUNCTION float pw_odd(double x) {
   const float f = (float)x;
   if ((double)f == x || x != x) return f;
@@ -104,24 +118,46 @@ PW_FUNCTION float pw_odd(double x) {
 
 // ---- integers: from reals toward zero, saturating, NaN to zero; arithmetic wraps around.
 
-template <class T> struct pw_range;
-template <> struct pw_range<signed char> { enum : long long { low = -128, high = 127 }; };
-template <> struct pw_range<unsigned char> { enum : long long { low = 0, high = 255 }; };
-template <> struct pw_range<int> { enum : long long { low = -2147483647ll - 1, high = 2147483647ll }; };
-template <> struct pw_range<long long> { enum : long long { low = -9223372036854775807ll - 1, high = 9223372036854775807ll }; };
+template <class T>
+struct pw_range;
+template <>
+struct pw_range<signed char> {
+  enum : long long { low = -128, high = 127 };
+};
+template <>
+struct pw_range<unsigned char> {
+  enum : long long { low = 0, high = 255 };
+};
+template <>
+struct pw_range<int> {
+  enum : long long { low = -2147483647ll - 1, high = 2147483647ll };
+};
+template <>
+struct pw_range<long long> {
+  enum : long long { low = -9223372036854775807ll - 1, high = 9223372036854775807ll };
+};
 template <class T, class R>
 PW_FUNCTION T pw_saturate(R x) {
   if (x != x) return (T)0;
   if (x >= (R)(long long)pw_range<T>::high) return (T)pw_range<T>::high;
   if (x <= (R)(long long)pw_range<T>::low) return (T)pw_range<T>::low;
-  if (x > (R)-1 && x < (R)1) return (T)0;  // else a compiler takes (float)(T)x for trunc(x), which has a -0
+  if (x > (R)-1 && x < (R)1)
+    return (T)0;  // else a compiler takes (float)(T)x for trunc(x), which has a -0
   return (T)x;
 }
 
-PW_FUNCTION long long pw_add(long long a, long long b) { return (long long)((unsigned long long)a + (unsigned long long)b); }
-PW_FUNCTION long long pw_sub(long long a, long long b) { return (long long)((unsigned long long)a - (unsigned long long)b); }
-PW_FUNCTION long long pw_mul(long long a, long long b) { return (long long)((unsigned long long)a * (unsigned long long)b); }
-PW_FUNCTION long long pw_div(long long a, long long b) { return b == 0 ? 0 : b == -1 ? pw_sub(0, a) : a / b; }
+PW_FUNCTION long long pw_add(long long a, long long b) {
+  return (long long)((unsigned long long)a + (unsigned long long)b);
+}
+PW_FUNCTION long long pw_sub(long long a, long long b) {
+  return (long long)((unsigned long long)a - (unsigned long long)b);
+}
+PW_FUNCTION long long pw_mul(long long a, long long b) {
+  return (long long)((unsigned long long)a * (unsigned long long)b);
+}
+PW_FUNCTION long long pw_div(long long a, long long b) {
+  return b == 0 ? 0 : b == -1 ? pw_sub(0, a) : a / b;
+}
 PW_FUNCTION float pw_add(float a, float b) { return a + b; }
 PW_FUNCTION float pw_sub(float a, float b) { return a - b; }
 PW_FUNCTION float pw_mul(float a, float b) { return a * b; }
@@ -132,7 +168,9 @@ PW_FUNCTION double pw_mul(double a, double b) { return a * b; }
 PW_FUNCTION double pw_div(double a, double b) { return a / b; }
 
 /// Brings an index read from memory into [0, extent).
-PW_FUNCTION long long pw_clamp(long long i, long long extent) { return i < 0 ? 0 : i < extent ? i : extent - 1; }
+PW_FUNCTION long long pw_clamp(long long i, long long extent) {
+  return i < 0 ? 0 : i < extent ? i : extent - 1;
+}
 
 // ---- one operand. rsqrt is a division by a square root, both correctly rounded.
 
@@ -147,9 +185,10 @@ PW_FUNCTION double pw_sqrt(double a) { return sqrt(a); }
 PW_FUNCTION float pw_rsqrt(float a) { return 1.0f / sqrtf(a); }
 PW_FUNCTION double pw_rsqrt(double a) { return 1.0 / sqrt(a); }
 
-// exp, log, tanh, sin, cos and pow in single precision are these polynomials everywhere (the coefficients of all but pow are
-// those of Moshier's Cephes library), so that they give the same bits on every machine and suit vector units; within 2 units in
-// the last place. Only CUDA without --strict takes its own sin, cos and pow.
+// exp, log, tanh, sin, cos and pow in single precision are these polynomials everywhere (the
+// coefficients of all but pow are those of Moshier's Cephes library), so that they give the same
+// bits on every machine and suit vector units; within 2 units in the last place. Only CUDA without
+// --strict takes its own sin, cos and pow.
 PW_FUNCTION float pw_fma(float a, float b, float c) {
 #if defined(__CUDA_ARCH__)
   return fmaf(a, b, c);
@@ -166,9 +205,10 @@ PW_FUNCTION double pw_fma(double a, double b, double c) {
 }
 /// Bounds are kept to by comparing bits, which gives compilers no branches to think about.
 PW_FUNCTION float pw_exp(float a) {
-  const unsigned u = pw_bits(a), least = u < 0xc2d00000u ? u : 0xc2d00000u;               // -104
-  const unsigned bounded = (int)least < 0x42b20000 ? least : 0x42b20000u;                 // 89
-  const float x = pw_float(bounded), shifted = pw_fma(x, 1.44269504f, 12583038.0f);       // n + 126 in the low bits
+  const unsigned u = pw_bits(a), least = u < 0xc2d00000u ? u : 0xc2d00000u;  // -104
+  const unsigned bounded = (int)least < 0x42b20000 ? least : 0x42b20000u;    // 89
+  const float x = pw_float(bounded),
+              shifted = pw_fma(x, 1.44269504f, 12583038.0f);  // n + 126 in the low bits
   const float n = shifted - 12583038.0f;
   const float r = pw_fma(n, 2.12194440e-4f, pw_fma(n, -0.693359375f, x));
   float y = pw_fma(1.9875691500e-4f, r, 1.3981999507e-3f);
@@ -177,9 +217,11 @@ PW_FUNCTION float pw_exp(float a) {
   y = pw_fma(y, r, 1.6666665459e-1f);
   y = pw_fma(y, r, 5.0000001201e-1f);
   y = pw_fma(y, r * r, r);
-  // 2 e^r times 2^(n - 1), so that n may be 128; times 2^-126 and the rest where 2^(n - 1) is no normal number.
+  // 2 e^r times 2^(n - 1), so that n may be 128; times 2^-126 and the rest where 2^(n - 1) is no
+  // normal number.
   const int i = (int)pw_bits(shifted), k = i > 0x4b400001 ? i : 0x4b400001;
-  y = pw_fma(y, 2.0f, 2.0f) * pw_float((unsigned)k << 23) * pw_float(((unsigned)(i - k) << 23) + 0x3f800000u);
+  y = pw_fma(y, 2.0f, 2.0f) * pw_float((unsigned)k << 23) *
+      pw_float(((unsigned)(i - k) << 23) + 0x3f800000u);
   return a != a ? a : y;
 }
 PW_FUNCTION double pw_exp(double a) { return exp(a); }
@@ -217,23 +259,26 @@ PW_FUNCTION float pw_tanh(float a) {
 }
 PW_FUNCTION double pw_tanh(double a) { return tanh(a); }
 
-// 2^(16 j) * 2/pi modulo 4, as a sum of two. A float of any exponent is an integer or less than 2^40 times one of the powers, so
-// that its quarter turns are found without loss.
-static __device__ const double pw_turns[7] = {0x1.45f306dc9c883p-1, 0x1.836e4e44152a0p+0, 0x1.27220a94fe13bp+1,
-                                              0x1.529fc2757d1f5p-4, 0x1.fc2757d1f534ep+0, 0x1.abe8fa9a6ee07p+1,
-                                              0x1.f534ddc0db629p+0};
-static __device__ const double pw_turns_rest[7] = {-0x1.6b01ec5417056p-55, -0x1.ec54170565912p-55, -0x1.05c1596447e49p-53,
-                                                   0x1.a6ee06db14acdp-59,  -0x1.1f924eb53361ep-55, -0x1.275a99b0ef1bfp-54,
-                                                   0x1.664f10e4107f9p-54};
+// 2^(16 j) * 2/pi modulo 4, as a sum of two. A float of any exponent is an integer or less than
+// 2^40 times one of the powers, so that its quarter turns are found without loss.
+static __device__ const double pw_turns[7] = {
+    0x1.45f306dc9c883p-1, 0x1.836e4e44152a0p+0, 0x1.27220a94fe13bp+1, 0x1.529fc2757d1f5p-4,
+    0x1.fc2757d1f534ep+0, 0x1.abe8fa9a6ee07p+1, 0x1.f534ddc0db629p+0};
+static __device__ const double pw_turns_rest[7] = {
+    -0x1.6b01ec5417056p-55, -0x1.ec54170565912p-55, -0x1.05c1596447e49p-53, 0x1.a6ee06db14acdp-59,
+    -0x1.1f924eb53361ep-55, -0x1.275a99b0ef1bfp-54, 0x1.664f10e4107f9p-54};
 /// The sine of |a| and so many quarter turns more, its sign changed by `sign`.
 PW_FUNCTION float pw_sine(float a, unsigned quarters, unsigned sign) {
-  const unsigned u = pw_bits(a) & 0x7fffffffu, e = u >> 23, power = ((e > 150u ? e : 150u) - 150u) >> 4;
+  const unsigned u = pw_bits(a) & 0x7fffffffu, e = u >> 23,
+                 power = ((e > 150u ? e : 150u) - 150u) >> 4;
   const long long j = (int)power;  // as wide as what it picks, for vector units
   const double m = (double)(pw_float(u) * pw_float((127u - 16u * power) << 23));
-  const double shifted = pw_fma(m, pw_turns[j], 6755399441055744.0);  // the nearest integer stands in the low bits
+  const double shifted =
+      pw_fma(m, pw_turns[j], 6755399441055744.0);  // the nearest integer stands in the low bits
   const double whole = shifted - 6755399441055744.0;
   const unsigned n = (unsigned)__double_as_longlong(shifted) + quarters;
-  const float r = (float)(pw_fma(m, pw_turns_rest[j], pw_fma(m, pw_turns[j], -whole)) * 1.5707963267948966);
+  const float r =
+      (float)(pw_fma(m, pw_turns_rest[j], pw_fma(m, pw_turns[j], -whole)) * 1.5707963267948966);
   const float z = r * r;
   float s = pw_fma(-1.9515295891e-4f, z, 8.3321608736e-3f);
   s = pw_fma(pw_fma(s, z, -1.6666654611e-1f), z * r, r);
@@ -251,12 +296,13 @@ PW_FUNCTION float pw_cos(float a) { return pw_sine(a, 1, 0); }
 PW_FUNCTION double pw_sin(double a) { return sin(a); }
 PW_FUNCTION double pw_cos(double a) { return cos(a); }
 
-/// The logarithm to base 2 of a finite float above 0, within 2^-37 of its value: of m, which is in [sqrt(1/2), sqrt(2)), by the
-/// series of the inverse hyperbolic tangent.
+/// The logarithm to base 2 of a finite float above 0, within 2^-37 of its value: of m, which is in
+/// [sqrt(1/2), sqrt(2)), by the series of the inverse hyperbolic tangent.
 PW_FUNCTION double pw_log2(float a) {
   const unsigned long long u = (unsigned long long)__double_as_longlong((double)a);
   const unsigned long long v = u + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull);
-  const double m = __longlong_as_double((long long)((v & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull));
+  const double m =
+      __longlong_as_double((long long)((v & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull));
   const double e = (double)((int)(v >> 52) - 1023), t = (m - 1.0) / (m + 1.0), z = t * t;
   double y = pw_fma(0.22195308321368669, z, 0.26230818925253882);
   y = pw_fma(y, z, 0.32059889797532526);
@@ -269,8 +315,10 @@ PW_FUNCTION double pw_log2(float a) {
 PW_FUNCTION double pw_exp2(double a) {
   const unsigned long long u = (unsigned long long)__double_as_longlong(a);
   const long long least = (long long)(u < 0xc069000000000000ull ? u : 0xc069000000000000ull);
-  const double p = __longlong_as_double(least < 0x4069000000000000ll ? least : 0x4069000000000000ll);
-  const double shifted = p + 6755399441055744.0, r = (p - (shifted - 6755399441055744.0)) * 0.69314718055994531;
+  const double p =
+      __longlong_as_double(least < 0x4069000000000000ll ? least : 0x4069000000000000ll);
+  const double shifted = p + 6755399441055744.0,
+               r = (p - (shifted - 6755399441055744.0)) * 0.69314718055994531;
   double y = pw_fma(2.7557319223985893e-6, r, 2.4801587301587302e-5);
   y = pw_fma(y, r, 1.9841269841269841e-4);
   y = pw_fma(y, r, 1.3888888888888889e-3);
@@ -279,7 +327,8 @@ PW_FUNCTION double pw_exp2(double a) {
   y = pw_fma(y, r, 1.6666666666666667e-1);
   y = pw_fma(y, r, 0.5);
   y = pw_fma(y, r * r, r) + 1.0;
-  return y * __longlong_as_double((long long)(((unsigned long long)__double_as_longlong(shifted) + 1023u) << 52));
+  return y * __longlong_as_double(
+                 (long long)(((unsigned long long)__double_as_longlong(shifted) + 1023u) << 52));
 }
 #if defined(__CUDA_ARCH__) && !defined(PW_STRICT)
 PW_FUNCTION float pw_pow(float a, float b) { return b == 2.0f ? a * a : powf(a, b); }
@@ -289,7 +338,8 @@ PW_FUNCTION float pw_pow(float a, float b) {
   const float x = pw_abs(a), size = pw_abs(b), infinity = pw_float(0x7f800000u);
   const float y = (float)pw_exp2((double)b * pw_log2(x));
   const float end = (x == infinity) == (b > 0.0f) ? infinity : 0.0f;
-  const unsigned u = pw_bits(size), least = u < 0x4b800000u ? u : 0x4b800000u;  // from 2^24 on all are even
+  const unsigned u = pw_bits(size),
+                 least = u < 0x4b800000u ? u : 0x4b800000u;  // from 2^24 on all are even
   const int integer = (int)pw_float(least);
   const bool broken = (float)integer != pw_float(least);
   const unsigned odd = broken ? 0u : (unsigned)integer << 31;
@@ -301,7 +351,8 @@ PW_FUNCTION float pw_pow(float a, float b) {
 }
 #endif
 PW_FUNCTION double pw_pow(double a, double b) { return b == 2.0 ? a * a : pow(a, b); }
-/// Wraps around as products do; to a negative power, 1 and -1 stay what they are but for the sign, and all else is 0.
+/// Wraps around as products do; to a negative power, 1 and -1 stay what they are but for the sign,
+/// and all else is 0.
 PW_FUNCTION long long pw_pow(long long a, long long b) {
   if (b < 0) return a == 1 ? 1 : a != -1 ? 0 : b % 2 == 0 ? 1 : -1;
   unsigned long long power = (unsigned long long)a, out = 1;
@@ -312,37 +363,49 @@ PW_FUNCTION long long pw_pow(long long a, long long b) {
   return (long long)out;
 }
 
-// A NaN on the left stays; on the right it is met as the larger operand is looked for, and stays too.
+// A NaN on the left stays; on the right it is met as the larger operand is looked for, and stays
+// too.
 template <class T>
-PW_FUNCTION T pw_maximum(T a, T b) { return a != a || a > b ? a : b; }
+PW_FUNCTION T pw_maximum(T a, T b) {
+  return a != a || a > b ? a : b;
+}
 template <class T>
-PW_FUNCTION T pw_minimum(T a, T b) { return a != a || a < b ? a : b; }
+PW_FUNCTION T pw_minimum(T a, T b) {
+  return a != a || a < b ? a : b;
+}
 
-// ---- reductions. The order depends on the width only: chunks of 8 columns go round `lanes` lanes, a lane adds in ascending
-// order, then lanes are added pairwise, the farthest first.
+// ---- reductions. The order depends on the width only: chunks of 8 columns go round `lanes` lanes,
+// a lane adds in ascending order, then lanes are added pairwise, the farthest first.
 
-template <class T> struct pw_first;
-template <> struct pw_first<float> {
+template <class T>
+struct pw_first;
+template <>
+struct pw_first<float> {
   PW_FUNCTION float lowest() { return pw_float(0xff800000u); }
   PW_FUNCTION float highest() { return pw_float(0x7f800000u); }
 };
-template <> struct pw_first<double> {
+template <>
+struct pw_first<double> {
   PW_FUNCTION double lowest() { return (double)pw_float(0xff800000u); }
   PW_FUNCTION double highest() { return (double)pw_float(0x7f800000u); }
 };
-template <> struct pw_first<long long> {
+template <>
+struct pw_first<long long> {
   PW_FUNCTION long long lowest() { return pw_range<long long>::low; }
   PW_FUNCTION long long highest() { return pw_range<long long>::high; }
 };
-template <class T> struct pw_sum {
+template <class T>
+struct pw_sum {
   PW_FUNCTION T start() { return 0; }
   PW_FUNCTION T of(T a, T b) { return pw_add(a, b); }
 };
-template <class T> struct pw_amax {
+template <class T>
+struct pw_amax {
   PW_FUNCTION T start() { return pw_first<T>::lowest(); }
   PW_FUNCTION T of(T a, T b) { return pw_maximum(a, b); }
 };
-template <class T> struct pw_amin {
+template <class T>
+struct pw_amin {
   PW_FUNCTION T start() { return pw_first<T>::highest(); }
   PW_FUNCTION T of(T a, T b) { return pw_minimum(a, b); }
 };
@@ -353,8 +416,8 @@ PW_FUNCTION long long pw_lanes(long long width) {
   return lanes;
 }
 
-// ---- a whole reduction in one thread, which plays all lanes, in bit-reversed order, in which the pairs are neighbours, so that
-// eight partial results are enough.
+// ---- a whole reduction in one thread, which plays all lanes, in bit-reversed order, in which the
+// pairs are neighbours, so that eight partial results are enough.
 
 /// The lane that comes at `place` in bit-reversed order.
 PW_FUNCTION long long pw_lane(long long place, long long lanes) {
@@ -368,21 +431,45 @@ struct pw_tree {
   T s0, s1, s2, s3, s4, s5, s6, s7, total;
   __device__ __forceinline__ void push(long long place, T v) {
     total = v;
-    if (!(place & 1)) { s0 = v; return; }
+    if (!(place & 1)) {
+      s0 = v;
+      return;
+    }
     total = v = F::of(s0, v);
-    if (!(place & 2)) { s1 = v; return; }
+    if (!(place & 2)) {
+      s1 = v;
+      return;
+    }
     total = v = F::of(s1, v);
-    if (!(place & 4)) { s2 = v; return; }
+    if (!(place & 4)) {
+      s2 = v;
+      return;
+    }
     total = v = F::of(s2, v);
-    if (!(place & 8)) { s3 = v; return; }
+    if (!(place & 8)) {
+      s3 = v;
+      return;
+    }
     total = v = F::of(s3, v);
-    if (!(place & 16)) { s4 = v; return; }
+    if (!(place & 16)) {
+      s4 = v;
+      return;
+    }
     total = v = F::of(s4, v);
-    if (!(place & 32)) { s5 = v; return; }
+    if (!(place & 32)) {
+      s5 = v;
+      return;
+    }
     total = v = F::of(s5, v);
-    if (!(place & 64)) { s6 = v; return; }
+    if (!(place & 64)) {
+      s6 = v;
+      return;
+    }
     total = v = F::of(s6, v);
-    if (!(place & 128)) { s7 = v; return; }
+    if (!(place & 128)) {
+      s7 = v;
+      return;
+    }
     total = F::of(s7, v);
   }
 };

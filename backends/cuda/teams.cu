@@ -1,13 +1,21 @@
-// What the threads of a team do together: shared memory, reductions across lanes, groups of elements moved as one. Stands
-// after the prelude; compiled by NVRTC, and by a C++ compiler for the run on the host.
+// What the threads of a team do together: shared memory, reductions across lanes, groups of
+// elements moved as one. Stands after the prelude; compiled by NVRTC, and by a C++ compiler for the
+// run on the host.
 
-// Shared memory is declared and reached through these names, so that a run on the host can check who reads what.
+// Shared memory is declared and reached through these names, so that a run on the host can check
+// who reads what.
 #ifndef PW_SHARED
 #define PW_SHARED(type, name, count) __shared__ type name[count]
 #define PW_KEPT(name) extern __shared__ uint4 name[]
 #define PW_ALIGNED(p, bytes)
-template <class S, class T> PW_FUNCTION void pw_put(S& shared, int i, T x) { shared[i] = x; }
-template <class T> PW_FUNCTION T pw_at(T* shared, int i) { return shared[i]; }
+template <class S, class T>
+PW_FUNCTION void pw_put(S& shared, int i, T x) {
+  shared[i] = x;
+}
+template <class T>
+PW_FUNCTION T pw_at(T* shared, int i) {
+  return shared[i];
+}
 #endif
 
 // Lanes `distance` apart meet. All threads of a warp take part. The lower lane stands on the left.
@@ -16,8 +24,8 @@ PW_FUNCTION T pw_pair(T mine, int distance, int t) {
   const T other = __shfl_xor_sync(0xffffffffu, mine, distance);
   return t & distance ? F::of(other, mine) : F::of(mine, other);
 }
-// Of what `lanes` threads have put, those 32 and more apart meet, the farthest first: what is left is one value a lane of a
-// warp.
+// Of what `lanes` threads have put, those 32 and more apart meet, the farthest first: what is left
+// is one value a lane of a warp.
 template <class T, class F, class S>
 PW_FUNCTION T pw_meet(S& shared, int t, int lanes) {
   T x[8];
@@ -36,9 +44,13 @@ PW_FUNCTION T pw_meet(S& shared, int t, int lanes) {
   return x[0];
 }
 
-// ---- groups of neighbouring elements, moved as one: N words of 4 bytes, aligned to min(4 N, 16) bytes.
+// ---- groups of neighbouring elements, moved as one: N words of 4 bytes, aligned to min(4 N, 16)
+// bytes.
 
-template <int N> struct pw_words { unsigned w[N]; };
+template <int N>
+struct pw_words {
+  unsigned w[N];
+};
 
 template <int N>
 PW_FUNCTION pw_words<N> pw_read(const void* p) {
@@ -58,18 +70,22 @@ PW_FUNCTION pw_words<N> pw_read(const void* p) {
   }
   return v;
 }
-// The compiler would take a store of 16 bytes apart where it stands under a condition, so on a device it is written out.
+// The compiler would take a store of 16 bytes apart where it stands under a condition, so on a
+// device it is written out.
 PW_FUNCTION void pw_write4(void* p, unsigned a, unsigned b, unsigned c, unsigned d) {
 #if defined(__CUDA_ARCH__)
-  asm volatile("{ .reg .u64 g; cvta.to.global.u64 g, %0; st.global.v4.u32 [g], {%1, %2, %3, %4}; }"
-               :: "l"(p), "r"(a), "r"(b), "r"(c), "r"(d));
+  asm volatile(
+      "{ .reg .u64 g; cvta.to.global.u64 g, %0; st.global.v4.u32 [g], {%1, %2, %3, %4}; }" ::"l"(p),
+      "r"(a), "r"(b), "r"(c), "r"(d));
 #else
   *(uint4*)p = uint4{a, b, c, d};
 #endif
 }
 PW_FUNCTION void pw_write2(void* p, unsigned a, unsigned b) {
 #if defined(__CUDA_ARCH__)
-  asm volatile("{ .reg .u64 g; cvta.to.global.u64 g, %0; st.global.v2.u32 [g], {%1, %2}; }" :: "l"(p), "r"(a), "r"(b));
+  asm volatile(
+      "{ .reg .u64 g; cvta.to.global.u64 g, %0; st.global.v2.u32 [g], {%1, %2}; }" ::"l"(p), "r"(a),
+      "r"(b));
 #else
   *(uint2*)p = uint2{a, b};
 #endif
@@ -92,7 +108,9 @@ template <int N, class S>
 PW_FUNCTION void pw_keep(S& shared, int at, int step, const pw_words<N>& v) {
 #pragma unroll
   for (int i = 0; i < (N + 3) / 4; ++i)
-    pw_put(shared, at + i * step, uint4{v.w[4 * i], N > 1 ? v.w[4 * i + 1] : 0u, N > 2 ? v.w[4 * i + 2] : 0u, N > 2 ? v.w[4 * i + 3] : 0u});
+    pw_put(shared, at + i * step,
+           uint4{v.w[4 * i], N > 1 ? v.w[4 * i + 1] : 0u, N > 2 ? v.w[4 * i + 2] : 0u,
+                 N > 2 ? v.w[4 * i + 3] : 0u});
 }
 template <int N, class S>
 PW_FUNCTION pw_words<N> pw_kept(S& shared, int at, int step) {
@@ -107,17 +125,24 @@ PW_FUNCTION pw_words<N> pw_kept(S& shared, int at, int step) {
   return v;
 }
 
-template <class T> struct pw_as {
+template <class T>
+struct pw_as {
   PW_FUNCTION T from(unsigned long long bits) { return (T)bits; }
-  PW_FUNCTION unsigned long long to(T x) { return (unsigned long long)x & (sizeof(T) == 8 ? ~0ull : (1ull << 8 * (sizeof(T) & 7)) - 1); }
+  PW_FUNCTION unsigned long long to(T x) {
+    return (unsigned long long)x & (sizeof(T) == 8 ? ~0ull : (1ull << 8 * (sizeof(T) & 7)) - 1);
+  }
 };
-template <> struct pw_as<float> {
+template <>
+struct pw_as<float> {
   PW_FUNCTION float from(unsigned long long bits) { return pw_float((unsigned)bits); }
   PW_FUNCTION unsigned long long to(float x) { return pw_bits(x); }
 };
-template <> struct pw_as<double> {
+template <>
+struct pw_as<double> {
   PW_FUNCTION double from(unsigned long long bits) { return __longlong_as_double((long long)bits); }
-  PW_FUNCTION unsigned long long to(double x) { return (unsigned long long)__double_as_longlong(x); }
+  PW_FUNCTION unsigned long long to(double x) {
+    return (unsigned long long)__double_as_longlong(x);
+  }
 };
 /// Element e.
 template <class T, int N>
@@ -126,7 +151,8 @@ PW_FUNCTION T pw_take(const pw_words<N>& v, int e) {
     return pw_as<T>::from((unsigned long long)v.w[2 * e + 1] << 32 | v.w[2 * e]);
   } else {
     constexpr int each = 4 / sizeof(T);
-    return pw_as<T>::from(v.w[e / each] >> (e % each) * (32 / each) & (0xffffffffu >> (32 - 32 / each)));
+    return pw_as<T>::from(v.w[e / each] >> (e % each) * (32 / each) &
+                          (0xffffffffu >> (32 - 32 / each)));
   }
 }
 /// Sets element e of what was 0.

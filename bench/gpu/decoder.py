@@ -31,8 +31,8 @@ def decoder(torch, layers, hidden, heads, kv_heads, inside, vocabulary, device):
             keys[:, :, at] = k.view(rows, kv_heads, width)
             values[:, :, at] = v.view(rows, kv_heads, width)
             seen = functional.scaled_dot_product_attention(
-                q.view(rows, heads, 1, width), keys.repeat_interleave(heads // kv_heads, 1),
-                values.repeat_interleave(heads // kv_heads, 1))
+                q.view(rows, heads, 1, width), keys.repeat_interleave(heads // kv_heads, 1), values.repeat_interleave(heads // kv_heads, 1)
+            )
             x = x + self.out(seen.reshape(rows, hidden))
             gate, up = self.up(norm(x, self.after)).chunk(2, -1)
             return x + self.down(functional.silu(gate) * up)
@@ -86,8 +86,10 @@ def main():
         width = sizes[1] // sizes[2]
         for sequences in (1, 8, 32):
             tokens = torch.zeros(sequences, dtype=torch.long, device=args.device)
-            cache = [tuple(torch.zeros(sequences, sizes[3], past + 1, width, dtype=torch.bfloat16, device=args.device)
-                           for _ in range(2)) for _ in range(sizes[0])]
+            cache = [
+                tuple(torch.zeros(sequences, sizes[3], past + 1, width, dtype=torch.bfloat16, device=args.device) for _ in range(2))
+                for _ in range(sizes[0])
+            ]
             cells = []
             for how in (None, {}, {"mode": "reduce-overhead"}):
                 try:

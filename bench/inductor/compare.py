@@ -31,8 +31,14 @@ class Side:
     """A process that prints lines of JSON, and then a time for each line of numbers it is sent."""
 
     def __init__(self, command, core, described=1, **options):
-        self.process = subprocess.Popen(["taskset", "-c", str(core), *map(str, command)], text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.process = subprocess.Popen(
+            ["taskset", "-c", str(core), *map(str, command)],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **options,
+        )
         self.described = [json.loads(self.line()) for _ in range(described)]
 
     def line(self):
@@ -92,16 +98,23 @@ def compared(case, ours, theirs, samples):
         return None, wrong
     mine, *others = medians([ours.seconds, *(partial(theirs.seconds, i) for i in right)], samples)
     best = min(range(len(right)), key=others.__getitem__)
-    return {"ours": mine, "theirs": others[best], "variant": variants[right[best]], "versions": versions,
-            "kernels": ours.described[0]["kernels"]}, wrong
+    return {
+        "ours": mine,
+        "theirs": others[best],
+        "variant": variants[right[best]],
+        "versions": versions,
+        "kernels": ours.described[0]["kernels"],
+    }, wrong
 
 
 def table(rows):
     lines = ["| graph | kernels | Piecewise µs | Inductor µs | ratio | its fastest form |", "|---|---:|---:|---:|---:|---|"]
     for case in graphs.CASES:
         if row := rows.get(case.name):
-            lines.append(f"| {case.what} | {row['kernels']} | {row['ours'] * 1e6:.1f} | {row['theirs'] * 1e6:.1f} | "
-                         f"{row['theirs'] / row['ours']:.2f} | `{row['variant']['function']}`, {row['variant']['options']} |")
+            lines.append(
+                f"| {case.what} | {row['kernels']} | {row['ours'] * 1e6:.1f} | {row['theirs'] * 1e6:.1f} | "
+                f"{row['theirs'] / row['ours']:.2f} | `{row['variant']['function']}`, {row['variant']['options']} |"
+            )
     return lines
 
 
@@ -109,8 +122,10 @@ def promises(rows):
     ratios = [row["theirs"] / row["ours"] for row in rows.values()]
     asked = [("graphs measured", len(ratios), CASES, "d")]
     if ratios:
-        asked += [("geometric mean of the ratios", math.exp(statistics.fmean(map(math.log, ratios))), MEAN, ".2f"),
-                  ("smallest ratio", min(ratios), LEAST, ".2f")]
+        asked += [
+            ("geometric mean of the ratios", math.exp(statistics.fmean(map(math.log, ratios))), MEAN, ".2f"),
+            ("smallest ratio", min(ratios), LEAST, ".2f"),
+        ]
     lines = ["| must hold | measured | at least | |", "|---|---:|---:|---|"]
     for what, measured, least, form in asked:
         lines.append(f"| {what} | {measured:{form}} | {least:g} | {'ok' if measured >= least else '**short**'} |")
@@ -120,8 +135,10 @@ def promises(rows):
 def described(rows):
     versions = next(iter(rows.values()))["versions"] if rows else {"torch": "?", "isa": "?"}
     compiler = call(["g++", "--version"]).splitlines()[0]
-    return (f"{machine()} PyTorch {versions['torch']}, its vectors {versions['isa']}; {compiler} for both. Processor time, medians "
-            "of runs in turns on one core, caches warm. ratio: Inductor's time over Piecewise's.")
+    return (
+        f"{machine()} PyTorch {versions['torch']}, its vectors {versions['isa']}; {compiler} for both. Processor time, medians "
+        "of runs in turns on one core, caches warm. ratio: Inductor's time over Piecewise's."
+    )
 
 
 def main():

@@ -148,54 +148,102 @@ def layer_text(t):
 
 
 CASES = [
-    case("add_norm_bf16", "sum, RMSNorm; 64 × 4096 bf16",
-         "  in x: bf16[64, 4096], z: bf16[64, 4096], w: bf16[4096]\n"
-         "  r = x + z  y = rms_norm(r, w)  out y, r", add_norm),
-    case("add_norm_f32", "sum, RMSNorm; 32 × 4096 f32",
-         "  in x: f32[32, 4096], z: f32[32, 4096], w: f32[4096]\n"
-         "  r = x + z  y = rms_norm(r, w)  out y, r", add_norm),
-    case("add_norm_fp8", "sum, RMSNorm, fp8 of a given scale; 64 × 4096 bf16",
-         "  in x: bf16[64, 4096], z: bf16[64, 4096], w: bf16[4096], s: f32[1]\n"
-         "  r = x + z  y = rms_norm(r, w)  q = static_scaled_fp8_quant(y, s)  out q, r", add_norm_fp8),
-    case("norm_group_fp8", "RMSNorm, fp8 with a scale for each 128 columns; 64 × 4096 bf16",
-         "  in x: bf16[64, 4096], w: bf16[4096]\n"
-         "  y = rms_norm(x, w)  q, s = per_token_group_fp8_quant(y){group = 128}  out q, s", norm_group_fp8),
-    case("token_fp8", "fp8 with a scale for each row; 64 × 4096 bf16",
-         "  in x: bf16[64, 4096]\n  q, s = dynamic_per_token_fp8_quant(x)  out q, s", token_fp8),
-    case("silu_mul_bf16", "silu of one half times the other; 32 × 2·11008 bf16",
-         "  in gu: bf16[32, 22016]\n  g, u = split(gu){dim = -1, sizes = [11008, 11008]}\n"
-         "  y = silu(g) * u  out y", silu_mul),
-    case("gelu_mul_f32", "gelu (with tanh) of one half times the other; 16 × 2·11008 f32",
-         "  in gu: f32[16, 22016]\n  g, u = split(gu){dim = -1, sizes = [11008, 11008]}\n"
-         "  y = gelu_tanh(g) * u  out y", gelu_mul),
-    case("softmax_f32", "softmax; 64 × 2048 f32",
-         "  in x: f32[64, 2048]\n"
-         "  e = exp(x - amax(x){dim = -1, keepdim = true})  y = e / sum(e){dim = -1, keepdim = true}  out y", softmax),
-    case("softmax_bf16", "softmax; 64 × 4096 bf16",
-         "  in x: bf16[64, 4096]\n  h = f32(x)\n"
-         "  e = exp(h - amax(h){dim = -1, keepdim = true})  y = bf16(e / sum(e){dim = -1, keepdim = true})  out y",
-         softmax),
-    case("layer_norm_gelu_f32", "LayerNorm, gelu; 32 × 4096 f32",
-         "  in x: f32[32, 4096], w: f32[4096], b: f32[4096]\n"
-         "  d = x - mean(x){dim = -1, keepdim = true}\n"
-         "  y = gelu(d * rsqrt(mean(d * d){dim = -1, keepdim = true} + 1e-5) * w + b)  out y",
-         layer_norm_gelu, layer_norm_gelu_native),
-    case("rope_bf16", "rotary embedding from a table; 64 × 32 and 64 × 8 heads of 128, bf16",
-         "  in positions: i64[64], q: bf16[64, 4096], k: bf16[64, 1024], cos_sin: f32[4096, 128]\n"
-         "  qr, kr = rotary_embedding(positions, q, k, cos_sin){head = 128}  out qr, kr", rope),
-    case("qk_norm_rope_bf16", "RMSNorm of heads, rotary embedding; 64 × (16 + 4 + 4) heads of 128, bf16",
-         "  in qkv: bf16[64, 3072], qw: bf16[128], kw: bf16[128], cos_sin: f32[4096, 128], positions: i64[64]\n"
-         "  f = fused_qk_norm_rope(qkv, qw, kw, cos_sin, positions){heads_q = 16, heads_k = 4, head = 128}  out f",
-         qk_norm_rope),
-    case("rope_angles_f32", "rotary embedding, sines and cosines computed; 64 × 16 heads of 128, f32",
-         "  in positions: i64[64, 1], x: f32[64, 16, 128], frequencies: f32[64]\n"
-         "  angles = f32(positions) * frequencies\n"
-         "  c = reshape(cos(angles)){shape = [64, 1, 64]}  s = reshape(sin(angles)){shape = [64, 1, 64]}\n"
-         "  x1, x2 = split(x){dim = -1, sizes = [64, 64]}\n"
-         "  y = cat(x1 * c - x2 * s, x2 * c + x1 * s){dim = -1}  out y", rope_of_angles, rope_of_angles_whole),
-    case("gather_norm_bf16", "rows of a table, RMSNorm; 64 × 2048 of 1024 rows, bf16",
-         "  in table: bf16[1024, 2048], ids: i64[64], w: bf16[2048]\n"
-         "  h = embedding(table, ids)  y = rms_norm(h, w)  out h, y", gather_norm),
+    case(
+        "add_norm_bf16",
+        "sum, RMSNorm; 64 × 4096 bf16",
+        "  in x: bf16[64, 4096], z: bf16[64, 4096], w: bf16[4096]\n" "  r = x + z  y = rms_norm(r, w)  out y, r",
+        add_norm,
+    ),
+    case(
+        "add_norm_f32",
+        "sum, RMSNorm; 32 × 4096 f32",
+        "  in x: f32[32, 4096], z: f32[32, 4096], w: f32[4096]\n" "  r = x + z  y = rms_norm(r, w)  out y, r",
+        add_norm,
+    ),
+    case(
+        "add_norm_fp8",
+        "sum, RMSNorm, fp8 of a given scale; 64 × 4096 bf16",
+        "  in x: bf16[64, 4096], z: bf16[64, 4096], w: bf16[4096], s: f32[1]\n"
+        "  r = x + z  y = rms_norm(r, w)  q = static_scaled_fp8_quant(y, s)  out q, r",
+        add_norm_fp8,
+    ),
+    case(
+        "norm_group_fp8",
+        "RMSNorm, fp8 with a scale for each 128 columns; 64 × 4096 bf16",
+        "  in x: bf16[64, 4096], w: bf16[4096]\n" "  y = rms_norm(x, w)  q, s = per_token_group_fp8_quant(y){group = 128}  out q, s",
+        norm_group_fp8,
+    ),
+    case(
+        "token_fp8",
+        "fp8 with a scale for each row; 64 × 4096 bf16",
+        "  in x: bf16[64, 4096]\n  q, s = dynamic_per_token_fp8_quant(x)  out q, s",
+        token_fp8,
+    ),
+    case(
+        "silu_mul_bf16",
+        "silu of one half times the other; 32 × 2·11008 bf16",
+        "  in gu: bf16[32, 22016]\n  g, u = split(gu){dim = -1, sizes = [11008, 11008]}\n" "  y = silu(g) * u  out y",
+        silu_mul,
+    ),
+    case(
+        "gelu_mul_f32",
+        "gelu (with tanh) of one half times the other; 16 × 2·11008 f32",
+        "  in gu: f32[16, 22016]\n  g, u = split(gu){dim = -1, sizes = [11008, 11008]}\n" "  y = gelu_tanh(g) * u  out y",
+        gelu_mul,
+    ),
+    case(
+        "softmax_f32",
+        "softmax; 64 × 2048 f32",
+        "  in x: f32[64, 2048]\n" "  e = exp(x - amax(x){dim = -1, keepdim = true})  y = e / sum(e){dim = -1, keepdim = true}  out y",
+        softmax,
+    ),
+    case(
+        "softmax_bf16",
+        "softmax; 64 × 4096 bf16",
+        "  in x: bf16[64, 4096]\n  h = f32(x)\n"
+        "  e = exp(h - amax(h){dim = -1, keepdim = true})  y = bf16(e / sum(e){dim = -1, keepdim = true})  out y",
+        softmax,
+    ),
+    case(
+        "layer_norm_gelu_f32",
+        "LayerNorm, gelu; 32 × 4096 f32",
+        "  in x: f32[32, 4096], w: f32[4096], b: f32[4096]\n"
+        "  d = x - mean(x){dim = -1, keepdim = true}\n"
+        "  y = gelu(d * rsqrt(mean(d * d){dim = -1, keepdim = true} + 1e-5) * w + b)  out y",
+        layer_norm_gelu,
+        layer_norm_gelu_native,
+    ),
+    case(
+        "rope_bf16",
+        "rotary embedding from a table; 64 × 32 and 64 × 8 heads of 128, bf16",
+        "  in positions: i64[64], q: bf16[64, 4096], k: bf16[64, 1024], cos_sin: f32[4096, 128]\n"
+        "  qr, kr = rotary_embedding(positions, q, k, cos_sin){head = 128}  out qr, kr",
+        rope,
+    ),
+    case(
+        "qk_norm_rope_bf16",
+        "RMSNorm of heads, rotary embedding; 64 × (16 + 4 + 4) heads of 128, bf16",
+        "  in qkv: bf16[64, 3072], qw: bf16[128], kw: bf16[128], cos_sin: f32[4096, 128], positions: i64[64]\n"
+        "  f = fused_qk_norm_rope(qkv, qw, kw, cos_sin, positions){heads_q = 16, heads_k = 4, head = 128}  out f",
+        qk_norm_rope,
+    ),
+    case(
+        "rope_angles_f32",
+        "rotary embedding, sines and cosines computed; 64 × 16 heads of 128, f32",
+        "  in positions: i64[64, 1], x: f32[64, 16, 128], frequencies: f32[64]\n"
+        "  angles = f32(positions) * frequencies\n"
+        "  c = reshape(cos(angles)){shape = [64, 1, 64]}  s = reshape(sin(angles)){shape = [64, 1, 64]}\n"
+        "  x1, x2 = split(x){dim = -1, sizes = [64, 64]}\n"
+        "  y = cat(x1 * c - x2 * s, x2 * c + x1 * s){dim = -1}  out y",
+        rope_of_angles,
+        rope_of_angles_whole,
+    ),
+    case(
+        "gather_norm_bf16",
+        "rows of a table, RMSNorm; 64 × 2048 of 1024 rows, bf16",
+        "  in table: bf16[1024, 2048], ids: i64[64], w: bf16[2048]\n" "  h = embedding(table, ids)  y = rms_norm(h, w)  out h, y",
+        gather_norm,
+    ),
     case("layer_bf16", "a decoder layer without products and attention; 32 tokens, hidden 2048, bf16", layer_text("bf16"), layer),
     case("layer_f32", "the same in f32", layer_text("f32"), layer),
 ]

@@ -68,6 +68,7 @@ def compiled(function, options, inputs):
         def run(*arguments):
             taken.append(arguments)
             return inner(*arguments)
+
         return run
 
     torch._dynamo.reset()

@@ -14,12 +14,27 @@ BLOCK, TAIL = 89, 3
 PER_BLOCK = {"add_rms": 6, "add_rms_quant": 5, "rms_quant": 1, "silu_mul": 3, "reshape_chain": 2, "silu_mul_quant": 3}
 TAIL_REWRITES = {"add_rms": 1}
 
-ROWS = {"H": "bf16[n, 4096]", "H8": "f8e4m3[n, 4096]", "KV": "bf16[n, 1024]", "QKV": "bf16[n, 6144]", "GU": "bf16[n, 28672]",
-        "F": "bf16[n, 14336]", "F8": "f8e4m3[n, 14336]", "L": "bf16[n, 1536]", "L8": "f8e4m3[n, 1536]", "KV2": "bf16[n, 2048]",
-        "H3": "bf16[n, 32, 128]", "KV3": "bf16[n, 8, 128]", "H1": "bf16[n, 1, 4096]", "V": "bf16[n, 32000]"}
-OPS = ["op rotary(pos: i64[n], q: T[n, a], k: T[n, b], cs: T[m, h]) {head: int, neox: bool} -> (qr: T[n, a], kr: T[n, b])",
-       "op attention(q: T[n, h, d], k: T[n, g, d], v: T[n, g, d]) {layer: str} -> T[n, h, d] splitting",
-       "op fp8_mm(a: f8e4m3[n, k], b: f8e4m3[k, m]) -> bf16[n, m]"]
+ROWS = {
+    "H": "bf16[n, 4096]",
+    "H8": "f8e4m3[n, 4096]",
+    "KV": "bf16[n, 1024]",
+    "QKV": "bf16[n, 6144]",
+    "GU": "bf16[n, 28672]",
+    "F": "bf16[n, 14336]",
+    "F8": "f8e4m3[n, 14336]",
+    "L": "bf16[n, 1536]",
+    "L8": "f8e4m3[n, 1536]",
+    "KV2": "bf16[n, 2048]",
+    "H3": "bf16[n, 32, 128]",
+    "KV3": "bf16[n, 8, 128]",
+    "H1": "bf16[n, 1, 4096]",
+    "V": "bf16[n, 32000]",
+}
+OPS = [
+    "op rotary(pos: i64[n], q: T[n, a], k: T[n, b], cs: T[m, h]) {head: int, neox: bool} -> (qr: T[n, a], kr: T[n, b])",
+    "op attention(q: T[n, h, d], k: T[n, g, d], v: T[n, g, d]) {layer: str} -> T[n, h, d] splitting",
+    "op fp8_mm(a: f8e4m3[n, k], b: f8e4m3[k, m]) -> bf16[n, m]",
+]
 QUANT = "static_scaled_fp8_quant"
 
 # A line: results with their types, op, operands, attributes. `+w:TYPE` is a new weight.
@@ -35,13 +50,16 @@ g:F u:F = split gu | dim=-1 sizes=14336,14336
 sg:F = silu g
 m:F = mul {gate}
 """
-FP8 = """
+FP8 = (
+    """
 a:H = add h res
 y:H = rms_norm a +w1:bf16[4096] | eps=1e-6
 yq:H8 = quant y +s1:f32[1]
 qkv:QKV = fp8_mm yq +m1:f8e4m3[4096,6144]
 q:H k:KV v:KV = split qkv | dim=-1 sizes=4096,1024,1024
-""" + ATTENTION + """
+"""
+    + ATTENTION
+    + """
 o1:H1 = reshape o | shape=-1,1,4096
 o2:H = reshape o1 | shape=-1,4096
 oq:H8 = quant o2 +s2:f32[1]
@@ -50,25 +68,35 @@ r:H = add p a
 y2:H = rms_norm r +w2:bf16[4096] | eps=1e-6
 y2q:H8 = quant y2 +s3:f32[1]
 gu:GU = fp8_mm y2q +m3:f8e4m3[4096,28672]
-""" + GATE + """
+"""
+    + GATE
+    + """
 mq:F8 = quant m +s4:f32[1]
 d:H = fp8_mm mq +m4:f8e4m3[14336,4096]
 """
-BF16 = """
+)
+BF16 = (
+    """
 a:H = add h res
 y:H = rms_norm a +w1:bf16[4096] | eps=1e-6
 qkv:QKV = mm y +m1:bf16[4096,6144]
 q:H k:KV v:KV = split qkv | dim=-1 sizes=4096,1024,1024
-""" + ATTENTION + """
+"""
+    + ATTENTION
+    + """
 o1:H = reshape o | shape=-1,4096
 p:H = mm o1 +m2:bf16[4096,4096]
 r:H = add p a
 y2:H = rms_norm r +w2:bf16[4096] | eps=1e-6
 gu:GU = mm y2 +m3:bf16[4096,28672]
-""" + GATE + """
+"""
+    + GATE
+    + """
 d:H = mm m +m4:bf16[14336,4096]
 """
-LATENT = """
+)
+LATENT = (
+    """
 y:H a:H = fused_add_rms_norm h res +w1:bf16[4096] | eps=1e-6
 yq:H8 = quant y +s1:f32[1]
 qa:L = fp8_mm yq +m1:f8e4m3[4096,1536]
@@ -78,7 +106,9 @@ q:H = fp8_mm qq +m2:f8e4m3[1536,4096]
 kv:KV2 = fp8_mm yq +m3:f8e4m3[4096,2048]
 k:KV v:KV = split kv | dim=-1 sizes=1024,1024
 kn:KV = rms_norm k +w3:bf16[1024] | eps=1e-6
-""" + ATTENTION + """
+"""
+    + ATTENTION
+    + """
 o1:H = reshape o | shape=-1,4096
 oq:H8 = quant o1 +s3:f32[1]
 p:H = fp8_mm oq +m4:f8e4m3[4096,4096]
@@ -91,6 +121,7 @@ mq:F8 = quant m +s5:f32[1]
 e:H = fp8_mm mq +m7:f8e4m3[14336,4096]
 d:H = mul e gate
 """
+)
 LAST = """
 a:H = add h res
 y:H = rms_norm a +w:bf16[4096] | eps=1e-6
@@ -116,8 +147,12 @@ class Decoder:
     def __init__(self, ops):
         self.blocks = max(1, round((ops - TAIL) / BLOCK))
         self.inputs, self.nodes, self.types = [], [], {}
-        for name, type, kind in (("positions", "i64[n]", "input"), ("cos_sin", "bf16[8192, 128]", "buffer"),
-                                 ("hidden", ROWS["H"], "input"), ("residual", ROWS["H"], "input")):
+        for name, type, kind in (
+            ("positions", "i64[n]", "input"),
+            ("cos_sin", "bf16[8192, 128]", "buffer"),
+            ("hidden", ROWS["H"], "input"),
+            ("residual", ROWS["H"], "input"),
+        ):
             self.add_input(name, type, kind)
         self.names = {"h": "hidden", "res": "residual"}  # what a layer reads of the one before
         for layer in range(4 * self.blocks):
@@ -167,8 +202,13 @@ def write_graph(d, write):
     write(f'{{\n"format": "piecewise.graph/1",\n"name": "decoder",\n"ops": {json.dumps(OPS)},\n')
     write('"symbols": {"n": {"min": 1, "max": 8192, "role": "tokens"}},\n')
     rows("inputs", ({"name": n, "type": t, "kind": k} for n, t, k in d.inputs))
-    rows("nodes", ({"name": rs[0][0], "op": op, "operands": xs, "attributes": at,
-                    "results": [{"name": n, "type": t} for n, t in rs]} for op, xs, at, rs in d.nodes))
+    rows(
+        "nodes",
+        (
+            {"name": rs[0][0], "op": op, "operands": xs, "attributes": at, "results": [{"name": n, "type": t} for n, t in rs]}
+            for op, xs, at, rs in d.nodes
+        ),
+    )
     write(f'"outputs": {json.dumps(d.outputs)}\n}}\n')
 
 
@@ -201,10 +241,11 @@ def write_mlir(d, write):
     for op, operands, attributes, results in d.nodes:
         names = [n for n, _ in results]
         given = ", ".join(f"{k} = {mlir_attribute(v)}" for k, v in attributes.items())
-        write(f'{refer(names)} = "d.{op}"({refer(operands)})' + (f" {{{given}}}" if given else "") +
-              f" : ({many(operands)}) -> ({many(names)})\n")
-    write(f'"func.return"({refer(d.outputs)}) : ({many(d.outputs)}) -> ()\n}}) {{sym_name = "decoder", '
-          f'function_type = ({many(inputs)}) -> ({many(d.outputs)})}} : () -> ()\n}}) : () -> ()\n')
+        write(f'{refer(names)} = "d.{op}"({refer(operands)})' + (f" {{{given}}}" if given else "") + f" : ({many(operands)}) -> ({many(names)})\n")
+    write(
+        f'"func.return"({refer(d.outputs)}) : ({many(d.outputs)}) -> ()\n}}) {{sym_name = "decoder", '
+        f"function_type = ({many(inputs)}) -> ({many(d.outputs)})}} : () -> ()\n}}) : () -> ()\n"
+    )
 
 
 def write_expect(d, write):

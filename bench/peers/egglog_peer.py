@@ -33,8 +33,7 @@ RULES = """
 """
 SORTS = {str: "String", float: "f64"}
 CHUNK = 10
-MADE = {"fused_add_rms_norm_static_fp8_quant": "(V V V V f64) P", "rms_norm_static_fp8_quant": "(V V V f64) V",
-        "silu_and_mul_quant": "(V V) V"}
+MADE = {"fused_add_rms_norm_static_fp8_quant": "(V V V V f64) P", "rms_norm_static_fp8_quant": "(V V V f64) V", "silu_and_mul_quant": "(V V) V"}
 
 
 def literal(value):
@@ -63,10 +62,9 @@ def to_chunks(d):
         term = f"({op} {' '.join([value(x) for x in operands] + [literal(v) for v in values])})"
         for i, (name, _) in enumerate(results):
             lines.append(f"(set {value(name)} {term if len(results) == 1 else f'(proj {term} {i})'})")
-    head = ["(sort V)", "(sort P)", "(constructor input (String) V)", "(constructor proj (P i64) V)",
-            "(function value (i64) V :no-merge)"]
+    head = ["(sort V)", "(sort P)", "(constructor input (String) V)", "(constructor proj (P i64) V)", "(function value (i64) V :no-merge)"]
     head += [f"(constructor {op} {signature})" for op, signature in signatures.items()]
-    return ["\n".join(head)] + ["\n".join(lines[i:i + CHUNK]) for i in range(0, len(lines), CHUNK)]
+    return ["\n".join(head)] + ["\n".join(lines[i : i + CHUNK]) for i in range(0, len(lines), CHUNK)]
 
 
 def main(ops):
@@ -83,8 +81,17 @@ def main(ops):
     report = next(o.report for o in out if hasattr(o, "report"))
     counts = dict(report.num_matches_per_rule)
     counts["silu_mul"] = counts.get("silu_mul", 0) + counts.pop("silu_mul_swapped", 0)
-    print(json.dumps({"load_s": load_s, "rewrite_s": rewrite_s, "rules": counts, "version": version("egglog"),
-                      "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    print(
+        json.dumps(
+            {
+                "load_s": load_s,
+                "rewrite_s": rewrite_s,
+                "rules": counts,
+                "version": version("egglog"),
+                "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -35,10 +35,10 @@ def to_model(d):
     for op, operands, attributes, results in d.nodes:
         outs = [ir.Value(name=name) for name, _ in results]
         values.update((value.name, value) for value in outs)
-        nodes.append(ir.Node(DOMAIN, op, [values[x] for x in operands], [attribute(k, v) for k, v in attributes.items()],
-                             outputs=outs))
-    graph = ir.Graph([values[name] for name, _, _ in d.inputs], [values[x] for x in d.outputs], nodes=nodes,
-                     opset_imports={"": 20, DOMAIN: 1}, name="decoder")
+        nodes.append(ir.Node(DOMAIN, op, [values[x] for x in operands], [attribute(k, v) for k, v in attributes.items()], outputs=outs))
+    graph = ir.Graph(
+        [values[name] for name, _, _ in d.inputs], [values[x] for x in d.outputs], nodes=nodes, opset_imports={"": 20, DOMAIN: 1}, name="decoder"
+    )
     return ir.Model(graph, ir_version=10)
 
 
@@ -46,6 +46,7 @@ def rule(name, before, after):
     def counted(op, **bound):
         COUNTS[name] = COUNTS.get(name, 0) + 1
         return after(op, **bound)
+
     return pattern.RewriteRule(before, counted, name=name)
 
 
@@ -112,10 +113,18 @@ def silu_mul_quant_after(op, gu, s, **_):
 def rule_sets():
     def one(name, before, after):
         return rule(name, before, after)
-    first = [one("add_rms", add_rms, add_rms_after), one("silu_mul", silu_mul, silu_mul_after),
-             one("silu_mul", silu_mul_swapped, silu_mul_after), one("reshape_chain", reshape_chain, reshape_chain_after)]
-    second = [one("add_rms_quant", add_rms_quant, add_rms_quant_after), one("rms_quant", rms_quant, rms_quant_after),
-              one("silu_mul_quant", silu_mul_quant, silu_mul_quant_after)]
+
+    first = [
+        one("add_rms", add_rms, add_rms_after),
+        one("silu_mul", silu_mul, silu_mul_after),
+        one("silu_mul", silu_mul_swapped, silu_mul_after),
+        one("reshape_chain", reshape_chain, reshape_chain_after),
+    ]
+    second = [
+        one("add_rms_quant", add_rms_quant, add_rms_quant_after),
+        one("rms_quant", rms_quant, rms_quant_after),
+        one("silu_mul_quant", silu_mul_quant, silu_mul_quant_after),
+    ]
     return [pattern.RewriteRuleSet(first), pattern.RewriteRuleSet(second)]
 
 
@@ -129,8 +138,17 @@ def main(ops):
     for each in sets:
         each.apply_to_model(model)
     rewrite_s = time.process_time() - start
-    print(json.dumps({"load_s": load_s, "rewrite_s": rewrite_s, "rules": COUNTS, "version": onnxscript.__version__,
-                      "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    print(
+        json.dumps(
+            {
+                "load_s": load_s,
+                "rewrite_s": rewrite_s,
+                "rules": COUNTS,
+                "version": onnxscript.__version__,
+                "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -21,9 +21,14 @@ RUNS = 3
 LIMIT_S = 300
 # peer, size: at least so many times the rewrite time of Piecewise
 MUST = [("MLIR", 10_000, 1.0), ("MLIR", 1_000_000, 6.0), ("torch.fx", 10_000, 1000.0)]
-DERIVED = {"add_rms": ("add", -1), "silu_mul": ("silu", -1), "reshape_chain": ("reshape", -1),
-           "add_rms_quant": ("fused_add_rms_norm_static_fp8_quant", 1), "rms_quant": ("rms_norm_static_fp8_quant", 1),
-           "silu_mul_quant": ("silu_and_mul_quant", 1)}
+DERIVED = {
+    "add_rms": ("add", -1),
+    "silu_mul": ("silu", -1),
+    "reshape_chain": ("reshape", -1),
+    "add_rms_quant": ("fused_add_rms_norm_static_fp8_quant", 1),
+    "rms_quant": ("rms_norm_static_fp8_quant", 1),
+    "silu_mul_quant": ("silu_and_mul_quant", 1),
+}
 
 
 @dataclass
@@ -64,8 +69,23 @@ class Mlir(Peer):
         self.patterns.write_text(call([f"{libraries}/../bin/mlir-pdll", "-x", "mlir", HERE / "fusions.pdll"]))
         source = HERE / "mlir_driver.cpp"
         if not self.driver.exists() or self.driver.stat().st_mtime < source.stat().st_mtime:
-            call(["g++", "-std=c++17", "-O2", "-DNDEBUG", "-fno-rtti", source, "-o", self.driver,
-                  *call([config, "--cppflags"]).split(), f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lMLIR", "-lLLVM-16"])
+            call(
+                [
+                    "g++",
+                    "-std=c++17",
+                    "-O2",
+                    "-DNDEBUG",
+                    "-fno-rtti",
+                    source,
+                    "-o",
+                    self.driver,
+                    *call([config, "--cppflags"]).split(),
+                    f"-L{libraries}",
+                    f"-Wl,-rpath,{libraries}",
+                    "-lMLIR",
+                    "-lLLVM-16",
+                ]
+            )
 
     def measure(self, size, folder):
         out = json.loads(call([self.driver, self.patterns, graph_file(size, "mlir", folder)], LIMIT_S))
@@ -92,14 +112,14 @@ class Script(Peer):
 
 
 def peers(binary):
-    return [Piecewise(binary), Mlir(),
-            Script("torch.fx", 10_000, "Python objects; `replace_pattern`, a call a fusion", ["torch_peer.py", "fx"],
-                   ["torch", "numpy"]),
-            Script("Inductor", 100_000, "Python objects; its pattern matcher, two passes", ["torch_peer.py", "inductor"],
-                   ["torch", "numpy"]),
-            Script("onnxscript", 100_000, "Python objects; two rule sets", ["onnx_peer.py"], ["onnxscript", "onnx"]),
-            Script("egglog", 100_000, "text; saturation only, nothing is replaced or read back", ["egglog_peer.py"],
-                   ["egglog"], exact=False)]
+    return [
+        Piecewise(binary),
+        Mlir(),
+        Script("torch.fx", 10_000, "Python objects; `replace_pattern`, a call a fusion", ["torch_peer.py", "fx"], ["torch", "numpy"]),
+        Script("Inductor", 100_000, "Python objects; its pattern matcher, two passes", ["torch_peer.py", "inductor"], ["torch", "numpy"]),
+        Script("onnxscript", 100_000, "Python objects; two rule sets", ["onnx_peer.py"], ["onnxscript", "onnx"]),
+        Script("egglog", 100_000, "text; saturation only, nothing is replaced or read back", ["egglog_peer.py"], ["egglog"], exact=False),
+    ]
 
 
 def graph_file(size, form, folder):
@@ -115,8 +135,7 @@ def median_run(peer, size, folder, runs):
     samples = [peer.measure(size, folder)]
     while len(samples) < runs and samples[0]["rewrite_s"] < 30:
         samples.append(peer.measure(size, folder))
-    return {key: statistics.median(sample[key] for sample in samples) if isinstance(value, float) else value
-            for key, value in samples[0].items()}
+    return {key: statistics.median(sample[key] for sample in samples) if isinstance(value, float) else value for key, value in samples[0].items()}
 
 
 def run_all(arguments, folder, cache):
@@ -157,8 +176,10 @@ def times(number):
 
 
 def table(rows, sizes, order):
-    lines = ["| ops | rewriter | load | rewrite | × Piecewise | load + rewrite | × Piecewise | rewrites | peak MiB |",
-             "|---:|---|---:|---:|---:|---:|---:|---:|---:|"]
+    lines = [
+        "| ops | rewriter | load | rewrite | × Piecewise | load + rewrite | × Piecewise | rewrites | peak MiB |",
+        "|---:|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
     for size in sizes:
         base = rows.get(("Piecewise", size))
         for peer in order:
@@ -168,9 +189,11 @@ def table(rows, sizes, order):
             both, mine = row["load_s"] + row["rewrite_s"], base["load_s"] + base["rewrite_s"]
             count = f"{sum(row['rules'].values()):,}".replace(",", " ")
             note = "" if row["right"] else " (matches)" if not peer.exact else " **wrong**"
-            lines.append(f"| {size:,} | {peer.name} | {shown(row['load_s'])} | {shown(row['rewrite_s'])} | "
-                         f"{times(row['rewrite_s'] / base['rewrite_s'])} | {shown(both)} | {times(both / mine)} | "
-                         f"{count}{note} | {row['peak_mib']:.0f} |".replace(",", " "))
+            lines.append(
+                f"| {size:,} | {peer.name} | {shown(row['load_s'])} | {shown(row['rewrite_s'])} | "
+                f"{times(row['rewrite_s'] / base['rewrite_s'])} | {shown(both)} | {times(both / mine)} | "
+                f"{count}{note} | {row['peak_mib']:.0f} |".replace(",", " ")
+            )
     return lines
 
 
@@ -199,8 +222,13 @@ def main():
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "piecewise-peers")
     arguments = parser.parse_args()
     arguments.cache.mkdir(parents=True, exist_ok=True)
-    lines = ["# Peers", "", f"{machine()} Processor time, medians of {arguments.runs} processes (one where a rewrite takes more "
-             "than 30 s). Only the ratios carry over to other machines.", ""]
+    lines = [
+        "# Peers",
+        "",
+        f"{machine()} Processor time, medians of {arguments.runs} processes (one where a rewrite takes more "
+        "than 30 s). Only the ratios carry over to other machines.",
+        "",
+    ]
     with tempfile.TemporaryDirectory() as folder:
         rows, missing, wrong = run_all(arguments, Path(folder), arguments.cache)
     order = peers(arguments.piecewise)

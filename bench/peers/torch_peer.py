@@ -26,6 +26,7 @@ rms_norm_static_fp8_quant rotary silu silu_and_mul silu_and_mul_quant split stat
 def opaque(name):
     def op(*operands, **attributes):
         raise NotImplementedError(name)
+
     op.__name__ = op.__qualname__ = name
     op.__module__ = __name__
     return op
@@ -50,60 +51,79 @@ def to_fx(d):
 
 # ---- replace_pattern: a traced function for each side
 
+
 def halves(gu):
     parts = split(gu, dim=-1, sizes=[14336, 14336])
     return parts[0], parts[1]
+
 
 def add_rms(x, res, w):
     r = add(x, res)
     return rms_norm(r, w, eps=1e-6), r
 
+
 def add_rms_after(x, res, w):
     fused = fused_add_rms_norm(x, res, w, eps=1e-6)
     return fused[0], fused[1]
+
 
 def add_rms_quant(x, res, w, s):
     norm = fused_add_rms_norm(x, res, w, eps=1e-6)
     return static_scaled_fp8_quant(norm[0], s), norm[1]
 
+
 def add_rms_quant_after(x, res, w, s):
     fused = fused_add_rms_norm_static_fp8_quant(x, res, w, s, eps=1e-6)
     return fused[0], fused[1]
 
+
 def rms_quant(x, w, s):
     return static_scaled_fp8_quant(rms_norm(x, w, eps=1e-6), s)
 
+
 def rms_quant_after(x, w, s):
     return rms_norm_static_fp8_quant(x, w, s, eps=1e-6)
+
 
 def silu_mul(gu):
     g, u = halves(gu)
     return mul(silu(g), u)
 
+
 def silu_mul_swapped(gu):
     g, u = halves(gu)
     return mul(u, silu(g))
 
+
 def silu_mul_after(gu):
     return silu_and_mul(gu)
+
 
 def reshape_chain(x):
     return reshape(reshape(x, shape=[-1, 1, 4096]), shape=[-1, 4096])
 
+
 def reshape_chain_after(x):
     return reshape(x, shape=[-1, 4096])
 
+
 def silu_mul_quant(gu, s):
     return static_scaled_fp8_quant(silu_and_mul(gu), s)
+
 
 def silu_mul_quant_after(gu, s):
     return silu_and_mul_quant(gu, s)
 
 
-FUSIONS = [("reshape_chain", reshape_chain, reshape_chain_after), ("add_rms", add_rms, add_rms_after),
-           ("add_rms_quant", add_rms_quant, add_rms_quant_after), ("rms_quant", rms_quant, rms_quant_after),
-           ("silu_mul", silu_mul, silu_mul_after), ("silu_mul", silu_mul_swapped, silu_mul_after),
-           ("silu_mul_quant", silu_mul_quant, silu_mul_quant_after)]
+FUSIONS = [
+    ("reshape_chain", reshape_chain, reshape_chain_after),
+    ("add_rms", add_rms, add_rms_after),
+    ("add_rms_quant", add_rms_quant, add_rms_quant_after),
+    ("rms_quant", rms_quant, rms_quant_after),
+    ("silu_mul", silu_mul, silu_mul_after),
+    ("silu_mul", silu_mul_swapped, silu_mul_after),
+    ("silu_mul_quant", silu_mul_quant, silu_mul_quant_after),
+]
 
 
 def run_fx(module):
@@ -116,6 +136,7 @@ def run_fx(module):
 
 # ---- Inductor: pattern expressions and a handler for each
 
+
 def inductor_passes(counts):
     m = importlib.import_module("torch._inductor.pattern_matcher")
     call, arg, both = m.CallFunction, m.KeywordArg, m.MultiOutputPattern
@@ -123,6 +144,7 @@ def inductor_passes(counts):
 
     def rule(name, pattern, where, op, operands, outputs=1):
         """One new node for the match; the pattern's outputs become its results."""
+
         def handler(match, **bound):
             counts[name] = counts.get(name, 0) + 1
             graph, old = match.graph, match.output_nodes()
@@ -134,6 +156,7 @@ def inductor_passes(counts):
             for a, b in zip(old, made):
                 a.replace_all_uses_with(b)
             match.erase_nodes()
+
         m.register_graph_pattern(pattern, pass_dict=where)(handler)
 
     r = call(add, arg("x"), arg("res"), _users=m.MULTIPLE)
@@ -146,8 +169,7 @@ def inductor_passes(counts):
         rule("silu_mul", call(mul, up, gate) if swapped else call(mul, gate, up), first, silu_and_mul, ("gu",))
     norm = call(fused_add_rms_norm, arg("x"), arg("res"), arg("w"), eps=arg("eps"), _users=2)
     quant = call(static_scaled_fp8_quant, call(operator.getitem, norm, 0), arg("s"))
-    rule("add_rms_quant", both([quant, call(operator.getitem, norm, 1)]), second, fused_add_rms_norm_static_fp8_quant,
-         ("x", "res", "w", "s"), 2)
+    rule("add_rms_quant", both([quant, call(operator.getitem, norm, 1)]), second, fused_add_rms_norm_static_fp8_quant, ("x", "res", "w", "s"), 2)
     norm = call(rms_norm, arg("x"), arg("w"), eps=arg("eps"))
     rule("rms_quant", call(static_scaled_fp8_quant, norm, arg("s")), second, rms_norm_static_fp8_quant, ("x", "w", "s"))
     act = call(silu_and_mul, arg("gu"))
@@ -174,8 +196,17 @@ def main(which, ops):
         counts = run_fx(module)
     rewrite_s = time.process_time() - start
     module.graph.lint()
-    print(json.dumps({"load_s": load_s, "rewrite_s": rewrite_s, "rules": counts, "version": torch.__version__,
-                      "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    print(
+        json.dumps(
+            {
+                "load_s": load_s,
+                "rewrite_s": rewrite_s,
+                "rules": counts,
+                "version": torch.__version__,
+                "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

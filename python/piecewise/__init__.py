@@ -128,7 +128,9 @@ def _cell(text, svg):
     text = _cut(text, _CELL_LIMIT // 2)
     if _bytes(text) + _bytes(svg) <= _CELL_LIMIT:
         return {"text/plain": text, "image/svg+xml": svg}
-    return {"text/plain": f"{text}\nno picture: it has {_bytes(svg)} bytes, more than a cell may hold; open('picture.svg', 'wb').write(….draw('svg'))"}
+    return {
+        "text/plain": f"{text}\nno picture: it has {_bytes(svg)} bytes, more than a cell may hold; open('picture.svg', 'wb').write(….draw('svg'))"
+    }
 
 
 def _bundle(self, include=None, exclude=None):
@@ -140,16 +142,17 @@ class _Frame:
         self.page = page
 
     def _repr_html_(self):
-        return (f'<iframe srcdoc="{_html.escape(self.page, quote=True)}" '
-                'style="width:100%;height:36rem;border:1px solid #ccc"></iframe>')
+        return f'<iframe srcdoc="{_html.escape(self.page, quote=True)}" ' 'style="width:100%;height:36rem;border:1px solid #ccc"></iframe>'
 
 
 def _show(self) -> _Frame:
     """The interactive page in an iframe, for a notebook."""
     frame = _Frame(self.draw("html").decode())
     if (size := _bytes(frame._repr_html_())) > _CELL_LIMIT:
-        raise Error(f"the page takes {size} bytes, more than the {_CELL_LIMIT} a cell may hold; write it to a file: "
-                    "open('page.html', 'wb').write(….draw('html'))")
+        raise Error(
+            f"the page takes {size} bytes, more than the {_CELL_LIMIT} a cell may hold; write it to a file: "
+            "open('page.html', 'wb').write(….draw('html'))"
+        )
     return frame
 
 
@@ -187,8 +190,10 @@ class Diff:
     def __repr__(self):
         if not self.rows:
             return f"equal up to names and order ({self.counts['matched']} nodes)"
-        lines = [f"{row['change']} {row['times']} × {row['op']}  {row['first']}: {row['what']}" + (f"  ({row['where']})" if row["where"] else "")
-                 for row in self.rows]
+        lines = [
+            f"{row['change']} {row['times']} × {row['op']}  {row['first']}: {row['what']}" + (f"  ({row['where']})" if row["where"] else "")
+            for row in self.rows
+        ]
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include=None, exclude=None):

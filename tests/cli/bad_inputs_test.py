@@ -16,12 +16,13 @@ SECONDS = 60  # a hang, not a measure of speed
 def graph(**changes):
     """A small good graph.json with some of its keys replaced."""
     base = {
-        "format": "piecewise.graph/1", "name": "g",
+        "format": "piecewise.graph/1",
+        "name": "g",
         "symbols": {"n": {"min": 1, "max": 64, "role": "tokens"}},
-        "inputs": [{"name": "x", "type": "bf16[n, 64]", "kind": "input"},
-                   {"name": "w", "type": "bf16[64]", "kind": "weight"}],
-        "nodes": [{"name": "y", "op": "rms_norm", "operands": ["x", "w"], "attributes": {"eps": 1e-6},
-                   "results": [{"name": "y", "type": "bf16[n, 64]"}]}],
+        "inputs": [{"name": "x", "type": "bf16[n, 64]", "kind": "input"}, {"name": "w", "type": "bf16[64]", "kind": "weight"}],
+        "nodes": [
+            {"name": "y", "op": "rms_norm", "operands": ["x", "w"], "attributes": {"eps": 1e-6}, "results": [{"name": "y", "type": "bf16[n, 64]"}]}
+        ],
         "outputs": ["y"],
     }
     base.update(changes)
@@ -38,7 +39,7 @@ GRAPHS = {  # name: (text, what the message must hold)
     "truncated": (graph()[:150], r"bad"),
     "trailing text": (graph() + "}", r"bad"),
     "other format": (graph(format="onnx"), r"/format"),
-    "no outputs key": ("{\"format\": \"piecewise.graph/1\"}", r"bad"),
+    "no outputs key": ('{"format": "piecewise.graph/1"}', r"bad"),
     "unknown key": (graph(nodess=[]), r"nodess"),
     "unknown op": (graph(nodes=[node(op="rms_nrom")]), r"/nodes/0.*|rms_nrom"),
     "arity": (graph(nodes=[node(operands=("x",))]), r"/nodes/0"),
@@ -72,15 +73,18 @@ TEXTS = {
     "unknown output": ("graph g { in x: f32[4]\n  y = relu(x)\n  out z }", r"bad:3:"),
 }
 
-HEAD = "class GraphModule(torch.nn.Module):\n    def forward(self, a: \"f32[4, 8]\", b: \"f32[8, 4]\"):\n"
+HEAD = 'class GraphModule(torch.nn.Module):\n    def forward(self, a: "f32[4, 8]", b: "f32[8, 4]"):\n'
 DUMPS = {
-    "truncated call": (HEAD + "        mm: \"f32[4, 4]\" = torch.ops.aten.mm.default(a, b", r"bad:3:"),
-    "unterminated type": (HEAD + "        mm: \"f32[4, 4] = torch.ops.aten.mm.default(a, b)\n        return (mm,)\n", r"bad:3:"),
-    "unknown name": (HEAD + "        mm: \"f32[4, 4]\" = torch.ops.aten.mm.default(a, c)\n        return (mm,)\n", r"bad:3:"),
-    "bad type": (HEAD + "        mm: \"f33[4, 4]\" = torch.ops.aten.mm.default(a, b)\n        return (mm,)\n", r"bad:3:"),
-    "contradiction": (HEAD + "        mm: \"f32[4, 5]\" = torch.ops.aten.mm.default(a, b)\n        return (mm,)\n", r"bad:3:"),
-    "no return": (HEAD + "        mm: \"f32[4, 4]\" = torch.ops.aten.mm.default(a, b)\n", r"bad:"),
-    "index out of range": (HEAD + "        s = torch.ops.aten.split_with_sizes.default(a, [4, 4], 1)\n        g = s[7]\n        return (g,)\n", r"bad:4:"),
+    "truncated call": (HEAD + '        mm: "f32[4, 4]" = torch.ops.aten.mm.default(a, b', r"bad:3:"),
+    "unterminated type": (HEAD + '        mm: "f32[4, 4] = torch.ops.aten.mm.default(a, b)\n        return (mm,)\n', r"bad:3:"),
+    "unknown name": (HEAD + '        mm: "f32[4, 4]" = torch.ops.aten.mm.default(a, c)\n        return (mm,)\n', r"bad:3:"),
+    "bad type": (HEAD + '        mm: "f33[4, 4]" = torch.ops.aten.mm.default(a, b)\n        return (mm,)\n', r"bad:3:"),
+    "contradiction": (HEAD + '        mm: "f32[4, 5]" = torch.ops.aten.mm.default(a, b)\n        return (mm,)\n', r"bad:3:"),
+    "no return": (HEAD + '        mm: "f32[4, 4]" = torch.ops.aten.mm.default(a, b)\n', r"bad:"),
+    "index out of range": (
+        HEAD + "        s = torch.ops.aten.split_with_sizes.default(a, [4, 4], 1)\n        g = s[7]\n        return (g,)\n",
+        r"bad:4:",
+    ),
     "deep list": (HEAD + "        v = torch.ops.aten.view.default(a, " + "[" * 3000 + "]" * 3000 + ")\n        return (v,)\n", r"bad:3:"),
     "not a dump": ("def forward(\x00\xff", r"bad"),
 }
@@ -95,9 +99,9 @@ RULES = {
     "duplicate rule": ("rule r { y = relu(x) => y = x }\nrule r { y = silu(x) => y = x }", r"bad:2:"),
     "precedence cycle": ("rule a over b { y = relu(x) => y = x }\nrule b over a { y = silu(x) => y = x }", r"bad:[12]:"),
     "not connected": ("rule r {\n  y = relu(x)\n  z = silu(w)\n  =>\n  y = x\n  z = w\n}", r"bad:"),
-    "unterminated string": ("test t {\n  graph \"file\n}", r"bad:2:"),
+    "unterminated string": ('test t {\n  graph "file\n}', r"bad:2:"),
     "integer out of range": ("param p: int = 99999999999999999999", r"bad:1:"),
-    "missing file": ("use \"no/such/file.pwr\"", r"bad:1:"),
+    "missing file": ('use "no/such/file.pwr"', r"bad:1:"),
     "deep nesting": ("rule r {\n  y = " + "relu(" * 5000 + "x" + ")" * 5000 + "\n => y = x }", r"bad:2:"),
     "body type": ("op f(x: T[*s]) -> y: T[*s] {\n  y = mm(x)\n}", r"bad:2:"),
     "stray bytes": ("rule \xff\x01 {", r"bad:1:"),
@@ -110,8 +114,14 @@ class BadInputs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "bad" + suffix).write_text(text, encoding="latin-1")
             out = Path(folder, "out.json")
-            done = subprocess.run([BIN.resolve() / "pwr", *[part.replace("OUT", str(out)) for part in command], "bad" + suffix],
-                                  cwd=folder, capture_output=True, timeout=SECONDS, text=True, errors="replace")
+            done = subprocess.run(
+                [BIN.resolve() / "pwr", *[part.replace("OUT", str(out)) for part in command], "bad" + suffix],
+                cwd=folder,
+                capture_output=True,
+                timeout=SECONDS,
+                text=True,
+                errors="replace",
+            )
             message = done.stderr.replace("bad" + suffix, "bad")
             self.assertEqual(done.returncode, 3, f"{command} {text[:200]!r}\n{message[:2000]}")
             self.assertRegex(message, r"error(\[PW\d+\])?:")
@@ -123,8 +133,10 @@ class BadInputs(unittest.TestCase):
 
 def add_cases(kind, cases, command, suffix):
     for name, (text, expected) in cases.items():
+
         def test(self, text=text, expected=expected):
             self.check(command, text, expected, suffix)
+
         setattr(BadInputs, f"test_{kind}_" + re.sub(r"\W", "_", name), test)
 
 

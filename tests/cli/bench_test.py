@@ -9,13 +9,29 @@ sys.dont_write_bytecode = True
 from program import ProgramTest  # noqa: E402
 
 
-
 class Bench(ProgramTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.model = cls.make("model.json", "generate", "moe", "--layers", "2", "--experts", "2", "--hidden", "64", "--heads", "4",
-                             "--kv-heads", "2", "--ffn", "96", "--vocab", "64")
+        cls.model = cls.make(
+            "model.json",
+            "generate",
+            "moe",
+            "--layers",
+            "2",
+            "--experts",
+            "2",
+            "--hidden",
+            "64",
+            "--heads",
+            "4",
+            "--kv-heads",
+            "2",
+            "--ffn",
+            "96",
+            "--vocab",
+            "64",
+        )
 
     def tables(self, *args):
         text, tables = self.pwr("bench", self.model, "--repeats", "2", *args, "--format", "json").stdout.strip(), []
@@ -38,16 +54,24 @@ class Bench(ProgramTest):
             self.assertEqual({p["mode"] for p in pieces}, {"eager"})
             for form in ("table", "json", "csv"):
                 for command in (["bench", "--repeats", "1"], ["run"]):
-                    self.assertNotIn("captured", self.pwr(command[0], self.model, *command[1:], "--backend", backend, "--tokens", "3",
-                                                          "--format", form).stdout)
+                    self.assertNotIn(
+                        "captured", self.pwr(command[0], self.model, *command[1:], "--backend", backend, "--tokens", "3", "--format", form).stdout
+                    )
 
     def test_replayed_and_launched_steps_are_told_apart(self):
         traffic = self.file("traffic.txt", "0:3\n0:1 1:5\n0:1 1:1 1.\n0:9\n")
-        steps, pieces, totals = self.tables("--backend", "cuda", "--driver", "host", "--sizes", "2,4,8", "--max-tokens", "16",
-                                            "--steps", traffic, "--pieces")
-        self.assertEqual([(s["tokens"], s["sequences"], s["runs as"], s["mode"], s["key"], s["padding"], s["graphs"]) for s in steps],
-                         [(3, 1, 4, "captured", "4 tokens", 1, 3), (6, 2, 8, "captured", "8 tokens", 2, 3),
-                          (2, 2, 2, "captured", "2 tokens", 0, 3), (9, 1, 9, "eager", "", 0, 0)])
+        steps, pieces, totals = self.tables(
+            "--backend", "cuda", "--driver", "host", "--sizes", "2,4,8", "--max-tokens", "16", "--steps", traffic, "--pieces"
+        )
+        self.assertEqual(
+            [(s["tokens"], s["sequences"], s["runs as"], s["mode"], s["key"], s["padding"], s["graphs"]) for s in steps],
+            [
+                (3, 1, 4, "captured", "4 tokens", 1, 3),
+                (6, 2, 8, "captured", "8 tokens", 2, 3),
+                (2, 2, 2, "captured", "2 tokens", 0, 3),
+                (9, 1, 9, "eager", "", 0, 0),
+            ],
+        )
         self.assertEqual(len({(s["kernels"], s["library"]) for s in steps}), 1)
         self.assertEqual(steps[0]["library"], 2 * (2 + 1 + 2 * 2) + 2)  # products of attention, router, experts; attention
         self.assertEqual({p["runs as"] for p in pieces}, {2, 4, 8, 9})
@@ -75,20 +99,50 @@ class Bench(ProgramTest):
     def test_a_dump_holds_all_of_a_run(self):
         traffic, dumps = self.file("t.txt", "0:3\n0:1 1:5\n"), [Path(self.folder.name, name) for name in ("one", "two")]
         for folder in dumps:
-            self.pwr("run", self.model, "-r", "llm", "-p", "o2", "--backend", "cuda", "--driver", "host", "--sizes", "2,4,8",
-                     "--max-tokens", "16", "--steps", traffic, "--strict", "--check", "--dump", str(folder))
+            self.pwr(
+                "run",
+                self.model,
+                "-r",
+                "llm",
+                "-p",
+                "o2",
+                "--backend",
+                "cuda",
+                "--driver",
+                "host",
+                "--sizes",
+                "2,4,8",
+                "--max-tokens",
+                "16",
+                "--steps",
+                traffic,
+                "--strict",
+                "--check",
+                "--dump",
+                str(folder),
+            )
         files = sorted(path.relative_to(dumps[0]) for path in dumps[0].rglob("*") if path.is_file())
         for path in files:
             self.assertEqual(Path(dumps[0], path).read_bytes(), Path(dumps[1], path).read_bytes(), path)
         names = [str(path) for path in files]
-        for name in ("stitch.pwg", "pieces/piece_0.pwg", "pieces/piece_4.pwg", "passes/00-input.pwg", "passes/journal.jsonl",
-                     "kernels/report.json", "plan.json", "stats.json"):
+        for name in (
+            "stitch.pwg",
+            "pieces/piece_0.pwg",
+            "pieces/piece_4.pwg",
+            "passes/00-input.pwg",
+            "passes/journal.jsonl",
+            "kernels/report.json",
+            "plan.json",
+            "stats.json",
+        ):
             self.assertIn(name, names)
         self.assertTrue(any(name.endswith(".cu") for name in names))
         stats = json.loads(Path(dumps[0], "stats.json").read_text(encoding="utf-8"))
         self.assertEqual(stats["counters"]["pieces"], 5)
-        self.assertEqual((stats["device"]["compilations"], stats["device"]["graphs_captured"], stats["device"]["replays"],
-                          stats["device"]["stale"]), (3, 3 * 3 + 3, 6, 0))  # pieces, and whole decodes
+        self.assertEqual(
+            (stats["device"]["compilations"], stats["device"]["graphs_captured"], stats["device"]["replays"], stats["device"]["stale"]),
+            (3, 3 * 3 + 3, 6, 0),
+        )  # pieces, and whole decodes
         self.assertEqual([(s["tokens"], s["rows"], s["graphs"]) for s in stats["steps"]], [(3, 4, 3), (6, 8, 3)])
         self.assertGreater(sum(rule["matches"] for rule in stats["rules"]), 0)
         for piece in names:

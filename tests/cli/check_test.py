@@ -24,8 +24,16 @@ pattern q(x) -> y { y = cos(x) | y = sin(x) }
 rule lists { many y = mm(x, w: T[k, m])  => z = mm(x, cat(w...){dim = 1})  y... = split(z){dim = 1, sizes = [m...]} }
 pass with_lists = greedy { lists } fuel 9
 """
-VERDICTS = {"first": "overlaps", "second": "overlaps", "general": "overlaps", "special": "never_fires", "twice": "may_not_end",
-            "sum": "may_not_end", "fine": "nothing_found", "lists": "not_analysed"}
+VERDICTS = {
+    "first": "overlaps",
+    "second": "overlaps",
+    "general": "overlaps",
+    "special": "never_fires",
+    "twice": "may_not_end",
+    "sum": "may_not_end",
+    "fine": "nothing_found",
+    "lists": "not_analysed",
+}
 
 
 class Check(ProgramTest):
@@ -64,7 +72,9 @@ class Check(ProgramTest):
         self.assertEqual(rules[0]["reasons"], ["--no-analysis"])
 
     def test_a_rule_of_no_pass_is_not_analysed(self):
-        text = "rule alone { y = sigmoid(sigmoid(x)) => y = sigmoid(x) }\nrule other { y = relu(relu(x)) => y = relu(x) }\npass p = greedy { other }\n"
+        text = (
+            "rule alone { y = sigmoid(sigmoid(x)) => y = sigmoid(x) }\nrule other { y = relu(relu(x)) => y = relu(x) }\npass p = greedy { other }\n"
+        )
         rules = {row["name"]: row for row in self.rows(self.file("alone.pwr", text)) if row["kind"] == "rule"}
         self.assertEqual((rules["alone"]["verdict"], rules["other"]["verdict"]), ("not_analysed", "nothing_found"))
 

@@ -15,8 +15,7 @@ COMPILER = any(shutil.which(name) for name in ("c++", "g++", "clang++"))
 
 
 def pwr(*args, **environment):
-    done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False,
-                          env={**os.environ, **environment})
+    done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False, env={**os.environ, **environment})
     if "internal error" in done.stderr or done.returncode < 0:
         raise AssertionError(f"{args}: {done.returncode}\n{done.stderr}")
     return done
@@ -29,8 +28,7 @@ class Cpu(unittest.TestCase):
         self.cache = str(Path(self.folder.name, "cache"))
 
     def run_demo(self, *more, **environment):
-        return pwr("run", *DEMO, "--backend", "cpu", "--tokens", "1,7", *more,
-                   **{"PWR_CACHE_DIR": self.cache, **environment})
+        return pwr("run", *DEMO, "--backend", "cpu", "--tokens", "1,7", *more, **{"PWR_CACHE_DIR": self.cache, **environment})
 
     def stats(self):
         done = pwr("cache", "stats", "--format", "json", PWR_CACHE_DIR=self.cache)

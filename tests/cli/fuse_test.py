@@ -32,8 +32,14 @@ class FusedAroundAProduct(unittest.TestCase):
         (self.path / "graph.pwg").write_text(GRAPH, encoding="utf-8")
 
     def pwr(self, command, *args):
-        done = subprocess.run([BIN / "pwr", command, "graph.pwg", "-r", "rules.pwr", "-p", "p", *args],
-                              cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(
+            [BIN / "pwr", command, "graph.pwg", "-r", "rules.pwr", "-p", "p", *args],
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
@@ -55,8 +61,14 @@ class FusedAroundAProduct(unittest.TestCase):
         self.pwr("opt", "-o", "after.pwg")
         text = (self.path / "after.pwg").read_text(encoding="utf-8")
         self.assertIn("op gated_product(x, w, b) -> y {", text)
-        again = subprocess.run([BIN / "pwr", "opt", "after.pwg", "-r", "rules.pwr", "-p", "p", "-o", "-"],
-                               cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
+        again = subprocess.run(
+            [BIN / "pwr", "opt", "after.pwg", "-r", "rules.pwr", "-p", "p", "-o", "-"],
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
         self.assertEqual((again.returncode, again.stdout), (0, text))
 
 

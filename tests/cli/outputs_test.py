@@ -82,9 +82,14 @@ class Files(ProgramTest):
 
     def test_all_that_writes_one_file_follows_links(self):
         rules = self.file("r.pwr", RULES)
-        for name, args in {"o.json": ["opt", self.graph, "-r", rules, "-p", "p", "-o"], "junit.xml": ["test", rules, "--junit"],
-                           "plan.json": ["plan", *DEMO, "-o"], "report.txt": ["report", *DEMO, "-o"],
-                           "found.pwr": ["check", rules, "--tests"], "out.safetensors": ["run", self.graph, "--save"]}.items():
+        for name, args in {
+            "o.json": ["opt", self.graph, "-r", rules, "-p", "p", "-o"],
+            "junit.xml": ["test", rules, "--junit"],
+            "plan.json": ["plan", *DEMO, "-o"],
+            "report.txt": ["report", *DEMO, "-o"],
+            "found.pwr": ["check", rules, "--tests"],
+            "out.safetensors": ["run", self.graph, "--save"],
+        }.items():
             os.symlink("of-" + name, self.path(name))
             self.pwr(*args, self.path(name))
             self.assertTrue(os.path.islink(self.path(name)), args)
@@ -129,8 +134,14 @@ class Files(ProgramTest):
         self.assertGreater(os.path.getsize(model), 4096)
         before = sorted(os.listdir(self.folder.name))
         for out in (old, self.path("absent.json")):
-            done = subprocess.run([BIN / "pwr", "export", model, "-o", out], capture_output=True, text=True, timeout=600, check=False,
-                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+            done = subprocess.run(
+                [BIN / "pwr", "export", model, "-o", out],
+                capture_output=True,
+                text=True,
+                timeout=600,
+                check=False,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+            )
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn("PW0001", done.stderr)
         self.assertEqual(sorted(os.listdir(self.folder.name)), before)
@@ -138,8 +149,7 @@ class Files(ProgramTest):
 
     def end_while_writing(self, number, out):
         """Whether the program was ended by the signal while it wrote; it is, after a few tries at most."""
-        process = subprocess.Popen([BIN / "pwr", "export", self.path("large.json"), "-o", out], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([BIN / "pwr", "export", self.path("large.json"), "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None:
             if self.writes_below(process.pid, os.path.dirname(out)):
                 process.send_signal(number)
@@ -191,30 +201,68 @@ class Streams(ProgramTest):
         (folder / "counts.csv").write_text("1 10\n7 3\n", encoding="utf-8")
         g = cls.path("g.pwg")
         cls.commands = {
-            "import": [g], "export": [g], "stats": [g], "generate": ["llama", "--layers", "1"],
-            "check": [rules], "fmt": ["--check", cls.path("odd.pwr")], "test": [rules], "verify": ["-r", rules],
-            "opt": [g, "-r", rules, "-p", "p", "--stats"], "explain": ["N01"], "match": ["y = relu(x)", g], "diff": [g, cls.path("h.pwg")],
-            "split": DEMO, "plan": DEMO, "sizes": [*DEMO, "--histogram", cls.path("counts.csv")],
-            "compile": [*DEMO, "--sources-only", "-o", cls.path("compiled")], "run": [g], "report": [g],
+            "import": [g],
+            "export": [g],
+            "stats": [g],
+            "generate": ["llama", "--layers", "1"],
+            "check": [rules],
+            "fmt": ["--check", cls.path("odd.pwr")],
+            "test": [rules],
+            "verify": ["-r", rules],
+            "opt": [g, "-r", rules, "-p", "p", "--stats"],
+            "explain": ["N01"],
+            "match": ["y = relu(x)", g],
+            "diff": [g, cls.path("h.pwg")],
+            "split": DEMO,
+            "plan": DEMO,
+            "sizes": [*DEMO, "--histogram", cls.path("counts.csv")],
+            "compile": [*DEMO, "--sources-only", "-o", cls.path("compiled")],
+            "run": [g],
+            "report": [g],
             "bench": [*DEMO, "--tokens", "1", "--sizes", "1"],
-            "cache": ["stats"], "ops": ["relu"], "doctor": [], "fuzz-order": [g, "-r", rules, "-p", "p"],
+            "cache": ["stats"],
+            "ops": ["relu"],
+            "doctor": [],
+            "completion": ["bash"],
+            "man": ["run"],
+            "fuzz-order": [g, "-r", rules, "-p", "p"],
             "tune": None,  # prints only where there is a device
         }
         cls.lines = [["pwr", name, *args] for name, args in cls.commands.items() if args is not None]
-        cls.lines += [["pwr", "--help"], ["pwr", "--version"], ["pwr", "opt", "--help"], ["pwr", "fmt", "--stdout", rules],
-                      ["pwr", "explain", "merge", g, "-r", rules], ["pwr", "explain", "merge", cls.path("h.pwg"), "-r", rules],
-                      ["pwr", "plan", *DEMO, "--memory"], ["pwr", "plan", *DEMO, "--explain-dispatch", "3"],
-                      ["pwr", "export", g, "-o", "/dev/stdout"], ["pwviz", g, "-o", "/dev/stdout"], ["pwviz", g], ["pwviz", "--help"]]
+        cls.lines += [
+            ["pwr", "--help"],
+            ["pwr", "--version"],
+            ["pwr", "opt", "--help"],
+            ["pwr", "fmt", "--stdout", rules],
+            ["pwr", "explain", "merge", g, "-r", rules],
+            ["pwr", "explain", "merge", cls.path("h.pwg"), "-r", rules],
+            ["pwr", "plan", *DEMO, "--memory"],
+            ["pwr", "plan", *DEMO, "--explain-dispatch", "3"],
+            ["pwr", "export", g, "-o", "/dev/stdout"],
+            ["pwviz", g, "-o", "/dev/stdout"],
+            ["pwviz", g],
+            ["pwviz", "--help"],
+            ["pwviz", "--man"],
+            ["pwviz", "--completion", "fish"],
+        ]
         cls.expected = [cls.run_line(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for line in cls.lines]
 
     @classmethod
     def run_line(cls, line, **streams):
-        return subprocess.run([BIN / line[0], *line[1:]], timeout=600, check=False, stdin=subprocess.DEVNULL,
-                              env={**NO_DEVICE, "PWR_CACHE_DIR": cls.path("cache")}, **streams)
+        return subprocess.run(
+            [BIN / line[0], *line[1:]],
+            timeout=600,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**NO_DEVICE, "PWR_CACHE_DIR": cls.path("cache")},
+            **streams,
+        )
 
     def test_every_command_is_walked_and_prints(self):
         text = self.pwr("--help").stdout
-        self.assertEqual(set(re.findall(r"^  ([a-z][a-z-]+)\s", text[text.index("Subcommands:"):text.index("Examples:")], re.M)), set(self.commands))
+        self.assertEqual(
+            set(re.findall(r"^  ([a-z][a-z-]+)\s", text[text.index("Subcommands:") : text.index("Examples:")], re.M)), set(self.commands)
+        )
         for line, expected in zip(self.lines, self.expected):
             self.assertIn(expected.returncode, (0, 1), (line, expected.stderr))
             self.assertTrue(expected.stdout, line)
@@ -235,8 +283,12 @@ class Streams(ProgramTest):
         out = self.path("beside.json")
         done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', BIN / "pwr", "export", self.path("g.pwg"), "-o", out], check=False)
         self.assertEqual(done.returncode, 0)  # nothing was to be printed
-        self.assertEqual(Path(out).read_text(), self.pwr("export", self.path("g.pwg"), "-o", "/dev/stdout").stdout
-                         if out.endswith(".pwg") else Path(self.make("again.json", "export", self.path("g.pwg"))).read_text())
+        self.assertEqual(
+            Path(out).read_text(),
+            self.pwr("export", self.path("g.pwg"), "-o", "/dev/stdout").stdout
+            if out.endswith(".pwg")
+            else Path(self.make("again.json", "export", self.path("g.pwg"))).read_text(),
+        )
 
     def test_a_reader_that_goes_away_ends_it_quietly(self):
         model = self.make("large.json", "generate", "llama", "--layers", "64")
@@ -257,8 +309,9 @@ class Streams(ProgramTest):
             done = subprocess.run([BIN / line[0], *line[1:]], stdout=subprocess.PIPE, stderr=follower, env=env, timeout=600, check=False)
             self.assertTrue(done.stdout, line)
             self.assertNotIn(b"\x1b", done.stdout, line)
-            done = subprocess.run([BIN / line[0], *line[1:], "--color", "always"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
-                                  timeout=600, check=False)
+            done = subprocess.run(
+                [BIN / line[0], *line[1:], "--color", "always"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, timeout=600, check=False
+            )
             self.assertIn(b"\x1b", done.stdout, line)
 
     def test_standard_error_does_not_matter(self):

@@ -9,13 +9,13 @@ sys.dont_write_bytecode = True
 from program import ProgramTest  # noqa: E402
 
 
-
 class Plan(ProgramTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.model = cls.make("model.json", "generate", "llama", "--layers", "2", "--hidden", "128", "--heads", "8",
-                             "--kv-heads", "2", "--ffn", "256", "--vocab", "512")
+        cls.model = cls.make(
+            "model.json", "generate", "llama", "--layers", "2", "--hidden", "128", "--heads", "8", "--kv-heads", "2", "--ffn", "256", "--vocab", "512"
+        )
 
     def rows(self, *args):
         return json.loads(self.pwr(*args, "--format", "json").stdout)
@@ -43,7 +43,15 @@ class Plan(ProgramTest):
         self.assertIn("PW0724", self.pwr("plan", graph, "--sizes", "8,65", code=3).stderr)
 
     def test_options_that_would_be_ignored_are_refused(self):
-        for args in (("--sizes", "1,2", "--size-cap", "8"), ("--sizes", ""), ("--ranges", ""), ("--compile-sizes", ""), ("--loras", ""), ("-o", ""), ("--mode", "")):
+        for args in (
+            ("--sizes", "1,2", "--size-cap", "8"),
+            ("--sizes", ""),
+            ("--ranges", ""),
+            ("--compile-sizes", ""),
+            ("--loras", ""),
+            ("-o", ""),
+            ("--mode", ""),
+        ):
             done = self.pwr("plan", self.model, *args, code=2)
             self.assertEqual(done.stdout, "")
             self.assertIn(args[0], done.stderr)
@@ -52,8 +60,20 @@ class Plan(ProgramTest):
         self.assertEqual(json.loads(self.pwr("plan", self.model, "--size-cap", "8").stdout)["capture_sizes"], [1, 2, 4, 8])
 
     def test_dispatch_is_explained(self):
-        rows = self.rows("plan", self.model, "--sequence-parallel", "8", "--size-cap", "256", "--explain-dispatch", "10",
-                         "--explain-dispatch", "300", "--explain-dispatch", "64x1,5")
+        rows = self.rows(
+            "plan",
+            self.model,
+            "--sequence-parallel",
+            "8",
+            "--size-cap",
+            "256",
+            "--explain-dispatch",
+            "10",
+            "--explain-dispatch",
+            "300",
+            "--explain-dispatch",
+            "64x1,5",
+        )
         self.assertEqual([(row["runs as"], row["mode"]) for row in rows], [(16, "piecewise"), (304, "none"), (72, "piecewise")])
         for bad in ("", "x", "0", "1,,2", "3x", "99999999x1", "1x99999999999999999999"):
             self.pwr("plan", self.model, "--explain-dispatch", bad, code=2)
@@ -61,10 +81,10 @@ class Plan(ProgramTest):
     def test_counters(self):
         args = ("plan", self.model, "--sizes", "1,2", "--stats")
         numbers = {row["counter"]: row["number"] for row in self.rows(*args)}
-        self.assertEqual(numbers, {"graphs_seen": 1, "pieces": 5, "capturable_pieces": 3, "piece_classes": 3,
-                                   "backend_compilations": 3, "graphs_captured": 6})
-        exact = {row["counter"]: row["number"]
-                 for row in self.rows(*args, "--ranges", "8,32", "--compile-sizes", "16,64,128")}
+        self.assertEqual(
+            numbers, {"graphs_seen": 1, "pieces": 5, "capturable_pieces": 3, "piece_classes": 3, "backend_compilations": 3, "graphs_captured": 6}
+        )
+        exact = {row["counter"]: row["number"] for row in self.rows(*args, "--ranges", "8,32", "--compile-sizes", "16,64,128")}
         self.assertEqual(exact["backend_compilations"], 18)
 
     def test_memory_falls_with_the_size(self):
@@ -88,9 +108,11 @@ class Plan(ProgramTest):
 
     def test_sizes_are_chosen_and_used(self):
         log = self.path("server.log")
-        Path(log).write_text("INFO **CUDAGraph Stats:**\nINFO | Unpadded Tokens | Padded Tokens | Num Paddings | Runtime Mode | Count |\n"
-                             "INFO |---|---|---|---|---|\nINFO | 7 | 8 | 1 | FULL | 90 |\nINFO | 100 | 104 | 4 | PIECEWISE | 10 |\n",
-                             encoding="utf-8")
+        Path(log).write_text(
+            "INFO **CUDAGraph Stats:**\nINFO | Unpadded Tokens | Padded Tokens | Num Paddings | Runtime Mode | Count |\n"
+            "INFO |---|---|---|---|---|\nINFO | 7 | 8 | 1 | FULL | 90 |\nINFO | 100 | 104 | 4 | PIECEWISE | 10 |\n",
+            encoding="utf-8",
+        )
         chosen = self.pwr("sizes", self.model, "--histogram", log, "--list").stdout.strip()
         self.assertEqual(chosen, "7,100")
         self.assertEqual(self.pwr("sizes", self.model, "--histogram", log, "--list", "--graphs", "0").stdout.strip(), "")

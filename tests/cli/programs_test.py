@@ -36,7 +36,9 @@ def rows(done):
 
 class Help(unittest.TestCase):
     def test_every_command_has_help_with_an_example(self):
-        for command in ("import export stats generate check fuzz-order fmt test verify opt explain match split plan sizes compile run report bench diff").split():
+        for command in (
+            "import export stats generate check fuzz-order fmt test verify opt explain match split plan sizes compile run report bench diff"
+        ).split():
             done = pwr(command, "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Example", done.stdout, command)
@@ -45,9 +47,17 @@ class Help(unittest.TestCase):
         self.assertIn("Exit codes:", pwr("--help").stdout)
 
     def test_usage_errors(self):
-        for args in ([], ["nonsense"], ["opt"], ["run", *DEMO, "--tokens", "seven"], ["run", *DEMO, "--backend", "tpu"],
-                     ["opt", DEMO[0], "-p", "o3", "-r", "llm"], ["import", DEMO[0], "-o", "x.png"], ["opt", DEMO[0], "-r", "llm", "-p", "o2", "-D", "tp"],
-                     ["import", DEMO[0], "--symbol", "n"]):
+        for args in (
+            [],
+            ["nonsense"],
+            ["opt"],
+            ["run", *DEMO, "--tokens", "seven"],
+            ["run", *DEMO, "--backend", "tpu"],
+            ["opt", DEMO[0], "-p", "o3", "-r", "llm"],
+            ["import", DEMO[0], "-o", "x.png"],
+            ["opt", DEMO[0], "-r", "llm", "-p", "o2", "-D", "tp"],
+            ["import", DEMO[0], "--symbol", "n"],
+        ):
             self.assertEqual(pwr(*args).returncode, 2, args)
 
     def test_options_leave_positional_arguments_alone(self):
@@ -60,10 +70,19 @@ class Help(unittest.TestCase):
                 done = pwr("verify", *args, "--format", "json")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual([row["rule"] for row in rows(done)[0]], ["one"], args)
-            for args in (["opt", "-r", a, "-r", b, "-D", "tp=2", "-p", "p", graph], ["opt", "-p", "p", "-r", a, "-r", b, "-D", "tp=2", graph],
-                         ["match", "-r", a, "y = relu(x)", graph], ["explain", "-r", a, "one", graph], ["stats", "-r", a, graph],
-                         ["ops", "-r", a, "relu"], ["plan", "--at", "relu", graph], ["split", "--at", "relu", "-r", a, graph],
-                         ["fuzz-order", "-r", a, "-r", b, "-p", "p", graph], ["import", "--symbol", DEMO[2], DEMO[0]], ["import", "--input", "arg0_1", DEMO[0]]):
+            for args in (
+                ["opt", "-r", a, "-r", b, "-D", "tp=2", "-p", "p", graph],
+                ["opt", "-p", "p", "-r", a, "-r", b, "-D", "tp=2", graph],
+                ["match", "-r", a, "y = relu(x)", graph],
+                ["explain", "-r", a, "one", graph],
+                ["stats", "-r", a, graph],
+                ["ops", "-r", a, "relu"],
+                ["plan", "--at", "relu", graph],
+                ["split", "--at", "relu", "-r", a, graph],
+                ["fuzz-order", "-r", a, "-r", b, "-p", "p", graph],
+                ["import", "--symbol", DEMO[2], DEMO[0]],
+                ["import", "--input", "arg0_1", DEMO[0]],
+            ):
                 self.assertEqual(pwr(*args).returncode, 0, args)
             self.assertEqual(pwr("-q", "-r", a, graph, program="pwviz").returncode, 0)
 
@@ -159,12 +178,12 @@ class Writes(unittest.TestCase):
                 self.assertIn("writes seen (buffer)", done.stderr)
                 data = saved.read_bytes()
                 size = int.from_bytes(data[:8], "little")
-                header = json.loads(data[8:8 + size])
+                header = json.loads(data[8 : 8 + size])
                 self.assertEqual({name.split("@")[0] for name in header if name != "__metadata__"}, {"y", "seen"})
 
                 def floats(name, header=header, data=data, size=size):
                     begin, end = header[name]["data_offsets"]
-                    return struct.unpack(f"<{(end - begin) // 4}f", data[8 + size + begin:8 + size + end])
+                    return struct.unpack(f"<{(end - begin) // 4}f", data[8 + size + begin : 8 + size + end])
 
                 first, second, third = (floats(f"seen@{step}") for step in range(3))
                 # Each step has the same tokens, so it adds the same.
@@ -200,8 +219,10 @@ class MainJob(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(folder)), ["journal.jsonl", "plan.json", "report.html", "report.txt"])
             self.assertEqual(json.loads(Path(folder, "plan.json").read_text(encoding="utf-8"))["steps"][1]["captured"], False)
         passes, steps, numbers = rows(done)
-        self.assertEqual({p["pass"]: p["rewrites"] for p in passes if p["pass"] != "clean" and p["rewrites"]},
-                         {"norm": 1, "norm_quant": 4, "activation": 1, "activation_quant": 2, "attention_quant": 1})
+        self.assertEqual(
+            {p["pass"]: p["rewrites"] for p in passes if p["pass"] != "clean" and p["rewrites"]},
+            {"norm": 1, "norm_quant": 4, "activation": 1, "activation_quant": 2, "attention_quant": 1},
+        )
         self.assertEqual([(s["tokens"], s["runs as"]) for s in steps], [(1, 1), (7, 8)])
         self.assertEqual({n["result"] for n in numbers}, {"ok"})
 
@@ -220,8 +241,11 @@ class MainJob(unittest.TestCase):
     def test_wrong_rule_is_a_numeric_mismatch(self):
         with tempfile.TemporaryDirectory() as folder:
             rules = Path(folder, "wrong.pwr")
-            rules.write_text("rule wrong {\n  y = silu(x)\n  =>\n  y = neg(silu_of(x))\n}\n"
-                             "op silu_of(x: T[*s]) -> y: T[*s] { y = x * 0.5 }\npipeline p { once { wrong } }\n", encoding="utf-8")
+            rules.write_text(
+                "rule wrong {\n  y = silu(x)\n  =>\n  y = neg(silu_of(x))\n}\n"
+                "op silu_of(x: T[*s]) -> y: T[*s] { y = x * 0.5 }\npipeline p { once { wrong } }\n",
+                encoding="utf-8",
+            )
             done = pwr("run", *DEMO, "-r", str(rules), "-p", "p", "--tokens", "3", "--check")
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("FAILED", done.stdout)
@@ -265,7 +289,12 @@ class MainJob(unittest.TestCase):
     def test_generated_llama(self):
         with tempfile.TemporaryDirectory() as folder:
             graph = str(Path(folder, "llama.json"))
-            self.assertEqual(pwr("generate", "llama", "--layers", "12", "--hidden", "128", "--heads", "4", "--kv-heads", "2", "--ffn", "256", "-o", graph).returncode, 0)
+            self.assertEqual(
+                pwr(
+                    "generate", "llama", "--layers", "12", "--hidden", "128", "--heads", "4", "--kv-heads", "2", "--ffn", "256", "-o", graph
+                ).returncode,
+                0,
+            )
             for rules in ([], ["-r", "llm", "-p", "o2"]):
                 done = pwr("split", graph, *rules)
                 self.assertIn("25 pieces, 13 capturable, 3 classes", done.stderr)
@@ -284,7 +313,7 @@ class MainJob(unittest.TestCase):
         done = pwr("test", "examples/own_kernel.pwr")
         self.assertEqual(done.returncode, 0, done.stdout)
         readme, rule = Path("README.md").read_text(encoding="utf-8"), Path("examples/own_kernel.pwr").read_text(encoding="utf-8")
-        own = rule[rule.index("rule gated_quant"):rule.index("pipeline fuse")].rstrip()
+        own = rule[rule.index("rule gated_quant") : rule.index("pipeline fuse")].rstrip()
         self.assertIn(f"```\n{own}\n```", readme)
         command = re.search(r"^    pwr (compile examples/gated.*) -o kernels/$", readme, flags=re.M).group(1).split()
         with tempfile.TemporaryDirectory() as folder:
@@ -399,7 +428,9 @@ class RealDumps(unittest.TestCase):
             done = pwr("import", str(DUMPS / name), "--symbol", "n=arg0_1.0,arg6_1.0", "-o", graph)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn("opaque", done.stderr)
-            done = pwr("run", graph, "-r", "rules/llm.pwr", "-p", "o2", "--backend", "eager", "--tokens", "1,7,16,300", "--check", "--format", "json", *more)
+            done = pwr(
+                "run", graph, "-r", "rules/llm.pwr", "-p", "o2", "--backend", "eager", "--tokens", "1,7,16,300", "--check", "--format", "json", *more
+            )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("3 pieces, 2 capturable", done.stderr)
         passes, steps, numbers = rows(done)

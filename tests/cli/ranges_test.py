@@ -29,8 +29,14 @@ class Ranges(unittest.TestCase):
         (self.path / "graph.pwg").write_text(GRAPH, encoding="utf-8")
 
     def pwr(self, command, *args):
-        return subprocess.run([BIN / "pwr", command, "graph.pwg", "-r", "rules.pwr", "-p", "ranged", *args],
-                              cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
+        return subprocess.run(
+            [BIN / "pwr", command, "graph.pwg", "-r", "rules.pwr", "-p", "ranged", *args],
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
 
     def test_a_file_a_range(self):
         done = self.pwr("opt", "-o", "out.pwg", "--trace", "trace")
@@ -113,12 +119,57 @@ class Ranges(unittest.TestCase):
         self.assertEqual(names, ["tokens 1-16:", "tokens 1-16.otherwise:", "tokens 17-64:", "tokens 17-64.otherwise:"])
 
     def test_a_decoder_in_sequence_parallelism_where_the_ranks_divide_the_tokens(self):
-        made = subprocess.run([BIN / "pwr", "generate", "llama", "--layers", "2", "--hidden", "64", "--heads", "4", "--kv-heads", "2",
-                               "--ffn", "128", "--vocab", "64", "--tp", "2", "-o", "llama.pwg"],
-                              cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
+        made = subprocess.run(
+            [
+                BIN / "pwr",
+                "generate",
+                "llama",
+                "--layers",
+                "2",
+                "--hidden",
+                "64",
+                "--heads",
+                "4",
+                "--kv-heads",
+                "2",
+                "--ffn",
+                "128",
+                "--vocab",
+                "64",
+                "--tp",
+                "2",
+                "-o",
+                "llama.pwg",
+            ],
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
         self.assertEqual(made.returncode, 0, made.stderr)
-        command = [BIN / "pwr", "run", "llama.pwg", "-r", "llm", "-p", "o2", "-D", "tp=2", "-D", "sp_tokens=8", "--ranks", "2",
-                   "--sizes", "3,4,8,12", "--tokens", "3,4,7,13,14", "--check", "--format", "json"]
+        command = [
+            BIN / "pwr",
+            "run",
+            "llama.pwg",
+            "-r",
+            "llm",
+            "-p",
+            "o2",
+            "-D",
+            "tp=2",
+            "-D",
+            "sp_tokens=8",
+            "--ranks",
+            "2",
+            "--sizes",
+            "3,4,8,12",
+            "--tokens",
+            "3,4,7,13,14",
+            "--check",
+            "--format",
+            "json",
+        ]
         done = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("n % 2 == 0, n >= 8", done.stderr)

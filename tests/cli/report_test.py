@@ -77,7 +77,7 @@ class Report(ProgramTest):
         made = []
         for folder in (here, there):
             folder.mkdir()
-            (folder / "mine.pwr").write_text("use \"llm\"\n", encoding="utf-8")
+            (folder / "mine.pwr").write_text('use "llm"\n', encoding="utf-8")
             (folder / "g.fx.txt").write_bytes(Path(DEMO[0]).read_bytes())
             args = [str(folder / "g.fx.txt"), *DEMO[1:], "-r", str(folder / "mine.pwr"), "-p", "o2", *RUN]
             for name in ("report.html", "report.txt"):
@@ -96,7 +96,7 @@ class Report(ProgramTest):
 
     def test_a_command_is_quoted(self):
         rules = self.path("it's mine.pwr")
-        Path(rules).write_text("use \"llm\"\n", encoding="utf-8")
+        Path(rules).write_text('use "llm"\n', encoding="utf-8")
         text = self.pwr("report", *DEMO, "-r", rules, "-p", "o2").stdout
         self.assertIn("-r 'it'\\''s mine.pwr' -p o2", text)
 
@@ -104,8 +104,11 @@ class Report(ProgramTest):
         self.pwr("report", *DEMO, "-o", self.path("report.gif"), code=2)
         self.pwr("report", self.path("absent.json"), code=3)
         rules = Path(self.path("wrong.pwr"))
-        rules.write_text("rule wrong {\n  y = silu(x)\n  =>\n  y = neg(silu_of(x))\n}\n"
-                         "op silu_of(x: T[*s]) -> y: T[*s] { y = x * 0.5 }\npipeline p { once { wrong } }\n", encoding="utf-8")
+        rules.write_text(
+            "rule wrong {\n  y = silu(x)\n  =>\n  y = neg(silu_of(x))\n}\n"
+            "op silu_of(x: T[*s]) -> y: T[*s] { y = x * 0.5 }\npipeline p { once { wrong } }\n",
+            encoding="utf-8",
+        )
         done = self.pwr("report", *DEMO, "-r", str(rules), "-p", "p", "--run", "--tokens", "3", code=4)
         self.assertIn("FAILED: 1 of 1 steps differ", done.stdout)
 

@@ -20,10 +20,20 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 def evil_graph():
     inputs = [{"name": f"{name} in", "type": "f32[n, 8]"} for name in EVIL]
-    nodes = [{"name": name, "op": "neg" if i % 2 else "exp", "operands": [f"{name} in"], "group": name, "source": name + ":1",
-              "results": [{"name": name}]} for i, name in enumerate(EVIL)]
-    return json.dumps({"format": "piecewise.graph/1", "name": EVIL[1], "symbols": {"n": {"max": 64, "role": "tokens"}},
-                       "inputs": inputs, "nodes": nodes, "outputs": EVIL})
+    nodes = [
+        {"name": name, "op": "neg" if i % 2 else "exp", "operands": [f"{name} in"], "group": name, "source": name + ":1", "results": [{"name": name}]}
+        for i, name in enumerate(EVIL)
+    ]
+    return json.dumps(
+        {
+            "format": "piecewise.graph/1",
+            "name": EVIL[1],
+            "symbols": {"n": {"max": 64, "role": "tokens"}},
+            "inputs": inputs,
+            "nodes": nodes,
+            "outputs": EVIL,
+        }
+    )
 
 
 class Terminal(ProgramTest):
@@ -37,12 +47,24 @@ class Terminal(ProgramTest):
         evil = self.file("evil.json", evil_graph())
         other = self.file("other.json", evil_graph().replace('"exp"', '"abs"'))
         rules = self.file("r.pwr", "rule merge { y = neg(neg(x)) => y = x }\nrule swap { y = neg(x) => y = 0 - x }\npass p = greedy { swap }\n")
-        for args, code in ((["match", "y=neg(x)", evil], 0), (["stats", evil], 0), (["import", evil], 0), (["export", evil], 0),
-                           (["explain", "merge", evil, "-r", rules], 1), (["opt", evil, "-r", rules, "-p", "p", "--stats"], 0),
-                           (["report", evil], 0), (["report", evil, "--run", "--tokens", "3"], 0), (["run", evil, "--tokens", "3"], 0), (["split", evil], 0),
-                           (["plan", evil], 0), (["plan", evil, "--memory"], 0), (["diff", evil, other], 1),
-                           (["compile", evil, "--sources-only", "-o", self.path("out")], 0), (["fuzz-order", evil, "-r", rules, "-p", "p"], 0),
-                           (["sizes", evil], 0)):
+        for args, code in (
+            (["match", "y=neg(x)", evil], 0),
+            (["stats", evil], 0),
+            (["import", evil], 0),
+            (["export", evil], 0),
+            (["explain", "merge", evil, "-r", rules], 1),
+            (["opt", evil, "-r", rules, "-p", "p", "--stats"], 0),
+            (["report", evil], 0),
+            (["report", evil, "--run", "--tokens", "3"], 0),
+            (["run", evil, "--tokens", "3"], 0),
+            (["split", evil], 0),
+            (["plan", evil], 0),
+            (["plan", evil, "--memory"], 0),
+            (["diff", evil, other], 1),
+            (["compile", evil, "--sources-only", "-o", self.path("out")], 0),
+            (["fuzz-order", evil, "-r", rules, "-p", "p"], 0),
+            (["sizes", evil], 0),
+        ):
             for shape in ("table", "csv", "json"):
                 done = self.clean(self.pwr(*args, "--format", shape, code=code))
                 if shape == "json" and args[0] in ("match", "diff", "explain", "compile", "stats"):
@@ -75,8 +97,11 @@ class Terminal(ProgramTest):
             self.assertNotRegex(shown.decode().replace("\r\n", "\n"), CONTROLS)
 
     def test_messages_are_escaped_too(self):
-        for args in (["match", "y=\x1b[31m(x)", self.file("g.pwg", "graph g { in x: f32[4]\n  y = relu(x)\n  out y }\n")],
-                     ["stats", "absent\x1b[31m.json"], ["opt", "--\x1b[31m"]):
+        for args in (
+            ["match", "y=\x1b[31m(x)", self.file("g.pwg", "graph g { in x: f32[4]\n  y = relu(x)\n  out y }\n")],
+            ["stats", "absent\x1b[31m.json"],
+            ["opt", "--\x1b[31m"],
+        ):
             self.clean(self.pwr(*args, code=2 if args[0] == "opt" else 3))
 
     def test_a_table_has_a_line_a_row(self):
@@ -85,12 +110,20 @@ class Terminal(ProgramTest):
 
     def test_long_names_make_short_file_names(self):
         long = "n" * 300
-        graph = {"format": "piecewise.graph/1", "name": long, "symbols": {"n": {"max": 64, "role": "tokens"}},
-                 "inputs": [{"name": long, "type": "f32[n, 8]"}],
-                 "nodes": [{"name": long + "y", "op": "neg", "operands": [long], "results": [{"name": long + "y"}]}], "outputs": [long + "y"]}
+        graph = {
+            "format": "piecewise.graph/1",
+            "name": long,
+            "symbols": {"n": {"max": 64, "role": "tokens"}},
+            "inputs": [{"name": long, "type": "f32[n, 8]"}],
+            "nodes": [{"name": long + "y", "op": "neg", "operands": [long], "results": [{"name": long + "y"}]}],
+            "outputs": [long + "y"],
+        }
         path = self.file("long.json", json.dumps(graph))
-        rules = self.file("long.pwr", f"rule {long} {{ y = neg(x) => y = 0 - x }}\npass {long}p = greedy {{ {long} }}\npass {long}q = greedy {{ {long} }}\n"
-                                      f"pipeline {long}r {{\n  {long}p\n  {long}q\n}}\n")
+        rules = self.file(
+            "long.pwr",
+            f"rule {long} {{ y = neg(x) => y = 0 - x }}\npass {long}p = greedy {{ {long} }}\npass {long}q = greedy {{ {long} }}\n"
+            f"pipeline {long}r {{\n  {long}p\n  {long}q\n}}\n",
+        )
         trace = self.path("trace")
         self.pwr("opt", path, "-r", rules, "-p", long + "r", "-o", self.path("out.pwg"), "--trace", trace)
         self.assertEqual(len({f.split("-", 1)[1] for f in os.listdir(trace) if f.endswith(".pwg")}), 3)  # apart but for numbers too
@@ -123,7 +156,9 @@ class ForeignFiles(ProgramTest):
 
     def test_nor_of_a_graph_that_a_test_names(self):
         for used in (self.secret, "../passwd"):
-            done = self.pwr("test", self.rules(RULE + f'test t {{\n  graph "{used}"\n  apply p\n  expect merge == 1\n}}\n'), "--junit", self.path("j.xml"), code=1)
+            done = self.pwr(
+                "test", self.rules(RULE + f'test t {{\n  graph "{used}"\n  apply p\n  expect merge == 1\n}}\n'), "--junit", self.path("j.xml"), code=1
+            )
             for text in (done.stdout, done.stderr, Path(self.path("j.xml")).read_text()):
                 self.assertNotIn("secret", text)
             self.assertIn("PW1310", done.stdout)
@@ -141,8 +176,13 @@ class Streams(ProgramTest):
     def test_a_file_on_standard_output_stands_alone(self):
         graph = self.file("g.pwg", "graph g { in x: f32[4]\n  y = relu(relu(x))\n  out y }\n")
         rules = self.file("r.pwr", RULE + "test t { graph { in x: f32[n]  y = relu(relu(x))  out y }  apply p  expect merge == 1 }\n")
-        for args, option in ((["run", graph], "--save"), (["test", rules], "--junit"), (["opt", graph, "-r", rules, "-p", "p", "--stats"], "-o"),
-                             (["plan", graph, "--stats"], "-o"), (["check", rules], "--tests")):
+        for args, option in (
+            (["run", graph], "--save"),
+            (["test", rules], "--junit"),
+            (["opt", graph, "-r", rules, "-p", "p", "--stats"], "-o"),
+            (["plan", graph, "--stats"], "-o"),
+            (["check", rules], "--tests"),
+        ):
             path = self.path("alone.pwg")
             apart = self.pwr_bytes(*args, option, path)
             for name in ("-", "/dev/stdout"):

@@ -44,8 +44,9 @@ class Test(unittest.TestCase):
         return (self.path / name).read_text(encoding="utf-8")
 
     def pwr_test(self, *args):
-        return subprocess.run([BIN / "pwr", "test", *args], cwd=self.path, capture_output=True, text=True, timeout=600,
-                              check=False, env={**os.environ, "NO_COLOR": "1"})
+        return subprocess.run(
+            [BIN / "pwr", "test", *args], cwd=self.path, capture_output=True, text=True, timeout=600, check=False, env={**os.environ, "NO_COLOR": "1"}
+        )
 
     def test_files_of_a_folder_may_use_the_same_names(self):
         self.write("a.pwr", text(count="2"))
@@ -89,7 +90,7 @@ class Test(unittest.TestCase):
         self.assertEqual(self.pwr_test(".", "-D", "width=3").returncode, 2)
 
     def test_junit_is_well_formed_whatever_the_texts_hold(self):
-        odd = '`a<b>&"\'\x01é\u2028`'
+        odd = "`a<b>&\"'\x01é\u2028`"
         self.write("a.pwr", text(name=odd))
         data = (self.path / "a.pwr").read_bytes().replace("é".encode(), b"\xff\xed\xa0\x80")
         (self.path / "a.pwr").write_bytes(data)
@@ -129,8 +130,11 @@ class Test(unittest.TestCase):
         self.assertIn("no such file", suite.find("testcase").find("error").get("message"))
 
     def counts(self, **changes):
-        baseline = {"generate": "llama --layers 2 --hidden 64 --heads 4 --kv-heads 2 --ffn 128", "rules": ["llm"],
-                    "pipelines": {"o1": {"nodes": 34, "rewrites": {"add_rms": 4}}}}
+        baseline = {
+            "generate": "llama --layers 2 --hidden 64 --heads 4 --kv-heads 2 --ffn 128",
+            "rules": ["llm"],
+            "pipelines": {"o1": {"nodes": 34, "rewrites": {"add_rms": 4}}},
+        }
         self.write("llama.counts.json", json.dumps({**baseline, **changes}))
         return self.pwr_test(".")
 
@@ -152,9 +156,19 @@ class Test(unittest.TestCase):
         self.assertEqual(self.pwr_test(".").returncode, 0)
 
     def test_files_of_counts_that_are_wrong(self):
-        for changes in ({"pipelines": {}}, {"pipelines": {"o9": {}}}, {"pipelines": {"o1": {"nodes": -1}}}, {"pipelines": {"o1": {"rewrites": {"add_rms": "4"}}}},
-                        {"generate": "llama --layers none"}, {"generate": 3}, {"rules": "llm"}, {"rules": ["nothing.pwr"]}, {"params": {"tp": 2}},
-                        {"params": {"width": "2"}}, {"ruels": []}):
+        for changes in (
+            {"pipelines": {}},
+            {"pipelines": {"o9": {}}},
+            {"pipelines": {"o1": {"nodes": -1}}},
+            {"pipelines": {"o1": {"rewrites": {"add_rms": "4"}}}},
+            {"generate": "llama --layers none"},
+            {"generate": 3},
+            {"rules": "llm"},
+            {"rules": ["nothing.pwr"]},
+            {"params": {"tp": 2}},
+            {"params": {"width": "2"}},
+            {"ruels": []},
+        ):
             done = self.counts(**changes)
             self.assertEqual(done.returncode, 3, changes)
             self.assertIn("error", done.stderr)

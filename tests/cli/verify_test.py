@@ -27,8 +27,9 @@ class Verify(unittest.TestCase):
 
     def verify(self, *verdicts, options=()):
         (self.path / "rules.pwr").write_text("\n".join(RULES[v] for v in verdicts), encoding="utf-8")
-        return subprocess.run([BIN / "pwr", *options, "verify", "-r", "rules.pwr"], cwd=self.path, capture_output=True, text=True,
-                              timeout=600, check=False)
+        return subprocess.run(
+            [BIN / "pwr", *options, "verify", "-r", "rules.pwr"], cwd=self.path, capture_output=True, text=True, timeout=600, check=False
+        )
 
     def test_each_verdict_has_its_exit_code(self):
         for verdict, code in EXIT.items():

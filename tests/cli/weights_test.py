@@ -33,7 +33,7 @@ def safetensors(tensors):
 def read(path):
     bytes_ = Path(path).read_bytes()
     (length,) = struct.unpack("<Q", bytes_[:8])
-    header, out = json.loads(bytes_[8:8 + length]), {}
+    header, out = json.loads(bytes_[8 : 8 + length]), {}
     for name, entry in header.items():
         begin, end = (8 + length + at for at in entry["data_offsets"])
         out[name] = (entry["shape"], list(struct.unpack(f"<{(end - begin) // 4}f", bytes_[begin:end])))
@@ -43,8 +43,9 @@ def read(path):
 class Weights(ProgramTest):
     def setUp(self):
         self.graph = self.file("g.pwg", GRAPH.encode())
-        self.weights = self.file("w.safetensors", safetensors({"layers.0.w": ([2], [2, 3]), "layers.1.w": ([2], [10, 100]),
-                                                               "tokens": ([3, 2], [1, 2, 3, 4, 5, 6])}))
+        self.weights = self.file(
+            "w.safetensors", safetensors({"layers.0.w": ([2], [2, 3]), "layers.1.w": ([2], [10, 100]), "tokens": ([3, 2], [1, 2, 3, 4, 5, 6])})
+        )
         self.map = self.file("map.json", b'{"l{i}_w": "layers.{i}.w", "x": "tokens"}')
 
     def run_it(self, *args, code=0):
@@ -62,7 +63,7 @@ class Weights(ProgramTest):
         right = {"y": ([3, 2], [2, 6, 6, 12, 10, 18]), "z": ([3, 2], [20, 600, 60, 1200, 100, 1800])}
         near = self.file("near", safetensors({**right, "z": ([3, 2], [20, 600.5, 60, 1200, 100, 1800])}))
         done = self.run_it("--expect", near, "--format", "json", code=4)
-        rows = json.loads(done.stdout[done.stdout.index("[", done.stdout.index("]")):])
+        rows = json.loads(done.stdout[done.stdout.index("[", done.stdout.index("]")) :])
         self.assertEqual([(row["output"], row["outside"], row["largest"]) for row in rows], [("y", 0, 0), ("z", 1, "0.5")])
         self.assertEqual(rows[0]["result"], "ok")
         self.assertIn("the RMS of the difference is 0.204 and may be", rows[1]["result"])
@@ -110,8 +111,11 @@ class Weights(ProgramTest):
             self.assertNotIn("--symbol", self.pwr(command, few).stderr)
 
     def test_what_a_write_renamed_is_found_by_the_name_of_the_input(self):
-        graph = self.file("write.pwg", b"graph w {\n  symbol n in 1..64 tokens\n  in x: f32[n, 2]  in buffer cache: f32[n, 2]\n"
-                          b"  cache_1 = cache + x\n  out cache_1 write cache = cache_1\n}\n")
+        graph = self.file(
+            "write.pwg",
+            b"graph w {\n  symbol n in 1..64 tokens\n  in x: f32[n, 2]  in buffer cache: f32[n, 2]\n"
+            b"  cache_1 = cache + x\n  out cache_1 write cache = cache_1\n}\n",
+        )
         out = self.path("written.safetensors")
         self.pwr("run", graph, "--tokens", "3", "--save", out)
         value = read(out)["cache_1"]
@@ -120,8 +124,9 @@ class Weights(ProgramTest):
             self.pwr("run", graph, "--tokens", "3", "--expect", self.file("by_name", safetensors({name: value for name in names})))
 
     def test_a_right_run_in_bf16_is_right(self):
-        model = self.make("model.json", "generate", "llama", "--layers", "2", "--hidden", "64", "--heads", "4", "--kv-heads", "2",
-                          "--ffn", "96", "--vocab", "64")
+        model = self.make(
+            "model.json", "generate", "llama", "--layers", "2", "--hidden", "64", "--heads", "4", "--kv-heads", "2", "--ffn", "96", "--vocab", "64"
+        )
         out = self.path("right.safetensors")
         self.pwr("run", model, "--tokens", "5", "--backend", "eager", "--save", out)
         for backend in ("cpu", "interpreter"):
@@ -133,14 +138,14 @@ class Weights(ProgramTest):
         steps, out = self.file("s.txt", b"0:3\n0:1\n"), self.path("out")
         args = ("run", self.graph, "--steps", steps)
         self.pwr(*args, "--save", out)
-        self.assertEqual({name: value[0] for name, value in read(out).items()},
-                         {"y@0": [3, 2], "z@0": [3, 2], "y@1": [1, 2], "z@1": [1, 2]})
+        self.assertEqual({name: value[0] for name, value in read(out).items()}, {"y@0": [3, 2], "z@0": [3, 2], "y@1": [1, 2], "z@1": [1, 2]})
         self.pwr(*args, "--expect", out, "--no-pad")
 
     def test_what_does_not_fit_is_named(self):
         self.assertIn("PW1272", self.pwr("run", self.graph, "--weights", self.weights, "--tokens", "3", code=3).stderr)
-        self.assertIn("this step needs [4, 2]", self.pwr("run", self.graph, "--weights", self.weights, "--map", self.map,
-                                                         "--tokens", "4", code=3).stderr)
+        self.assertIn(
+            "this step needs [4, 2]", self.pwr("run", self.graph, "--weights", self.weights, "--map", self.map, "--tokens", "4", code=3).stderr
+        )
         self.map = self.file("map.json", b'{"m{i}_w": "layers.{i}.w"}')
         self.assertIn("PW1273", self.run_it(code=3).stderr)
         self.map = self.file("map.json", b'{"l{i}_w": 7}')

@@ -34,7 +34,9 @@ def main():
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
         Path(folder, "oops.pwr").write_text(rule.replace("rms_norm(r, w){eps}", "rms_nrom(r, w){eps}", 1), encoding="utf-8")
         for command, expected in sessions(readme):
-            done = subprocess.run([BIN / command[0], *command[1:]], cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"})
+            done = subprocess.run(
+                [BIN / command[0], *command[1:]], cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"}
+            )
             printed = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).strip().splitlines())
             assert printed == expected, f"{' '.join(command)} prints\n{printed}\nnot\n{expected}"
             ran += 1

@@ -27,7 +27,7 @@ def commands_of(block):
 def walk():
     """(commands that build, commands that follow)"""
     page = Path("CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = page[page.index(SECTION):]
+    section = page[page.index(SECTION) :]
     section = section[: section.index("\n## ", 1)]
     blocks = re.findall(r"^```sh\n(.*?)^```$", section, flags=re.M | re.S)
     assert len(blocks) == 2, f"{len(blocks)} blocks of commands, not one that builds and one to follow"
@@ -67,7 +67,7 @@ def check_untyped_rule_is_refuted(folder):
     """The page says what becomes of the rule without the types of its left side."""
     rule = folder / "build/mine/gate.pwr"
     text = rule.read_text(encoding="utf-8")
-    left = text[text.index("rule gate_residual {"): text.index("=>")]
+    left = text[text.index("rule gate_residual {") : text.index("=>")]
     rule.write_text(text.replace(left, left.replace(": T[*s]", "")), encoding="utf-8")
     done = run("pwr verify -r build/mine/gate.pwr", folder)
     assert done.returncode == 1 and "refuted" in done.stdout, f"{done.returncode}\n{done.stdout}{done.stderr}"

@@ -188,8 +188,10 @@ def main():
         print(f"refused {count}: {reason}")
     for seed, reason in nameless[:10]:
         print(f"seed {seed}: refused without the op: {reason}"[:400])
-    print(f"seeds {arguments.seed} to {arguments.seed + arguments.programs - 1}: "
-          f"{counts['ok']} as they should be, {counts['wrong']} wrong, {counts['refused']} refused")
+    print(
+        f"seeds {arguments.seed} to {arguments.seed + arguments.programs - 1}: "
+        f"{counts['ok']} as they should be, {counts['wrong']} wrong, {counts['refused']} refused"
+    )
     if counts["wrong"] or nameless or counts["refused"] > REFUSED * arguments.programs:
         print("FAILED")
         return 1

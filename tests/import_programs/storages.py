@@ -321,7 +321,7 @@ def view_of_base(base, spec):
     if "size" in spec:
         item = base.array.itemsize
         flat = base.array.reshape(-1)
-        view = np.lib.stride_tricks.as_strided(flat[spec["storage_offset"]:], spec["size"], [s * item for s in spec["stride"]])
+        view = np.lib.stride_tricks.as_strided(flat[spec["storage_offset"] :], spec["size"], [s * item for s in spec["stride"]])
         return Tensor(view, base.dtype)
     return base
 
@@ -332,7 +332,7 @@ def run_functionalised_v2(target, kwargs):
     for name, writes, *_ in arguments_of(target):
         index = kwargs.get(f"_{name}_base_index")
         if writes and index is not None:
-            spec = {k[len(name) + 2:]: v for k, v in kwargs.items() if k.startswith(f"_{name}_")}
+            spec = {k[len(name) + 2 :]: v for k, v in kwargs.items() if k.startswith(f"_{name}_")}
             values[name] = view_of_base(bases[index], spec)
     result = call_by_names(target, values)
     return [result, *bases]

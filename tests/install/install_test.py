@@ -34,10 +34,22 @@ class Install(unittest.TestCase):
             self.assertRegex(call(self.prefix / "bin" / program, "--version", cwd="/"), rf"{program} \d+\.\d+\.\d+")
         self.assertIn("rms_norm", call(self.prefix / "bin/pwr", "ops", cwd="/"))
 
+    def test_manual_pages_and_completions_are_installed(self):
+        for name in ("man/man1/pwr-run.1", "man/man1/pwviz.1", "bash-completion/completions/pwr", "fish/vendor_completions.d/pwviz.fish"):
+            self.assertTrue((self.prefix / "share" / name).exists(), name)
+
     def test_a_program_outside_of_the_tree_does_the_main_job(self):
         build = self.folder / "consumer"
-        call("cmake", "-S", HERE / "consumer", "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={COMPILER}",
-             "-DCMAKE_BUILD_TYPE=Release")
+        call(
+            "cmake",
+            "-S",
+            HERE / "consumer",
+            "-B",
+            build,
+            f"-DCMAKE_PREFIX_PATH={self.prefix}",
+            f"-DCMAKE_CXX_COMPILER={COMPILER}",
+            "-DCMAKE_BUILD_TYPE=Release",
+        )
         call("cmake", "--build", build)
         said = call(build / "consumer", DUMP, "n=arg0_1.0,arg1_1.0")
         self.assertIn("2 steps, 0 failed", said)

@@ -21,6 +21,7 @@ LIBRARIES = [
     ("Boost", r"boost/", r"dsl/grammar[^/]*\.cpp|graph/import/[^/]*\.cpp"),
     ("Eigen", r"(Eigen|unsupported/Eigen)/", r"(backends/.*|bench/eigen)\.cpp"),
     ("JSON", r"nlohmann/", r".*_json\.cpp"),
+    ("TOML", r"toml\+\+/", r"cli/config_value\.cpp"),
     ("Graphviz", r"(graphviz/.*|gvc\.h|cgraph\.h)", r"viz/.*\.cpp"),
     ("CUDA", r"(cuda|nvrtc|cuda_runtime)[^/]*\.h", r"backends/cuda/.*"),
 ]

@@ -34,20 +34,23 @@ class Layers(unittest.TestCase):
 
     def test_libraries_stay_at_home(self):
         self.assertEqual(
-            offences({
-                "dsl/ast.hpp": "#include <boost/spirit/home/x3.hpp>\n",
-                "dsl/grammar_rules.cpp": "#include <boost/spirit/home/x3.hpp>\n",
-                "graph/import/fx.cpp": "#include <boost/spirit/home/x3.hpp>\n",
-                "graph/graph.cpp": "#include <nlohmann/json.hpp>\n",
-                "graph/graph_json.cpp": "#include <nlohmann/json.hpp>\n",
-                "backends/k.hpp": "#include <Eigen/Core>\n",
-                "backends/eager/k.cpp": "#include <Eigen/Core>\n",
-                "cli/a.cpp": "#include <graphviz/gvc.h>\n",
-                "viz/layout.cpp": "#include <graphviz/gvc.h>\n",
-                "backends/cuda/driver.cpp": "#include <cuda.h>\n",
-                "backends/cpu/driver.cpp": "#include <cuda.h>\n",
-            }),
-            ["backends/cpu/driver.cpp:1", "backends/k.hpp:1", "cli/a.cpp:1", "dsl/ast.hpp:1", "graph/graph.cpp:1"])
+            offences(
+                {
+                    "dsl/ast.hpp": "#include <boost/spirit/home/x3.hpp>\n",
+                    "dsl/grammar_rules.cpp": "#include <boost/spirit/home/x3.hpp>\n",
+                    "graph/import/fx.cpp": "#include <boost/spirit/home/x3.hpp>\n",
+                    "graph/graph.cpp": "#include <nlohmann/json.hpp>\n",
+                    "graph/graph_json.cpp": "#include <nlohmann/json.hpp>\n",
+                    "backends/k.hpp": "#include <Eigen/Core>\n",
+                    "backends/eager/k.cpp": "#include <Eigen/Core>\n",
+                    "cli/a.cpp": "#include <graphviz/gvc.h>\n",
+                    "viz/layout.cpp": "#include <graphviz/gvc.h>\n",
+                    "backends/cuda/driver.cpp": "#include <cuda.h>\n",
+                    "backends/cpu/driver.cpp": "#include <cuda.h>\n",
+                }
+            ),
+            ["backends/cpu/driver.cpp:1", "backends/k.hpp:1", "cli/a.cpp:1", "dsl/ast.hpp:1", "graph/graph.cpp:1"],
+        )
 
     def test_includes_are_written_from_the_root(self):
         self.assertEqual(offences({"base/a.cpp": '#include "a.hpp"\n'}), ["base/a.cpp:1"])

@@ -30,11 +30,14 @@ class Pairs(unittest.TestCase):
 
     def test_any_kind_of_type_and_any_file_counts(self):
         self.assertEqual(
-            offences({
-                "base/a.hpp": "namespace pw {\nclass A final : public B {};\n}\nnamespace pw::x { enum class C : int { a }; }\n",
-                "dsl/b.cpp": "namespace pw {\n// struct A {\nenum class A : std::uint8_t { a };\nnamespace x { union C { int a; }; }\n}\n",
-            }),
-            ["dsl/b.cpp:3", "dsl/b.cpp:4"])
+            offences(
+                {
+                    "base/a.hpp": "namespace pw {\nclass A final : public B {};\n}\nnamespace pw::x { enum class C : int { a }; }\n",
+                    "dsl/b.cpp": "namespace pw {\n// struct A {\nenum class A : std::uint8_t { a };\nnamespace x { union C { int a; }; }\n}\n",
+                }
+            ),
+            ["dsl/b.cpp:3", "dsl/b.cpp:4"],
+        )
 
     def test_templates_and_nested_types_are_types(self):
         one = "namespace pw {\ntemplate <class T, typename U = std::vector<T>>\nstruct A : B<T> {};\nstruct Outer::In {};\n}\n"
@@ -46,11 +49,15 @@ class Pairs(unittest.TestCase):
 
     def test_other_namespaces_are_other_types(self):
         self.assertEqual(
-            offences({
-                "base/a.hpp": "namespace pw { struct A {}; }\n",
-                "viz/a.hpp": "namespace pw::viz { struct A {}; }\n",
-                "dsl/a.hpp": "namespace pw { struct A; struct B {}; }\nextern \"C\" { struct A {}; }\n",
-            }), [])
+            offences(
+                {
+                    "base/a.hpp": "namespace pw { struct A {}; }\n",
+                    "viz/a.hpp": "namespace pw::viz { struct A {}; }\n",
+                    "dsl/a.hpp": 'namespace pw { struct A; struct B {}; }\nextern "C" { struct A {}; }\n',
+                }
+            ),
+            [],
+        )
 
     def test_each_folder_of_tests_is_a_program_with_the_project(self):
         one, two = "namespace pw { struct A {}; }\n", "namespace pw::test { struct World {}; }\n"
@@ -60,15 +67,14 @@ class Pairs(unittest.TestCase):
 
 class Names(unittest.TestCase):
     def test_literals_and_comments_hold_no_code(self):
-        self.assertEqual(names('auto t = R"x(struct A { "})x"; char c = \'{\'; int n = 1\'000;\n/* } */ struct B {};\n'), ["B"])
+        self.assertEqual(names("auto t = R\"x(struct A { \"})x\"; char c = '{'; int n = 1'000;\n/* } */ struct B {};\n"), ["B"])
         self.assertEqual(names('#define OPEN struct A { \\\n  int b;\nconst char* s = "}{\\"";\nstruct C {};\n'), ["C"])
 
     def test_what_only_looks_like_a_definition(self):
         self.assertEqual(names("struct A; struct B f() { return {}; }\nstd::vector<struct T> v{1};\nenum E g = {};\n"), [])
 
     def test_attributes_and_specialisations(self):
-        self.assertEqual(names("struct [[nodiscard]] alignas(8) A {};\ntemplate <> struct std::hash<A<int>> {};\n"),
-                         ["A", "std::hash<A<int>>"])
+        self.assertEqual(names("struct [[nodiscard]] alignas(8) A {};\ntemplate <> struct std::hash<A<int>> {};\n"), ["A", "std::hash<A<int>>"])
 
 
 if __name__ == "__main__":

@@ -20,8 +20,7 @@ CELL_LIMIT = 2 << 20  # bytes of output a cell may leave in the file
 def run(path):
     """One notebook in a fresh kernel, from its own folder; returns what is wrong, or nothing."""
     notebook = nbformat.read(path, as_version=4)
-    client = nbclient.NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}})
+    client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}})
     try:
         client.execute()
     except nbclient.exceptions.CellExecutionError as error:

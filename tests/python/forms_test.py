@@ -136,9 +136,7 @@ class Dice:
 CASES = {
     "addmm2d.fx.txt": Case(lambda a: ([a["arg0_1"] + a["arg1_1"] @ a["arg2_1"]], {}), 1e-4),
     "alias.txt": Case(lambda a: ([relu(-a["arg0_1"]), relu(-a["arg0_1"] * 2)], {})),
-    "cat_pos.fx.txt": Case(
-        lambda a: ([a["x"] + 3 * a["i"], a["x"] + 2 * a["i"]], {"x": a["x"], "i": a["i"]}),
-        functions={"mine.f": lora}),
+    "cat_pos.fx.txt": Case(lambda a: ([a["x"] + 3 * a["i"], a["x"] + 2 * a["i"]], {"x": a["x"], "i": a["i"]}), functions={"mine.f": lora}),
     "clamp_max.fx.txt": Case(lambda a: ([np.minimum(a["x"], 0.5)], {})),
     "clone.txt": Case(lambda a: ([relu(a["arg0_1"]), relu(a["arg0_1"]) + 1], {})),
     "div_int_untyped.fx.txt": Case(lambda a: ([a["x"] / 3], {}), 1e-6),
@@ -146,48 +144,42 @@ CASES = {
     "index_none.fx.txt": Case(
         lambda a: ([a["t"][a["i"]] - a["t"][:, a["i"]]], {}),
         functions={"aten.index.Tensor": lambda t, at: t[tuple(slice(None) if i is None else i for i in at)].copy()},
-        ranges={"i": (0, 6)}),
+        ranges={"i": (0, 6)},
+    ),
     "kvcache.fx.txt": Case(
         lambda a: ([-a["k"]], {"cache": _stored(a), "k": a["k"], "slots": a["slots"]}),
-        functions={"_C_cache_ops.reshape_and_cache": store}, ranges={"slots": "permutation"}),
-    "kw.fx.txt": Case(
-        lambda a: ([a["x"] + ord("m") * a["m"], a["x"] + ord("b") * a["m"]], {"x": a["x"], "m": a["m"]}),
-        functions={"mine.g": lora}),
+        functions={"_C_cache_ops.reshape_and_cache": store},
+        ranges={"slots": "permutation"},
+    ),
+    "kw.fx.txt": Case(lambda a: ([a["x"] + ord("m") * a["m"], a["x"] + ord("b") * a["m"]], {"x": a["x"], "m": a["m"]}), functions={"mine.g": lora}),
     "linear3d.fx.txt": Case(lambda a: ([a["x"] @ a["p_w"].T], {}), 1e-4),
     "mut2.txt": Case(lambda a: ([-(relu(a["arg1_1"]) + a["arg0_1"])], {})),
     "mut3.txt": Case(lambda a: ([-a["arg0_1"]], {})),
-    "mutate_out.fx.txt": Case(
-        lambda a: ([-a["x"] * a["w"]], {"x": a["x"], "w": a["w"]}), 1e-6,
-        functions={"mylib.my_norm": my_norm}),
+    "mutate_out.fx.txt": Case(lambda a: ([-a["x"] * a["w"]], {"x": a["x"], "w": a["w"]}), 1e-6, functions={"mylib.my_norm": my_norm}),
     "nested.fx.txt": Case(
-        lambda a: ([a["x"] + 2 * a["y"] + 3 * a["z"], a["x"] + 4 * a["y"] + 5 * a["z"]],
-                   {"x": a["x"], "y": a["y"], "z": a["z"]}),
-        functions={"mine.h": lambda xs, ys: (
-            xs[0] + 2 * xs[1] + 3 * ys[0] if len(xs) == 2 else xs[0] + 4 * ys[0] + 5 * ys[1])}),
+        lambda a: ([a["x"] + 2 * a["y"] + 3 * a["z"], a["x"] + 4 * a["y"] + 5 * a["z"]], {"x": a["x"], "y": a["y"], "z": a["z"]}),
+        functions={"mine.h": lambda xs, ys: (xs[0] + 2 * xs[1] + 3 * ys[0] if len(xs) == 2 else xs[0] + 4 * ys[0] + 5 * ys[1])},
+    ),
     "r01_ir_rms.fx.txt": Case(lambda a: ([rms(a["arg1_1"], a["arg2_1"], 1e-5)], {}), 0.02),
     "r02_ir_add_rms.fx.txt": Case(lambda a: (list(_ir_add_rms(a)), {}), 0.02),
-    "r03_group_shape.fx.txt": Case(
-        lambda a: ([quantised(a["arg1_1"], a["arg2_1"])], {}), 0.07, quanta=(0,)),
-    "r04_scale_rank0.fx.txt": Case(
-        lambda a: ([quantised(a["arg1_1"], a["arg2_1"])], {}), 0.07, quanta=(0,)),
+    "r03_group_shape.fx.txt": Case(lambda a: ([quantised(a["arg1_1"], a["arg2_1"])], {}), 0.07, quanta=(0,)),
+    "r04_scale_rank0.fx.txt": Case(lambda a: ([quantised(a["arg1_1"], a["arg2_1"])], {}), 0.07, quanta=(0,)),
     "r05_rotary_args.fx.txt": Case(
-        lambda a: ([rotate(a["arg1_1"], a[k], 64, a["arg4_1"], True) for k in ("arg2_1", "arg3_1")], {}), 0.02,
-        ranges={"arg1_1": (0, 256)}),
+        lambda a: ([rotate(a["arg1_1"], a[k], 64, a["arg4_1"], True) for k in ("arg2_1", "arg3_1")], {}), 0.02, ranges={"arg1_1": (0, 256)}
+    ),
     "r06_rotary_two_symbols.fx.txt": Case(
-        lambda a: ([rotate(a["arg2_1"], a[k], 64, a["arg5_1"], True) for k in ("arg3_1", "arg4_1")], {}), 0.02,
-        ranges={"arg2_1": (0, 256)}),
+        lambda a: ([rotate(a["arg2_1"], a[k], 64, a["arg5_1"], True) for k in ("arg3_1", "arg4_1")], {}), 0.02, ranges={"arg2_1": (0, 256)}
+    ),
     "r07_rotary_rank3.fx.txt": Case(
-        lambda a: ([rotate(a["arg1_1"], a[k], 64, a["arg4_1"], False) for k in ("arg2_1", "arg3_1")], {}), 0.02,
-        ranges={"arg1_1": (0, 256)}),
+        lambda a: ([rotate(a["arg1_1"], a[k], 64, a["arg4_1"], False) for k in ("arg2_1", "arg3_1")], {}), 0.02, ranges={"arg1_1": (0, 256)}
+    ),
     "r09_neg_symbol.fx.txt": Case(lambda a: ([relu(a["arg1_1"])], {})),
     "r10_layername_annotation.fx.txt": Case(lambda a: ([relu(a["arg1_1"])], {})),
     "r11_group_quant.fx.txt": Case(lambda a: (list(groups(a["arg1_1"], 128)), {}), 0.07, quanta=(0,)),
-    "r12_native_fp8_quant.fx.txt": Case(
-        lambda a: ([quantised(a["arg1_1"], a["arg2_1"])], {}), 0.07, quanta=(0,)),
+    "r12_native_fp8_quant.fx.txt": Case(lambda a: ([quantised(a["arg1_1"], a["arg2_1"])], {}), 0.07, quanta=(0,)),
     "r13_layernorm.fx.txt": Case(lambda a: ([_layer_norm(a)], {}), 0.02),
     "r14_lowered_add_rms.fx.txt": Case(lambda a: (list(_lowered_add_rms(a)), {}), 0.02),
-    "r15_cse_breaks_rms.fx.txt": Case(
-        lambda a: ([rms(a["arg1_1"], a["arg3_1"], 1e-5), a["arg1_1"] + a["arg2_1"]], {}), 0.02),
+    "r15_cse_breaks_rms.fx.txt": Case(lambda a: ([rms(a["arg1_1"], a["arg3_1"], 1e-5), a["arg1_1"] + a["arg2_1"]], {}), 0.02),
     "r17_reciprocal_rank0.fx.txt": Case(lambda a: ([a["arg1_1"] / a["arg2_1"]], {}), 1e-6),
     "r18_scalar_times_rank0.fx.txt": Case(lambda a: ([a["arg0_1"] * 2, a["arg1_1"] + 1], {}), 0.01),
     "r19_gemma_rms.fx.txt": Case(lambda a: ([rms(a["arg1_1"], a["arg2_1"] + 1, 1e-6)], {}), 0.02),
@@ -195,16 +187,19 @@ CASES = {
     "random.fx.txt": Case(lambda a: ([np.full(4, 1 / 8 + 3), np.full(4, 2 / 8 + 4)], {}), functions="dice"),
     "sum_bool_untyped.fx.txt": Case(lambda a: ([a["x"].sum(-1)], {})),
     "two_symbols.fx.txt": Case(
-        lambda a: ([rotate(a["pos"], a["table"][a["ids"]], 16, a["cs"], True),
-                    rotate(a["pos"], a["k"], 16, a["cs"], True)], {}), 0.02,
-        ranges={"ids": (0, 100), "pos": (0, 64)}),
+        lambda a: ([rotate(a["pos"], a["table"][a["ids"]], 16, a["cs"], True), rotate(a["pos"], a["k"], 16, a["cs"], True)], {}),
+        0.02,
+        ranges={"ids": (0, 100), "pos": (0, 64)},
+    ),
     "v2view.fx.txt": Case(lambda a: ([attention(a["q"], a["k"], a["v"]).reshape(12, 64)], {}), 0.02, tokens=12),
     "r08_attention_033.fx.txt": Case(
-        lambda a: ([attention(a["arg1_1"], a["arg2_1"], a["arg3_1"])], {}), 0.02,
-        functions={"unified_kv_cache_update": lambda *_, **__: np.zeros(0, np.uint16)}),
+        lambda a: ([attention(a["arg1_1"], a["arg2_1"], a["arg3_1"])], {}),
+        0.02,
+        functions={"unified_kv_cache_update": lambda *_, **__: np.zeros(0, np.uint16)},
+    ),
     "r16_moe.fx.txt": Case(
-        lambda a: ([relu(a["arg1_1"])], {}), 0.02,
-        functions={"moe_forward": lambda hidden, *_, **__: (hidden.copy(), hidden.copy())}),
+        lambda a: ([relu(a["arg1_1"])], {}), 0.02, functions={"moe_forward": lambda hidden, *_, **__: (hidden.copy(), hidden.copy())}
+    ),
     "r20_slices_for_split.fx.txt": Case(lambda a: (_qk_norm_rope(a), {}), 0.03, ranges={"arg2_1": (0, 256)}),
     "rope.txt": Case(lambda a: _rope(a), 0.02, tokens=16, ranges={"arg0_1": (0, 512)}),
 }
@@ -292,8 +287,7 @@ def array_of(name, kind, case, rng):
     if dtype == "bf16":
         bits = bf16_bits(rng.integers(-16, 17, shape) / 8)
         return bits, bf16_value(bits).astype(np.float64)
-    x = np.asarray(rng.integers(1, 33, shape) / 8 if shape in ([], [1]) else rng.integers(-16, 17, shape) / 8,
-                   np.float32)
+    x = np.asarray(rng.integers(1, 33, shape) / 8 if shape in ([], [1]) else rng.integers(-16, 17, shape) / 8, np.float32)
     return x, x.astype(np.float64)
 
 

@@ -90,8 +90,9 @@ class Module(unittest.TestCase):
         run = self.session.run(self.graph, self.session.rules_text(RULES), "fuse")
         found = pw.diff(self.graph, run.graph)
         self.assertTrue(found)
-        self.assertEqual([(row["change"], row["op"]) for row in found.rows],
-                         [("removed", "add"), ("removed", "rms_norm"), ("added", "fused_add_rms_norm")])
+        self.assertEqual(
+            [(row["change"], row["op"]) for row in found.rows], [("removed", "add"), ("removed", "rms_norm"), ("added", "fused_add_rms_norm")]
+        )
         bundle = found._repr_mimebundle_()
         self.assertIn("removed 1 × add", bundle["text/plain"])
         self.assertIn("<td>rms_norm</td>", bundle["text/html"])

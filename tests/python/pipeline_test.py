@@ -32,15 +32,33 @@ class MainJob(unittest.TestCase):
     def test_main_job(self):
         done = pw.run_model(self.path, "llm", "o2", {"tp": 2}, tokens=[1, 7], check=True)
         self.assertEqual((done["steps"], done["failed"]), (2, 0))
-        graph, = done["graphs"]
+        (graph,) = done["graphs"]
         self.assertEqual(graph["graph"].ops(), {"fused_add_rms_norm": 1})
         self.assertEqual([row["result"] for row in graph["numbers"]], ["ok"] * 4)
         self.assertEqual([step["r"].shape for step in graph["outputs"]], [(1, 256), (7, 256)])
 
     def test_the_command_line_does_the_same(self):
         mine = pw.run_model(self.path, "llm", "o2", tokens=[3, 300], backend="cuda", driver="host", sizes=[2, 4], check=True)["graphs"][0]
-        command = [PWR, "--format", "json", "run", str(self.path), "-r", "llm", "-p", "o2", "--tokens", "3,300", "--backend", "cuda",
-                   "--driver", "host", "--sizes", "2,4", "--check"]
+        command = [
+            PWR,
+            "--format",
+            "json",
+            "run",
+            str(self.path),
+            "-r",
+            "llm",
+            "-p",
+            "o2",
+            "--tokens",
+            "3,300",
+            "--backend",
+            "cuda",
+            "--driver",
+            "host",
+            "--sizes",
+            "2,4",
+            "--check",
+        ]
         told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         decoder, tables, at = json.JSONDecoder(), [], 0
         while at < len(told):
@@ -48,8 +66,10 @@ class MainJob(unittest.TestCase):
             at += len(told[at:]) - len(told[at:].lstrip())
             tables.append(table)
         passes, steps, numbers = tables
+
         def timeless(rows):
             return [{k: v for k, v in row.items() if k != "time"} for row in rows]
+
         self.assertEqual(timeless(mine["passes"]), timeless(passes))
         self.assertEqual(timeless(mine["steps"]), timeless(steps))
         self.assertEqual(mine["numbers"], numbers)
@@ -62,7 +82,9 @@ class MainJob(unittest.TestCase):
 
     def test_tuned_schedules_run_and_what_is_dumped_is_what_runs(self):
         found = self.path.with_name("found.json")
-        tuned = subprocess.run([PWR, "tune", str(self.path), "-r", "llm", "-p", "o2", "--tokens", "8", "-o", str(found)], capture_output=True, text=True)
+        tuned = subprocess.run(
+            [PWR, "tune", str(self.path), "-r", "llm", "-p", "o2", "--tokens", "8", "-o", str(found)], capture_output=True, text=True
+        )
         if tuned.returncode == 5:
             self.skipTest("NVRTC is absent: " + tuned.stderr)
         self.assertEqual(tuned.returncode, 0, tuned.stderr)
@@ -77,7 +99,10 @@ class MainJob(unittest.TestCase):
         for name, array in usual["outputs"][0].items():
             self.assertEqual(array.tobytes(), other["outputs"][0][name].tobytes(), "a schedule changes no bits")
         options = ["-r", "llm", "-p", "o2", "--sizes", "8", "--schedules", str(chosen)]
-        for folder, command in (("dump", ["run", "--backend", "cuda", "--driver", "host", "--tokens", "7", "--dump"]), ("compiled", ["compile", "--sources-only", "-o"])):
+        for folder, command in (
+            ("dump", ["run", "--backend", "cuda", "--driver", "host", "--tokens", "7", "--dump"]),
+            ("compiled", ["compile", "--sources-only", "-o"]),
+        ):
             to = self.path.with_name(folder)
             subprocess.run([PWR, command[0], str(self.path), *command[1:], str(to), *options], capture_output=True, check=True)
             written = {path.stem: path.read_text() for path in to.rglob("*.cu") if path.parent.name != "captured"}
@@ -86,8 +111,12 @@ class MainJob(unittest.TestCase):
         self.assertEqual(captured, other["kernels"])
 
     def test_mistakes(self):
-        for options, said in (({"backend": "gpu"}, "PW1405"), ({"backend": "eager", "strict": True}, "PW1406"),
-                              ({"backend": "cuda", "driver": "host", "ranks": 2}, "PW1201"), ({"max_tokens": 4, "tokens": [9]}, "PW1408")):
+        for options, said in (
+            ({"backend": "gpu"}, "PW1405"),
+            ({"backend": "eager", "strict": True}, "PW1406"),
+            ({"backend": "cuda", "driver": "host", "ranks": 2}, "PW1201"),
+            ({"max_tokens": 4, "tokens": [9]}, "PW1408"),
+        ):
             with self.assertRaisesRegex(pw.Error, said):
                 pw.run_model(self.path, "llm", "o2", **options)
         with self.assertRaisesRegex(pw.Error, "PW1101.*o22"):

@@ -70,8 +70,10 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.calls, [((3, 4), 2, None, 2.0)] * 4)
 
     def test_rewritten_graphs_run(self):
-        graph = pw.load("graph { symbol n in 1..8 tokens  in x: f32[n, 4], r: f32[n, 4], w: f32[4]\n"
-                        "  s = add(x, r)\n  y = rms_norm(s, w){eps = 1e-5}\n  out y, s }\n")
+        graph = pw.load(
+            "graph { symbol n in 1..8 tokens  in x: f32[n, 4], r: f32[n, 4], w: f32[4]\n"
+            "  s = add(x, r)\n  y = rms_norm(s, w){eps = 1e-5}\n  out y, s }\n"
+        )
         rewritten = graph.rewrite(pw.rules("llm"), "o2")
         self.assertNotEqual(rewritten.ops(), graph.ops())
         inputs = {"x": self.x, "r": self.x * 2, "w": np.ones(4, np.float32)}

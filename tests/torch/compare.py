@@ -86,8 +86,11 @@ def check(title, cases, rules, most_refused):
             counts[verdict] += 1
             if verdict != "ok":
                 print(f"  {name}: {verdict}: {reason}")
-        print(f"{title} {form}: of {len(cases)} {counts['ok']} agree with PyTorch, {counts['named']} differ as named, "
-              f"{counts['refused']} refused, {counts['differs']} differ", flush=True)
+        print(
+            f"{title} {form}: of {len(cases)} {counts['ok']} agree with PyTorch, {counts['named']} differ as named, "
+            f"{counts['refused']} refused, {counts['differs']} differ",
+            flush=True,
+        )
         fine = fine and counts["differs"] == 0 and counts["refused"] <= most_refused
     return fine
 

@@ -40,7 +40,7 @@ def rotated(x, cos, sin):
 def cached(keys, cache, position):
     """A cache that is a part of a larger buffer, written by a slice of it."""
     page = cache[1]
-    page[2:2 + TOKENS].copy_(keys)
+    page[2 : 2 + TOKENS].copy_(keys)
     return page.sum(0) + position, keys.neg()
 
 
@@ -60,8 +60,12 @@ def models():
     d = HIDDEN
     for dtype in (torch.float32, torch.bfloat16):
         short = str(dtype).removeprefix("torch.")
-        yield f"gated_mlp_{short}", gated_mlp, [draw(TOKENS, d, dtype=dtype), draw(d, 2 * d, dtype=dtype), draw(d, d, dtype=dtype),
-                                                1 + draw(d, dtype=dtype)]
+        yield f"gated_mlp_{short}", gated_mlp, [
+            draw(TOKENS, d, dtype=dtype),
+            draw(d, 2 * d, dtype=dtype),
+            draw(d, d, dtype=dtype),
+            1 + draw(d, dtype=dtype),
+        ]
     yield "classifier", classifier, [draw(TOKENS, d), draw(24, d), draw(24), draw(10, 24), draw(10)]
     angle = torch.randn(TOKENS, 1, d // HEADS // 2)
     yield "rotated", rotated, [draw(TOKENS, d + 8), angle.cos(), angle.sin()]

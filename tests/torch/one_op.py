@@ -103,7 +103,7 @@ def promotion():
     types = {"b8": torch.bool, "i32": torch.int32, "i64": torch.int64, "bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
     names = list(types)
     for i, a in enumerate(names):
-        for b in names[i + 1:]:
+        for b in names[i + 1 :]:
             case(f"add_{a}_{b}", lambda x, y: aten.add.Tensor(x, y), drawn(types[a], 4, 6), drawn(types[b], 4, 6))
     case("mul_rank0", lambda x: aten.mul.Tensor(x, 3.0), torch.tensor(2.0))
     case("mul_rank0_bf16", lambda x: aten.mul.Tensor(x, 0.1), torch.tensor(2.0, dtype=torch.bfloat16))

@@ -39,8 +39,12 @@ def main():
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     parser.add_argument("--env", type=Path, default=ROOT / "build/torch-env")
     parser.add_argument("--base", default="/usr/bin/python3", help="the interpreter that the module was built for")
-    parser.add_argument("--cases", type=Path, default=ROOT.parent / "shared/peers/corpus/conformance.py",
-                        help="more one-op cases: a script that writes them to the folder it is given")
+    parser.add_argument(
+        "--cases",
+        type=Path,
+        default=ROOT.parent / "shared/peers/corpus/conformance.py",
+        help="more one-op cases: a script that writes them to the folder it is given",
+    )
     arguments = parser.parse_args()
     python, said = torch_python(arguments.env, arguments.base)
     if python is None:
@@ -48,10 +52,16 @@ def main():
         return SKIPPED
     print(f"PyTorch {said}")
     paths = [arguments.build / "python", ROOT / "python"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths)), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1",
-                                "PYTHONDONTWRITEBYTECODE": "1"}
-    steps = [[ROOT / "tests/import_programs/check.py", "--torch", "--programs", "400"],
-             [ROOT / "tests/torch/compare.py", *(["--cases", arguments.cases] if arguments.cases.exists() else [])]]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    steps = [
+        [ROOT / "tests/import_programs/check.py", "--torch", "--programs", "400"],
+        [ROOT / "tests/torch/compare.py", *(["--cases", arguments.cases] if arguments.cases.exists() else [])],
+    ]
     codes = [subprocess.run([str(python), *map(str, step)], env=environment, cwd=ROOT).returncode for step in steps]
     return 1 if any(codes) else 0
 

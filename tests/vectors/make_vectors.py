@@ -16,8 +16,14 @@ import torch.nn.functional as F
 
 HERE = pathlib.Path(__file__).parent
 NAMES = {
-    torch.bool: "b8", torch.int32: "i32", torch.int64: "i64", torch.float16: "f16", torch.bfloat16: "bf16",
-    torch.float32: "f32", torch.float64: "f64", torch.float8_e4m3fn: "f8e4m3",
+    torch.bool: "b8",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.float8_e4m3fn: "f8e4m3",
 }
 UNSIGNED = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 BF16, F16, F32, F8 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
@@ -37,12 +43,14 @@ def tensor_json(t):
 
 def case(op, name, inputs, outputs, attributes=None):
     """outputs: (tensor, tolerance) each; a tolerance is a dict of the fields that README.md describes."""
-    files.setdefault(op, []).append({
-        "name": name,
-        "attributes": attributes or {},
-        "inputs": [tensor_json(t) for t in inputs],
-        "outputs": [{**tensor_json(t), **tolerance} for t, tolerance in outputs],
-    })
+    files.setdefault(op, []).append(
+        {
+            "name": name,
+            "attributes": attributes or {},
+            "inputs": [tensor_json(t) for t in inputs],
+            "outputs": [{**tensor_json(t), **tolerance} for t, tolerance in outputs],
+        }
+    )
 
 
 def label(t, *more):
@@ -135,8 +143,12 @@ def pointwise():
 
 def layout():
     for dtype, shape, dim, start, end in (
-        (BF16, (4, 40), 1, 0, 24), (BF16, (4, 40), -1, 24, 32), (F16, (6, 8), 0, 2, 6), (F32, (2, 5, 7), 1, 1, 4),
-        (F32, (3, 9), 1, 0, 9), (torch.int64, (4, 4), 0, 3, 4),
+        (BF16, (4, 40), 1, 0, 24),
+        (BF16, (4, 40), -1, 24, 32),
+        (F16, (6, 8), 0, 2, 6),
+        (F32, (2, 5, 7), 1, 1, 4),
+        (F32, (3, 9), 1, 0, 9),
+        (torch.int64, (4, 4), 0, 3, 4),
     ):
         make = (lambda *s: torch.randint(-99, 99, s)) if dtype == torch.int64 else (lambda *s: rows(dtype, *s))
         x = make(*shape)
@@ -144,14 +156,19 @@ def layout():
         part[dim] = end - start
         src = make(*part)
         want = torch.slice_scatter(x, src, dim, start, end)
-        case("slice_scatter", label(x, f"[{start}, {end}) of axis {dim}"), [x, src], [(want, {})],
-             {"dim": dim, "start": start, "end": end})
+        case("slice_scatter", label(x, f"[{start}, {end}) of axis {dim}"), [x, src], [(want, {})], {"dim": dim, "start": start, "end": end})
 
 
 def norms():
     for dtype, wdtype, shape, eps in (
-        (BF16, BF16, (4, 64), 1e-6), (BF16, BF16, (3, 129), 1e-5), (F16, F16, (4, 40), 1e-6), (F32, F32, (5, 33), 1e-6),
-        (BF16, F32, (4, 48), 1e-6), (F16, F16, (2, 3, 24), 1e-5), (BF16, BF16, (7,), 1e-6), (F32, F32, (3, 1), 1e-2),
+        (BF16, BF16, (4, 64), 1e-6),
+        (BF16, BF16, (3, 129), 1e-5),
+        (F16, F16, (4, 40), 1e-6),
+        (F32, F32, (5, 33), 1e-6),
+        (BF16, F32, (4, 48), 1e-6),
+        (F16, F16, (2, 3, 24), 1e-5),
+        (BF16, BF16, (7,), 1e-6),
+        (F32, F32, (3, 1), 1e-2),
     ):
         x, res = rows(dtype, *shape, scale=2), rows(dtype, *shape)
         w = (1 + 0.2 * torch.randn(shape[-1], dtype=torch.float64)).to(wdtype)
@@ -168,8 +185,11 @@ def norms():
 
 def quantised_norms():
     for dtype, wdtype, shape, eps, scale in (
-        (BF16, BF16, (6, 128), 1e-6, 0.02), (BF16, BF16, (3, 333), 1e-5, 1e-3), (F16, F16, (5, 130), 1e-6, 0.05),
-        (F32, F32, (4, 128), 1e-6, 0.01), (BF16, F32, (2, 2, 160), 1e-6, 0.02),
+        (BF16, BF16, (6, 128), 1e-6, 0.02),
+        (BF16, BF16, (3, 333), 1e-5, 1e-3),
+        (F16, F16, (5, 130), 1e-6, 0.05),
+        (F32, F32, (4, 128), 1e-6, 0.01),
+        (BF16, F32, (2, 2, 160), 1e-6, 0.02),
     ):
         x, res = rows(dtype, *shape, scale=2), rows(dtype, *shape)
         w = (1 + 0.2 * torch.randn(shape[-1], dtype=torch.float64)).to(wdtype)
@@ -198,8 +218,13 @@ def quantisations():
     every = torch.arange(0, 65536, 37, dtype=torch.int32).to(torch.int16).view(BF16)
     every = every[every.isfinite()]
     for x, scale in (
-        (rows(BF16, 5, 129), 0.02), (rows(F16, 3, 64, scale=10), 0.004), (rows(F32, 4, 77), 0.25), (every, 1.0),
-        (every * 3, 3.0), (rows(F32, 2, 3, 40), 1e-6), (torch.tensor([float("nan"), 1.0, 464.0, -1e30, 2.0**-10, 0.0]), 1.0),
+        (rows(BF16, 5, 129), 0.02),
+        (rows(F16, 3, 64, scale=10), 0.004),
+        (rows(F32, 4, 77), 0.25),
+        (every, 1.0),
+        (every * 3, 3.0),
+        (rows(F32, 2, 3, 40), 1e-6),
+        (torch.tensor([float("nan"), 1.0, 464.0, -1e30, 2.0**-10, 0.0]), 1.0),
     ):
         s = torch.tensor([scale])
         case("static_scaled_fp8_quant", label(x, f"scale {scale}"), [x, s], [(quant(x, s), nearly)])
@@ -235,8 +260,12 @@ def turned(x, angles, head, neox):
 
 def rope():
     for dtype, cache, ids, batch, heads, kv_heads, head in (
-        (BF16, BF16, torch.int64, (5,), 4, 2, 16), (F16, F16, torch.int64, (3,), 3, 1, 64), (F32, F32, torch.int64, (6,), 2, 2, 8),
-        (BF16, F32, torch.int32, (4,), 2, 1, 32), (BF16, BF16, torch.int64, (2, 3), 2, 1, 8), (F32, F32, torch.int64, (1,), 1, 1, 2),
+        (BF16, BF16, torch.int64, (5,), 4, 2, 16),
+        (F16, F16, torch.int64, (3,), 3, 1, 64),
+        (F32, F32, torch.int64, (6,), 2, 2, 8),
+        (BF16, F32, torch.int32, (4,), 2, 1, 32),
+        (BF16, BF16, torch.int64, (2, 3), 2, 1, 8),
+        (F32, F32, torch.int64, (1,), 1, 1, 2),
     ):
         frequency = 10000.0 ** (-torch.arange(0, head, 2, dtype=torch.float64) / head)
         angle = torch.arange(32, dtype=torch.float64)[:, None] * frequency
@@ -248,8 +277,13 @@ def rope():
         k = torch.randn(*batch, kv_heads * head, dtype=torch.float64).to(dtype)
         near = {"ulps": 4 if dtype == F32 else 1, "floor": 1.0}
         for neox in (True, False):
-            case("rotary_embedding", label(q, f"head {head}", "neox" if neox else "interleaved"), [positions, q, k, cos_sin],
-                 [(turned(q, unit, head, neox), near), (turned(k, unit, head, neox), near)], {"head": head, "neox": neox})
+            case(
+                "rotary_embedding",
+                label(q, f"head {head}", "neox" if neox else "interleaved"),
+                [positions, q, k, cos_sin],
+                [(turned(q, unit, head, neox), near), (turned(k, unit, head, neox), near)],
+                {"head": head, "neox": neox},
+            )
 
 
 def group_quant(x, group):
@@ -265,8 +299,7 @@ def groups():
         case("per_token_group_fp8_quant", label(x, f"group {group}"), [x], [(q, nearly), (s, TWO)], {"group": group})
         w = torch.randn(x.shape[-1], dtype=torch.float64).to(x.dtype)
         q, s = group_quant(rms(x, w, 1e-6), group)
-        case("rms_norm_per_block_quant", label(x, f"group {group}"), [x, w], [(q, FP8), (s, scale_tolerance(x.dtype))],
-             {"eps": 1e-6, "group": group})
+        case("rms_norm_per_block_quant", label(x, f"group {group}"), [x, w], [(q, FP8), (s, scale_tolerance(x.dtype))], {"eps": 1e-6, "group": group})
 
 
 def norm_and_rope():
@@ -285,9 +318,13 @@ def norm_and_rope():
         near = {"ulps": 64 if dtype == F32 else 4, "floor": 1.0}
         for neox in (True, False):
             f = torch.cat([turned(q, unit, head, neox), turned(k, unit, head, neox), v], -1)
-            case("fused_qk_norm_rope", label(qkv, f"head {head}", "neox" if neox else "interleaved"),
-                 [qkv, qw, kw, cos_sin, positions], [(f, near)],
-                 {"heads_q": heads_q, "heads_k": heads_k, "head": head, "eps": 1e-6, "neox": neox})
+            case(
+                "fused_qk_norm_rope",
+                label(qkv, f"head {head}", "neox" if neox else "interleaved"),
+                [qkv, qw, kw, cos_sin, positions],
+                [(f, near)],
+                {"heads_q": heads_q, "heads_k": heads_k, "head": head, "eps": 1e-6, "neox": neox},
+            )
 
 
 def products_of_one_rank():
@@ -308,7 +345,10 @@ def copies():
 def sums_in_f32():
     """Norms of x + res in f32, and layer norms."""
     for dtype, wdtype, shape, eps in (
-        (BF16, BF16, (4, 64), 1e-6), (F16, F16, (3, 40), 1e-5), (F32, F32, (5, 33), 1e-6), (BF16, F32, (2, 3, 48), 1e-6),
+        (BF16, BF16, (4, 64), 1e-6),
+        (F16, F16, (3, 40), 1e-5),
+        (F32, F32, (5, 33), 1e-6),
+        (BF16, F32, (2, 3, 48), 1e-6),
     ):
         x, res = rows(dtype, *shape, scale=2), rows(dtype, *shape)
         w = (1 + 0.2 * torch.randn(shape[-1], dtype=torch.float64)).to(wdtype)
@@ -322,18 +362,27 @@ def sums_in_f32():
         group = {8: 8, 64: 16, 40: 8, 33: 11, 48: 16}[shape[-1]]
         (q, s), (p, t) = group_quant(y, group), group_quant(rms_stored(x + res, w, eps), group)
         scale = scale_tolerance(dtype)
-        case("fused_add_rms_norm_per_block_quant", name + ", wide", [x, res, w], [(q, FP8), (s, scale), (x + res, ONE)],
-             {"eps": eps, "wide": True, "group": group})
-        case("fused_add_rms_norm_per_block_quant", name, [x, res, w], [(p, FP8), (t, scale), (x + res, ONE)],
-             {"eps": eps, "group": group})
+        case(
+            "fused_add_rms_norm_per_block_quant",
+            name + ", wide",
+            [x, res, w],
+            [(q, FP8), (s, scale), (x + res, ONE)],
+            {"eps": eps, "wide": True, "group": group},
+        )
+        case("fused_add_rms_norm_per_block_quant", name, [x, res, w], [(p, FP8), (t, scale), (x + res, ONE)], {"eps": eps, "group": group})
         b = torch.randn(shape[-1], dtype=torch.float64).to(wdtype)
         y = F.layer_norm(x.double(), (shape[-1],), w.double(), b.double(), eps).to(dtype)
         case("layer_norm", name, [x, w, b], [(y, {"ulps": 64 if dtype == F32 else 1, "floor": 1.0})], {"eps": eps})
 
 
 def powers_of_two():
-    x = torch.cat([2.0 ** torch.arange(-124, 127).float(), 2.0 ** torch.arange(-124, 127).float() * 1.0000002,
-                   torch.tensor([0.0, 1e-10, 0.3, 1.5, 3.0, 447.9, 1e30])])
+    x = torch.cat(
+        [
+            2.0 ** torch.arange(-124, 127).float(),
+            2.0 ** torch.arange(-124, 127).float() * 1.0000002,
+            torch.tensor([0.0, 1e-10, 0.3, 1.5, 3.0, 447.9, 1e30]),
+        ]
+    )
     y = torch.exp2(torch.ceil(torch.log2(torch.clamp(x.double(), min=2.0**-125)))).float()
     case("ceil_pow2", label(x), [x], [(y, {})])
 
@@ -345,16 +394,20 @@ def more_quantisations():
         s = torch.clamp(parts.abs().amax(-1, keepdim=True), min=1e-10) / 448
         s = torch.exp2(torch.ceil(torch.log2(torch.clamp(s, min=1e-10))))
         q = (parts / s).flatten(-2).clamp(-448, 448).float().to(F8)
-        case("per_token_group_fp8_quant", label(x, f"group {group}", "ue8m0"), [x], [(q, nearly), (s.squeeze(-1).float(), {})],
-             {"group": group, "ue8m0": True})
+        case(
+            "per_token_group_fp8_quant",
+            label(x, f"group {group}", "ue8m0"),
+            [x],
+            [(q, nearly), (s.squeeze(-1).float(), {})],
+            {"group": group, "ue8m0": True},
+        )
     for x in (rows(BF16, 5, 129), rows(F32, 4, 77), rows(F16, 3, 64, scale=10)):
         s = (x.double().abs().amax() / 448).float().reshape(1)
         case("dynamic_scaled_fp8_quant", label(x), [x], [(quant(x, s), nearly), (s, TWO)])
     for dtype, shape, group in ((BF16, (4, 256), 32), (F16, (5, 80), 8), (F32, (3, 64), 16), (BF16, (2, 3, 160), 16)):
         gu = rows(dtype, *shape, scale=2)
         q, s = group_quant(silu_mul(gu), group)
-        case("silu_and_mul_per_block_quant", label(gu, f"group {group}"), [gu], [(q, FP8), (s, scale_tolerance(dtype))],
-             {"group": group})
+        case("silu_and_mul_per_block_quant", label(gu, f"group {group}"), [gu], [(q, FP8), (s, scale_tolerance(dtype))], {"group": group})
         g, u = gu.chunk(2, -1)
         near = {"ulps": 128 if dtype == F32 else 2, "floor": 1e-2}
         case("gelu_and_mul", label(gu), [gu], [(F.gelu(g.double()).to(dtype) * u, near)])
@@ -383,8 +436,13 @@ def parallel_embedding():
         row = torch.where((ids >= 8) & (ids < 16), ids.long() - 8, row)
         row = torch.where((ids >= 40) & (ids < 44), ids.long() - 40 + 10, row)
         y = torch.where((row >= 0)[..., None], F.embedding(row.clamp(min=0), table), torch.zeros((), dtype=dtype))
-        case("vocab_parallel_embedding", label(table, NAMES[ids.dtype]), [ids, table], [(y, {})],
-             {"first": 8, "last": 16, "padding": 2, "added_first": 40, "added_last": 44})
+        case(
+            "vocab_parallel_embedding",
+            label(table, NAMES[ids.dtype]),
+            [ids, table],
+            [(y, {})],
+            {"first": 8, "last": 16, "padding": 2, "added_first": 40, "added_last": 44},
+        )
 
 
 def block_products():
@@ -394,14 +452,30 @@ def block_products():
         wide = sb.double().repeat_interleave(group, 0).repeat_interleave(group, 1)
         y = (a.double() * sa.double().repeat_interleave(group, 1)) @ (b.double() * wide)
         near = {"ulps": 64 if out == F32 else 1, "floor": 8.0}
-        case("block_scaled_mm", label(a, f"group {group}", NAMES[out]), [a, b, sa, sb], [(y.to(out), near)],
-             {"out": NAMES[out], "group": group})
+        case("block_scaled_mm", label(a, f"group {group}", NAMES[out]), [a, b, sa, sb], [(y.to(out), near)], {"out": NAMES[out], "group": group})
 
 
 def main():
-    for make in (pointwise, layout, norms, quantised_norms, quantisations, gated, rope, groups, norm_and_rope,
-                 products_of_one_rank, copies, sums_in_f32, powers_of_two, more_quantisations, error_function, halves,
-                 parallel_embedding, block_products):
+    for make in (
+        pointwise,
+        layout,
+        norms,
+        quantised_norms,
+        quantisations,
+        gated,
+        rope,
+        groups,
+        norm_and_rope,
+        products_of_one_rank,
+        copies,
+        sums_in_f32,
+        powers_of_two,
+        more_quantisations,
+        error_function,
+        halves,
+        parallel_embedding,
+        block_products,
+    ):
         make()
     for op, cases in files.items():
         lines = ",\n".join("  " + json.dumps(c, separators=(",", ":")) for c in cases)

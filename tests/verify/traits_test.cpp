@@ -65,7 +65,8 @@ TEST_CASE("traits: a false one is refused, of a graph and of a rule file", "[ver
     const RuleSet rules = rules_of(op);
     const std::string of_rules = refusal(refuse_false_traits(rules));
     CHECK(of_rules.empty() == kept);
-    const std::vector<RuleCheck> checks = check_traits(rules);
+    const RuleCheckOptions options;
+    const std::vector<RuleCheck> checks = check_traits(rules, options);
     REQUIRE(checks.size() == 1);
     INFO(checks[0].judgement.print());
     CHECK(checks[0].holds() == kept);

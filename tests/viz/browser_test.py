@@ -80,7 +80,8 @@ class Page(unittest.TestCase):
         """How many colours the picture has: a blank canvas has one."""
         return self.driver.execute_script(
             "stage.drawNow(); const c = stage.picture.canvas, d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, seen = new Set();"
-            "for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return seen.size;")
+            "for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return seen.size;"
+        )
 
 
 class Rewritten(Page):
@@ -137,8 +138,12 @@ class Rewritten(Page):
 
     def test_search_words(self):
         for query, test in {
-            "rule:add_rms_quant_dyn": lambda n: n > 0, "users>3": lambda n: n >= 0, "dtype:bf16 op:split": lambda n: n > 0, "no such words": lambda n: n == 0,
-            "state:plain": lambda n: n > 10, "piece:piece_0": lambda n: 10 < n < 75,
+            "rule:add_rms_quant_dyn": lambda n: n > 0,
+            "users>3": lambda n: n >= 0,
+            "dtype:bf16 op:split": lambda n: n > 0,
+            "no such words": lambda n: n == 0,
+            "state:plain": lambda n: n > 10,
+            "piece:piece_0": lambda n: 10 < n < 75,
         }.items():
             count = self.driver.execute_script("const f = searchAll(arguments[0]); return f.reduce((a, b) => a + b, 0)", query)
             self.assertTrue(test(count), f"{query}: {count}")
@@ -196,7 +201,7 @@ class Rewritten(Page):
         self.keys("g")
         boxes = list(self.ask("places()").values())
         for i, (x, y, w, h) in enumerate(boxes):
-            for x2, y2, w2, h2 in boxes[i + 1:]:
+            for x2, y2, w2, h2 in boxes[i + 1 :]:
                 self.assertFalse(x < x2 + w2 - 1 and x2 < x + w - 1 and y < y2 + h2 - 1 and y2 < y + h - 1)
 
     def test_side_by_side(self):
@@ -239,7 +244,10 @@ class Rewritten(Page):
         for name in ("graph", "rewrites", "pieces", "sizes", "memory", "table"):
             self.tab(name)
             for control in self.driver.find_elements(By.CSS_SELECTOR, "button, input, select, canvas"):
-                label = self.driver.execute_script("const e = arguments[0]; return e.textContent.trim() || e.getAttribute('aria-label') || e.title || (e.labels && e.labels[0] && e.labels[0].textContent)", control)
+                label = self.driver.execute_script(
+                    "const e = arguments[0]; return e.textContent.trim() || e.getAttribute('aria-label') || e.title || (e.labels && e.labels[0] && e.labels[0].textContent)",
+                    control,
+                )
                 self.assertTrue(label, control.get_attribute("outerHTML")[:120])
 
     def test_pieces(self):
@@ -295,7 +303,7 @@ class Rewritten(Page):
         """Each mark has a glyph; the colours of its frames differ in lightness from the paper."""
         glyphs = self.driver.execute_script("return glyphs")
         self.assertEqual(len({glyphs[s] for s in ("added", "removed", "changed", "matched")}), 4)
-        lightness = lambda c: sum(int(c[i:i + 2], 16) * w for i, w in ((1, .299), (3, .587), (5, .114)))  # noqa: E731
+        lightness = lambda c: sum(int(c[i : i + 2], 16) * w for i, w in ((1, 0.299), (3, 0.587), (5, 0.114)))  # noqa: E731
         colors = self.driver.execute_script("return ['added', 'removed', 'changed', 'matched', 'paper'].map(s => ink[s])")
         for color in colors[:4]:
             self.assertGreater(abs(lightness(color) - lightness(colors[4])), 80)
@@ -373,8 +381,11 @@ class OneInAThousand(Page):
     def prepare(cls):
         model, rules = Path(cls.folder.name, "model.json"), Path(cls.folder.name, "one.pwr")
         run("pwr", "generate", "llama", "--layers", "65", "-o", model)
-        rules.write_text("rule one {\n  y = embedding(w, i)\n  =>\n  y = look_up(i, w)\n}\n"
-                         "op look_up(i: i64[n], w: T[v, d]) -> y: T[n, d]\npipeline p { once { one } }\n", encoding="utf-8")
+        rules.write_text(
+            "rule one {\n  y = embedding(w, i)\n  =>\n  y = look_up(i, w)\n}\n"
+            "op look_up(i: i64[n], w: T[v, d]) -> y: T[n, d]\npipeline p { once { one } }\n",
+            encoding="utf-8",
+        )
         cls.arguments = [model, "-q", "-r", rules, "-p", "p", "--collapse", "none", "--most-boxes", "5000"]
 
     def test_no_other_node_moves(self):
@@ -394,7 +405,8 @@ class AllReduce(Page):
 
     def test_the_three_matches_of_the_all_reduce_rule(self):
         found = self.driver.execute_script(
-            "return data.rewrites.map((r, i) => [i, r]).filter(([i, r]) => r.rule >= 0 && data.steps[r.version].pass === 'allreduce').map(([i, r]) => [i, data.ruleName(r), r.matched])")
+            "return data.rewrites.map((r, i) => [i, r]).filter(([i, r]) => r.rule >= 0 && data.steps[r.version].pass === 'allreduce').map(([i, r]) => [i, data.ruleName(r), r.matched])"
+        )
         self.assertEqual(len(found), 3)
         self.tab("rewrites")
         self.assertIn("pass allreduce · 3 matches", self.text("#rewrite-list"))
@@ -409,6 +421,7 @@ class AllReduce(Page):
 
 class Hostile(Page):
     """Names that would be markup or script, were they not text."""
+
     value = "y<svg/onload=window.hit=3>"
     title = "</script><script>window.hit=1</script>"
 
@@ -416,12 +429,28 @@ class Hostile(Page):
     def prepare(cls):
         model, numbers = Path(cls.folder.name, "model.json"), Path(cls.folder.name, "<img src=x onerror=window.hit=5>.json")
         x, w = "<img src=x onerror=window.hit=2>", "\"'><b>w"
-        model.write_text(json.dumps({
-            "format": "piecewise.graph/1", "name": cls.title, "symbols": {"n": {"min": 1, "max": 64, "role": "tokens"}},
-            "inputs": [{"name": x, "type": "bf16[n, 8]", "kind": "input"}, {"name": w, "type": "bf16[8, 8]", "kind": "weight"}],
-            "nodes": [{"name": cls.value, "op": "mm", "operands": [x, w], "results": [{"name": cls.value, "type": "bf16[n, 8]"}],
-                       "group": "<i>layers.0</i>", "source": "</textarea>${window.hit=4}"}],
-            "outputs": [cls.value]}), encoding="utf-8")
+        model.write_text(
+            json.dumps(
+                {
+                    "format": "piecewise.graph/1",
+                    "name": cls.title,
+                    "symbols": {"n": {"min": 1, "max": 64, "role": "tokens"}},
+                    "inputs": [{"name": x, "type": "bf16[n, 8]", "kind": "input"}, {"name": w, "type": "bf16[8, 8]", "kind": "weight"}],
+                    "nodes": [
+                        {
+                            "name": cls.value,
+                            "op": "mm",
+                            "operands": [x, w],
+                            "results": [{"name": cls.value, "type": "bf16[n, 8]"}],
+                            "group": "<i>layers.0</i>",
+                            "source": "</textarea>${window.hit=4}",
+                        }
+                    ],
+                    "outputs": [cls.value],
+                }
+            ),
+            encoding="utf-8",
+        )
         numbers.write_text(json.dumps({cls.value: 1}), encoding="utf-8")
         cls.arguments = [model, "-q", "--overlay", numbers]
 

@@ -28,8 +28,17 @@ class Program(unittest.TestCase):
         return (self.folder / name).read_bytes()
 
     def test_every_form_and_the_same_bytes_twice(self):
-        starts = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "dot": b"digraph", "html": b"<!doctype html>", "txt": b"tiny_decoder", "md": b"# tiny",
-                  "me.json": b"{\n \"label\"", "sync.json": b"{\n \"type\": \"sync_navigation\""}
+        starts = {
+            "svg": b"<?xml",
+            "png": b"\x89PNG",
+            "pdf": b"%PDF",
+            "dot": b"digraph",
+            "html": b"<!doctype html>",
+            "txt": b"tiny_decoder",
+            "md": b"# tiny",
+            "me.json": b'{\n "label"',
+            "sync.json": b'{\n "type": "sync_navigation"',
+        }
         for extension, start in starts.items():
             drawn = self.draw("x." + extension, *TINY, "-r", "llm", "-p", "norm_quant")
             self.assertTrue(drawn.startswith(start), (extension, drawn[:40]))
@@ -49,7 +58,7 @@ class Program(unittest.TestCase):
         self.assertEqual(self.draw("b.html", self.folder / "trace" / "journal.jsonl", "-r", "llm", "-q"), page)
         self.assertIn(b"rule add_rms_quant {", page)
         journal = self.folder / "trace" / "journal.jsonl"
-        journal.write_text("{\"event\": \"pass_begin\"}\nnothing\n", encoding="utf-8")
+        journal.write_text('{"event": "pass_begin"}\nnothing\n', encoding="utf-8")
         done = call("pwviz", self.folder / "trace", "-o", self.folder / "c.html", "-q")
         self.assertEqual(done.returncode, 3)
         self.assertIn("journal.jsonl:2", done.stderr)
@@ -58,14 +67,14 @@ class Program(unittest.TestCase):
     def test_views(self):
         self.assertIn("boxes are whole pieces", self.draw("x.txt", *TINY, "--view", "overview").decode())
         self.assertIn("showing 65 of 65 nodes\n", self.draw("x.txt", *TINY, "--view", "all").decode())
-        self.assertIn("\"view\":8", self.draw("x.html", *TINY, "--view", "memory").decode())
+        self.assertIn('"view":8', self.draw("x.html", *TINY, "--view", "memory").decode())
         self.assertEqual(call("pwviz", *TINY, "--view", "sideways").returncode, 2)
 
     def test_overlays(self):
         numbers = self.folder / "ms.json"
         numbers.write_text(json.dumps({"embedding": 2.5}), encoding="utf-8")
-        self.assertIn(b"\"numbers\":[2.5]", self.draw("x.html", *TINY, "--overlay", numbers))
-        for bad in ("", "[]", "{\"a\": \"b\"}", "{\"a\": 1e999}"):
+        self.assertIn(b'"numbers":[2.5]', self.draw("x.html", *TINY, "--overlay", numbers))
+        for bad in ("", "[]", '{"a": "b"}', '{"a": 1e999}'):
             numbers.write_text(bad, encoding="utf-8")
             done = call("pwviz", *TINY, "--overlay", numbers, "-o", self.folder / "bad.html")
             self.assertEqual(done.returncode, 3, bad)
@@ -75,8 +84,14 @@ class Program(unittest.TestCase):
     def test_what_is_refused(self):
         empty = self.folder / "empty"
         empty.mkdir()
-        for arguments, code in (([empty], 3), ([self.folder / "no.json"], 3), ([self.folder / "no" / "journal.jsonl"], 3), ([*TINY, "--pass", "nowhere"], 2),
-                                ([*TINY, "-o", self.folder / "x.bmp"], 3), ([*TINY, "-o", self.folder / "x.sync.json"], 3)):
+        for arguments, code in (
+            ([empty], 3),
+            ([self.folder / "no.json"], 3),
+            ([self.folder / "no" / "journal.jsonl"], 3),
+            ([*TINY, "--pass", "nowhere"], 2),
+            ([*TINY, "-o", self.folder / "x.bmp"], 3),
+            ([*TINY, "-o", self.folder / "x.sync.json"], 3),
+        ):
             done = call("pwviz", *arguments)
             self.assertEqual(done.returncode, code, (arguments, done.stderr))
             self.assertIn("error", done.stderr)

@@ -46,7 +46,14 @@ const shorten = (text, width) => {
   const head = Math.floor(width * 2 / 3);
   return letters.slice(0, head).join('') + '…' + letters.slice(letters.length - (width - head - 1)).join('');
 };
-const glyphs = { added: '+', removed: '−', changed: '~', matched: '◎', plain: '', off: '' };
+const glyphs = {
+  added: '+',
+  removed: '−',
+  changed: '~',
+  matched: '◎',
+  plain: '',
+  off: ''
+};
 /// A list that grows on request, so that no row is left out without saying so.
 const longList = (rows, draw, batch = 300) => {
   const list = make('div'), more = make('p');
@@ -57,7 +64,7 @@ const longList = (rows, draw, batch = 300) => {
     more.replaceChildren();
     if (shown < rows.length)
       add(more, 'showing ' + digits(shown) + ' of ' + digits(rows.length) + ' ',
-        button('show ' + digits(Math.min(batch, rows.length - shown)) + ' more', '', grow));
+          button('show ' + digits(Math.min(batch, rows.length - shown)) + ' more', '', grow));
   };
   grow();
   return add(make('div'), list, more);

@@ -19,7 +19,7 @@ const data = (() => {
   const count = raw.op.length;
   const inputs = [];
   for (let i = 0; i < raw.inputs.length; i += 3)
-    inputs.push({ name: text(raw.inputs[i]), type: text(raw.inputs[i + 1]), kind: raw.inputs[i + 2] });
+    inputs.push({name: text(raw.inputs[i]), type: text(raw.inputs[i + 1]), kind: raw.inputs[i + 2]});
   const valueStart = new Int32Array(count + 1), operandStart = new Int32Array(count + 1);
   valueStart[0] = inputs.length;
   for (let n = 0; n < count; ++n) {
@@ -29,12 +29,14 @@ const data = (() => {
   const valueNode = new Int32Array(valueStart[count]).fill(-1);
   for (let n = 0; n < count; ++n) valueNode.fill(n, valueStart[n], valueStart[n + 1]);
   const first = new Int32Array(count), last = new Int32Array(count).fill(versions - 1);
-  for (let i = 0; i < raw.alive.length; i += 3) first[raw.alive[i]] = raw.alive[i + 1], last[raw.alive[i]] = raw.alive[i + 2];
+  for (let i = 0; i < raw.alive.length; i += 3)
+    first[raw.alive[i]] = raw.alive[i + 1], last[raw.alive[i]] = raw.alive[i + 2];
   const changed = new Map(), moved = new Map();
   const list = (map, key) => map.get(key) || (map.set(key, []), map.get(key));
   for (let i = 0; i < raw.changed.length; i += 2) list(changed, raw.changed[i]).push(raw.changed[i + 1]);
   for (let i = 0; i < raw.moved.length; i += 5)
-    list(moved, raw.moved[i]).push({ slot: raw.moved[i + 1], value: raw.moved[i + 2], first: raw.moved[i + 3], last: raw.moved[i + 4] });
+    list(moved, raw.moved[i])
+        .push({slot: raw.moved[i + 1], value: raw.moved[i + 2], first: raw.moved[i + 3], last: raw.moved[i + 4]});
   const opKind = new Map();
   for (let i = 0; i < raw.opKinds.length; i += 2) opKind.set(raw.opKinds[i], raw.opKinds[i + 1]);
 
@@ -43,7 +45,8 @@ const data = (() => {
     const out = [], other = moved.get(n);
     for (let i = operandStart[n], slot = 0; i < operandStart[n + 1]; ++i, ++slot) {
       const value = raw.operand[i];
-      if (!other || !other.some(m => m.value === value && m.last === last[n])) out.push({ slot, value, first: first[n], last: last[n] });
+      if (!other || !other.some(m => m.value === value && m.last === last[n]))
+        out.push({slot, value, first: first[n], last: last[n]});
     }
     if (other) out.push(...other), out.sort((a, b) => a.slot - b.slot || a.first - b.first);
     return out;
@@ -51,25 +54,36 @@ const data = (() => {
   const operands = n => Array.from(raw.operand.slice(operandStart[n], operandStart[n + 1]));
   const isDrawn = value => value >= inputs.length || (value >= 0 && inputs[value].kind === 0);
 
-  const valueName = value => value === -1 ? 'none' : value < 0 ? text(-2 - value) : value < inputs.length ? inputs[value].name
-    : text(raw.result[2 * (value - inputs.length)]);
-  const valueType = value => value < 0 ? '' : value < inputs.length ? inputs[value].type : text(raw.result[2 * (value - inputs.length) + 1]);
-  const values = n => Array.from({ length: raw.results[n] }, (_, r) => valueStart[n] + r);
+  const valueName = value => value === -1 ? 'none' :
+      value < 0                           ? text(-2 - value) :
+      value < inputs.length               ? inputs[value].name :
+                                            text(raw.result[2 * (value - inputs.length)]);
+  const valueType = value => value < 0 ? '' :
+      value < inputs.length            ? inputs[value].type :
+                                         text(raw.result[2 * (value - inputs.length) + 1]);
+  const values = n => Array.from({length: raw.results[n]}, (_, r) => valueStart[n] + r);
   const typed = value => valueName(value) + ': ' + valueType(value);
   const op = n => text(raw.op[n]);
   const name = n => raw.results[n] ? valueName(valueStart[n]) : op(n);
-  const call = n => values(n).map(valueName).join(', ') + (raw.results[n] ? ' = ' : '') + op(n) + '(' + operands(n).map(valueName).join(', ') + ')' + text(raw.attributes[n]);
+  const call = n => values(n).map(valueName).join(', ') + (raw.results[n] ? ' = ' : '') + op(n) + '(' +
+      operands(n).map(valueName).join(', ') + ')' + text(raw.attributes[n]);
   /// The lines in a box; their number agrees with the box's height.
   function lines(n) {
     const out = [op(n)];
     if (raw.attributes[n]) out.push(text(raw.attributes[n]));
     for (const value of values(n)) out.push(typed(value));
-    for (const value of operands(n)) if (value !== -1 && !isDrawn(value)) out.push('· ' + (value < 0 ? valueName(value) : typed(value)));
+    for (const value of operands(n))
+      if (value !== -1 && !isDrawn(value)) out.push('· ' + (value < 0 ? valueName(value) : typed(value)));
     return out;
   }
 
   // Groups: copies of shapes.
-  const groups = raw.groupShape.map((shape, i) => ({ shape, name: text(raw.groupName[i]), kind: ['captured', 'eager', 'layer', 'run'][raw.groupKind[i]], nodes: null }));
+  const groups = raw.groupShape.map((shape, i) => ({
+                                      shape,
+                                      name: text(raw.groupName[i]),
+                                      kind: ['captured', 'eager', 'layer', 'run'][raw.groupKind[i]],
+                                      nodes: null
+                                    }));
   const groupOf = new Int32Array(count).fill(-1), placeOf = new Int32Array(count);
   {
     let at = 0;
@@ -78,14 +92,17 @@ const data = (() => {
       for (let runs = raw.groupNodes[at++]; runs > 0; --runs, at += 2)
         for (let k = 0; k < raw.groupNodes[at + 1]; ++k) nodes.push(raw.groupNodes[at] + k);
       group.nodes = nodes;
-      nodes.forEach((n, k) => { groupOf[n] = g; placeOf[n] = k; });
+      nodes.forEach((n, k) => {
+        groupOf[n] = g;
+        placeOf[n] = k;
+      });
     });
   }
   const copies = raw.shapes.map(() => []);
   groups.forEach((group, g) => copies[group.shape].push(g));
 
   // Edges between what is drawn: from a node or (below zero) an input, to a node.
-  const edges = { from: [], to: [], first: [], last: [], port: [] };  // port: on top of the group it enters
+  const edges = {from: [], to: [], first: [], last: [], port: []};  // port: on top of the group it enters
   const portAt = new Int32Array(groups.length);
   const readers = new Map();  // by source
   for (let n = 0; n < count; ++n)
@@ -93,34 +110,55 @@ const data = (() => {
       if (!isDrawn(link.value)) continue;
       const from = link.value < inputs.length ? -1 - link.value : valueNode[link.value];
       list(readers, from).push(edges.to.length);
-      edges.from.push(from); edges.to.push(n); edges.first.push(link.first); edges.last.push(link.last);
+      edges.from.push(from);
+      edges.to.push(n);
+      edges.first.push(link.first);
+      edges.last.push(link.last);
       const g = groupOf[n], enters = g >= 0 && (from < 0 || groupOf[from] !== g);
       edges.port.push(enters ? raw.shapes[groups[g].shape].ports[portAt[g]++] : 0);
     }
   const outputs = [];
   for (let i = 0; i < raw.outputs.length; i += 4)
-    outputs.push({ slot: raw.outputs[i], value: raw.outputs[i + 1], first: raw.outputs[i + 2], last: raw.outputs[i + 3] });
+    outputs.push(
+        {slot: raw.outputs[i], value: raw.outputs[i + 1], first: raw.outputs[i + 2], last: raw.outputs[i + 3]});
   const returned = new Map();
-  for (const o of outputs) if (o.value >= inputs.length) list(returned, valueNode[o.value]).push(o);
+  for (const o of outputs)
+    if (o.value >= inputs.length) list(returned, valueNode[o.value]).push(o);
 
-  const users = (n, v) => (readers.get(n) || []).filter(e => edges.first[e] <= v && v <= edges.last[e]).map(e => edges.to[e]);
+  const users = (n, v) =>
+      (readers.get(n) || []).filter(e => edges.first[e] <= v && v <= edges.last[e]).map(e => edges.to[e]);
 
   // What happened: each rewrite with its rule.
   const rewrites = [];
   for (let i = 0; i < raw.rewrites.length;) {
-    const take = () => { const k = raw.rewrites[i++], out = raw.rewrites.slice(i, i + k); i += k; return out; };
-    const one = { rule: raw.rewrites[i++], version: raw.rewrites[i++], matched: take(), created: take(), erased: take(), bindings: [] };
+    const take = () => {
+      const k = raw.rewrites[i++], out = raw.rewrites.slice(i, i + k);
+      i += k;
+      return out;
+    };
+    const one = {
+      rule: raw.rewrites[i++],
+      version: raw.rewrites[i++],
+      matched: take(),
+      created: take(),
+      erased: take(),
+      bindings: []
+    };
     for (let k = raw.rewrites[i++]; k > 0; --k, i += 2) one.bindings.push([text(raw.rewrites[i]), raw.rewrites[i + 1]]);
     rewrites.push(one);
   }
   const madeBy = new Map(), goneBy = new Map(), matchedIn = new Map();
   rewrites.forEach((rewrite, r) => {
-    for (const n of rewrite.created) if (!madeBy.has(n)) madeBy.set(n, r);
+    for (const n of rewrite.created)
+      if (!madeBy.has(n)) madeBy.set(n, r);
     for (const n of rewrite.erased) goneBy.set(n, r);
-    if (rewrite.rule >= 0) for (const n of rewrite.matched) list(matchedIn, n).push(r);
+    if (rewrite.rule >= 0)
+      for (const n of rewrite.matched) list(matchedIn, n).push(r);
   });
   const ruleName = rewrite => rewrite.rule < 0 ? steps[rewrite.version].pass : raw.rules[rewrite.rule].name;
-  const rulePlace = rewrite => rewrite.rule < 0 ? 'a built-in pass' : raw.rules[rewrite.rule].file ? raw.rules[rewrite.rule].file + ':' + raw.rules[rewrite.rule].line : 'its file was not given';
+  const rulePlace = rewrite => rewrite.rule < 0 ? 'a built-in pass' :
+      raw.rules[rewrite.rule].file              ? raw.rules[rewrite.rule].file + ':' + raw.rules[rewrite.rule].line :
+                                                  'its file was not given';
 
   /// What a node is at a version: off, plain, added, removed (just now), changed, or matched and kept.
   function state(n, v) {
@@ -136,18 +174,72 @@ const data = (() => {
   function groupStates(g, v) {
     const key = g * versions + v;
     if (!countsOf.has(key)) {
-      const counts = { off: 0, plain: 0, added: 0, removed: 0, changed: 0, matched: 0 };
+      const counts = {off: 0, plain: 0, added: 0, removed: 0, changed: 0, matched: 0};
       for (const n of groups[g].nodes) ++counts[state(n, v)];
       countsOf.set(key, counts);
     }
     return countsOf.get(key);
   }
 
-  const overlay = raw.overlay && raw.overlay.nodes.length ? { title: raw.overlay.title, of: new Map(raw.overlay.nodes.map((n, i) => [n, raw.overlay.numbers[i]])),
-    least: raw.overlay.numbers.reduce((a, b) => Math.min(a, b)), most: raw.overlay.numbers.reduce((a, b) => Math.max(a, b)), given: raw.overlay.given } : null;
+  const overlay = raw.overlay && raw.overlay.nodes.length ? {
+    title: raw.overlay.title,
+    of: new Map(raw.overlay.nodes.map((n, i) => [n, raw.overlay.numbers[i]])),
+    least: raw.overlay.numbers.reduce((a, b) => Math.min(a, b)),
+    most: raw.overlay.numbers.reduce((a, b) => Math.max(a, b)),
+    given: raw.overlay.given
+  } :
+                                                            null;
 
-  return { raw, title: raw.title, steps, versions, count, inputs, outputs, text, first, last, changed, links, operands, isDrawn, valueNode, valueName, valueType, values, typed, op, name, call, lines,
-    kind: n => ['node', 'product', 'splitting'][opKind.get(raw.op[n])], attributes: n => text(raw.attributes[n]), group: n => text(raw.group[n]), source: n => text(raw.source[n]),
-    types: n => values(n).map(valueType).join(', '), groups, groupOf, placeOf, copies, shapes: raw.shapes, edges, readers, returned, users, state, groupStates,
-    rules: raw.rules, rewrites, madeBy, goneBy, matchedIn, ruleName, rulePlace, overlay, classes: raw.classes, plan: raw.plan, folding: raw.folding };
+  return {
+    raw,
+    title: raw.title,
+    steps,
+    versions,
+    count,
+    inputs,
+    outputs,
+    text,
+    first,
+    last,
+    changed,
+    links,
+    operands,
+    isDrawn,
+    valueNode,
+    valueName,
+    valueType,
+    values,
+    typed,
+    op,
+    name,
+    call,
+    lines,
+    kind: n => ['node', 'product', 'splitting'][opKind.get(raw.op[n])],
+    attributes: n => text(raw.attributes[n]),
+    group: n => text(raw.group[n]),
+    source: n => text(raw.source[n]),
+    types: n => values(n).map(valueType).join(', '),
+    groups,
+    groupOf,
+    placeOf,
+    copies,
+    shapes: raw.shapes,
+    edges,
+    readers,
+    returned,
+    users,
+    state,
+    groupStates,
+    rules: raw.rules,
+    rewrites,
+    madeBy,
+    goneBy,
+    matchedIn,
+    ruleName,
+    rulePlace,
+    overlay,
+    classes: raw.classes,
+    plan: raw.plan,
+    folding: raw.folding
+  };
 })();

@@ -1,42 +1,101 @@
 // Beside the picture: the bar with views and search, the passes, and all about what is chosen.
 
-const link = (words, title, act) => { const b = button(words, title, act); b.className = 'link'; return b; };
-const nodeLink = n => link(data.name(n), data.call(n), () => { tabs.open('graph'); stage.pick({ node: n }, true); });
-const rewriteLink = r => { const rewrite = data.rewrites[r]; return link((rewrite.rule < 0 ? 'pass ' : 'rule ') + data.ruleName(rewrite), data.rulePlace(rewrite), () => chooseRewrite(r)); };
+const link = (words, title, act) => {
+  const b = button(words, title, act);
+  b.className = 'link';
+  return b;
+};
+const nodeLink = n => link(data.name(n), data.call(n), () => {
+  tabs.open('graph');
+  stage.pick({node: n}, true);
+});
+const rewriteLink = r => {
+  const rewrite = data.rewrites[r];
+  return link(
+      (rewrite.rule < 0 ? 'pass ' : 'rule ') + data.ruleName(rewrite), data.rulePlace(rewrite), () => chooseRewrite(r));
+};
 
 const bar = (() => {
   const parent = $('bar'), search = make('input'), count = make('span', undefined, 'count');
-  search.type = 'search'; search.id = 'search'; search.placeholder = 'op:mm dtype:bf16 rule:add_rms users>3'; search.setAttribute('aria-label', 'search nodes');
-  const views = [['overview', 'Overview', 'groups closed, equal ones folded (o)'], ['graph', 'Graph', 'groups open, equal ones drawn once (g)']];
-  if (data.raw.unfolded) views.push(['all', data.classes ? 'All pieces' : 'All groups', 'nothing folded: each copy by itself, as they are stitched together (a)']);
-  const buttons = views.map(([name, words, title]) => { const b = button(words, title, () => stage.view(name)); b.dataset.view = name; return b; });
-  const beside = button('Side by side', 'two passes beside each other (s)', () => app.change({ beside: !app.state.beside }));
+  search.type = 'search';
+  search.id = 'search';
+  search.placeholder = 'op:mm dtype:bf16 rule:add_rms users>3';
+  search.setAttribute('aria-label', 'search nodes');
+  const views = [
+    ['overview', 'Overview', 'groups closed, equal ones folded (o)'],
+    ['graph', 'Graph', 'groups open, equal ones drawn once (g)']
+  ];
+  if (data.raw.unfolded)
+    views.push([
+      'all', data.classes ? 'All pieces' : 'All groups',
+      'nothing folded: each copy by itself, as they are stitched together (a)'
+    ]);
+  const buttons = views.map(([name, words, title]) => {
+    const b = button(words, title, () => stage.view(name));
+    b.dataset.view = name;
+    return b;
+  });
+  const beside =
+      button('Side by side', 'two passes beside each other (s)', () => app.change({beside: !app.state.beside}));
   const other = make('select');
   other.setAttribute('aria-label', 'the pass on the left');
-  data.steps.forEach((step, i) => { const o = make('option', step.pass || 'graph'); o.value = i; other.append(o); });
-  other.addEventListener('change', () => app.change({ other: +other.value }));
+  data.steps.forEach((step, i) => {
+    const o = make('option', step.pass || 'graph');
+    o.value = i;
+    other.append(o);
+  });
+  other.addEventListener('change', () => app.change({other: +other.value}));
   let hits = [], at = -1;
-  const next = by => { if (!hits.length) return; at = (at + by + hits.length) % hits.length; stage.pick({ node: hits[at] }, true); count.textContent = (at + 1) + ' of ' + digits(hits.length); };
+  const next = by => {
+    if (!hits.length) return;
+    at = (at + by + hits.length) % hits.length;
+    stage.pick({node: hits[at]}, true);
+    count.textContent = (at + 1) + ' of ' + digits(hits.length);
+  };
   search.addEventListener('input', () => {
     const found = searchAll(search.value);
-    hits = []; at = -1;
-    if (found) found.forEach((hit, n) => { if (hit) hits.push(n); });
+    hits = [];
+    at = -1;
+    if (found)
+      found.forEach((hit, n) => {
+        if (hit) hits.push(n);
+      });
     count.textContent = found ? digits(hits.length) + ' of ' + digits(data.count) + ' nodes' : '';
-    app.change({ query: search.value, found });
+    app.change({query: search.value, found});
   });
-  search.addEventListener('keydown', e => { if (e.key === 'Enter') next(e.shiftKey ? -1 : 1); if (e.key === 'Escape') { search.value = ''; search.dispatchEvent(new Event('input')); stage.picture.canvas.focus(); } });
-  const overlay = data.overlay ? button('Overlay', 'colour nodes by ' + data.overlay.title, () => app.change({ overlay: !app.state.overlay })) : null;
-  add(parent, ...buttons, beside, other, search, button('‹', 'the hit before (Shift+Enter)', () => next(-1)), button('›', 'the next hit (Enter)', () => next(1)), count, make('span', undefined, 'space'));
+  search.addEventListener('keydown', e => {
+    if (e.key === 'Enter') next(e.shiftKey ? -1 : 1);
+    if (e.key === 'Escape') {
+      search.value = '';
+      search.dispatchEvent(new Event('input'));
+      stage.picture.canvas.focus();
+    }
+  });
+  const overlay = data.overlay ?
+      button('Overlay', 'colour nodes by ' + data.overlay.title, () => app.change({overlay: !app.state.overlay})) :
+      null;
+  add(parent, ...buttons, beside, other, search, button('‹', 'the hit before (Shift+Enter)', () => next(-1)),
+      button('›', 'the next hit (Enter)', () => next(1)), count, make('span', undefined, 'space'));
   if (overlay) add(parent, overlay);
-  add(parent, button('−', 'zoom out (-)', () => stage.zoom(.8)), button('+', 'zoom in (+)', () => stage.zoom(1.25)), button('width', 'fit the width (1)', stage.fitWidth), button('all', 'fit everything (0)', stage.fit),
-    button('◐', 'light or dark (d)', toggleTheme), button('?', 'all keys (?)', () => keys.help()));
+  add(parent, button('−', 'zoom out (-)', () => stage.zoom(.8)), button('+', 'zoom in (+)', () => stage.zoom(1.25)),
+      button('width', 'fit the width (1)', stage.fitWidth), button('all', 'fit everything (0)', stage.fit),
+      button('◐', 'light or dark (d)', toggleTheme), button('?', 'all keys (?)', () => keys.help()));
   app.listen(() => {
     for (const b of buttons) b.setAttribute('aria-pressed', String(app.state.view === b.dataset.view));
     beside.setAttribute('aria-pressed', String(app.state.beside));
-    beside.hidden = data.versions < 2; other.hidden = !app.state.beside; other.value = app.state.other;
+    beside.hidden = data.versions < 2;
+    other.hidden = !app.state.beside;
+    other.value = app.state.other;
     if (overlay) overlay.setAttribute('aria-pressed', String(app.state.overlay));
   });
-  return { focusSearch: () => { tabs.open('graph'); search.focus(); search.select(); }, next };
+  return {
+    focusSearch: () => {
+      tabs.open('graph');
+      search.focus();
+      search.select();
+    },
+    next
+  };
 })();
 
 function toggleTheme() {
@@ -51,48 +110,93 @@ function caption() {
   const shown = stage.places().shown(), folded = app.state.folded && data.raw.unfolded;
   let words = 'showing ' + digits(shown) + ' of ' + digits(data.count) + ' nodes';
   if (data.versions > 1) words += ' (of all passes together)';
-  if (folded) words += '; equal ' + data.folding + ' drawn once: × says how many, All ' + (data.classes ? 'pieces' : 'groups') + ' unfolds them';
+  if (folded)
+    words += '; equal ' + data.folding + ' drawn once: × says how many, All ' + (data.classes ? 'pieces' : 'groups') +
+        ' unfolds them';
   const closed = stage.places().items.filter(item => item.kind === 'group' && !item.open).length;
-  if (closed) words += '; ' + counted(closed, 'closed box').replace('boxs', 'boxes') + ' ⊞: double click or Enter opens';
+  if (closed)
+    words += '; ' + counted(closed, 'closed box').replace('boxs', 'boxes') + ' ⊞: double click or Enter opens';
   return words;
 }
 
 // ---- the side: legend, passes, what is chosen
 const side = (() => {
   const parent = $('side'), passes = make('div'), detail = make('div'), legend = make('ul', undefined, 'legend');
-  detail.id = 'detail'; passes.id = 'passes';
-  if (data.versions > 1) for (const [state, words] of [['added', 'added'], ['removed', 'removed'], ['changed', 'changed'], ['matched', 'matched, kept']]) add(legend, add(make('li'), make('b', glyphs[state], state + '-ink'), ' ' + words));
-  if (data.groups.some(g => g.kind === 'captured')) add(legend, add(make('li'), make('span', undefined, 'swatch captured'), ' captured'));
-  if (data.groups.some(g => g.kind === 'eager')) add(legend, add(make('li'), make('span', undefined, 'swatch eager'), ' eager'));
+  detail.id = 'detail';
+  passes.id = 'passes';
+  if (data.versions > 1)
+    for (const [state, words] of [
+             ['added', 'added'], ['removed', 'removed'], ['changed', 'changed'], ['matched', 'matched, kept']])
+      add(legend, add(make('li'), make('b', glyphs[state], state + '-ink'), ' ' + words));
+  if (data.groups.some(g => g.kind === 'captured'))
+    add(legend, add(make('li'), make('span', undefined, 'swatch captured'), ' captured'));
+  if (data.groups.some(g => g.kind === 'eager'))
+    add(legend, add(make('li'), make('span', undefined, 'swatch eager'), ' eager'));
   if (data.raw.unfolded) add(legend, make('li', '┄ to the next repetition'));
   const far = make('li', '↓ without a line: from far above, drawn whole when chosen');
   add(legend, far);
   if (data.overlay) {
     const ramp = make('span', undefined, 'ramp');
     ramp.style.background = 'linear-gradient(90deg,' + [0, .25, .5, .75, 1].map(scaleColor).join(',') + ')';
-    add(legend, add(make('li'), data.overlay.title + ': ' + String(data.overlay.least) + ' ', ramp, ' ' + String(data.overlay.most) + ' (' + digits(data.overlay.of.size) + ' nodes have a number, ' + digits(data.overlay.given) + ' were given)'));
+    add(legend,
+        add(make('li'), data.overlay.title + ': ' + String(data.overlay.least) + ' ', ramp,
+            ' ' + String(data.overlay.most) + ' (' + digits(data.overlay.of.size) + ' nodes have a number, ' +
+                digits(data.overlay.given) + ' were given)'));
   }
   add(parent, legend, passes, detail);
 
   function drawPasses() {
     passes.replaceChildren();
     if (data.versions < 2) return;
-    const hidden = data.steps.filter((s, i) => i > 0 && s.hidden && i !== app.state.now).length, size = s => s.added + s.removed + s.changed, most = data.steps.reduce((m, s, i) => i && size(s) > size(data.steps[m] || { added: 0, removed: 0, changed: 0 }) ? i : m, 0);
-    add(passes, make('h2', 'Passes'), button('[ earlier', 'the pass before ([)', () => goBy(-1)), ' ', button('later ]', 'the next pass (])', () => goBy(1)));
-    if (hidden) add(passes, ' ', button(app.state.idle ? 'hide unchanged' : 'show ' + hidden + ' unchanged', 'passes that changed nothing', () => app.change({ idle: !app.state.idle })));
-    if (most) add(passes, add(make('p'), 'Most changed: ', link(data.steps[most].pass, 'go there', () => app.change({ now: most })), ' (+' + digits(data.steps[most].added) + ' −' + digits(data.steps[most].removed) + ' ~' + digits(data.steps[most].changed) + ')'));
+    const hidden = data.steps.filter((s, i) => i > 0 && s.hidden && i !== app.state.now).length,
+          size = s => s.added + s.removed + s.changed,
+          most = data.steps.reduce(
+              (m, s, i) => i && size(s) > size(data.steps[m] || {added: 0, removed: 0, changed: 0}) ? i : m, 0);
+    add(passes, make('h2', 'Passes'), button('[ earlier', 'the pass before ([)', () => goBy(-1)), ' ',
+        button('later ]', 'the next pass (])', () => goBy(1)));
+    if (hidden)
+      add(passes, ' ',
+          button(
+              app.state.idle ? 'hide unchanged' : 'show ' + hidden + ' unchanged', 'passes that changed nothing',
+              () => app.change({idle: !app.state.idle})));
+    if (most)
+      add(passes,
+          add(make('p'), 'Most changed: ', link(data.steps[most].pass, 'go there', () => app.change({now: most})),
+              ' (+' + digits(data.steps[most].added) + ' −' + digits(data.steps[most].removed) + ' ~' +
+                  digits(data.steps[most].changed) + ')'));
     const times = data.steps.some(s => s.ms !== undefined), widest = Math.max(1, ...data.steps.slice(1).map(size));
     const head = make('tr'), body = make('tbody');
-    for (const [t, n] of [['pass'], ['nodes', 1], ['Δ', 1], ['+ − ~'], ['matches', 1], ...(times ? [['ms', 1]] : [])]) head.append(make('th', t, n ? 'n' : ''));
+    for (const [t, n] of [['pass'], ['nodes', 1], ['Δ', 1], ['+ − ~'], ['matches', 1], ...(times ? [['ms', 1]] : [])])
+      head.append(make('th', t, n ? 'n' : ''));
     for (const i of visibleSteps()) {
-      const s = data.steps[i], tr = make('tr', undefined, (i === app.state.now ? 'now' : '') + (s.hidden && i ? ' idle' : '')), delta = i ? s.nodes - data.steps[i - 1].nodes : 0, strip = make('td', undefined, 'strip');
-      for (const state of ['added', 'removed', 'changed']) if (i && s[state]) { const b = make('span', undefined, state); b.style.width = Math.max(2, 44 * s[state] / widest) + 'px'; strip.append(b); }
+      const s = data.steps[i],
+            tr = make('tr', undefined, (i === app.state.now ? 'now' : '') + (s.hidden && i ? ' idle' : '')),
+            delta = i ? s.nodes - data.steps[i - 1].nodes : 0, strip = make('td', undefined, 'strip');
+      for (const state of ['added', 'removed', 'changed'])
+        if (i && s[state]) {
+          const b = make('span', undefined, state);
+          b.style.width = Math.max(2, 44 * s[state] / widest) + 'px';
+          strip.append(b);
+        }
       strip.title = '+' + s.added + ' −' + s.removed + ' ~' + s.changed;
-      add(tr, make('td', s.pass || 'graph'), make('td', digits(s.nodes), 'n'), make('td', i ? (delta > 0 ? '+' : delta < 0 ? '−' : '') + digits(Math.abs(delta)) : '', 'n'), strip, make('td', s.matches === undefined ? '' : digits(s.matches), 'n'));
+      add(tr, make('td', s.pass || 'graph'), make('td', digits(s.nodes), 'n'),
+          make(
+              'td',
+              i ? (delta > 0     ? '+' :
+                       delta < 0 ? '−' :
+                                   '') +
+                      digits(Math.abs(delta)) :
+                  '',
+              'n'),
+          strip, make('td', s.matches === undefined ? '' : digits(s.matches), 'n'));
       if (times) tr.append(make('td', s.ms === undefined ? '' : s.ms.toFixed(1), 'n'));
-      tr.tabIndex = 0; tr.title = s.rules || '';
-      const choose = () => app.change({ now: i });
-      tr.addEventListener('click', choose); tr.addEventListener('keydown', e => { if (e.key === 'Enter') choose(); });
+      tr.tabIndex = 0;
+      tr.title = s.rules || '';
+      const choose = () => app.change({now: i});
+      tr.addEventListener('click', choose);
+      tr.addEventListener('keydown', e => {
+        if (e.key === 'Enter') choose();
+      });
       body.append(tr);
     }
     add(passes, add(make('table'), add(make('thead'), head), body));
@@ -100,70 +204,156 @@ const side = (() => {
     if (app.state.now && s.rules) add(passes, make('p', s.rules));
   }
 
-  function links(list) { const out = make('span'); list.forEach((item, i) => add(out, i ? ', ' : '', item)); return out; }
+  function links(list) {
+    const out = make('span');
+    list.forEach((item, i) => add(out, i ? ', ' : '', item));
+    return out;
+  }
   const many = (list, act) => {
     const most = 24, out = links(list.slice(0, most).map(act));
     if (list.length > most) {
-      const rest = link(' and ' + digits(list.length - most) + ' more', 'show them', () => rest.replaceWith(', ', links(list.slice(most).map(act))));
+      const rest = link(
+          ' and ' + digits(list.length - most) + ' more', 'show them',
+          () => rest.replaceWith(', ', links(list.slice(most).map(act))));
       add(out, rest);
     }
     return out;
   };
-  function row(list, key, value) { if (value === undefined || value === '') return; add(list, make('dt', key), add(make('dd'), value)); }
+  function row(list, key, value) {
+    if (value === undefined || value === '') return;
+    add(list, make('dt', key), add(make('dd'), value));
+  }
 
   function aboutNode(n) {
     const list = make('dl'), g = data.groupOf[n], v = app.state.now, users = data.users(n, Math.min(v, data.last[n]));
-    row(list, 'op', data.op(n)); row(list, 'attributes', data.attributes(n));
+    row(list, 'op', data.op(n));
+    row(list, 'attributes', data.attributes(n));
     row(list, 'results', data.values(n).map(data.typed).join('\n'));
     const reads = data.operands(n);
-    if (reads.length) row(list, 'reads', links(reads.map(value => value >= data.inputs.length ? nodeLink(data.valueNode[value]) : value < 0 ? data.valueName(value) : data.typed(value))));
+    if (reads.length)
+      row(list, 'reads',
+          links(reads.map(
+              value => value >= data.inputs.length ? nodeLink(data.valueNode[value]) :
+                  value < 0                        ? data.valueName(value) :
+                                                     data.typed(value))));
     if (users.length) row(list, 'read by', many([...new Set(users)], nodeLink));
     const returned = (data.returned.get(n) || []).filter(o => o.first <= v && v <= o.last);
     if (returned.length) row(list, 'returned', returned.map(o => 'output ' + o.slot).join(', '));
-    row(list, 'group', data.group(n)); row(list, 'source', data.source(n));
-    if (g >= 0) row(list, data.classes ? 'piece' : 'in', link(data.groups[g].name, 'choose it', () => stage.pick({ group: g }, true)));
+    row(list, 'group', data.group(n));
+    row(list, 'source', data.source(n));
+    if (g >= 0)
+      row(list, data.classes ? 'piece' : 'in',
+          link(data.groups[g].name, 'choose it', () => stage.pick({group: g}, true)));
     const made = data.madeBy.get(n), gone = data.goneBy.get(n);
     if (made !== undefined) {
-      row(list, 'made by', links([rewriteLink(made), ' (' + data.rulePlace(data.rewrites[made]) + ') in pass ' + data.steps[data.rewrites[made].version].pass]));
+      row(list, 'made by', links([
+            rewriteLink(made),
+            ' (' + data.rulePlace(data.rewrites[made]) + ') in pass ' + data.steps[data.rewrites[made].version].pass
+          ]));
       row(list, 'in place of', links(replaced(made).map(nodeLink)));
     }
     if (gone !== undefined) {
-      row(list, 'removed by', links([rewriteLink(gone), ' (' + data.rulePlace(data.rewrites[gone]) + ') in pass ' + data.steps[data.rewrites[gone].version].pass]));
+      row(list, 'removed by', links([
+            rewriteLink(gone),
+            ' (' + data.rulePlace(data.rewrites[gone]) + ') in pass ' + data.steps[data.rewrites[gone].version].pass
+          ]));
       row(list, 'became', links(data.rewrites[gone].created.filter(m => m >= 0).map(nodeLink)));
     }
-    row(list, 'now', { off: 'not in this version', plain: 'unchanged', added: '+ added', removed: '− removed', changed: '~ changed', matched: '◎ matched and kept' }[data.state(n, v)]);
+    row(list, 'now', {
+      off: 'not in this version',
+      plain: 'unchanged',
+      added: '+ added',
+      removed: '− removed',
+      changed: '~ changed',
+      matched: '◎ matched and kept'
+    }[data.state(n, v)]);
     if (data.overlay && data.overlay.of.has(n)) row(list, data.overlay.title, String(data.overlay.of.get(n)));
     add(detail, make('h2', data.name(n)), make('pre', data.call(n)), list);
     if (made !== undefined && data.rewrites[made].rule >= 0) add(detail, ruleText(data.rewrites[made].rule));
   }
   function aboutGroup(g) {
-    const group = data.groups[g], copies = data.copies[group.shape], list = make('dl'), counts = data.groupStates(g, app.state.now);
-    row(list, 'is', { captured: 'a captured piece', eager: 'an eager piece', layer: 'a layer', run: 'a run between splitting ops' }[group.kind]);
-    row(list, 'nodes', digits(group.nodes.length - counts.off - counts.removed) + (counts.off + counts.removed ? ' now, ' + digits(group.nodes.length) + ' in all passes' : ''));
-    const marks = ['added', 'removed', 'changed', 'matched'].filter(s => counts[s]).map(s => glyphs[s] + counts[s] + ' ' + s).join(', ');
+    const group = data.groups[g], copies = data.copies[group.shape], list = make('dl'),
+          counts = data.groupStates(g, app.state.now);
+    row(list, 'is',
+        {captured: 'a captured piece',
+         eager: 'an eager piece',
+         layer: 'a layer',
+         run: 'a run between splitting ops'}[group.kind]);
+    row(list, 'nodes',
+        digits(group.nodes.length - counts.off - counts.removed) +
+            (counts.off + counts.removed ? ' now, ' + digits(group.nodes.length) + ' in all passes' : ''));
+    const marks = ['added', 'removed', 'changed', 'matched']
+                      .filter(s => counts[s])
+                      .map(s => glyphs[s] + counts[s] + ' ' + s)
+                      .join(', ');
     if (marks) row(list, 'now', marks);
     add(detail, make('h2', group.name), list);
     const open = app.state.folded ? copies.some(c => app.state.expanded.has(c)) : app.state.expanded.has(g);
     add(detail, button(open ? 'Close' : 'Open', 'Enter', () => stage.toggle(g)));
     if (copies.length > 1) {
-      add(detail, make('p', digits(copies.length) + ' copies are equal up to names' + (app.state.folded ? '; one of them is shown:' : ':')));
+      add(detail,
+          make(
+              'p',
+              digits(copies.length) + ' copies are equal up to names' +
+                  (app.state.folded ? '; one of them is shown:' : ':')));
       const choice = make('select');
-      copies.forEach(c => { const o = make('option', data.groups[c].name); o.value = c; choice.append(o); });
+      copies.forEach(c => {
+        const o = make('option', data.groups[c].name);
+        o.value = c;
+        choice.append(o);
+      });
       choice.value = g;
       choice.setAttribute('aria-label', 'the copy that is shown');
-      choice.addEventListener('change', () => { const c = +choice.value; if (app.state.folded) { app.state.copy[group.shape] = c; app.change({ picked: { group: c } }, true); } else stage.pick({ group: c }, true); });
-      add(detail, choice, ' ', app.state.folded ? button('show all ' + digits(copies.length), 'unfold (a)', () => { stage.view('all'); stage.pick({ group: g }, true); }) : '');
+      choice.addEventListener('change', () => {
+        const c = +choice.value;
+        if (app.state.folded) {
+          app.state.copy[group.shape] = c;
+          app.change({picked: {group: c}}, true);
+        } else
+          stage.pick({group: c}, true);
+      });
+      add(detail, choice, ' ', app.state.folded ? button('show all ' + digits(copies.length), 'unfold (a)', () => {
+            stage.view('all');
+            stage.pick({group: g}, true);
+          }) : '');
     }
-    add(detail, longList(group.nodes, (parent, some) => add(parent, table(['', 'node', 'op'], some.map(n => [glyphs[data.state(n, app.state.now)], nodeLink(n), data.op(n)])))));
+    add(detail,
+        longList(
+            group.nodes,
+            (parent, some) =>
+                add(parent,
+                    table(
+                        ['', 'node', 'op'],
+                        some.map(n => [glyphs[data.state(n, app.state.now)], nodeLink(n), data.op(n)])))));
   }
   function drawDetail() {
     detail.replaceChildren();
     const picked = app.state.picked;
-    if (!picked) { add(detail, make('p', 'Choose a box for its type, readers, source and history.' + (data.versions > 1 ? ' [ and ] step through the passes.' : '') + ' ? lists the keys.', 'soft')); return; }
-    if (picked.node !== undefined) aboutNode(picked.node);
-    else if (picked.group !== undefined) aboutGroup(picked.group);
-    else if (picked.input !== undefined) add(detail, make('h2', data.inputs[picked.input].name), make('p', 'input of the graph: ' + data.inputs[picked.input].type), many([...new Set((data.readers.get(-1 - picked.input) || []).map(e => data.edges.to[e]))], nodeLink));
-    else add(detail, make('h2', 'output ' + picked.output), make('p', outputLines(picked.output, app.state.now).join(': ')));
+    if (!picked) {
+      add(detail,
+          make(
+              'p',
+              'Choose a box for its type, readers, source and history.' +
+                  (data.versions > 1 ? ' [ and ] step through the passes.' : '') + ' ? lists the keys.',
+              'soft'));
+      return;
+    }
+    if (picked.node !== undefined)
+      aboutNode(picked.node);
+    else if (picked.group !== undefined)
+      aboutGroup(picked.group);
+    else if (picked.input !== undefined)
+      add(detail, make('h2', data.inputs[picked.input].name),
+          make('p', 'input of the graph: ' + data.inputs[picked.input].type),
+          many([...new Set((data.readers.get(-1 - picked.input) || []).map(e => data.edges.to[e]))], nodeLink));
+    else
+      add(detail, make('h2', 'output ' + picked.output),
+          make('p', outputLines(picked.output, app.state.now).join(': ')));
   }
-  app.listen(moved => { if (moved) far.hidden = !stage.places().edges.some(edge => edge.far); drawPasses(); drawDetail(); $('caption').textContent = caption(); });
+  app.listen(moved => {
+    if (moved) far.hidden = !stage.places().edges.some(edge => edge.far);
+    drawPasses();
+    drawDetail();
+    $('caption').textContent = caption();
+  });
 })();

@@ -1,14 +1,22 @@
 // The search: op:mm dtype:bf16 rule:add_rms users>3 and plain words, all of which must hold.
 function searchTest(query) {
   const has = (text, part) => String(text || '').toLowerCase().includes(part.toLowerCase());
-  const ruleOf = n => [data.madeBy.get(n), data.goneBy.get(n)].filter(r => r !== undefined).map(r => data.ruleName(data.rewrites[r]));
+  const ruleOf = n => [data.madeBy.get(n), data.goneBy.get(n)]
+                          .filter(r => r !== undefined)
+                          .map(r => data.ruleName(data.rewrites[r]));
   const pieceOf = n => data.groupOf[n] < 0 ? '' : data.groups[data.groupOf[n]].name;
   const numbers = {
     users: n => data.users(n, data.last[n]).length + (data.returned.get(n) || []).length,
     copies: n => data.groupOf[n] < 0 ? 1 : data.copies[data.groups[data.groupOf[n]].shape].length,
     overlay: n => data.overlay && data.overlay.of.has(n) ? data.overlay.of.get(n) : NaN,
   };
-  const compare = { '>': (a, b) => a > b, '<': (a, b) => a < b, '>=': (a, b) => a >= b, '<=': (a, b) => a <= b, '=': (a, b) => a === b };
+  const compare = {
+    '>': (a, b) => a > b,
+    '<': (a, b) => a < b,
+    '>=': (a, b) => a >= b,
+    '<=': (a, b) => a <= b,
+    '=': (a, b) => a === b
+  };
   const fields = {
     op: want => n => data.op(n) === want || (want.endsWith('*') && data.op(n).startsWith(want.slice(0, -1))),
     dtype: want => n => data.values(n).some(v => data.valueType(v).startsWith(want)),
@@ -25,7 +33,8 @@ function searchTest(query) {
     if (number) return n => compare[number[2]](numbers[number[1].toLowerCase()](n), +number[3]);
     const field = /^([a-z]+):(.*)$/i.exec(word);
     if (field && fields[field[1].toLowerCase()]) return fields[field[1].toLowerCase()](field[2]);
-    return n => has(data.call(n), word) || has(data.types(n), word) || has(data.group(n), word) || has(data.source(n), word) || ruleOf(n).some(rule => has(rule, word));
+    return n => has(data.call(n), word) || has(data.types(n), word) || has(data.group(n), word) ||
+        has(data.source(n), word) || ruleOf(n).some(rule => has(rule, word));
   });
   return tests.length ? n => tests.every(test => test(n)) : null;
 }

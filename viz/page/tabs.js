@@ -30,11 +30,14 @@ const tabs = (() => {
       buttons[i].setAttribute('aria-selected', String(panel.id === id));
       buttons[i].tabIndex = panel.id === id ? 0 : -1;
     });
-    try { history.replaceState(null, '', '#' + id); } catch { /* inside a notebook the page has no address */ }
+    try {
+      history.replaceState(null, '', '#' + id);
+    } catch { /* inside a notebook the page has no address */
+    }
     for (const act of shown) act(id);
   }
   const start = () => open(decodeURIComponent(location.hash.slice(1)));
   window.addEventListener('hashchange', start);
   const next = () => open(panels[(panels.findIndex(panel => !panel.hidden) + 1) % panels.length].id);
-  return { open, start, next, onOpen: act => shown.push(act), current: () => panels.find(panel => !panel.hidden).id };
+  return {open, start, next, onOpen: act => shown.push(act), current: () => panels.find(panel => !panel.hidden).id};
 })();

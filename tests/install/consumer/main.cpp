@@ -12,8 +12,8 @@ int main(int argc, char** argv) {
   request.check = true;
 
   const auto context = std::make_shared<pw::Context>();
-  const auto done = pw::run_model(
-      context, request, {}, [](const pw::RunRecord& record, const pw::LoadedRules&) {
+  const auto done =
+      pw::run_model(context, request, {}, [](const pw::RunRecord& record, const pw::LoadedRules&) {
         std::cout << record.versions.front().graph.node_count() << " nodes became "
                   << record.versions.back().graph.node_count() << " in "
                   << record.pieces->pieces.size() << " pieces\n"

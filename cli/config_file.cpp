@@ -1,0 +1,376 @@
+// Exports add_config_options.
+#include "cli/config_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/config_value.hpp"
+#include "cli/option_table.hpp"
+
+namespace pw::cli {
+namespace {
+
+constexpr const char* kName = "piecewise.toml";
+constexpr const char* kOtherProgram = "pwviz";  // whose table pwr leaves alone
+
+/// Options that write, or that are about the command line itself.
+constexpr std::array<std::string_view, 8> kWriting = {"output", "save",  "dump",  "report",
+                                                      "trace",  "junit", "tests", "update"};
+constexpr std::array<std::string_view, 6> kOfCommandLine = {"config",  "no-config", "help",
+                                                            "version", "man",       "completion"};
+
+/// In this folder or the nearest one above it; a relative path, or an empty one.
+std::string found_file() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  std::string up;
+  for (fs::path folder = here; !error && !folder.empty(); folder = folder.parent_path()) {
+    if (fs::is_regular_file(up + kName, error)) return up + kName;
+    error.clear();
+    if (folder == folder.parent_path()) break;
+    up += "../";
+  }
+  return {};
+}
+
+/// Whether a file that was found, not named, is this user's or the system's.
+bool trusted(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && (info.st_uid == ::geteuid() || info.st_uid == 0);
+}
+
+bool asks_for_help(const CLI::App& app) {
+  for (const CLI::Option* option : {app.get_help_ptr(), app.get_version_ptr()})
+    if (option != nullptr && option->count() > 0) return true;
+  return std::ranges::any_of(app.get_subcommands(),
+                             [](const CLI::App* below) { return asks_for_help(*below); });
+}
+
+/// What an option is given by the file, and where.
+struct Setting {
+  OptionRow row;
+  std::vector<std::string> values;
+  Span span;
+  std::vector<std::string> arguments = {};  ///< the same as words of a command
+};
+
+class StrictConfig final : public CLI::Config {
+ public:
+  StrictConfig(CLI::App& program, Options& options, bool has_commands)
+      : program_(program), options_(options), has_commands_(has_commands) {}
+
+  std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
+  /// The file is read here instead, for its places; what CLI11 opened is left unread.
+  std::vector<CLI::ConfigItem> from_config(std::istream&) const override {
+    const CLI::Option& named = *program_.get_config_ptr();
+    if (program_["--no-config"]->count() > 0 || asks_for_help(program_)) return {};
+    const auto path = named.as<std::string>();
+    const Session session(options_);
+    if (named.count() == 0 && !trusted(path)) {
+      session.say(path + " belongs to another user and is not read; --config " + path +
+                  " reads it");
+      return {};
+    }
+    take(session, path);
+    return {};
+  }
+
+ private:
+  void take(const Session& session, const std::string& path) const;
+
+  CLI::App& program_;
+  Options& options_;
+  bool has_commands_;
+};
+
+/// One reading of one file.
+class Taking {
+ public:
+  Taking(const CLI::App& program, std::string folder)
+      : program_(program), folder_(std::move(folder)) {
+    const CLI::App* at = &program;
+    while (at != nullptr) {
+      selected_.push_back(at);
+      const auto below = at->get_subcommands();
+      at = below.empty() ? nullptr : below.front();
+    }
+  }
+
+  Diagnostics errors;
+  std::vector<Setting> settings;  ///< of the commands that run, one for an option
+
+  /// Keys outside of all tables: of the program, or of every command that has the option.
+  void top_level(const std::vector<ConfigValue>& values) {
+    std::vector<const ConfigValue*> tables;
+    for (const ConfigValue& value : values) {
+      if (command_named(program_, value) != nullptr)
+        tables.push_back(&value);
+      else if (value.kind != ConfigValue::Kind::table || value.key != kOtherProgram)
+        everywhere(value);
+    }
+    for (const ConfigValue* value : tables) table(*command_named(program_, *value), value->table);
+  }
+  /// Keys of a command's table, and the tables of the commands below it.
+  void table(const CLI::App& command, const std::vector<ConfigValue>& values) {
+    const std::vector<OptionRow> rows = option_rows(command);
+    for (const ConfigValue& value : values) {
+      if (const CLI::App* below = command_named(command, value)) {
+        table(*below, value.table);
+      } else if (const OptionRow* row = find(rows, value.key)) {
+        set(*row, value, is_selected(command));
+      } else {
+        refuse_unknown(value, rows, command);
+      }
+    }
+  }
+
+ private:
+  static const CLI::App* command_named(const CLI::App& command, const ConfigValue& value) {
+    if (value.kind != ConfigValue::Kind::table) return nullptr;
+    for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; }))
+      if (below->get_name() == value.key) return below;
+    return nullptr;
+  }
+  static const OptionRow* find(const std::vector<OptionRow>& rows, const std::string& key) {
+    for (const OptionRow& row : rows)
+      if (row.long_name == key) return &row;
+    return nullptr;
+  }
+  [[nodiscard]] bool is_selected(const CLI::App& command) const {
+    return std::ranges::find(selected_, &command) != selected_.end();
+  }
+
+  /// The program's own options come first; else those of the command that runs, if the value is
+  /// one for it: commands may have different options of one name.
+  void everywhere(const ConfigValue& value) {
+    std::vector<OptionRow> all, same;
+    std::optional<OptionRow> selected;
+    for (const CommandRow& command : command_rows(program_)) {
+      const std::vector<OptionRow> rows = option_rows(*command.command);
+      all.insert(all.end(), rows.begin(), rows.end());
+      const OptionRow* row = find(rows, value.key);
+      if (row == nullptr) continue;
+      same.push_back(*row);
+      if (is_selected(*command.command)) selected = *row;
+      if (command.path.empty()) break;
+    }
+    if (same.empty()) return refuse_unknown(value, all, program_);
+    const bool fits_some =
+        std::ranges::any_of(same, [&](const OptionRow& row) { return fits(row, value); });
+    if (!fits_some)
+      set(same.front(), value, false);
+    else if (selected && fits(*selected, value))
+      set(*selected, value, true);
+  }
+  /// Without a word where not.
+  bool fits(const OptionRow& row, const ConfigValue& value) {
+    Diagnostics before = errors;
+    std::vector<std::string> ignored;
+    const bool out = !refused(row, value) && convert(row, value, ignored);
+    errors = std::move(before);
+    return out;
+  }
+
+  void refuse_unknown(const ConfigValue& value, const std::vector<OptionRow>& rows,
+                      const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const OptionRow& row : rows) names.push_back(row.long_name);
+    const bool table = value.kind == ConfigValue::Kind::table;
+    if (table)
+      for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(below->get_name());
+    const std::string near = nearest(value.key, names);
+    const std::string of = &command == &program_ ? "" : " of `" + command.get_name() + "`";
+    errors.push_back(error_at(
+        value.span, "PW1502",
+        (table ? "there is no command or option `" : "there is no option `") + value.key + "`" + of,
+        near.empty() ? "keys are the long names of options: see --help"
+                     : "did you mean `" + near + "`?"));
+  }
+
+  void set(const OptionRow& row, const ConfigValue& value, bool selected) {
+    if (refused(row, value)) return;
+    Setting setting{row, {}, value.span};
+    if (!convert(row, value, setting.values)) return;
+    if (!selected || !valid(setting)) return;
+    add_arguments(setting, value);
+    std::erase_if(settings, [&](const Setting& s) { return s.row.option == row.option; });
+    settings.push_back(std::move(setting));
+  }
+  /// A flag that is off is not there.
+  static void add_arguments(Setting& setting, const ConfigValue& value) {
+    const std::string name = "--" + setting.row.long_name;
+    if (setting.row.kind != ValueKind::none)
+      for (const std::string& text : setting.values) setting.arguments.push_back(name + "=" + text);
+    else if (value.flag)
+      setting.arguments.push_back(name);
+  }
+
+  bool refused(const OptionRow& row, const ConfigValue& value) {
+    if (std::ranges::find(kWriting, row.long_name) != kWriting.end())
+      errors.push_back(error_at(value.span, "PW1503",
+                                "`" + row.long_name + "` is not taken from a file: it writes",
+                                "give --" + row.long_name + " on the command line"));
+    else if (std::ranges::find(kOfCommandLine, row.long_name) != kOfCommandLine.end())
+      errors.push_back(error_at(value.span, "PW1503",
+                                "`" + row.long_name + "` is an option of the command line only"));
+    else
+      return false;
+    return true;
+  }
+
+  bool wrong(const ConfigValue& value, const std::string& wanted, const std::string& help = "") {
+    errors.push_back(error_at(value.span, "PW1504", "`" + value.key + "` takes " + wanted, help));
+    return false;
+  }
+
+  /// As they would stand on the command line.
+  bool convert(const OptionRow& row, const ConfigValue& value, std::vector<std::string>& out) {
+    using Kind = ConfigValue::Kind;
+    if (row.kind == ValueKind::none) {
+      if (value.kind != Kind::flag) return wrong(value, "true or false");
+      out = {row.option->get_flag_value(row.long_name, value.flag ? "true" : "false")};
+      return true;
+    }
+    if (value.kind == Kind::scalar) {
+      out = {place(row, value.scalar)};
+    } else if (value.kind == Kind::list && row.value.starts_with("LIST")) {
+      out = {fmt::format("{}", fmt::join(value.list, ","))};
+    } else if (value.kind == Kind::list && row.repeatable) {
+      for (const std::string& text : value.list) out.push_back(place(row, text));
+    } else if (value.kind == Kind::table && row.value.starts_with("NAME=")) {
+      return pairs(value, out);
+    } else {
+      const bool named = row.value.starts_with("NAME=");
+      return wrong(value, named            ? "\"NAME=VALUE\", a list of them, or { NAME = VALUE }"
+                          : row.repeatable ? "a text or number, or a list of them"
+                                           : "one text or number");
+    }
+    if (std::ranges::find(out, "") != out.end())
+      return wrong(value, "no empty text", "leave the line out for the default");
+    return true;
+  }
+  /// `define = { tp = 2 }` is `define = ["tp=2"]`.
+  bool pairs(const ConfigValue& value, std::vector<std::string>& out) {
+    for (const ConfigValue& pair : value.table) {
+      std::string text = pair.scalar;
+      if (pair.kind == ConfigValue::Kind::flag) text = pair.flag ? "true" : "false";
+      if (pair.kind == ConfigValue::Kind::list) text = fmt::format("{}", fmt::join(pair.list, ","));
+      if (text.empty()) return wrong(pair, "a text or number");
+      out.push_back(pair.key + "=" + text);
+    }
+    return true;
+  }
+  /// Paths are relative to the file; names such as llm are none.
+  [[nodiscard]] std::string place(const OptionRow& row, const std::string& value) const {
+    const bool path = row.kind == ValueKind::file && value.find_first_of("/.") != std::string::npos;
+    if (!path || folder_.empty() || value.starts_with('/')) return value;
+    return folder_ + value;
+  }
+
+  /// The option's own checks, which would tell no place.
+  bool valid(const Setting& setting) {
+    for (std::string text : setting.values) {
+      for (int i = 0;; ++i) {
+        const CLI::Validator* check = nullptr;
+        try {
+          check = const_cast<CLI::Option*>(setting.row.option)->get_validator(i);
+        } catch (const CLI::OptionNotFound&) {
+          break;
+        }
+        const std::string problem = (*check)(text);
+        if (problem.empty()) continue;
+        errors.push_back(
+            error_at(setting.span, "PW1504", "`" + setting.row.long_name + "`: " + problem));
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const CLI::App& program_;
+  std::string folder_;  ///< of the file, with a slash at its end; empty: the current one
+  std::vector<const CLI::App*> selected_;
+};
+
+/// The options that the command line gives.
+std::vector<const CLI::Option*> given_options(const CLI::App& program) {
+  std::vector<const CLI::Option*> out;
+  for (const CommandRow& command : command_rows(program))
+    for (const CLI::Option* option : command.command->get_options())
+      if (option->count() > 0) out.push_back(option);
+  return out;
+}
+
+bool holds(const std::vector<const CLI::Option*>& options, const CLI::Option* option) {
+  return std::ranges::find(options, option) != options.end();
+}
+
+/// The command line wins over a setting, and over one that cannot stand beside what it gives. One
+/// that needs another option is for the commands that have it.
+bool gives_way(const Setting& setting, const std::vector<Setting>& settings,
+               const std::vector<const CLI::Option*>& given) {
+  const auto is_set = [&](const CLI::Option* option) {
+    return std::ranges::any_of(settings, [&](const Setting& s) { return s.row.option == option; });
+  };
+  if (holds(given, setting.row.option)) return true;
+  for (const CLI::Option* other : setting.row.option->get_excludes())
+    if (holds(given, other)) return true;
+  for (const CLI::Option* other : setting.row.option->get_needs())
+    if (!holds(given, other) && !is_set(other)) return true;
+  return false;
+}
+
+/// As if the command line had it. What CLI11 says of the value becomes a diagnostic with its place.
+void apply(const Setting& setting, Options& options, Diagnostics& errors) {
+  auto* option = const_cast<CLI::Option*>(setting.row.option);
+  try {
+    for (const std::string& value : setting.values) option->add_result(value);
+    option->run_callback();
+  } catch (const CLI::ParseError& problem) {
+    errors.push_back(
+        error_at(setting.span, "PW1504", "`" + setting.row.long_name + "`: " + problem.what()));
+  }
+  const auto end = std::ranges::find(options.arguments, "--");
+  options.arguments.insert(end, setting.arguments.begin(), setting.arguments.end());
+}
+
+void StrictConfig::take(const Session& session, const std::string& path) const {
+  const auto values = session.need(read_config(session.context->sources, path), kUsage);
+  Taking taking(program_, path.substr(0, path.rfind('/') + 1));
+  if (has_commands_) {
+    taking.top_level(values);
+  } else {
+    for (const ConfigValue& value : values)
+      if (value.key == program_.get_name()) taking.table(program_, value.table);
+  }
+  if (!taking.errors.empty()) session.die(taking.errors, kUsage);
+  const std::vector<const CLI::Option*> given = given_options(program_);
+  for (const Setting& setting : taking.settings)
+    if (!gives_way(setting, taking.settings, given)) apply(setting, options_, taking.errors);
+  if (!taking.errors.empty()) session.die(taking.errors, kUsage);
+  options_.config = path;
+}
+
+}  // namespace
+
+void add_config_options(CLI::App& program, Options& options, bool has_commands) {
+  program
+      .set_config("--config", found_file(),
+                  std::string("default values of options; ") + kName +
+                      " of this folder or the nearest one above if left out")
+      ->type_name("FILE");
+  program.add_flag_function("--no-config", [](std::int64_t) {}, "read no piecewise.toml");
+  program.config_formatter(std::make_shared<StrictConfig>(program, options, has_commands));
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,13 @@
+// Manual pages and completions, from the option tables of the program that writes them.
+#pragma once
+
+#include "cli/session.hpp"
+
+namespace pw::cli {
+
+/// The commands `completion` and `man`. The program must outlive the parse.
+void add_documentation_commands(CLI::App& program, const Options& options);
+/// For a program without commands: --completion and --man.
+void add_documentation_options(CLI::App& program);
+
+}  // namespace pw::cli

@@ -1,0 +1,245 @@
+// Exports formats, foreign_tokens and check_refusal.
+#include "tests/fuzz/formats.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "backends/cuda/schedules.hpp"
+#include "backends/host_arguments.hpp"
+#include "backends/named_tensors.hpp"
+#include "backends/safetensors.hpp"
+#include "backends/steps.hpp"
+#include "cli/config_value.hpp"
+#include "dsl/dsl.hpp"
+#include "dsl/query.hpp"
+#include "graph/generate.hpp"
+#include "graph/graph_json.hpp"
+#include "graph/import/fx.hpp"
+#include "graph/text.hpp"
+#include "graph/verify.hpp"
+#include "splitter/histogram.hpp"
+#include "splitter/plan_text.hpp"
+#include "splitter/splitter.hpp"
+#include "tests/dsl/mutants.hpp"
+#include "tests/fuzz/random_graph.hpp"
+#include "verify/baseline.hpp"
+#include "viz/named_journal.hpp"
+
+namespace pw::test {
+namespace {
+
+constexpr std::string_view kInContext[] = {"pwr", "pwg", "graph_json", "fx", "query", "config"};
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+template <class T>
+Read done(const Result<T>& result) {
+  if (!result) return tl::unexpected(result.error());
+  return std::monostate{};
+}
+
+std::vector<std::string> files(const std::vector<std::string>& folders, std::string_view ending) {
+  std::vector<std::string> paths, texts;
+  for (const std::string& folder : folders)
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().generic_string().ends_with(ending))
+        paths.push_back(entry.path().generic_string());
+  std::ranges::sort(paths);
+  for (const std::string& path : paths) {
+    std::ifstream in(path, std::ios::binary);
+    texts.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  require(!texts.empty(), "there are files of " + std::string(ending));
+  return texts;
+}
+
+/// A graph that was read holds together, and is the same read back from its own text.
+Read sound(const ContextPtr& context, const Result<Graph>& graph) {
+  if (!graph) return done(graph);
+  require(verify(*graph).empty(), "a graph that is read holds together");
+  const std::string text = print_pwg(*graph);
+  const auto again = parse_graph(context, text, "printed");
+  if (!again) throw std::logic_error("printed:\n" + text + render(again.error(), context->sources));
+  require(print_pwg(*again) == text, "printed twice:\n" + text + print_pwg(*again));
+  return std::monostate{};
+}
+
+std::vector<Graph> graphs(const ContextPtr& context) {
+  const GraphGenerator generator(context);
+  std::vector<Graph> out;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) out.push_back(generator.graph(seed).graph);
+  LlamaOptions options;
+  options.layers = 1;
+  out.push_back(generate_llama(context, options).value());
+  return out;
+}
+
+std::string plan_text(const ContextPtr& context) {
+  LlamaOptions options;
+  options.layers = 1;
+  const Graph graph = generate_llama(context, options).value();
+  const auto at = splitting_ops(context, nullptr, {}, {}).value();
+  const StitchedGraph pieces = split(graph, at).value();
+  return plan_to_json(make_plan(pieces, graph, {}).value(), pieces);
+}
+
+/// Eight bytes of length, then the header.
+std::string safetensors(const std::string& header, std::size_t contents) {
+  std::string bytes(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(header.size() >> (8 * i));
+  return bytes + header + std::string(contents, '\1');
+}
+
+}  // namespace
+
+ContextPtr fresh_context() {
+  const auto context = std::make_shared<Context>();
+  require(load_op_library(context).has_value(), "the op library loads");
+  return context;
+}
+
+std::vector<Format> formats() {
+  const ContextPtr context = fresh_context();
+  std::vector<Format> out;
+  std::vector<std::string> pwg, json;
+  for (const Graph& graph : graphs(context)) {
+    pwg.push_back(print_pwg(graph));
+    json.push_back(graph_to_json(graph));
+  }
+  out.push_back({"pwr", files({"rules", "examples", "tests/language"}, ".pwr"),
+                 [](const ContextPtr& c, const std::string& text) {
+                   return done(load_rule_texts(c, {{"mutant.pwr", text}}));
+                 }});
+  out.push_back({"pwg", pwg, [](const ContextPtr& c, const std::string& text) {
+                   return sound(c, parse_graph(c, text, "mutant.pwg"));
+                 }});
+  out.push_back({"graph_json", json, [](const ContextPtr& c, const std::string& text) {
+                   return sound(c, graph_from_json(c, text, "mutant.json", parse_op));
+                 }});
+  out.push_back({"fx", files({"tests/graph/fixtures", "tests/graph/fixtures/forms"}, ".fx.txt"),
+                 [](const ContextPtr& c, const std::string& text) {
+                   auto read = import_fx(c, text, {.file = "mutant.txt"});
+                   return done(read);
+                 }});
+  out.push_back(
+      {"query",
+       {"y = relu(x: bf16[*b, d]) where d % 8 == 0", "many p = mm(x, w)  y = cat(p...)",
+        "q, s = dynamic_per_token_fp8_quant(rms_norm(x, w){eps})"},
+       [](const ContextPtr& c, const std::string& text) { return done(load_query(c, {}, text)); }});
+  out.push_back({"plan", {plan_text(context)}, [](const ContextPtr&, const std::string& text) {
+                   return done(plan_from_json(text, "mutant.json"));
+                 }});
+  out.push_back({"histogram",
+                 {"1 10\n2 20\n512 3\n# end\n", "{\"1\": 4, \"7\": 9}"},
+                 [](const ContextPtr&, const std::string& text) {
+                   return done(read_histogram(text, "mutant.txt"));
+                 }});
+  out.push_back(
+      {"step_times", {"1 0.5\n2 0.75\n512 3e-3\n"}, [](const ContextPtr&, const std::string& text) {
+         return done(read_step_times(text, "mutant.txt"));
+       }});
+  out.push_back({"steps",
+                 {"0:3 1:5\n0:1 1:1\n0. 1:1 2:9 # more\n"},
+                 [](const ContextPtr&, const std::string& text) {
+                   return done(parse_steps(text, "mutant.txt"));
+                 }});
+  out.push_back(
+      {"safetensors",
+       {safetensors(R"({"w":{"dtype":"F32","shape":[2,4],"data_offsets":[0,32]},)"
+                    R"("v":{"dtype":"BF16","shape":[4],"data_offsets":[32,40]}})",
+                    40),
+        safetensors(
+            R"({"__metadata__":{"a":"b"},"w":{"dtype":"I64","shape":[],"data_offsets":[0,8]}})",
+            8)},
+       [](const ContextPtr&, const std::string& text) {
+         return done(parse_safetensors(text, "mutant.safetensors"));
+       }});
+  out.push_back({"tensor_map",
+                 {R"({"l{i}_w": "layers.{i}.weight", "w": "model.w"})"},
+                 [](const ContextPtr&, const std::string& text) {
+                   return done(TensorMap::parse(text, "mutant.json"));
+                 }});
+  out.push_back({"schedules", files({"backends/cuda"}, "schedules.json"),
+                 [](const ContextPtr&, const std::string& text) {
+                   return done(cuda::ScheduleTable::parse(text, "mutant.json"));
+                 }});
+  out.push_back({"baseline", files({"tests/baselines"}, ".json"),
+                 [](const ContextPtr&, const std::string& text) {
+                   return done(baseline_from_json(text, "mutant.json"));
+                 }});
+  out.push_back({"arguments",
+                 {"%0, 2, dim=$axis, other=[%1, None]", "%0"},
+                 [](const ContextPtr&, const std::string& text) {
+                   return done(read_skeleton(text, "mutant"));
+                 }});
+  out.push_back(
+      {"journal",
+       {R"({"event":"pass_begin","pass":"clean","nodes":65})"
+        "\n"
+        R"({"event":"builtin","pass":"cse","erased":[{"id":11,"name":"a","op":"split"}]})"
+        "\n"
+        R"({"event":"match","rule":"noop.detach","matched":[{"id":1,"name":"d","op":"x"}],)"
+        R"("bindings":{"x":{"id":4,"name":"arg4_1"}},"created":[],"erased":[]})"
+        "\n"},
+       [](const ContextPtr&, const std::string& text) {
+         return done(named_journal_from_json(text, "mutant.jsonl"));
+       }});
+  out.push_back({"overlay",
+                 {R"({"layers.0.mm": 0.25, "y": 3})"},
+                 [](const ContextPtr&, const std::string& text) {
+                   return done(overlay_from_json(text, "mutant.json"));
+                 }});
+  out.push_back({"config",
+                 {"rules = [\"llm\", 'mine.pwr'] # both\nquiet = true\n[run]\ntokens = [1, 7]\n"
+                  "define = { tp = 2 }\nrtol = 1e-3\n",
+                  "[run.define]\ntp = 2\n[[bench]]\nseed = 0x1F\nday = 2024-01-01\n\"é\" = 1\n"},
+                 [](const ContextPtr& c, const std::string& text) {
+                   return done(cli::parse_config(c->sources, text, "mutant.toml"));
+                 }});
+  for (Format& format : out)
+    format.uses_context = std::ranges::find(kInContext, format.name) != std::end(kInContext);
+  return out;
+}
+
+/// Tokens of all formats, and bytes that parsers stumble over.
+std::vector<std::string> foreign_tokens(const std::vector<Format>& formats) {
+  std::vector<std::string> tokens{"[[[[[[[[",
+                                  "}}}}",
+                                  "9223372036854775808",
+                                  "-1",
+                                  "1e999",
+                                  "\"",
+                                  std::string(1, '\0'),
+                                  "\xff\xfe",
+                                  "\\u0000",
+                                  "/*",
+                                  "//",
+                                  "\r",
+                                  "99999999999999999999",
+                                  std::string(400, '(')};
+  for (const Format& format : formats) {
+    const std::vector<std::string> pieces = pieces_of(format.texts.front());
+    for (std::size_t i = 0; i < pieces.size(); i += 1 + pieces.size() / 40)
+      tokens.push_back(pieces[i]);
+  }
+  return tokens;
+}
+
+/// A refusal says what, by a code, and where, inside of what was read.
+void check_refusal(const Diagnostics& errors, const Context& context) {
+  require(!errors.empty(), "a refusal has a reason");
+  for (const Diagnostic& d : errors) {
+    require(d.code.starts_with("PW"), "no code: " + d.message);
+    require(!d.message.empty(), "no message: " + d.code);
+  }
+  const std::string shown = render(errors, context.sources);
+  require(shown.size() < 200000, "a short message");
+  require(shown.find('\x1b') == std::string::npos, "no escapes: " + shown);
+}
+
+}  // namespace pw::test

@@ -1,0 +1,161 @@
+#!/usr/bin/python3
+"""The wheel of a finished build, in a clean environment without a compiler: the module, the programs, the rule library.
+
+    wheel_test.py BUILD     BUILD is the folder of a finished build
+
+Exit code 77, said loudly, where pip reaches no index for what builds wheels. PW_WHEEL names a wheel that is tried instead.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(sys.argv[1]).resolve()
+PYTHON = "/usr/bin/python3"
+VERSION = re.search(r"project\(piecewise VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+# What every Linux with GCC's run-time library has: that of a manylinux wheel.
+LIBRARIES = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "libdl.so.2", "libpthread.so.0"}
+NO_INDEX = re.compile(r"Could not find a version|No matching distribution|Temporary failure|Connection|Max retries|Could not fetch")
+
+
+def call(*command, code=0, **how):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **how)
+    assert done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def skip(reason):
+    print(f"SKIPPED: {reason}", file=sys.stderr)
+    sys.exit(77)
+
+
+def built_wheel(folder):
+    """As `./dev wheel` builds it."""
+    if "PW_WHEEL" in os.environ:
+        return Path(os.environ["PW_WHEEL"])
+    done = subprocess.run(
+        [PYTHON, "-m", "pip", "wheel", "--no-deps", "-q", "-w", folder, f"--config-settings=cmake.define.PW_FINISHED_BUILD={BUILD}", ROOT],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode and NO_INDEX.search(done.stderr) and "CMake Error" not in done.stderr:
+        skip("pip cannot get scikit-build-core:\n" + done.stderr[-1500:])
+    assert done.returncode == 0, done.stdout + done.stderr
+    return next(Path(folder).glob("*.whl"))
+
+
+class Wheel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        cls.wheel = built_wheel(cls.folder / "wheel")
+        cls.env = cls.folder / "env"
+        call(PYTHON, "-m", "venv", cls.env)
+        # Nothing but the environment and links to plain tools: no compiler, no CMake.
+        tools = cls.folder / "tools"
+        tools.mkdir()
+        for tool in ("sh", "env", "uname"):
+            (tools / tool).symlink_to(Path("/usr/bin", tool))
+        cls.clean = {"PATH": f"{cls.env}/bin:{tools}", "HOME": str(cls.folder), "PWR_CACHE_DIR": str(cls.folder / "cache")}
+        cls.bin("pip", "install", "--no-index", "--disable-pip-version-check", cls.wheel)
+
+    @classmethod
+    def bin(cls, program, *args, code=0, env=None, cwd="/"):
+        return call(cls.env / "bin" / program, *args, code=code, env={**cls.clean, **(env or {})}, cwd=cwd)
+
+    def python(self, code, **how):
+        return self.bin("python", "-c", code, **how)
+
+    def test_there_is_no_compiler(self):
+        for compiler in ("c++", "g++", "gcc", "clang++", "cmake", "ninja"):
+            self.assertIn("not found", call("sh", "-c", f"{compiler} --version", code=127, env=self.clean))
+
+    def test_programs_run_from_anywhere(self):
+        for program in ("pwr", "pwviz"):
+            self.assertEqual(self.bin(program, "--version").strip(), f"{program} {VERSION}")
+            self.assertIn("Usage", self.bin(program, "--help"))
+        self.assertIn("rms_norm", self.bin("pwr", "ops"))
+
+    def test_the_first_example_of_the_readme_runs(self):
+        (self.folder / "first_rule.pwr").write_text((ROOT / "examples/first_rule.pwr").read_text())
+        self.assertIn("1 tests, 0 failed", self.bin("pwr", "test", "first_rule.pwr", cwd=self.folder))
+
+    def test_the_main_job_runs_with_the_library_that_is_inside(self):
+        (self.folder / "model.fx.txt").write_text((ROOT / "examples/tiny-decoder.fx.txt").read_text())
+        said = self.bin(
+            "pwr", "run", "model.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0", "-r", "llm", "-p", "o2", "--tokens", "1,7", "--check", cwd=self.folder
+        )
+        self.assertIn("all outputs of all steps pass the check", said)
+
+    def test_the_module_is_imported_and_rewrites(self):
+        self.assertEqual(self.python("import piecewise; print(piecewise.__version__)").strip(), VERSION)
+        (self.folder / "model.fx.txt").write_text((ROOT / "examples/tiny-decoder.fx.txt").read_text())
+        said = self.python(
+            "import piecewise as pw\n"
+            "s = pw.Session()\n"
+            "g = s.load('model.fx.txt', 'n=arg0_1.0,arg1_1.0')\n"
+            "run = s.run(g, s.rules(['llm']), 'o2')\n"
+            "print(run.count('add_rms') > 0)",
+            cwd=self.folder,
+        )
+        self.assertEqual(said.strip(), "True")
+
+    def test_without_a_compiler_the_cpu_backend_says_so(self):
+        (self.folder / "g.pwg").write_text("graph g { symbol n in 1..64 tokens  in x: f32[n, 8]\n  y = relu(x)\n  out y }\n")
+        said = self.bin("pwr", "run", "g.pwg", "--backend", "cpu", "--tokens", "3", cwd=self.folder)
+        self.assertIn("no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH", said)
+        self.assertIn("not found", next(line for line in self.bin("pwr", "doctor").splitlines() if "C++ compiler" in line))
+        for backend in ("eager", "interpreter"):
+            self.bin("pwr", "run", "g.pwg", "--backend", backend, "--tokens", "3", cwd=self.folder)
+
+    def test_without_graphviz_only_pictures_are_missing(self):
+        (self.folder / "g.pwg").write_text("graph g { in x: f32[8]\n  y = relu(x)\n  out y }\n")
+        broken = self.folder / "broken"
+        broken.mkdir(exist_ok=True)
+        (broken / "libgvc.so.6").write_text("what the loader finds first, and cannot load")
+        without = {"LD_LIBRARY_PATH": str(broken)}
+        self.assertIn("not found", next(line for line in self.bin("pwr", "doctor", env=without).splitlines() if "Graphviz" in line))
+        said = self.bin("pwviz", "g.pwg", "-o", "g.svg", env=without, cwd=self.folder, code=5)
+        self.assertRegex(said, r"error\[PW0907\]: Graphviz is not here: .*libgvc")
+        self.assertIn("apt install graphviz", said)
+        self.assertFalse((self.folder / "g.svg").exists())
+        for name in ("g.html", "g.dot", "g.txt", "g.md"):
+            self.bin("pwviz", "g.pwg", "-o", name, env=without, cwd=self.folder)
+        code = (
+            "import piecewise as pw\ng = pw.load('g.pwg')\nprint(len(g.draw('html')) > 0)\n"
+            "try: g.draw('svg')\nexcept pw.Error as e: print('apt install graphviz' in str(e))"
+        )
+        self.assertEqual(self.python(code, env=without, cwd=self.folder).split(), ["True", "True"])
+
+    def test_nothing_is_linked_but_what_every_linux_has(self):
+        found = list((self.env / "bin").glob("pw*")) + list(self.env.glob("lib/python*/site-packages/_piecewise*.so"))
+        self.assertEqual(len(found), 3)
+        for binary in found:
+            needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", call("readelf", "-d", binary)))
+            self.assertTrue(needed)
+            self.assertEqual(needed - LIBRARIES, set(), binary.name)
+
+    def test_pages_and_completions_are_in_the_environment(self):
+        for name in ("man/man1/pwr-run.1", "man/man1/pwviz.1", "bash-completion/completions/pwr", "zsh/site-functions/_pwr"):
+            self.assertTrue((self.env / "share" / name).exists(), name)
+
+    def test_the_wheel_says_what_it_is_and_holds_nothing_else(self):
+        with zipfile.ZipFile(self.wheel) as wheel:
+            names = wheel.namelist()
+            metadata = wheel.read(next(name for name in names if name.endswith("/METADATA"))).decode()
+        self.assertIn("Name: piecewise-graphs\n", metadata)
+        self.assertIn(f"Version: {VERSION}\n", metadata)
+        tops = {re.sub(rf"^piecewise_graphs-{re.escape(VERSION)}", "P", name).split("/")[0].split(".cpython")[0] for name in names}
+        self.assertEqual(tops, {"piecewise", "_piecewise", "P.dist-info", "P.data"})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
