@@ -6,6 +6,7 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/explaining.hpp"
+#include "rewriter/near_miss_codes.hpp"
 
 namespace pw::cli {
 namespace {
@@ -126,9 +127,9 @@ void run_explain(const Options& options, const ExplainArgs& args) {
   if (explained_code(args.explain.rule)) return;
   Session session(options);
   if (args.graph.path.empty())
-    session.die(
-        "`" + args.explain.rule + "` is no code N01 … N17; to explain a rule, name a graph too",
-        "pwr explain add_rms model.json -r llm", kUsage);
+    session.die("`" + args.explain.rule + "` is no code " + near_miss_range() +
+                    "; to explain a rule, name a graph too",
+                "pwr explain add_rms model.json -r llm", kUsage);
   ExplainRequest request = args.explain;
   request.options.pipeline = args.rules.pipeline;
   session.need(check_options(request));
@@ -170,7 +171,8 @@ void run_match(const Options& options, const MatchArgs& args) {
 void add_explain_commands(CLI::App& app, const Options& options) {
   auto args = std::make_shared<ExplainArgs>();
   auto* sub = app.add_subcommand("explain", "Say why a rule did not match, or what a code means");
-  sub->add_option("rule", args->explain.rule, "a rule, family or group; or a code N01 … N17")
+  sub->add_option("rule", args->explain.rule,
+                  "a rule, family or group; or a code " + near_miss_range())
       ->required();
   args->graph.add_to(*sub, false);
   args->rules.add_to(*sub);

@@ -2,12 +2,21 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <string_view>
 
 #include "dsl/program.hpp"
 
 namespace pw {
 
-/// What `best of … by` and `saturate … cost` may name; the rewriter counts them.
+/// What `best of … by` and `saturate … cost` may name; the rewriter counts them
+/// (rewriter/cost.hpp).
+enum class Cost : std::uint8_t {
+  nodes,  ///< live nodes
+  ops,    ///< nodes that compute: views and constants left out
+  bytes,  ///< what those read and write, at the representative sizes
+};
+/// In the order of Cost.
 inline constexpr std::array<std::string_view, 3> kCostNames{"nodes", "ops", "bytes"};
 
 /// The word a strategy begins with: "greedy", "best of".

@@ -9,40 +9,11 @@
 #include "base/try.hpp"
 #include "graph/text.hpp"
 #include "rewriter/legality.hpp"
+#include "rewriter/near_miss_codes.hpp"
 #include "splitter/splitter.hpp"
 
 namespace pw {
 namespace {
-
-struct NearMissCode {
-  std::string_view code, meaning;
-};
-constexpr std::array<NearMissCode, 17> kNearMissCodes{{
-    {"N01", "op: the node has another op than the pattern asks for"},
-    {"N02", "arity: the node has another number of operands or results"},
-    {"N03",
-     "operand order: it would match with its operands swapped, but the op is not commutative"},
-    {"N04",
-     "attribute: an attribute has another value; one that the pattern does not write must hold its "
-     "default"},
-    {"N05", "dtype: an element type differs"},
-    {"N06", "shape: a shape does not fit, or cannot be proved to fit; the known facts are printed"},
-    {"N07", "variable: one name would stand for two things"},
-    {"N08",
-     "extra users: a value that the rule consumes is used outside the match; rebind it on the "
-     "right, or put it into `given { }`"},
-    {"N09", "guard: a `where` is false, or an `unless` is there; its parts are printed"},
-    {"N10", "consumed: another rule, or a built-in pass, took the node first"},
-    {"N11",
-     "absent: the rule is not in this pipeline, no pass that has it ran when the match was there, "
-     "or its family has no variant"},
-    {"N12", "fuel: the pass had used up its fuel, or was stopped"},
-    {"N13", "cycle: a path leads from an output back to an input; it is printed"},
-    {"N14", "barrier: a mutation or an alias stands between the nodes"},
-    {"N15", "boundary: the match would cross a piece boundary"},
-    {"N16", "precedence: an `over` rule or a lower cost won"},
-    {"N17", "undone: the strategy that applied it was taken back, for an `ensures` did not hold"},
-}};
 
 /// The piece of each node, as the rules' `split` cuts the graph at hand. The first graph that
 /// cannot be cut is kept: matching goes on, and its answer is of no use then.
@@ -150,9 +121,8 @@ Result<Explanation> explain_rule(const Graph& graph, const LoadedRules& rules,
 }
 
 std::string_view near_miss_meaning(std::string_view code) {
-  const auto* const found = std::find_if(kNearMissCodes.begin(), kNearMissCodes.end(),
-                                         [&](const auto& row) { return row.code == code; });
-  return found == kNearMissCodes.end() ? std::string_view() : found->meaning;
+  const NearMissCode* found = near_miss_code(code);
+  return found == nullptr ? std::string_view() : found->meaning;
 }
 
 Result<LoadedPattern> load_pattern(const ContextPtr& context, const std::string& pattern,

@@ -65,6 +65,15 @@ class ByteCounter {
   std::unordered_map<std::uint32_t, std::int64_t> known_;  // by type; looked up only
 };
 
+std::int64_t cost_of_node(const Graph& graph, NodeId node, Cost cost, ByteCounter& bytes) {
+  switch (cost) {
+    case Cost::nodes: return 1;
+    case Cost::ops: return computes(graph, node) ? 1 : 0;
+    case Cost::bytes: return computes(graph, node) ? bytes.of(node) : 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::optional<Cost> cost_named(std::string_view name) {
@@ -95,17 +104,14 @@ std::int64_t cost_of(const Graph& graph, Cost cost) {
   if (cost == Cost::nodes) return static_cast<std::int64_t>(graph.node_count());
   ByteCounter bytes(graph, representative_sizes(graph.facts));
   std::int64_t total = 0;
-  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
-    if (!computes(graph, n)) continue;
-    total = saturated_sum(total, cost == Cost::ops ? 1 : bytes.of(n));
-  }
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
+    total = saturated_sum(total, cost_of_node(graph, n, cost, bytes));
   return total;
 }
 
 std::int64_t cost_of(const Graph& graph, NodeId node, Cost cost, const SymbolSizes& sizes) {
-  if (cost == Cost::nodes) return 1;
-  if (!computes(graph, node)) return 0;
-  return cost == Cost::ops ? 1 : ByteCounter(graph, sizes).of(node);
+  ByteCounter bytes(graph, sizes);
+  return cost_of_node(graph, node, cost, bytes);
 }
 
 }  // namespace pw

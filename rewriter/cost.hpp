@@ -8,16 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "dsl/strategy_options.hpp"
 #include "graph/graph.hpp"
 
 namespace pw {
 
-/// In the order of kCostNames.
-enum class Cost : std::uint8_t {
-  nodes,  ///< live nodes
-  ops,    ///< nodes that compute: views and constants left out
-  bytes,  ///< what those read and write, at the representative sizes
-};
 [[nodiscard]] std::optional<Cost> cost_named(std::string_view name);
 
 using SymbolSizes = std::map<std::string, std::int64_t, std::less<>>;

@@ -4,6 +4,7 @@
 // described in engine.cpp.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <set>
@@ -14,6 +15,7 @@
 #include "rewriter/apply.hpp"
 #include "rewriter/loop_guard.hpp"
 #include "rewriter/machine.hpp"
+#include "rewriter/near_miss_codes.hpp"
 #include "rewriter/run_state.hpp"
 #include "rewriter/verdicts.hpp"
 
@@ -55,7 +57,7 @@ class RuleEngine {
     Journal::NamesId names;
     std::vector<std::uint32_t> above;  ///< rules whose matches may make one of this one wait
     bool under = false;                ///< one of them is declared to be over this one
-    std::uint64_t rejections[17] = {};
+    std::array<std::uint64_t, kNearMissCodes.size()> rejections{};  ///< by code
     [[nodiscard]] const RuleLayout& layout() const { return rule->layout; }
     [[nodiscard]] const Rule& ast() const { return *rule->layout.rule; }
   };

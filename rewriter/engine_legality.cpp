@@ -81,8 +81,7 @@ bool RuleEngine::is_own(const Prepared& rule, const Candidate& c, NodeId node) {
 }
 
 bool RuleEngine::reject(Prepared& rule, const char* reason) {
-  const int code = (reason[1] - '0') * 10 + (reason[2] - '0');
-  if (code > 0 && code < 17) ++rule.rejections[code];
+  if (near_miss_code(reason) != nullptr) ++rule.rejections[place_of(reason)];
   return false;
 }
 

@@ -2,6 +2,9 @@
 // node, and there must be no other.
 #include "rewriter/explain.hpp"
 
+#include <fstream>
+
+#include "rewriter/near_miss_codes.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;
@@ -185,4 +188,17 @@ TEST_CASE("explain: repeated layers are one group, and the odd one is found", "[
   CHECK(found->groups.front().matched_alike == 7);
   CHECK(found->groups.front().count == 1);
   CHECK(found->groups.front().first.place == "layers.*.norm");
+}
+
+TEST_CASE("explain: the documentation has every code, and no other", "[rewriter][explain]") {
+  std::ifstream file("docs/explain.md");
+  REQUIRE(file);
+  std::vector<std::string> stated, known;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("| N")) stated.push_back(line.substr(2, 3));
+  for (const NearMissCode& row : kNearMissCodes) {
+    known.emplace_back(row.code);
+    CHECK(place_of(row.code) + 1 == known.size());
+  }
+  CHECK(stated == known);
 }
