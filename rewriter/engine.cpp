@@ -639,9 +639,9 @@ void RuleEngine::finish_stats() {
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     Prepared& rule = rules_[i];
     if (rule.stats == nullptr) continue;
-    for (std::size_t i = 0; i < kNearMissCodes.size(); ++i)
-      if (rule.rejections[i] > 0)
-        rule.stats->rejections[std::string(kNearMissCodes[i].code)] += rule.rejections[i];
+    for (std::size_t code = 0; code < kNearMissCodes.size(); ++code)
+      if (rule.rejections[code] > 0)
+        rule.stats->rejections[std::string(kNearMissCodes[code].code)] += rule.rejections[code];
     if (!trace_ || program_.rules[i].path.empty()) continue;
     rule.stats->attempts += trace_->asks[program_.rules[i].path.front()];
     for (std::uint32_t pc : program_.rules[i].path)

@@ -27,8 +27,26 @@ from . import commands as _commands
 from .commands import *  # noqa: F401,F403
 from .graphs import Input, Node, Value
 
-__all__ = ["Diff", "Error", "Graph", "Input", "Node", "Outputs", "PieceCall", "Rules", "Run", "Session", "Value", "__version__", "diff", "engines", "load", "rules", "show",
-           *_commands.__all__]
+__all__ = [
+    "Diff",
+    "Error",
+    "Graph",
+    "Input",
+    "Node",
+    "Outputs",
+    "PieceCall",
+    "Rules",
+    "Run",
+    "Session",
+    "Value",
+    "__version__",
+    "diff",
+    "engines",
+    "load",
+    "rules",
+    "show",
+    *_commands.__all__,
+]
 
 _CELL_LIMIT = 2 << 20  # bytes of a cell's output, as a notebook's file holds it
 
@@ -93,8 +111,14 @@ class Outputs(list):
         self.names, self.written = names, written
 
 
-def _run_graph(self, inputs: _t.Mapping[str, _t.Any], functions: _t.Optional[_t.Mapping[str, _t.Callable[..., _t.Any]]] = None, backend: str = "eager",
-               tokens: _t.Optional[int] = None, symbols: _t.Optional[_t.Mapping[str, int]] = None) -> Outputs:
+def _run_graph(
+    self,
+    inputs: _t.Mapping[str, _t.Any],
+    functions: _t.Optional[_t.Mapping[str, _t.Callable[..., _t.Any]]] = None,
+    backend: str = "eager",
+    tokens: _t.Optional[int] = None,
+    symbols: _t.Optional[_t.Mapping[str, int]] = None,
+) -> Outputs:
     """Runs the graph on arrays, one for each input that is read, by name: numpy's, or what has __dlpack__ in CPU memory. Returns Outputs, numpy arrays.
 
     backend: eager, interpreter (exact), cpu, or cuda-host (planned and captured, on the emulated device). Values of symbols are read off the arrays' shapes; `symbols` gives others, `tokens` that of
@@ -205,8 +229,15 @@ class Diff:
         return {"text/plain": text, "text/html": table} if fits else {"text/plain": text}
 
 
-def diff(before: _commands.GraphLike, after: _commands.GraphLike, fold: bool = True, *, symbols: _commands.Symbols = None, session: _t.Optional[Session] = None,
-         log: _commands.Log = None) -> Diff:
+def diff(
+    before: _commands.GraphLike,
+    after: _commands.GraphLike,
+    fold: bool = True,
+    *,
+    symbols: _commands.Symbols = None,
+    session: _t.Optional[Session] = None,
+    log: _commands.Log = None,
+) -> Diff:
     """What differs between two graphs, whatever their nodes are called: two of one session, or files; `fold`: equal changes of repeated layers are one row.
 
     Returns a Diff: `rows` of change, times, op, first, what and where, as `pwr diff` prints them.

@@ -12,9 +12,39 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 import _piecewise
 from _piecewise import Graph, Rules, Session as _Session, cache_clear, cache_stats, cache_verify, doctor, format_rules, near_miss_meaning
 
-__all__ = ["bench", "compile_model", "cache_clear", "cache_stats", "cache_verify", "check", "compile", "doctor", "draw", "explain", "export", "fmt", "format_rules",
-           "fuzz_order", "generate", "import_", "match", "near_miss_meaning", "ops", "opt", "plan", "plan_diff", "report", "rule_order", "run_model", "sizes", "split",
-           "stats", "test", "tune", "verify"]
+__all__ = [
+    "bench",
+    "compile_model",
+    "cache_clear",
+    "cache_stats",
+    "cache_verify",
+    "check",
+    "compile",
+    "doctor",
+    "draw",
+    "explain",
+    "export",
+    "fmt",
+    "format_rules",
+    "fuzz_order",
+    "generate",
+    "import_",
+    "match",
+    "near_miss_meaning",
+    "ops",
+    "opt",
+    "plan",
+    "plan_diff",
+    "report",
+    "rule_order",
+    "run_model",
+    "sizes",
+    "split",
+    "stats",
+    "test",
+    "tune",
+    "verify",
+]
 
 Path = Union[str, "os.PathLike[str]"]
 GraphLike = Union[Graph, Path]
@@ -91,8 +121,22 @@ def rule_order(files: Union[Path, Sequence[Path]], *, dot: bool = False, session
     return _piecewise.rule_order(session or _Session(), _texts(files), dot)
 
 
-def explain(graph: GraphLike, rules: RulesLike, rule: str, pipeline: str = "", params: Params = None, *, before: str = "", at: str = "", most: int = 5,
-            tokens: Optional[int] = None, pieces: bool = False, symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None) -> Dict[str, Any]:
+def explain(
+    graph: GraphLike,
+    rules: RulesLike,
+    rule: str,
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    before: str = "",
+    at: str = "",
+    most: int = 5,
+    tokens: Optional[int] = None,
+    pieces: bool = False,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Dict[str, Any]:
     """Says why a rule, family or group did not match a graph; with a pipeline, what became of each of its matches. near_miss_meaning() explains a code.
 
     Returns `rule`, `matches` (with a pipeline: rewrites), `range`, `otherwise`, `applied` (rule, builtin, pass, step, nodes, count) and `near_misses` (code, rule,
@@ -104,8 +148,16 @@ def explain(graph: GraphLike, rules: RulesLike, rule: str, pipeline: str = "", p
     return _piecewise.explain(_graph(context, graph, symbols, log), loaded, _param_texts(params), rule, pipeline, options, log)
 
 
-def match(graph: GraphLike, pattern: str, rules: Union[Path, Sequence[Path]] = (), params: Params = None, *, symbols: Symbols = None,
-          session: Optional[_Session] = None, log: Log = None) -> Rows:
+def match(
+    graph: GraphLike,
+    pattern: str,
+    rules: Union[Path, Sequence[Path]] = (),
+    params: Params = None,
+    *,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Rows:
     """Lists where a pattern, the left side of a rule, matches a graph; `rules` are files whose shared patterns it may use.
 
     Returns a row a match: `match` (its number), `nodes` and `bindings`, both as text; none where it does not match.
@@ -114,8 +166,16 @@ def match(graph: GraphLike, pattern: str, rules: Union[Path, Sequence[Path]] = (
     return _piecewise.match(_graph(context, graph, symbols, log), pattern, _texts(rules), _param_texts(params))
 
 
-def verify(rules: RulesLike, only: Union[str, Sequence[str]] = (), params: Params = None, *, ranks: Sequence[int] = (2, 4), graph: Optional[Path] = None,
-           session: Optional[_Session] = None, log: Log = None) -> Rows:
+def verify(
+    rules: RulesLike,
+    only: Union[str, Sequence[str]] = (),
+    params: Params = None,
+    *,
+    ranks: Sequence[int] = (2, 4),
+    graph: Optional[Path] = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Rows:
     """Checks that rules keep the numbers, on graphs made from their patterns; only those named, or all and the traits of declared ops (those of `graph`, a file, too).
 
     Returns a row a rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, refuted, no_instance, cannot_run), `ulps`, `only_for`, `reason`, `by_dtype`,
@@ -125,8 +185,16 @@ def verify(rules: RulesLike, only: Union[str, Sequence[str]] = (), params: Param
     return _piecewise.verify(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), list(ranks), os.fspath(graph or ""), log)
 
 
-def test(paths: Union[Path, Sequence[Path]], params: Params = None, *, only: str = "", seed: int = 1, update: bool = False, junit: Optional[Path] = None,
-         log: Log = None) -> Rows:
+def test(
+    paths: Union[Path, Sequence[Path]],
+    params: Params = None,
+    *,
+    only: str = "",
+    seed: int = 1,
+    update: bool = False,
+    junit: Optional[Path] = None,
+    log: Log = None,
+) -> Rows:
     """Runs the tests in rule files and compares .counts.json files; update=True puts counts right, junit names a file for the results as JUnit XML.
 
     Returns a row a test: `file`, `test`, `expectations`, `negative` and `result` ("ok", or what failed). Files that cannot be loaded are raised when all others
@@ -143,8 +211,18 @@ def fmt(files: Union[Path, Sequence[Path]], check: bool = False) -> List[str]:
     return _piecewise.format_files(_texts(files), check)
 
 
-def import_(path: Path, *, symbols: Symbols = None, number: int = 0, inputs: Sequence[str] = (), weights: Sequence[str] = (), buffers: Sequence[str] = (),
-            rules: RulesLike = (), session: Optional[_Session] = None, log: Log = None) -> Graph:
+def import_(
+    path: Path,
+    *,
+    symbols: Symbols = None,
+    number: int = 0,
+    inputs: Sequence[str] = (),
+    weights: Sequence[str] = (),
+    buffers: Sequence[str] = (),
+    rules: RulesLike = (),
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Graph:
     """Reads a graph of any form, checks its invariants, and says to `log` all that its import did.
 
     `number`, `inputs`, `weights` and `buffers` are of FX dumps; `rules` say what foreign ops are. Returns the Graph; without rules it is of the session of load().
@@ -169,15 +247,42 @@ def stats(graph: GraphLike, *, symbols: Symbols = None, session: Optional[_Sessi
     return _piecewise.stats(_graph(_session_of(session, graph), graph, symbols, log))
 
 
-def generate(family: str, *, layers: int = 32, hidden: int = 4096, heads: int = 32, kv_heads: int = 8, ffn: int = 14336, vocab: int = 32000, quant: str = "none",
-             tp: int = 1, experts: int = 8, topk: int = 2, shuffle: Optional[int] = None, session: Optional[_Session] = None) -> Graph:
+def generate(
+    family: str,
+    *,
+    layers: int = 32,
+    hidden: int = 4096,
+    heads: int = 32,
+    kv_heads: int = 8,
+    ffn: int = 14336,
+    vocab: int = 32000,
+    quant: str = "none",
+    tp: int = 1,
+    experts: int = 8,
+    topk: int = 2,
+    shuffle: Optional[int] = None,
+    session: Optional[_Session] = None,
+) -> Graph:
     """Makes a graph of a model family, llama or moe; `shuffle` is the seed of another order of its nodes. Returns the Graph, of the session of load()."""
-    options = {"layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv_heads, "ffn": ffn, "vocab": vocab, "quant": quant, "tp": tp, "experts": experts,
-               "topk": topk, **({} if shuffle is None else {"shuffle": shuffle})}
+    options = {
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "ffn": ffn,
+        "vocab": vocab,
+        "quant": quant,
+        "tp": tp,
+        "experts": experts,
+        "topk": topk,
+        **({} if shuffle is None else {"shuffle": shuffle}),
+    }
     return _piecewise.generate(session or shared_session(), family, options)
 
 
-def ops(names: Union[str, Sequence[str]] = (), *, rules: RulesLike = (), backend: str = "", splitting: bool = False, session: Optional[_Session] = None) -> Rows:
+def ops(
+    names: Union[str, Sequence[str]] = (), *, rules: RulesLike = (), backend: str = "", splitting: bool = False, session: Optional[_Session] = None
+) -> Rows:
     """Lists ops: those named, by their own names or foreign ones, or all; those of `rules`, too.
 
     Returns a row an op: `op`, `signature`, `meaning` (body, native, none), `traits`, `splits` ("yes" or ""), `backends` and `foreign`.
@@ -186,9 +291,21 @@ def ops(names: Union[str, Sequence[str]] = (), *, rules: RulesLike = (), backend
     return _piecewise.ops(loaded, [names] if isinstance(names, str) else list(names), backend, splitting)
 
 
-def opt(graph: GraphLike, rules: RulesLike, pipeline: str, params: Params = None, *, output: Optional[Path] = None, trace: Optional[Path] = None,
-        verify_each: bool = False, naive: bool = False, limit: Optional[int] = None, symbols: Symbols = None, session: Optional[_Session] = None,
-        log: Log = None) -> Dict[str, Any]:
+def opt(
+    graph: GraphLike,
+    rules: RulesLike,
+    pipeline: str,
+    params: Params = None,
+    *,
+    output: Optional[Path] = None,
+    trace: Optional[Path] = None,
+    verify_each: bool = False,
+    naive: bool = False,
+    limit: Optional[int] = None,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Dict[str, Any]:
     """Rewrites a graph with a pipeline, and counts; `output` is a file for it, `trace` a folder for the graph after each pass and the journal.
 
     Returns `graphs` (for each that the pipeline makes `variant`, "1-256" or "", and `graph`), and rows: `passes`, `rules` and `choices`, as `pwr opt --stats` prints them.
@@ -199,8 +316,19 @@ def opt(graph: GraphLike, rules: RulesLike, pipeline: str, params: Params = None
     return _piecewise.optimize(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, os.fspath(output or ""), options, log)
 
 
-def fuzz_order(graph: GraphLike, rules: RulesLike, pipeline: str, params: Params = None, *, orders: int = 20, seed: int = 1, reduce: bool = True,
-               symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None) -> Dict[str, Any]:
+def fuzz_order(
+    graph: GraphLike,
+    rules: RulesLike,
+    pipeline: str,
+    params: Params = None,
+    *,
+    orders: int = 20,
+    seed: int = 1,
+    reduce: bool = True,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Dict[str, Any]:
     """Runs a pipeline in many orders of its rules and matches; reduce=False does not look for a smaller graph that shows a difference.
 
     Returns `orders` (rows of order, seed, nodes, hash and counts that differ), `different` (how many orders have another result), and `difference`: None, or `order`,
@@ -211,15 +339,35 @@ def fuzz_order(graph: GraphLike, rules: RulesLike, pipeline: str, params: Params
     return _piecewise.fuzz_order(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, orders, seed, reduce, log)
 
 
-def _planned(call: Callable[..., Any], graph: GraphLike, rules: RulesLike, pipeline: str, params: Params, symbols: Symbols, session: Optional[_Session],
-             log: Log, options: Mapping[str, Any], *arguments: Any) -> Any:
+def _planned(
+    call: Callable[..., Any],
+    graph: GraphLike,
+    rules: RulesLike,
+    pipeline: str,
+    params: Params,
+    symbols: Symbols,
+    session: Optional[_Session],
+    log: Log,
+    options: Mapping[str, Any],
+    *arguments: Any,
+) -> Any:
     context = _session_of(session, graph, rules)
     loaded = _rules(context, rules)
     return call(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, *arguments, dict(options), log)
 
 
-def split(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, output: Optional[Path] = None, symbols: Symbols = None,
-          session: Optional[_Session] = None, log: Log = None, **options: Any) -> Rows:
+def split(
+    graph: GraphLike,
+    rules: RulesLike = (),
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    output: Optional[Path] = None,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+    **options: Any,
+) -> Rows:
     """Cuts a graph, rewritten if a pipeline is named, at attention-like ops; `output` is a folder for the stitching graph and each piece.
 
     options: split_at (ops), fold. Returns a row a piece, as `pwr split` prints them.
@@ -227,8 +375,17 @@ def split(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: P
     return _planned(_piecewise.split, graph, rules, pipeline, params, symbols, session, log, options, os.fspath(output or ""))
 
 
-def plan(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None, session: Optional[_Session] = None,
-         log: Log = None, **options: Any) -> Dict[str, Any]:
+def plan(
+    graph: GraphLike,
+    rules: RulesLike = (),
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+    **options: Any,
+) -> Dict[str, Any]:
     """Decides ranges, capture sizes, padding, dispatch and memory.
 
     options: split_at, fold, max_tokens, ranges, sizes, size_cap, compile_sizes, max_requests, speculative_tokens, sequence_parallel, loras and mode mean what those of
@@ -244,8 +401,19 @@ def plan_diff(before: Path, after: Path) -> List[str]:
     return _piecewise.compare_plans(os.fspath(before), os.fspath(after))
 
 
-def sizes(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, histograms: Union[str, Sequence[str]] = ("lognormal", "bimodal", "uniform"),
-          output: Optional[Path] = None, symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
+def sizes(
+    graph: GraphLike,
+    rules: RulesLike = (),
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    histograms: Union[str, Sequence[str]] = ("lognormal", "bimodal", "uniform"),
+    output: Optional[Path] = None,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+    **options: Any,
+) -> Dict[str, Any]:
     """Chooses capture sizes for histograms of token counts, each a file or lognormal, bimodal or uniform; `output` is an .svg file.
 
     options: those of plan(), and times (a file), graphs (captured at most) and graph_seconds (what each must save).
@@ -255,8 +423,18 @@ def sizes(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: P
     return _planned(_piecewise.sizes, graph, rules, pipeline, params, symbols, session, log, options, names, os.fspath(output or ""))
 
 
-def compile(graph: GraphLike, output: Path, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,  # noqa: A001
-            session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
+def compile(
+    graph: GraphLike,
+    output: Path,
+    rules: RulesLike = (),
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    symbols: Symbols = None,  # noqa: A001
+    session: Optional[_Session] = None,
+    log: Log = None,
+    **options: Any,
+) -> Dict[str, Any]:
     """Emits the kernels of each piece as CUDA C++ and, where NVRTC is there, cubins, into the folder `output`.
 
     options: those of plan(), and archs (a list), fuse, strict, sources_only, schedules, tokens and dump. Returns what report.json holds.
@@ -264,8 +442,17 @@ def compile(graph: GraphLike, output: Path, rules: RulesLike = (), pipeline: str
     return _planned(_piecewise.compile, graph, rules, pipeline, params, symbols, session, log, options, os.fspath(output))
 
 
-def tune(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None, session: Optional[_Session] = None,
-         log: Log = None, **options: Any) -> Rows:
+def tune(
+    graph: GraphLike,
+    rules: RulesLike = (),
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+    **options: Any,
+) -> Rows:
     """Finds each kernel's schedule; needs NVRTC, and with measure=True a device (Error with code PW1450 or PW1260 where there is none).
 
     options: those of plan(), and tokens (a list), archs (a list), strict, measure and output (the table of schedules, a file).
@@ -274,15 +461,41 @@ def tune(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Pa
     return _planned(_piecewise.tune, graph, rules, pipeline, params, symbols, session, log, options)
 
 
-def _request(call: Callable[..., Any], graph: GraphLike, rules: RulesLike, pipeline: str, params: Params, symbols: Symbols,
-             session: Optional[_Session], options: Mapping[str, Any], log: Log) -> Dict[str, Any]:
+def _request(
+    call: Callable[..., Any],
+    graph: GraphLike,
+    rules: RulesLike,
+    pipeline: str,
+    params: Params,
+    symbols: Symbols,
+    session: Optional[_Session],
+    options: Mapping[str, Any],
+    log: Log,
+) -> Dict[str, Any]:
     named = graph if isinstance(graph, Graph) else os.fspath(graph)
-    return call(_session_of(session, graph, rules), named, symbol_texts(symbols), rules if isinstance(rules, Rules) else _texts(rules), pipeline,
-                _param_texts(params), dict(options), log)
+    return call(
+        _session_of(session, graph, rules),
+        named,
+        symbol_texts(symbols),
+        rules if isinstance(rules, Rules) else _texts(rules),
+        pipeline,
+        _param_texts(params),
+        dict(options),
+        log,
+    )
 
 
-def run_model(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,
-              session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
+def run_model(
+    graph: GraphLike,
+    rules: RulesLike = (),
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+    **options: Any,
+) -> Dict[str, Any]:
     """The main job, as `pwr run` does it: load, rewrite, split, plan, build, run, and with check=True compare.
 
     options: backend, driver, cached_tokens, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, pad, ranks, replicated (a list), save,
@@ -297,8 +510,18 @@ def run_model(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", param
     return _request(_piecewise.run_request, graph, rules, pipeline, params, symbols, session or shared_session(), options, log)
 
 
-def compile_model(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, output: Path, symbols: Symbols = None,
-                  session: Optional[_Session] = None, log: Log = None, **options: Any) -> List[str]:
+def compile_model(
+    graph: GraphLike,
+    rules: RulesLike = (),
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    output: Path,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+    **options: Any,
+) -> List[str]:
     """Keeps what a run needs in one file, as `pwr compile -o model.pwx` does: run_model(output) then runs it without a compiler.
 
     options: those of run_model() up to those of plan(). Returns the lines that were said.
@@ -306,8 +529,17 @@ def compile_model(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", p
     return _request(_piecewise.artifact_request, graph, rules, pipeline, params, symbols, session, {**options, "output": str(output)}, log)
 
 
-def bench(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, symbols: Symbols = None,
-          session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
+def bench(
+    graph: GraphLike,
+    rules: RulesLike = (),
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+    **options: Any,
+) -> Dict[str, Any]:
     """Measures steps of a planned graph: as planned, eager, and padded to the most rows.
 
     options: those of run_model() up to those of plan(), and histogram and repeats. Returns rows: `steps`, `pieces` and `totals`; and `log`.
@@ -315,8 +547,18 @@ def bench(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: P
     return _request(_piecewise.bench_request, graph, rules, pipeline, params, symbols, session, options, log)
 
 
-def report(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: Params = None, *, page: bool = False, symbols: Symbols = None,
-           session: Optional[_Session] = None, log: Log = None, **options: Any) -> Dict[str, Any]:
+def report(
+    graph: GraphLike,
+    rules: RulesLike = (),
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    page: bool = False,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+    **options: Any,
+) -> Dict[str, Any]:
     """Rewrites, splits and plans a graph, and says all of it in one text; page=True: in one HTML page with the graph after each pass.
 
     options: those of run_model() but for execute, save and expect; run=True executes the steps and checks them; times; command (that it repeats).
@@ -326,12 +568,24 @@ def report(graph: GraphLike, rules: RulesLike = (), pipeline: str = "", params: 
     return _request(call, graph, rules, pipeline, params, symbols, session, options, log)
 
 
-def draw(files: Union[Path, Sequence[Path]], output: Optional[Path] = None, rules: Union[Path, Sequence[Path]] = (), pipeline: str = "", params: Params = None, *,
-         symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None, **options: Any) -> Optional[str]:
+def draw(
+    files: Union[Path, Sequence[Path]],
+    output: Optional[Path] = None,
+    rules: Union[Path, Sequence[Path]] = (),
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+    **options: Any,
+) -> Optional[str]:
     """Draws files as `pwviz` does: a graph, what a pipeline does to it, the folder of a trace, or several graphs compared; Graph.draw and Run.draw draw what is loaded.
 
     `output` is the picture, whose extension is its type. options: those of plan(), and after (a pass, by its name or number), view, collapse, most_boxes, overlay (a file),
     split and times. Returns the outline as text, or None where `output` is written.
     """
     named = {**options, "symbols": symbol_texts(symbols)}
-    return _piecewise.draw_files(session or _Session(), _texts(files), _texts(rules), pipeline, _param_texts(params), os.fspath(output or ""), named, log)
+    return _piecewise.draw_files(
+        session or _Session(), _texts(files), _texts(rules), pipeline, _param_texts(params), os.fspath(output or ""), named, log
+    )

@@ -60,8 +60,29 @@ class Commands(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
         cls.model = cls.path("model.json")
-        subprocess.run([PWR, "generate", "llama", "--layers", "2", "--hidden", "64", "--heads", "4", "--kv-heads", "2", "--ffn", "128", "--quant", "fp8", "-o", cls.model],
-                       check=True, capture_output=True)
+        subprocess.run(
+            [
+                PWR,
+                "generate",
+                "llama",
+                "--layers",
+                "2",
+                "--hidden",
+                "64",
+                "--heads",
+                "4",
+                "--kv-heads",
+                "2",
+                "--ffn",
+                "128",
+                "--quant",
+                "fp8",
+                "-o",
+                cls.model,
+            ],
+            check=True,
+            capture_output=True,
+        )
         cls.small, cls.rules = cls.path("small.pwg"), cls.path("rules.pwr")
         Path(cls.small).write_text(SMALL)
         Path(cls.rules).write_text(RULES)
@@ -109,7 +130,9 @@ class Commands(unittest.TestCase):
     def compare_import_(self):
         said = []
         graph = pw.import_(ROOT / "examples/tiny-decoder.fx.txt", symbols="n=arg0_1.0,arg1_1.0", log=said.append)
-        done = subprocess.run([PWR, "import", str(ROOT / "examples/tiny-decoder.fx.txt"), "--symbol", "n=arg0_1.0,arg1_1.0"], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [PWR, "import", str(ROOT / "examples/tiny-decoder.fx.txt"), "--symbol", "n=arg0_1.0,arg1_1.0"], capture_output=True, text=True, check=True
+        )
         self.assertEqual(graph.text(), done.stdout)
         self.assertTrue(said)
         self.assertTrue(done.stderr.startswith("\n".join(said)), done.stderr)
@@ -177,14 +200,16 @@ class Commands(unittest.TestCase):
         self.assertEqual(timeless(mine["passes"]), timeless(passes))
         self.assertEqual(timeless(mine["rules"]), timeless(rules))
         self.assertGreater(sum(row["rewrites"] for row in mine["passes"]), 4)
-        graph, = mine["graphs"]
+        (graph,) = mine["graphs"]
         self.assertEqual(graph["graph"].json(), Path(self.path("theirs.json")).read_text())
         self.assertEqual(Path(self.path("mine.json")).read_text(), Path(self.path("theirs.json")).read_text())
 
     def compare_explain(self):
         for rule, pipeline in (("add_rms", ""), ("rms_quant", "o2")):
             mine = pw.explain(self.model, "llm", rule, pipeline)
-            self.assertEqual([mine], self.json("explain", rule, self.model, "-r", "llm", *(["-p", pipeline] if pipeline else []), code=0 if mine["matches"] else 1))
+            self.assertEqual(
+                [mine], self.json("explain", rule, self.model, "-r", "llm", *(["-p", pipeline] if pipeline else []), code=0 if mine["matches"] else 1)
+            )
         self.assertGreater(pw.explain(self.model, "llm", "add_rms")["matches"], 0)
         self.assertEqual(f"N08 {pw.near_miss_meaning('N08')}\n", self.pwr("explain", "N08"))
         self.assertEqual(pw.near_miss_meaning("N99"), "")
@@ -205,7 +230,10 @@ class Commands(unittest.TestCase):
     def compare_split(self):
         self.assertEqual([pw.split(self.model, "llm", "o2")], self.json("split", self.model, "-r", "llm", "-p", "o2"))
         mine, theirs = self.path("mine"), self.path("theirs")
-        self.assertEqual([pw.split(self.model, output=mine, split_at=["silu"], fold=False)], self.json("split", self.model, "--at", "silu", "--fold", "none", "-o", theirs))
+        self.assertEqual(
+            [pw.split(self.model, output=mine, split_at=["silu"], fold=False)],
+            self.json("split", self.model, "--at", "silu", "--fold", "none", "-o", theirs),
+        )
         self.assertEqual(self.texts(mine), self.texts(theirs))
 
     def texts(self, folder):
@@ -214,10 +242,12 @@ class Commands(unittest.TestCase):
     def compare_plan(self):
         options = ["-r", "llm", "-p", "o2", "--sizes", "1,2,8", "--max-tokens", "64"]
         mine = pw.plan(self.model, "llm", "o2", sizes=[1, 2, 8], max_tokens=64, steps=["2", "1,1,5"])
-        graph, = mine["graphs"]
+        (graph,) = mine["graphs"]
         self.assertEqual(graph["plan"], self.pwr("plan", self.model, *options))
         steps = ["--explain-dispatch", "2", "--explain-dispatch", "1,1,5"]
-        self.assertEqual([graph["dispatch"], graph["memory"], mine["counters"]], self.json("plan", self.model, *options, *steps, "--memory", "--stats"))
+        self.assertEqual(
+            [graph["dispatch"], graph["memory"], mine["counters"]], self.json("plan", self.model, *options, *steps, "--memory", "--stats")
+        )
         first, second = self.path("first.json"), self.path("second.json")
         Path(first).write_text(graph["plan"])
         Path(second).write_text(pw.plan(self.model, sizes=[1, 4])["graphs"][0]["plan"])
@@ -254,7 +284,7 @@ class Commands(unittest.TestCase):
             self.assertEqual(caught.exception.code, "PW1260")
 
     def compare_run_model(self):
-        mine, = pw.run_model(self.model, "llm", "o2", tokens=[1, 7], sizes=[2, 8], check=True)["graphs"]
+        (mine,) = pw.run_model(self.model, "llm", "o2", tokens=[1, 7], sizes=[2, 8], check=True)["graphs"]
         passes, steps, numbers = self.json("run", self.model, "-r", "llm", "-p", "o2", "--tokens", "1,7", "--sizes", "2,8", "--check")
         self.assertEqual(timeless(mine["passes"]), timeless(passes))
         self.assertEqual(timeless(mine["steps"]), timeless(steps))
@@ -280,7 +310,7 @@ class Commands(unittest.TestCase):
         options = ["-r", "llm", "-p", "o2", "--max-tokens", "64"]
         theirs = self.pwr("report", self.model, *options)
         command = re.search(r"^ *(pwr report .*)$", theirs, flags=re.M)[1]
-        mine, = pw.report(self.model, "llm", "o2", max_tokens=64, command=command)["graphs"]
+        (mine,) = pw.report(self.model, "llm", "o2", max_tokens=64, command=command)["graphs"]
         self.assertEqual(mine["text"], theirs)
         self.assertIn("<html", pw.report(self.model, page=True, max_tokens=64)["graphs"][0]["text"])
 
@@ -387,11 +417,21 @@ class Mistakes(unittest.TestCase):
 
     def test_names(self):
         rules = self.file("rules.pwr", RULES)
-        for code, call, *args in (("PW1420", pw.explain, self.small, "llm", "add_rmz"), ("PW1420", pw.verify, rules, "nothing"),
-                                  ("PW1440", pw.ops, "rms_nrom"), ("PW1425", lambda: pw.ops(backend="gpu")), ("PW1101", pw.opt, self.small, "llm", "o22"),
-                                  ("PW1101", pw.fuzz_order, self.small, "llm", "o22"), ("PW1430", pw.generate, "gpt"), ("PW1430", lambda: pw.generate("llama", layers=0)),
-                                  ("PW1424", lambda: pw.explain(self.small, "llm", "add_rms", at="nothing")), ("PW1423", lambda: pw.explain(self.small, "llm", "add_rms", before="x")),
-                                  ("PW1422", pw.test, rules, {"tp": 2}), ("PW1421", pw.test, self.empty()), ("PW1426", pw.export, self.small, "graph.txt")):
+        for code, call, *args in (
+            ("PW1420", pw.explain, self.small, "llm", "add_rmz"),
+            ("PW1420", pw.verify, rules, "nothing"),
+            ("PW1440", pw.ops, "rms_nrom"),
+            ("PW1425", lambda: pw.ops(backend="gpu")),
+            ("PW1101", pw.opt, self.small, "llm", "o22"),
+            ("PW1101", pw.fuzz_order, self.small, "llm", "o22"),
+            ("PW1430", pw.generate, "gpt"),
+            ("PW1430", lambda: pw.generate("llama", layers=0)),
+            ("PW1424", lambda: pw.explain(self.small, "llm", "add_rms", at="nothing")),
+            ("PW1423", lambda: pw.explain(self.small, "llm", "add_rms", before="x")),
+            ("PW1422", pw.test, rules, {"tp": 2}),
+            ("PW1421", pw.test, self.empty()),
+            ("PW1426", pw.export, self.small, "graph.txt"),
+        ):
             with self.subTest(code=code, args=args):
                 self.assertEqual(self.error(call, *args).code, code)
         self.assertIn("add_rms", self.error(pw.explain, self.small, "llm", "add_rmz").hint)
@@ -403,15 +443,27 @@ class Mistakes(unittest.TestCase):
 
     def test_numbers(self):
         rules = self.file("rules.pwr", RULES)
-        for call in (lambda: pw.bench(self.small, tokens=[4], repeats=0), lambda: pw.run_model(self.small, tokens=[4], ranks=0),
-                     lambda: pw.run_model(self.small, tokens=[4], ranks=65), lambda: pw.verify(rules, ranks=[0]), lambda: pw.verify(rules, ranks=[]),
-                     lambda: pw.fuzz_order(self.small, rules, "p", orders=0), lambda: pw.sizes(self.small, graph_seconds=float("nan")),
-                     lambda: pw.compile(self.small, self.folder / "k", tokens=-5), lambda: pw.tune(self.small, tokens=[0]),
-                     lambda: pw.plan(self.small, steps=["3"], active_loras=-2)):
+        for call in (
+            lambda: pw.bench(self.small, tokens=[4], repeats=0),
+            lambda: pw.run_model(self.small, tokens=[4], ranks=0),
+            lambda: pw.run_model(self.small, tokens=[4], ranks=65),
+            lambda: pw.verify(rules, ranks=[0]),
+            lambda: pw.verify(rules, ranks=[]),
+            lambda: pw.fuzz_order(self.small, rules, "p", orders=0),
+            lambda: pw.sizes(self.small, graph_seconds=float("nan")),
+            lambda: pw.compile(self.small, self.folder / "k", tokens=-5),
+            lambda: pw.tune(self.small, tokens=[0]),
+            lambda: pw.plan(self.small, steps=["3"], active_loras=-2),
+        ):
             self.assertEqual(self.error(call).code, "PW1402")
-        for code, call in (("PW1429", lambda: pw.compile(self.small, self.folder / "k", archs=["sm_1"])), ("PW1429", lambda: pw.tune(self.small, archs=[])),
-                           ("PW1405", lambda: pw.run_model(self.small, backend="cuda", driver="x")), ("PW1420", lambda: pw.explain(self.small, rules, "")),
-                           ("PW1420", lambda: pw.verify(rules, "")), ("PW1412", lambda: pw.opt(pw.load(SMALL), pw.Session().rules(["llm"]), "o2"))):
+        for code, call in (
+            ("PW1429", lambda: pw.compile(self.small, self.folder / "k", archs=["sm_1"])),
+            ("PW1429", lambda: pw.tune(self.small, archs=[])),
+            ("PW1405", lambda: pw.run_model(self.small, backend="cuda", driver="x")),
+            ("PW1420", lambda: pw.explain(self.small, rules, "")),
+            ("PW1420", lambda: pw.verify(rules, "")),
+            ("PW1412", lambda: pw.opt(pw.load(SMALL), pw.Session().rules(["llm"]), "o2")),
+        ):
             self.assertEqual(self.error(call).code, code)
         self.assertFalse((self.folder / "k").exists())
 

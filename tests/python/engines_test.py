@@ -115,6 +115,7 @@ class Hooks(Case):
         steps = self.file("steps.txt", "1:5\n1:1 2:3\n")
         for backend in ({"backend": "eager"}, {"backend": "cpu"}, {"backend": "cuda", "driver": "host"}):
             with self.subTest(**backend):
+
                 def outputs(hook):
                     done = pw.run_model(model, "llm", "o2", steps=str(steps), sizes=[1, 2, 4, 8], max_tokens=24, hook=hook, **backend)
                     return [array.tobytes() for step in done["graphs"][0]["outputs"] for array in step.values()]

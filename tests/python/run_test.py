@@ -89,15 +89,15 @@ class Runs(unittest.TestCase):
         graph = pw.load("graph { symbol n in 1..8 tokens  in x: f32[n, 4], y: f32[n, 4]  z = add(x, y)  out z }\n")
         wide = np.arange(24, dtype=np.float32).reshape(3, 8)
         for x in (self.x, wide[:, ::2], self.x.reshape(4, 3).T, wide[::-1, 2:6]):
-            out, = graph.run({"x": Exported(x), "y": x})
+            (out,) = graph.run({"x": Exported(x), "y": x})
             np.testing.assert_array_equal(out, x + x)
             np.testing.assert_array_equal(np.from_dlpack(out), out)
-        empty, = pw.load("graph { in x: f32[0, 4]  z = relu(x)  out z }").run({"x": Exported(np.zeros((0, 4), np.float32))})
+        (empty,) = pw.load("graph { in x: f32[0, 4]  z = relu(x)  out z }").run({"x": Exported(np.zeros((0, 4), np.float32))})
         self.assertEqual(empty.shape, (0, 4))
         for dtype in ("int32", "int64", "float16", "float64", "uint8", "int8"):
             name = {"float16": "f16", "float64": "f64", "uint8": "u8"}.get(dtype, dtype.replace("int", "i"))
             x = np.array([1, 2, 3], dtype)
-            out, = pw.load(f"graph {{ in x: {name}[3]  z = reshape(x){{shape = [3]}}  out z }}").run({"x": Exported(x)})
+            (out,) = pw.load(f"graph {{ in x: {name}[3]  z = reshape(x){{shape = [3]}}  out z }}").run({"x": Exported(x)})
             np.testing.assert_array_equal(out, x)
             self.assertEqual(out.dtype, x.dtype)
 
@@ -107,7 +107,10 @@ class Runs(unittest.TestCase):
         for x in (Exported(bits), Exported(bits, code=4)):
             self.assertEqual(graph.run({"x": x})[0].tolist(), [0x4000, 0x4080])
         flags = pw.load("graph { in x: b8[2], y: f32[2], w: f32[2]  z = select(x, y, w)  out z }")
-        self.assertEqual(flags.run({"x": Exported(np.array([1, 0], np.uint8), code=6), "y": np.ones(2, np.float32), "w": np.zeros(2, np.float32)})[0].tolist(), [1, 0])
+        self.assertEqual(
+            flags.run({"x": Exported(np.array([1, 0], np.uint8), code=6), "y": np.ones(2, np.float32), "w": np.zeros(2, np.float32)})[0].tolist(),
+            [1, 0],
+        )
 
     def test_what_other_libraries_cannot_give(self):
         graph = pw.load("graph { in x: f32[2]  y = add(x, x)  out y }\n")
@@ -122,7 +125,7 @@ class Runs(unittest.TestCase):
 
     def test_functions_may_return_tensors_of_other_libraries(self):
         graph = pw.load("graph { op mine.f(...)\n  in x: f32[3]\n  y: f32[3] = mine.f(x)\n  out y }\n")
-        out, = graph.run({"x": np.arange(3, dtype=np.float32)}, functions={"mine.f": lambda x: Exported(x + 1)})
+        (out,) = graph.run({"x": np.arange(3, dtype=np.float32)}, functions={"mine.f": lambda x: Exported(x + 1)})
         self.assertEqual(out.tolist(), [1, 2, 3])
 
     def test_given_contents_of_the_main_job(self):
@@ -131,7 +134,7 @@ class Runs(unittest.TestCase):
             path.write_text("graph { symbol n in 1..8 tokens  in x: f32[n, 4]  in weight w: bf16[4]  z = mul(x, w)  out z }\n")
             w = np.array([0x3F80, 0x4000, 0x4040, 0x4080], np.uint16)  # 1, 2, 3, 4
             for given in ({"x": self.x, "w": w}, {"x": Exported(self.x), "w": Exported(w, code=4)}):
-                step, = pw.run_model(path, tokens=[3], given=given)["graphs"][0]["outputs"]
+                (step,) = pw.run_model(path, tokens=[3], given=given)["graphs"][0]["outputs"]
                 np.testing.assert_array_equal(step["z"], self.x * [1, 2, 3, 4])
             for given, code in (({"z": self.x}, "PW1411"), ({"w": np.ones(3, np.uint16)}, "PW1411"), ({"x": self.x}, "PW1272")):
                 with self.assertRaises(pw.Error) as caught:

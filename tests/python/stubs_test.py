@@ -43,7 +43,7 @@ def stub_arguments(function):
 def stub_optional(function):
     given = function.args
     positional = given.posonlyargs + given.args
-    out = {argument.arg for argument in positional[len(positional) - len(given.defaults):]}
+    out = {argument.arg for argument in positional[len(positional) - len(given.defaults) :]}
     return out | {argument.arg for argument, default in zip(given.kwonlyargs, given.kw_defaults) if default is not None}
 
 
