@@ -86,6 +86,7 @@ function(pw_test folder)
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE pw_root pw_warnings pw_catch_main ${ARG_DEPS})
   target_precompile_headers(${target} REUSE_FROM pw_catch_main)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 8) # their little worlds have names alike
   pw_script_test(${folder} COMMAND ${target} ENV ${ARG_ENV} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 

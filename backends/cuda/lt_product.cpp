@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kMostAligned = 256;
 constexpr std::int64_t kUnit = 16;  // fp8: rows of 16 bytes
 
-std::optional<LtType> type_of(DType dtype) {
+std::optional<LtType> lt_type_of(DType dtype) {
   if (dtype == DType::f32) return LtType::f32;
   if (dtype == DType::f16) return LtType::f16;
   if (dtype == DType::bf16) return LtType::bf16;
@@ -52,7 +52,7 @@ class Reading {
     const LtAddresses at = addresses_of(call_, reads_, result_);
     out_.alignment = {alignment_of(at.a), alignment_of(at.b), alignment_of(at.bias),
                       alignment_of(at.y)};
-    if (b.dtype != a.dtype || !type_of(a.dtype) || !type_of(result_.dtype))
+    if (b.dtype != a.dtype || !lt_type_of(a.dtype) || !lt_type_of(result_.dtype))
       return refuse(fmt::format("cuBLASLt has no product of {} and {} to {}", name(a.dtype),
                                 name(b.dtype), name(result_.dtype)));
     if (out_.rows == 0 || out_.depth == 0 || out_.columns == 0) return refuse("it has no elements");
@@ -165,7 +165,7 @@ Result<LtDescriptors> LtDescriptors::make(const LtLibrary& library, const LtProd
   if (p.biased) {
     set(LtOperation::epilogue, lt::kAddBias);
     set(LtOperation::bias, at.bias);
-    set(LtOperation::bias_type, static_cast<std::int32_t>(*type_of(p.out)));
+    set(LtOperation::bias_type, static_cast<std::int32_t>(*lt_type_of(p.out)));
   }
   if (p.scales != LtProduct::Scales::none) {
     set(LtOperation::a_scale, at.b_scale);
@@ -180,7 +180,7 @@ Result<LtDescriptors> LtDescriptors::make(const LtLibrary& library, const LtProd
   const auto layout = [&](LtDescriptor& into, DType dtype, std::int64_t rows,
                           std::int64_t columns) {
     void* described = nullptr;
-    const int status = f.layout_create(&described, static_cast<int>(*type_of(dtype)),
+    const int status = f.layout_create(&described, static_cast<int>(*lt_type_of(dtype)),
                                        static_cast<std::uint64_t>(columns),
                                        static_cast<std::uint64_t>(rows), columns);
     into.reset(described);

@@ -16,7 +16,7 @@ constexpr std::array<Machine, 3> kMachines{{
     {"sm_100", "B200", 148, 2048, 32, 65536, 228 * kKiB, 8e12, 700e-9},
 }};
 
-constexpr int kWarp = 32;
+constexpr int kWarpThreads = 32;
 constexpr int kMostRegisters = 255;         // of a thread, where the compiler did not say
 constexpr int kRegisterUnit = 256;          // a warp gets multiples of so many
 constexpr std::int64_t kBlockBytes = kKiB;  // of shared memory, the system's own
@@ -42,10 +42,10 @@ const Machine* machine_of(std::string_view arch) {
 }
 
 int resident_blocks(const Machine& machine, const Kernel& kernel, const Usage& usage) {
-  const int threads = up(kernel.threads, kWarp);
+  const int threads = up(kernel.threads, kWarpThreads);
   const int registers =
-      up((usage.registers > 0 ? usage.registers : kMostRegisters) * kWarp, kRegisterUnit) *
-      (threads / kWarp);
+      up((usage.registers > 0 ? usage.registers : kMostRegisters) * kWarpThreads, kRegisterUnit) *
+      (threads / kWarpThreads);
   // Places where reductions meet: one value a thread and barrier, as far as they do not take turns.
   const std::int64_t meeting = std::int64_t{8} * kernel.team * std::min(kernel.barriers, 8);
   const std::int64_t shared = kernel.shared_bytes + meeting + kBlockBytes;

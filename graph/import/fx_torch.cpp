@@ -11,14 +11,14 @@ namespace {
 
 using Words = std::set<std::string_view>;
 
-bool is_tensor(const Value& v) { return v.kind == Value::Kind::tensor; }
+bool holds_tensor(const Value& v) { return v.kind == Value::Kind::tensor; }
 bool is_none(const Value& v) { return v.kind == Value::Kind::none; }
 
 bool holds_tensors(const Value& v) {
   return v.kind == Value::Kind::list && !v.items.empty() &&
          std::all_of(v.items.begin(), v.items.end(),
-                     [](const Value& item) { return is_tensor(item) || is_none(item); }) &&
-         std::any_of(v.items.begin(), v.items.end(), is_tensor);
+                     [](const Value& item) { return holds_tensor(item) || is_none(item); }) &&
+         std::any_of(v.items.begin(), v.items.end(), holds_tensor);
 }
 
 Value dtype_value(DType dtype) {
@@ -85,9 +85,9 @@ bool says_nothing(const std::string& name, const Value& value) {
 }
 
 bool fits(const Schema::Argument& argument, const Value& value) {
-  if (argument.tensor) return is_tensor(value) || is_none(value);
+  if (argument.tensor) return holds_tensor(value) || is_none(value);
   if (argument.list) return holds_tensors(value) || is_none(value);
-  return !is_tensor(value) && !holds_tensors(value);
+  return !holds_tensor(value) && !holds_tensors(value);
 }
 
 bool fits(const Schema& schema, const Arguments& arguments) {
@@ -185,7 +185,7 @@ Result<Value> Converter::to_method(const Arguments& arguments, const Site& site)
         (v.kind == Value::Kind::other && v.text.starts_with("torch.") &&
          v.text.find("device") == std::string::npos))
       dtype = v;
-    if (is_tensor(v))
+    if (holds_tensor(v))
       if (const Type* type = type_of(v.tensor)) dtype = dtype_value(type->dtype);
   };
   for (std::size_t i = 1; i < arguments.positional.size(); ++i) look(arguments.positional[i]);
@@ -206,7 +206,7 @@ Result<Value> Converter::to_method(const Arguments& arguments, const Site& site)
 std::optional<Value> Converter::rewritten(const std::string& name, Arguments& arguments,
                                           std::string& target) {
   std::vector<Value>& args = arguments.positional;
-  const Type* type = !args.empty() && is_tensor(args[0]) ? type_of(args[0].tensor) : nullptr;
+  const Type* type = !args.empty() && holds_tensor(args[0]) ? type_of(args[0].tensor) : nullptr;
   if ((name == "size" || name == "dim" || name == "ndimension" || name == "numel") && type) {
     if (name == "dim" || name == "ndimension")
       return integer(static_cast<std::int64_t>(type->shape.size()));
@@ -249,7 +249,8 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
     return std::nullopt;
   }
   if (name == "expand_as" || name == "view_as" || name == "reshape_as") {
-    const Type* like = args.size() == 2 && is_tensor(args[1]) ? type_of(args[1].tensor) : nullptr;
+    const Type* like =
+        args.size() == 2 && holds_tensor(args[1]) ? type_of(args[1].tensor) : nullptr;
     if (!like) return std::nullopt;
     Value shape;
     shape.kind = Value::Kind::list;
@@ -262,7 +263,7 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
     if (name == "reshape_as") target = "aten.reshape.default";
     return std::nullopt;
   }
-  if (name == "type_as" && args.size() == 2 && is_tensor(args[1])) {
+  if (name == "type_as" && args.size() == 2 && holds_tensor(args[1])) {
     if (const Type* like = type_of(args[1].tensor)) {
       args[1] = dtype_value(like->dtype);
       target = "aten.to.dtype";
@@ -305,7 +306,7 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
     target = "aten.transpose.int";
   }
   if (name == "matmul" && args.size() == 2) {
-    const Type* other = is_tensor(args[1]) ? type_of(args[1].tensor) : nullptr;
+    const Type* other = holds_tensor(args[1]) ? type_of(args[1].tensor) : nullptr;
     if (type && other && type->shape.size() == 2 && other->shape.size() == 2)
       target = "aten.mm.default";
     if (type && other && type->shape.size() == 3 && other->shape.size() == 3 &&
@@ -357,7 +358,7 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
   if (name == "softmax" || name == "log_softmax") {  // F.softmax(x, dim, _stacklevel, dtype)
     if (!method && args.size() >= 3) args.erase(args.begin() + 2);
   }
-  if (!args.empty() && is_tensor(args[0])) {
+  if (!args.empty() && holds_tensor(args[0])) {
     if (kSame.contains(name)) return call("aten.detach.default", {{args[0]}, {}}, site);
     if (auto it = kCasts.find(name); it != kCasts.end() && method)
       return to_method({{args[0], dtype_value(it->second)}, {}}, site);

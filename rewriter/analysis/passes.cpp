@@ -10,15 +10,15 @@ namespace {
 
 using Kind = ast::Strategy::Kind;
 
-struct Place {
+struct PassPlace {
   const Strategy* strategy;
   const std::string& owner;
   bool top, fuel;
 };
 
 /// The fuel of a `repeat` is its rounds: it bounds no round.
-void visit(const Place& place, const std::function<void(const Place&)>& found) {
-  Place here = place;
+void visit(const PassPlace& place, const std::function<void(const PassPlace&)>& found) {
+  PassPlace here = place;
   here.fuel = place.fuel || place.strategy->fuel.has_value();
   found(here);
   const bool inner = place.strategy->kind == Kind::repeat ? place.fuel : here.fuel;
@@ -26,7 +26,7 @@ void visit(const Place& place, const std::function<void(const Place&)>& found) {
     visit({&part, place.owner, false, inner}, found);
 }
 
-void visit_all(const RuleSet& rules, const std::function<void(const Place&)>& found) {
+void visit_all(const RuleSet& rules, const std::function<void(const PassPlace&)>& found) {
   for (const auto* strategies : {&rules.passes, &rules.pipelines})
     for (const auto& [name, strategy] : *strategies) visit({&strategy, name, true, false}, found);
 }
@@ -42,7 +42,7 @@ void collect(const Strategy& strategy, std::set<RuleId>& out) {
 std::vector<RulePass> rule_passes(const RuleSet& rules) {
   std::vector<RulePass> out;
   std::set<std::vector<RuleId>> seen;
-  visit_all(rules, [&](const Place& place) {
+  visit_all(rules, [&](const PassPlace& place) {
     const Kind kind = place.strategy->kind;
     if (kind != Kind::greedy && kind != Kind::walk && kind != Kind::once) return;
     if (seen.insert(place.strategy->rules).second)
@@ -54,7 +54,7 @@ std::vector<RulePass> rule_passes(const RuleSet& rules) {
 std::vector<Repetition> repetitions(const RuleSet& rules) {
   std::vector<Repetition> out;
   std::set<std::vector<RuleId>> seen;
-  visit_all(rules, [&](const Place& place) {
+  visit_all(rules, [&](const PassPlace& place) {
     const Kind kind = place.strategy->kind;
     if (kind != Kind::greedy && kind != Kind::walk && kind != Kind::repeat) return;
     if (place.fuel) return;
