@@ -108,10 +108,10 @@ namespace {
 
 /// Only says how operands are read: eager's arrays do that without moving anything.
 bool only_layout(const Graph& graph, const rows::RunUnit& unit) {
-  constexpr std::array kNames{"reshape", "transpose", "slice", "split", "expand", "full", "empty"};
+  constexpr std::array kShown{"reshape", "transpose", "slice", "split", "expand", "full", "empty"};
   return std::all_of(unit.nodes.begin(), unit.nodes.end(), [&](NodeId n) {
     const Op& op = graph.op_of(n);
-    return !op.has_body() && std::find(kNames.begin(), kNames.end(), op.name) != kNames.end();
+    return !op.has_body() && std::find(kShown.begin(), kShown.end(), op.name) != kShown.end();
   });
 }
 

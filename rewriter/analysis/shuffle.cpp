@@ -21,11 +21,11 @@ class RandomRun {
       : graph_(graph), rules_(rules), params_(params), random_(seed), left_(most) {}
 
   Result<std::monostate> run(const Strategy& strategy) {
-    using Kind = ast::Strategy::Kind;
+    using What = ast::Strategy::Kind;
     const bool plain = strategy.when.empty() && strategy.ensures.empty() && !strategy.fuel;
-    const bool sequence = strategy.kind == Kind::sequence ||
-                          (strategy.kind == Kind::reference && strategy.builtin.empty());
-    if (plain && strategy.kind == Kind::greedy) return greedy(strategy);
+    const bool sequence = strategy.kind == What::sequence ||
+                          (strategy.kind == What::reference && strategy.builtin.empty());
+    if (plain && strategy.kind == What::greedy) return greedy(strategy);
     if (!plain || !sequence) return as_always(strategy);
     for (const Strategy& part : strategy.parts)
       if (auto done = run(part); !done) return done;
