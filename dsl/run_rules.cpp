@@ -7,15 +7,15 @@
 
 namespace pw {
 
-RunRules::RunRules(const RuleSet& set, std::shared_ptr<const OpenedRules> opened)
-    : set_(&set), seen_(std::move(opened)) {}
+RunRules::RunRules(const RuleSet& set, std::shared_ptr<OpenedRules> opened)
+    : set_(&set), opened_(std::move(opened)) {}
 
 const std::vector<RuleId>& RunRules::open(RuleId frontier, const ContextPtr& context) {
   static const std::vector<RuleId> kNone;
   if (const std::vector<RuleId>* known = variants(frontier)) return *known;
   const Rule& from = (*this)[frontier];
   if (!from.frontier) return kNone;
-  if (!opened_) seen_ = opened_ = std::make_shared<OpenedRules>();
+  if (!opened_) opened_ = std::make_shared<OpenedRules>();
   Diagnostics ignored;  // what is wrong with the rule was said of the levels above
   RuleStage stage(context, from.closed->scope->program, ignored);
   std::vector<RuleId> ids;
@@ -30,15 +30,15 @@ const std::vector<RuleId>& RunRules::open(RuleId frontier, const ContextPtr& con
 }
 
 const std::vector<RuleId>* RunRules::variants(RuleId frontier) const {
-  if (!seen_) return nullptr;
-  const auto found = seen_->variants.find(frontier);
-  return found == seen_->variants.end() ? nullptr : &found->second;
+  if (!opened_) return nullptr;
+  const auto found = opened_->variants.find(frontier);
+  return found == opened_->variants.end() ? nullptr : &found->second;
 }
 
 RuleId RunRules::from(RuleId id) const {
-  if (!seen_) return {};
-  const auto found = seen_->from.find(id);
-  return found == seen_->from.end() ? RuleId() : found->second;
+  if (!opened_) return {};
+  const auto found = opened_->from.find(id);
+  return found == opened_->from.end() ? RuleId() : found->second;
 }
 
 RuleId RunRules::loaded(RuleId id) const {

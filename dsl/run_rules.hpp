@@ -24,13 +24,13 @@ class RunRules {
   /// Implicit: a set is the rules of a run that has opened none. It outlives the run.
   RunRules(const RuleSet& set) : set_(&set) {}
   /// Those that a run of the set had in the end.
-  RunRules(const RuleSet& set, std::shared_ptr<const OpenedRules> opened);
+  RunRules(const RuleSet& set, std::shared_ptr<OpenedRules> opened);
 
   [[nodiscard]] const RuleSet& set() const { return *set_; }
   [[nodiscard]] std::size_t size() const { return set_->rules.size() + opened_count(); }
   [[nodiscard]] const Rule& operator[](RuleId id) const {
     const std::size_t own = set_->rules.size();
-    return id.index < own ? set_->rules[id] : seen_->rules[id.index - own];
+    return id.index < own ? set_->rules[id] : opened_->rules[id.index - own];
   }
   /// Opens a frontier: makes the variants that are one level deeper, frontiers among them, and
   /// returns their ids; the same ids when it is asked again. They have the frontier's rank, and
@@ -46,14 +46,13 @@ class RunRules {
   /// Whether `above` is declared over `below`, or over a frontier that gave it.
   [[nodiscard]] bool is_over(RuleId above, RuleId below) const;
   /// What was opened, for whoever reads ids of the run after it; null: nothing.
-  [[nodiscard]] std::shared_ptr<const OpenedRules> opened() const { return seen_; }
+  [[nodiscard]] std::shared_ptr<OpenedRules> opened() const { return opened_; }
 
  private:
-  [[nodiscard]] std::size_t opened_count() const { return seen_ ? seen_->rules.size() : 0; }
+  [[nodiscard]] std::size_t opened_count() const { return opened_ ? opened_->rules.size() : 0; }
 
   const RuleSet* set_;
-  std::shared_ptr<OpenedRules> opened_;      ///< own ones; null until there are some
-  std::shared_ptr<const OpenedRules> seen_;  ///< the same, or those of a run that is over
+  std::shared_ptr<OpenedRules> opened_;  ///< null until there are some
 };
 
 }  // namespace pw

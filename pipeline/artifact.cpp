@@ -52,12 +52,6 @@ Result<Condition> condition_of(const ArtifactVariant::Condition& text, Dims& dim
   return out;
 }
 
-Tensor bytes_of(std::string_view text) {
-  Tensor out(DType::u8, {static_cast<std::int64_t>(text.size())});
-  std::copy(text.begin(), text.end(), reinterpret_cast<char*>(out.data()));
-  return out;
-}
-
 Result<std::monostate> write_file_of(const Artifact& artifact, const std::string& path) {
   std::vector<std::pair<std::string, std::string>> parts{
       {std::string(kManifest), manifest_to_json(artifact)},
@@ -66,14 +60,13 @@ Result<std::monostate> write_file_of(const Artifact& artifact, const std::string
     parts.emplace_back(graph_name(i), artifact.variants[i].graph);
     parts.emplace_back(plan_name(i), artifact.variants[i].plan);
   }
-  for (const auto& [key, payload] : artifact.objects.by_key())
+  for (const auto& [key, payload] : artifact.objects->by_key())
     parts.emplace_back(object_name(key), payload);
-  std::vector<Tensor> tensors;
   std::vector<std::pair<std::string, TensorView>> views;
-  for (const auto& [name, text] : parts) {
-    tensors.push_back(bytes_of(text));
-    views.emplace_back(name, tensors.back().view());
-  }
+  for (auto& [name, text] : parts)
+    views.emplace_back(name, TensorView{DType::u8,
+                                        {static_cast<std::int64_t>(text.size())},
+                                        reinterpret_cast<std::byte*>(text.data())});
   return write_file(path, safetensors_text(std::move(views)));
 }
 
@@ -101,7 +94,7 @@ Result<std::vector<std::string>> splitting_names(const ContextPtr& context,
 void say_artifact(const Artifact& artifact, const Log& log) {
   log.say(fmt::format("compiled by version {} for {}{}, {} objects", artifact.version,
                       artifact.backend, artifact.arch.empty() ? "" : " " + artifact.arch,
-                      artifact.objects.by_key().size()));
+                      artifact.objects->by_key().size()));
   const std::string here = Toolchain::find().identity;
   if (!here.empty() && !artifact.compiler.empty() && here != artifact.compiler)
     log.say("note: another compiler made it: " + artifact.compiler + "; here is " + here);
@@ -162,14 +155,13 @@ Result<std::monostate> write_artifact(const ContextPtr& context, const RunReques
     artifact.arch = record.arch;
   }
   (void)engine->whole().compile(graph);  // with what a check of the numbers needs
-  for (const auto& [key, payload] : keep.collected->by_key()) artifact.objects.add(key, payload);
-  for (const auto& [name, key] : keep.collected->names()) artifact.objects.add_name(name, key);
-  const bool compiled = !artifact.objects.by_key().empty();
+  artifact.objects = keep.collected;
+  const bool compiled = !artifact.objects->by_key().empty();
   if (compiled) artifact.compiler = Toolchain::find().identity;
   if (compiled && request.backend == "cpu") artifact.machine = processor();
   PW_TRY(write_file_of(artifact, path));
   log.say(fmt::format("{}: {} graphs, {} compiled objects", path, artifact.variants.size(),
-                      artifact.objects.by_key().size()));
+                      artifact.objects->by_key().size()));
   return std::monostate{};
 }
 
@@ -188,7 +180,7 @@ Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path) {
   const std::string objects = object_name("");
   for (const StoredTensor& stored : file.tensors())
     if (stored.name.starts_with(objects))
-      out->objects.add(stored.name.substr(objects.size()), PW_TRY(part_of(file, stored.name)));
+      out->objects->add(stored.name.substr(objects.size()), PW_TRY(part_of(file, stored.name)));
   return out;
 }
 
@@ -254,7 +246,7 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
   out.engine.fuse = artifact->fuse;
   out.plan.fold = artifact->fold;
   CacheOptions sealed;
-  sealed.sealed = std::shared_ptr<const CompiledObjects>(artifact, &artifact->objects);
+  sealed.sealed = artifact->objects;
   out.engine.cache = std::make_shared<CompileCache>(sealed);
   out.prepared = std::move(prepared);
   return out;

@@ -37,7 +37,7 @@ struct Artifact {
   std::vector<RunRecord::File> files;  ///< that it was made of
   std::string original;                ///< the graph before any rewriting, JSON
   std::vector<ArtifactVariant> variants;
-  CompiledObjects objects;
+  std::shared_ptr<CompiledObjects> objects = std::make_shared<CompiledObjects>();
 };
 
 /// SHA-256 over the op and rule library inside of the program.

@@ -97,7 +97,7 @@ std::string manifest_to_json(const Artifact& artifact) {
   for (const RunRecord::File& file : artifact.files)
     files.push_back({{"name", file.name}, {"what", file.what}, {"sha256", file.sha256}});
   for (const ArtifactVariant& variant : artifact.variants) variants.push_back(json_of(variant));
-  for (const auto& [name, key] : artifact.objects.names()) names[name] = key;
+  for (const auto& [name, key] : artifact.objects->names()) names[name] = key;
   const Json out{{"format", kFormat},
                  {"version", artifact.version},
                  {"library", artifact.library},
@@ -148,7 +148,7 @@ Result<std::shared_ptr<Artifact>> manifest_from_json(std::string_view text,
   const auto names = json.find("names");
   if (names != json.end() && names->is_object())
     for (const auto& [name, key] : names->items())
-      if (key.is_string()) out->objects.add_name(name, key.get<std::string>());
+      if (key.is_string()) out->objects->add_name(name, key.get<std::string>());
   if (!error.empty()) return refuse(error);
   if (out->variants.empty()) return refuse("it holds no graph");
   return out;

@@ -60,8 +60,8 @@ struct PyRules {
   std::shared_ptr<const RuleSet> set;
 };
 
-/// Rules with params, as a call gives them: a copy, as engines open recursive patterns in theirs.
-/// `of`: the graph that they are for, where there is one. Warnings are said.
+/// Rules with params, as a call gives them. `of`: the graph that they are for, where there is one.
+/// Warnings are said.
 LoadedRules loaded_rules(const PyRules& rules, const std::vector<std::string>& definitions,
                          const Log& log, const PyGraph* of = nullptr, bool believe = false);
 

@@ -85,7 +85,7 @@ class Journal {
   void settle() { bytes_.shrink_to_fit(); }
 
   /// What recursive patterns were opened to in the run.
-  void keep(std::shared_ptr<const OpenedRules> opened) { opened_ = std::move(opened); }
+  void keep(std::shared_ptr<OpenedRules> opened) { opened_ = std::move(opened); }
   /// The rules that the ids of its events are of. `set`: with which the run was made.
   [[nodiscard]] RunRules rules_of(const RuleSet& set) const { return {set, opened_}; }
 
@@ -111,7 +111,7 @@ class Journal {
     std::size_t matched = 0;
   };
   std::vector<Usual> usual_;  ///< by rule
-  std::shared_ptr<const OpenedRules> opened_;
+  std::shared_ptr<OpenedRules> opened_;
 };
 
 /// The same events; how long passes took is not known.

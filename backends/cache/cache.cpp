@@ -196,6 +196,22 @@ Result<std::string> CompileCache::get(const std::string& kind, const std::string
   return out;
 }
 
+Result<std::string> CompileCache::get_compiled(
+    const std::string& kind, const std::string& compiler,
+    const std::function<std::string(const std::string&)>& key,
+    const std::function<Result<std::string>()>& make,
+    const std::function<bool(const std::string&)>& usable) {
+  const std::string any = key("any");
+  const bool elsewhere = compiler.empty() || sealed();
+  const std::string recalled = elsewhere ? recall(any) : "";
+  const std::string own = recalled.empty() ? key(compiler) : recalled;
+  bool used = false;
+  auto object =
+      get(kind, own, make, [&](const std::string& bytes) { return used = usable(bytes); });
+  if (object && used && !elsewhere) remember(any, own);
+  return object;
+}
+
 Result<std::string> CompileCache::unsealed(const std::string& kind, const std::string& key,
                                            const std::function<bool(const std::string&)>& usable) {
   std::string payload;

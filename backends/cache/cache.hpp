@@ -63,6 +63,17 @@ class CompileCache {
         return true;
       });
 
+  /// The object of what `key` names with a compiler's identity. Where there is no compiler, or the
+  /// cache is sealed, it is the one that any compiler made last of the same: so `compiler` is empty
+  /// where there is none.
+  Result<std::string> get_compiled(
+      const std::string& kind, const std::string& compiler,
+      const std::function<std::string(const std::string& compiler)>& key,
+      const std::function<Result<std::string>()>& make,
+      const std::function<bool(const std::string&)>& usable = [](const std::string&) {
+        return true;
+      });
+
   /// Keeps the key of the object that was last made for a name (a digest too), for a process that
   /// cannot compute the whole key because it finds no compiler.
   void remember(const std::string& name, const std::string& key);

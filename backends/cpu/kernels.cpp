@@ -28,9 +28,8 @@ std::string Kernels::key(const std::string& source, const std::string& compiler)
 
 Kernels::Entry Kernels::make(const std::string& text) {
   Entry entry;
-  const std::string source = source_file(text), any = key(source, "any");
-  const std::string recalled = toolchain_.present() ? "" : cache_->recall(any);
-  const std::string own = recalled.empty() ? key(source, toolchain_.identity) : recalled;
+  const std::string source = source_file(text);
+  const auto key_by = [&](const std::string& compiler) { return key(source, compiler); };
   const auto compile = [&] {
     compiled_ += toolchain_.present() ? 1 : 0;
     return toolchain_.shared_object(source, flags_);
@@ -39,10 +38,9 @@ Kernels::Entry Kernels::make(const std::string& text) {
     entry = loaded(bytes);
     return entry.function != nullptr;
   };
-  if (const auto bytes = cache_->get("cpu", own, compile, usable); !bytes)
+  if (const auto bytes = cache_->get_compiled("cpu", toolchain_.identity, key_by, compile, usable);
+      !bytes)
     entry = {{}, nullptr, bytes.error().front().message};
-  else if (entry.function != nullptr && toolchain_.present())
-    cache_->remember(any, own);
   return entry;
 }
 

@@ -74,13 +74,9 @@ Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& ke
     const auto cubin = unpack(bytes);
     return cubin && (!loads || loads(*cubin));
   };
-  const std::string any = key_of("any", kernel, target);
-  const bool elsewhere = nvrtc.identity().empty() || cache->sealed();
-  const std::string recalled = elsewhere ? cache->recall(any) : "";
-  const std::string own = recalled.empty() ? key_of(nvrtc.identity(), kernel, target) : recalled;
-  auto packed = cache->get("cuda", own, make, usable);
+  const auto key = [&](const std::string& compiler) { return key_of(compiler, kernel, target); };
+  auto packed = cache->get_compiled("cuda", nvrtc.identity(), key, make, usable);
   if (!packed) return forward(packed);
-  if (recalled.empty()) cache->remember(any, own);
   auto cubin = unpack(*packed);
   return cubin ? Result<Cubin>(std::move(*cubin)) : compile();
 }

@@ -148,11 +148,7 @@ Result<std::string> host_object(const std::string& source, CompileCache* cache) 
     for (const std::string& flag : flags) parts.add("flag", flag);
     return parts.add("source", source).digest();
   };
-  const std::string any = key("any"), recalled = toolchain.present() ? "" : cache->recall(any);
-  const std::string own = recalled.empty() ? key(toolchain.identity) : recalled;
-  auto object = cache->get("host", own, compile);
-  if (object && toolchain.present()) cache->remember(any, own);
-  return object;
+  return cache->get_compiled("host", toolchain.identity, key, compile);
 }
 
 }  // namespace
