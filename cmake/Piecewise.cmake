@@ -27,16 +27,16 @@ target_compile_features(pw_root INTERFACE cxx_std_20)
 include(GNUInstallDirs)
 install(TARGETS pw_warnings pw_root EXPORT Piecewise)
 
-# pw_library(NAME [INTERNAL] [SOURCES …] [DEPS …] [PRIVATE_DEPS …] [PRECOMPILE header …])
-# A static library; with no sources yet, an INTERFACE library that passes its DEPS on. PRECOMPILE names the headers
-# that most of its sources include, as `"graph/graph.hpp"` or `<fmt/format.h>`. INTERNAL: it is not installed.
+# pw_library(NAME [INTERNAL] [COLD] [SOURCES …] [DEPS …] [PRIVATE_DEPS …])
+# A static library; with no sources yet, an INTERFACE library that passes its DEPS on. COLD: what runs once a command,
+# not once a node; see pw_cold. INTERNAL: it is not installed.
 function(pw_library name)
-  cmake_parse_arguments(ARG "INTERNAL" "" "SOURCES;DEPS;PRIVATE_DEPS;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "INTERNAL;COLD" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   pw_refuse_unknown(pw_library "${ARG_UNPARSED_ARGUMENTS}")
   if(ARG_SOURCES)
     add_library(${name} STATIC ${ARG_SOURCES})
     target_link_libraries(${name} PUBLIC pw_root ${ARG_DEPS} PRIVATE pw_warnings ${ARG_PRIVATE_DEPS})
-    pw_precompile(${name} ${ARG_PRECOMPILE})
+    pw_precompiled(${name} "${ARG_COLD}")
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE pw_root ${ARG_DEPS})
@@ -46,27 +46,43 @@ function(pw_library name)
   endif()
 endfunction()
 
-# Headers of the project go by their path from the root, so that they are found from every folder.
-function(pw_precompile target)
-  set(headers "${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp")
-  foreach(header IN LISTS ARGN)
-    if(header MATCHES "^<")
-      list(APPEND headers "${header}")
-    else()
-      list(APPEND headers "${PROJECT_SOURCE_DIR}/${header}")
-    endif()
-  endforeach()
-  target_precompile_headers(${target} PRIVATE ${headers})
+# pw_precompiled(TARGET COLD): all libraries share two sets of precompiled headers, as those of a library cost as much as
+# a dozen of its sources.
+function(pw_precompiled target cold)
+  if(cold)
+    pw_cold(${target})
+    target_precompile_headers(${target} REUSE_FROM pw_headers_cold)
+  else()
+    target_precompile_headers(${target} REUSE_FROM pw_headers)
+  endif()
 endfunction()
 
-# pw_program(NAME [INSTALL] [SOURCES …] [DEPS …]): an executable in bin/; none while there are no sources.
+# GCC spends a third of its time on what -O2 does beyond this, which code that runs once need not wait for. Small
+# functions are inlined all the same, as the linker may take its copy of one for all.
+function(pw_cold target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -O1 -finline-small-functions)
+  endif()
+endfunction()
+
+# What is precompiled, and the targets that do it. A target has precompiled headers only if a source uses them.
+function(pw_headers name)
+  add_library(${name} OBJECT "${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp")
+  target_link_libraries(${name} PRIVATE pw_root pw_warnings fmt::fmt)
+  target_precompile_headers(${name} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp")
+endfunction()
+
+# pw_program(NAME [INSTALL] [COLD] [SOURCES …] [DEPS …]): an executable in bin/; none while there are no sources.
 function(pw_program name)
-  cmake_parse_arguments(ARG "INSTALL" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "INSTALL;COLD" "" "SOURCES;DEPS" ${ARGN})
   pw_refuse_unknown(pw_program "${ARG_UNPARSED_ARGUMENTS}")
   if(NOT ARG_SOURCES)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  if(ARG_COLD)
+    pw_cold(${name})
+  endif()
   target_link_libraries(${name} PRIVATE pw_root pw_warnings ${ARG_DEPS})
   if(ARG_INSTALL)
     pw_self_contained(${name})
@@ -86,6 +102,7 @@ function(pw_test folder)
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE pw_root pw_warnings pw_catch_main ${ARG_DEPS})
   target_precompile_headers(${target} REUSE_FROM pw_catch_main)
+  pw_cold(${target})
   set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 8) # their little worlds have names alike
   pw_script_test(${folder} COMMAND ${target} ENV ${ARG_ENV} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
 endfunction()

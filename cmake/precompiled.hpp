@@ -1,4 +1,4 @@
-// What nearly every source includes, parsed once a target. Sources still include what they use: the build
+// What nearly every source includes, parsed once for all libraries. Sources still include what they use: the build
 // without precompiled headers (-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON) is the same.
 #pragma once
 
@@ -19,4 +19,8 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
 #include <tl/expected.hpp>
+
+#include "graph/build.hpp"
+#include "graph/text.hpp"
