@@ -2,6 +2,7 @@
 // running.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -14,6 +15,7 @@
 
 namespace pw {
 
+class CompileCache;
 class KvCache;
 
 /// One sequence's share of a step.
@@ -89,9 +91,39 @@ class Backend {
   virtual ~Backend() = default;
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<Executable>> compile(const Graph& piece) = 0;
+  /// What it made of all pieces so far, in lines for people.
+  [[nodiscard]] virtual std::vector<std::string> summary() const { return {}; }
 };
 
-/// All backends built in: eager, interpreter, cpu.
+struct EngineCapabilities {
+  bool ranks = false;    ///< runs several ranks of one process in step
+  bool strict = false;   ///< can give the interpreter's bits in single precision
+  bool fuse = false;     ///< makes kernels of neighbouring row ops
+  bool capture = false;  ///< records pieces or whole steps, and replays them
+};
+
+struct BackendOptions {
+  bool strict = false;
+  bool fuse = true;  ///< neighbouring row ops are one kernel
+  /// Of compiled kernels; null: the one of the environment.
+  std::shared_ptr<CompileCache> cache = {};
+};
+
+struct BackendKind {
+  std::string name, what;  ///< `what`: for people, in a line
+  EngineCapabilities can;
+  std::function<std::unique_ptr<Backend>(const BackendOptions&)> make;
+  /// Whether it runs a node of this op as it is, without looking into a body; absent: as eager
+  /// does.
+  std::function<bool(const Op&)> runs = {};
+  /// Its runs are compared with its own of the unrewritten graph, as those of the backends that are
+  /// tested here; false: with those of eager, so that a backend that is wrong everywhere is found.
+  bool own_whole = false;
+};
+
+/// Those built in, as backends.def lists them: a function NAME_backend() each.
+std::vector<BackendKind> backend_kinds();
+/// One of each kind.
 std::vector<std::unique_ptr<Backend>> all_backends();
 
 }  // namespace pw

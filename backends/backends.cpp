@@ -1,26 +1,33 @@
-// Exports the explicit list of backends, and what an executable can do by default.
+// Exports the list of backends, and what an executable can do by default.
 #include <fmt/format.h>
 
 #include "backends/backend.hpp"
-#include "backends/cpu/cpu.hpp"
-#include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
 
 namespace pw {
+
+#define PW_BACKEND(name) BackendKind name##_backend();
+#include "backends/backends.def"
+#undef PW_BACKEND
 
 Result<std::monostate> Executable::run_ranks(std::span<const RankTensors> ranks,
                                              const RunContext& context) {
   if (ranks.size() == 1) return run(ranks[0].inputs, ranks[0].outputs, context);
   return fail(error_in("backend", "PW1201",
                        fmt::format("runs one rank a process, not {}", ranks.size()),
-                       "the backends eager, cpu and interpreter run several ranks in one process"));
+                       "`pwr doctor` lists the backends; eager runs several in one process"));
+}
+
+std::vector<BackendKind> backend_kinds() {
+  return {
+#define PW_BACKEND(name) name##_backend(),
+#include "backends/backends.def"
+#undef PW_BACKEND
+  };
 }
 
 std::vector<std::unique_ptr<Backend>> all_backends() {
   std::vector<std::unique_ptr<Backend>> backends;
-  backends.push_back(make_eager());
-  backends.push_back(make_interpreter());
-  backends.push_back(std::make_unique<CpuBackend>());
+  for (const BackendKind& kind : backend_kinds()) backends.push_back(kind.make({}));
   return backends;
 }
 

@@ -61,4 +61,20 @@ std::unique_ptr<Backend> make_interpreter(Precision precision) {
   return std::make_unique<Interpreter>(precision);
 }
 
+BackendKind interpreter_backend() {
+  const auto make = [](const BackendOptions& options) {
+    return make_interpreter(options.strict ? Precision::single : Precision::exact);
+  };
+  const auto runs = [](const Op& op) {
+    return find_kernel(exact_kernels(), op.name) != nullptr ||
+           find_kernel(layout_kernels(), op.name) != nullptr || find_collective(op.name) != nullptr;
+  };
+  return {.name = "interpreter",
+          .what = "op by op, in double precision (slow)",
+          .can = {.ranks = true, .strict = true},
+          .make = make,
+          .runs = runs,
+          .own_whole = true};
+}
+
 }  // namespace pw

@@ -5,7 +5,7 @@
 
 #include "backends/interpreter_kernels.hpp"
 #include "backends/numerics.hpp"
-#include "backends/scalar.hpp"
+#include "backends/primitives.hpp"
 
 namespace pw {
 
@@ -26,7 +26,6 @@ template void store_declared(DType, const Array&, std::int64_t, std::int64_t, st
 
 namespace {
 
-using namespace scalar;
 using Done = Result<std::monostate>;
 constexpr std::int64_t kRun = 512;
 
@@ -43,9 +42,9 @@ Done loop(Call& call) {
       load_run(call.operand(a).dtype, call.operand(a).at(run.offsets[a]), run.steps[a], run.length,
                in[a]);
     for (std::int64_t i = 0; i < run.length; ++i) {
-      if constexpr (N == 1) in[0][i] = F::template of<T>(in[0][i]);
-      if constexpr (N == 2) in[0][i] = F::template of<T>(in[0][i], in[1][i]);
-      if constexpr (N == 3) in[0][i] = in[0][i] != 0 ? in[1][i] : in[2][i];
+      if constexpr (N == 1) in[0][i] = F::of(in[0][i]);
+      if constexpr (N == 2) in[0][i] = F::of(in[0][i], in[1][i]);
+      if constexpr (N == 3) in[0][i] = F::of(in[0][i], in[1][i], in[2][i]);
     }
     store_declared(declared, y, run.offsets[N], run.steps[N], run.length, in[0]);
   });
@@ -62,17 +61,17 @@ template <class Real, class F>
 Done real_unary(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? loop<double, F, 1>(call) : loop<Real, F, 1>(call);
 }
-template <class Real>
-Done bitwise_not(Call& call) {
-  return call.result_dtype() == DType::b8 ? loop<std::int64_t, Flip, 1>(call)
-                                          : loop<std::int64_t, Not, 1>(call);
+template <class F, std::size_t N>
+Done bitwise(Call& call) {
+  return call.result_dtype() == DType::b8 ? loop<std::int64_t, scalar::Truth<F>, N>(call)
+                                          : loop<std::int64_t, F, N>(call);
 }
 
 /// Casts go through double, which holds every value but large i64 exactly; between integers through
 /// int64.
 Done cast(Call& call) {
   const bool integral = !is_float(call.operand_dtype(0)) && !is_float(call.result_dtype());
-  return integral ? loop<std::int64_t, Same, 1>(call) : loop<double, Same, 1>(call);
+  return integral ? loop<std::int64_t, scalar::Same, 1>(call) : loop<double, scalar::Same, 1>(call);
 }
 
 Done embedding(Call& call) {
@@ -98,37 +97,17 @@ Done embedding(Call& call) {
   return Done{};
 }
 
+#define PW_NUMBERS(name, operands) {#name, pointwise<Real, scalar::name, operands>},
+#define PW_INTEGERS(name, operands) {#name, bitwise<scalar::name, operands>},
+#define PW_REALS(name) {#name, real_unary<Real, scalar::name>},
 template <class Real>
-constexpr KernelEntry kPointwise[] = {
-    {"add", pointwise<Real, Add, 2>},
-    {"sub", pointwise<Real, Sub, 2>},
-    {"mul", pointwise<Real, Mul, 2>},
-    {"div", pointwise<Real, Div, 2>},
-    {"pow", pointwise<Real, Pow, 2>},
-    {"maximum", pointwise<Real, Maximum, 2>},
-    {"minimum", pointwise<Real, Minimum, 2>},
-    {"eq", pointwise<Real, Eq, 2>},
-    {"ne", pointwise<Real, Ne, 2>},
-    {"lt", pointwise<Real, Lt, 2>},
-    {"le", pointwise<Real, Le, 2>},
-    {"gt", pointwise<Real, Gt, 2>},
-    {"ge", pointwise<Real, Ge, 2>},
-    {"bitwise_and", pointwise<Real, And, 2>},
-    {"bitwise_or", pointwise<Real, Or, 2>},
-    {"bitwise_not", bitwise_not<Real>},
-    {"select", pointwise<Real, Same, 3>},
-    {"neg", pointwise<Real, Neg, 1>},
-    {"abs", pointwise<Real, Abs, 1>},
-    {"sqrt", real_unary<Real, Sqrt>},
-    {"rsqrt", real_unary<Real, Rsqrt>},
-    {"exp", real_unary<Real, Exp>},
-    {"log", real_unary<Real, Log>},
-    {"tanh", real_unary<Real, Tanh>},
-    {"sin", real_unary<Real, Sin>},
-    {"cos", real_unary<Real, Cos>},
-    {"cast", cast},
-    {"embedding", embedding},
-};
+constexpr KernelEntry kPointwise[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS)
+                                          PW_INTEGER_PRIMITIVES(PW_INTEGERS)
+                                              PW_REAL_PRIMITIVES(PW_REALS){"cast", cast},
+                                      {"embedding", embedding}};
+#undef PW_NUMBERS
+#undef PW_INTEGERS
+#undef PW_REALS
 
 template <class Real>
 KernelTable whole_table() {

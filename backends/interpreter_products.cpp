@@ -7,7 +7,7 @@
 
 #include "backends/gemm.hpp"
 #include "backends/interpreter_kernels.hpp"
-#include "backends/scalar.hpp"
+#include "backends/primitives.hpp"
 #include "backends/sequences.hpp"
 
 namespace pw {
@@ -95,7 +95,7 @@ void attend(const Real* q, const Real* k, const Real* v, std::int64_t step, std:
   }
   for (std::int64_t d = 0; d < width; ++d) out[d] = 0;
   for (std::int64_t j = 0; j < keys; ++j) {
-    const Real weight = scalar::Exp::of(scores[j] - largest);
+    const Real weight = scalar::exp::of(scores[j] - largest);
     total += weight;
     for (std::int64_t d = 0; d < width; ++d) out[d] = add_product(weight, v[j * step + d], out[d]);
   }

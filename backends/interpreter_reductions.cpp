@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/interpreter_kernels.hpp"
-#include "backends/scalar.hpp"
+#include "backends/primitives.hpp"
 
 namespace pw {
 namespace {
@@ -50,7 +50,7 @@ T highest() {
 struct Sum {
   template <class T>
   static T of(const T* x, std::int64_t n) {
-    return reduce(x, n, T(0), [](T a, T b) { return scalar::Add::of(a, b); });
+    return reduce(x, n, T(0), [](T a, T b) { return scalar::add::of(a, b); });
   }
 };
 struct Mean {

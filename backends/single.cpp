@@ -1,8 +1,8 @@
 // Exports functions of the prelude. Compiled without contraction of products and sums.
-#include "backends/single.hpp"
-
 #include <bit>
 #include <cmath>
+
+#include "backends/primitives.hpp"
 
 namespace pw::single {
 namespace {
@@ -11,11 +11,10 @@ namespace {
 
 }  // namespace
 
-float exp(float x) { return pw_exp(x); }
-float log(float x) { return pw_log(x); }
-float tanh(float x) { return pw_tanh(x); }
-float sin(float x) { return pw_sin(x); }
-float cos(float x) { return pw_cos(x); }
+#define PW_DEFINED(name) \
+  float name(float x) { return pw_##name(x); }
+PW_REAL_PRIMITIVES(PW_DEFINED)
+#undef PW_DEFINED
 float pow(float x, float y) { return pw_pow(x, y); }
 std::int64_t pow(std::int64_t x, std::int64_t y) {
   return pw_pow(static_cast<long long>(x), static_cast<long long>(y));

@@ -149,7 +149,7 @@ void layer(Table& table, Promises& promises, std::int64_t tokens) {
     for (const auto& [name, graph] :
          {std::pair("before", &before), std::pair("after o2", &after)}) {
       const Graph rows = without_products(*graph);
-      CpuBackend cpu, alone({.group = false});
+      CpuBackend cpu, alone({.fuse = false});
       const auto eager = make_eager();
       auto fast = prepare(cpu, rows, tokens), ungrouped = prepare(alone, rows, tokens),
            slow = prepare(*eager, rows, tokens);

@@ -15,6 +15,14 @@ std::vector<std::string> backend_names() {
   return out;
 }
 
+/// "eager: op by op, by Eigen and by loops; …"
+std::string backend_help() {
+  std::string out;
+  for (const StepEngineKind& engine : builtin_engines())
+    out += (out.empty() ? "" : "; ") + engine.name + ": " + engine.what;
+  return out;
+}
+
 }  // namespace
 
 void EngineArgs::fill(const Session& session, ExecutionRequest& request) const {
@@ -32,10 +40,7 @@ void EngineArgs::add_to(CLI::App& app) {
   graph.add_to(app);
   rules.add_to(app);
   plan.add_to(app);
-  app.add_option(
-         "--backend", stated.backend,
-         "eager, cpu (row ops as C++ compiled now), cuda (pieces captured and replayed), or "
-         "interpreter (slow, double precision)")
+  app.add_option("--backend", stated.backend, backend_help())
       ->check(offered(backend_names()))
       ->capture_default_str();
   app.add_option("--driver", stated.engine.driver,

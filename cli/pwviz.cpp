@@ -1,5 +1,6 @@
 // The program pwviz: pictures of graphs, of what a pipeline did to them, and of their splits.
 #include <CLI/CLI.hpp>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "base/file.hpp"
@@ -62,10 +63,10 @@ int run(int argc, char** argv) {
                  "show the graph after this pass (its name or number; input is the first)")
       ->type_name("PASS");
   app.add_option("--view", args.view,
-                 "where a page opens: auto, overview, graph, all, side, rewrites, pieces, sizes, "
-                 "memory, table; overview and all are also forms of the other pictures")
-      ->check(CLI::IsMember({"auto", "overview", "graph", "all", "side", "rewrites", "pieces",
-                             "sizes", "memory", "table"}))
+                 fmt::format("where a page opens: {}; overview and all are also forms of the other "
+                             "pictures",
+                             fmt::join(view_names(), ", ")))
+      ->check(CLI::IsMember(view_names()))
       ->capture_default_str();
   app.add_option("--overlay", args.picture.overlay,
                  "colour a page's nodes by numbers: a JSON object of names of nodes or values")

@@ -31,28 +31,46 @@ Result<ReadGraph> read_json(const ContextPtr& context, const std::string& text,
   return wrapped(graph_from_json(context, text, options.file, parse_op));
 }
 
+std::string format_names() {
+  std::string out;
+  for (const GraphFormat& format : graph_formats())
+    out += (out.empty() ? "" : ", ") + std::string(format.name);
+  return out;
+}
+
 Result<ReadGraph> read_pwg(const ContextPtr& context, const std::string& text,
                            const FxOptions& options) {
   if (const std::string known = known_as(text); !known.empty())
     return fail(error_in(options.file, "PW0481", "this is " + known,
-                         "graphs are read as .pwg, as graph.json, and as the text of torch.fx"));
+                         "graphs are read as " + format_names()));
   return wrapped(parse_graph(context, text, options.file));
 }
 
-constexpr GraphFormat kFormats[] = {
-    {"torch.fx text", looks_like_fx, read_fx},
-    {"graph.json", looks_like_json, read_json},
-    {".pwg", [](std::string_view) { return true; }, read_pwg},
-};
-
 }  // namespace
 
-std::span<const GraphFormat> graph_formats() { return kFormats; }
+GraphFormat fx_format() { return {"torch.fx text", looks_like_fx, read_fx}; }
+GraphFormat json_format() { return {"graph.json", looks_like_json, read_json}; }
+GraphFormat pwg_format() {
+  return {".pwg", [](std::string_view) { return true; }, read_pwg};
+}
+
+#define PW_GRAPH_FORMAT(name) GraphFormat name##_format();
+#include "dsl/graph_formats.def"
+#undef PW_GRAPH_FORMAT
+
+const std::vector<GraphFormat>& graph_formats() {
+  static const std::vector<GraphFormat> formats{
+#define PW_GRAPH_FORMAT(name) name##_format(),
+#include "dsl/graph_formats.def"
+#undef PW_GRAPH_FORMAT
+  };
+  return formats;
+}
 
 Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
                              const FxOptions& options) {
   if (auto library = load_op_library(context); !library) return forward(library);
-  const auto formats = graph_formats();
+  const std::vector<GraphFormat>& formats = graph_formats();
   const auto found = std::find_if(formats.begin(), formats.end(), [&](const GraphFormat& format) {
     return format.recognise(text);
   });

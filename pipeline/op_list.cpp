@@ -2,40 +2,26 @@
 #include "pipeline/op_list.hpp"
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/collectives.hpp"
-#include "backends/eager/kernels.hpp"
-#include "backends/interpreter_kernels.hpp"
-#include "backends/rowprogram/row_program.hpp"
 #include "base/try.hpp"
 #include "graph/import/fx_ops.hpp"
 #include "graph/text.hpp"
+#include "runtime/step_engine.hpp"
 
 namespace pw {
 namespace {
 
-constexpr std::array<std::string_view, 4> kOpBackends{"interpreter", "eager", "cpu", "cuda"};
-
-/// Whether a backend runs a node of this op as it is, without looking into a body.
-bool has_op_kernel(const Op& op, std::string_view backend) {
-  if (find_collective(op.name) != nullptr) return true;
-  if (backend == "cuda")
-    return rows::is_row_primitive(op.name) || is_library_call(op) || op.name == "keep_topk";
-  const KernelTable table = backend == "interpreter" ? exact_kernels() : eager::kernels();
-  return find_kernel(table, op.name) != nullptr ||
-         find_kernel(layout_kernels(), op.name) != nullptr;
-}
-
 /// Which ops a backend runs: those with a kernel, and those whose bodies are made of such.
 class OpRuns {
  public:
-  OpRuns(const Context& context, std::string_view backend) : context_(context), backend_(backend) {}
+  OpRuns(const Context& context, std::function<bool(const Op&)> kernel)
+      : context_(context), kernel_(std::move(kernel)) {}
 
   bool op(OpId id) {
     const auto [it, fresh] = known_.emplace(id, false);
@@ -43,7 +29,7 @@ class OpRuns {
     const Op& op = context_.ops[id];
     const bool runs = op.has_body() ? std::all_of(op.body.begin(), op.body.end(),
                                                   [&](const Statement& s) { return all(s.value); })
-                                    : has_op_kernel(op, backend_);
+                                    : kernel_(op);
     return known_[id] = runs;
   }
 
@@ -63,7 +49,7 @@ class OpRuns {
   }
 
   const Context& context_;
-  std::string_view backend_;
+  std::function<bool(const Op&)> kernel_;
   std::map<OpId, bool> known_;
 };
 
@@ -94,7 +80,8 @@ std::map<std::string, std::set<std::string>> foreign_names(const Context& contex
 std::vector<OpLine> op_lines(const Context& context) {
   const auto foreign = foreign_names(context);
   std::vector<OpRuns> runs;
-  for (std::string_view backend : kOpBackends) runs.emplace_back(context, backend);
+  const EngineList engines = builtin_engines();
+  for (const StepEngineKind& engine : engines) runs.emplace_back(context, engine.runs);
   std::vector<OpLine> out;
   for (const std::string& name : context.ops.names()) {
     const OpId id = context.ops.find(name);
@@ -106,8 +93,8 @@ std::vector<OpLine> op_lines(const Context& context) {
     line.signature = print_signature(op, context.attributes).substr(3);  // without "op "
     line.traits = traits_of(op);
     line.splits = op.traits.splitting;
-    for (std::size_t i = 0; i < kOpBackends.size(); ++i)
-      if (runs[i].op(id)) line.backends.emplace_back(kOpBackends[i]);
+    for (std::size_t i = 0; i < engines.size(); ++i)
+      if (runs[i].op(id)) line.backends.push_back(engines[i].name);
     line.meaning = op.has_body() ? "body" : !line.backends.empty() ? "native" : "none";
     if (auto it = foreign.find(name); it != foreign.end())
       line.foreign.assign(it->second.begin(), it->second.end());
@@ -137,10 +124,10 @@ bool is_called(const OpLine& line, const std::string& wanted) {
 
 Result<std::monostate> check_names(const Context& context, const std::vector<OpLine>& lines,
                                    const OpRequest& request) {
-  if (!request.backend.empty() &&
-      std::find(kOpBackends.begin(), kOpBackends.end(), request.backend) == kOpBackends.end())
+  const EngineList engines = builtin_engines();
+  if (!request.backend.empty() && find_engine(engines, request.backend) == nullptr)
     return fail(error_at({}, "PW1425", "there is no backend `" + request.backend + "`",
-                         fmt::format("backends are {}", fmt::join(kOpBackends, ", "))));
+                         "backends are " + engine_names(engines)));
   for (const std::string& wanted : request.names) {
     if (std::any_of(lines.begin(), lines.end(),
                     [&](const OpLine& line) { return is_called(line, wanted); }))
@@ -212,12 +199,13 @@ std::string op_page(const Context& context, const std::vector<OpLine>& lines) {
       "becomes "
       "ops stands below.\n\n"
       "| op | meaning | traits | runs on | named elsewhere |\n|---|---|---|---|---|\n";
+  const std::size_t all = builtin_engines().size();
   for (const OpLine& line : lines)
-    out += fmt::format(
-        "| `{}` | {} | {}{}{} | {} | {} |\n", line.signature, line.meaning,
-        line.splits ? "**splits**" : "", line.splits && !line.traits.empty() ? " " : "",
-        line.traits, line.backends.size() == kOpBackends.size() ? "all" : comma_list(line.backends),
-        comma_list(line.foreign));
+    out +=
+        fmt::format("| `{}` | {} | {}{}{} | {} | {} |\n", line.signature, line.meaning,
+                    line.splits ? "**splits**" : "", line.splits && !line.traits.empty() ? " " : "",
+                    line.traits, line.backends.size() == all ? "all" : comma_list(line.backends),
+                    comma_list(line.foreign));
   out +=
       "\n## Foreign ops\n\n"
       "The lines of `rules/import/`, in the form that your own take ([language.md](language.md), "

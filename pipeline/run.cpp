@@ -29,6 +29,11 @@ void say_graph(const RunRequest& request, const Graph& graph, const Log& log) {
     log.say("one rank: collectives run as the identity, up to their shape");
 }
 
+EngineList several_ranks(EngineList engines) {
+  std::erase_if(engines, [](const StepEngineKind& engine) { return !engine.can.ranks; });
+  return engines;
+}
+
 /// What several ranks, or several graphs, cannot do.
 Result<std::monostate> check_ranks(const RunRequest& request) {
   PW_TRY(check_number("ranks", request.ranks, 1, 64));
@@ -40,8 +45,9 @@ Result<std::monostate> check_ranks(const RunRequest& request) {
     return fail(error_in("ranks", "PW1201", "tensors are given to one rank", "leave out ranks"));
   const StepEngineKind* engine = find_engine(request.engines, request.backend);
   if (engine != nullptr && !engine->can.ranks)
-    return fail(error_in("backend " + engine->name, "PW1201", "it runs one rank a process",
-                         "the backends eager, cpu and interpreter run several"));
+    return fail(
+        error_in("backend " + engine->name, "PW1201", "it runs one rank a process",
+                 "those that run several: " + engine_names(several_ranks(request.engines))));
   return std::monostate{};
 }
 

@@ -166,9 +166,9 @@ void bind_extern(const ContextPtr& context, const std::string& name,
 }  // namespace
 
 StepEngineKind engine_of_python(const std::string& name, const py::object& compile) {
-  return engine_of(name, "of Python", {.ranks = true}, [name, compile](const EngineOptions&) {
-    return std::make_unique<PyBackend>(name, compile);
-  });
+  return engine_of({name, "of Python", {.ranks = true}, [name, compile](const BackendOptions&) {
+                      return std::make_unique<PyBackend>(name, compile);
+                    }});
 }
 
 std::unique_ptr<PieceHook> hook_of_python(const py::object& hook) {

@@ -1,5 +1,6 @@
 // Exports add_planning: graphs cut, planned, sized, compiled and tuned, as the command line does
 // it.
+#include <fmt/ranges.h>
 #include <pybind11/stl.h>
 
 #include "base/file.hpp"
@@ -197,7 +198,9 @@ py::object draw_files(const ContextPtr& context, const Texts& files, const Texts
   const auto named_collapse = collapse_named(collapse);
   const auto named_view = view_named(view);
   if (!named_collapse) throw mistake("PW1413", "collapse is auto, none, pieces or layers");
-  if (!named_view) throw mistake("PW1413", "there is no view `" + view + "`");
+  if (!named_view)
+    throw mistake("PW1413", fmt::format("there is no view `{}`: they are {}", view,
+                                        fmt::join(view_names(), ", ")));
   request.viz.collapse = *named_collapse;
   request.viz.view = *named_view;
   const std::string picture = need(context, draw_picture(context, request, log_to(log, context)));

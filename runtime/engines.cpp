@@ -1,42 +1,17 @@
 // Exports builtin_engines.
 #include <fmt/format.h>
 
+#include "backends/cuda/compile.hpp"
 #include "backends/cuda/cuda_driver.hpp"
 #include "backends/cuda/host_driver.hpp"
 #include "backends/cuda/runtime.hpp"
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
 #include "base/quantities.hpp"
 #include "base/try.hpp"
 #include "runtime/step_engine.hpp"
 
 namespace pw {
 namespace {
-
-/// What the cpu backend compiled, and what it left to eager and why.
-void report_cpu(const Backend& backend, EngineReport& out) {
-  const CpuReport report = static_cast<const CpuBackend&>(backend).report();
-  out.cpu = report;
-  if (report.compiler.empty() && report.cache.found == 0) {
-    out.built.emplace_back(
-        "no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH, "
-        "or set CXX");
-    return;
-  }
-  const std::string how = report.compiler.empty() ? "no C++ compiler was found"
-                                                  : fmt::format("{} compiled now by {}",
-                                                                report.compiled, report.compiler);
-  out.built.push_back(fmt::format("cpu: {} kernels, {} from the cache, {}; {} nodes on eager",
-                                  report.kernels.size(), report.cache.found, how,
-                                  report.nodes_on_eager()));
-  if (report.cache.evicted > 0)
-    out.built.push_back(
-        fmt::format("  {} damaged objects of the cache were thrown away", report.cache.evicted));
-  if (!report.cache_problem.empty())
-    out.built.push_back("  kernels are not kept: " + report.cache_problem);
-  for (const CpuReport::Fallback& f : report.fallbacks)
-    out.built.push_back(fmt::format("  {} × {}: {}", f.nodes, f.op, f.reason));
-}
 
 class CudaExecutable final : public StepExecutable {
  public:
@@ -48,7 +23,7 @@ class CudaExecutable final : public StepExecutable {
                              const RunOptions& options) override {
     if (ranks.size() != 1)
       return fail(error_in("backend cuda", "PW1201", "it runs one rank a process",
-                           "the backends eager, cpu and interpreter run several"));
+                           "the other backends run several"));
     StepResult done = PW_TRY(runtime_->run(step, ranks.front(), options));
     return RankStepResult{{std::move(done.outputs)}, std::move(done.report)};
   }
@@ -150,27 +125,14 @@ class CudaEngine final : public StepEngine {
 }  // namespace
 
 EngineList builtin_engines() {
-  return {engine_of(
-              "eager", "op by op, by Eigen and by loops", {.ranks = true},
-              [](const EngineOptions&) { return make_eager(); }, true),
-          engine_of(
-              "interpreter", "op by op, in double precision", {.ranks = true, .strict = true},
-              [](const EngineOptions& o) {
-                return make_interpreter(o.strict ? Precision::single : Precision::exact);
-              },
-              true),
-          engine_of(
-              "cpu", "row ops as C++ compiled now, products by Eigen",
-              {.ranks = true, .strict = true, .fuse = true},
-              [](const EngineOptions& o) {
-                return std::make_unique<CpuBackend>(
-                    CpuOptions{.strict = o.strict, .group = o.fuse, .cache = o.cache});
-              },
-              true, report_cpu),
-          {"cuda",
-           "pieces captured and replayed on a device, or on the host in its place",
-           {.strict = true, .fuse = true, .capture = true},
-           CudaEngine::open}};
+  EngineList out;
+  for (const BackendKind& kind : backend_kinds()) out.push_back(engine_of(kind));
+  out.push_back({.name = "cuda",
+                 .what = "pieces captured and replayed on a device, or on the host in its place",
+                 .can = {.strict = true, .fuse = true, .capture = true},
+                 .open = CudaEngine::open,
+                 .runs = cuda::has_kernel});
+  return out;
 }
 
 }  // namespace pw

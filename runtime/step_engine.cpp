@@ -21,8 +21,8 @@ void say_uncaptured(StepReport& report) {
 
 class PlainExecutable final : public StepExecutable {
  public:
-  PlainExecutable(Runner runner, const Backend& backend, const BackendReport& reported)
-      : runner_(std::move(runner)), backend_(backend), reported_(reported) {}
+  PlainExecutable(Runner runner, const Backend& backend)
+      : runner_(std::move(runner)), backend_(backend) {}
 
   Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                              const RunOptions& options) override {
@@ -32,44 +32,41 @@ class PlainExecutable final : public StepExecutable {
   }
   [[nodiscard]] EngineReport report() const override {
     EngineReport out;
-    if (reported_) reported_(backend_, out);
+    out.built = backend_.summary();
+    if (const auto* cpu = dynamic_cast<const CpuBackend*>(&backend_)) out.cpu = cpu->report();
     return out;
   }
 
  private:
   Runner runner_;
   const Backend& backend_;
-  const BackendReport& reported_;
 };
 
 class PlainEngine final : public StepEngine {
  public:
-  PlainEngine(std::unique_ptr<Backend> backend, bool own_whole, BackendReport reported)
-      : backend_(std::move(backend)), reported_(std::move(reported)) {
+  PlainEngine(std::unique_ptr<Backend> backend, bool own_whole) : backend_(std::move(backend)) {
     if (!own_whole) whole_ = make_eager();
   }
 
   Result<std::unique_ptr<StepExecutable>> build(const PlannedGraph& planned, Weights&) override {
     Runner runner = PW_TRY(Runner::make(planned.pieces, planned.graph, planned.plan, *backend_));
-    return std::make_unique<PlainExecutable>(std::move(runner), *backend_, reported_);
+    return std::make_unique<PlainExecutable>(std::move(runner), *backend_);
   }
   Backend& whole() override { return whole_ ? *whole_ : *backend_; }
 
  private:
   std::unique_ptr<Backend> backend_, whole_;
-  BackendReport reported_;
 };
 
 }  // namespace
 
-StepEngineKind engine_of(std::string name, std::string what, EngineCapabilities can,
-                         std::function<std::unique_ptr<Backend>(const EngineOptions&)> make,
-                         bool own_whole, BackendReport report) {
-  return {std::move(name), std::move(what), can,
-          [make = std::move(make), own_whole, report = std::move(report)](
+StepEngineKind engine_of(const BackendKind& kind) {
+  return {kind.name, kind.what, kind.can,
+          [make = kind.make, own = kind.own_whole](
               const EngineOptions& options) -> Result<std::unique_ptr<StepEngine>> {
-            return std::make_unique<PlainEngine>(make(options), own_whole, report);
-          }};
+            return std::make_unique<PlainEngine>(make(options), own);
+          },
+          kind.runs ? kind.runs : has_kernel};
 }
 
 std::string engine_names(const EngineList& engines) {

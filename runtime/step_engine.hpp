@@ -17,23 +17,12 @@
 
 namespace pw {
 
-struct EngineCapabilities {
-  bool ranks = false;    ///< runs several ranks of one process in step
-  bool strict = false;   ///< can give the interpreter's bits in single precision
-  bool fuse = false;     ///< makes kernels of neighbouring row ops
-  bool capture = false;  ///< records pieces or whole steps, and replays them
-};
-
-struct EngineOptions {
-  bool strict = false;
-  bool fuse = true;                ///< neighbouring row ops are one kernel
+struct EngineOptions : BackendOptions {
   std::string driver{"cuda"};      ///< of cuda: the first device; "host": the emulator
   std::uint64_t seed = 1;          ///< of the order in which the emulator runs threads
   std::int64_t cached_tokens = 0;  ///< see cuda::RuntimeOptions
   /// Of cuda: a table that `pwr tune` wrote, or none; empty: the one of the program.
   std::string schedules;
-  /// Of compiled kernels; null: the one of the environment.
-  std::shared_ptr<CompileCache> cache = {};
 };
 
 /// A graph, cut and planned; all three outlive what is built of them.
@@ -89,22 +78,16 @@ struct StepEngineKind {
   EngineCapabilities can;
   /// Fails before any work is done: PW1260 where there is no device.
   std::function<Result<std::unique_ptr<StepEngine>>(const EngineOptions&)> open;
+  std::function<bool(const Op&)> runs = {};  ///< see BackendKind
 };
 
 /// The engines a program knows, in the order in which they are listed.
 using EngineList = std::vector<StepEngineKind>;
 
-/// eager, interpreter, cpu, cuda.
+/// Those of the backends built in, and cuda.
 [[nodiscard]] EngineList builtin_engines();
-/// What a backend made of the pieces is worth reporting; may be empty.
-using BackendReport = std::function<void(const Backend&, EngineReport&)>;
-/// An engine of a backend: it runs pieces one after another and captures nothing. Its runs are
-/// compared with those of eager, so that a backend that is wrong everywhere is found; `own_whole`:
-/// with its own of the unrewritten graph, as those of the backends that are tested here.
-[[nodiscard]] StepEngineKind engine_of(
-    std::string name, std::string what, EngineCapabilities can,
-    std::function<std::unique_ptr<Backend>(const EngineOptions&)> make, bool own_whole = false,
-    BackendReport report = {});
+/// An engine of a backend: it runs pieces one after another and captures nothing.
+[[nodiscard]] StepEngineKind engine_of(const BackendKind& kind);
 /// Null where the list has none of the name.
 [[nodiscard]] const StepEngineKind* find_engine(const EngineList& engines, std::string_view name);
 /// Opens the engine of the name. PW1405 where the list has none, PW1406 where it cannot do what the

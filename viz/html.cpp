@@ -1,4 +1,6 @@
 // Exports render_html: the union of all versions, laid out once, in a page that needs nothing else.
+#include <fmt/format.h>
+
 #include "viz/label.hpp"
 #include "viz/page.hpp"
 #include "viz/report.hpp"
@@ -25,9 +27,21 @@ std::string verdict(const Report& report) {
          viz::xml_escaped(report.verdict) + "</p>";
 }
 
-std::string panel(const char* id, const char* title, const char* inner = "") {
-  return std::string("<section role=\"tabpanel\" id=\"") + id + "\" data-title=\"" + title + "\">" +
-         inner + "</section>\n";
+/// An empty panel for each view of views.def that is a tab and has what it needs.
+std::string view_panels(const VizInput& input) {
+  constexpr bool nothing = true;
+  const bool journal = input.journal != nullptr || input.named_journal != nullptr;
+  const bool pieces = input.pieces != nullptr, plan = input.plan != nullptr;
+  std::string out;
+  const auto add = [&](std::string_view id, std::string_view title, bool present) {
+    if (present && !title.empty())
+      out += fmt::format("<section role=\"tabpanel\" id=\"{}\" data-title=\"{}\"></section>\n", id,
+                         title);
+  };
+#define PW_VIEW(name, title, needs) add(#name, title, needs);
+#include "viz/views.def"
+#undef PW_VIEW
+  return out;
 }
 
 std::string page(const std::string& title, const VizInput& input, const std::string& data) {
@@ -44,14 +58,7 @@ std::string page(const std::string& title, const VizInput& input, const std::str
          (input.report != nullptr ? verdict(*input.report) : std::string()) + "</header>\n";
   out += "<nav role=\"tablist\"></nav>\n";
   if (input.report != nullptr) out += report_tabs(*input.report);
-  out += panel("graph", "Graph",
-               "<div id=\"bar\"></div><main><div id=\"pictures\"></div><aside "
-               "id=\"side\"></aside></main>");
-  if (input.journal != nullptr || input.named_journal != nullptr)
-    out += panel("rewrites", "Rewrites");
-  if (input.pieces != nullptr) out += panel("pieces", "Pieces");
-  if (input.plan != nullptr) out += panel("sizes", "Sizes and padding") + panel("memory", "Memory");
-  out += panel("table", "Table");
+  out += view_panels(input);
   out += "<script type=\"application/json\" id=\"data\">" + data + "</script>\n";
   out += "<script>" + std::string(viz::kPageScript) + "</script>\n</body>\n</html>\n";
   return out;

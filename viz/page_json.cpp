@@ -44,7 +44,7 @@ class PageData {
     put("title", dump(clean(graph_.versions.back()->graph.name)));
     put("folding", dump(in_.folding.reason));
     put("most", std::to_string(in_.options.most_boxes));
-    put("view", std::to_string(static_cast<int>(in_.options.view)));
+    put("view", dump(std::string(name(in_.options.view))));
     if (in_.options.version) put("version", std::to_string(*in_.options.version));
     Json steps = Json::array();
     for (const Step& step : in_.timeline.steps) steps.push_back(step_json(step));

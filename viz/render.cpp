@@ -1,8 +1,6 @@
-// Exports render_dot, render_svg, render_png, render_pdf, render_outline, render_markdown,
-// collapse_named and view_named: versions →
-// union → folding → scene → text.
+// Exports render_dot, render_svg, render_png, render_pdf, render_outline, render_markdown and
+// collapse_named: versions → union → folding → scene → text.
 #include <algorithm>
-#include <array>
 
 #include "viz/dot.hpp"
 #include "viz/graphviz.hpp"
@@ -87,14 +85,6 @@ std::optional<Collapse> collapse_named(std::string_view name) {
   if (name == "pieces") return Collapse::pieces;
   if (name == "layers") return Collapse::layers;
   return std::nullopt;
-}
-
-std::optional<View> view_named(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kNames{
-      "auto", "overview", "graph", "all", "side", "rewrites", "pieces", "sizes", "memory", "table"};
-  const auto found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<View>(found - kNames.begin());
 }
 
 Result<std::string> render_dot(const VizInput& input, const VizOptions& options) {

@@ -11,6 +11,7 @@
 
 #include "rewriter/journal.hpp"
 #include "splitter/plan.hpp"
+#include "viz/views.hpp"
 
 namespace pw {
 
@@ -52,22 +53,6 @@ struct Overlay {
   std::string title;
   std::map<std::string, double> numbers;
 };
-
-/// Where a page opens, and whether a picture shows whole groups.
-enum class View : std::uint8_t {
-  automatic,
-  overview,  ///< groups closed, equal ones folded; pictures too
-  graph,     ///< groups open, equal ones drawn once
-  all,       ///< every copy by itself, as they are stitched together
-  side,      ///< two versions side by side
-  rewrites,
-  pieces,
-  sizes,
-  memory,
-  table,
-};
-[[nodiscard]] std::optional<View> view_named(
-    std::string_view name);  ///< "auto" and the names above
 
 struct VizOptions {
   Collapse collapse = Collapse::automatic;

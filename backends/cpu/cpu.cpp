@@ -68,13 +68,13 @@ class SharedExecutable final : public Executable {
 }  // namespace
 
 struct CpuBackend::State {
-  explicit State(const CpuOptions& given)
+  explicit State(const BackendOptions& given)
       : options(given),
         emit{given.strict},
         kernels(Toolchain::find(), emit, given.cache),
         row_kernels(std::make_shared<std::vector<RowKernel>>()) {}
 
-  CpuOptions options;
+  BackendOptions options;
   cpu::EmitOptions emit;
   cpu::Kernels kernels;
   std::shared_ptr<std::vector<RowKernel>> row_kernels;  // of all pieces, by number
@@ -134,10 +134,10 @@ bool CpuBackend::State::take_apart(Graph& graph, const std::vector<rows::RunUnit
 
 std::vector<rows::RunUnit> CpuBackend::State::grouped(Graph& graph) {
   constexpr int kRounds = 16;  // bodies in bodies
-  std::vector<rows::RunUnit> units = rows::group_rows(graph, {options.group});
+  std::vector<rows::RunUnit> units = rows::group_rows(graph, {options.fuse});
   for (int round = 0; round < kRounds && take_apart(graph, units); ++round) {
     graph.erase_dead();
-    units = rows::group_rows(graph, {options.group});
+    units = rows::group_rows(graph, {options.fuse});
   }
   return units;
 }
@@ -223,7 +223,7 @@ Graph CpuBackend::State::with_kernels(const Graph& piece) {
   return out;
 }
 
-CpuBackend::CpuBackend(const CpuOptions& options) : state_(std::make_unique<State>(options)) {}
+CpuBackend::CpuBackend(const BackendOptions& options) : state_(std::make_unique<State>(options)) {}
 CpuBackend::~CpuBackend() = default;
 
 Result<std::unique_ptr<Executable>> CpuBackend::compile(const Graph& piece) {
@@ -274,6 +274,35 @@ CpuReport CpuBackend::report() const {
   for (const auto& [key, nodes] : state_->fallbacks)
     out.fallbacks.push_back({key.first, key.second, nodes});
   return out;
+}
+
+std::vector<std::string> CpuBackend::summary() const {
+  const CpuReport made = report();
+  if (made.compiler.empty() && made.cache.found == 0)
+    return {
+        "no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH, "
+        "or set CXX"};
+  const std::string how = made.compiler.empty()
+                              ? "no C++ compiler was found"
+                              : fmt::format("{} compiled now by {}", made.compiled, made.compiler);
+  std::vector<std::string> out{
+      fmt::format("cpu: {} kernels, {} from the cache, {}; {} nodes on eager", made.kernels.size(),
+                  made.cache.found, how, made.nodes_on_eager())};
+  if (made.cache.evicted > 0)
+    out.push_back(
+        fmt::format("  {} damaged objects of the cache were thrown away", made.cache.evicted));
+  if (!made.cache_problem.empty()) out.push_back("  kernels are not kept: " + made.cache_problem);
+  for (const CpuReport::Fallback& f : made.fallbacks)
+    out.push_back(fmt::format("  {} × {}: {}", f.nodes, f.op, f.reason));
+  return out;
+}
+
+BackendKind cpu_backend() {
+  return {.name = "cpu",
+          .what = "row ops as C++ compiled now, products by Eigen",
+          .can = {.ranks = true, .strict = true, .fuse = true},
+          .make = [](const BackendOptions& o) { return std::make_unique<CpuBackend>(o); },
+          .own_whole = true};
 }
 
 std::size_t CpuReport::nodes_on_eager() const {

@@ -12,13 +12,6 @@
 
 namespace pw {
 
-struct CpuOptions {
-  bool strict = false;  ///< the bits of the interpreter in single precision, whatever it costs
-  bool group = true;    ///< neighbouring row ops become one kernel
-  /// Of compiled kernels; null: the one of the environment, opened when it is first needed.
-  std::shared_ptr<CompileCache> cache = {};
-};
-
 /// What became of the nodes of all pieces compiled so far.
 struct CpuReport {
   struct Kernel {
@@ -41,11 +34,13 @@ struct CpuReport {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const CpuOptions& options = {});
+  /// Without a cache, the one of the environment is opened when it is first needed.
+  explicit CpuBackend(const BackendOptions& options = {});
   ~CpuBackend() override;
   [[nodiscard]] std::string name() const override { return "cpu"; }
   [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override;
   [[nodiscard]] CpuReport report() const;
+  [[nodiscard]] std::vector<std::string> summary() const override;
 
  private:
   struct State;

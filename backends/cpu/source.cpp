@@ -7,25 +7,9 @@
 namespace pw::cpu {
 namespace {
 
-// The names of CUDA that the prelude uses, and the C library's mathematics, without headers.
 constexpr std::string_view kPrologue = R"text(
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
-template <class To, class From>
-static inline To pw_same_bits(From x) {
-  To y;
-  __builtin_memcpy(&y, &x, sizeof y);
-  return y;
-}
-static inline unsigned __float_as_uint(float x) { return pw_same_bits<unsigned>(x); }
-static inline float __uint_as_float(unsigned x) { return pw_same_bits<float>(x); }
-static inline long long __double_as_longlong(double x) { return pw_same_bits<long long>(x); }
-static inline double __longlong_as_double(long long x) { return pw_same_bits<double>(x); }
-extern "C" {
-float sqrtf(float), sinf(float), cosf(float), powf(float, float);
-double fabs(double), sqrt(double), exp(double), log(double), tanh(double), sin(double), cos(double);
-double pow(double, double);
-}
 )text";
 
 // After the prelude: the fixed tree over a row in memory, what a lane adds and how lanes meet; and
@@ -90,7 +74,7 @@ static inline __attribute__((always_inline)) T pw_met(T* lane) {
 }  // namespace
 
 std::string source_file(std::string_view kernel) {
-  return fmt::format("{}{}{}{}", kPrologue, cuda::prelude(), kRows, kernel);
+  return fmt::format("{}{}{}{}{}", kPrologue, cuda::host_names(), cuda::prelude(), kRows, kernel);
 }
 
 std::vector<std::string> compiler_flags(const EmitOptions& options, bool native) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/collectives.hpp"
 #include "backends/cuda/cubin_cache.hpp"
 #include "backends/cuda/topk.hpp"
 #include "backends/kernel.hpp"
@@ -129,6 +130,11 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
 }
 
 }  // namespace
+
+bool has_kernel(const Op& op) {
+  return rows::is_row_primitive(op.name) || is_library_call(op) || op.name == "keep_topk" ||
+         find_collective(op.name) != nullptr;
+}
 
 void take_apart(Graph& graph, const std::function<void(NodeId, const std::string&)>& note) {
   for (NodeId n : graph.order()) take_one_apart(graph, n, 0, note);

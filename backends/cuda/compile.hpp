@@ -17,6 +17,9 @@
 
 namespace pw::cuda {
 
+/// Whether a node of this op runs on CUDA as it is, without looking into a body.
+[[nodiscard]] bool has_kernel(const Op& op);
+
 struct CompileOptions {
   std::vector<std::string> archs{"sm_90"};
   bool strict = false;  ///< see Target

@@ -79,6 +79,8 @@ struct WrittenKernel {
 [[nodiscard]] std::string_view prelude();
 /// And after it: what the threads of a team do together.
 [[nodiscard]] std::string_view team_prelude();
+/// What CUDA declares and both use, for a C++ compiler without headers; before the prelude.
+[[nodiscard]] std::string_view host_names();
 /// A whole .cu file of one kernel.
 [[nodiscard]] std::string source_file(const Kernel& kernel);
 /// Letters, digits and _ are kept, anything else becomes _; at most 64 characters.

@@ -86,43 +86,6 @@ constexpr std::string_view kPrologue = R"cpp(
   static inline T __ldg(const T* p) {
     return *p;
   }
-  static inline unsigned __float_as_uint(float x) {
-    unsigned u;
-    __builtin_memcpy(&u, &x, 4);
-    return u;
-  }
-  static inline float __uint_as_float(unsigned u) {
-    float x;
-    __builtin_memcpy(&x, &u, 4);
-    return x;
-  }
-  static inline long long __double_as_longlong(double x) {
-    long long i;
-    __builtin_memcpy(&i, &x, 8);
-    return i;
-  }
-  static inline double __longlong_as_double(long long i) {
-    double x;
-    __builtin_memcpy(&x, &i, 8);
-    return x;
-  }
-  extern "C" {
-  double fabs(double);
-  float sqrtf(float);
-  double sqrt(double);
-  float expf(float);
-  double exp(double);
-  float logf(float);
-  double log(double);
-  float tanhf(float);
-  double tanh(double);
-  float sinf(float);
-  double sin(double);
-  float cosf(float);
-  double cos(double);
-  float powf(float, float);
-  double pow(double, double);
-  }
 )cpp";
 
 std::string entry(const Kernel& kernel) {
@@ -154,7 +117,8 @@ Result<std::string> host_object(const std::string& source, CompileCache* cache) 
 }  // namespace
 
 std::string host_source(std::span<const Kernel> kernels, std::string_view extra) {
-  std::string source = fmt::format("{}\n{}\n{}\n", kPrologue, prelude(), team_prelude());
+  std::string source =
+      fmt::format("{}\n{}\n{}\n{}\n", kPrologue, host_names(), prelude(), team_prelude());
   std::set<std::string> done;
   for (const Kernel& kernel : kernels) {
     if (!done.insert(kernel.name).second) continue;

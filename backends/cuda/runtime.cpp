@@ -28,7 +28,7 @@ Runtime::Runtime(const StitchedGraph& stitched, const Graph& source, const Plan&
         return allocate(bytes, what);
       }) {
   if (options.strict) {
-    CpuOptions cpu;
+    BackendOptions cpu;
     cpu.strict = true;
     host_ = std::make_unique<CpuBackend>(cpu);
   } else {

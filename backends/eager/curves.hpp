@@ -5,13 +5,17 @@
 
 #include <cstdint>
 
+#include "backends/primitives.hpp"
+
 namespace pw::eager {
 
 /// y[i] = f(x[i]) for i below n; y may be x.
 using Curve = void (*)(const float* x, std::int64_t n, float* y);
 
 struct Curves {
-  Curve exp, log, tanh, sin, cos;
+#define PW_CURVE(name) Curve name;
+  PW_REAL_PRIMITIVES(PW_CURVE)
+#undef PW_CURVE
   void (*pow)(const float* x, const float* z, std::int64_t n, float* y);
 };
 

@@ -23,7 +23,9 @@ void powers(const float* x, const float* z, std::int64_t n, float* y) {
 }  // namespace
 
 eager::Curves curves() {
-  return {each<pw_exp>, each<pw_log>, each<pw_tanh>, each<pw_sin>, each<pw_cos>, powers};
+#define PW_EACH(name) each<pw_##name>,
+  return {PW_REAL_PRIMITIVES(PW_EACH) powers};
+#undef PW_EACH
 }
 
 }  // namespace pw::PW_GEMM

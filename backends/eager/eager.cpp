@@ -55,4 +55,13 @@ bool has_kernel(const Op& op) {
 
 std::unique_ptr<Backend> make_eager() { return std::make_unique<Eager>(); }
 
+BackendKind eager_backend() {
+  return {.name = "eager",
+          .what = "op by op, by Eigen and by loops",
+          .can = {.ranks = true},
+          .make = [](const BackendOptions&) { return make_eager(); },
+          .runs = has_kernel,
+          .own_whole = true};
+}
+
 }  // namespace pw

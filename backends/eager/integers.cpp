@@ -1,11 +1,10 @@
 // Exports the integer and b8 forms of pointwise ops: plain loops over int64.
 #include "backends/eager/kernels.hpp"
-#include "backends/scalar.hpp"
+#include "backends/primitives.hpp"
 
 namespace pw::eager {
 namespace {
 
-using namespace scalar;
 using Done = Result<std::monostate>;
 constexpr std::int64_t kRun = 512;
 
@@ -21,28 +20,26 @@ Done loop(Call& call) {
       load_run(call.operand(a).dtype, call.operand(a).at(run.offsets[a]), run.steps[a], run.length,
                in[a]);
     for (std::int64_t i = 0; i < run.length; ++i) {
-      if constexpr (N == 1) in[0][i] = F::template of<std::int64_t>(in[0][i]);
-      if constexpr (N == 2) in[0][i] = F::template of<std::int64_t>(in[0][i], in[1][i]);
-      if constexpr (N == 3) in[0][i] = in[0][i] != 0 ? in[1][i] : in[2][i];
+      if constexpr (N == 1) in[0][i] = F::of(in[0][i]);
+      if constexpr (N == 2) in[0][i] = F::of(in[0][i], in[1][i]);
+      if constexpr (N == 3) in[0][i] = F::of(in[0][i], in[1][i], in[2][i]);
     }
     store_run(y.dtype, y.at(run.offsets[N]), run.steps[N], run.length, in[0]);
   });
   return Done{};
 }
 
-Done bitwise_not(Call& call) {
-  return call.result_dtype() == DType::b8 ? loop<Flip, 1>(call) : loop<Not, 1>(call);
+template <class F, std::size_t N>
+Done bitwise(Call& call) {
+  return call.result_dtype() == DType::b8 ? loop<scalar::Truth<F>, N>(call) : loop<F, N>(call);
 }
 
-constexpr KernelEntry kIntegers[] = {
-    {"add", loop<Add, 2>},         {"sub", loop<Sub, 2>},         {"mul", loop<Mul, 2>},
-    {"div", loop<Div, 2>},         {"pow", loop<Pow, 2>},         {"maximum", loop<Maximum, 2>},
-    {"minimum", loop<Minimum, 2>}, {"eq", loop<Eq, 2>},           {"ne", loop<Ne, 2>},
-    {"lt", loop<Lt, 2>},           {"le", loop<Le, 2>},           {"gt", loop<Gt, 2>},
-    {"ge", loop<Ge, 2>},           {"bitwise_and", loop<And, 2>}, {"bitwise_or", loop<Or, 2>},
-    {"bitwise_not", bitwise_not},  {"select", loop<Same, 3>},     {"neg", loop<Neg, 1>},
-    {"abs", loop<Abs, 1>},         {"cast", loop<Same, 1>},
-};
+#define PW_NUMBERS(name, operands) {#name, loop<scalar::name, operands>},
+#define PW_INTEGERS(name, operands) {#name, bitwise<scalar::name, operands>},
+constexpr KernelEntry kIntegers[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS) PW_INTEGER_PRIMITIVES(
+    PW_INTEGERS){"cast", loop<scalar::Same, 1>}};
+#undef PW_NUMBERS
+#undef PW_INTEGERS
 
 }  // namespace
 

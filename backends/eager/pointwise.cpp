@@ -5,7 +5,7 @@
 
 #include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
-#include "backends/scalar.hpp"
+#include "backends/primitives.hpp"
 
 namespace pw::eager {
 namespace {
@@ -20,80 +20,92 @@ using In = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
 template <class A>
 using ScalarOf = typename A::Scalar;
 
-struct Add {
+/// Element by element. A primitive has a form over arrays below where Eigen, or a curve, is faster
+/// and gives an element the same value at each place.
+template <class F>
+struct Vectors {
+  template <class T>
+  static void run(const T* const (&in)[3], std::int64_t n, T* out) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      if constexpr (requires { F::of(in[0][i]); }) out[i] = F::of(in[0][i]);
+      if constexpr (requires { F::of(in[0][i], in[1][i]); }) out[i] = F::of(in[0][i], in[1][i]);
+    }
+  }
+};
+template <>
+struct Vectors<scalar::add> {
   static auto of(auto& a, auto& b) { return a + b; }
 };
-struct Sub {
+template <>
+struct Vectors<scalar::sub> {
   static auto of(auto& a, auto& b) { return a - b; }
 };
-struct Mul {
+template <>
+struct Vectors<scalar::mul> {
   static auto of(auto& a, auto& b) { return a * b; }
 };
-struct Div {
+template <>
+struct Vectors<scalar::div> {
   static auto of(auto& a, auto& b) { return a / b; }
 };
-struct Eq {
+template <>
+struct Vectors<scalar::eq> {
   template <class A>
   static auto of(A& a, A& b) {
     return (a == b).template cast<ScalarOf<A>>();
   }
 };
-struct Ne {
+template <>
+struct Vectors<scalar::ne> {
   template <class A>
   static auto of(A& a, A& b) {
     return (a != b).template cast<ScalarOf<A>>();
   }
 };
-struct Lt {
+template <>
+struct Vectors<scalar::lt> {
   template <class A>
   static auto of(A& a, A& b) {
     return (a < b).template cast<ScalarOf<A>>();
   }
 };
-struct Le {
+template <>
+struct Vectors<scalar::le> {
   template <class A>
   static auto of(A& a, A& b) {
     return (a <= b).template cast<ScalarOf<A>>();
   }
 };
-struct Gt {
+template <>
+struct Vectors<scalar::gt> {
   template <class A>
   static auto of(A& a, A& b) {
     return (a > b).template cast<ScalarOf<A>>();
   }
 };
-struct Ge {
+template <>
+struct Vectors<scalar::ge> {
   template <class A>
   static auto of(A& a, A& b) {
     return (a >= b).template cast<ScalarOf<A>>();
   }
 };
-struct Neg {
+template <>
+struct Vectors<scalar::select> {
+  static auto of(auto& mask, auto& a, auto& b) { return (mask != 0).select(a, b); }
+};
+template <>
+struct Vectors<scalar::neg> {
   static auto of(auto& a) { return -a; }
 };
-struct Abs {
+template <>
+struct Vectors<scalar::abs> {
   static auto of(auto& a) { return a.abs(); }
 };
-struct Same {
+template <>
+struct Vectors<scalar::Same> {
   static auto of(auto& a) { return a; }
 };
-
-// What Eigen computes of whole vectors by other means than of what is left over, goes element by
-// element: a value must not depend on its place. One function over arrays each.
-template <class F, std::size_t N>
-struct Each {
-  template <class T>
-  static void run(const T* const (&in)[3], std::int64_t n, T* out) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      if constexpr (N == 1) out[i] = F::template of<T>(in[0][i]);
-      if constexpr (N == 2) out[i] = F::template of<T>(in[0][i], in[1][i]);
-    }
-  }
-};
-using Maximum = Each<scalar::Maximum, 2>;
-using Minimum = Each<scalar::Minimum, 2>;
-using Sqrt = Each<scalar::Sqrt, 1>;
-using Rsqrt = Each<scalar::Rsqrt, 1>;
 
 template <class F, Curve Curves::* curve>
 struct Curved {
@@ -101,27 +113,28 @@ struct Curved {
     (curves().*curve)(in[0], n, out);
   }
   static void run(const double* const (&in)[3], std::int64_t n, double* out) {
-    Each<F, 1>::run(in, n, out);
+    for (std::int64_t i = 0; i < n; ++i) out[i] = F::of(in[0][i]);
   }
 };
-using Exp = Curved<scalar::Exp, &Curves::exp>;
-using Log = Curved<scalar::Log, &Curves::log>;
-using Tanh = Curved<scalar::Tanh, &Curves::tanh>;
-using Sin = Curved<scalar::Sin, &Curves::sin>;
-using Cos = Curved<scalar::Cos, &Curves::cos>;
+#define PW_CURVED(name) \
+  template <>           \
+  struct Vectors<scalar::name> : Curved<scalar::name, &Curves::name> {};
+PW_REAL_PRIMITIVES(PW_CURVED)
+#undef PW_CURVED
 
-struct Pow {
+template <>
+struct Vectors<scalar::pow> {
   static void run(const float* const (&in)[3], std::int64_t n, float* out) {
     curves().pow(in[0], in[1], n, out);
   }
   static void run(const double* const (&in)[3], std::int64_t n, double* out) {
-    Each<scalar::Pow, 2>::run(in, n, out);
+    for (std::int64_t i = 0; i < n; ++i) out[i] = scalar::pow::of(in[0][i], in[1][i]);
   }
 };
 
 template <class T, class F>
 concept OverArrays =
-    requires(const T* const (&in)[3], std::int64_t n, T* out) { F::run(in, n, out); };
+    requires(const T* const (&in)[3], std::int64_t n, T* out) { Vectors<F>::run(in, n, out); };
 
 template <class T>
 constexpr DType kOwn = sizeof(T) == 4 ? DType::f32 : DType::f64;
@@ -137,13 +150,13 @@ const T* fetch(const Array& x, std::int64_t offset, std::int64_t step, std::int6
 template <class T, class F, std::size_t N>
 void compute(const T* const (&in)[3], std::int64_t n, T* out) {
   if constexpr (OverArrays<T, F>) {
-    F::run(in, n, out);
+    Vectors<F>::run(in, n, out);
   } else {
     Out<T> y(out, n);
     const In<T> a(in[0], n), b(in[N > 1 ? 1 : 0], n), c(in[N > 2 ? 2 : 0], n);
-    if constexpr (N == 1) y = F::of(a);
-    if constexpr (N == 2) y = F::of(a, b);
-    if constexpr (N == 3) y = (a != T(0)).select(b, c);
+    if constexpr (N == 1) y = Vectors<F>::of(a);
+    if constexpr (N == 2) y = Vectors<F>::of(a, b);
+    if constexpr (N == 3) y = Vectors<F>::of(a, b, c);
   }
 }
 
@@ -201,20 +214,17 @@ Done cast(Call& call) {
   const DType from = call.operand_dtype(0), to = call.result_dtype();
   if (!is_float(from) && !is_float(to)) return run_integers(call);
   const bool single = is_float(from) && is_float(to) && from != DType::f64 && to != DType::f64;
-  return single ? loop<float, Same, 1>(call) : loop<double, Same, 1>(call);
+  return single ? loop<float, scalar::Same, 1>(call) : loop<double, scalar::Same, 1>(call);
 }
 
-constexpr KernelEntry kPointwise[] = {
-    {"add", kernel<Add, 2>},         {"sub", kernel<Sub, 2>},       {"mul", kernel<Mul, 2>},
-    {"div", kernel<Div, 2>},         {"pow", kernel<Pow, 2>},       {"maximum", kernel<Maximum, 2>},
-    {"minimum", kernel<Minimum, 2>}, {"eq", kernel<Eq, 2>},         {"ne", kernel<Ne, 2>},
-    {"lt", kernel<Lt, 2>},           {"le", kernel<Le, 2>},         {"gt", kernel<Gt, 2>},
-    {"ge", kernel<Ge, 2>},           {"select", kernel<Same, 3>},   {"neg", kernel<Neg, 1>},
-    {"abs", kernel<Abs, 1>},         {"bitwise_and", run_integers}, {"bitwise_or", run_integers},
-    {"bitwise_not", run_integers},   {"sqrt", real_kernel<Sqrt>},   {"rsqrt", real_kernel<Rsqrt>},
-    {"exp", real_kernel<Exp>},       {"log", real_kernel<Log>},     {"tanh", real_kernel<Tanh>},
-    {"sin", real_kernel<Sin>},       {"cos", real_kernel<Cos>},     {"cast", cast},
-};
+#define PW_NUMBERS(name, operands) {#name, kernel<scalar::name, operands>},
+#define PW_INTEGERS(name, operands) {#name, run_integers},
+#define PW_REALS(name) {#name, real_kernel<scalar::name>},
+constexpr KernelEntry kPointwise[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS) PW_INTEGER_PRIMITIVES(
+    PW_INTEGERS) PW_REAL_PRIMITIVES(PW_REALS){"cast", cast}};
+#undef PW_NUMBERS
+#undef PW_INTEGERS
+#undef PW_REALS
 
 }  // namespace
 

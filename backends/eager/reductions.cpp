@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/eager/kernels.hpp"
-#include "backends/scalar.hpp"
+#include "backends/primitives.hpp"
 
 namespace pw::eager {
 namespace {
@@ -38,14 +38,14 @@ T reduced(const T* row, std::int64_t width, T start) {
 struct Sum {
   template <class T>
   static T of(const T* row, std::int64_t width) {
-    return reduced<T, scalar::Add>(row, width, T(0));
+    return reduced<T, scalar::add>(row, width, T(0));
   }
 };
 struct Mean {
   template <class T>
   static T of(const T* row, std::int64_t width) {
     if (width == 0) return std::numeric_limits<T>::quiet_NaN();
-    return scalar::Div::of<T>(Sum::of(row, width), static_cast<T>(width));
+    return scalar::div::of<T>(Sum::of(row, width), static_cast<T>(width));
   }
 };
 /// A NaN anywhere makes the result NaN; of nothing it is the smallest number.
@@ -53,7 +53,7 @@ struct Amax {
   template <class T>
   static T of(const T* row, std::int64_t width) {
     using Limits = std::numeric_limits<T>;
-    return reduced<T, scalar::Maximum>(
+    return reduced<T, scalar::maximum>(
         row, width, Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
   }
 };
@@ -61,7 +61,7 @@ struct Amin {
   template <class T>
   static T of(const T* row, std::int64_t width) {
     using Limits = std::numeric_limits<T>;
-    return reduced<T, scalar::Minimum>(row, width,
+    return reduced<T, scalar::minimum>(row, width,
                                        Limits::has_infinity ? Limits::infinity() : Limits::max());
   }
 };

@@ -96,7 +96,7 @@ std::string literal(double value, DType dtype) {
 
 bool is_truth(const RowProgram& program, const Statement& s) {
   return !comparison(s.operation).empty() ||
-         (s.operation == Operation::not_ && program.slots[s.slot] == DType::b8);
+         (s.operation == Operation::bitwise_not && program.slots[s.slot] == DType::b8);
 }
 
 std::string computed(const RowProgram& program, const Statement& s) {
@@ -107,9 +107,9 @@ std::string computed(const RowProgram& program, const Statement& s) {
   if (s.operation == Operation::cast) return x[0];
   if (s.operation == Operation::select)
     return fmt::format("({} ? {} : {})", slot(s.operands[0]), x[1], x[2]);
-  if (s.operation == Operation::and_) return fmt::format("({} & {})", x[0], x[1]);
-  if (s.operation == Operation::or_) return fmt::format("({} | {})", x[0], x[1]);
-  if (s.operation == Operation::not_)
+  if (s.operation == Operation::bitwise_and) return fmt::format("({} & {})", x[0], x[1]);
+  if (s.operation == Operation::bitwise_or) return fmt::format("({} | {})", x[0], x[1]);
+  if (s.operation == Operation::bitwise_not)
     return is_truth(program, s) ? "!" + slot(s.operands[0]) : "~" + x[0];
   return fmt::format("pw_{}({})", name(s.operation), fmt::join(x, ", "));
 }

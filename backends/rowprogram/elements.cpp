@@ -10,11 +10,15 @@
 namespace pw::rows {
 namespace {
 
-constexpr std::array kNames{
-    "add",    "sub", "mul",  "div",  "pow",   "maximum",     "minimum",    "eq",
-    "ne",     "lt",  "le",   "gt",   "ge",    "bitwise_and", "bitwise_or", "bitwise_not",
-    "select", "neg", "abs",  "sqrt", "rsqrt", "exp",         "log",        "tanh",
-    "sin",    "cos", "cast", "sum",  "mean",  "amax",        "amin"};
+#define PW_NAME(name, ...) #name,
+constexpr std::array kNames{PW_NUMBER_PRIMITIVES(PW_NAME) PW_INTEGER_PRIMITIVES(PW_NAME)
+                                PW_REAL_PRIMITIVES(PW_NAME) "cast",
+                            PW_REDUCTION_PRIMITIVES(PW_NAME)};
+#undef PW_NAME
+#define PW_OPERATION(name) Operation::name,
+constexpr std::array kReals{PW_REAL_PRIMITIVES(PW_OPERATION)};
+constexpr std::array kReductions{PW_REDUCTION_PRIMITIVES(PW_OPERATION)};
+#undef PW_OPERATION
 
 std::optional<Operation> operation_named(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -24,9 +28,11 @@ std::optional<Operation> operation_named(std::string_view name) {
 }
 
 bool real_valued(Operation operation) {
-  return operation >= Operation::sqrt && operation <= Operation::cos;
+  return std::find(kReals.begin(), kReals.end(), operation) != kReals.end();
 }
-bool reduces(Operation operation) { return operation >= Operation::sum; }
+bool reduces(Operation operation) {
+  return std::find(kReductions.begin(), kReductions.end(), operation) != kReductions.end();
+}
 
 Unit unit_of(DType dtype) {
   return !is_float(dtype) ? Unit::i64 : dtype == DType::f64 ? Unit::f64 : Unit::f32;

@@ -11,45 +11,19 @@
 
 #include <tl/expected.hpp>
 
+#include "backends/primitives.hpp"
 #include "backends/rowprogram/index.hpp"
 #include "graph/graph.hpp"
 
 namespace pw::rows {
 
-/// The primitives that compute. The names are those of rules/ops/primitive.pwr; `and_` … are the
-/// bitwise ones.
+/// The primitives that compute.
 enum class Operation : std::uint8_t {
-  add,
-  sub,
-  mul,
-  div,
-  pow,
-  maximum,
-  minimum,
-  eq,
-  ne,
-  lt,
-  le,
-  gt,
-  ge,
-  and_,
-  or_,
-  not_,
-  select,
-  neg,
-  abs,
-  sqrt,
-  rsqrt,
-  exp,
-  log,
-  tanh,
-  sin,
-  cos,
-  cast,
-  sum,
-  mean,
-  amax,
-  amin,
+#define PW_OPERATION(name, ...) name,
+  PW_NUMBER_PRIMITIVES(PW_OPERATION) PW_INTEGER_PRIMITIVES(PW_OPERATION)
+      PW_REAL_PRIMITIVES(PW_OPERATION) cast,
+  PW_REDUCTION_PRIMITIVES(PW_OPERATION)
+#undef PW_OPERATION
 };
 [[nodiscard]] std::string_view name(Operation operation);
 /// Whether an op is computed, or moved, inside a row program as it is.

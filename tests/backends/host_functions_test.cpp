@@ -22,7 +22,7 @@ std::vector<std::unique_ptr<Backend>> engines_with_functions() {
   all.push_back(make_eager());
   all.push_back(make_interpreter());
   all.push_back(make_interpreter(Precision::single));
-  all.push_back(std::make_unique<CpuBackend>(CpuOptions{}));
+  all.push_back(std::make_unique<CpuBackend>(BackendOptions{}));
   return all;
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("steps: token by token gives the bits of all tokens at once", "[backen
                             "1:2\n0:9\n1:3\n1:1"};
   std::vector<std::unique_ptr<Backend>> engines;
   engines.push_back(make_interpreter(Precision::single));
-  CpuOptions strict;
+  BackendOptions strict;
   strict.strict = true;
   engines.push_back(std::make_unique<CpuBackend>(strict));
   for (const std::unique_ptr<Backend>& engine : engines) {

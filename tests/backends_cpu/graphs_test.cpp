@@ -59,7 +59,7 @@ void check_bits(const Subject& s, const Graph& graph, std::int64_t tokens) {
 }
 
 void check_tolerance(const Subject& s, const Graph& graph, std::int64_t tokens, bool group) {
-  CpuBackend cpu({.group = group});
+  CpuBackend cpu({.fuse = group});
   const auto eager = make_eager();
   Weights weights(s.before, 3);
   const auto got = run_whole(graph, cpu, weights, one_sequence(tokens));

@@ -259,7 +259,7 @@ class Environment {
   std::optional<std::string> path_, cxx_;
 };
 
-CpuOptions cached_in(const std::string& folder) {
+BackendOptions cached_in(const std::string& folder) {
   return {.cache = std::make_shared<CompileCache>(CacheOptions{folder, ""})};
 }
 

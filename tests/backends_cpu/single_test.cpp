@@ -1,11 +1,10 @@
 // The polynomials of single precision against the C library in double precision.
-#include "backends/single.hpp"
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
+#include "backends/primitives.hpp"
 #include "base/hash.hpp"
 #include "tests/catch.hpp"
 

@@ -3,8 +3,11 @@
 // show, so that strict code must give the same bits.
 #include <limits>
 
+#include <fmt/ranges.h>
+
 #include "backends/interpreter.hpp"
 #include "tests/backends/graphs.hpp"
+#include "tests/backends/primitive_forms.hpp"
 #include "tests/backends_cpu/running.hpp"
 
 namespace {
@@ -166,10 +169,15 @@ TEST_CASE("cpu: a division by what stays the same along a row is a division", "[
 TEST_CASE("cpu: functions in a kernel are those of the interpreter, for any number", "[cpu]") {
   if (!have_compiler()) return;
   Both on;
-  const Graph g = on.graph(
-      "in x: f32[5, 2048], z: f32[5, 2048]\n"
-      "a = exp(x)  b = log(x)  c = tanh(x)  d = sin(x)  e = cos(x)  f = pow(x, z)  h = pow(z, 3)\n"
-      "out a, b, c, d, e, f, h");
+  std::vector<std::string> calls = primitive_forms(1), names;
+  for (const std::string& form : primitive_forms(2)) calls.push_back(form);
+  calls.emplace_back("pow(z, 3)");
+  std::string text = "in x: f32[5, 2048], z: f32[5, 2048]\n";
+  for (const std::string& call : calls) {
+    names.push_back(fmt::format("y{}", names.size()));
+    text += fmt::format("{} = {}\n", names.back(), call);
+  }
+  const Graph g = on.graph(fmt::format("{}out {}", text, fmt::join(names, ", ")));
   std::vector<Tensor> inputs = any_bits(g, 5);
   // Half of the numbers, that pow of them is not all 0 and infinity.
   const std::vector<Tensor> normal = random_inputs(g, {}, 6);
@@ -181,11 +189,11 @@ TEST_CASE("cpu: functions in a kernel are those of the interpreter, for any numb
              strict = outputs_of(on.strict, g, views_of(inputs), run),
              fast = outputs_of(on.fast, g, views_of(inputs), run);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    INFO("output " << i);
+    INFO(calls[i]);
     CHECK(bit_difference(strict[i], wanted[i]) == "");
     for (std::int64_t e = 0; e < wanted[i].view().count(); ++e) {
-      const double a = load(DType::f32, fast[i].data(), e),
-                   b = load(DType::f32, wanted[i].data(), e);
+      const double a = load(fast[i].dtype(), fast[i].data(), e),
+                   b = load(wanted[i].dtype(), wanted[i].data(), e);
       const bool near = a == b || (std::isnan(a) && std::isnan(b)) ||
                         std::fabs(a - b) <= std::max(2.4e-7 * std::fabs(b), 3e-45);
       if (!near) FAIL_CHECK("element " << e << ": " << a << ", not " << b);

@@ -13,6 +13,7 @@
 #include "backends/program.hpp"
 #include "backends/toolchain.hpp"
 #include "base/hash.hpp"
+#include "tests/backends/primitive_forms.hpp"
 #include "tests/backends_cuda/forms.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
@@ -38,6 +39,13 @@ std::vector<Subject> subjects(const ContextPtr& context) {
   for (const Form& form : kSpecial) {
     for (const char* dtype : {"bf16", "f16", "f32"}) add(form, dtype, 0);
   }
+  for (int operands : {1, 2})
+    for (const std::string& call : primitive_forms(operands))
+      for (const char* dtype : {"bf16", "f32", "f64", "i64"}) {
+        const std::string text =
+            fmt::format("in x: {0}[n, 72], z: {0}[n, 72]  y = {1}  out y", dtype, call);
+        all.push_back(subject(context, text, "graph { " + text + " }"));
+      }
   return all;
 }
 

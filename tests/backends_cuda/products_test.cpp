@@ -353,7 +353,7 @@ TEST_CASE("products: a call reads b as it is stored, with the interpreter's bits
     for (std::int64_t tokens : {1, 3, 8}) {
       Step step;
       step.sequences = {{0, tokens, 0}};
-      CpuOptions options;
+      BackendOptions options;
       options.strict = true;
       CpuBackend interpreter(options);
       const auto whole =
@@ -378,7 +378,7 @@ TEST_CASE("products: a transposition that something else reads too is run, and r
   CHECK(calls(graph) == 2);
   Step step;
   step.sequences = {{0, 3, 0}};
-  CpuOptions options;
+  BackendOptions options;
   options.strict = true;
   CpuBackend interpreter(options);
   CHECK(bits_apart(subject.run(*runtime, 3, true).outputs,

@@ -108,7 +108,7 @@ struct Ready {
   /// The graph whole, at its own size, with the interpreter's bits.
   std::vector<Tensor> whole(Step step) {
     step.cache = &unsplit;
-    CpuOptions options;
+    BackendOptions options;
     options.strict = true;
     CpuBackend backend(options);
     return need(run_whole(planned.graph, backend, weights, step), *planned.context);

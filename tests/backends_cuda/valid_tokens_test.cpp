@@ -125,7 +125,7 @@ double apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 }
 
 std::unique_ptr<Backend> cpu(bool strict) {
-  CpuOptions options;
+  BackendOptions options;
   options.strict = strict;
   return std::make_unique<CpuBackend>(options);
 }

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include <fmt/format.h>
+
 #include "backends/cuda/schedules.hpp"
 #include "backends/host_arguments.hpp"
 #include "backends/named_tensors.hpp"
@@ -14,6 +16,7 @@
 #include "backends/steps.hpp"
 #include "cli/config_value.hpp"
 #include "dsl/dsl.hpp"
+#include "dsl/graph_formats.hpp"
 #include "dsl/query.hpp"
 #include "graph/generate.hpp"
 #include "graph/graph_json.hpp"
@@ -126,6 +129,12 @@ std::vector<Format> formats() {
                    auto read = import_fx(c, text, {.file = "mutant.txt"});
                    return done(read);
                  }});
+  for (const GraphFormat& format : graph_formats())
+    if (!format.examples.empty())
+      out.push_back({fmt::format("graph_{}", out.size()), format.examples,
+                     [read = format.read](const ContextPtr& c, const std::string& text) {
+                       return done(read(c, text, {.file = "mutant"}));
+                     }});
   out.push_back(
       {"query",
        {"y = relu(x: bf16[*b, d]) where d % 8 == 0", "many p = mm(x, w)  y = cat(p...)",

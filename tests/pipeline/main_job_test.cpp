@@ -91,8 +91,9 @@ TEST_CASE("pipeline: an engine of the caller's own runs, and its wrong numbers a
           "[pipeline]") {
   RunRequest request = request_of(written("pipeline_block.pwg", kGraph));
   request.engines.push_back(
-      engine_of("zeros", "nothing but zeros", {.ranks = true},
-                [](const EngineOptions&) { return std::make_unique<Zeros>(); }));
+      engine_of({"zeros", "nothing but zeros", {.ranks = true}, [](const BackendOptions&) {
+                   return std::make_unique<Zeros>();
+                 }}));
   request.backend = "zeros";
   request.keep = true;
   std::vector<RunRecord> records;

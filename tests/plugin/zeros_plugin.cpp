@@ -36,8 +36,9 @@ pw::Result<std::monostate> twice(const pw::HostCall& call) {
 
 void fill(pw::Plugin& plugin) {
   plugin.engines.push_back(
-      pw::engine_of("zeros", "nothing but zeros", {.ranks = true},
-                    [](const pw::EngineOptions&) { return std::make_unique<Zeros>(); }));
+      pw::engine_of({"zeros", "nothing but zeros", {.ranks = true}, [](const pw::BackendOptions&) {
+                       return std::make_unique<Zeros>();
+                     }}));
   plugin.externs.push_back({"even", {pw::AttributeKind::int_}, even});
   plugin.host_functions.by_op["mine.twice"] = twice;
 }

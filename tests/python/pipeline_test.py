@@ -131,7 +131,7 @@ class MainJob(unittest.TestCase):
 
     def test_engines(self):
         can = {engine["name"]: engine for engine in pw.engines()}
-        self.assertEqual(list(can), ["eager", "interpreter", "cpu", "cuda"])
+        self.assertLessEqual({"eager", "interpreter", "cpu", "cuda"}, set(can))
         self.assertTrue(can["cuda"]["capture"] and not can["cuda"]["ranks"])
         self.assertRegex(subprocess.run([PWR, "--version"], capture_output=True, text=True).stdout, pw.__version__)
 

@@ -13,8 +13,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
     for (const g of app.state.copy) app.state.expanded.add(g);
   app.state.view = shown <= mostBoxes ? 'graph' : 'overview';
 }
-const opening =
-    ['', 'overview', 'graph', 'all', 'side', 'rewrites', 'pieces', 'sizes', 'memory', 'table'][data.raw.view];
+const opening = data.raw.view === 'auto' ? '' : data.raw.view;
 app.change(
     {
       now: data.raw.version === undefined ? data.versions - 1 : Math.min(data.raw.version, data.versions - 1),

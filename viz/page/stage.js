@@ -1,5 +1,12 @@
 // The pictures: one, or two side by side with one camera. Moving, choosing, opening and closing.
 const stage = (() => {
+  for (const [tag, id, inside] of [
+           ['div', 'bar', 'graph'], ['main', 'stage', 'graph'], ['div', 'pictures', 'stage'],
+           ['aside', 'side', 'stage']]) {
+    const element = make(tag);
+    element.id = id;
+    $(inside).append(element);
+  }
   const parent = $('pictures');
   const words =
       'graph; arrow keys walk along the edges, Enter opens and closes, ? lists all keys; the Table tab says the same in text';

@@ -1,0 +1,235 @@
+// The primitives that compute, one row each, and what each computes of scalars. The interpreter,
+// eager and row programs make their tables of these rows; generated code calls the function pw_NAME
+// of backends/cuda/prelude.cu. `sub` is written once below, and `pw_sub` once there.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+/// X(name, operands): computed in the common dtype of the operands, which may be integers. Names
+/// are those of rules/ops/primitive.pwr. Comparisons stand together, from eq to ge.
+#define PW_NUMBER_PRIMITIVES(X) \
+  X(add, 2)                     \
+  X(sub, 2)                     \
+  X(mul, 2)                     \
+  X(div, 2)                     \
+  X(pow, 2)                     \
+  X(maximum, 2)                 \
+  X(minimum, 2)                 \
+  X(eq, 2)                      \
+  X(ne, 2)                      \
+  X(lt, 2)                      \
+  X(le, 2)                      \
+  X(gt, 2)                      \
+  X(ge, 2)                      \
+  X(select, 3)                  \
+  X(neg, 1)                     \
+  X(abs, 1)
+/// X(name, operands): of integers and b8 only; of b8 the lowest bit counts.
+#define PW_INTEGER_PRIMITIVES(X) \
+  X(bitwise_and, 2)              \
+  X(bitwise_or, 2)               \
+  X(bitwise_not, 1)
+/// X(name): of one real; integers are taken as reals. In single precision everybody computes what
+/// the prelude does.
+#define PW_REAL_PRIMITIVES(X) \
+  X(sqrt)                     \
+  X(rsqrt)                    \
+  X(exp)                      \
+  X(log)                      \
+  X(tanh)                     \
+  X(sin)                      \
+  X(cos)
+/// X(name): along one axis. Their kernels are in the files named reductions.
+#define PW_REDUCTION_PRIMITIVES(X) \
+  X(sum)                           \
+  X(mean)                          \
+  X(amax)                          \
+  X(amin)
+
+/// What no library has: functions of the prelude, the very text that generated kernels are made of,
+/// compiled into this program without contraction of products and sums.
+namespace pw::single {
+
+#define PW_DECLARED(name) [[nodiscard]] float name(float x);
+PW_REAL_PRIMITIVES(PW_DECLARED)
+#undef PW_DECLARED
+[[nodiscard]] float pow(float x, float y);
+[[nodiscard]] std::int64_t pow(std::int64_t x, std::int64_t y);  ///< wraps around
+
+}  // namespace pw::single
+
+/// What the interpreter computes; T is float, double, or int64 for integers and b8.
+namespace pw::scalar {
+
+template <class T>
+constexpr bool kIntegral = std::is_integral_v<T>;
+
+/// Integers wrap around: computed as unsigned.
+template <class T>
+using Wrapping = std::conditional_t<kIntegral<T>, std::uint64_t, T>;
+struct add {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
+  }
+};
+struct sub {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b));
+  }
+};
+struct mul {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b));
+  }
+};
+/// Integers truncate; by zero they give zero.
+struct div {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (kIntegral<T>) {
+      if (b == 0) return 0;
+      return b == -1 ? sub::of<T>(0, a) : a / b;
+    } else {
+      return a / b;
+    }
+  }
+};
+struct pow {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_same_v<T, double>)
+      return b == 2 ? a * a : std::pow(a, b);
+    else
+      return single::pow(a, b);
+  }
+};
+struct maximum {
+  template <class T>
+  static T of(T a, T b) {
+    return a != a || a > b ? a : b;
+  }
+};
+struct minimum {
+  template <class T>
+  static T of(T a, T b) {
+    return a != a || a < b ? a : b;
+  }
+};
+struct eq {
+  template <class T>
+  static T of(T a, T b) {
+    return a == b;
+  }
+};
+struct ne {
+  template <class T>
+  static T of(T a, T b) {
+    return a != b;
+  }
+};
+struct lt {
+  template <class T>
+  static T of(T a, T b) {
+    return a < b;
+  }
+};
+struct le {
+  template <class T>
+  static T of(T a, T b) {
+    return a <= b;
+  }
+};
+struct gt {
+  template <class T>
+  static T of(T a, T b) {
+    return a > b;
+  }
+};
+struct ge {
+  template <class T>
+  static T of(T a, T b) {
+    return a >= b;
+  }
+};
+struct select {
+  template <class T>
+  static T of(T mask, T a, T b) {
+    return mask != 0 ? a : b;
+  }
+};
+struct neg {
+  template <class T>
+  static T of(T a) {
+    if constexpr (kIntegral<T>)
+      return sub::of<T>(0, a);
+    else
+      return -a;
+  }
+};
+struct abs {
+  template <class T>
+  static T of(T a) {
+    if constexpr (kIntegral<T>)
+      return a < 0 ? neg::of<T>(a) : a;
+    else
+      return std::abs(a);
+  }
+};
+
+struct bitwise_and {
+  static std::int64_t of(std::int64_t a, std::int64_t b) { return a & b; }
+};
+struct bitwise_or {
+  static std::int64_t of(std::int64_t a, std::int64_t b) { return a | b; }
+};
+struct bitwise_not {
+  static std::int64_t of(std::int64_t a) { return ~a; }
+};
+
+struct sqrt {
+  static float of(float a) { return single::sqrt(a); }
+  static double of(double a) { return std::sqrt(a); }
+};
+struct rsqrt {
+  static float of(float a) { return single::rsqrt(a); }
+  static double of(double a) { return 1 / std::sqrt(a); }
+};
+struct exp {
+  static float of(float a) { return single::exp(a); }
+  static double of(double a) { return std::exp(a); }
+};
+struct log {
+  static float of(float a) { return single::log(a); }
+  static double of(double a) { return std::log(a); }
+};
+struct tanh {
+  static float of(float a) { return single::tanh(a); }
+  static double of(double a) { return std::tanh(a); }
+};
+struct sin {
+  static float of(float a) { return single::sin(a); }
+  static double of(double a) { return std::sin(a); }
+};
+struct cos {
+  static float of(float a) { return single::cos(a); }
+  static double of(double a) { return std::cos(a); }
+};
+
+/// Of b8: what an integer primitive leaves in the lowest bit.
+template <class F>
+struct Truth {
+  static std::int64_t of(auto... a) { return F::of(a...) & 1; }
+};
+struct Same {
+  template <class T>
+  static T of(T a) {
+    return a;
+  }
+};
+
+}  // namespace pw::scalar
