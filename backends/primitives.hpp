@@ -25,7 +25,8 @@
   X(ge, 2)                      \
   X(select, 3)                  \
   X(neg, 1)                     \
-  X(abs, 1)
+  X(abs, 1)                     \
+  X(floor, 1)
 /// X(name, operands): of integers and b8 only; of b8 the lowest bit counts.
 #define PW_INTEGER_PRIMITIVES(X) \
   X(bitwise_and, 2)              \
@@ -178,6 +179,16 @@ struct abs {
       return a < 0 ? neg::of<T>(a) : a;
     else
       return std::abs(a);
+  }
+};
+
+struct floor {
+  template <class T>
+  static T of(T a) {
+    if constexpr (kIntegral<T>)
+      return a;
+    else
+      return std::floor(a);
   }
 };
 

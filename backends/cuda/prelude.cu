@@ -180,6 +180,9 @@ PW_FUNCTION long long pw_neg(long long a) { return pw_sub(0, a); }
 PW_FUNCTION float pw_abs(float a) { return pw_float(pw_bits(a) & 0x7fffffffu); }
 PW_FUNCTION double pw_abs(double a) { return fabs(a); }
 PW_FUNCTION long long pw_abs(long long a) { return a < 0 ? pw_sub(0, a) : a; }
+PW_FUNCTION float pw_floor(float a) { return floorf(a); }
+PW_FUNCTION double pw_floor(double a) { return floor(a); }
+PW_FUNCTION long long pw_floor(long long a) { return a; }
 PW_FUNCTION float pw_sqrt(float a) { return sqrtf(a); }
 PW_FUNCTION double pw_sqrt(double a) { return sqrt(a); }
 PW_FUNCTION float pw_rsqrt(float a) { return 1.0f / sqrtf(a); }

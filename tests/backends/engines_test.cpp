@@ -111,6 +111,9 @@ TEST_CASE("engines: one operand", "[backends]") {
   const Tensor x = tensor(DType::f32, {3}, {0.25, 4, 1});
   check_all("in x: f32[3]  y = neg(x)  out y", {x}, {-0.25, -4, -1});
   check_all("in x: f32[3]  y = abs(neg(x))  out y", {x}, {0.25, 4, 1});
+  const Tensor halves = tensor(DType::f32, {5}, {0.25, -0.25, 4, -2.5, 0x1p100});
+  check_all("in x: f32[5]  y = floor(x)  out y", {halves}, {0, -1, 4, -3, 0x1p100});
+  check_all("in i: i64[2]  y = floor(i)  out y", {tensor(DType::i64, {2}, {-7, 6})}, {-7, 6});
   check_all("in x: f32[3]  y = sqrt(x)  out y", {x}, {0.5, 2, 1});
   check_all("in x: f32[3]  y = rsqrt(x)  out y", {x}, {2, 0.5, 1});
   check_all("in x: f32[3]  y = exp(x)  out y", {x}, {std::exp(0.25), std::exp(4), std::exp(1)},
