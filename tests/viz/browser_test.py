@@ -238,10 +238,10 @@ class Rewritten(Page):
         for _ in range(6):
             self.keys("t")
             opened.append(self.driver.execute_script("return tabs.current()"))
-        self.assertEqual(opened, ["rewrites", "pieces", "sizes", "memory", "table", "graph"])
+        self.assertEqual(opened, ["rewrites", "pieces", "sizes", "memory", "ops", "table"])
 
     def test_every_control_has_a_name_and_is_reached_by_tab(self):
-        for name in ("graph", "rewrites", "pieces", "sizes", "memory", "table"):
+        for name in ("graph", "rewrites", "pieces", "sizes", "memory", "ops", "table"):
             self.tab(name)
             for control in self.driver.find_elements(By.CSS_SELECTOR, "button, input, select, canvas"):
                 label = self.driver.execute_script(
@@ -283,6 +283,21 @@ class Rewritten(Page):
         self.tab("table")
         self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#table tbody tr")), self.products)
         self.shot("table")
+
+    def test_ops_are_counted_after_each_pass(self):
+        self.tab("ops")
+        rows = {
+            cells[0]: cells[1:]
+            for cells in ([td.text for td in tr.find_elements(By.TAG_NAME, "td")] for tr in self.driver.find_elements(By.CSS_SELECTOR, "#ops tbody tr"))
+        }
+        self.assertEqual(rows["scaled_mm"][-1], str(self.products))
+        before, after = (sum(int(row[at]) for row in rows.values()) for at in (0, -1))
+        self.assertEqual(after, 39)
+        self.assertGreater(before, after)
+        self.driver.find_element(By.XPATH, "//section[@id='ops']//button[text()='scaled_mm']").click()
+        self.assertEqual(self.driver.execute_script("return tabs.current()"), "graph")
+        self.assertEqual(self.ask("hits()"), self.products)
+        self.shot("ops")
 
     def test_dark(self):
         light = self.driver.execute_script("return ink.paper")
