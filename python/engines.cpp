@@ -48,7 +48,7 @@ class PyExecutable final : public Executable {
 
  private:
   [[nodiscard]] tl::unexpected<Diagnostics> refused(std::string why) const {
-    return fail(error_in("backend " + name_, "PW1410", std::move(why),
+    return fail(error_in("backend " + name_, "PW1414", std::move(why),
                          "a piece's function returns an array for each output, in order"));
   }
 
@@ -146,7 +146,7 @@ AttributeKind kind_of(const std::string& text) {
       AttributeKind::floats, AttributeKind::strs};
   for (const AttributeKind kind : kKinds)
     if (name(kind) == text) return kind;
-  throw mistake("PW1410", "there is no kind `" + text + "`",
+  throw mistake("PW1415", "there is no kind `" + text + "`",
                 "kinds are int, float, bool, str, dtype, axis, ints, dims, floats, strs");
 }
 

@@ -5,14 +5,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "backends/toolchain.hpp"
 #include "base/file.hpp"
 #include "tests/catch.hpp"
+#include "tests/pipeline/written.hpp"
 
 using namespace pw;
+using namespace pw::test;
 
 namespace {
 
@@ -34,16 +35,10 @@ rule by_four { y = add(a: T[n, d], b: T[n, d])  assume n % 4 == 0  =>  z = add(b
 pipeline p { for tokens in ranges(4) { once { twice } once { by_four } } }
 )";
 
-std::string put(const std::string& name, const std::string& text) {
-  const std::string path = "build/" + name;
-  std::ofstream(path) << text;
-  return path;
-}
-
 RunRequest artifact_request(const std::string& backend) {
   RunRequest request;
-  request.graph.path = put("artifact_block.pwg", kRangedGraph);
-  request.rules = {{put("artifact_rules.pwr", kRangedRules)}, "p", {}};
+  request.graph.path = written("artifact_block.pwg", kRangedGraph);
+  request.rules = {{written("artifact_rules.pwr", kRangedRules)}, "p", {}};
   request.tokens = {1, 3, 8, 9};
   request.backend = backend;
   request.engine.driver = "host";
@@ -137,7 +132,7 @@ std::string changed(const std::string& path, const std::string& from, const std:
   std::string bytes = read_file(path).value();
   const std::size_t at = bytes.find(from);
   REQUIRE(at != std::string::npos);
-  return put("artifact_changed.pwx", bytes.replace(at, from.size(), to));
+  return written("artifact_changed.pwx", bytes.replace(at, from.size(), to));
 }
 
 }  // namespace
@@ -178,10 +173,10 @@ TEST_CASE("artifact: what has changed since is noticed", "[artifact]") {
   CHECK(outcome_of(of_artifact(path)).error == "");
   const auto error_of = [](const std::string& file) { return outcome_of(of_artifact(file)).error; };
 
-  put("artifact_rules.pwr", std::string(kRangedRules) + "# changed\n");
+  written("artifact_rules.pwr", std::string(kRangedRules) + "# changed\n");
   CHECK(error_of(path).find("PW1219: build/artifact_rules.pwr (rules) has changed") == 0);
-  put("artifact_rules.pwr", kRangedRules);
-  put("artifact_block.pwg", std::string(kRangedGraph) + "\n");
+  written("artifact_rules.pwr", kRangedRules);
+  written("artifact_block.pwg", std::string(kRangedGraph) + "\n");
   CHECK(error_of(path).find("PW1219: build/artifact_block.pwg (graph) has changed") == 0);
   std::filesystem::remove("build/artifact_block.pwg");  // as on another machine
   std::filesystem::remove("build/artifact_rules.pwr");
@@ -205,7 +200,7 @@ TEST_CASE("artifact: a damaged or wrong file is refused", "[artifact]") {
   const std::string path = artifact_of(artifact_request("cpu"), "artifact_whole");
   const std::string bytes = read_file(path).value();
   const auto code_of = [](const std::string& text) {
-    return outcome_of(of_artifact(put("artifact_bad.pwx", text))).error.substr(0, 6);
+    return outcome_of(of_artifact(written("artifact_bad.pwx", text))).error.substr(0, 6);
   };
   CHECK(code_of("") == "PW1271");
   CHECK(code_of(bytes.substr(0, bytes.size() / 2)) == "PW1271");

@@ -2,7 +2,6 @@
 // attention, and sends them after it, layer by layer, from a run to another that goes on beside it.
 #include <condition_variable>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -11,8 +10,10 @@
 #include "graph/text.hpp"
 #include "pipeline/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/pipeline/written.hpp"
 
 using namespace pw;
+using namespace pw::test;
 
 namespace {
 
@@ -126,16 +127,12 @@ std::string model_file() {
   options.max_tokens = 24;
   const auto graph = generate_llama(context, options);
   REQUIRE(graph);
-  const std::string path = "build/pipeline_hook.pwg";
-  std::ofstream(path) << print_pwg(*graph);
-  return path;
+  return written("pipeline_hook.pwg", print_pwg(*graph));
 }
 
 /// A prompt of five tokens, another of three beside the first one's next, and one token of each.
 std::string steps_file() {
-  const std::string path = "build/pipeline_hook.steps";
-  std::ofstream(path) << "1:5\n1:1 2:3\n1:1 2:1\n";
-  return path;
+  return written("pipeline_hook.steps", "1:5\n1:1 2:3\n1:1 2:1\n");
 }
 
 struct HookedRun {

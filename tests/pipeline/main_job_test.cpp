@@ -1,11 +1,12 @@
 // The main job called as a function, on the engines of the program and on one of the test's own.
 #include <cstring>
-#include <fstream>
 
 #include "pipeline/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/pipeline/written.hpp"
 
 using namespace pw;
+using namespace pw::test;
 
 namespace {
 
@@ -18,13 +19,6 @@ constexpr const char* kGraph = R"(graph block {
   out y, r
 }
 )";
-
-/// A file of the test's folder.
-std::string written(const std::string& name, const std::string& text) {
-  const std::string path = "build/" + name;
-  std::ofstream(path) << text;
-  return path;
-}
 
 RunRequest request_of(const std::string& graph) {
   RunRequest request;

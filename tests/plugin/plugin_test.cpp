@@ -2,12 +2,13 @@
 #include "runtime/plugin.hpp"
 
 #include <cstdlib>
-#include <fstream>
 
 #include "pipeline/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/pipeline/written.hpp"
 
 using namespace pw;
+using namespace pw::test;
 
 namespace {
 
@@ -32,12 +33,6 @@ std::string variable(const char* name) {
   const char* value = std::getenv(name);
   REQUIRE(value != nullptr);
   return value;
-}
-
-std::string written(const std::string& name, const std::string& text) {
-  const std::string path = "build/" + name;
-  std::ofstream(path) << text;
-  return path;
 }
 
 struct Done {
