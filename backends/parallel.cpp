@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -20,6 +21,26 @@ std::int64_t allowed_cores() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+/// Calls work(i) for each i below `count` at the same time, the first one on this thread. What the
+/// first of them threw is thrown again when all are done.
+void on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::vector<std::exception_ptr> thrown(count);
+  const auto guarded = [&](std::size_t i) {
+    try {
+      work(i);
+    } catch (...) {
+      thrown[i] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < count; ++i) others.emplace_back(guarded, i);
+    guarded(0);
+  }
+  for (const std::exception_ptr& one : thrown)
+    if (one) std::rethrow_exception(one);
+}
+
 }  // namespace
 
 void parallel_for(std::int64_t count, std::int64_t grain,
@@ -28,25 +49,20 @@ void parallel_for(std::int64_t count, std::int64_t grain,
   static const std::int64_t cores = allowed_cores();
   const std::int64_t parts = std::clamp<std::int64_t>(count / std::max<std::int64_t>(grain, 1), 1,
                                                       std::min<std::int64_t>(cores, 16));
-  const auto begin_of = [&](std::int64_t part) { return count * part / parts; };
   if (parts == 1) return work(0, count);
-  std::vector<std::thread> threads;
-  for (std::int64_t part = 1; part < parts; ++part)
-    threads.emplace_back([&, part] { work(begin_of(part), begin_of(part + 1)); });
-  work(0, begin_of(1));
-  for (std::thread& thread : threads) thread.join();
+  on_threads(static_cast<std::size_t>(parts), [&](std::size_t i) {
+    const auto part = static_cast<std::int64_t>(i);
+    work(count * part / parts, count * (part + 1) / parts);
+  });
 }
 
 void parallel_jobs(std::size_t count, std::size_t threads,
                    const std::function<void(std::size_t)>& job) {
   std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) job(i);
-  };
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
+  on_threads(std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(count, 1)),
+             [&](std::size_t) {
+               for (std::size_t i = next++; i < count; i = next++) job(i);
+             });
 }
 
 }  // namespace pw

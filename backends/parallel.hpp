@@ -1,5 +1,5 @@
 // Work on several threads: an index range split over the machine's cores, and jobs of unequal
-// length.
+// length. What a part or a job throws is thrown again to the caller, after all have ended.
 #pragma once
 
 #include <cstddef>

@@ -341,7 +341,7 @@ LaunchCounts OpProgram::launches() const {
     const Op& op = graph_.op_of(instruction.node);
     if (instruction.collective != nullptr || is_library_call(op))
       ++out.library;
-    else if (!op.traits.view && op.name != "constant")
+    else if (op.does_work())
       ++out.kernels;
   }
   return out;

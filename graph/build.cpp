@@ -178,7 +178,7 @@ Result<ValueId> Builder::round_scalar(ValueId value, const std::string& op,
   bool number = false;
   for (ValueId v : operands) {
     const NodeId maker = v.valid() ? graph_.producer(v) : NodeId();
-    if (maker.valid() && graph_.op_of(maker).name == "constant") {
+    if (maker.valid() && graph_.op_of(maker).is_literal()) {
       number = true;
       continue;
     }

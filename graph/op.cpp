@@ -29,6 +29,8 @@ int index_named(const Decls& decls, std::string_view name) {
 
 }  // namespace
 
+bool Op::does_work() const { return !traits.view && !is_literal() && name != "empty"; }
+
 std::string_view name(Capturable capturable) {
   switch (capturable) {
     case Capturable::never: return "";

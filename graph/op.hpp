@@ -80,6 +80,11 @@ struct Op {
       false;  ///< met in a dump, unknown to the library: any arity and attributes, stated types
   bool local = false;  ///< declared by a graph's own text, which therefore prints it again
   [[nodiscard]] bool has_body() const { return !body.empty(); }
+  /// `constant`: a number of a graph's text.
+  [[nodiscard]] bool is_literal() const { return name == "constant"; }
+  /// Whether a node of it computes or moves anything: it is no view of its operand, no literal, and
+  /// no memory that is only reserved. What engines launch, costs count and predictions time.
+  [[nodiscard]] bool does_work() const;
   [[nodiscard]] int operand_index(std::string_view operand) const;  ///< -1 when there is none
   [[nodiscard]] int result_index(std::string_view result) const;    ///< -1 when there is none
   [[nodiscard]] const AttributeDecl* attribute(std::string_view name) const;

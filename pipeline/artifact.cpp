@@ -252,4 +252,15 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
   return out;
 }
 
+Result<std::unique_ptr<StepEngine>> open_engine_of(const ExecutionRequest& request) {
+  auto engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
+  if (!request.prepared) return engine;
+  const std::string made = request.prepared->artifact->arch, here = engine->arch();
+  if (made != here)
+    return unfit(request.graph.path,
+                 fmt::format("it was compiled for {}, and this device is {}", made, here),
+                 "compile it again, on such a device");
+  return engine;
+}
+
 }  // namespace pw

@@ -71,5 +71,8 @@ struct PreparedRun {
 /// an artifact; else as it is. PW1218 where it asks for rules or plans besides.
 Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& request,
                                  const Log& log);
+/// Opens the engine of a request. PW1219 where an artifact was compiled for another device than the
+/// engine's.
+Result<std::unique_ptr<StepEngine>> open_engine_of(const ExecutionRequest& request);
 
 }  // namespace pw

@@ -147,6 +147,7 @@ Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const Loade
 Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, const Graph& graph,
                                                          RunRecord& record, Weights& weights,
                                                          const Log& log) {
+  record.arch = engine.arch();
   log.progress("compiling");
   auto executable = PW_TRY(engine.build({graph, *record.pieces, record.plan}, weights));
   EngineReport report = executable->report();
@@ -154,7 +155,6 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
   if (report.memory) record.plan.memory = std::move(*report.memory);
   record.cpu = std::move(report.cpu);
   record.kernels = std::move(report.kernels);
-  record.arch = std::move(report.arch);
   return executable;
 }
 

@@ -108,8 +108,7 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
   const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
   PW_TRY(check_ranks(request));
   std::unique_ptr<StepEngine> engine;  // opened before any work is done
-  if (request.execute)
-    engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
+  if (request.execute) engine = PW_TRY(open_engine_of(request));
   const Graph graph = request.prepared ? request.prepared->graph
                                        : PW_TRY(load_graph_saying(context, request.graph, log));
   std::vector<PlannedStep> wanted;

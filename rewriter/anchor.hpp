@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "rewriter/layout.hpp"
+#include "rewriter/search_step.hpp"
 #include "rewriter/statistics.hpp"
 
 namespace pw {

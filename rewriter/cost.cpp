@@ -32,11 +32,6 @@ std::int64_t extent(const Context& context, DimId dim, const SymbolSizes& sizes)
   return std::max<std::int64_t>(context.dims.evaluate(dim, all).value_or(kMost), 0);
 }
 
-bool computes(const Graph& graph, NodeId node) {
-  const Op& op = graph.op_of(node);
-  return !op.traits.view && op.name != "constant";
-}
-
 /// Counts each type once.
 class ByteCounter {
  public:
@@ -68,8 +63,8 @@ class ByteCounter {
 std::int64_t cost_of_node(const Graph& graph, NodeId node, Cost cost, ByteCounter& bytes) {
   switch (cost) {
     case Cost::nodes: return 1;
-    case Cost::ops: return computes(graph, node) ? 1 : 0;
-    case Cost::bytes: return computes(graph, node) ? bytes.of(node) : 0;
+    case Cost::ops: return graph.op_of(node).does_work() ? 1 : 0;
+    case Cost::bytes: return graph.op_of(node).does_work() ? bytes.of(node) : 0;
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Exports lay_out, starting_env, anchor_of, common_slot, nodes_back.
+// Exports lay_out, starting_env, anchor_of, nodes_back.
 #include "rewriter/layout.hpp"
 
 #include <algorithm>
@@ -307,19 +307,6 @@ bool reaches_all(const Rule& rule, PatternNodeId anchor) {
 }
 
 }  // namespace
-
-bool connects(const PatternValue& value) {
-  return !value.literal && !value.literal_none && !value.attribute_variable;
-}
-
-std::optional<std::size_t> common_slot(const Rule& rule, MembersId members) {
-  const std::vector<PatternValueId>& operands = rule.nodes[rule.members[members].root].operands;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const PatternValue& value = rule.values[operands[i]];
-    if (!value.list && !value.name.empty() && connects(value)) return i;
-  }
-  return std::nullopt;
-}
 
 PatternNodeId anchor_of(const Rule& rule) {
   PatternNodeId first;

@@ -10,20 +10,9 @@
 #include <vector>
 
 #include "dsl/run_rules.hpp"
+#include "rewriter/search_step.hpp"
 
 namespace pw {
-
-/// One pattern node to visit, and the visited neighbour it is reached from; or all members of a
-/// list, by the root of each.
-struct SearchStep {
-  enum class From : std::uint8_t { anchor, producer, user, members } from = From::anchor;
-  PatternNodeId node;
-  PatternValueId via;           ///< producer: the value it makes
-  PatternNodeId neighbour;      ///< producer: the visited node that reads `via`; else invalid
-  int operand = 0;              ///< producer: the slot in which it does
-  std::vector<int> connectors;  ///< user, members: the operand slots whose value is bound by then
-  MembersId members;            ///< of the root of members: these
-};
 
 /// How one member of a list is walked, and what its names are to the others.
 struct MembersLayout {
@@ -33,18 +22,6 @@ struct MembersLayout {
   std::vector<std::string> lists;     ///< names that have an element a member
   std::vector<std::size_t> copied;    ///< nodes whose attributes `..` on the right copies
   std::optional<std::size_t> common;  ///< many: the first operand slot of the root in `keys`
-};
-
-/// One edge on the way from a pattern node to the anchor, as steps between graph nodes.
-struct Hop {
-  enum class Kind : std::uint8_t {
-    producer,
-    user_of_result,
-    user_of_operand
-  } kind = Kind::producer;
-  PatternNodeId to;
-  int slot = 0;         ///< operand or result of the node one stands on
-  bool either = false;  ///< the slot is one of the first two operands of a commutative op
 };
 
 enum class VariableKind : std::uint8_t { dim, dtype, sequence };
@@ -76,12 +53,7 @@ RuleLayout lay_out(const RunRules& rules, RuleId id);
 
 /// The environment a rule starts from: params, then the table cells of its variant.
 Env starting_env(const Rule& rule, const Env& params);
-/// The first operand slot of the root that holds one value for all members.
-std::optional<std::size_t> common_slot(const Rule& rule, MembersId members);
 /// The nodes at the end of a way back that starts at `node`, sorted by id.
 std::vector<NodeId> nodes_back(const Graph& graph, const Rule& rule, const std::vector<Hop>& way,
                                NodeId node);
-/// Whether a value can connect nodes: not a number, not `none`, not a captured constant.
-bool connects(const PatternValue& value);
-
 }  // namespace pw

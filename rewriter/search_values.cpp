@@ -137,7 +137,7 @@ bool Search::bind_constant(PatternNodeId id, NodeId node, std::size_t slot, Valu
   const PatternValue& wanted = rule_.values[rule_.nodes[id].operands[slot]];
   NodeId constant = graph_.producer(value);
   const Attribute* number = nullptr;
-  if (constant.valid() && graph_.op_of(constant).name == "constant")
+  if (constant.valid() && graph_.op_of(constant).is_literal())
     number = graph_.attribute(constant, "value");
   if (number == nullptr)
     return reject(state, "N01", wanted.span, node, [&] {

@@ -15,9 +15,8 @@ namespace {
 
 class CudaExecutable final : public StepExecutable {
  public:
-  CudaExecutable(std::unique_ptr<cuda::Runtime> runtime, std::string arch,
-                 std::vector<std::string> built)
-      : runtime_(std::move(runtime)), arch_(std::move(arch)), built_(std::move(built)) {}
+  CudaExecutable(std::unique_ptr<cuda::Runtime> runtime, std::vector<std::string> built)
+      : runtime_(std::move(runtime)), built_(std::move(built)) {}
 
   Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                              const RunOptions& options) override {
@@ -31,7 +30,6 @@ class CudaExecutable final : public StepExecutable {
     EngineReport out;
     out.built = built_;
     out.memory = runtime_->memory();
-    out.arch = arch_;
     for (const cuda::Kernel& kernel : runtime_->kernels())
       out.kernels.push_back({kernel.name, cuda::source_file(kernel)});
     return out;
@@ -54,7 +52,6 @@ class CudaExecutable final : public StepExecutable {
 
  private:
   std::unique_ptr<cuda::Runtime> runtime_;
-  std::string arch_;
   std::vector<std::string> built_;
 };
 
@@ -90,8 +87,9 @@ class CudaEngine final : public StepEngine {
     PW_TRY(runtime->load(weights));
     PW_TRY(runtime->capture());
     std::vector<std::string> built = built_lines(*runtime);
-    return std::make_unique<CudaExecutable>(std::move(runtime), driver_->arch(), std::move(built));
+    return std::make_unique<CudaExecutable>(std::move(runtime), std::move(built));
   }
+  [[nodiscard]] std::string arch() const override { return driver_->arch(); }
   Backend& whole() override { return *whole_; }
 
  private:

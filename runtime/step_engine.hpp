@@ -43,7 +43,6 @@ struct EngineReport {
   std::optional<CpuReport> cpu;       ///< of that engine
   std::optional<MemoryPlan> memory;   ///< of a device: the plan's, with the addresses it has there
   std::vector<KernelSource> kernels;  ///< of a device, each once
-  std::string arch;                   ///< of a device: "sm_90"
 };
 
 /// What an engine did with a plan so far.
@@ -69,6 +68,8 @@ class StepEngine {
   /// Compiles, and captures where it can. The engine outlives what it builds.
   virtual Result<std::unique_ptr<StepExecutable>> build(const PlannedGraph& planned,
                                                         Weights& weights) = 0;
+  /// What a device compiles for: "sm_90". Of an engine without one: empty.
+  [[nodiscard]] virtual std::string arch() const { return {}; }
   /// What runs a graph whole, op by op, for a comparison.
   virtual Backend& whole() = 0;
 };

@@ -137,7 +137,7 @@ class Planner {
 
   Done add_slot(NodeId n, std::size_t r, std::size_t step) {
     const ValueId v = graph_.result(n, r);
-    if (graph_.op_of(n).name == "constant" || nothing(v)) return std::monostate{};
+    if (graph_.op_of(n).is_literal() || nothing(v)) return std::monostate{};
     auto bytes = sizer_.bytes(v);
     if (!bytes) return forward(bytes);
     Slot slot;

@@ -20,7 +20,7 @@ const Op* weakest(const StitchedGraph& pieces, const Graph& source) {
     if (!piece.splitting) return &source.context().ops[source.context().ops.find(piece.host_op)];
     for (const NodeId n : piece.nodes) {
       const Op& op = source.op_of(n);
-      if (op.name == "constant") continue;  // a literal's copy
+      if (op.is_literal()) continue;  // a literal's copy
       if (least == nullptr || op.traits.capturable < least->traits.capturable) least = &op;
     }
   }

@@ -10,14 +10,10 @@
 namespace pw {
 namespace {
 
-bool launches(const Graph& graph, NodeId n) {
-  const Op& op = graph.op_of(n);
-  return !op.traits.view && op.name != "constant" && op.name != "empty";
-}
-
 std::size_t launching_nodes(const Graph& graph) {
   std::size_t count = 0;
-  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) count += launches(graph, n) ? 1 : 0;
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
+    count += graph.op_of(n).does_work() ? 1 : 0;
   return count;
 }
 

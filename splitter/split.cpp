@@ -23,7 +23,7 @@ struct Draft {
 };
 
 bool is_constant(const Graph& graph, NodeId n) {
-  return graph.operand_count(n) == 0 && graph.op_of(n).name == "constant";
+  return graph.operand_count(n) == 0 && graph.op_of(n).is_literal();
 }
 
 bool is_allocation(const Graph& graph, NodeId n) { return graph.op_of(n).name == "empty"; }

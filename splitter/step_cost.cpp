@@ -10,10 +10,6 @@
 namespace pw {
 namespace {
 
-bool runs_nothing(const Op& op) {
-  return op.traits.view || op.name == "constant" || op.name == "empty";
-}
-
 std::int64_t tiles(std::int64_t extent, std::int64_t tile) { return (extent + tile - 1) / tile; }
 
 }  // namespace
@@ -27,7 +23,7 @@ StepCost::StepCost(const StitchedGraph& pieces, const Graph& source, Machine mac
     const Graph& piece = pieces.pieces[c.members.front()].graph;
     for (NodeId n = piece.first(); n.valid(); n = piece.next(n)) {
       const Op& op = piece.op_of(n);
-      if (runs_nothing(op)) continue;
+      if (!op.does_work()) continue;
       std::vector<TypeId> types;
       for (const ValueId v : piece.operands(n))
         types.push_back(v.valid() ? piece.type(v) : Types::unknown());

@@ -94,7 +94,7 @@ class Uniter {
 
 bool is_inlined(const Graph& graph, NodeId n) {
   return graph.operand_count(n) == 0 && graph.result_count(n) == 1 &&
-         graph.output_count(graph.result(n)) == 0 && graph.op_of(n).name == "constant";
+         graph.output_count(graph.result(n)) == 0 && graph.op_of(n).is_literal();
 }
 
 UnionGraph unite(std::vector<const Version*> versions, bool related) {

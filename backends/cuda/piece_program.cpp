@@ -150,7 +150,7 @@ class ProgramMaker {
     }
   }
   [[nodiscard]] bool is_literal(ValueId v) const {
-    return !graph_.is_input(v) && graph_.op_of(graph_.producer(v)).name == "constant";
+    return !graph_.is_input(v) && graph_.op_of(graph_.producer(v)).is_literal();
   }
   void place(ValueId v, Place where) {
     places_[v.index] = where;

@@ -86,7 +86,7 @@ SlotId Lowering::computed(NodeId node, std::size_t result, const Position& at) {
   const Op& op = graph_.op_of(node);
   if (const auto operation = operation_named(op.name))
     return reduces(*operation) ? reduction(node, *operation, at) : pointwise(node, *operation, at);
-  if (op.name == "constant" || op.name == "full" || op.name == "empty") return number(node);
+  if (op.is_literal() || op.name == "full" || op.name == "empty") return number(node);
   return moved(node, result, at);
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 using UnitKind = RunUnit::Kind;
 
-bool makes_literal(const Graph& graph, NodeId n) { return graph.op_of(n).name == "constant"; }
+bool makes_literal(const Graph& graph, NodeId n) { return graph.op_of(n).is_literal(); }
 
 class Grouper {
  public:

@@ -11,7 +11,7 @@
 namespace pw::rows {
 namespace {
 
-bool is_constant(const Graph& graph, NodeId n) { return graph.op_of(n).name == "constant"; }
+bool is_constant(const Graph& graph, NodeId n) { return graph.op_of(n).is_literal(); }
 
 /// Ends at the first: a value may have very many users.
 bool is_read_outside(const Graph& graph, ValueId v, const std::set<NodeId>& own) {

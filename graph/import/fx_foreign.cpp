@@ -162,7 +162,7 @@ void Converter::name_results(const std::vector<NodeId>& nodes, const Results& re
       if (it != results.end() && at < wanted.size() && !wanted[at].name.empty())
         graph_.rename(v, wanted[at].name);
       else
-        graph_.rename(v, fresh(graph_.op_of(node).name == "constant" ? "c" : base));
+        graph_.rename(v, fresh(graph_.op_of(node).is_literal() ? "c" : base));
     }
 }
 

@@ -1,5 +1,5 @@
-// Every op with a body, on the vectors: generated code against what is expected, and in strict mode
-// against the bits of the interpreter in single precision.
+// Every op with a body, on the vectors: generated code in strict mode against the bits of the
+// interpreter in single precision. That they are what is expected is tested in tests/vectors.
 #include <algorithm>
 #include <filesystem>
 
@@ -46,10 +46,10 @@ Graph graph_of_case(const ContextPtr& context, const std::string& op, const vect
 
 }  // namespace
 
-TEST_CASE("cpu: every op with a body computes what the vectors say", "[cpu][diff]") {
+TEST_CASE("cpu: every op with a body has the interpreter's bits on the vectors", "[cpu][diff]") {
   if (!have_compiler()) return;
   const ContextPtr context = library();
-  CpuBackend cpu, strict({.strict = true});
+  CpuBackend strict({.strict = true});
   const auto oracle = make_interpreter(Precision::single);
   std::size_t cases = 0, collectives = 0;
   for (const std::string& path : case_files()) {
@@ -58,18 +58,15 @@ TEST_CASE("cpu: every op with a body computes what the vectors say", "[cpu][diff
       INFO(path << ": " << one.name);
       const Graph graph = graph_of_case(context, file.op, one);
       const auto inputs = views_of(one.inputs);
-      const auto got = outputs_of(cpu, graph, inputs, {});
-      for (std::size_t i = 0; i < got.size(); ++i)
-        CHECK(vectors::mismatch(one.outputs[i], got[i].view()) == "");
       const auto bits = outputs_of(strict, graph, inputs, {}),
                  wanted = outputs_of(*oracle, graph, inputs, {});
-      for (std::size_t i = 0; i < got.size(); ++i) CHECK(bit_difference(bits[i], wanted[i]) == "");
+      for (std::size_t i = 0; i < bits.size(); ++i) CHECK(bit_difference(bits[i], wanted[i]) == "");
       ++cases;
       collectives += file.op.find("all_") != std::string::npos ? 1 : 0;
     }
   }
   CHECK(cases >= 50);
-  CHECK(cpu.report().kernels.size() + collectives >= 30);
+  CHECK(strict.report().kernels.size() + collectives >= 30);
 }
 
 TEST_CASE("cpu: an op that fits no row program runs on eager, and the report says why", "[cpu]") {

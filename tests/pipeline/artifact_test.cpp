@@ -160,6 +160,15 @@ TEST_CASE("artifact: it runs without a compiler, and gives the bits of its run",
   }
 }
 
+TEST_CASE("artifact: it is refused on another device than it was compiled for", "[artifact]") {
+  if (host_compiler().empty()) return;
+  const std::string path = artifact_of(artifact_request("cuda"), "artifact_cuda");
+  CHECK(outcome_of(of_artifact(path)).error == "");
+  const std::string other = changed(path, "\"arch\": \"sm_90\"", "\"arch\": \"sm_80\"");
+  CHECK(outcome_of(of_artifact(other)).error ==
+        "PW1219: it was compiled for sm_80, and this device is sm_90");
+}
+
 TEST_CASE("artifact: the same input gives the same bytes", "[artifact]") {
   const RunRequest request = artifact_request("cpu");
   const std::string one = artifact_of(request, "artifact_one"),

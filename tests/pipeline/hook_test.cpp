@@ -131,9 +131,7 @@ std::string model_file() {
 }
 
 /// A prompt of five tokens, another of three beside the first one's next, and one token of each.
-std::string steps_file() {
-  return written("pipeline_hook.steps", "1:5\n1:1 2:3\n1:1 2:1\n");
-}
+std::string steps_file() { return written("pipeline_hook.steps", "1:5\n1:1 2:3\n1:1 2:1\n"); }
 
 struct HookedRun {
   std::vector<StepRun> steps;

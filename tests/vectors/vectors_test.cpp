@@ -97,7 +97,8 @@ void check_outputs(const Graph& graph, const Case& one, const std::string& runne
   }
 }
 
-void check_case(const ContextPtr& context, const std::string& op, const Case& one) {
+void check_case(const ContextPtr& context, const std::string& op, const Case& one,
+                const std::vector<std::unique_ptr<Backend>>& backends) {
   INFO(op << ": " << one.name);
   const Graph graph = graph_of(context, op, one);
   check_types(graph, one);
@@ -107,20 +108,20 @@ void check_case(const ContextPtr& context, const std::string& op, const Case& on
                 interpret(graph, inputs, RunContext{}, Precision::exact));
   check_outputs(graph, one, "interpreter, single",
                 interpret(graph, inputs, RunContext{}, Precision::single));
-  for (const auto& backend : all_backends())
-    if (backend->name() == "eager")
-      check_outputs(graph, one, "eager", run_on(*backend, graph, inputs, one));
+  for (const auto& backend : backends)
+    check_outputs(graph, one, backend->name(), run_on(*backend, graph, inputs, one));
 }
 
 }  // namespace
 
 TEST_CASE("vectors: every op with a body computes what PyTorch computes", "[vectors]") {
   const ContextPtr context = library_context();
+  const auto backends = all_backends();
   for (const std::string& path : case_files()) {
     INFO(path);
     const CaseFile file = vectors::read_case_file(path);
     CHECK(std::filesystem::path(path).stem() == file.op);
-    for (const Case& one : file.cases) check_case(context, file.op, one);
+    for (const Case& one : file.cases) check_case(context, file.op, one, backends);
   }
 }
 

@@ -288,7 +288,9 @@ class Rewritten(Page):
         self.tab("ops")
         rows = {
             cells[0]: cells[1:]
-            for cells in ([td.text for td in tr.find_elements(By.TAG_NAME, "td")] for tr in self.driver.find_elements(By.CSS_SELECTOR, "#ops tbody tr"))
+            for cells in (
+                [td.text for td in tr.find_elements(By.TAG_NAME, "td")] for tr in self.driver.find_elements(By.CSS_SELECTOR, "#ops tbody tr")
+            )
         }
         self.assertEqual(rows["scaled_mm"][-1], str(self.products))
         before, after = (sum(int(row[at]) for row in rows.values()) for at in (0, -1))

@@ -15,7 +15,12 @@
   });
   // A pass that changed no count is left out, but the first and the last one are there.
   const shown = passes.map((_, v) => v).filter(v => !v || v === last || rows.some(([, row]) => row[v] !== row[v - 1]));
-  add(parent, make('p', counted(rows.length, 'op') + (shown.length < passes.length ? '; passes that changed no count are left out' : '')),
-      table(['op', ...shown.map(v => passes[v])], rows.map(([op, row]) => [search(op), ...shown.map(v => digits(row[v]))]),
-            shown.map((_, i) => i + 1)));
+  add(parent,
+      make(
+          'p',
+          counted(rows.length, 'op') +
+              (shown.length < passes.length ? '; passes that changed no count are left out' : '')),
+      table(
+          ['op', ...shown.map(v => passes[v])],
+          rows.map(([op, row]) => [search(op), ...shown.map(v => digits(row[v]))]), shown.map((_, i) => i + 1)));
 })();
