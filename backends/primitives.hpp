@@ -67,6 +67,8 @@ namespace pw::scalar {
 template <class T>
 constexpr bool kIntegral = std::is_integral_v<T>;
 
+// NOLINTBEGIN(readability-identifier-naming): the names of the table.
+
 /// Integers wrap around: computed as unsigned.
 template <class T>
 using Wrapping = std::conditional_t<kIntegral<T>, std::uint64_t, T>;
@@ -230,6 +232,8 @@ struct cos {
   static float of(float a) { return single::cos(a); }
   static double of(double a) { return std::cos(a); }
 };
+
+// NOLINTEND(readability-identifier-naming)
 
 /// Of b8: what an integer primitive leaves in the lowest bit.
 template <class F>

@@ -66,8 +66,10 @@ void check_rows(const std::string& form, DType dtype, const std::vector<double>&
     left.insert(left.end(), x.begin(), x.end());
     right.insert(right.end(), z.begin(), z.end());
   }
+  static const ContextPtr context = library();  // which all forms share: thousands are made
   const Graph graph = graph_of(fmt::format("in x: {0}[{1}, {2}], z: {0}[{1}, {2}]  y = {3}  out y",
-                                           name(dtype), kRows, wide, form));
+                                           name(dtype), kRows, wide, form),
+                               context);
   const auto engine = make_eager();
   const Tensor y = first_of(
       *engine, graph, {tensor(dtype, {kRows, wide}, left), tensor(dtype, {kRows, wide}, right)});
