@@ -15,6 +15,9 @@
   X(mul, 2)                     \
   X(div, 2)                     \
   X(pow, 2)                     \
+  X(fmod, 2)                    \
+  X(remainder, 2)               \
+  X(atan2, 2)                   \
   X(maximum, 2)                 \
   X(minimum, 2)                 \
   X(eq, 2)                      \
@@ -26,11 +29,15 @@
   X(select, 3)                  \
   X(neg, 1)                     \
   X(abs, 1)                     \
-  X(floor, 1)
+  X(floor, 1)                   \
+  X(ceil, 1)                    \
+  X(trunc, 1)                   \
+  X(round, 1)
 /// X(name, operands): of integers and b8 only; of b8 the lowest bit counts.
 #define PW_INTEGER_PRIMITIVES(X) \
   X(bitwise_and, 2)              \
   X(bitwise_or, 2)               \
+  X(bitwise_xor, 2)              \
   X(bitwise_not, 1)
 /// X(name): of one real; integers are taken as reals. In single precision everybody computes what
 /// the prelude does.
@@ -41,7 +48,20 @@
   X(log)                      \
   X(tanh)                     \
   X(sin)                      \
-  X(cos)
+  X(cos)                      \
+  X(tan)                      \
+  X(asin)                     \
+  X(acos)                     \
+  X(atan)                     \
+  X(sinh)                     \
+  X(cosh)                     \
+  X(asinh)                    \
+  X(acosh)                    \
+  X(atanh)                    \
+  X(expm1)                    \
+  X(log1p)                    \
+  X(log2)                     \
+  X(log10)
 /// X(name): along one axis. Their kernels are in the files named reductions.
 #define PW_REDUCTION_PRIMITIVES(X) \
   X(sum)                           \
@@ -109,6 +129,31 @@ struct pow {
       return b == 2 ? a * a : std::pow(a, b);
     else
       return single::pow(a, b);
+  }
+};
+/// The rest of a division that truncates; by zero, of integers, zero.
+struct fmod {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (kIntegral<T>)
+      return b == 0 || b == -1 ? 0 : a % b;
+    else
+      return std::fmod(a, b);
+  }
+};
+/// The rest of a division that rounds down.
+struct remainder {
+  template <class T>
+  static T of(T a, T b) {
+    const T rest = fmod::of<T>(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  }
+};
+/// In double precision, and rounded.
+struct atan2 {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(std::atan2(static_cast<double>(a), static_cast<double>(b)));
   }
 };
 struct maximum {
@@ -193,9 +238,40 @@ struct floor {
       return std::floor(a);
   }
 };
+struct ceil {
+  template <class T>
+  static T of(T a) {
+    if constexpr (kIntegral<T>)
+      return a;
+    else
+      return std::ceil(a);
+  }
+};
+struct trunc {
+  template <class T>
+  static T of(T a) {
+    if constexpr (kIntegral<T>)
+      return a;
+    else
+      return std::trunc(a);
+  }
+};
+/// To nearest, halves to the even one.
+struct round {
+  template <class T>
+  static T of(T a) {
+    if constexpr (kIntegral<T>)
+      return a;
+    else
+      return std::rint(a);
+  }
+};
 
 struct bitwise_and {
   static std::int64_t of(std::int64_t a, std::int64_t b) { return a & b; }
+};
+struct bitwise_xor {
+  static std::int64_t of(std::int64_t a, std::int64_t b) { return a ^ b; }
 };
 struct bitwise_or {
   static std::int64_t of(std::int64_t a, std::int64_t b) { return a | b; }
@@ -233,6 +309,58 @@ struct cos {
   static double of(double a) { return std::cos(a); }
 };
 
+struct tan {
+  static float of(float a) { return single::tan(a); }
+  static double of(double a) { return std::tan(a); }
+};
+struct asin {
+  static float of(float a) { return single::asin(a); }
+  static double of(double a) { return std::asin(a); }
+};
+struct acos {
+  static float of(float a) { return single::acos(a); }
+  static double of(double a) { return std::acos(a); }
+};
+struct atan {
+  static float of(float a) { return single::atan(a); }
+  static double of(double a) { return std::atan(a); }
+};
+struct sinh {
+  static float of(float a) { return single::sinh(a); }
+  static double of(double a) { return std::sinh(a); }
+};
+struct cosh {
+  static float of(float a) { return single::cosh(a); }
+  static double of(double a) { return std::cosh(a); }
+};
+struct asinh {
+  static float of(float a) { return single::asinh(a); }
+  static double of(double a) { return std::asinh(a); }
+};
+struct acosh {
+  static float of(float a) { return single::acosh(a); }
+  static double of(double a) { return std::acosh(a); }
+};
+struct atanh {
+  static float of(float a) { return single::atanh(a); }
+  static double of(double a) { return std::atanh(a); }
+};
+struct expm1 {
+  static float of(float a) { return single::expm1(a); }
+  static double of(double a) { return std::expm1(a); }
+};
+struct log1p {
+  static float of(float a) { return single::log1p(a); }
+  static double of(double a) { return std::log1p(a); }
+};
+struct log2 {
+  static float of(float a) { return single::log2(a); }
+  static double of(double a) { return std::log2(a); }
+};
+struct log10 {
+  static float of(float a) { return single::log10(a); }
+  static double of(double a) { return std::log10(a); }
+};
 // NOLINTEND(readability-identifier-naming)
 
 /// Of b8: what an integer primitive leaves in the lowest bit.

@@ -183,6 +183,15 @@ PW_FUNCTION long long pw_abs(long long a) { return a < 0 ? pw_sub(0, a) : a; }
 PW_FUNCTION float pw_floor(float a) { return floorf(a); }
 PW_FUNCTION double pw_floor(double a) { return floor(a); }
 PW_FUNCTION long long pw_floor(long long a) { return a; }
+PW_FUNCTION float pw_ceil(float a) { return ceilf(a); }
+PW_FUNCTION double pw_ceil(double a) { return ceil(a); }
+PW_FUNCTION long long pw_ceil(long long a) { return a; }
+PW_FUNCTION float pw_trunc(float a) { return truncf(a); }
+PW_FUNCTION double pw_trunc(double a) { return trunc(a); }
+PW_FUNCTION long long pw_trunc(long long a) { return a; }
+PW_FUNCTION float pw_round(float a) { return rintf(a); }
+PW_FUNCTION double pw_round(double a) { return rint(a); }
+PW_FUNCTION long long pw_round(long long a) { return a; }
 PW_FUNCTION float pw_sqrt(float a) { return sqrtf(a); }
 PW_FUNCTION double pw_sqrt(double a) { return sqrt(a); }
 PW_FUNCTION float pw_rsqrt(float a) { return 1.0f / sqrtf(a); }
@@ -301,7 +310,7 @@ PW_FUNCTION double pw_cos(double a) { return cos(a); }
 
 /// The logarithm to base 2 of a finite float above 0, within 2^-37 of its value: of m, which is in
 /// [sqrt(1/2), sqrt(2)), by the series of the inverse hyperbolic tangent.
-PW_FUNCTION double pw_log2(float a) {
+PW_FUNCTION double pw_wide_log2(float a) {
   const unsigned long long u = (unsigned long long)__double_as_longlong((double)a);
   const unsigned long long v = u + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull);
   const double m =
@@ -315,7 +324,7 @@ PW_FUNCTION double pw_log2(float a) {
   return pw_fma(pw_fma(y, z, 2.8853900817779268), t, e);
 }
 /// 2^a to 2^-37, by the series of e^x; of numbers beyond 200, that of 200.
-PW_FUNCTION double pw_exp2(double a) {
+PW_FUNCTION double pw_wide_exp2(double a) {
   const unsigned long long u = (unsigned long long)__double_as_longlong(a);
   const long long least = (long long)(u < 0xc069000000000000ull ? u : 0xc069000000000000ull);
   const double p =
@@ -339,7 +348,7 @@ PW_FUNCTION float pw_pow(float a, float b) { return b == 2.0f ? a * a : powf(a, 
 /// Its cases are those of C; conditions are joined without branches, for vector units.
 PW_FUNCTION float pw_pow(float a, float b) {
   const float x = pw_abs(a), size = pw_abs(b), infinity = pw_float(0x7f800000u);
-  const float y = (float)pw_exp2((double)b * pw_log2(x));
+  const float y = (float)pw_wide_exp2((double)b * pw_wide_log2(x));
   const float end = (x == infinity) == (b > 0.0f) ? infinity : 0.0f;
   const unsigned u = pw_bits(size),
                  least = u < 0x4b800000u ? u : 0x4b800000u;  // from 2^24 on all are even
@@ -364,6 +373,49 @@ PW_FUNCTION long long pw_pow(long long a, long long b) {
     power *= power;
   }
   return (long long)out;
+}
+
+// Functions that models seldom call: those of double precision, rounded once.
+PW_FUNCTION float pw_tan(float a) { return (float)tan((double)a); }
+PW_FUNCTION double pw_tan(double a) { return tan(a); }
+PW_FUNCTION float pw_asin(float a) { return (float)asin((double)a); }
+PW_FUNCTION double pw_asin(double a) { return asin(a); }
+PW_FUNCTION float pw_acos(float a) { return (float)acos((double)a); }
+PW_FUNCTION double pw_acos(double a) { return acos(a); }
+PW_FUNCTION float pw_atan(float a) { return (float)atan((double)a); }
+PW_FUNCTION double pw_atan(double a) { return atan(a); }
+PW_FUNCTION float pw_sinh(float a) { return (float)sinh((double)a); }
+PW_FUNCTION double pw_sinh(double a) { return sinh(a); }
+PW_FUNCTION float pw_cosh(float a) { return (float)cosh((double)a); }
+PW_FUNCTION double pw_cosh(double a) { return cosh(a); }
+PW_FUNCTION float pw_asinh(float a) { return (float)asinh((double)a); }
+PW_FUNCTION double pw_asinh(double a) { return asinh(a); }
+PW_FUNCTION float pw_acosh(float a) { return (float)acosh((double)a); }
+PW_FUNCTION double pw_acosh(double a) { return acosh(a); }
+PW_FUNCTION float pw_atanh(float a) { return (float)atanh((double)a); }
+PW_FUNCTION double pw_atanh(double a) { return atanh(a); }
+PW_FUNCTION float pw_expm1(float a) { return (float)expm1((double)a); }
+PW_FUNCTION double pw_expm1(double a) { return expm1(a); }
+PW_FUNCTION float pw_log1p(float a) { return (float)log1p((double)a); }
+PW_FUNCTION double pw_log1p(double a) { return log1p(a); }
+PW_FUNCTION float pw_log2(float a) { return (float)log2((double)a); }
+PW_FUNCTION double pw_log2(double a) { return log2(a); }
+PW_FUNCTION float pw_log10(float a) { return (float)log10((double)a); }
+PW_FUNCTION double pw_log10(double a) { return log10(a); }
+PW_FUNCTION float pw_atan2(float a, float b) { return (float)atan2((double)a, (double)b); }
+PW_FUNCTION double pw_atan2(double a, double b) { return atan2(a, b); }
+PW_FUNCTION long long pw_atan2(long long a, long long b) {
+  return (long long)atan2((double)a, (double)b);
+}
+
+// The rest of a division that truncates, which is exact; and of one that rounds down.
+PW_FUNCTION float pw_fmod(float a, float b) { return fmodf(a, b); }
+PW_FUNCTION double pw_fmod(double a, double b) { return fmod(a, b); }
+PW_FUNCTION long long pw_fmod(long long a, long long b) { return b == 0 || b == -1 ? 0 : a % b; }
+template <class T>
+PW_FUNCTION T pw_remainder(T a, T b) {
+  const T rest = pw_fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 // A NaN on the left stays; on the right it is met as the larger operand is looked for, and stays

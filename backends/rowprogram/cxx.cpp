@@ -109,6 +109,7 @@ std::string computed(const RowProgram& program, const Statement& s) {
     return fmt::format("({} ? {} : {})", slot(s.operands[0]), x[1], x[2]);
   if (s.operation == Operation::bitwise_and) return fmt::format("({} & {})", x[0], x[1]);
   if (s.operation == Operation::bitwise_or) return fmt::format("({} | {})", x[0], x[1]);
+  if (s.operation == Operation::bitwise_xor) return fmt::format("({} ^ {})", x[0], x[1]);
   if (s.operation == Operation::bitwise_not)
     return is_truth(program, s) ? "!" + slot(s.operands[0]) : "~" + x[0];
   return fmt::format("pw_{}({})", name(s.operation), fmt::join(x, ", "));

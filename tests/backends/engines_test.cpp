@@ -102,7 +102,9 @@ TEST_CASE("engines: integers and masks are exact and wrap", "[backends]") {
   check_all("in i: i64[3], j: i64[3]  y = bitwise_and(i, j)  out y", {i, j}, {0, 0, 2});
   check_all("in i: i64[3], j: i64[3]  y = bitwise_or(i, j)  out y", {i, j}, {big + 1 - 1, -5, 7},
             1e-15);
+  check_all("in i: i64[3], j: i64[3]  y = bitwise_xor(j, 3)  out y", {i, j}, {2, 1, 0});
   const Tensor m = tensor(DType::b8, {2}, {1, 0});
+  check_all("in m: b8[2]  y = bitwise_xor(m, ne(m, 0))  out y", {m}, {0, 0});
   check_all("in m: b8[2]  y = bitwise_not(m)  out y", {m}, {0, 1});
   check_all("in u: u8[2]  y = u + u  out y", {tensor(DType::u8, {2}, {200, 3})}, {144, 6});
 }
@@ -112,6 +114,9 @@ TEST_CASE("engines: one operand", "[backends]") {
   check_all("in x: f32[3]  y = neg(x)  out y", {x}, {-0.25, -4, -1});
   check_all("in x: f32[3]  y = abs(neg(x))  out y", {x}, {0.25, 4, 1});
   const Tensor halves = tensor(DType::f32, {5}, {0.25, -0.25, 4, -2.5, 0x1p100});
+  check_all("in x: f32[5]  y = ceil(x)  out y", {halves}, {1, 0, 4, -2, 0x1p100});
+  check_all("in x: f32[5]  y = trunc(x)  out y", {halves}, {0, 0, 4, -2, 0x1p100});
+  check_all("in x: f32[5]  y = round(x)  out y", {halves}, {0, 0, 4, -2, 0x1p100});
   check_all("in x: f32[5]  y = floor(x)  out y", {halves}, {0, -1, 4, -3, 0x1p100});
   check_all("in i: i64[2]  y = floor(i)  out y", {tensor(DType::i64, {2}, {-7, 6})}, {-7, 6});
   check_all("in x: f32[3]  y = sqrt(x)  out y", {x}, {0.5, 2, 1});
@@ -125,6 +130,41 @@ TEST_CASE("engines: one operand", "[backends]") {
             1e-6);
   check_all("in x: f32[3]  y = cos(x)  out y", {x}, {std::cos(0.25), std::cos(4), std::cos(1)},
             1e-6);
+  const Tensor part = tensor(DType::f32, {3}, {0.25, -0.5, 1});
+  const auto of = [](double (*f)(double), std::vector<double> of_each) {
+    for (double& one : of_each) one = f(one);
+    return of_each;
+  };
+#define PW_CHECK(name)                                       \
+  check_all("in x: f32[3]  y = " #name "(x)  out y", {part}, \
+            of([](double a) { return std::name(a); }, {0.25, -0.5, 1}), 1e-6);
+  PW_CHECK(tan)
+  PW_CHECK(asin)
+  PW_CHECK(acos)
+  PW_CHECK(atan)
+  PW_CHECK(sinh)
+  PW_CHECK(cosh)
+  PW_CHECK(asinh)
+  PW_CHECK(acosh)
+  PW_CHECK(atanh)
+  PW_CHECK(expm1)
+  PW_CHECK(log1p)
+  PW_CHECK(log2)
+  PW_CHECK(log10)
+#undef PW_CHECK
+}
+
+TEST_CASE("engines: rests of divisions, and angles", "[backends]") {
+  const Tensor x = tensor(DType::f32, {4}, {7, -7, 7, -7}),
+               y = tensor(DType::f32, {4}, {3, 3, -3, -3});
+  check_all("in x: f32[4], y: f32[4]  z = fmod(x, y)  out z", {x, y}, {1, -1, 1, -1});
+  check_all("in x: f32[4], y: f32[4]  z = remainder(x, y)  out z", {x, y}, {1, 2, -2, -1});
+  check_all("in x: f32[4], y: f32[4]  z = atan2(x, y)  out z", {x, y},
+            {std::atan2(7, 3), std::atan2(-7, 3), std::atan2(7, -3), std::atan2(-7, -3)}, 1e-6);
+  const Tensor i = tensor(DType::i64, {5}, {7, -7, 7, -7, 5}),
+               j = tensor(DType::i64, {5}, {3, 3, -3, -1, 0});
+  check_all("in i: i64[5], j: i64[5]  z = fmod(i, j)  out z", {i, j}, {1, -1, 1, 0, 0});
+  check_all("in i: i64[5], j: i64[5]  z = remainder(i, j)  out z", {i, j}, {1, 2, -2, 0, 0});
 }
 
 TEST_CASE("engines: roots of infinity, of zeros and of negative numbers", "[backends]") {

@@ -51,6 +51,10 @@ def scatter_at(*bounds):
     return lambda x, y: aten.slice_scatter.default(x, y, 1, *bounds)
 
 
+def odd(x):
+    return x * 2 + 1
+
+
 def positive(x):
     return x.abs() + 1
 
@@ -78,6 +82,26 @@ def arithmetic():
     each(NUMBERS, "clamp_high", lambda x: aten.clamp.default(x, None, 1), full)
     each(NUMBERS, "clamp_min", lambda x: aten.clamp_min.default(x, -1), full)
     each(NUMBERS, "clamp_max", lambda x: aten.clamp_max.default(x, 2), full)
+    for op in ("floor", "ceil", "trunc", "round"):
+        each(NUMBERS, op, of_one(op), (full, lambda x: x * 3))
+        case(f"{op}_edges", of_one(op), edges())
+    for op in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "expm1", "log1p", "log2", "log10"):
+        each(NUMBERS, op, of_one(op), (4, 6))
+        case(f"{op}_edges", of_one(op), edges())
+    for op in ("fmod", "remainder"):
+        each(NUMBERS, op, of_two(op), full, (full, odd))
+        each(NUMBERS, op + "_number", lambda x, op=op: getattr(aten, op).Scalar(x, -3), full)
+    each(NUMBERS, "atan2", lambda x, y: aten.atan2.default(x, y), full, full)
+    for mode in ("trunc", "floor"):
+        case(
+            f"div_{mode}",
+            lambda x, y, mode=mode: aten.div.Tensor_mode(x, y, rounding_mode=mode),
+            drawn(torch.int64, 4, 6),
+            odd(drawn(torch.int64, 4, 6)),
+        )
+    for op in ("sign", "isinf", "elu"):
+        each(FLOATS, op, of_one(op), (4, 6))
+        case(f"{op}_edges", of_one(op), edges())
     for op in ("exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "sigmoid"):
         each(NUMBERS, op, of_one(op), (full, positive))
     for op in ("silu", "gelu"):
@@ -90,7 +114,7 @@ def arithmetic():
     case("pow_root", lambda x: aten.pow.Tensor_Scalar(x, 0.5), drawn(torch.float32, 4, 6).abs())
     case("pow_minus_one", lambda x: aten.pow.Tensor_Scalar(x, -1), positive(drawn(torch.float32, 4, 6)))
     case("pow_float_of_i64", lambda x: aten.pow.Tensor_Scalar(x, 0.5), positive(drawn(torch.int64, 4, 6)))
-    for op in ("bitwise_and", "bitwise_or"):
+    for op in ("bitwise_and", "bitwise_or", "bitwise_xor"):
         for short, dtype in {"b8": torch.bool, "i64": torch.int64}.items():
             case(f"{op}_{short}", of_two(op), drawn(dtype, 4, 6), drawn(dtype, 6))
     case("bitwise_not", lambda x: aten.bitwise_not.default(x), drawn(torch.bool, 4, 6))
