@@ -112,7 +112,9 @@ Result<std::string> Toolchain::shared_object(const std::string& source,
   if (auto written = write_file(text, source); !written) return forward(written);
   std::vector<std::string> arguments{compiler, "-x", "c++"};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
-  arguments.insert(arguments.end(), {"-shared", "-fPIC", text, "-o", object, "-lm"});
+  // Kernels call nothing of the C++ library, for which the linker would look every time.
+  arguments.insert(arguments.end(), {"-shared", "-fPIC", "-nostartfiles", "-nodefaultlibs", text,
+                                     "-o", object, "-lm", "-lc", "-lgcc"});
   GuardLimits limits;
   limits.folder = folder.path();
   const int status = guarded_run(std::move(arguments), log, limits);
