@@ -106,7 +106,7 @@ TEST_CASE("check: the text that is mutated is sound", "[dsl]") {
 }
 
 TEST_CASE("check: mangled rule files are diagnosed with a place", "[dsl]") {
-  load_mutants_of_all(1, 300, 12);
+  load_mutants_of_all(1, 150, 6);
 }
 
 TEST_CASE("check: thousands of mangled rule files", "[.slow][dsl]") {

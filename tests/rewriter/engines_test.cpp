@@ -173,17 +173,17 @@ void compare_engines(std::uint64_t first, std::uint64_t count) {
 TEST_CASE("engines: a seed stands for the same rules and graphs with every compiler",
           "[rewriter]") {
   std::uint64_t texts = 0;
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     const RandomRules rules = random_rules(seed);
     const World world(rules.text);
     texts = combine(texts, hash_text(rules.text));
     texts = combine(texts, hash_text(print_pwg(random_graph(world, rules, seed))));
   }
-  CHECK(texts == 0x6f38e469600fd94b);
+  CHECK(texts == 0xc4a94a27a4bb180b);
 }
 
 TEST_CASE("engines: compiled and naive end with the same graph", "[rewriter]") {
-  compare_engines(1, 1000);
+  compare_engines(1, 600);
 }
 
 TEST_CASE("engines: traced and untraced, twenty runs give the same bytes", "[rewriter]") {

@@ -55,7 +55,7 @@ TEST_CASE("limits: orders of operands are tried up to a number of steps, and the
   CHECK(report.journal.count(world.rules, "plain") == 1);  // the others go on
 }
 
-TEST_CASE("limits: the naive matcher ends too", "[rewriter]") {
+TEST_CASE("limits: the naive matcher ends too", "[.slow][rewriter]") {
   World world(kTree);
   const Graph g = world.graph(graph_text(32));
   CHECK(world.matches(g, "deep").empty());
