@@ -123,7 +123,7 @@ void explain_random(std::uint64_t first, std::uint64_t count) {
       for (std::size_t i = 0; i < rules.rules.size(); ++i)
         check(world, graph, "r" + std::to_string(i), pipeline, totals);
   }
-  CHECK(totals.taken > count / 3);
+  CHECK(12 * totals.taken > 5 * count);
   for (const char* code : {"N10", "N12", "N16", "N17"}) {
     INFO(code);
     CHECK(totals.met.contains(code));
