@@ -65,15 +65,11 @@ BackendKind interpreter_backend() {
   const auto make = [](const BackendOptions& options) {
     return make_interpreter(options.strict ? Precision::single : Precision::exact);
   };
-  const auto runs = [](const Op& op) {
-    return find_kernel(exact_kernels(), op.name) != nullptr ||
-           find_kernel(layout_kernels(), op.name) != nullptr || find_collective(op.name) != nullptr;
-  };
   return {.name = "interpreter",
           .what = "op by op, in double precision (slow)",
           .can = {.ranks = true, .strict = true},
           .make = make,
-          .runs = runs,
+          .runs = [](const Op& op) { return runs_op(exact_kernels(), op); },
           .own_whole = true};
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/collectives.hpp"
 #include "base/assert.hpp"
 
 namespace pw {
@@ -106,6 +107,11 @@ Kernel find_kernel(KernelTable table, std::string_view op) {
     if (entry.op == op) return entry.kernel;
   }
   return nullptr;
+}
+
+bool runs_op(KernelTable table, const Op& op) {
+  return find_kernel(table, op.name) != nullptr ||
+         find_kernel(layout_kernels(), op.name) != nullptr || find_collective(op.name) != nullptr;
 }
 
 tl::unexpected<Diagnostics> fail_call(const Call& call, std::string_view code, std::string message,

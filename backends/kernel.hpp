@@ -62,6 +62,9 @@ using KernelTable = std::span<const KernelEntry>;
 [[nodiscard]] bool is_library_call(const Op& op);
 /// Null when the table has no such op.
 [[nodiscard]] Kernel find_kernel(KernelTable table, std::string_view op);
+/// Whether an engine with this table runs a node of the op without looking into a body: by the
+/// table, as a layout op, or as a collective.
+[[nodiscard]] bool runs_op(KernelTable table, const Op& op);
 /// A diagnostic of this call: names the node and its op.
 tl::unexpected<Diagnostics> fail_call(const Call& call, std::string_view code, std::string message,
                                       std::string help = {});

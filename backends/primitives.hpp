@@ -39,11 +39,10 @@
   X(bitwise_or, 2)               \
   X(bitwise_xor, 2)              \
   X(bitwise_not, 1)
-/// X(name): of one real; integers are taken as reals. In single precision everybody computes what
-/// the prelude does.
-#define PW_REAL_PRIMITIVES(X) \
+/// X(name): of one real, a function of the C library; integers are taken as reals. In single
+/// precision everybody computes what the prelude does.
+#define PW_LIBM_PRIMITIVES(X) \
   X(sqrt)                     \
-  X(rsqrt)                    \
   X(exp)                      \
   X(log)                      \
   X(tanh)                     \
@@ -62,6 +61,10 @@
   X(log1p)                    \
   X(log2)                     \
   X(log10)
+/// X(name): all of one real.
+#define PW_REAL_PRIMITIVES(X) \
+  X(rsqrt)                    \
+  PW_LIBM_PRIMITIVES(X)
 /// X(name): along one axis. Their kernels are in the files named reductions.
 #define PW_REDUCTION_PRIMITIVES(X) \
   X(sum)                           \
@@ -229,43 +232,22 @@ struct abs {
   }
 };
 
-struct floor {
-  template <class T>
-  static T of(T a) {
-    if constexpr (kIntegral<T>)
-      return a;
-    else
-      return std::floor(a);
-  }
-};
-struct ceil {
-  template <class T>
-  static T of(T a) {
-    if constexpr (kIntegral<T>)
-      return a;
-    else
-      return std::ceil(a);
-  }
-};
-struct trunc {
-  template <class T>
-  static T of(T a) {
-    if constexpr (kIntegral<T>)
-      return a;
-    else
-      return std::trunc(a);
-  }
-};
-/// To nearest, halves to the even one.
-struct round {
-  template <class T>
-  static T of(T a) {
-    if constexpr (kIntegral<T>)
-      return a;
-    else
-      return std::rint(a);
-  }
-};
+// Integers stay as they are; round goes to the even one of two integers that are equally near.
+#define PW_ROUNDING(name, function) \
+  struct name {                     \
+    template <class T>              \
+    static T of(T a) {              \
+      if constexpr (kIntegral<T>)   \
+        return a;                   \
+      else                          \
+        return std::function(a);    \
+    }                               \
+  };
+PW_ROUNDING(floor, floor)
+PW_ROUNDING(ceil, ceil)
+PW_ROUNDING(trunc, trunc)
+PW_ROUNDING(round, rint)
+#undef PW_ROUNDING
 
 struct bitwise_and {
   static std::int64_t of(std::int64_t a, std::int64_t b) { return a & b; }
@@ -280,86 +262,16 @@ struct bitwise_not {
   static std::int64_t of(std::int64_t a) { return ~a; }
 };
 
-struct sqrt {
-  static float of(float a) { return single::sqrt(a); }
-  static double of(double a) { return std::sqrt(a); }
-};
+#define PW_OF_LIBM(name)                                 \
+  struct name {                                          \
+    static float of(float a) { return single::name(a); } \
+    static double of(double a) { return std::name(a); }  \
+  };
+PW_LIBM_PRIMITIVES(PW_OF_LIBM)
+#undef PW_OF_LIBM
 struct rsqrt {
   static float of(float a) { return single::rsqrt(a); }
   static double of(double a) { return 1 / std::sqrt(a); }
-};
-struct exp {
-  static float of(float a) { return single::exp(a); }
-  static double of(double a) { return std::exp(a); }
-};
-struct log {
-  static float of(float a) { return single::log(a); }
-  static double of(double a) { return std::log(a); }
-};
-struct tanh {
-  static float of(float a) { return single::tanh(a); }
-  static double of(double a) { return std::tanh(a); }
-};
-struct sin {
-  static float of(float a) { return single::sin(a); }
-  static double of(double a) { return std::sin(a); }
-};
-struct cos {
-  static float of(float a) { return single::cos(a); }
-  static double of(double a) { return std::cos(a); }
-};
-
-struct tan {
-  static float of(float a) { return single::tan(a); }
-  static double of(double a) { return std::tan(a); }
-};
-struct asin {
-  static float of(float a) { return single::asin(a); }
-  static double of(double a) { return std::asin(a); }
-};
-struct acos {
-  static float of(float a) { return single::acos(a); }
-  static double of(double a) { return std::acos(a); }
-};
-struct atan {
-  static float of(float a) { return single::atan(a); }
-  static double of(double a) { return std::atan(a); }
-};
-struct sinh {
-  static float of(float a) { return single::sinh(a); }
-  static double of(double a) { return std::sinh(a); }
-};
-struct cosh {
-  static float of(float a) { return single::cosh(a); }
-  static double of(double a) { return std::cosh(a); }
-};
-struct asinh {
-  static float of(float a) { return single::asinh(a); }
-  static double of(double a) { return std::asinh(a); }
-};
-struct acosh {
-  static float of(float a) { return single::acosh(a); }
-  static double of(double a) { return std::acosh(a); }
-};
-struct atanh {
-  static float of(float a) { return single::atanh(a); }
-  static double of(double a) { return std::atanh(a); }
-};
-struct expm1 {
-  static float of(float a) { return single::expm1(a); }
-  static double of(double a) { return std::expm1(a); }
-};
-struct log1p {
-  static float of(float a) { return single::log1p(a); }
-  static double of(double a) { return std::log1p(a); }
-};
-struct log2 {
-  static float of(float a) { return single::log2(a); }
-  static double of(double a) { return std::log2(a); }
-};
-struct log10 {
-  static float of(float a) { return single::log10(a); }
-  static double of(double a) { return std::log10(a); }
 };
 // NOLINTEND(readability-identifier-naming)
 

@@ -180,18 +180,15 @@ PW_FUNCTION long long pw_neg(long long a) { return pw_sub(0, a); }
 PW_FUNCTION float pw_abs(float a) { return pw_float(pw_bits(a) & 0x7fffffffu); }
 PW_FUNCTION double pw_abs(double a) { return fabs(a); }
 PW_FUNCTION long long pw_abs(long long a) { return a < 0 ? pw_sub(0, a) : a; }
-PW_FUNCTION float pw_floor(float a) { return floorf(a); }
-PW_FUNCTION double pw_floor(double a) { return floor(a); }
-PW_FUNCTION long long pw_floor(long long a) { return a; }
-PW_FUNCTION float pw_ceil(float a) { return ceilf(a); }
-PW_FUNCTION double pw_ceil(double a) { return ceil(a); }
-PW_FUNCTION long long pw_ceil(long long a) { return a; }
-PW_FUNCTION float pw_trunc(float a) { return truncf(a); }
-PW_FUNCTION double pw_trunc(double a) { return trunc(a); }
-PW_FUNCTION long long pw_trunc(long long a) { return a; }
-PW_FUNCTION float pw_round(float a) { return rintf(a); }
-PW_FUNCTION double pw_round(double a) { return rint(a); }
-PW_FUNCTION long long pw_round(long long a) { return a; }
+#define PW_ROUNDING(name, function)                               \
+  PW_FUNCTION float pw_##name(float a) { return function##f(a); } \
+  PW_FUNCTION double pw_##name(double a) { return function(a); }  \
+  PW_FUNCTION long long pw_##name(long long a) { return a; }
+PW_ROUNDING(floor, floor)
+PW_ROUNDING(ceil, ceil)
+PW_ROUNDING(trunc, trunc)
+PW_ROUNDING(round, rint)
+#undef PW_ROUNDING
 PW_FUNCTION float pw_sqrt(float a) { return sqrtf(a); }
 PW_FUNCTION double pw_sqrt(double a) { return sqrt(a); }
 PW_FUNCTION float pw_rsqrt(float a) { return 1.0f / sqrtf(a); }
@@ -376,32 +373,23 @@ PW_FUNCTION long long pw_pow(long long a, long long b) {
 }
 
 // Functions that models seldom call: those of double precision, rounded once.
-PW_FUNCTION float pw_tan(float a) { return (float)tan((double)a); }
-PW_FUNCTION double pw_tan(double a) { return tan(a); }
-PW_FUNCTION float pw_asin(float a) { return (float)asin((double)a); }
-PW_FUNCTION double pw_asin(double a) { return asin(a); }
-PW_FUNCTION float pw_acos(float a) { return (float)acos((double)a); }
-PW_FUNCTION double pw_acos(double a) { return acos(a); }
-PW_FUNCTION float pw_atan(float a) { return (float)atan((double)a); }
-PW_FUNCTION double pw_atan(double a) { return atan(a); }
-PW_FUNCTION float pw_sinh(float a) { return (float)sinh((double)a); }
-PW_FUNCTION double pw_sinh(double a) { return sinh(a); }
-PW_FUNCTION float pw_cosh(float a) { return (float)cosh((double)a); }
-PW_FUNCTION double pw_cosh(double a) { return cosh(a); }
-PW_FUNCTION float pw_asinh(float a) { return (float)asinh((double)a); }
-PW_FUNCTION double pw_asinh(double a) { return asinh(a); }
-PW_FUNCTION float pw_acosh(float a) { return (float)acosh((double)a); }
-PW_FUNCTION double pw_acosh(double a) { return acosh(a); }
-PW_FUNCTION float pw_atanh(float a) { return (float)atanh((double)a); }
-PW_FUNCTION double pw_atanh(double a) { return atanh(a); }
-PW_FUNCTION float pw_expm1(float a) { return (float)expm1((double)a); }
-PW_FUNCTION double pw_expm1(double a) { return expm1(a); }
-PW_FUNCTION float pw_log1p(float a) { return (float)log1p((double)a); }
-PW_FUNCTION double pw_log1p(double a) { return log1p(a); }
-PW_FUNCTION float pw_log2(float a) { return (float)log2((double)a); }
-PW_FUNCTION double pw_log2(double a) { return log2(a); }
-PW_FUNCTION float pw_log10(float a) { return (float)log10((double)a); }
-PW_FUNCTION double pw_log10(double a) { return log10(a); }
+#define PW_SELDOM(name)                                                   \
+  PW_FUNCTION float pw_##name(float a) { return (float)name((double)a); } \
+  PW_FUNCTION double pw_##name(double a) { return name(a); }
+PW_SELDOM(tan)
+PW_SELDOM(asin)
+PW_SELDOM(acos)
+PW_SELDOM(atan)
+PW_SELDOM(sinh)
+PW_SELDOM(cosh)
+PW_SELDOM(asinh)
+PW_SELDOM(acosh)
+PW_SELDOM(atanh)
+PW_SELDOM(expm1)
+PW_SELDOM(log1p)
+PW_SELDOM(log2)
+PW_SELDOM(log10)
+#undef PW_SELDOM
 PW_FUNCTION float pw_atan2(float a, float b) { return (float)atan2((double)a, (double)b); }
 PW_FUNCTION double pw_atan2(double a, double b) { return atan2(a, b); }
 PW_FUNCTION long long pw_atan2(long long a, long long b) {

@@ -48,10 +48,7 @@ class Eager final : public Backend {
 
 }  // namespace
 
-bool has_kernel(const Op& op) {
-  return find_kernel(eager::kernels(), op.name) != nullptr ||
-         find_kernel(layout_kernels(), op.name) != nullptr || find_collective(op.name) != nullptr;
-}
+bool has_kernel(const Op& op) { return runs_op(eager::kernels(), op); }
 
 std::unique_ptr<Backend> make_eager() { return std::make_unique<Eager>(); }
 

@@ -20,10 +20,8 @@ using In = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
 template <class A>
 using ScalarOf = typename A::Scalar;
 
-/// Element by element. A primitive has a form over arrays below where Eigen, or a curve, is faster
-/// and gives an element the same value at each place.
 template <class F>
-struct Vectors {
+struct Each {
   template <class T>
   static void run(const T* const (&in)[3], std::int64_t n, T* out) {
     for (std::int64_t i = 0; i < n; ++i) {
@@ -32,6 +30,10 @@ struct Vectors {
     }
   }
 };
+/// Element by element. A primitive has a form over arrays below where Eigen, or a curve, is faster
+/// and gives an element the same value at each place.
+template <class F>
+struct Vectors : Each<F> {};
 template <>
 struct Vectors<scalar::add> {
   static auto of(auto& a, auto& b) { return a + b; }
@@ -113,7 +115,7 @@ struct Curved {
     (curves().*curve)(in[0], n, out);
   }
   static void run(const double* const (&in)[3], std::int64_t n, double* out) {
-    for (std::int64_t i = 0; i < n; ++i) out[i] = F::of(in[0][i]);
+    Each<F>::run(in, n, out);
   }
 };
 #define PW_CURVED(name) \
@@ -128,7 +130,7 @@ struct Vectors<scalar::pow> {
     curves().pow(in[0], in[1], n, out);
   }
   static void run(const double* const (&in)[3], std::int64_t n, double* out) {
-    for (std::int64_t i = 0; i < n; ++i) out[i] = scalar::pow::of(in[0][i], in[1][i]);
+    Each<scalar::pow>::run(in, n, out);
   }
 };
 
