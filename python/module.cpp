@@ -232,6 +232,8 @@ PYBIND11_MODULE(_piecewise, m) {
   add_pipeline(m);
   add_commands(m);
   add_planning(m);
+  add_fx_graph(m);
+  add_compiled(m);
   m.attr("__version__") = version();
 
   session.def(py::init([] { return std::make_shared<Context>(); }))

@@ -11,10 +11,10 @@
 #include <pybind11/stl.h>
 
 #include "backends/cuda/host_driver.hpp"
-#include "backends/host_functions.hpp"
 #include "backends/run_given.hpp"
 #include "base/try.hpp"
 #include "python/dlpack.hpp"
+#include "python/host_call.hpp"
 #include "python/module.hpp"
 #include "runtime/step_engine.hpp"
 
@@ -89,114 +89,17 @@ py::array numpy_of(const TensorView& view) {
 
 namespace {
 
-py::object object_of(const HostValue& value) {
-  return std::visit(
-      [](const auto& v) -> py::object {
-        using V = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<V, std::monostate>)
-          return py::none();
-        else if constexpr (std::is_same_v<V, DType>)
-          return py::str(std::string(name(v)));
-        else
-          return py::cast(v);
-      },
-      value);
+/// Arrays of numpy, copied both ways.
+HostArrays numpy_arrays() {
+  return {numpy_of, [](const py::handle& given, const TensorView& place, const std::string& what) {
+            const Tensor tensor = tensor_of(given, place.dtype, what);
+            if (tensor.extents() != place.extents)
+              throw mistake("PW1411",
+                            fmt::format("{} has another shape than its type says: ({})", what,
+                                        fmt::join(tensor.extents(), ", ")));
+            std::memcpy(place.data, tensor.data(), place.bytes());
+          }};
 }
-
-/// One call of a Python callable.
-class PythonCall {
- public:
-  explicit PythonCall(const HostCall& call) : call_(call) {}
-
-  void run(const py::object& function) {
-    pass_operands();
-    py::list positional;
-    py::dict keywords;
-    for (const HostArgument& argument : call_.arguments) {
-      if (argument.keyword.empty())
-        positional.append(object(argument));
-      else
-        keywords[py::str(argument.keyword)] = object(argument);
-    }
-    const py::object returned = function(*py::tuple(positional), **keywords);
-    for (std::size_t i : call_.writes) keep(operands_[i], *call_.operands[i], what_of_operand(i));
-    keep_results(returned);
-  }
-
- private:
-  std::string what_of_operand(std::size_t i) const {
-    return "operand " + std::to_string(i) + " of " + call_.op + ", as it is written,";
-  }
-
-  /// Operands in one buffer are one array.
-  void pass_operands() {
-    std::map<const void*, py::object> known;
-    for (const auto& operand : call_.operands) {
-      if (!operand) {
-        operands_.push_back(py::none());
-        continue;
-      }
-      auto [found, fresh] = known.try_emplace(operand->data);
-      if (fresh) found->second = numpy_of(*operand);
-      operands_.push_back(found->second);
-    }
-  }
-
-  py::object items(const HostArgument& argument, bool tuple) const {
-    py::list out;
-    for (const HostArgument& item : argument.items) out.append(object(item));
-    return tuple ? py::object(py::tuple(out)) : py::object(out);
-  }
-
-  py::object object(const HostArgument& argument) const {
-    switch (argument.kind) {
-      case HostArgument::Kind::operand: return operands_[argument.operand];
-      case HostArgument::Kind::value: return object_of(argument.value);
-      case HostArgument::Kind::list: return items(argument, false);
-      case HostArgument::Kind::tuple: return items(argument, true);
-      case HostArgument::Kind::call: return called(argument);
-    }
-    return py::none();
-  }
-
-  py::object called(const HostArgument& argument) const {
-    if (argument.word == "dict") {
-      py::dict out;
-      for (const HostArgument& item : argument.items) out[py::str(item.keyword)] = object(item);
-      return out;
-    }
-    return py::module_::import("builtins").attr("slice")(*items(argument, true));
-  }
-
-  void keep(const py::handle& given, const TensorView& place, const std::string& what) const {
-    const Tensor tensor = tensor_of(given, place.dtype, what);
-    if (tensor.extents() != place.extents)
-      throw mistake("PW1411", fmt::format("{} has another shape than its type says: ({})", what,
-                                          fmt::join(tensor.extents(), ", ")));
-    std::memcpy(place.data, tensor.data(), place.bytes());
-  }
-
-  void keep_results(const py::object& returned) const {
-    if (call_.results.empty()) return;
-    py::list results;
-    if (call_.results.size() == 1 && !returned.is_none() && !py::isinstance<py::tuple>(returned) &&
-        !py::isinstance<py::list>(returned))
-      results.append(returned);
-    else if (py::isinstance<py::tuple>(returned) || py::isinstance<py::list>(returned))
-      results = py::list(returned);
-    if (results.size() != call_.results.size())
-      throw mistake("PW1214", "the function of " + call_.op + " returned " +
-                                  (returned.is_none() ? "nothing" : "another number of results") +
-                                  ", and the op has " + std::to_string(call_.results.size()));
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (call_.results[i].data == nullptr) continue;
-      keep(results[i], call_.results[i], "result " + std::to_string(i) + " of " + call_.op);
-    }
-  }
-
-  const HostCall& call_;
-  std::vector<py::object> operands_;
-};
 
 /// The functions of a context while a graph runs, and the first exception that one raised.
 class Functions {
@@ -205,9 +108,7 @@ class Functions {
       : context_(context), before_(context->host_functions) {
     context->host_functions = std::make_shared<HostFunctions>();
     for (const auto& [op, function] : functions)
-      give_host_function(*context, op, [this, function](const HostCall& call) {
-        return this->call(function, call);
-      });
+      give_host_function(*context, op, host_function_of(function, numpy_arrays(), raised_));
   }
   ~Functions() { context_->host_functions = before_; }
   Functions(const Functions&) = delete;
@@ -215,23 +116,13 @@ class Functions {
 
   /// Python's own exception, where one ended the run.
   void rethrow() const {
-    if (raised_) std::rethrow_exception(raised_);
+    if (*raised_) std::rethrow_exception(*raised_);
   }
 
  private:
-  Result<std::monostate> call(const py::object& function, const HostCall& call) {
-    try {
-      PythonCall(call).run(function);
-      return std::monostate{};
-    } catch (...) {
-      raised_ = std::current_exception();
-      return fail(error_in("node " + call.node, "PW1214", "its host function failed"));
-    }
-  }
-
   ContextPtr context_;
   std::shared_ptr<HostFunctions> before_;
-  std::exception_ptr raised_;
+  std::shared_ptr<std::exception_ptr> raised_ = std::make_shared<std::exception_ptr>();
 };
 
 /// `cuda-host` is cuda on the emulator.

@@ -10,6 +10,10 @@
 
 namespace pw {
 
+namespace fx {
+struct Function;
+}
+
 struct FxOptions {
   std::string file = {};  ///< for messages
   /// symbol name → input dims that become it, as (input name, axis): from `--symbol
@@ -20,6 +24,13 @@ struct FxOptions {
   std::size_t graph = 0;
   /// What the dump does not say, or says otherwise: names of inputs by kind.
   std::map<std::string, InputKind> kinds = {};
+  /// Of symbols: the least and the greatest value, where the dump itself does not say.
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> ranges = {};
+  /// What ops that are not PyTorch's own read, write and alias: by target, a line as of
+  /// torch_schemas.txt.
+  std::map<std::string, std::string, std::less<>> schemas = {};
+  /// Calls that read state of the program, as attention reads its cache, stay calls of the program.
+  bool keep_stateful = false;
 };
 
 struct FxReport {
@@ -41,6 +52,11 @@ struct FxImport {
 
 Result<FxImport> import_fx(const ContextPtr& context, std::string_view text,
                            const FxOptions& options);
+
+/// The same of a graph that a program holds: its inputs and calls as the tree that texts are read
+/// into, graph/import/fx_ast.hpp. `form` is the report's.
+Result<FxImport> import_fx(const ContextPtr& context, fx::Function function,
+                           const FxOptions& options, std::string form);
 
 /// Whether a graph of torch.fx is in the text.
 [[nodiscard]] bool looks_like_fx(std::string_view text);

@@ -297,6 +297,11 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
   const std::vector<Mapping>* mappings = mappings_of(target);
   if (!mappings) return std::optional<Outcome>();
   for (const Mapping& mapping : *mappings) {
+    if (const OpId op = context_.ops.find(mapping.op);
+        options_.keep_stateful && op.valid() && context_.ops[op].traits.splitting) {
+      why = "it reads state of the program";
+      continue;
+    }
     std::optional<Bound> bound = bind(mapping, arguments, why);
     if (!bound) continue;
     std::vector<Wanted> wanted = wanted_of(*bound, site, functionalised);

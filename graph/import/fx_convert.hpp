@@ -205,6 +205,7 @@ class Converter {
   Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site,
                        const Unknown& unknown = {});
   [[nodiscard]] Skeleton skeleton_of(const Arguments& arguments);
+  [[nodiscard]] std::optional<Schema> schema_of(std::string_view target) const;
   void take_argument(Skeleton& out, const std::string& name, const Value& value, int depth);
   [[nodiscard]] std::vector<std::size_t> written_operands(const Skeleton& call,
                                                           std::string_view target,

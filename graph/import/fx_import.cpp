@@ -87,4 +87,12 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
   return out;
 }
 
+Result<FxImport> import_fx(const ContextPtr& context, fx::Function function,
+                           const FxOptions& options, std::string form) {
+  fx::spell_out(function);
+  Result<FxImport> out = fx::Converter(context, options, function, "").convert();
+  if (out) out->report.form = std::move(form);
+  return out;
+}
+
 }  // namespace pw

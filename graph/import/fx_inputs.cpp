@@ -1,6 +1,7 @@
 // Exports the part of Converter that reads a dump's inputs, their types, symbols and kinds.
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -278,6 +279,9 @@ Result<std::monostate> Converter::read_inputs() {
 
 // torch.export's "Range constraints: {s77: VR[2, int_oo], s8: VR[4, 128]}".
 void Converter::read_ranges() {
+  for (const auto& [symbol, range] : options_.ranges)
+    if (auto fact = graph_.facts.symbols.find(symbol); fact != graph_.facts.symbols.end())
+      std::tie(fact->second.min, fact->second.max) = range;
   constexpr std::string_view kRanges = "Range constraints:", kRange = ": VR[";
   std::size_t at = signature_.find(kRanges);
   if (at == std::string_view::npos) return;

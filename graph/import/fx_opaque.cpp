@@ -112,6 +112,12 @@ Skeleton Converter::skeleton_of(const Arguments& arguments) {
 
 // ---- what it may write
 
+std::optional<Schema> Converter::schema_of(std::string_view target) const {
+  if (auto given = options_.schemas.find(target); given != options_.schemas.end())
+    return parse_schema(given->second);
+  return find_schema(target);
+}
+
 std::vector<std::size_t> Converter::written_operands(const Skeleton& call, std::string_view target,
                                                      const std::optional<Schema>& schema,
                                                      const Unknown& unknown) const {
@@ -214,7 +220,7 @@ TensorId Converter::opaque_view(const Value& base, NodeId node, std::size_t resu
 
 Result<Value> Converter::opaque(std::string_view target, const Arguments& arguments,
                                 const Site& site, const Unknown& unknown) {
-  const std::optional<Schema> schema = find_schema(target);
+  const std::optional<Schema> schema = schema_of(target);
   Skeleton call = skeleton_of(arguments);
   Result<OpId> op = opaque_op(target, schema);
   if (!op)

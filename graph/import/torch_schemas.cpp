@@ -1,4 +1,4 @@
-// Exports find_schema: a binary search over the lines of the table.
+// Exports find_schema and parse_schema: a binary search over the lines of the table.
 #include "graph/import/torch_schemas.hpp"
 
 #include <algorithm>
@@ -29,7 +29,24 @@ Schema::Argument read_argument(std::string_view text) {
   return out;
 }
 
-Schema parse(std::string_view line) {
+std::string_view target_of(std::string_view line) { return line.substr(0, line.find(' ')); }
+
+// The line that `at` is in.
+std::string_view line_at(std::string_view table, std::size_t at) {
+  std::size_t start = at == 0 ? std::string_view::npos : table.rfind('\n', at - 1);
+  start = start == std::string_view::npos ? 0 : start + 1;
+  return table.substr(start, std::min(table.find('\n', at), table.size()) - start);
+}
+
+std::string_view without_head(std::string_view table) {
+  while (table.starts_with("#"))
+    table.remove_prefix(std::min(table.find('\n'), table.size() - 1) + 1);
+  return table;
+}
+
+}  // namespace
+
+Schema parse_schema(std::string_view line) {
   Schema out;
   bool results = false, keyword_only = false;
   for (bool first = true; !line.empty(); first = false) {
@@ -60,23 +77,6 @@ Schema parse(std::string_view line) {
   return out;
 }
 
-std::string_view target_of(std::string_view line) { return line.substr(0, line.find(' ')); }
-
-// The line that `at` is in.
-std::string_view line_at(std::string_view table, std::size_t at) {
-  std::size_t start = at == 0 ? std::string_view::npos : table.rfind('\n', at - 1);
-  start = start == std::string_view::npos ? 0 : start + 1;
-  return table.substr(start, std::min(table.find('\n', at), table.size()) - start);
-}
-
-std::string_view without_head(std::string_view table) {
-  while (table.starts_with("#"))
-    table.remove_prefix(std::min(table.find('\n'), table.size() - 1) + 1);
-  return table;
-}
-
-}  // namespace
-
 bool Schema::writes() const {
   return std::any_of(arguments.begin(), arguments.end(),
                      [](const Argument& a) { return a.written; });
@@ -106,7 +106,7 @@ std::string_view schema_line(std::string_view target) {
 std::optional<Schema> find_schema(std::string_view target) {
   std::string_view line = schema_line(target);
   if (line.empty()) return std::nullopt;
-  return parse(line);
+  return parse_schema(line);
 }
 
 }  // namespace pw::fx

@@ -40,6 +40,9 @@ struct Schema {
 /// where PyTorch ships no such op.
 [[nodiscard]] std::optional<Schema> find_schema(std::string_view target);
 
+/// The schema that a line of such a table states; it refers to the line.
+[[nodiscard]] Schema parse_schema(std::string_view line);
+
 /// The line of a target in the table, for messages and tests; empty where there is none.
 [[nodiscard]] std::string_view schema_line(std::string_view target);
 

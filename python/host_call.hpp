@@ -1,0 +1,32 @@
+// A call of an opaque op as Python makes it: its arguments as they were written, around tensors of
+// any library.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <pybind11/pybind11.h>
+
+#include "backends/host_functions.hpp"
+
+namespace pw::python {
+
+/// How tensors reach Python and come back.
+struct HostArrays {
+  /// An array of a view's contents, or over its memory.
+  std::function<pybind11::object(const TensorView&)> array;
+  /// Copies an array to its place; raises where dtype or extents are others. `what` is named then.
+  std::function<void(const pybind11::handle& given, const TensorView& place,
+                     const std::string& what)>
+      keep;
+};
+
+/// Calls the function, and keeps what it wrote and returned. Python's exceptions pass through;
+/// PW1214 for another number of results than the op has.
+void call_python(const HostCall& call, const pybind11::object& function, const HostArrays& arrays);
+
+/// The host function of a callable. `raised`, where given, gets what the callable raised.
+HostFunction host_function_of(pybind11::object function, HostArrays arrays,
+                              std::shared_ptr<std::exception_ptr> raised);
+
+}  // namespace pw::python
