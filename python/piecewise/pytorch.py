@@ -355,8 +355,8 @@ class _Taken:
                     continue
                 for symbol, known in env.var_to_range.items():
                     if symbol.name == name:
-                        least = max(least, int(known.lower)) if known.lower.is_finite else least
-                        most = min(most, int(known.upper)) if known.upper.is_finite else most
+                        least = int(known.lower) if isinstance(known.lower, _sympy.Integer) else least
+                        most = min(most, int(known.upper)) if isinstance(known.upper, _sympy.Integer) else most
                 break
             self._told.symbol(name, max(least, 0), most)
 
@@ -386,8 +386,8 @@ class _Call:
         self._known[key] = known
         return known
 
-    def __call__(self, args):
-        args = list(args) if not isinstance(args, list) else args
+    def __call__(self, *given):
+        args = given[0] if len(given) == 1 and isinstance(given[0], list) else list(given)
         symbols = {name: args[index] if dim < 0 else args[index].shape[dim] for name, (index, dim) in self._symbols}
         key = tuple(symbols.values())
         sizes = self._known.get(key)
