@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/array.hpp"
+#include "backends/blas.hpp"
 #include "backends/gemm_kernel.hpp"
 #include "backends/instruction_set.hpp"
 #include "backends/parallel.hpp"
@@ -67,8 +68,12 @@ void multiply(const Matrix& a, const Matrix& b, Scalar* c) {
 
 }  // namespace
 
-void gemm(const Matrix& a, const Matrix& b, float* c) { multiply(a, b, c); }
-void gemm(const Matrix& a, const Matrix& b, double* c) { multiply(a, b, c); }
+void gemm(const Matrix& a, const Matrix& b, float* c) {
+  if (!blas_gemm(a, b, c)) multiply(a, b, c);
+}
+void gemm(const Matrix& a, const Matrix& b, double* c) {
+  if (!blas_gemm(a, b, c)) multiply(a, b, c);
+}
 
 void gemm_in_order(const Matrix& a, const Matrix& b, float* c) {
   std::fill(c, c + a.rows * b.columns, 0.0f);

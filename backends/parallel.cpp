@@ -1,16 +1,22 @@
-// Exports parallel_for and parallel_jobs, on threads of their own for each call.
+// Exports parallel_for, on threads that wait for the next call, and parallel_jobs, on threads of
+// its own for each call.
 #include "backends/parallel.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <sched.h>
+#include <unistd.h>
 
 namespace pw {
 namespace {
+
+using Work = std::function<void(std::size_t)>;
 
 /// Those that this process may run on, which can be fewer than the machine has.
 std::int64_t allowed_cores() {
@@ -21,39 +27,154 @@ std::int64_t allowed_cores() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-/// Calls work(i) for each i below `count` at the same time, the first one on this thread. What the
-/// first of them threw is thrown again when all are done.
-void on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
-  std::vector<std::exception_ptr> thrown(count);
-  const auto guarded = [&](std::size_t i) {
+/// Calls of `work` whose exceptions are kept, and the first thrown again when all have ended.
+class Guarded {
+ public:
+  Guarded(std::size_t count, const Work& work) : work_(work), thrown_(count) {}
+  void operator()(std::size_t i) {
     try {
-      work(i);
+      work_(i);
     } catch (...) {
-      thrown[i] = std::current_exception();
+      thrown_[i] = std::current_exception();
     }
-  };
+  }
+  void rethrow() const {
+    for (const std::exception_ptr& one : thrown_)
+      if (one) std::rethrow_exception(one);
+  }
+
+ private:
+  const Work& work_;
+  std::vector<std::exception_ptr> thrown_;
+};
+
+/// Calls work(i) for each i below `count` at the same time, the first one on this thread.
+void on_threads(std::size_t count, const Work& work) {
+  Guarded guarded(count, work);
   {
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < count; ++i) others.emplace_back(guarded, i);
+    for (std::size_t i = 1; i < count; ++i) others.emplace_back([&guarded, i] { guarded(i); });
     guarded(0);
   }
-  for (const std::exception_ptr& one : thrown)
-    if (one) std::rethrow_exception(one);
+  guarded.rethrow();
 }
 
+/// Threads that wait for work. They end with the process: a static pool that joined them would wait
+/// for ever in a forked one, which does not have them.
+class Pool {
+ public:
+  /// One call at a time.
+  void run(std::size_t count, const Work& work) {
+    while (workers_ + 1 < count)
+      std::thread([this, i = ++workers_, seen = round_.load()] { serve(i, seen); }).detach();
+    work_ = &work;
+    count_ = count;
+    left_.store(workers_, std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
+    work(0);
+    for (std::size_t left; (left = left_.load(std::memory_order_acquire)) != 0;) left_.wait(left);
+  }
+
+ private:
+  /// Takes part in every round after `seen`.
+  void serve(std::size_t i, std::uint64_t seen) {
+    for (;; ++seen) {
+      round_.wait(seen, std::memory_order_acquire);
+      if (i < count_) (*work_)(i);
+      if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_one();
+    }
+  }
+
+  std::size_t workers_ = 0, count_ = 0;
+  const Work* work_ = nullptr;
+  std::atomic<std::uint64_t> round_ = 0;
+  std::atomic<std::size_t> left_ = 0;  ///< workers that have not ended this round
+};
+
+struct Team {
+  std::mutex busy;
+  std::int64_t most = 0;  ///< 0: as many as there are cores
+  TeamRunner runner;      ///< empty: the pool
+  Pool* pool = nullptr;
+  ::pid_t owner = 0;  ///< the process that has the pool's threads
+
+  void run(std::size_t count, const Work& work) {
+    if (runner) return runner(count, work);
+    if (owner != ::getpid()) {
+      pool = new Pool;
+      owner = ::getpid();
+    }
+    pool->run(count, work);
+  }
+};
+
+Team& team() {
+  static Team* const one = new Team;
+  return *one;
+}
+
+thread_local bool inside = false;  // of a parallel_for
+
+struct Inside {
+  Inside() { inside = true; }
+  ~Inside() { inside = false; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
 }  // namespace
+
+void use_threads(std::int64_t most, TeamRunner runner) {
+  const std::lock_guard<std::mutex> lock(team().busy);
+  team().most = std::max<std::int64_t>(most, 1);
+  team().runner = std::move(runner);
+}
+
+TeamRunner openmp_threads(const std::string& library) {
+  using Parallel = void(void (*)(void*), void*, unsigned, unsigned);
+  using Number = int();
+  void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return {};
+  auto* const parallel = reinterpret_cast<Parallel*>(::dlsym(handle, "GOMP_parallel"));
+  auto* const number = reinterpret_cast<Number*>(::dlsym(handle, "omp_get_thread_num"));
+  auto* const size = reinterpret_cast<Number*>(::dlsym(handle, "omp_get_num_threads"));
+  if (parallel == nullptr || number == nullptr || size == nullptr) return {};
+  return [=](std::size_t count, const Work& work) {
+    struct Region {
+      std::size_t count;
+      const Work& work;
+      Number *number, *size;
+    } region{count, work, number, size};
+    // The runtime may give fewer threads than were asked for.
+    const auto body = [](void* given) {
+      const Region& r = *static_cast<Region*>(given);
+      const auto step = static_cast<std::size_t>(r.size());
+      for (auto i = static_cast<std::size_t>(r.number()); i < r.count; i += step) r.work(i);
+    };
+    parallel(body, &region, static_cast<unsigned>(count), 0);
+  };
+}
 
 void parallel_for(std::int64_t count, std::int64_t grain,
                   const std::function<void(std::int64_t, std::int64_t)>& work) {
   // Asking the system costs more than a small kernel takes.
   static const std::int64_t cores = allowed_cores();
-  const std::int64_t parts = std::clamp<std::int64_t>(count / std::max<std::int64_t>(grain, 1), 1,
-                                                      std::min<std::int64_t>(cores, 16));
-  if (parts == 1) return work(0, count);
-  on_threads(static_cast<std::size_t>(parts), [&](std::size_t i) {
-    const auto part = static_cast<std::int64_t>(i);
-    work(count * part / parts, count * (part + 1) / parts);
-  });
+  const std::int64_t wanted = count / std::max<std::int64_t>(grain, 1);
+  if (wanted <= 1 || inside) return work(0, count);
+  const std::unique_lock<std::mutex> lock(team().busy, std::try_to_lock);
+  const std::int64_t most =
+      lock ? std::min<std::int64_t>(team().most > 0 ? team().most : cores, 16) : 1;
+  const std::int64_t parts = std::min(wanted, most);
+  if (parts <= 1) return work(0, count);
+  const Work part = [&](std::size_t i) {
+    const Inside here;
+    const auto at = static_cast<std::int64_t>(i);
+    work(count * at / parts, count * (at + 1) / parts);
+  };
+  Guarded guarded(static_cast<std::size_t>(parts), part);
+  team().run(static_cast<std::size_t>(parts), [&](std::size_t i) { guarded(i); });
+  guarded.rethrow();
 }
 
 void parallel_jobs(std::size_t count, std::size_t threads,

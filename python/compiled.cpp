@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
+#include "backends/blas.hpp"
 #include "backends/host_functions.hpp"
+#include "backends/parallel.hpp"
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
 #include "base/try.hpp"
@@ -127,6 +129,18 @@ class Compiled {
 }  // namespace
 
 void add_compiled(py::module_& module) {
+  module.def(
+      "lend_blas",
+      [](const std::string& library) { need(std::make_shared<Context>(), lend_blas(library)); },
+      py::arg("library"),
+      "products go to sgemm_ and dgemm_ of this library, which is loaded already");
+  module.def(
+      "use_threads",
+      [](std::int64_t most, const std::string& openmp) {
+        use_threads(most, openmp.empty() ? TeamRunner() : openmp_threads(openmp));
+      },
+      py::arg("most"), py::arg("openmp") = "",
+      "at most so many threads, those of an OpenMP runtime that is loaded already, or its own");
   py::class_<Compiled>(module, "Compiled",
                        "A graph compiled once, which runs on memory that the caller has.")
       .def(py::init([](const PyGraph& graph, const std::string& backend,

@@ -150,12 +150,17 @@ void add_fx_graph(py::module_& module) {
       .def(py::init<std::string>(), py::arg("name"));
   py::class_<FxGraph>(module, "FxGraph", "A graph of torch.fx, told call by call.")
       .def(py::init<ContextPtr, const std::string&>(), py::arg("session"), py::arg("name"))
-      .def("symbol", &FxGraph::symbol, py::arg("name"), py::arg("least"), py::arg("most"))
-      .def("schema", &FxGraph::schema, py::arg("target"), py::arg("line"))
-      .def("input", &FxGraph::input, py::arg("name"), py::arg("type"), py::arg("kind"))
+      .def("symbol", &FxGraph::symbol, py::arg("name"), py::arg("least"), py::arg("most"),
+           "a symbol of shapes and its range")
+      .def("schema", &FxGraph::schema, py::arg("target"), py::arg("line"),
+           "the schema of an op, as torch prints it")
+      .def("input", &FxGraph::input, py::arg("name"), py::arg("type"), py::arg("kind"),
+           "the next input: its type in torch's notation; a weight, buffer, input or scalar")
       .def("call", &FxGraph::call, py::arg("name"), py::arg("target"), py::arg("args"),
-           py::arg("kwargs"), py::arg("type"), py::arg("source"))
-      .def("convert", &FxGraph::convert, py::arg("outputs"));
+           py::arg("kwargs"), py::arg("type"), py::arg("source"),
+           "the next call, with the names of values as Ref")
+      .def("convert", &FxGraph::convert, py::arg("outputs"),
+           "the graph, and what its import says of it");
 }
 
 }  // namespace pw::python

@@ -110,8 +110,7 @@ class PythonCall {
                                   ", and the op has " + std::to_string(call_.results.size()));
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (call_.results[i].data == nullptr) continue;
-      arrays_.keep(results[i], call_.results[i],
-                   "result " + std::to_string(i) + " of " + call_.op);
+      arrays_.keep(results[i], call_.results[i], "result " + std::to_string(i) + " of " + call_.op);
     }
   }
 

@@ -94,9 +94,8 @@ HostArrays numpy_arrays() {
   return {numpy_of, [](const py::handle& given, const TensorView& place, const std::string& what) {
             const Tensor tensor = tensor_of(given, place.dtype, what);
             if (tensor.extents() != place.extents)
-              throw mistake("PW1411",
-                            fmt::format("{} has another shape than its type says: ({})", what,
-                                        fmt::join(tensor.extents(), ", ")));
+              throw mistake("PW1411", fmt::format("{} has another shape than its type says: ({})",
+                                                  what, fmt::join(tensor.extents(), ", ")));
             std::memcpy(place.data, tensor.data(), place.bytes());
           }};
 }

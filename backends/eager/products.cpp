@@ -16,13 +16,6 @@ Matrix matrix_of(const Array& x) {
   return {x.dtype, x.data, x.extents[0], x.extents[1], x.strides[0], x.strides[1]};
 }
 
-template <class T>
-Values<T> product(const Array& a, const Array& b) {
-  Values<T> c(a.extents[0], b.extents[1]);
-  gemm(matrix_of(a), matrix_of(b), c.data());
-  return c;
-}
-
 /// All elements of an operand as one row.
 template <class T>
 Values<T> row_of(const Array& x) {
@@ -32,16 +25,53 @@ Values<T> row_of(const Array& x) {
   return row;
 }
 
+/// A product that becomes the call's result: made in its memory where the dtypes are the same, and
+/// rounded into it where not.
 template <class T>
-Done finish(Call& call, const Values<T>& values) {
-  Array& y = call.result();
-  store_run(y.dtype, y.data, 1, y.count(), values.data());
-  return Done{};
-}
+class Product {
+ public:
+  Product(Call& call, std::size_t a, std::size_t b)
+      : y_(call.result()), rows_(call.operand(a).extents[0]), columns_(call.operand(b).extents[1]) {
+    if (y_.dtype != (sizeof(T) == 4 ? DType::f32 : DType::f64)) own_.resize(rows_, columns_);
+    values_ = own_.size() > 0 ? own_.data() : reinterpret_cast<T*>(y_.data);
+    gemm(matrix_of(call.operand(a)), matrix_of(call.operand(b)), values_);
+  }
+
+  /// change(row, its number) of each row, before it is rounded.
+  template <class Change>
+  Done rows(const Change& change) {
+    over_rows(y_, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>> row(values_ + i * columns_, columns_);
+        change(row, i);
+        round(i);
+      }
+    });
+    return Done{};
+  }
+  Done done() {
+    if (own_.size() == 0) return Done{};
+    return rows([](auto&, std::int64_t) {});
+  }
+  [[nodiscard]] std::int64_t row_count() const { return rows_; }
+  [[nodiscard]] std::int64_t column_count() const { return columns_; }
+
+ private:
+  void round(std::int64_t i) {
+    if (own_.size() == 0) return;
+    store_run(y_.dtype, y_.data + i * columns_ * size_of(y_.dtype), 1, columns_,
+              own_.data() + i * columns_);
+  }
+
+  Array& y_;
+  std::int64_t rows_, columns_;
+  Values<T> own_;
+  T* values_ = nullptr;
+};
 
 template <class T>
 Done run_mm(Call& call) {
-  return finish<T>(call, product<T>(call.operand(0), call.operand(1)));
+  return Product<T>(call, 0, 1).done();
 }
 Done mm(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? run_mm<double>(call) : run_mm<float>(call);
@@ -49,28 +79,34 @@ Done mm(Call& call) {
 
 template <class T>
 Done run_addmm(Call& call) {
-  Values<T> c = product<T>(call.operand(1), call.operand(2));
-  c.rowwise() += row_of<T>(call.operand(0)).row(0);
-  return finish<T>(call, c);
+  const Values<T> bias = row_of<T>(call.operand(0));
+  return Product<T>(call, 1, 2).rows([&](auto& row, std::int64_t) {
+    if (bias.cols() == 1) {
+      row += bias(0, 0);
+    } else {
+      row += bias.row(0);
+    }
+  });
 }
 Done addmm(Call& call) {
   return call.operand_dtype(1) == DType::f64 ? run_addmm<double>(call) : run_addmm<float>(call);
 }
 
 Done scaled_mm(Call& call) {
-  Values<float> c = product<float>(call.operand(0), call.operand(1));
+  Product<float> c(call, 0, 1);
   const Values<float> sa = row_of<float>(call.operand(2)), sb = row_of<float>(call.operand(3));
-  if ((sa.cols() != 1 && sa.cols() != c.rows()) || (sb.cols() != 1 && sb.cols() != c.cols())) {
+  if ((sa.cols() != 1 && sa.cols() != c.row_count()) ||
+      (sb.cols() != 1 && sb.cols() != c.column_count()))
     return fail_call(call, "PW1203",
                      "the scales have neither one element nor one a row (sa) or a column (sb)");
-  }
-  for (Eigen::Index i = 0; i < c.rows(); ++i) c.row(i) *= sa(0, sa.cols() == 1 ? 0 : i);
-  if (sb.cols() == 1) {
-    c *= sb(0, 0);
-  } else {
-    c.rowwise() *= sb.row(0);
-  }
-  return finish<float>(call, c);
+  return c.rows([&](auto& row, std::int64_t i) {
+    row *= sa(0, sa.cols() == 1 ? 0 : i);
+    if (sb.cols() == 1) {
+      row *= sb(0, 0);
+    } else {
+      row *= sb.row(0);
+    }
+  });
 }
 
 constexpr KernelEntry kProducts[] = {{"mm", mm}, {"addmm", addmm}, {"scaled_mm", scaled_mm}};

@@ -10,7 +10,7 @@
 namespace pw::rows {
 namespace {
 
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMaxTerms = 64;
 
 /// Floor, so that the remainder is never negative.
@@ -90,7 +90,7 @@ std::optional<Indices::Parts> Indices::parts(IndexId a, std::int64_t by) {
       const Interval range = intervals_[atom];
       std::int64_t most = 0;
       positive = positive && factor > 0 && range.low >= 0;
-      bounded = bounded && range.high != kMax &&
+      bounded = bounded && range.high != kUnbounded &&
                 !__builtin_mul_overflow(range.high, factor, &most) &&
                 !__builtin_add_overflow(high, most, &high) && high < step;
       rest.factors.emplace(atom, factor);

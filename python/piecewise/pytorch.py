@@ -437,6 +437,8 @@ def _compile(options: Options, kind: str, module: _torch.fx.GraphModule, example
 
 
 def _take(options: Options, kind: str, module: _torch.fx.GraphModule, report: GraphReport) -> _t.Callable[..., _t.Any]:
+    _borrow()
+    _piecewise.use_threads(_torch.get_num_threads(), _borrow.openmp)
     session = _piecewise.Session()
     rules = session.rules(list(options.rules))
     taken = _Taken(module, session, _static_inputs() if kind != "backward" else ())
@@ -457,6 +459,24 @@ def _take(options: Options, kind: str, module: _torch.fx.GraphModule, report: Gr
 
 
 @_functools.lru_cache(maxsize=None)
+def _borrow() -> None:
+    """Products by the BLAS that PyTorch brings, and threads of its OpenMP runtime: two pools would be in each other's way."""
+    for line in open("/proc/self/maps"):
+        path = line.rstrip("\n").partition("/")[2]
+        name = path.rpartition("/")[2]
+        if name.startswith("libtorch_cpu."):
+            try:
+                _piecewise.lend_blas("/" + path)
+            except Error as why:
+                _log.info("%s", why)
+        elif name.startswith("libgomp"):
+            _borrow.openmp = "/" + path
+
+
+_borrow.openmp = ""
+
+
+@_functools.lru_cache(maxsize=None)
 def _decompositions():
     table = dict(_core_aten_decompositions())
     for name in ("_scaled_dot_product_flash_attention_for_cpu",):
@@ -465,10 +485,15 @@ def _decompositions():
     return table
 
 
-def backend(module: _torch.fx.GraphModule, example_inputs: _t.Sequence[_t.Any], *, options: _t.Optional[_t.Mapping[str, _t.Any]] = None, mode: _t.Any = None):
+def backend(
+    module: _torch.fx.GraphModule, example_inputs: _t.Sequence[_t.Any], *, options: _t.Optional[_t.Mapping[str, _t.Any]] = None, mode: _t.Any = None
+):
     """The backend of torch.compile, as its entry point names it; for `options` see Options."""
     chosen = Options.of(options)
     compilers = {kind: _functools.partial(_compile, chosen, kind) for kind in ("forward", "backward", "inference")}
     return _aot_autograd(
-        fw_compiler=compilers["forward"], bw_compiler=compilers["backward"], inference_compiler=compilers["inference"], decompositions=_decompositions()
+        fw_compiler=compilers["forward"],
+        bw_compiler=compilers["backward"],
+        inference_compiler=compilers["inference"],
+        decompositions=_decompositions(),
     )(module, example_inputs)
