@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import html as _html
+import importlib as _importlib
 import json as _json
 import os as _os
 import typing as _t
