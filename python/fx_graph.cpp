@@ -127,6 +127,7 @@ class FxGraph {
     out["opaque"] = done.report.opaque;
     out["reasons"] = done.report.reasons;
     out["dropped"] = done.report.dropped;
+    out["aliases"] = done.report.aliases;
     out["notes"] = done.report.notes;
     out["graph"] = PyGraph{context_, std::move(done.graph)};
     return out;

@@ -1,4 +1,5 @@
-// Exports add_kept: texts that the compile cache keeps for a later process.
+// Exports add_kept: what the compile cache keeps for a later process, and digests of what it is
+// made of.
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -64,6 +65,12 @@ void add_kept(py::class_<Context, ContextPtr>& session) {
       "keep", &keep, py::arg("kind"), py::arg("parts"), py::arg("make"),
       "the bytes that the compile cache has of these parts, this build and the rules loaded "
       "so far; else what `make` returns, which it keeps");
+  session.def(
+      "digest",
+      [](const ContextPtr& context, const std::vector<std::string>& parts) {
+        return key_of(*context, parts);
+      },
+      py::arg("parts"), "SHA-256 of these parts, this build and the rules loaded so far");
 }
 
 }  // namespace pw::python

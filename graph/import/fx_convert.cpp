@@ -75,6 +75,10 @@ Result<FxImport> Converter::convert() {
   if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
   if (graph_.outputs().empty())
     return fail(function_.span, "PW0513", "the function returns no value");
+  for (const auto& [name, value] : env_)
+    if (value.kind == Value::Kind::tensor && value.tensor.valid() &&
+        graph_.value_name(value.tensor) != name)
+      report_.aliases.emplace(name, graph_.value_name(value.tensor));
   erase_buffers();
   classify_inputs();
   copy_undeclared_writes(graph_);

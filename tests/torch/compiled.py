@@ -118,9 +118,12 @@ LIBRARY.impl("scale_", lambda x, s: (x.mul_(s), None)[1], "CompositeExplicitAuto
 LIBRARY.define("norm(Tensor x, Tensor w) -> Tensor")
 LIBRARY.impl("norm", lambda x, w: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * w, "CPU")
 LIBRARY.impl("norm", lambda x, w: torch.empty_like(x), "Meta")
-LIBRARY.define("twice(Tensor x) -> Tensor")
-LIBRARY.impl("twice", lambda x: x * 2, "CPU")
-LIBRARY.impl("twice", lambda x: torch.empty_like(x), "Meta")
+LIBRARY.define("rms(Tensor x, Tensor w, float eps) -> Tensor")
+LIBRARY.impl("rms", lambda x, w, eps: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w, "CPU")
+LIBRARY.impl("rms", lambda x, w, eps: torch.empty_like(x), "Meta")
+LIBRARY.define("pair(Tensor x) -> (Tensor, Tensor)")
+LIBRARY.impl("pair", lambda x: (torch.relu(x), -x), "CPU")
+LIBRARY.impl("pair", lambda x: (torch.empty_like(x), torch.empty_like(x)), "Meta")
 
 
 class Writes(Case):
@@ -184,7 +187,7 @@ class Parts(Case):
         self.same_without_gradients(lambda x: x.nonzero().sum() + 1, torch.randint(0, 2, (4, 5)))
 
 
-class Rules(Case):
+class WithRules(Case):
     def rules(self, text):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -192,6 +195,8 @@ class Rules(Case):
         path.write_text(textwrap.dedent(text), encoding="utf-8")
         return str(path)
 
+
+class Rules(WithRules):
     def test_a_custom_op_by_one_line(self):
         def f(x, w):
             return torch.ops.pw_test.norm(x + 1, w) * 2
@@ -246,6 +251,61 @@ class Rules(Case):
             self.assertEqual(sorted(p.suffix for p in Path(folder).iterdir()), [".html", ".txt"])
         self.assertEqual(str(front.report(compiled)).splitlines()[0].split(":")[0], "inference")
         self.assertIn("no graph was compiled", str(front.report(lambda x: x)))
+
+
+class Inductor(WithRules):
+    """Rules inside Inductor, whose patterns' right sides are ops of torch."""
+
+    RULES = """
+        op pw_test.rms(x: f32[*b, d], w: f32[d]) {eps: float} -> y: f32[*b, d]
+        rule norm { y = w * (x * rsqrt(mean(pow(x, 2)){dim = -1, keepdim = true} + eps))  =>  y = pw_test.rms(x, w){eps = eps} }
+        op pw_test.absent(x: T[*b]) -> y: T[*b]
+        rule unknown { y = rsqrt(x)  =>  y = pw_test.absent(x) }
+        op pw_test.pair(x: f32[*b]) -> (p: f32[*b], q: f32[*b])
+        rule both { p = relu(x: f32[*b])  q = neg(x)  =>  p, q = pw_test.pair(x) }
+        pass norms = greedy { norm }
+        pass unknowns = greedy { unknown }
+        pass pairs = greedy { both }
+        pipeline fuse { norms }
+        pipeline fail { unknowns }
+        pipeline pair { pairs }
+    """
+
+    def compiled(self, function, pipeline, *inputs):
+        """The pass, after a call of the function that Inductor compiled with it; the numbers are the function's own."""
+        one = front.inductor_pass(self.rules(self.RULES), pipeline)
+        compiled = torch.compile(function, options={"post_grad_custom_pre_pass": one, "fx_graph_cache": False})
+        with torch.no_grad():
+            self.assertLessEqual(difference(function(*inputs), compiled(*inputs)), CLOSE)
+        return one
+
+    @staticmethod
+    def norm(x, w):
+        return w * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)) + 1
+
+    def test_numbers_and_counts(self):
+        one = self.compiled(self.norm, "fuse", torch.randn(4, 8), torch.randn(8))
+        self.assertEqual([(done.rewrites, done.refused) for done in one.done], [({"norms": 1}, "")])
+
+    def test_two_results(self):
+        def f(x):
+            y = x + 1
+            return -y, x.sum(), torch.relu(y)
+
+        one = self.compiled(f, "pair", torch.randn(4, 8))
+        self.assertEqual([(done.rewrites, done.refused) for done in one.done], [({"pairs": 1}, "")])
+
+    def test_what_torch_lacks(self):
+        with self.assertLogs("piecewise", "WARNING"):
+            one = self.compiled(self.norm, "fail", torch.randn(4, 8), torch.randn(8))
+        self.assertIn("`pw_test.absent`, which is no op of torch", one.done[0].refused)
+
+    def test_uuid(self):
+        make = front.inductor_pass
+        again = self.rules(self.RULES + "rule more { y = abs(x)  =>  y = neg(x) }\n")
+        rules = self.rules(self.RULES)
+        self.assertEqual(make(rules, "fuse").uuid(), make(rules, "fuse").uuid())
+        self.assertEqual(len({make(rules, "fuse").uuid(), make(rules, "fail").uuid(), make(again, "fuse").uuid()}), 3)
 
 
 class Compiles(Case):

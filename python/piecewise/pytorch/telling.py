@@ -1,6 +1,7 @@
 """A graph of torch.fx, told to the importer call by call."""
 from __future__ import annotations
 
+import functools
 import typing as t
 
 import sympy
@@ -26,6 +27,7 @@ DTYPES = {
     "f8e4m3": torch.float8_e4m3fn,
     "f8e5m2": torch.float8_e5m2,
 }
+_NAMES = {dtype: dtype_abbrs[dtype] for dtype in DTYPES.values()}
 _MOST = 1 << 40  # the largest extent of the library
 
 
@@ -38,9 +40,10 @@ def _type_text(value: t.Any) -> str:
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided or value.device.type != "cpu":
             raise Refused(f"a tensor is {value.layout} on {value.device}; strided ones in CPU memory are taken")
-        if value.dtype not in DTYPES.values():
+        dtype = _NAMES.get(value.dtype)
+        if dtype is None:
             raise Refused(f"a tensor is one of {value.dtype}, which Piecewise lacks")
-        return f"{dtype_abbrs[value.dtype]}[{', '.join(str(d) for d in value.shape)}]"
+        return f"{dtype}[{', '.join(map(str, value.shape))}]"
     if isinstance(value, torch.SymInt):
         return f"Sym({value})"
     if isinstance(value, (torch.SymFloat, torch.SymBool)):
@@ -48,6 +51,7 @@ def _type_text(value: t.Any) -> str:
     return ""
 
 
+@functools.lru_cache(maxsize=4096)
 def _target_text(target: t.Any) -> str:
     if isinstance(target, torch._ops.OpOverload):
         return f"torch.ops.{target}"
@@ -56,12 +60,28 @@ def _target_text(target: t.Any) -> str:
     return _get_qualified_name(target).replace("_operator.", "operator.")
 
 
+def _source(node: torch.fx.Node) -> str:
+    """file:line of the innermost frame that a node's stack has; empty: it has none."""
+    trace = node.meta.get("stack_trace") or ""
+    start = trace.rfind('File "')
+    if start < 0:
+        return ""
+    file, _, rest = trace[start + len('File "') :].partition('", line ')
+    return f"{file}:{rest.partition(',')[0]}"
+
+
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+
+
 def _argument(value: t.Any) -> t.Any:
     """An argument of a node as the importer takes it."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, torch.fx.Node):
         return Ref(value.name)
     if isinstance(value, (list, tuple)):
-        return [_argument(item) for item in value] if isinstance(value, list) else tuple(_argument(item) for item in value)
+        items = [_argument(item) for item in value]
+        return items if isinstance(value, list) else tuple(items)
     if isinstance(value, dict):
         return {str(key): _argument(item) for key, item in value.items()}
     if isinstance(value, slice):
@@ -103,8 +123,17 @@ def evaluated(number: t.Any, symbols: t.Mapping[str, int]) -> int:
 class Told:
     """A graph of torch.fx, told to the importer: inputs, calls, and where outputs come from."""
 
-    def __init__(self, module: torch.fx.GraphModule, session: _piecewise.Session, static: t.Container[int]):
-        self.module = module
+    def __init__(
+        self,
+        graph: torch.fx.Graph,
+        owner: t.Optional[torch.nn.Module],
+        session: _piecewise.Session,
+        static: t.Container[int] = (),
+        keep_texts: bool = True,
+    ):
+        """`owner` has the attributes that the graph reads; `static`: which arguments are weights; `texts` are kept where they are asked for."""
+        self.graph = graph
+        self._owner = owner
         self.symbols: t.Dict[str, t.Tuple[int, int]] = {}  # by symbol: the argument, and its dim; -1: the argument itself
         self.arguments: t.Dict[str, int] = {}  # by input
         self.constants: t.Dict[str, torch.Tensor] = {}  # by input
@@ -112,32 +141,34 @@ class Told:
         self.results: t.List[torch.Tensor] = []  # fake, of what is computed
         self.ops = 0
         self._count = 0  # of arguments so far
-        self._graph = _piecewise.FxGraph(session, "torch")
+        self._told = _piecewise.FxGraph(session, "torch")
         self.texts: t.List[str] = []  # all that was told: what the graph is made of
+        self._keep_texts = keep_texts
         self._tell_schemas()
         self._static = static
         self._returned: t.Dict[torch.fx.Node, int] = {}
-        for node in module.graph.nodes:
+        for node in graph.nodes:
             getattr(self, "_" + node.op)(node)
         self._tell_ranges()
         self.texts.append(repr([node.name for node in self._returned]))
 
     def convert(self) -> t.Dict[str, t.Any]:
         """What FxGraph.convert says; once."""
-        return self._graph.convert(tuple(Ref(node.name) for node in self._returned))
+        return self._told.convert(tuple(Ref(node.name) for node in self._returned))
 
     def _tell(self, what: str, *how):
-        self.texts.append(repr((what, how)))
-        getattr(self._graph, what)(*how)
+        if self._keep_texts:
+            self.texts.append(repr((what, how)))
+        getattr(self._told, what)(*how)
 
     def operators(self) -> t.Iterator[torch._ops.OpOverload]:
         """Those that its calls name."""
-        for node in self.module.graph.nodes:
+        for node in self.graph.nodes:
             yield from overloads((node.target, node.args, node.kwargs))
 
     def _tell_schemas(self):
         """Of ops that are not PyTorch's own."""
-        for op in self.operators():
+        for op in dict.fromkeys(self.operators()):
             if op.namespace != "aten":
                 line = line_of(op.name(), op)
                 for name in (str(op), str(op).removesuffix(".default")):
@@ -164,7 +195,7 @@ class Told:
         self._tell("input", node.name, _type_text(value), "weight" if index in self._static else "input")
 
     def _get_attr(self, node):
-        value = self.module
+        value = self._owner
         for part in node.target.split("."):
             value = getattr(value, part)
         if not isinstance(value, torch.Tensor):
@@ -176,16 +207,13 @@ class Told:
         target = _target_text(node.target)
         if target != "operator.getitem" and not isinstance(node.meta.get("val"), torch.SymInt):
             self.ops += 1
-        source = ""
-        trace = node.meta.get("stack_trace")
-        if trace and (lines := [line for line in trace.splitlines() if line.lstrip().startswith('File "')]):
-            source = lines[-1].strip().removeprefix('File "').replace('", line ', ":").split(",")[0]
         value = node.meta.get("val")
         several = isinstance(value, (list, tuple))
         if several:
             for part in value:
                 _type_text(part)
-        self._tell("call", node.name, target, _argument(tuple(node.args)), _argument(dict(node.kwargs)), "" if several else _type_text(value), source)
+        typed = "" if several else _type_text(value)
+        self._tell("call", node.name, target, _argument(tuple(node.args)), _argument(dict(node.kwargs)), typed, _source(node))
 
     def _call_method(self, node):
         raise Refused(f"it calls the method {node.target}")
@@ -216,7 +244,7 @@ class Told:
     def _tell_ranges(self):
         for name in self.symbols:
             least, most = 0, _MOST
-            for node in self.module.graph.find_nodes(op="placeholder"):
+            for node in self.graph.find_nodes(op="placeholder"):
                 value = node.meta.get("val")
                 env = None
                 if isinstance(value, torch.SymInt):
