@@ -334,7 +334,7 @@ class Converter {
   std::optional<ValueId> whole_range(Maker& make, DimId start, DimId end, DimId step,
                                      const Site& site);
   std::optional<ValueId> real_range(Maker& make, const Value& start, const Value& end,
-                                    const Value& step, DType to, const Site& site);
+                                    const Value& step, DType dtype, const Site& site);
   [[nodiscard]] std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> pads_of(
       const Value* list, std::size_t rank) const;
   ValueId part_of_axis(Maker& make, ValueId x, std::size_t axis, DimId start, DimId end);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/import/fx_apply.hpp"
+#include "graph/type_text.hpp"
 
 namespace pw::fx {
 namespace {
@@ -40,10 +41,12 @@ Applied Converter::arange(const Bound& bound, const std::vector<Wanted>& wanted,
     if (made.valid()) makers_.insert(made);  // its literal may be a count
     return make.done(made);
   }
+  const bool narrow = to != DType::f32 && to != DType::f64;
+  const DType made = whole ? DType::i64 : narrow ? DType::f32 : DType::f64;
+  if (!whole && !is_float(to)) return kNotThis;
   std::optional<ValueId> values = whole ? whole_range(make, start.dim, end.dim, step.dim, site)
-                                        : real_range(make, start, end, step, to, site);
+                                        : real_range(make, start, end, step, made, site);
   if (!values) return kNotThis;
-  const DType made = whole ? DType::i64 : DType::f64;
   if (made != to) return make.done(make("cast", {*values}, {{key("dtype"), to}}, wanted));
   return make.done(make("detach", {*values}, {}, wanted));
 }
@@ -53,7 +56,9 @@ std::optional<ValueId> Converter::whole_range(Maker& make, DimId start, DimId en
                                               const Site& site) {
   Dims& dims = context_.dims;
   const std::optional<std::int64_t> first = dims.value(start), by = dims.value(step);
-  if (!by || *by == 0 || (!first && *by != 1)) return std::nullopt;
+  const auto fits = [](std::int64_t v) { return v > -kMaxDim && v < kMaxDim; };
+  if (!by || *by == 0 || !fits(*by) || (!first && *by != 1) || (first && !fits(*first)))
+    return std::nullopt;
   DimId count = *by > 0 ? dims.sub(end, start) : dims.sub(start, end);
   const std::int64_t stride = std::abs(*by);
   count = count.valid()
@@ -76,17 +81,15 @@ std::optional<ValueId> Converter::whole_range(Maker& make, DimId start, DimId en
   return out;
 }
 
-// start + i * step in f64, of f32 and f64.
+// start + i * step, of bf16 and f16 in f32, else in f64.
 std::optional<ValueId> Converter::real_range(Maker& make, const Value& start, const Value& end,
-                                             const Value& step, DType to, const Site& site) {
+                                             const Value& step, DType dtype, const Site& site) {
   const std::optional<double> first = number_of(context_.dims, start),
                               last = number_of(context_.dims, end),
                               by = number_of(context_.dims, step);
-  if (!first || !last || !by || *by == 0 || (to != DType::f32 && to != DType::f64))
-    return std::nullopt;
+  if (!first || !last || !by || *by == 0) return std::nullopt;
   const double count = std::ceil((*last - *first) / *by);
-  constexpr double kMost = 1LL << 40;
-  if (!(count >= 0 && count < kMost)) return std::nullopt;
+  if (!(count >= 0 && count < static_cast<double>(kMaxDim))) return std::nullopt;
   const DimId extent = context_.dims.constant(static_cast<std::int64_t>(count));
   Value factor, offset;
   factor.kind = offset.kind = Value::Kind::real;
@@ -94,8 +97,7 @@ std::optional<ValueId> Converter::real_range(Maker& make, const Value& start, co
   offset.real = *first;
   const std::optional<ValueId> f = as_operand(factor, site), o = as_operand(offset, site);
   if (!f || !o) return std::nullopt;
-  const ValueId places =
-      make("iota", {}, {{key("shape"), Shape{extent}}, {key("dtype"), DType::f64}});
+  const ValueId places = make("iota", {}, {{key("shape"), Shape{extent}}, {key("dtype"), dtype}});
   return make("add", {make("mul", {places, *f}, {}), *o}, {});
 }
 
@@ -327,7 +329,6 @@ Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wante
     count *= static_cast<double>(*extent);
     shape[axis] = context_.dims.constant(1);
   }
-  if (count < less) return kNotThis;
   for (std::size_t axis : *axes)
     if (!keep->boolean) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   const DType dtype = type->dtype;
@@ -343,7 +344,7 @@ Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wante
   const ValueId squares = over_axes("sum", make("mul", {off, off}, {}));
   Value by;
   by.kind = Value::Kind::real;
-  by.real = count - less;
+  by.real = std::max(0.0, count - less);
   const std::optional<ValueId> divisor = as_operand(by, site);
   if (!divisor) return kNotThis;
   ValueId out = make("div", {squares, *divisor}, {});
