@@ -16,6 +16,10 @@ template <class Real>
 [[nodiscard]] KernelTable interpreter_reductions();
 template <class Real>
 [[nodiscard]] KernelTable interpreter_products();
+template <class Real>
+[[nodiscard]] KernelTable interpreter_indexing();
+template <class Real>
+[[nodiscard]] KernelTable interpreter_scan();
 
 /// Stores reals as an engine does: a value declared fp8 is rounded to fp8 also where it is held as
 /// f64.
