@@ -197,6 +197,7 @@ bool has_sums(const Graph& graph) {
                                                    "mean",
                                                    "mm",
                                                    "addmm",
+                                                   "bmm",
                                                    "scaled_mm",
                                                    "block_scaled_mm",
                                                    "all_reduce",
