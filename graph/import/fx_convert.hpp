@@ -121,13 +121,20 @@ class Converter {
   /// `name`: what made-up names begin with.
   OrReason<Value> try_call(std::string_view target, const Arguments& arguments,
                            const std::string& name);
+  /// A node of an op of the library, with its results; or why it is none.
+  OrReason<std::vector<Value>> try_op(
+      std::string_view op, const std::vector<Value>& operands,
+      const std::vector<std::pair<std::string_view, Attribute>>& attributes,
+      const std::string& name);
   /// A call that stays as it is, for the reason `why`. The results are the items of a list.
   Result<Value> keep_call(std::string_view target, const Arguments& arguments,
                           const std::vector<Wanted>& results, bool random, const std::string& why);
   [[nodiscard]] const Type* type(const Value& value) const { return type_of(value.tensor); }
   [[nodiscard]] Context& context() const { return context_; }
   [[nodiscard]] const Facts& facts() const { return graph_.facts; }
-  [[nodiscard]] std::string name_of(const Value& value) const { return std::string(graph_.value_name(value.tensor)); }
+  [[nodiscard]] std::string name_of(const Value& value) const {
+    return std::string(graph_.value_name(value.tensor));
+  }
   /// What was made up gets this name, where it is free.
   void name(const Value& value, const std::string& name);
   void set_group(std::string group) { group_ = std::move(group); }

@@ -31,6 +31,26 @@ OrReason<Value> Converter::try_call(std::string_view target, const Arguments& ar
   return tl::unexpected<std::string>(why.empty() ? std::string(target) + " is not known" : why);
 }
 
+OrReason<std::vector<Value>> Converter::try_op(
+    std::string_view op, const std::vector<Value>& operands,
+    const std::vector<std::pair<std::string_view, Attribute>>& attributes,
+    const std::string& name) {
+  const Site site{function_.span, "", true, {fresh(name), Types::unknown(), {}}, {}};
+  std::vector<ValueId> values;
+  for (const Value& operand : operands) {
+    const std::optional<ValueId> value = as_operand(operand, site);
+    if (!value) return tl::unexpected<std::string>("an operand is no tensor");
+    values.push_back(*value);
+  }
+  AttributeList list;
+  for (const auto& [attribute, value] : attributes) list.emplace_back(key(attribute), value);
+  Result<Results> results = emit(op, values, std::move(list), {site.result}, site);
+  if (!results) return tl::unexpected<std::string>(results.error().front().message);
+  std::vector<Value> out;
+  for (const ValueId result : *results) out.push_back(tensor(result));
+  return out;
+}
+
 Result<Value> Converter::keep_call(std::string_view target, const Arguments& arguments,
                                    const std::vector<Wanted>& results, bool random,
                                    const std::string& why) {

@@ -23,9 +23,11 @@ fx::Value value_of_kind(fx::Value::Kind kind) {
 std::optional<double> fill_of(const StoredContents& contents) {
   const auto size = static_cast<std::size_t>(size_of(contents.dtype));
   const std::string_view bytes = contents.bytes;
-  if (bytes.empty() || bytes.substr(size) != bytes.substr(0, bytes.size() - size)) return std::nullopt;
+  if (bytes.empty() || bytes.substr(size) != bytes.substr(0, bytes.size() - size))
+    return std::nullopt;
   const std::optional<double> out = real_at(contents, 0);
-  if (!out || (contents.dtype == DType::i64 && std::fabs(*out) > static_cast<double>(kExactInDouble)))
+  if (!out ||
+      (contents.dtype == DType::i64 && std::fabs(*out) > static_cast<double>(kExactInDouble)))
     return std::nullopt;
   return out;
 }
@@ -76,7 +78,8 @@ fx::Value none() { return {}; }
 
 std::size_t axis_in(std::int64_t axis, std::size_t rank) {
   const auto r = static_cast<std::int64_t>(rank);
-  if (axis < -r || axis >= r) throw GiveUp{fmt::format("there is no axis {} in a tensor of rank {}", axis, rank)};
+  if (axis < -r || axis >= r)
+    throw GiveUp{fmt::format("there is no axis {} in a tensor of rank {}", axis, rank)};
   return static_cast<std::size_t>(axis < 0 ? axis + r : axis);
 }
 
@@ -90,7 +93,8 @@ std::optional<KnownNumbers> known_of(const StoredContents& contents, Dims& dims)
 
 // ---- constants
 
-fx::Value Constants::tensor(std::shared_ptr<const StoredContents> contents, const std::string& name) {
+fx::Value Constants::tensor(std::shared_ptr<const StoredContents> contents,
+                            const std::string& name) {
   Context& context = to_.context();
   Shape shape;
   fx::Value sizes = value_of_kind(fx::Value::Kind::list);
@@ -100,7 +104,8 @@ fx::Value Constants::tensor(std::shared_ptr<const StoredContents> contents, cons
     sizes.items.back().dim = shape.back();
   }
   if (const auto fill = fill_of(*contents))
-    return or_give_up(to_.try_call("aten.full", fill_arguments(std::move(sizes), *fill, contents->dtype), name));
+    return or_give_up(
+        to_.try_call("aten.full", fill_arguments(std::move(sizes), *fill, contents->dtype), name));
   fx::Value out = to_.add_weight(name, context.types.get(contents->dtype, shape));
   contents_.emplace(to_.name_of(out), std::move(contents));
   return out;
@@ -113,12 +118,14 @@ fx::Value Constants::of_dims(const KnownNumbers& known, const std::string& name)
     fx::Value size = value_of_kind(fx::Value::Kind::list);
     size.items.push_back(value_of_kind(fx::Value::Kind::integer));
     size.items.back().dim = dim;
-    fx::Value ones = or_give_up(to_.try_call("aten.ones", {{size}, {{"dtype", type_name(known.dtype)}}}, name));
+    fx::Value ones =
+        or_give_up(to_.try_call("aten.ones", {{size}, {{"dtype", type_name(known.dtype)}}}, name));
     fx::Value axes = value_of_kind(fx::Value::Kind::list);
     axes.items.push_back(value_of_kind(fx::Value::Kind::integer));
     axes.items.back().dim = to_.context().dims.constant(0);
     items.push_back(or_give_up(to_.try_call(
-        "aten.sum.dim_IntList", {{ones, axes, truth(!known.extents.empty())}, {{"dtype", type_name(known.dtype)}}}, name)));
+        "aten.sum.dim_IntList",
+        {{ones, axes, truth(!known.extents.empty())}, {{"dtype", type_name(known.dtype)}}}, name)));
   }
   if (known.extents.empty()) return items.front();
   if (known.extents.size() != 1) throw GiveUp{"symbolic numbers of more than one axis"};
@@ -137,7 +144,8 @@ const fx::Value& Constants::tensor(ModelValue& value) {
       value.tensor = of_dims(*value.known, value.name);
   }
   if (value.contents) value.tensor = tensor(value.contents, value.name);
-  if (!value.tensor) throw GiveUp{"`" + value.name + "` is no tensor of a dtype that the library has"};
+  if (!value.tensor)
+    throw GiveUp{"`" + value.name + "` is no tensor of a dtype that the library has"};
   return *value.tensor;
 }
 
@@ -195,7 +203,8 @@ std::vector<double> OnnxCall::reals(std::size_t i) {
   std::vector<double> out;
   for (std::int64_t k = 0; k < std::min(count_of(*contents), kMostKnown); ++k) {
     const std::optional<double> number = real_at(*contents, k);
-    if (!number) throw GiveUp{fmt::format("input {} is of a dtype that is not read while importing", i)};
+    if (!number)
+      throw GiveUp{fmt::format("input {} is of a dtype that is not read while importing", i)};
     out.push_back(*number);
   }
   return out;
@@ -236,7 +245,8 @@ std::string OnnxCall::text(std::string_view name, std::string otherwise) {
   return *found->text;
 }
 
-std::vector<std::int64_t> OnnxCall::integers(std::string_view name, std::vector<std::int64_t> otherwise) {
+std::vector<std::int64_t> OnnxCall::integers(std::string_view name,
+                                             std::vector<std::int64_t> otherwise) {
   const OnnxAttribute* found = find(name);
   return found == nullptr ? otherwise : found->integers;
 }
@@ -246,7 +256,8 @@ void OnnxCall::check_all_read() const {
     if (!read_attributes_.contains(attribute.name))
       throw GiveUp{"attribute `" + attribute.name + "` is not known to its lowering"};
   for (std::size_t i = 0; i < inputs_.size(); ++i)
-    if (has(i) && !read_inputs_.contains(i)) throw GiveUp{fmt::format("input {} is not known to its lowering", i)};
+    if (has(i) && !read_inputs_.contains(i))
+      throw GiveUp{fmt::format("input {} is not known to its lowering", i)};
 }
 
 // ---- calls
@@ -257,21 +268,32 @@ fx::Value OnnxCall::call(std::string_view target, std::vector<fx::Value> argumen
   return or_give_up(to_.try_call(target, {std::move(arguments), std::move(keywords)}, base));
 }
 
+std::vector<fx::Value> OnnxCall::ops(std::string_view op, const std::vector<fx::Value>& operands,
+                                     const OpAttributes& attributes) {
+  const std::string& base = node_.outputs.empty() ? node_.op : node_.outputs.front();
+  return or_give_up(to_.try_op(op, operands, attributes, base));
+}
+
+fx::Value OnnxCall::op(std::string_view op, const std::vector<fx::Value>& operands,
+                       const OpAttributes& attributes) {
+  return ops(op, operands, attributes).front();
+}
+
 fx::Value OnnxCall::constant(std::shared_ptr<const StoredContents> contents) {
   const std::string& base = node_.outputs.empty() ? node_.op : node_.outputs.front();
   return constants_.tensor(std::move(contents), base + "_constant");
 }
 
 fx::Value OnnxCall::cast(const fx::Value& x, DType dtype) {
-  return type(x).dtype == dtype ? x : call("prims.convert_element_type", {x, type_name(dtype)});
+  return type(x).dtype == dtype ? x : op("cast", {x}, {{"dtype", dtype}});
 }
 
 fx::Value OnnxCall::reshape(const fx::Value& x, const Shape& shape) {
-  return type(x).shape == shape ? x : call("aten.reshape", {x, list(shape)});
+  return type(x).shape == shape ? x : op("reshape", {x}, {{"shape", shape}});
 }
 
 fx::Value OnnxCall::expand(const fx::Value& x, const Shape& shape) {
-  return type(x).shape == shape ? x : call("aten.expand", {x, list(shape)});
+  return type(x).shape == shape ? x : op("expand", {x}, {{"shape", shape}});
 }
 
 fx::Value OnnxCall::permute(const fx::Value& x, const std::vector<std::size_t>& order) {
@@ -279,9 +301,14 @@ fx::Value OnnxCall::permute(const fx::Value& x, const std::vector<std::size_t>& 
   return std::is_sorted(axes.begin(), axes.end()) ? x : call("aten.permute", {x, list(axes)});
 }
 
-fx::Value OnnxCall::slice(const fx::Value& x, std::size_t axis, DimId begin, DimId end, std::int64_t step) {
-  return call("aten.slice.Tensor", {x, number(static_cast<std::int64_t>(axis)), integer_value(begin),
-                                    integer_value(end), number(step)});
+fx::Value OnnxCall::slice(const fx::Value& x, std::size_t axis, DimId begin, DimId end,
+                          std::int64_t step) {
+  const auto bound = [&](DimId d) { return extent(d) ? Attribute(*extent(d)) : Attribute(d); };
+  return op("slice", {x},
+            {{"dim", static_cast<std::int64_t>(axis)},
+             {"start", bound(begin)},
+             {"end", bound(end)},
+             {"step", step}});
 }
 
 fx::Value OnnxCall::integer_value(DimId dim) {
@@ -311,6 +338,13 @@ std::vector<std::int64_t> OnnxCall::extents(const Shape& shape) const {
     out.push_back(*number);
   }
   return out;
+}
+
+ModelValue OnnxCall::contents_of_attribute(const OnnxTensor& tensor) const {
+  auto contents = contents_of(tensor, "", node_.name);
+  if (!contents) throw GiveUp{contents.error().front().message};
+  if (!*contents) throw GiveUp{element_name(tensor.element) + " is no dtype of the library"};
+  return result(std::move(*contents));
 }
 
 }  // namespace pw::onnx

@@ -1,4 +1,5 @@
-// A node of an ONNX model while it becomes calls of known ops: its inputs, its attributes, and the calls.
+// A node of an ONNX model while it becomes calls of known ops: its inputs, its attributes, and the
+// calls.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,8 @@
 
 namespace pw::onnx {
 
-/// Thrown where a node is of a form that its lowering does not take; it stays a call of its own then. The importer
-/// catches it.
+/// Thrown where a node is of a form that its lowering does not take; it stays a call of its own
+/// then. The importer catches it.
 struct GiveUp {
   std::string reason;
 };
@@ -66,16 +67,22 @@ class Constants {
 
 class OnnxCall {
  public:
-  OnnxCall(fx::Converter& to, Constants& constants, const OnnxNode& node, std::vector<ModelValue*> inputs,
-           std::int64_t version)
-      : to_(to), constants_(constants), node_(node), inputs_(std::move(inputs)), version_(version) {}
+  OnnxCall(fx::Converter& to, Constants& constants, const OnnxNode& node,
+           std::vector<ModelValue*> inputs, std::int64_t version)
+      : to_(to),
+        constants_(constants),
+        node_(node),
+        inputs_(std::move(inputs)),
+        version_(version) {}
 
   [[nodiscard]] const OnnxNode& node() const { return node_; }
   [[nodiscard]] std::int64_t version() const { return version_; }  ///< of its opset
 
   // ---- inputs. A lowering reads all that are given, or the node is none of its.
   [[nodiscard]] std::size_t count() const { return inputs_.size(); }
-  [[nodiscard]] bool has(std::size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
+  [[nodiscard]] bool has(std::size_t i) const {
+    return i < inputs_.size() && inputs_[i] != nullptr;
+  }
   fx::Value tensor(std::size_t i);
   Type type(std::size_t i);
   std::size_t rank(std::size_t i) { return type(i).shape.size(); }
@@ -103,12 +110,19 @@ class OnnxCall {
   // ---- calls
   fx::Value call(std::string_view target, std::vector<fx::Value> arguments,
                  std::vector<std::pair<std::string, fx::Value>> keywords = {});
+  /// A node of one result, of an op of the library.
+  using OpAttributes = std::vector<std::pair<std::string_view, Attribute>>;
+  fx::Value op(std::string_view op, const std::vector<fx::Value>& operands,
+               const OpAttributes& attributes = {});
+  std::vector<fx::Value> ops(std::string_view op, const std::vector<fx::Value>& operands,
+                             const OpAttributes& attributes = {});
   fx::Value constant(std::shared_ptr<const StoredContents> contents);
   fx::Value cast(const fx::Value& x, DType dtype);
   fx::Value reshape(const fx::Value& x, const Shape& shape);
   fx::Value expand(const fx::Value& x, const Shape& shape);
   fx::Value permute(const fx::Value& x, const std::vector<std::size_t>& order);
-  fx::Value slice(const fx::Value& x, std::size_t axis, DimId begin, DimId end, std::int64_t step = 1);
+  fx::Value slice(const fx::Value& x, std::size_t axis, DimId begin, DimId end,
+                  std::int64_t step = 1);
   fx::Value number(std::int64_t value) { return integer_value(dims().constant(value)); }
   fx::Value integer_value(DimId dim);
   fx::Value list(const Shape& dims);
@@ -122,7 +136,11 @@ class OnnxCall {
 
   ModelValue result(fx::Value tensor) const { return {"", std::move(tensor)}; }
   ModelValue result(KnownNumbers known) const { return {"", {}, {}, std::move(known)}; }
-  ModelValue result(std::shared_ptr<const StoredContents> contents) const { return {"", {}, std::move(contents)}; }
+  /// Of an attribute that is a tensor; GiveUp where it is of a dtype that the library lacks.
+  [[nodiscard]] ModelValue contents_of_attribute(const OnnxTensor& tensor) const;
+  ModelValue result(std::shared_ptr<const StoredContents> contents) const {
+    return {"", {}, std::move(contents)};
+  }
 
  private:
   fx::Converter& to_;

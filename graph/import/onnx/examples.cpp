@@ -14,8 +14,10 @@ WireWriter value_of(std::string_view name, const std::vector<std::int64_t>& exte
   WireWriter shape, tensor, type, value;
   for (const std::int64_t extent : extents) {
     WireWriter dim;
-    if (extent > 0) dim.integer(1, extent);
-    else dim.text(2, "n");
+    if (extent > 0)
+      dim.integer(1, extent);
+    else
+      dim.text(2, "n");
     shape.message(1, dim);
   }
   tensor.integer(1, kFloat).message(2, shape);
@@ -23,7 +25,8 @@ WireWriter value_of(std::string_view name, const std::vector<std::int64_t>& exte
   return value.text(1, name).message(2, type);
 }
 
-WireWriter node_of(std::string_view op, const std::vector<std::string>& inputs, std::string_view output) {
+WireWriter node_of(std::string_view op, const std::vector<std::string>& inputs,
+                   std::string_view output) {
   WireWriter node;
   for (const std::string& input : inputs) node.text(1, input);
   return node.text(2, output).text(4, op);
@@ -39,7 +42,8 @@ std::string elementwise_model() {
   WireWriter graph;
   graph.message(1, node_of("Relu", {"x"}, "h")).message(1, node_of("Add", {"h", "w"}, "y"));
   WireWriter weight;
-  weight.integer(1, 2).integer(2, kFloat).text(8, "w").text(9, std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+  weight.integer(1, 2).integer(2, kFloat).text(8, "w").text(
+      9, std::string("\0\0\x80\x3f\0\0\0\x40", 8));
   graph.message(5, weight).message(11, value_of("x", {0, 2})).message(12, value_of("y", {0, 2}));
   return model_of(graph).str();
 }

@@ -1,4 +1,5 @@
-// Calculates while importing what a model says of shapes: whole numbers, some of them symbolic dims.
+// Calculates while importing what a model says of shapes: whole numbers, some of them symbolic
+// dims.
 #pragma once
 
 #include <optional>

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "graph/import/format.hpp"
 #include "graph/import/foreign.hpp"
+#include "graph/import/format.hpp"
 #include "graph/import/fx_convert.hpp"
 #include "graph/import/onnx/call.hpp"
 #include "graph/import/onnx/examples.hpp"
@@ -46,12 +46,14 @@ std::string target_of(const OnnxNode& node) {
 }
 
 bool is_random(std::string_view op) {
-  static constexpr std::string_view kRandom[] = {"RandomNormal", "RandomNormalLike", "RandomUniform",
-                                                 "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"};
+  static constexpr std::string_view kRandom[] = {
+      "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+      "Bernoulli",    "Multinomial",      "Dropout"};
   return std::find(std::begin(kRandom), std::end(kRandom), op) != std::end(kRandom);
 }
 
-/// The types of inputs as the importer of dumps reads them, with a symbol for each parameter of dims.
+/// The types of inputs as the importer of dumps reads them, with a symbol for each parameter of
+/// dims.
 class InputTypes {
  public:
   explicit InputTypes(FxReport& report) : report_(report) {}
@@ -59,8 +61,9 @@ class InputTypes {
   std::string text(const OnnxValue& value) {
     const std::optional<DType> dtype = value.tensor ? dtype_of(value.element) : std::nullopt;
     if (!dtype)
-      report_.notes.push_back(fmt::format("`{}` is {}: it has no type here", value.name,
-                                          value.tensor ? "of " + element_name(value.element) : "no tensor"));
+      report_.notes.push_back(
+          fmt::format("`{}` is {}: it has no type here", value.name,
+                      value.tensor ? "of " + element_name(value.element) : "no tensor"));
     if (!dtype || !value.shape) return "?";
     std::string out(pw::name(*dtype));
     out += "[";
@@ -87,8 +90,8 @@ class InputTypes {
 struct NodeScope {
   std::map<std::string, ModelValue, std::less<>> values;
   const OpsetVersions* opsets = nullptr;
-  std::string prefix;                                 ///< before the names of values that are only its own
-  std::map<std::string, std::string> outer;           ///< what its outputs are called where it is called
+  std::string prefix;                        ///< before the names of values that are only its own
+  std::map<std::string, std::string> outer;  ///< what its outputs are called where it is called
   const std::vector<OnnxAttribute>* given = nullptr;  ///< of the function that is called
   const std::vector<OnnxAttribute>* defaults = nullptr;
   int depth = 0;
@@ -105,7 +108,9 @@ class OnnxImporter {
       : context_(*context),
         model_(model),
         options_(options),
-        folder_(options.file == "-" ? "" : std::filesystem::path("./" + options.file).parent_path().string()),
+        folder_(options.file == "-"
+                    ? ""
+                    : std::filesystem::path("./" + options.file).parent_path().string()),
         function_(inputs_of(model)),
         to_(context, options_, function_, ""),
         constants_(to_) {
@@ -117,7 +122,8 @@ class OnnxImporter {
   Result<FxImport> run() {
     if (auto known = check_opsets(model_.opsets); !known) return forward(known);
     if (model_.graph.sparse)
-      return fail(error_in(options_.file, "PW0524", "the graph has sparse initialisers, which are not read"));
+      return fail(error_in(options_.file, "PW0524",
+                           "the graph has sparse initialisers, which are not read"));
     if (auto done = to_.begin(); !done) return forward(done);
     NodeScope scope;
     scope.opsets = &model_.opsets;
@@ -151,7 +157,8 @@ class OnnxImporter {
     return out;
   }
 
-  [[nodiscard]] static std::optional<std::int64_t> version_of(std::string_view domain, const OpsetVersions& opsets) {
+  [[nodiscard]] static std::optional<std::int64_t> version_of(std::string_view domain,
+                                                              const OpsetVersions& opsets) {
     for (const auto& [name, version] : opsets)
       if (name == domain || (is_standard(name) && is_standard(domain))) return version;
     return std::nullopt;
@@ -160,7 +167,9 @@ class OnnxImporter {
   Result<std::monostate> check_opsets(const OpsetVersions& opsets) const {
     const std::int64_t version = version_of("", opsets).value_or(1);
     if (version >= 1 && version <= kNewestOpset) return std::monostate();
-    return fail(error_in(options_.file, "PW0523", fmt::format("the model is of opset {}, and opsets 1 to {} are known", version, kNewestOpset),
+    return fail(error_in(options_.file, "PW0523",
+                         fmt::format("the model is of opset {}, and opsets 1 to {} are known",
+                                     version, kNewestOpset),
                          "convert it, with onnx.version_converter for instance"));
   }
 
@@ -169,7 +178,8 @@ class OnnxImporter {
       if (const fx::Value* value = to_.input(p.name)) scope.values[p.name] = {p.name, *value};
     for (const OnnxTensor& t : model_.graph.initializers) {
       if (scope.values.contains(t.name))
-        return fail(error_in(options_.file, "PW0522", "there are two initialisers `" + t.name + "`"));
+        return fail(
+            error_in(options_.file, "PW0522", "there are two initialisers `" + t.name + "`"));
       auto contents = contents_of(t, folder_, options_.file);
       if (!contents) return forward(contents);
       scope.values[t.name] = {t.name, {}, std::move(*contents)};
@@ -184,47 +194,54 @@ class OnnxImporter {
     for (const OnnxValue& output : model_.graph.outputs) {
       const auto found = scope.values.find(output.name);
       if (found == scope.values.end())
-        return fail(error_in(options_.file, "PW0522", "the output `" + output.name + "` is made by no node"));
+        return fail(error_in(options_.file, "PW0522",
+                             "the output `" + output.name + "` is made by no node"));
       try {
         out.emplace_back(output.name, constants_.tensor(found->second));
       } catch (const GiveUp& why) {
-        return fail(error_in(fmt::format("{}, output `{}`", options_.file, output.name), "PW0524", why.reason));
+        return fail(error_in(fmt::format("{}, output `{}`", options_.file, output.name), "PW0524",
+                             why.reason));
       }
       if (auto fine = check_output(output, out.back().second); !fine) return forward(fine);
     }
     return out;
   }
 
-  /// What the model states of an output must be what the graph gives: else one of the two means something else.
+  /// What the model states of an output must be what the graph gives: else one of the two means
+  /// something else.
   Result<std::monostate> check_output(const OnnxValue& output, const fx::Value& value) const {
     const Type* type = value.kind == fx::Value::Kind::tensor ? to_.type(value) : nullptr;
     const std::optional<DType> dtype = dtype_of(output.element);
     if (type == nullptr || !output.tensor || !dtype) return std::monostate();
     bool fits = *dtype == type->dtype;
-    if (output.shape && !output.shape->empty()) fits = fits && output.shape->size() == type->shape.size();
+    if (output.shape && !output.shape->empty())
+      fits = fits && output.shape->size() == type->shape.size();
     for (std::size_t i = 0; fits && output.shape && i < output.shape->size(); ++i) {
       const auto extent = context_.dims.value(type->shape[i]);
       const auto stated = (*output.shape)[i].extent;
       fits = !extent || !stated || *stated < 0 || *extent == *stated;
     }
     if (fits) return std::monostate();
-    return fail(error_in(fmt::format("{}, output `{}`", options_.file, output.name), "PW0525",
-                         fmt::format("the model states {}, but its nodes give {}", InputTypes(ignored_).text(output),
-                                     context_.types.print(context_.types.get(type->dtype, type->shape)))));
+    return fail(error_in(
+        fmt::format("{}, output `{}`", options_.file, output.name), "PW0525",
+        fmt::format("the model states {}, but its nodes give {}", InputTypes(ignored_).text(output),
+                    context_.types.print(context_.types.get(type->dtype, type->shape)))));
   }
 
   // ---- nodes
 
   Result<std::monostate> node(const OnnxNode& given, NodeScope& scope) {
     if (++nodes_ > kMostNodes)
-      return fail(error_in(options_.file, "PW0524", fmt::format("the model has more than {} nodes", kMostNodes)));
+      return fail(error_in(options_.file, "PW0524",
+                           fmt::format("the model has more than {} nodes", kMostNodes)));
     OnnxNode n = given;
     resolve_references(n, scope);
     std::vector<ModelValue*> inputs;
     for (const std::string& name : n.inputs) {
       const auto found = scope.values.find(name);
       if (!name.empty() && found == scope.values.end())
-        return fail(error_in(place_of(n), "PW0522", "nothing before this node makes its input `" + name + "`"));
+        return fail(error_in(place_of(n), "PW0522",
+                             "nothing before this node makes its input `" + name + "`"));
       inputs.push_back(name.empty() ? nullptr : &found->second);
     }
     for (const std::string& name : n.outputs)
@@ -235,7 +252,8 @@ class OnnxImporter {
     if (scope.depth == 0) to_.set_group(group_of(n.name));
     auto results = results_of(n, inputs, scope);
     if (!results) return forward(results);
-    for (std::size_t i = 0; i < n.outputs.size() && i < results->size(); ++i) bind(n.outputs[i], (*results)[i], scope);
+    for (std::size_t i = 0; i < n.outputs.size() && i < results->size(); ++i)
+      bind(n.outputs[i], (*results)[i], scope);
     return std::monostate();
   }
 
@@ -246,7 +264,8 @@ class OnnxImporter {
     scope.values[name] = std::move(value);
   }
 
-  /// In a function, an attribute may be one of the call's; one that the call leaves out is left out.
+  /// In a function, an attribute may be one of the call's; one that the call leaves out is left
+  /// out.
   static void resolve_references(OnnxNode& n, const NodeScope& scope) {
     std::vector<OnnxAttribute> out;
     for (OnnxAttribute& a : n.attributes) {
@@ -256,8 +275,9 @@ class OnnxImporter {
       }
       for (const auto* list : {scope.given, scope.defaults}) {
         if (list == nullptr) continue;
-        const auto found = std::find_if(list->begin(), list->end(),
-                                        [&](const OnnxAttribute& g) { return g.name == a.reference; });
+        const auto found = std::find_if(list->begin(), list->end(), [&](const OnnxAttribute& g) {
+          return g.name == a.reference;
+        });
         if (found == list->end()) continue;
         out.push_back(*found);
         out.back().name = a.name;
@@ -267,12 +287,13 @@ class OnnxImporter {
     n.attributes = std::move(out);
   }
 
-  Result<std::monostate> inlined(const OnnxFunction& f, const OnnxNode& n, const std::vector<ModelValue*>& inputs,
-                                 NodeScope& scope) {
+  Result<std::monostate> inlined(const OnnxFunction& f, const OnnxNode& n,
+                                 const std::vector<ModelValue*>& inputs, NodeScope& scope) {
     if (scope.depth >= kDeepestFunction)
       return fail(error_in(place_of(n), "PW0524", "functions call each other too deeply"));
     if (inputs.size() > f.inputs.size() || n.outputs.size() > f.outputs.size())
-      return fail(error_in(place_of(n), "PW0522", "the call has more inputs or outputs than its function"));
+      return fail(
+          error_in(place_of(n), "PW0522", "the call has more inputs or outputs than its function"));
     NodeScope inner;
     inner.opsets = f.opsets.empty() ? scope.opsets : &f.opsets;
     inner.depth = scope.depth + 1;
@@ -287,27 +308,32 @@ class OnnxImporter {
     for (const OnnxNode& body : f.nodes) {
       OnnxNode known = body;  // an input that the call left out is left out in the body
       for (std::string& name : known.inputs)
-        if (!inner.values.contains(name) && std::find(f.inputs.begin(), f.inputs.end(), name) != f.inputs.end()) name.clear();
+        if (!inner.values.contains(name) &&
+            std::find(f.inputs.begin(), f.inputs.end(), name) != f.inputs.end())
+          name.clear();
       if (auto done = node(known, inner); !done) return done;
     }
     for (std::size_t i = 0; i < n.outputs.size(); ++i) {
       const auto found = inner.values.find(f.outputs[i]);
       if (n.outputs[i].empty()) continue;
       if (found == inner.values.end())
-        return fail(error_in(place_of(n), "PW0522", "the function makes no `" + f.outputs[i] + "`"));
+        return fail(
+            error_in(place_of(n), "PW0522", "the function makes no `" + f.outputs[i] + "`"));
       bind(n.outputs[i], found->second, scope);
     }
     return std::monostate();
   }
 
-  Result<ModelValues> results_of(const OnnxNode& n, const std::vector<ModelValue*>& inputs, const NodeScope& scope) {
+  Result<ModelValues> results_of(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
+                                 const NodeScope& scope) {
     OnnxNode named = n;
     for (std::string& output : named.outputs)
       if (!output.empty()) output = scope.name_of(output);
     std::string why;
     const std::int64_t version = version_of(n.domain, *scope.opsets).value_or(1);
     if (is_standard(n.domain))
-      if (auto known = folded(named, inputs, version)) return ModelValues{{"", {}, {}, std::move(*known)}};
+      if (auto known = folded(named, inputs, version))
+        return ModelValues{{"", {}, {}, std::move(*known)}};
     for (std::int64_t since = version; since >= 0; --since) {
       if (auto out = foreign(named, inputs, since, why)) return std::move(*out);
       if (auto out = lowered(named, inputs, version, since, why)) return std::move(*out);
@@ -316,7 +342,8 @@ class OnnxImporter {
     return kept(named, inputs, why);
   }
 
-  std::optional<KnownNumbers> folded(const OnnxNode& n, const std::vector<ModelValue*>& inputs, std::int64_t version) {
+  std::optional<KnownNumbers> folded(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
+                                     std::int64_t version) {
     try {
       OnnxCall call(to_, constants_, n, inputs, version);
       std::optional<KnownNumbers> out = fold(call);
@@ -327,10 +354,12 @@ class OnnxImporter {
     }
   }
 
-  /// By an item of a rule file: `onnx.Softmax.13` holds from version 13 on, `onnx.Softmax` before the first of those.
-  std::optional<ModelValues> foreign(const OnnxNode& n, const std::vector<ModelValue*>& inputs, std::int64_t since,
-                                     std::string& why) {
-    const std::string target = since == 0 ? target_of(n) : fmt::format("{}.{}", target_of(n), since);
+  /// By an item of a rule file: `onnx.Softmax.13` holds from version 13 on, `onnx.Softmax` before
+  /// the first of those.
+  std::optional<ModelValues> foreign(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
+                                     std::int64_t since, std::string& why) {
+    const std::string target =
+        since == 0 ? target_of(n) : fmt::format("{}.{}", target_of(n), since);
     if (!context_.foreign || context_.foreign->find(target) == nullptr) return std::nullopt;
     auto arguments = arguments_of(n, inputs, why);
     if (!arguments) return std::nullopt;
@@ -347,8 +376,8 @@ class OnnxImporter {
     return out;
   }
 
-  std::optional<ModelValues> lowered(const OnnxNode& n, const std::vector<ModelValue*>& inputs, std::int64_t version,
-                                     std::int64_t since, std::string& why) {
+  std::optional<ModelValues> lowered(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
+                                     std::int64_t version, std::int64_t since, std::string& why) {
     const Lowering* row = is_standard(n.domain) && since > 0 ? find_lowering(n.op, since) : nullptr;
     if (row == nullptr || row->since != since) return std::nullopt;
     try {
@@ -363,13 +392,15 @@ class OnnxImporter {
   }
 
   /// As it is: an op that nothing here knows the meaning of.
-  Result<ModelValues> kept(const OnnxNode& n, const std::vector<ModelValue*>& inputs, std::string why) {
+  Result<ModelValues> kept(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
+                           std::string why) {
     auto arguments = arguments_of(n, inputs, why);
     if (!arguments) return fail(error_in(place_of(n), "PW0524", why));
     std::vector<fx::Wanted> wanted;
     for (const std::string& name : n.outputs) wanted.push_back({name, stated_type(name), {}});
     const std::int64_t version = version_of(n.domain, model_.opsets).value_or(0);
-    if (why.empty()) why = fmt::format("no rule file and no table says what it is at version {}", version);
+    if (why.empty())
+      why = fmt::format("no rule file and no table says what it is at version {}", version);
     auto done = to_.keep_call(target_of(n), *arguments, wanted, is_random(n.op), why);
     if (!done) return forward(done);
     ModelValues out;
@@ -379,7 +410,8 @@ class OnnxImporter {
 
   [[nodiscard]] TypeId stated_type(const std::string& name) const {
     const auto found = stated_.find(name);
-    if (found == stated_.end() || !found->second->tensor || !found->second->shape) return Types::unknown();
+    if (found == stated_.end() || !found->second->tensor || !found->second->shape)
+      return Types::unknown();
     const std::optional<DType> dtype = dtype_of(found->second->element);
     Shape shape;
     for (const OnnxDim& dim : *found->second->shape) {
@@ -389,13 +421,18 @@ class OnnxImporter {
     return dtype ? context_.types.get(*dtype, shape) : Types::unknown();
   }
 
-  /// Inputs by position, attributes by keyword. Nothing: there is something that no call can be given.
-  std::optional<fx::Arguments> arguments_of(const OnnxNode& n, const std::vector<ModelValue*>& inputs, std::string& why) {
+  /// Inputs by position, attributes by keyword. Nothing: there is something that no call can be
+  /// given.
+  std::optional<fx::Arguments> arguments_of(const OnnxNode& n,
+                                            const std::vector<ModelValue*>& inputs,
+                                            std::string& why) {
     fx::Arguments out;
     try {
-      for (ModelValue* input : inputs) out.positional.push_back(input == nullptr ? none() : constants_.tensor(*input));
+      for (ModelValue* input : inputs)
+        out.positional.push_back(input == nullptr ? none() : constants_.tensor(*input));
       OnnxCall call(to_, constants_, n, {}, 0);
-      for (const OnnxAttribute& a : n.attributes) out.keywords.emplace_back(word_of(a.name), attribute_value(a, call));
+      for (const OnnxAttribute& a : n.attributes)
+        out.keywords.emplace_back(word_of(a.name), attribute_value(a, call));
     } catch (const GiveUp& gave) {
       why = gave.reason;
       return std::nullopt;
@@ -404,7 +441,8 @@ class OnnxImporter {
   }
 
   fx::Value attribute_value(const OnnxAttribute& a, OnnxCall& call) {
-    if (a.other) throw GiveUp{"attribute `" + a.name + "` holds a graph, or something else that is not read"};
+    if (a.other)
+      throw GiveUp{"attribute `" + a.name + "` holds a graph, or something else that is not read"};
     if (a.integer) return call.number(*a.integer);
     if (a.real) return pw::onnx::real(double{*a.real});
     if (a.text) return word(*a.text);
@@ -414,7 +452,8 @@ class OnnxImporter {
     for (const std::string& value : a.texts) items.push_back(word(value));
     if (!a.tensor) return tensor_list(std::move(items));
     auto contents = contents_of(*a.tensor, folder_, options_.file);
-    if (!contents || !*contents) throw GiveUp{"attribute `" + a.name + "` is a tensor that is not read"};
+    if (!contents || !*contents)
+      throw GiveUp{"attribute `" + a.name + "` is a tensor that is not read"};
     return constants_.tensor(*contents, base_of(n_name(a)));
   }
   static OnnxNode n_name(const OnnxAttribute& a) {
@@ -429,7 +468,8 @@ class OnnxImporter {
     return n.op;
   }
   std::string place_of(const OnnxNode& n) const {
-    return fmt::format("{}, node `{}` ({})", options_.file, n.name.empty() ? base_of(n) : n.name, n.op);
+    return fmt::format("{}, node `{}` ({})", options_.file, n.name.empty() ? base_of(n) : n.name,
+                       n.op);
   }
   /// "/layers.0/mlp/Relu" → "layers.0.mlp", as torch.onnx names nodes by their modules.
   static std::string group_of(const std::string& name) {
@@ -454,7 +494,8 @@ class OnnxImporter {
   std::size_t nodes_ = 0;
 };
 
-Result<ReadGraph> read_onnx(const ContextPtr& context, const std::string& bytes, const FxOptions& options) {
+Result<ReadGraph> read_onnx(const ContextPtr& context, const std::string& bytes,
+                            const FxOptions& options) {
   auto model = read_model(bytes, options.file);
   if (!model) return forward(model);
   auto import = OnnxImporter(context, *model, options).run();

@@ -1,5 +1,6 @@
-// The table from ONNX ops to functions that make calls of them, for what is more than the expressions of
-// rules/import/onnx.pwr. A row holds from a version of the opset on, until the next row of the op.
+// The table from ONNX ops to functions that make calls of them, for what is more than the
+// expressions of rules/import/onnx.pwr. A row holds from a version of the opset on, until the next
+// row of the op.
 #pragma once
 
 #include <span>
@@ -12,7 +13,8 @@ namespace pw::onnx {
 struct Lowering {
   std::string_view op;
   std::int64_t since;
-  /// The node's results, in order; results at the end that the model does not name may be left out. Throws GiveUp.
+  /// The node's results, in order; results at the end that the model does not name may be left out.
+  /// Throws GiveUp.
   ModelValues (*lower)(OnnxCall& call);
 };
 
@@ -22,10 +24,10 @@ struct Lowering {
 [[nodiscard]] std::span<const Lowering> arithmetic_lowerings();
 [[nodiscard]] std::span<const Lowering> reduction_lowerings();
 [[nodiscard]] std::span<const Lowering> product_lowerings();
-[[nodiscard]] std::span<const Lowering> window_lowerings();
+[[nodiscard]] std::span<const Lowering> norm_lowerings();
 [[nodiscard]] std::span<const Lowering> resize_lowerings();
 [[nodiscard]] std::span<const Lowering> signal_lowerings();
-[[nodiscard]] std::span<const Lowering> training_lowerings();
+[[nodiscard]] std::span<const Lowering> loss_lowerings();
 
 /// The row that holds at a version; null: none.
 [[nodiscard]] const Lowering* find_lowering(std::string_view op, std::int64_t version);

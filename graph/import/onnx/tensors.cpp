@@ -14,13 +14,16 @@
 namespace pw::onnx {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "elements are stored as the file has them");
+static_assert(std::endian::native == std::endian::little,
+              "elements are stored as the file has them");
 
 constexpr std::array<std::string_view, 27> kElementNames = {
-    "UNDEFINED", "FLOAT",  "UINT8",  "INT8",   "UINT16",    "INT16",      "INT32",        "INT64",
-    "STRING",    "BOOL",   "FLOAT16", "DOUBLE", "UINT32",    "UINT64",     "COMPLEX64",    "COMPLEX128",
-    "BFLOAT16",  "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4", "INT4", "FLOAT4E2M1",
-    "FLOAT8E8M0", "UINT2", "INT2"};
+    "UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
+    "INT16",          "INT32",    "INT64",        "STRING",         "BOOL",
+    "FLOAT16",        "DOUBLE",   "UINT32",       "UINT64",         "COMPLEX64",
+    "COMPLEX128",     "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
+    "FLOAT8E5M2FNUZ", "UINT4",    "INT4",         "FLOAT4E2M1",     "FLOAT8E8M0",
+    "UINT2",          "INT2"};
 
 template <class T>
 void append_bytes(std::string& out, T value) {
@@ -48,14 +51,18 @@ std::shared_ptr<const StoredContents> stored_numbers(DType dtype, std::vector<st
   out->dtype = dtype;
   out->extents = std::move(extents);
   for (const Number number : numbers) {
-    if (dtype == DType::f32) append_bytes(out->bytes, static_cast<float>(number));
-    else if (dtype == DType::f64) append_bytes(out->bytes, static_cast<double>(number));
-    else append_whole(out->bytes, dtype, number);
+    if (dtype == DType::f32)
+      append_bytes(out->bytes, static_cast<float>(number));
+    else if (dtype == DType::f64)
+      append_bytes(out->bytes, static_cast<double>(number));
+    else
+      append_whole(out->bytes, dtype, number);
   }
   return out;
 }
 
-/// Bytes of the elements, in the number that the extents ask for; nothing: there are more than a file can hold.
+/// Bytes of the elements, in the number that the extents ask for; nothing: there are more than a
+/// file can hold.
 std::optional<std::uint64_t> bytes_of(DType dtype, const std::vector<std::int64_t>& extents) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   std::uint64_t out = static_cast<std::uint64_t>(size_of(dtype));
@@ -95,11 +102,14 @@ class ExternalPart {
     std::uint64_t offset = 0, length = bytes;
     for (const auto& [key, value] : tensor_.external_data) {
       if (key == "location") location = value;
-      if (key == "offset" && !number(value, offset)) return refuse("its offset `" + value + "` is no number");
-      if (key == "length" && !number(value, length)) return refuse("its length `" + value + "` is no number");
+      if (key == "offset" && !number(value, offset))
+        return refuse("its offset `" + value + "` is no number");
+      if (key == "length" && !number(value, length))
+        return refuse("its length `" + value + "` is no number");
     }
     if (length != bytes)
-      return refuse(fmt::format("its external data has {} bytes, and its shape asks for {}", length, bytes));
+      return refuse(
+          fmt::format("its external data has {} bytes, and its shape asks for {}", length, bytes));
     auto path = path_of(location);
     if (!path) return forward(path);
     return part_of(*path, location, offset, length);
@@ -111,34 +121,39 @@ class ExternalPart {
     return bad == std::errc() && end == text.data() + text.size();
   }
   tl::unexpected<Diagnostics> refuse(std::string why) const {
-    return fail(error_in(place_, "PW0521", std::move(why), "external data lies in files of the model's folder"));
+    return fail(error_in(place_, "PW0521", std::move(why),
+                         "external data lies in files of the model's folder"));
   }
   /// Of a file that is, with all links followed, within the folder.
   Result<std::filesystem::path> path_of(const std::string& location) const {
     namespace fs = std::filesystem;
     const fs::path given(location);
-    if (folder_.empty()) return refuse("its data lies in another file, and the model has no folder");
+    if (folder_.empty())
+      return refuse("its data lies in another file, and the model has no folder");
     if (location.empty() || location.find('\0') != std::string::npos || given.is_absolute())
-      return refuse(fmt::format("its data lies at `{}`, which is no file beside the model", location));
+      return refuse(
+          fmt::format("its data lies at `{}`, which is no file beside the model", location));
     for (const fs::path& part : given)
       if (part == "..")
-        return refuse(fmt::format("its data lies at `{}`, which is no file beside the model", location));
+        return refuse(
+            fmt::format("its data lies at `{}`, which is no file beside the model", location));
     std::error_code wrong;
     const fs::path root = fs::canonical(folder_, wrong);
     const fs::path file = wrong ? fs::path() : fs::canonical(root / given, wrong);
     if (wrong) return refuse(fmt::format("there is no `{}` beside the model", location));
     const fs::path within = file.lexically_relative(root);
     if (within.empty() || *within.begin() == ".." || !fs::is_regular_file(file, wrong))
-      return refuse(fmt::format("its data lies at `{}`, which is no file beside the model", location));
+      return refuse(
+          fmt::format("its data lies at `{}`, which is no file beside the model", location));
     return file;
   }
-  Result<std::string> part_of(const std::filesystem::path& path, const std::string& location, std::uint64_t offset,
-                              std::uint64_t length) const {
+  Result<std::string> part_of(const std::filesystem::path& path, const std::string& location,
+                              std::uint64_t offset, std::uint64_t length) const {
     std::error_code wrong;
     const std::uint64_t size = std::filesystem::file_size(path, wrong);
     if (wrong || offset > size || length > size - offset)
-      return refuse(fmt::format("its data are the bytes {} to {} of `{}`, which has {}", offset, offset + length,
-                                location, wrong ? 0 : size));
+      return refuse(fmt::format("its data are the bytes {} to {} of `{}`, which has {}", offset,
+                                offset + length, location, wrong ? 0 : size));
     std::string out(length, '\0');
     std::ifstream file(path, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(offset));
@@ -174,7 +189,8 @@ std::optional<DType> dtype_of(std::int64_t element) {
 }
 
 std::int64_t element_type_of(DType dtype) {
-  for (std::int64_t element = 1; element < static_cast<std::int64_t>(kElementNames.size()); ++element)
+  for (std::int64_t element = 1; element < static_cast<std::int64_t>(kElementNames.size());
+       ++element)
     if (dtype_of(element) == dtype) return element;
   return 0;
 }
@@ -185,15 +201,19 @@ std::string element_name(std::int64_t element) {
   return fmt::format("element type {}", element);
 }
 
-Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tensor, const std::string& folder,
+Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tensor,
+                                                          const std::string& folder,
                                                           const std::string& file) {
   const std::string place = fmt::format("{}, tensor `{}`", file, tensor.name);
   const std::optional<DType> dtype = dtype_of(tensor.element);
   if (!dtype) return std::shared_ptr<const StoredContents>();
   const std::optional<std::uint64_t> bytes = bytes_of(*dtype, tensor.extents);
-  if (!bytes) return fail(error_in(place, "PW0521", "its shape has a negative extent, or is too large"));
+  if (!bytes)
+    return fail(error_in(place, "PW0521", "its shape has a negative extent, or is too large"));
   if (!typed_as(tensor, *dtype))
-    return fail(error_in(place, "PW0521", "its numbers are not written as those of " + element_name(tensor.element)));
+    return fail(
+        error_in(place, "PW0521",
+                 "its numbers are not written as those of " + element_name(tensor.element)));
   auto out = std::make_shared<StoredContents>();
   out->dtype = *dtype;
   out->extents = tensor.extents;
@@ -206,7 +226,8 @@ Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tens
   }
   if (out->bytes.size() != *bytes)
     return fail(error_in(place, "PW0521",
-                         fmt::format("it has {} bytes of elements, and its shape asks for {}", out->bytes.size(), *bytes)));
+                         fmt::format("it has {} bytes of elements, and its shape asks for {}",
+                                     out->bytes.size(), *bytes)));
   return std::shared_ptr<const StoredContents>(std::move(out));
 }
 
@@ -231,7 +252,8 @@ std::optional<double> real_at(const StoredContents& contents, std::int64_t at) {
   return std::nullopt;
 }
 
-std::optional<std::vector<std::int64_t>> whole_numbers(const StoredContents& contents, std::int64_t most) {
+std::optional<std::vector<std::int64_t>> whole_numbers(const StoredContents& contents,
+                                                       std::int64_t most) {
   if (is_float(contents.dtype) || count_of(contents) > most) return std::nullopt;
   std::vector<std::int64_t> out;
   for (std::int64_t i = 0; i < count_of(contents); ++i)

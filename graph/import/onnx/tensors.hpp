@@ -1,5 +1,5 @@
-// What tensors of an ONNX model hold, wherever it stands: in the message, as bytes or typed numbers, or in a file beside
-// the model.
+// What tensors of an ONNX model hold, wherever it stands: in the message, as bytes or typed
+// numbers, or in a file beside the model.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,11 @@ namespace pw::onnx {
 /// As ONNX calls it: "FLOAT", "INT4".
 [[nodiscard]] std::string element_name(std::int64_t element);
 
-/// Nothing: the library has no such dtype. PW0521 where the numbers are not those of the shape, and where external data
-/// lies outside of the model's folder or is not all there. `folder`: of the model; empty: it has none.
-Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tensor, const std::string& folder,
+/// Nothing: the library has no such dtype. PW0521 where the numbers are not those of the shape, and
+/// where external data lies outside of the model's folder or is not all there. `folder`: of the
+/// model; empty: it has none.
+Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tensor,
+                                                          const std::string& folder,
                                                           const std::string& file);
 
 [[nodiscard]] std::int64_t count_of(const StoredContents& contents);
@@ -31,9 +33,10 @@ Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tens
 [[nodiscard]] std::optional<std::vector<std::int64_t>> whole_numbers(const StoredContents& contents,
                                                                      std::int64_t most);
 /// The bytes of numbers in a dtype: whole numbers, booleans, f32 and f64.
-[[nodiscard]] std::shared_ptr<const StoredContents> stored(DType dtype, std::vector<std::int64_t> extents,
+[[nodiscard]] std::shared_ptr<const StoredContents> stored(DType dtype,
+                                                           std::vector<std::int64_t> extents,
                                                            const std::vector<double>& numbers);
-[[nodiscard]] std::shared_ptr<const StoredContents> stored(DType dtype, std::vector<std::int64_t> extents,
-                                                           const std::vector<std::int64_t>& numbers);
+[[nodiscard]] std::shared_ptr<const StoredContents> stored(
+    DType dtype, std::vector<std::int64_t> extents, const std::vector<std::int64_t>& numbers);
 
 }  // namespace pw::onnx
