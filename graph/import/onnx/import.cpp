@@ -359,7 +359,7 @@ class OnnxImporter {
   std::optional<ModelValues> foreign(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
                                      std::int64_t since, std::string& why) {
     const std::string target =
-        since == 0 ? target_of(n) : fmt::format("{}.{}", target_of(n), since);
+        since == 0 ? target_of(n) : fmt::format("{}.v{}", target_of(n), since);
     if (!context_.foreign || context_.foreign->find(target) == nullptr) return std::nullopt;
     auto arguments = arguments_of(n, inputs, why);
     if (!arguments) return std::nullopt;
