@@ -81,8 +81,8 @@ Result<std::size_t> source_of(const Call& call, const Chooser& chooser, const Ex
     if (i < chooser.axis) {
       from = at[i];
     } else if (const std::size_t k = i - chooser.axis; k < chooser.indices.size()) {
-      const std::int64_t given = chooser.indices[k][place_in(
-          chooser.extents[k], at.data() + chooser.axis, chooser.rank)];
+      const std::int64_t given =
+          chooser.indices[k][place_in(chooser.extents[k], at.data() + chooser.axis, chooser.rank)];
       from = chooser.wrap && given < 0 ? given + x[i] : given;
       if (from < 0 || from >= x[i])
         return fail_call(call, "PW1204",
@@ -137,8 +137,8 @@ Done index_put_as(Call& call) {
   for (std::int64_t n = element_count(extents); n > 0; --n) {
     auto place = source_of(call, chooser, x, at);
     if (!place) return forward(place);
-    to[*place] = joined(how, to[*place],
-                        values[place_in(call.operand(1).extents, at.data(), at.size())]);
+    to[*place] =
+        joined(how, to[*place], values[place_in(call.operand(1).extents, at.data(), at.size())]);
     advance(at, extents);
   }
   Array& y = call.result();

@@ -1,5 +1,5 @@
-// Exports the interpreter's running sums and products, sort, argmax, argmin and prod: lanes along an
-// axis, one after the other.
+// Exports the interpreter's running sums and products, sort, argmax, argmin and prod: lanes along
+// an axis, one after the other.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -147,10 +147,12 @@ Done arg_extreme(Call& call) {
 }
 
 template <class Real>
-constexpr KernelEntry kScan[] = {
-    {"cumsum", scan<Real, scalar::add>},   {"cumprod", scan<Real, scalar::mul>},
-    {"sort", sort<Real>},                  {"argmax", arg_extreme<Real, true>},
-    {"argmin", arg_extreme<Real, false>}, {"prod", prod<Real>}};
+constexpr KernelEntry kScan[] = {{"cumsum", scan<Real, scalar::add>},
+                                 {"cumprod", scan<Real, scalar::mul>},
+                                 {"sort", sort<Real>},
+                                 {"argmax", arg_extreme<Real, true>},
+                                 {"argmin", arg_extreme<Real, false>},
+                                 {"prod", prod<Real>}};
 
 }  // namespace
 

@@ -321,9 +321,10 @@ Out index_kept(const ShapeCall& call) {  // (*s, dim): s, which the second opera
   if (auto fits = widen(call, both, call.context.types[call.operands[1]].shape); !fits)
     return forward(fits);
   if (both != *part)
-    return bad(call, fmt::format("values {} do not broadcast to {}",
-                                 call.context.types.print(call.context.types[call.operands[1]].shape),
-                                 call.context.types.print(*part)));
+    return bad(call,
+               fmt::format("values {} do not broadcast to {}",
+                           call.context.types.print(call.context.types[call.operands[1]].shape),
+                           call.context.types.print(*part)));
   return std::optional(std::move(*s));
 }
 

@@ -103,13 +103,13 @@ Done index(Call& call) {
   Array& y = call.result();
   const auto count = static_cast<std::int64_t>(places->size());
   with_bytes(split.inner * size_of(y.dtype), [&](auto move) {
-    parallel_for(split.outer * count, 1 + kIndexGrain / (split.inner + 1),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t i = begin; i < end; ++i)
-                     move(y.at(i * split.inner),
-                          x.at(i / count * split.block +
-                               (*places)[static_cast<std::size_t>(i % count)]));
-                 });
+    parallel_for(
+        split.outer * count, 1 + kIndexGrain / (split.inner + 1),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = begin; i < end; ++i)
+            move(y.at(i * split.inner),
+                 x.at(i / count * split.block + (*places)[static_cast<std::size_t>(i % count)]));
+        });
   });
   return Done{};
 }

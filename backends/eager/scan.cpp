@@ -168,9 +168,9 @@ Done sort(Call& call) {
   return dtype == DType::f64 ? sorted<double>(call) : sorted<float>(call);
 }
 
-constexpr KernelEntry kScans[] = {{"cumsum", scan<scalar::add>}, {"cumprod", scan<scalar::mul>},
-                                  {"sort", sort},                {"argmax", arg_extreme<true>},
-                                  {"argmin", arg_extreme<false>}, {"prod", reduction_of<Prod>}};
+constexpr KernelEntry kScans[] = {
+    {"cumsum", scan<scalar::add>}, {"cumprod", scan<scalar::mul>}, {"sort", sort},
+    {"argmax", arg_extreme<true>}, {"argmin", arg_extreme<false>}, {"prod", reduction_of<Prod>}};
 
 }  // namespace
 
