@@ -16,6 +16,12 @@ template <class Real>
 [[nodiscard]] KernelTable interpreter_reductions();
 template <class Real>
 [[nodiscard]] KernelTable interpreter_products();
+template <class Real>
+[[nodiscard]] KernelTable interpreter_attention();
+template <class Real>
+[[nodiscard]] KernelTable interpreter_convolutions();
+template <class Real>
+[[nodiscard]] KernelTable interpreter_windows();
 
 /// Stores reals as an engine does: a value declared fp8 is rounded to fp8 also where it is held as
 /// f64.

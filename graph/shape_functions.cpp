@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/window_shapes.hpp"
+
 namespace pw {
 namespace {
 
@@ -281,7 +283,7 @@ struct Row {
   std::string_view name;
   ShapeFunction function;
 };
-constexpr std::array<Row, 10> kTable{{{"broadcast", broadcast},
+constexpr std::array<Row, 15> kTable{{{"broadcast", broadcast},
                                       {"reduced", reduced},
                                       {"reshaped", reshaped},
                                       {"transposed", transposed},
@@ -290,7 +292,12 @@ constexpr std::array<Row, 10> kTable{{{"broadcast", broadcast},
                                       {"concatenated", concatenated},
                                       {"expanded", expanded},
                                       {"scattered", scattered},
-                                      {"gathered", gathered}}};
+                                      {"gathered", gathered},
+                                      {"convolved", convolved},
+                                      {"unconvolved", unconvolved},
+                                      {"convolving", convolving},
+                                      {"pooled", pooled},
+                                      {"resized", resized}}};
 
 }  // namespace
 
