@@ -162,7 +162,7 @@ template <class T>
 Done sample(Call& call, bool linear) {
   const Array& x = call.operand(0);
   Array& y = call.result();
-  const std::size_t axes = call.dims("size").size();
+  const std::size_t axes = sampled_axes(call);
   const Axes in = last_axes(x.extents, axes), out = last_axes(y.extents, axes);
   if (product_of(in) == 0 && y.count() > 0)
     return fail_call(call, "PW1203", "an image without elements has no other size");

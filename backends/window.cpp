@@ -108,9 +108,13 @@ Means adaptive_means_of(std::size_t axes, const Extents& in, const Extents& out)
   return means;
 }
 
+std::size_t sampled_axes(const Call& call) {
+  return std::max(call.dims("size").size(), scales_of(call).size());
+}
+
 std::array<std::vector<Sample>, 3> samples_of(const Call& call, const Extents& in,
                                               const Extents& out, bool linear, bool wide) {
-  const std::size_t axes = call.dims("size").size();
+  const std::size_t axes = sampled_axes(call);
   const Axes from = last_axes(in, axes), to = last_axes(out, axes);
   const std::vector<double> scales = scales_of(call);
   const bool align = call.integer("align", 0) != 0;

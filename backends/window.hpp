@@ -64,6 +64,7 @@ struct Sample {
   std::int64_t first = 0, second = 0;
   double share = 0;  ///< of the second
 };
+[[nodiscard]] std::size_t sampled_axes(const Call& call);
 [[nodiscard]] std::array<std::vector<Sample>, 3> samples_of(const Call& call, const Extents& in,
                                                             const Extents& out, bool linear,
                                                             bool wide);

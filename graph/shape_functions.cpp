@@ -283,7 +283,7 @@ struct Row {
   std::string_view name;
   ShapeFunction function;
 };
-constexpr std::array<Row, 15> kTable{{{"broadcast", broadcast},
+constexpr std::array<Row, 16> kTable{{{"broadcast", broadcast},
                                       {"reduced", reduced},
                                       {"reshaped", reshaped},
                                       {"transposed", transposed},
@@ -297,7 +297,8 @@ constexpr std::array<Row, 15> kTable{{{"broadcast", broadcast},
                                       {"unconvolved", unconvolved},
                                       {"convolving", convolving},
                                       {"pooled", pooled},
-                                      {"resized", resized}}};
+                                      {"resized", resized},
+                                      {"upsampled", upsampled}}};
 
 }  // namespace
 

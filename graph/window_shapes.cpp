@@ -2,6 +2,7 @@
 #include "graph/window_shapes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -127,6 +128,21 @@ Result<std::monostate> check_same(const ShapeCall& call, const Shape& shape, con
                                call.context.types.print(wanted)));
 }
 
+/// A symbol is multiplied by whole numbers only.
+Result<DimId> scaled(const ShapeCall& call, DimId extent, double scale) {
+  Dims& dims = call.context.dims;
+  const auto number = dims.value(extent);
+  const bool whole = scale == std::floor(scale);
+  if (!(scale > 0 && scale < 1e6) || (!number && !whole))
+    return no_window(call, fmt::format("an extent of {} times {}", dims.print(extent), scale));
+  DimId out = whole ? dims.mul(extent, dims.constant(static_cast<std::int64_t>(scale)))
+                    : dims.constant(static_cast<std::int64_t>(
+                          std::floor(static_cast<double>(*number) * scale)));
+  if (!out.valid() || (dims.value(out) && *dims.value(out) < 1))
+    return no_window(call, fmt::format("an extent of {} times {}", dims.print(extent), scale));
+  return out;
+}
+
 Shape with_last(const Shape& x, const Shape& last) {
   Shape out(x.begin(), x.end() - static_cast<std::ptrdiff_t>(last.size()));
   out.insert(out.end(), last.begin(), last.end());
@@ -220,6 +236,24 @@ Out resized(const ShapeCall& call) {
     if (const auto v = call.context.dims.value(d); v && *v < 1)
       return no_window(call, fmt::format("an extent of {}", *v));
   return std::optional(with_last(*x, *size));
+}
+
+Out upsampled(const ShapeCall& call) {
+  Result<Shape> x = list_at(call, 0), size = list_at(call, 1);
+  if (!x) return forward(x);
+  if (!size) return forward(size);
+  if (!size->empty()) return resized(call);
+  const auto* scales =
+      call.arguments.size() > 2 ? std::get_if<std::vector<double>>(&call.arguments[2]) : nullptr;
+  if (scales == nullptr || scales->empty() || scales->size() > std::min(kMostAxes, x->size()))
+    return no_window(call, "neither a size nor a scale for one to three axes");
+  const std::size_t first = x->size() - scales->size();
+  for (std::size_t i = 0; i < scales->size(); ++i) {
+    Result<DimId> extent = scaled(call, (*x)[first + i], (*scales)[i]);
+    if (!extent) return forward(extent);
+    (*x)[first + i] = *extent;
+  }
+  return std::optional(*x);
 }
 
 }  // namespace pw

@@ -18,5 +18,8 @@ Result<std::optional<Shape>> convolving(const ShapeCall& call);
 Result<std::optional<Shape>> pooled(const ShapeCall& call);
 /// (*x, size): the last axes of other extents.
 Result<std::optional<Shape>> resized(const ShapeCall& call);
+/// (*x, size, scales): the same, or where size is empty the largest whole numbers below extents
+/// times scales.
+Result<std::optional<Shape>> upsampled(const ShapeCall& call);
 
 }  // namespace pw

@@ -191,7 +191,7 @@ template <class T>
 Done run_upsample(Call& call, bool linear) {
   const Array& x = call.operand(0);
   Array& y = call.result();
-  const std::size_t axes = call.dims("size").size();
+  const std::size_t axes = sampled_axes(call);
   const auto samples =
       samples_of(call, x.extents, y.extents, linear, call.operand_dtype(0) == DType::f64);
   const Axes in = last_axes(x.extents, axes), out = last_axes(y.extents, axes);

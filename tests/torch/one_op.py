@@ -1,5 +1,6 @@
 """One op a case: its dump as make_fx prints it, its inputs, and what PyTorch computes."""
 import torch
+import training
 from torch.fx.experimental.proxy_tensor import make_fx
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -251,6 +252,7 @@ def all_cases():
     torch.manual_seed(5)
     for add in (arithmetic, promotion, reductions, products, layout, casts, edge_values, outside):
         add()
+    training.add_cases(case, each, drawn, edges, FLOATS)
     return CASES
 
 
