@@ -74,7 +74,7 @@ def opaque(graph):
 
 
 def run(case, folder):
-    """"" where all is well, else the reason."""
+    """ "" where all is well, else the reason."""
     import piecewise
 
     path = folder / "model.onnx"

@@ -24,6 +24,7 @@ struct Lowering {
 [[nodiscard]] std::span<const Lowering> arithmetic_lowerings();
 [[nodiscard]] std::span<const Lowering> reduction_lowerings();
 [[nodiscard]] std::span<const Lowering> product_lowerings();
+[[nodiscard]] std::span<const Lowering> window_lowerings();
 [[nodiscard]] std::span<const Lowering> norm_lowerings();
 [[nodiscard]] std::span<const Lowering> resize_lowerings();
 [[nodiscard]] std::span<const Lowering> signal_lowerings();

@@ -1,6 +1,6 @@
 // Exports export_onnx: a table from ops to ONNX's, and functions for those whose attributes are
 // inputs there.
-#include "graph/onnx_export.hpp"
+#include "graph/import/onnx/export.hpp"
 
 #include <algorithm>
 #include <array>
