@@ -34,15 +34,15 @@ Matrix transposed(const Matrix& m) {
 template <class Scalar>
 using Multiply = void(const BlockProduct<Scalar>&);
 
-/// One depth block of a, packed, times all columns of b.
+/// One depth block of a, packed, times all columns of b, of which a core takes at least `grain`.
 template <class Scalar>
 void multiply_depth(const Matrix& b, const Scalar* a, std::int64_t rows, std::int64_t k,
-                    std::int64_t depth, Scalar* c) {
+                    std::int64_t depth, std::int64_t grain, Scalar* c) {
   const bool transpose = b.column_step != 1 && b.row_step == 1;
   Multiply<Scalar>* const multiply =
       for_this_machine<Multiply<Scalar>>(PW_VARIANTS(multiply_block));
-  parallel_for(b.columns, kColumns, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<Scalar> block(static_cast<std::size_t>(depth * kColumns));
+  parallel_for(b.columns, grain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Scalar> block(static_cast<std::size_t>(depth * std::min(kColumns, end - begin)));
     for (std::int64_t j = begin; j < end; j += kColumns) {
       const std::int64_t columns = std::min(kColumns, end - j);
       if (transpose) {
@@ -56,23 +56,42 @@ void multiply_depth(const Matrix& b, const Scalar* a, std::int64_t rows, std::in
 }
 
 template <class Scalar>
-void multiply(const Matrix& a, const Matrix& b, Scalar* c) {
+void multiply(const Matrix& a, const Matrix& b, std::int64_t grain, Scalar* c) {
+  if (blas_gemm(a, b, c)) return;
   std::fill(c, c + a.rows * b.columns, Scalar(0));
   std::vector<Scalar> packed(static_cast<std::size_t>(a.rows * std::min(kDepth, a.columns)));
   for (std::int64_t k = 0; k < a.columns; k += kDepth) {
     const std::int64_t depth = std::min(kDepth, a.columns - k);
     pack(a, 0, a.rows, k, depth, packed.data());
-    multiply_depth(b, packed.data(), a.rows, k, depth, c);
+    multiply_depth(b, packed.data(), a.rows, k, depth, grain, c);
   }
+}
+
+template <class Scalar>
+void multiply_each(std::span<const Matrix> a, std::span<const Matrix> b, Scalar* c) {
+  constexpr std::int64_t kMany = 8, kWorthAThread = 1 << 18;
+  if (a.empty()) return;
+  const auto count = static_cast<std::int64_t>(a.size());
+  const std::int64_t size = a[0].rows * b[0].columns;
+  const auto run = [&](std::int64_t begin, std::int64_t end, std::int64_t grain) {
+    for (std::int64_t i = begin; i < end; ++i)
+      multiply(a[static_cast<std::size_t>(i)], b[static_cast<std::size_t>(i)], grain, c + i * size);
+  };
+  if (count < kMany) return run(0, count, kColumns);
+  parallel_for(count, 1 + kWorthAThread / (size * a[0].columns + 1),
+               [&](std::int64_t begin, std::int64_t end) { run(begin, end, b[0].columns + 1); });
 }
 
 }  // namespace
 
-void gemm(const Matrix& a, const Matrix& b, float* c) {
-  if (!blas_gemm(a, b, c)) multiply(a, b, c);
+void gemm(const Matrix& a, const Matrix& b, float* c) { multiply(a, b, kColumns, c); }
+void gemm(const Matrix& a, const Matrix& b, double* c) { multiply(a, b, kColumns, c); }
+
+void gemm_each(std::span<const Matrix> a, std::span<const Matrix> b, float* c) {
+  multiply_each(a, b, c);
 }
-void gemm(const Matrix& a, const Matrix& b, double* c) {
-  if (!blas_gemm(a, b, c)) multiply(a, b, c);
+void gemm_each(std::span<const Matrix> a, std::span<const Matrix> b, double* c) {
+  multiply_each(a, b, c);
 }
 
 void gemm_in_order(const Matrix& a, const Matrix& b, float* c) {

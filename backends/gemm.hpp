@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "graph/dtype.hpp"
 
@@ -21,6 +22,11 @@ struct Matrix {
 /// c (row-major, a.rows × b.columns) = a · b. Uses the machine's vector instructions and its cores.
 void gemm(const Matrix& a, const Matrix& b, float* c);
 void gemm(const Matrix& a, const Matrix& b, double* c);
+
+/// A product a pair, of equal extents, one result behind the other. Many of them are divided among
+/// the cores; of few, each one is.
+void gemm_each(std::span<const Matrix> a, std::span<const Matrix> b, float* c);
+void gemm_each(std::span<const Matrix> a, std::span<const Matrix> b, double* c);
 
 /// The same, one fused multiply-add chain an element in ascending k: slow, and the same on every
 /// machine.

@@ -20,6 +20,12 @@ template <class Real>
 [[nodiscard]] KernelTable interpreter_indexing();
 template <class Real>
 [[nodiscard]] KernelTable interpreter_scan();
+template <class Real>
+[[nodiscard]] KernelTable interpreter_attention();
+template <class Real>
+[[nodiscard]] KernelTable interpreter_convolutions();
+template <class Real>
+[[nodiscard]] KernelTable interpreter_windows();
 
 /// Stores reals as an engine does: a value declared fp8 is rounded to fp8 also where it is held as
 /// f64.

@@ -47,6 +47,24 @@ Done mm(Call& call) {
 }
 
 template <class Real>
+Done bmm(Call& call) {
+  Array a = contiguous(call.operand(0)), b = contiguous(call.operand(1));
+  Array& y = call.result();
+  const auto rank = static_cast<std::size_t>(y.rank());
+  const std::int64_t n = y.extents[rank - 2], m = y.extents[rank - 1], k = a.extents[rank - 1];
+  const Array left{a.dtype, {n, k}, {k, 1}, a.data, a.owner},
+      right{b.dtype, {k, m}, {m, 1}, b.data, b.owner};
+  for (std::int64_t i = 0; i * n * m < y.count(); ++i) {
+    Array x = left, z = right;
+    x.data = a.at(i * n * k);
+    z.data = b.at(i * k * m);
+    std::vector<Real> c = product<Real>(x, z);
+    store_declared(call.result_dtype(), y, i * n * m, 1, n * m, c.data());
+  }
+  return Done{};
+}
+
+template <class Real>
 Done addmm(Call& call) {
   const std::vector<Real> bias = all_of<Real>(call.operand(0));
   std::vector<Real> c = product<Real>(call.operand(1), call.operand(2));
@@ -141,6 +159,7 @@ Done attention(Call& call) {
 template <class Real>
 constexpr KernelEntry kProducts[] = {{"mm", mm<Real>},
                                      {"addmm", addmm<Real>},
+                                     {"bmm", bmm<Real>},
                                      {"scaled_mm", scaled_mm<Real>},
                                      {"unified_attention", attention<Real>}};
 

@@ -2,6 +2,7 @@
 #include "backends/run_given.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include <fmt/format.h>
@@ -143,6 +144,21 @@ GivenOutputs sorted_out(const Graph& graph, std::vector<Tensor> outputs) {
 }
 
 }  // namespace
+
+GivenInputs contents_of_inputs(const Graph& graph) {
+  GivenInputs out;
+  for (ValueId input : graph.inputs()) {
+    const std::string name(graph.value_name(input));
+    const auto found =
+        graph.contents ? graph.contents->find(name) : InputContents::const_iterator();
+    if (!graph.contents || found == graph.contents->end()) continue;
+    const StoredContents& stored = *found->second;
+    Tensor tensor(stored.dtype, stored.extents);
+    if (!stored.bytes.empty()) std::memcpy(tensor.data(), stored.bytes.data(), stored.bytes.size());
+    out.emplace(name, std::move(tensor));
+  }
+  return out;
+}
 
 Result<Symbols> symbols_of(const Graph& graph, const GivenInputs& inputs, Symbols known) {
   return SymbolBinder(graph, std::move(known)).run(inputs);

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/window_shapes.hpp"
+
 namespace pw {
 namespace {
 
@@ -332,7 +334,7 @@ struct Row {
   std::string_view name;
   ShapeFunction function;
 };
-constexpr std::array<Row, 12> kTable{{{"broadcast", broadcast},
+constexpr std::array<Row, 18> kTable{{{"broadcast", broadcast},
                                       {"reduced", reduced},
                                       {"reshaped", reshaped},
                                       {"transposed", transposed},
@@ -343,7 +345,13 @@ constexpr std::array<Row, 12> kTable{{{"broadcast", broadcast},
                                       {"scattered", scattered},
                                       {"gathered", gathered},
                                       {"indexed", indexed},
-                                      {"index_kept", index_kept}}};
+                                      {"index_kept", index_kept},
+                                      {"convolved", convolved},
+                                      {"unconvolved", unconvolved},
+                                      {"convolving", convolving},
+                                      {"pooled", pooled},
+                                      {"resized", resized},
+                                      {"upsampled", upsampled}}};
 
 }  // namespace
 

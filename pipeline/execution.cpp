@@ -6,6 +6,7 @@
 
 #include "backends/named_tensors.hpp"
 #include "backends/padding.hpp"
+#include "backends/run_given.hpp"
 #include "backends/safetensors.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
@@ -119,6 +120,7 @@ Result<std::monostate> check_sizes(const Plan& plan, const std::vector<PlannedSt
 
 Result<std::monostate> give_contents_of(const ExecutionRequest& request, const Graph& graph,
                                         Weights& weights, const Log& log) {
+  for (const auto& [name, tensor] : contents_of_inputs(graph)) weights.give(name, tensor);
   if (!request.weights.empty()) PW_TRY(give_file(request, graph, weights, log));
   for (const auto& [name, tensor] : request.given) {
     PW_TRY(check_given(graph, name, tensor));

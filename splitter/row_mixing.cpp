@@ -152,6 +152,7 @@ class Search {
     if (op == "keep_topk") return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
     if (const auto product = product_of(graph.op_of(n)))
       return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it adds up over dim {}");
+    if (op == "bmm") return over(graph, n, 0, rank(graph, n, 0) - 1, "it adds up over dim {}");
     if (op == "slice") return of_slice(graph, n);
     if (graph.op_of(n).traits.collective) return of_collective(graph, n);
     if (op == "split") return of_split(graph, n);

@@ -201,6 +201,7 @@ bool has_sums(const Graph& graph) {
                                                    "index_put",
                                                    "mm",
                                                    "addmm",
+                                                   "bmm",
                                                    "scaled_mm",
                                                    "block_scaled_mm",
                                                    "all_reduce",

@@ -17,6 +17,9 @@ namespace pw::eager {
 [[nodiscard]] KernelTable scans();
 [[nodiscard]] KernelTable products();
 [[nodiscard]] KernelTable attention();
+[[nodiscard]] KernelTable scaled_attention();
+[[nodiscard]] KernelTable convolutions();
+[[nodiscard]] KernelTable windows();
 
 /// The integer and b8 form of a pointwise op.
 Result<std::monostate> run_integers(Call& call);

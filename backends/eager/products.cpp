@@ -1,6 +1,7 @@
 // Exports matrix products: f32 from converted blocks, bias and scales applied before the one
 // rounding.
 #include <Eigen/Core>
+#include <vector>
 
 #include "backends/eager/kernels.hpp"
 #include "backends/gemm.hpp"
@@ -77,6 +78,32 @@ Done mm(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? run_mm<double>(call) : run_mm<float>(call);
 }
 
+/// The matrices in the last two dims, in row-major order of the others.
+std::vector<Matrix> matrices_of(const Array& x) {
+  const std::size_t rows = x.extents.size() - 2;
+  const Extents batch(x.extents.begin(), x.extents.end() - 2);
+  const Extents steps[] = {{x.strides.begin(), x.strides.end() - 2}};
+  std::vector<Matrix> out;
+  for_each_run(batch, steps, std::int64_t{1} << 60, [&](const Run& run) {
+    for (std::int64_t i = 0; i < run.length; ++i)
+      out.push_back({x.dtype, x.at(run.offsets[0] + i * run.steps[0]), x.extents[rows],
+                     x.extents[rows + 1], x.strides[rows], x.strides[rows + 1]});
+  });
+  return out;
+}
+
+template <class T>
+Done run_bmm(Call& call) {
+  Array& y = call.result();
+  std::vector<T> values(static_cast<std::size_t>(y.count()));
+  gemm_each(matrices_of(call.operand(0)), matrices_of(call.operand(1)), values.data());
+  store_run(y.dtype, y.data, 1, y.count(), values.data());
+  return Done{};
+}
+Done bmm(Call& call) {
+  return call.operand_dtype(0) == DType::f64 ? run_bmm<double>(call) : run_bmm<float>(call);
+}
+
 template <class T>
 Done run_addmm(Call& call) {
   const Values<T> bias = row_of<T>(call.operand(0));
@@ -109,7 +136,8 @@ Done scaled_mm(Call& call) {
   });
 }
 
-constexpr KernelEntry kProducts[] = {{"mm", mm}, {"addmm", addmm}, {"scaled_mm", scaled_mm}};
+constexpr KernelEntry kProducts[] = {
+    {"mm", mm}, {"addmm", addmm}, {"bmm", bmm}, {"scaled_mm", scaled_mm}};
 
 }  // namespace
 

@@ -73,6 +73,10 @@ Result<FxImport> Converter::convert() {
   if (errors_.empty())
     if (auto done = write_back(); !done) return forward(done);
   if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
+  return finished();
+}
+
+Result<FxImport> Converter::finished() {
   if (graph_.outputs().empty())
     return fail(function_.span, "PW0513", "the function returns no value");
   for (const auto& [name, value] : env_)

@@ -131,7 +131,36 @@ class Converter {
             std::string_view signature);
   Result<FxImport> convert();
 
+  // ---- fx_direct.cpp: for importers of other forms, which make the calls themselves. What they
+  // call is pure.
+  Result<std::monostate> begin();  ///< reads the function's parameters
+  Value add_weight(const std::string& name, TypeId type);
+  [[nodiscard]] const Value* input(std::string_view name) const;
+  /// A call that a row of its target takes; or why none does, and then nothing is left of it.
+  /// `name`: what made-up names begin with.
+  OrReason<Value> try_call(std::string_view target, const Arguments& arguments,
+                           const std::string& name);
+  /// A node of an op of the library, with its results; or why it is none.
+  OrReason<std::vector<Value>> try_op(
+      std::string_view op, const std::vector<Value>& operands,
+      const std::vector<std::pair<std::string_view, Attribute>>& attributes,
+      const std::string& name);
+  /// A call that stays as it is, for the reason `why`. The results are the items of a list.
+  Result<Value> keep_call(std::string_view target, const Arguments& arguments,
+                          const std::vector<Wanted>& results, bool random, const std::string& why);
+  [[nodiscard]] const Type* type(const Value& value) const { return type_of(value.tensor); }
+  [[nodiscard]] Context& context() const { return context_; }
+  [[nodiscard]] const Facts& facts() const { return graph_.facts; }
+  [[nodiscard]] std::string name_of(const Value& value) const {
+    return std::string(graph_.value_name(value.tensor));
+  }
+  /// What was made up gets this name, where it is free.
+  void name(const Value& value, const std::string& name);
+  void set_group(std::string group) { group_ = std::move(group); }
+  Result<FxImport> finish(const std::vector<std::pair<std::string, Value>>& outputs);
+
  private:
+  Result<FxImport> finished();
   // ---- fx_convert.cpp: statements and names
   void find_getitems();
   void find_reads(const Expr& e);
@@ -410,6 +439,7 @@ class Converter {
   std::set<std::string, std::less<>> read_names_;          ///< names that some expression reads
   Memory memory_;
   bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
+  bool pure_ = false;        ///< and unknown calls have no effect either
   std::set<ValueId> makers_, dropped_, rope_caches_, layer_names_;
   std::map<std::string, DimId, std::less<>> equal_;  ///< symbols that are another one
   Diagnostics errors_;

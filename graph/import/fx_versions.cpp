@@ -393,7 +393,7 @@ std::optional<Shape> Converter::fresh_strides(ValueId value,
   if (type == nullptr) return std::nullopt;
   const NodeId n = graph_.producer(value);
   static const std::set<std::string, std::less<>> kDense = {
-      "mm", "addmm", "scaled_mm", "embedding", "full", "empty", "cat"};
+      "mm", "addmm", "bmm", "scaled_mm", "embedding", "full", "empty", "cat"};
   bool dense = n.valid() && kDense.contains(graph_.op_of(n).name);
   if (!dense) {
     dense = true;

@@ -1,6 +1,7 @@
 """One op a case: its dump as make_fx prints it, its inputs, and what PyTorch computes."""
 import indexing
 import torch
+import training
 from torch.fx.experimental.proxy_tensor import make_fx
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -253,6 +254,7 @@ def all_cases():
     for add in (arithmetic, promotion, reductions, products, layout, casts, edge_values, outside):
         add()
     indexing.add_cases(case)
+    training.add_cases(case, each, drawn, edges, FLOATS)
     return CASES
 
 

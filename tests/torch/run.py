@@ -22,7 +22,7 @@ def torch_python(place, base):
     python = Path(given) if given else place / "bin" / "python"
     if not given and not (place / "ready").exists():
         print(f"making {place} (PyTorch: some gigabytes)", file=sys.stderr, flush=True)
-        for command in ([base, "-m", "venv", place], [python, "-m", "pip", "install", "-q", "torch", "numpy", "safetensors"]):
+        for command in ([base, "-m", "venv", place], [python, "-m", "pip", "install", "-q", "torch", "numpy", "safetensors", "onnx", "onnxruntime"]):
             done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
             if done.returncode:
                 said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
@@ -61,6 +61,8 @@ def main():
     steps = [
         [ROOT / "tests/import_programs/check.py", "--torch", "--programs", "400"],
         [ROOT / "tests/torch/compare.py", *(["--cases", arguments.cases] if arguments.cases.exists() else [])],
+        [ROOT / "tests/torch/onnx_nodes.py"],
+        [ROOT / "tests/torch/onnx_out.py"],
     ]
     codes = [subprocess.run([str(python), *map(str, step)], env=environment, cwd=ROOT).returncode for step in steps]
     return 1 if any(codes) else 0

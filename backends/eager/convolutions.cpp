@@ -1,0 +1,375 @@
+// Exports convolutions and their transposes: matrix products with columns of the image's elements
+// under the kernel (Chellapilla, Puri and Simard, 2006), made a block of places at a time. A group
+// of one channel is added up row by row instead. In f32, and of f64 in f64.
+#include <algorithm>
+#include <vector>
+
+#include "backends/eager/kernels.hpp"
+#include "backends/gemm.hpp"
+#include "backends/parallel.hpp"
+#include "backends/window.hpp"
+
+namespace pw::eager {
+namespace {
+
+using Done = Result<std::monostate>;
+constexpr std::int64_t kColumnBytes = 1 << 20, kProductsWorthAThread = 1 << 18;
+
+/// All elements in the compute type: those of the operand where they are so already.
+template <class T>
+class Elements {
+ public:
+  explicit Elements(const Array& x) : packed_(contiguous(x)) {
+    if (packed_.dtype == kOwn) {
+      data_ = reinterpret_cast<const T*>(packed_.data);
+      return;
+    }
+    own_.resize(static_cast<std::size_t>(packed_.count()));
+    load_run(packed_.dtype, packed_.data, 1, packed_.count(), own_.data());
+    data_ = own_.data();
+  }
+  [[nodiscard]] const T* data() const { return data_; }
+  static constexpr DType kOwn = sizeof(T) == 4 ? DType::f32 : DType::f64;
+
+ private:
+  Array packed_;
+  std::vector<T> own_;
+  const T* data_ = nullptr;
+};
+
+/// A result to be filled in the compute type, and rounded where its own is another.
+template <class T>
+class Filled {
+ public:
+  explicit Filled(Array& y) : y_(y) {
+    if (y.dtype != Elements<T>::kOwn) own_.resize(static_cast<std::size_t>(y.count()));
+  }
+  [[nodiscard]] T* data() { return own_.empty() ? reinterpret_cast<T*>(y_.data) : own_.data(); }
+  Done done() {
+    if (!own_.empty()) store_run(y_.dtype, y_.data, 1, y_.count(), own_.data());
+    return Done{};
+  }
+
+ private:
+  Array& y_;
+  std::vector<T> own_;
+};
+
+template <class T>
+Matrix dense(const T* data, std::int64_t rows, std::int64_t columns, std::int64_t step) {
+  return {Elements<T>::kOwn, reinterpret_cast<const std::byte*>(data), rows, columns, step, 1};
+}
+template <class T>
+Matrix dense_transposed(const T* data, std::int64_t rows, std::int64_t columns, std::int64_t step) {
+  return {Elements<T>::kOwn, reinterpret_cast<const std::byte*>(data), rows, columns, 1, step};
+}
+
+/// Whether the columns of the image are the image.
+bool is_pointwise(const Window& w) {
+  return w.kernel_count() == 1 && w.in == w.out && w.stride == Axes{1, 1, 1} &&
+         w.padding == Axes{0, 0, 0};
+}
+
+/// visit(row of places, image offset, step, [begin, end) of the row that is inside) for one tap and
+/// the rows of places that have some of [first, last). The others are in the padding: visit gets
+/// begin == end.
+template <class Visit>
+void over_tap(const Window& w, const Axes& tap, std::int64_t first, std::int64_t last,
+              const Visit& visit) {
+  const std::int64_t width = w.out[2];
+  const auto [from, to] = w.inside(2, tap[2]);
+  for (std::int64_t row = first / width; row * width < last; ++row) {
+    const std::int64_t begin = std::max<std::int64_t>(first - row * width, 0),
+                       end = std::min(last - row * width, width);
+    const std::int64_t z = w.source(0, row / w.out[1], tap[0]),
+                       y = w.source(1, row % w.out[1], tap[1]);
+    const bool in = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
+    const std::int64_t seen = in ? std::clamp(from, begin, end) : begin,
+                       seen_end = in ? std::clamp(to, seen, end) : begin;
+    const std::int64_t offset = (z * w.in[1] + y) * w.in[2] + w.source(2, 0, tap[2]);
+    visit(row * width - first, offset, begin, end, seen, seen_end);
+  }
+}
+
+template <class Visit>
+void over_taps(const Window& w, const Visit& visit) {
+  std::int64_t number = 0;
+  for (std::int64_t z = 0; z < w.kernel[0]; ++z)
+    for (std::int64_t y = 0; y < w.kernel[1]; ++y)
+      for (std::int64_t x = 0; x < w.kernel[2]; ++x) visit(Axes{z, y, x}, number++);
+}
+
+/// Columns [first, last) of some channels: a row a channel and tap, a column a place.
+template <class T>
+void make_columns(const Window& w, const T* image, std::int64_t channels, std::int64_t first,
+                  std::int64_t last, T* columns) {
+  const std::int64_t step = w.stride[2];
+  for (std::int64_t c = 0; c < channels; ++c, image += w.in_count()) {
+    over_taps(w, [&](const Axes& tap, std::int64_t) {
+      over_tap(w, tap, first, last,
+               [&](std::int64_t at, std::int64_t offset, std::int64_t begin, std::int64_t end,
+                   std::int64_t seen, std::int64_t seen_end) {
+                 T* const out = columns + at;
+                 std::fill(out + begin, out + seen, T(0));
+                 const T* const source = image + offset;
+                 if (step == 1) {
+                   std::copy(source + seen, source + seen_end, out + seen);
+                 } else {
+                   for (std::int64_t i = seen; i < seen_end; ++i) out[i] = source[i * step];
+                 }
+                 std::fill(out + seen_end, out + end, T(0));
+               });
+      columns += last - first;
+    });
+  }
+}
+
+/// The transpose: columns added to the elements that they came from.
+template <class T>
+void add_columns(const Window& w, const T* columns, std::int64_t channels, std::int64_t first,
+                 std::int64_t last, T* image) {
+  const std::int64_t step = w.stride[2];
+  for (std::int64_t c = 0; c < channels; ++c, image += w.in_count()) {
+    over_taps(w, [&](const Axes& tap, std::int64_t) {
+      over_tap(w, tap, first, last,
+               [&](std::int64_t at, std::int64_t offset, std::int64_t, std::int64_t,
+                   std::int64_t seen, std::int64_t seen_end) {
+                 T* const target = image + offset;
+                 for (std::int64_t i = seen; i < seen_end; ++i) target[i * step] += columns[at + i];
+               });
+      columns += last - first;
+    });
+  }
+}
+
+/// How many places of a plane are taken at once: all, or about equal parts whose columns fit a
+/// cache.
+template <class T>
+std::int64_t block_of(std::int64_t places, std::int64_t taps) {
+  const std::int64_t most = std::max<std::int64_t>(
+      64, kColumnBytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(taps, 1));
+  const std::int64_t parts = (places + most - 1) / most;
+  return parts <= 1 ? std::max<std::int64_t>(places, 1) : (places + parts - 1) / parts;
+}
+
+template <class T>
+struct Planes {
+  const T *x, *w, *bias;
+  T* y;
+};
+
+/// Places [first, last) of one image and group.
+template <class T>
+void convolve_block(const Convolution& c, const Planes<T>& p, std::int64_t image,
+                    std::int64_t group, std::int64_t first, std::int64_t last,
+                    std::vector<T>& columns, std::vector<T>& values) {
+  const std::int64_t places = c.window.out_count(), count = last - first, taps = c.taps();
+  const T* const x = p.x + (image * c.groups + group) * c.channels * c.window.in_count();
+  T* const y = p.y + (image * c.groups + group) * c.outputs * places;
+  Matrix b = dense(x + first, taps, count, places);
+  if (!is_pointwise(c.window)) {
+    columns.resize(static_cast<std::size_t>(taps * count));
+    make_columns(c.window, x, c.channels, first, last, columns.data());
+    b = dense(columns.data(), taps, count, count);
+  }
+  const bool whole = count == places;
+  if (!whole) values.resize(static_cast<std::size_t>(c.outputs * count));
+  T* const product = whole ? y : values.data();
+  gemm(dense(p.w + group * c.outputs * taps, c.outputs, taps, taps), b, product);
+  for (std::int64_t o = 0; o < c.outputs; ++o) {
+    const T add = p.bias == nullptr ? T(0) : p.bias[group * c.outputs + o];
+    T* const to = y + o * places + first;
+    const T* const from = product + o * count;
+    if (p.bias != nullptr) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] + add;
+    } else if (!whole) {
+      std::copy(from, from + count, to);
+    }
+  }
+}
+
+template <class T>
+void convolve(const Convolution& c, const Planes<T>& p) {
+  const std::int64_t places = c.window.out_count(), block = block_of<T>(places, c.taps()),
+                     blocks = (places + block - 1) / block;
+  const std::int64_t work = c.outputs * c.taps() * std::min(block, places) + 1;
+  parallel_for(c.batch * c.groups * blocks, 1 + kProductsWorthAThread / work,
+               [&](std::int64_t begin, std::int64_t end) {
+                 std::vector<T> columns, values;
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t plane = i / blocks, first = i % blocks * block;
+                   convolve_block(c, p, plane / c.groups, plane % c.groups, first,
+                                  std::min(first + block, places), columns, values);
+                 }
+               });
+}
+
+/// A channel of its own: each tap's elements times its weight, added row by row.
+template <class T>
+void convolve_channel(const Convolution& c, const T* x, const T* w, T bias, T* y) {
+  const Window& window = c.window;
+  const std::int64_t places = window.out_count(), step = window.stride[2];
+  std::fill(y, y + places, bias);
+  over_taps(window, [&](const Axes& tap, std::int64_t number) {
+    const T factor = w[number];
+    over_tap(window, tap, 0, places,
+             [&](std::int64_t at, std::int64_t offset, std::int64_t, std::int64_t,
+                 std::int64_t seen, std::int64_t seen_end) {
+               T* const out = y + at;
+               const T* const source = x + offset;
+               if (step == 1) {
+                 for (std::int64_t i = seen; i < seen_end; ++i) out[i] += factor * source[i];
+               } else {
+                 for (std::int64_t i = seen; i < seen_end; ++i) out[i] += factor * source[i * step];
+               }
+             });
+  });
+}
+
+template <class T>
+void convolve_channels(const Convolution& c, const Planes<T>& p) {
+  const std::int64_t outputs = c.groups * c.outputs;
+  const std::int64_t work = c.window.out_count() * c.window.kernel_count() + 1;
+  parallel_for(c.batch * outputs, 1 + kProductsWorthAThread / work,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t output = i % outputs;
+                   convolve_channel(c, p.x + i / c.outputs * c.window.in_count(),
+                                    p.w + output * c.window.kernel_count(),
+                                    p.bias == nullptr ? T(0) : p.bias[output],
+                                    p.y + i * c.window.out_count());
+                 }
+               });
+}
+
+bool has_bias(const Call& call) { return call.operands.size() > 2 && call.operands[2] != nullptr; }
+
+template <class T>
+Done run_convolution(Call& call) {
+  Array& y = call.result();
+  const Convolution c =
+      convolution_of(call, call.operand(0).extents, call.operand(1).extents, y.extents);
+  const Elements<T> x(call.operand(0)), w(call.operand(1));
+  const Elements<T> bias(has_bias(call) ? call.operand(2) : make_array(Elements<T>::kOwn, {0}));
+  Filled<T> out(y);
+  const Planes<T> planes{x.data(), w.data(), has_bias(call) ? bias.data() : nullptr, out.data()};
+  if (c.channels == 1 && c.groups > 1) {
+    convolve_channels(c, planes);
+  } else {
+    convolve(c, planes);
+  }
+  return out.done();
+}
+Done convolution(Call& call) {
+  return call.operand_dtype(0) == DType::f64 ? run_convolution<double>(call)
+                                             : run_convolution<float>(call);
+}
+
+/// One image and group of the transpose: x from y.
+template <class T>
+void unconvolve_plane(const Convolution& c, const T* y, const T* w, T* x, std::vector<T>& columns) {
+  const std::int64_t places = c.window.out_count(), taps = c.taps(),
+                     block = block_of<T>(places, taps);
+  for (std::int64_t first = 0; first < places; first += block) {
+    const std::int64_t count = std::min(block, places - first);
+    columns.resize(static_cast<std::size_t>(taps * count));
+    gemm(dense_transposed(w, taps, c.outputs, taps), dense(y + first, c.outputs, count, places),
+         columns.data());
+    add_columns(c.window, columns.data(), c.channels, first, first + count, x);
+  }
+}
+
+template <class T>
+Done run_transposed_convolution(Call& call) {
+  Array& x = call.result();
+  const Convolution c =
+      convolution_of(call, x.extents, call.operand(1).extents, call.operand(0).extents);
+  const Elements<T> y(call.operand(0)), w(call.operand(1));
+  const Elements<T> bias(has_bias(call) ? call.operand(2) : make_array(Elements<T>::kOwn, {0}));
+  Filled<T> out(x);
+  const std::int64_t input = c.channels * c.window.in_count(),
+                     result = c.outputs * c.window.out_count();
+  parallel_for(c.batch * c.groups, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> columns;
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* const plane = out.data() + i * input;
+      for (std::int64_t channel = 0; channel < c.channels; ++channel)
+        std::fill_n(plane + channel * c.window.in_count(), c.window.in_count(),
+                    has_bias(call) ? bias.data()[i % c.groups * c.channels + channel] : T(0));
+      unconvolve_plane(c, y.data() + i * result, w.data() + i % c.groups * c.outputs * c.taps(),
+                       plane, columns);
+    }
+  });
+  return out.done();
+}
+Done transposed_convolution(Call& call) {
+  return call.operand_dtype(0) == DType::f64 ? run_transposed_convolution<double>(call)
+                                             : run_transposed_convolution<float>(call);
+}
+
+template <class T>
+struct WeightScratch {
+  std::vector<T> columns, product, total;
+};
+
+/// The weights of some channels of one group: products of y with their columns, over all images.
+template <class T>
+void weight_gradient(const Convolution& c, const Planes<T>& p, std::int64_t group,
+                     std::int64_t channel, std::int64_t channels, WeightScratch<T>& s) {
+  const std::int64_t places = c.window.out_count(), taps = channels * c.window.kernel_count(),
+                     block = block_of<T>(places, taps);
+  s.total.assign(static_cast<std::size_t>(c.outputs * taps), T(0));
+  s.product.resize(s.total.size());
+  for (std::int64_t image = 0; image < c.batch; ++image) {
+    const std::int64_t plane = image * c.groups + group;
+    const T* const x = p.x + (plane * c.channels + channel) * c.window.in_count();
+    for (std::int64_t first = 0; first < places; first += block) {
+      const std::int64_t count = std::min(block, places - first);
+      s.columns.resize(static_cast<std::size_t>(taps * count));
+      make_columns(c.window, x, channels, first, first + count, s.columns.data());
+      gemm(dense(p.bias + plane * c.outputs * places + first, c.outputs, count, places),
+           dense_transposed(s.columns.data(), count, taps, count), s.product.data());
+      for (std::size_t i = 0; i < s.total.size(); ++i) s.total[i] += s.product[i];
+    }
+  }
+  for (std::int64_t o = 0; o < c.outputs; ++o)
+    std::copy_n(s.total.data() + o * taps, taps,
+                p.y + (group * c.outputs + o) * c.taps() + channel * c.window.kernel_count());
+}
+
+template <class T>
+Done run_weight_gradient(Call& call) {
+  Array& w = call.result();
+  const Convolution c =
+      convolution_of(call, call.operand(1).extents, w.extents, call.operand(0).extents);
+  const Elements<T> y(call.operand(0)), x(call.operand(1));
+  Filled<T> out(w);
+  // What is read in the place of a bias is y.
+  const Planes<T> planes{x.data(), nullptr, y.data(), out.data()};
+  constexpr std::int64_t kChannels = 32;  // at once
+  const std::int64_t parts = (c.channels + kChannels - 1) / kChannels;
+  parallel_for(c.groups * parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    WeightScratch<T> scratch;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t channel = i % parts * kChannels;
+      weight_gradient(c, planes, i / parts, channel, std::min(kChannels, c.channels - channel),
+                      scratch);
+    }
+  });
+  return out.done();
+}
+Done convolution_weight_gradient(Call& call) {
+  return call.operand_dtype(0) == DType::f64 ? run_weight_gradient<double>(call)
+                                             : run_weight_gradient<float>(call);
+}
+
+constexpr KernelEntry kConvolutions[] = {
+    {"convolution", convolution},
+    {"transposed_convolution", transposed_convolution},
+    {"convolution_weight_gradient", convolution_weight_gradient}};
+
+}  // namespace
+
+KernelTable convolutions() { return kConvolutions; }
+
+}  // namespace pw::eager

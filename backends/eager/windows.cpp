@@ -1,0 +1,241 @@
+// Exports pools, their transposes, and other sizes of images: plane by plane, in f32 (f64 of f64,
+// int64 of integers).
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "backends/eager/kernels.hpp"
+#include "backends/parallel.hpp"
+#include "backends/window.hpp"
+
+namespace pw::eager {
+namespace {
+
+using Done = Result<std::monostate>;
+constexpr std::int64_t kElementsWorthAThread = 1 << 14;
+
+/// work(plane, its elements, those of the result) of each plane of the first operand: what stands
+/// at one place of all dims but the last. Operands and results are row-major.
+template <class T, class Work>
+Done over_planes(const Array& x, const Array& y, std::int64_t in, std::int64_t out,
+                 const Work& work) {
+  const Array from = contiguous(x);
+  const std::int64_t planes = in > 0 ? from.count() / in : out > 0 ? y.count() / out : 0;
+  parallel_for(planes, 1 + kElementsWorthAThread / (in + out + 1),
+               [&](std::int64_t begin, std::int64_t end) {
+                 std::vector<T> given(static_cast<std::size_t>(in)),
+                     made(static_cast<std::size_t>(out));
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   load_run(from.dtype, from.at(i * in), 1, in, given.data());
+                   work(i, given.data(), made.data());
+                   store_run(y.dtype, y.at(i * out), 1, out, made.data());
+                 }
+               });
+  return Done{};
+}
+
+/// call with the type that elements of the first operand are computed in.
+template <class Run>
+Done in_compute_type(const Call& call, const Run& run) {
+  const DType dtype = call.operand_dtype(0);
+  if (!is_float(dtype)) return run(std::int64_t{});
+  return dtype == DType::f64 ? run(double{}) : run(float{});
+}
+
+/// The taps of an axis that are inside at a place: the first, and behind the last.
+std::pair<std::int64_t, std::int64_t> taps_inside(const Window& w, std::size_t axis,
+                                                  std::int64_t place) {
+  const std::int64_t at = w.source(axis, place, 0), step = w.dilation[axis];
+  const std::int64_t first = at >= 0 ? 0 : (-at + step - 1) / step;
+  const std::int64_t last = at >= w.in[axis] ? 0 : (w.in[axis] - at + step - 1) / step;
+  return {first, std::min(last, w.kernel[axis])};
+}
+
+/// Where the largest element of the window at a place is.
+template <class T>
+std::int64_t largest_at(const Window& w, const T* x, std::int64_t pz, std::int64_t py,
+                        std::int64_t px) {
+  const auto [z0, z1] = taps_inside(w, 0, pz);
+  const auto [y0, y1] = taps_inside(w, 1, py);
+  const auto [x0, x1] = taps_inside(w, 2, px);
+  std::int64_t best = -1;
+  for (std::int64_t z = z0; z < z1; ++z) {
+    for (std::int64_t y = y0; y < y1; ++y) {
+      const std::int64_t row = (w.source(0, pz, z) * w.in[1] + w.source(1, py, y)) * w.in[2];
+      for (std::int64_t i = x0; i < x1; ++i) {
+        const std::int64_t at = row + w.source(2, px, i);
+        if (best < 0 || x[at] > x[best] || x[at] != x[at]) best = at;
+      }
+    }
+  }
+  return best;
+}
+
+template <class T>
+Done run_max_pool(Call& call) {
+  Array &y = call.result(0), &index = call.result(1);
+  const Window w = window_of(call, call.dims("kernel"), call.operand(0).extents, y.extents);
+  return over_planes<T>(
+      call.operand(0), y, w.in_count(), w.out_count(), [&](std::int64_t plane, const T* x, T* out) {
+        auto* at = reinterpret_cast<std::int64_t*>(index.at(plane * w.out_count()));
+        for (std::int64_t pz = 0; pz < w.out[0]; ++pz)
+          for (std::int64_t py = 0; py < w.out[1]; ++py)
+            for (std::int64_t px = 0; px < w.out[2]; ++px, ++at, ++out)
+              *out = x[*at = largest_at(w, x, pz, py, px)];
+      });
+}
+Done max_pool(Call& call) {
+  return in_compute_type(call, [&](auto type) { return run_max_pool<decltype(type)>(call); });
+}
+
+template <class T>
+Done run_max_unpool(Call& call) {
+  const std::size_t axes = call.dims("size").size();
+  const Array index = contiguous(call.operand(1));
+  Array& x = call.result();
+  const Axes from = last_axes(call.operand(0).extents, axes), to = last_axes(x.extents, axes);
+  const std::int64_t in = from[0] * from[1] * from[2], out = to[0] * to[1] * to[2];
+  for (std::int64_t i = 0; i < index.count(); ++i)
+    if (const std::int64_t at = reinterpret_cast<const std::int64_t*>(index.data)[i];
+        at < 0 || at >= out)
+      return fail_call(call, "PW1204", fmt::format("index {} is outside {} elements", at, out));
+  return over_planes<T>(call.operand(0), x, in, out, [&](std::int64_t plane, const T* y, T* sums) {
+    const auto* at = reinterpret_cast<const std::int64_t*>(index.at(plane * in));
+    std::fill(sums, sums + out, T(0));
+    for (std::int64_t i = 0; i < in; ++i) sums[at[i]] += y[i];
+  });
+}
+Done max_unpool(Call& call) {
+  return call.operand_dtype(0) == DType::f64 ? run_max_unpool<double>(call)
+                                             : run_max_unpool<float>(call);
+}
+
+/// visit(place, begin of a row, its end, divisor) of the rows of all windows.
+template <class Visit>
+void over_means(const Means& m, const Visit& visit) {
+  std::int64_t place = 0;
+  for (const Stretch& z : m.axes[0]) {
+    for (const Stretch& y : m.axes[1]) {
+      for (const Stretch& x : m.axes[2]) {
+        const std::int64_t divisor = m.divisor != 0 ? m.divisor : z.count * y.count * x.count;
+        for (std::int64_t i = z.begin; i < z.end; ++i)
+          for (std::int64_t j = y.begin; j < y.end; ++j) {
+            const std::int64_t row = (i * m.in[1] + j) * m.in[2];
+            visit(place, row + x.begin, row + x.end, divisor);
+          }
+        ++place;
+      }
+    }
+  }
+}
+
+std::int64_t count_of(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
+
+template <class T>
+Done pooled_means(Call& call, const Means& m) {
+  const std::int64_t in = count_of(m.in), out = count_of(m.out);
+  return over_planes<T>(
+      call.operand(0), call.results[0], in, out, [&](std::int64_t, const T* x, T* y) {
+        std::vector<std::int64_t> divisors(static_cast<std::size_t>(out), 1);
+        std::fill(y, y + out, T(0));
+        over_means(
+            m, [&](std::int64_t place, std::int64_t begin, std::int64_t end, std::int64_t divisor) {
+              for (std::int64_t i = begin; i < end; ++i) y[place] += x[i];
+              divisors[static_cast<std::size_t>(place)] = divisor;
+            });
+        for (std::int64_t i = 0; i < out; ++i)
+          y[i] /= static_cast<T>(divisors[static_cast<std::size_t>(i)]);
+      });
+}
+
+template <class T>
+Done spread_means(Call& call, const Means& m) {
+  const std::int64_t in = count_of(m.in), out = count_of(m.out);
+  return over_planes<T>(
+      call.operand(0), call.results[0], out, in, [&](std::int64_t, const T* y, T* x) {
+        std::fill(x, x + in, T(0));
+        over_means(
+            m, [&](std::int64_t place, std::int64_t begin, std::int64_t end, std::int64_t divisor) {
+              const T share = y[place] / static_cast<T>(divisor);
+              for (std::int64_t i = begin; i < end; ++i) x[i] += share;
+            });
+      });
+}
+
+Done in_real_type(Call& call, const Means& m, Done (*wide)(Call&, const Means&),
+                  Done (*narrow)(Call&, const Means&)) {
+  return (call.operand_dtype(0) == DType::f64 ? wide : narrow)(call, m);
+}
+Done avg_pool(Call& call) {
+  const Means m = means_of(call, call.operand(0).extents, call.result().extents);
+  return in_real_type(call, m, pooled_means<double>, pooled_means<float>);
+}
+Done avg_unpool(Call& call) {
+  const Means m = means_of(call, call.result().extents, call.operand(0).extents);
+  return in_real_type(call, m, spread_means<double>, spread_means<float>);
+}
+Done adaptive_avg_pool(Call& call) {
+  const Means m =
+      adaptive_means_of(call.dims("size").size(), call.operand(0).extents, call.result().extents);
+  return in_real_type(call, m, pooled_means<double>, pooled_means<float>);
+}
+Done adaptive_avg_unpool(Call& call) {
+  const Means m =
+      adaptive_means_of(call.dims("size").size(), call.result().extents, call.operand(0).extents);
+  return in_real_type(call, m, spread_means<double>, spread_means<float>);
+}
+
+template <class T>
+Done run_upsample(Call& call, bool linear) {
+  const Array& x = call.operand(0);
+  Array& y = call.result();
+  const std::size_t axes = sampled_axes(call);
+  const auto samples =
+      samples_of(call, x.extents, y.extents, linear, call.operand_dtype(0) == DType::f64);
+  const Axes in = last_axes(x.extents, axes), out = last_axes(y.extents, axes);
+  if (count_of(in) == 0 && y.count() > 0)
+    return fail_call(call, "PW1203", "an image without elements has no other size");
+  return over_planes<T>(x, y, count_of(in), count_of(out), [&](std::int64_t, const T* from, T* to) {
+    const auto between = [](T a, T b, const Sample& s) {
+      if (s.share == 0) return a;
+      return static_cast<T>((T(1) - static_cast<T>(s.share)) * a + static_cast<T>(s.share) * b);
+    };
+    for (const Sample& z : samples[0])
+      for (const Sample& r : samples[1])
+        for (const Sample& c : samples[2]) {
+          const auto row = [&](std::int64_t i, std::int64_t j) {
+            const T* const at = from + (i * in[1] + j) * in[2];
+            return between(at[c.first], at[c.second], c);
+          };
+          const auto plane = [&](std::int64_t i) {
+            return between(row(i, r.first), row(i, r.second), r);
+          };
+          *to++ = between(plane(z.first), plane(z.second), z);
+        }
+  });
+}
+Done upsample_nearest(Call& call) {
+  return in_compute_type(call,
+                         [&](auto type) { return run_upsample<decltype(type)>(call, false); });
+}
+Done upsample_linear(Call& call) {
+  return call.operand_dtype(0) == DType::f64 ? run_upsample<double>(call, true)
+                                             : run_upsample<float>(call, true);
+}
+
+constexpr KernelEntry kWindows[] = {{"max_pool", max_pool},
+                                    {"max_unpool", max_unpool},
+                                    {"avg_pool", avg_pool},
+                                    {"avg_unpool", avg_unpool},
+                                    {"adaptive_avg_pool", adaptive_avg_pool},
+                                    {"adaptive_avg_unpool", adaptive_avg_unpool},
+                                    {"upsample_nearest", upsample_nearest},
+                                    {"upsample_linear", upsample_linear}};
+
+}  // namespace
+
+KernelTable windows() { return kWindows; }
+
+}  // namespace pw::eager

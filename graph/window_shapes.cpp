@@ -1,0 +1,259 @@
+// Exports the shape functions of windows.
+#include "graph/window_shapes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace pw {
+namespace {
+
+using Out = Result<std::optional<Shape>>;
+constexpr std::size_t kMostAxes = 3;
+constexpr std::int64_t kMostOfWindow = std::int64_t{1} << 31;
+
+tl::unexpected<Diagnostics> no_window(const ShapeCall& call, std::string message) {
+  return fail(call.span, "PW0310", std::move(message));
+}
+
+Result<Shape> list_at(const ShapeCall& call, std::size_t i) {
+  if (i < call.arguments.size())
+    if (const auto* s = std::get_if<Shape>(&call.arguments[i])) return *s;
+  return no_window(call, fmt::format("shape function: argument {} is not a list of dims", i + 1));
+}
+
+Result<std::int64_t> number_at(const ShapeCall& call, std::size_t i) {
+  if (i < call.arguments.size()) {
+    if (const auto* v = std::get_if<std::int64_t>(&call.arguments[i])) return *v;
+    if (const auto* b = std::get_if<bool>(&call.arguments[i])) return *b ? 1 : 0;
+  }
+  return no_window(call, fmt::format("shape function: argument {} is not an integer", i + 1));
+}
+
+/// A list of numbers, one for each axis, from `least` on.
+Result<std::vector<std::int64_t>> numbers_at(const ShapeCall& call, std::size_t i, std::size_t axes,
+                                             std::int64_t least, const char* what) {
+  Result<Shape> list = list_at(call, i);
+  if (!list) return forward(list);
+  std::vector<std::int64_t> out;
+  for (DimId d : *list) {
+    const auto v = call.context.dims.value(d);
+    if (!v || *v < least || *v >= kMostOfWindow)
+      return no_window(call, fmt::format("{} of {} axes is {}, where numbers from {} on are taken",
+                                         what, axes, call.context.types.print(*list), least));
+    out.push_back(*v);
+  }
+  if (out.size() == axes) return out;
+  return no_window(call, fmt::format("{} has {} numbers for {} axes", what, out.size(), axes));
+}
+
+struct Steps {
+  std::vector<std::int64_t> stride, padding, dilation;
+};
+/// Lists from argument `first` on, the third only if `dilated`.
+Result<Steps> steps_at(const ShapeCall& call, std::size_t first, std::size_t axes,
+                       bool dilated = true) {
+  auto stride = numbers_at(call, first, axes, 1, "stride"),
+       padding = numbers_at(call, first + 1, axes, 0, "padding");
+  if (!stride) return forward(stride);
+  if (!padding) return forward(padding);
+  if (!dilated) return Steps{*stride, *padding, std::vector<std::int64_t>(axes, 1)};
+  auto dilation = numbers_at(call, first + 2, axes, 1, "dilation");
+  if (!dilation) return forward(dilation);
+  return Steps{*stride, *padding, *dilation};
+}
+
+/// How many places a window has on an axis, where it may stand beyond the end if `ceil`.
+Result<DimId> places(const ShapeCall& call, DimId extent, DimId kernel, const Steps& steps,
+                     std::size_t axis, bool ceil) {
+  Dims& dims = call.context.dims;
+  const auto number = [&](std::int64_t v) { return dims.constant(v); };
+  const std::int64_t stride = steps.stride[axis], padding = steps.padding[axis];
+  const DimId reach = dims.mul(number(steps.dilation[axis]), dims.sub(kernel, number(1)));
+  const DimId room = dims.sub(dims.add(extent, number(2 * padding - 1)), reach);
+  const DimId last = dims.add(room, number(ceil ? stride - 1 : 0));
+  const DimId steps_taken = last.valid() ? dims.div(last, number(stride)) : DimId();
+  DimId out = steps_taken.valid() ? dims.add(steps_taken, number(1)) : DimId();
+  if (!out.valid()) return no_window(call, "the extents of a window are out of range");
+  const auto count = dims.value(out), size = dims.value(extent);
+  if ((dims.value(room) && *dims.value(room) < 0) || (count && *count < 1))
+    return no_window(
+        call, fmt::format("a window of {} with dilation {} is larger than {} padded by {}",
+                          dims.print(kernel), steps.dilation[axis], dims.print(extent), padding));
+  if (!ceil) return out;
+  if (!count || !size)
+    return no_window(call, "places beyond the end are counted for numbers only, not for symbols");
+  // A window begins inside of the input, or of the padding before it.
+  return (*count - 1) * stride >= *size + padding ? number(*count - 1) : out;
+}
+
+/// What a weight is checked to be: two axes, then the kernel's.
+Result<std::monostate> check_rank(const ShapeCall& call, const Shape& x, std::size_t rank) {
+  if (x.size() == rank && rank > 2 && rank <= 2 + kMostAxes) return std::monostate{};
+  return no_window(
+      call, fmt::format("a convolution of 1 to {} axes is no matter of ranks {} and {}", kMostAxes,
+                        x.size(), rank));
+}
+
+/// Whether x, by the weight, has the channels that groups ask for; the shape of the result.
+Result<Shape> convolved_shape(const ShapeCall& call, const Shape& x, const Shape& w,
+                              std::size_t steps_from) {
+  Dims& dims = call.context.dims;
+  if (auto fits = check_rank(call, x, w.size()); !fits) return forward(fits);
+  Result<Steps> steps = steps_at(call, steps_from, x.size() - 2);
+  if (!steps) return forward(steps);
+  Result<std::int64_t> groups = number_at(call, steps_from + 3);
+  if (!groups) return forward(groups);
+  const auto outputs = dims.value(w[0]);
+  if (*groups < 1 || (outputs && *outputs % *groups != 0) ||
+      !call.same(x[1], dims.mul(w[1], dims.constant(*groups))))
+    return no_window(call, fmt::format("{} channels in {} groups do not fit a weight of {}",
+                                       dims.print(x[1]), *groups, call.context.types.print(w)));
+  Shape out = {x[0], w[0]};
+  for (std::size_t i = 2; i < x.size(); ++i) {
+    Result<DimId> places_here = places(call, x[i], w[i], *steps, i - 2, false);
+    if (!places_here) return forward(places_here);
+    out.push_back(*places_here);
+  }
+  return out;
+}
+
+Result<std::monostate> check_same(const ShapeCall& call, const Shape& shape, const Shape& wanted) {
+  bool same = shape.size() == wanted.size();
+  for (std::size_t i = 0; same && i < shape.size(); ++i) same = call.same(shape[i], wanted[i]);
+  if (same) return std::monostate{};
+  return no_window(call,
+                   fmt::format("the convolution makes {}, not {}", call.context.types.print(shape),
+                               call.context.types.print(wanted)));
+}
+
+/// A symbol is multiplied by whole numbers only.
+Result<DimId> scaled(const ShapeCall& call, DimId extent, double scale) {
+  Dims& dims = call.context.dims;
+  const auto number = dims.value(extent);
+  const bool whole = scale == std::floor(scale);
+  if (!(scale > 0 && scale < 1e6) || (!number && !whole))
+    return no_window(call, fmt::format("an extent of {} times {}", dims.print(extent), scale));
+  DimId out = whole ? dims.mul(extent, dims.constant(static_cast<std::int64_t>(scale)))
+                    : dims.constant(static_cast<std::int64_t>(
+                          std::floor(static_cast<double>(*number) * scale)));
+  if (!out.valid() || (dims.value(out) && *dims.value(out) < 1))
+    return no_window(call, fmt::format("an extent of {} times {}", dims.print(extent), scale));
+  return out;
+}
+
+Shape with_last(const Shape& x, const Shape& last) {
+  Shape out(x.begin(), x.end() - static_cast<std::ptrdiff_t>(last.size()));
+  out.insert(out.end(), last.begin(), last.end());
+  return out;
+}
+
+}  // namespace
+
+Out convolved(const ShapeCall& call) {
+  Result<Shape> x = list_at(call, 0), w = list_at(call, 1);
+  if (!x) return forward(x);
+  if (!w) return forward(w);
+  Result<Shape> out = convolved_shape(call, *x, *w, 2);
+  if (!out) return forward(out);
+  return std::optional(*out);
+}
+
+Out unconvolved(const ShapeCall& call) {
+  Result<Shape> y = list_at(call, 0), w = list_at(call, 1), size = list_at(call, 2);
+  if (!y) return forward(y);
+  if (!w) return forward(w);
+  if (!size) return forward(size);
+  if (auto fits = check_rank(call, *y, w->size()); !fits) return forward(fits);
+  Result<std::int64_t> groups = number_at(call, 6);
+  if (!groups) return forward(groups);
+  if (size->size() + 2 != y->size()) return no_window(call, "the size has an extent for each axis");
+  Dims& dims = call.context.dims;
+  Shape x = {(*y)[0], dims.mul((*w)[1], dims.constant(*groups))};
+  x.insert(x.end(), size->begin(), size->end());
+  Result<Shape> again = convolved_shape(call, x, *w, 3);
+  if (!again) return forward(again);
+  if (auto same = check_same(call, *again, *y); !same) return forward(same);
+  return std::optional(x);
+}
+
+Out convolving(const ShapeCall& call) {
+  Result<Shape> y = list_at(call, 0), x = list_at(call, 1), kernel = list_at(call, 2);
+  if (!y) return forward(y);
+  if (!x) return forward(x);
+  if (!kernel) return forward(kernel);
+  if (auto fits = check_rank(call, *y, x->size()); !fits) return forward(fits);
+  Result<std::int64_t> groups = number_at(call, 6);
+  if (!groups) return forward(groups);
+  if (*groups < 1) return no_window(call, "there is at least one group");
+  Dims& dims = call.context.dims;
+  Shape w = {(*y)[1], dims.div((*x)[1], dims.constant(*groups))};
+  if (!w[1].valid()) return no_window(call, "the channels are out of range");
+  w.insert(w.end(), kernel->begin(), kernel->end());
+  Result<Shape> again = convolved_shape(call, *x, w, 3);
+  if (!again) return forward(again);
+  if (auto same = check_same(call, *again, *y); !same) return forward(same);
+  return std::optional(w);
+}
+
+Out pooled(const ShapeCall& call) {
+  Result<Shape> x = list_at(call, 0), kernel = list_at(call, 1);
+  if (!x) return forward(x);
+  if (!kernel) return forward(kernel);
+  const std::size_t axes = kernel->size();
+  if (axes < 1 || axes > kMostAxes || axes > x->size())
+    return no_window(call,
+                     fmt::format("a window of {} axes over a tensor of rank {}", axes, x->size()));
+  auto sizes = numbers_at(call, 1, axes, 1, "kernel");
+  if (!sizes) return forward(sizes);
+  const bool dilated = call.arguments.size() > 5;
+  Result<Steps> steps = steps_at(call, 2, axes, dilated);
+  Result<std::int64_t> ceil = number_at(call, dilated ? 5 : 4);
+  if (!steps) return forward(steps);
+  if (!ceil) return forward(ceil);
+  Shape last;
+  for (std::size_t i = 0; i < axes; ++i) {
+    if (steps->padding[i] > (*sizes)[i] / 2)
+      return no_window(call, fmt::format("padding {} is more than half of a window of {}",
+                                         steps->padding[i], (*sizes)[i]));
+    Result<DimId> out =
+        places(call, (*x)[x->size() - axes + i], (*kernel)[i], *steps, i, *ceil != 0);
+    if (!out) return forward(out);
+    last.push_back(*out);
+  }
+  return std::optional(with_last(*x, last));
+}
+
+Out resized(const ShapeCall& call) {
+  Result<Shape> x = list_at(call, 0), size = list_at(call, 1);
+  if (!x) return forward(x);
+  if (!size) return forward(size);
+  if (size->empty() || size->size() > kMostAxes || size->size() > x->size())
+    return no_window(call,
+                     fmt::format("{} extents for a tensor of rank {}", size->size(), x->size()));
+  for (DimId d : *size)
+    if (const auto v = call.context.dims.value(d); v && *v < 1)
+      return no_window(call, fmt::format("an extent of {}", *v));
+  return std::optional(with_last(*x, *size));
+}
+
+Out upsampled(const ShapeCall& call) {
+  Result<Shape> x = list_at(call, 0), size = list_at(call, 1);
+  if (!x) return forward(x);
+  if (!size) return forward(size);
+  if (!size->empty()) return resized(call);
+  const auto* scales =
+      call.arguments.size() > 2 ? std::get_if<std::vector<double>>(&call.arguments[2]) : nullptr;
+  if (scales == nullptr || scales->empty() || scales->size() > std::min(kMostAxes, x->size()))
+    return no_window(call, "neither a size nor a scale for one to three axes");
+  const std::size_t first = x->size() - scales->size();
+  for (std::size_t i = 0; i < scales->size(); ++i) {
+    Result<DimId> extent = scaled(call, (*x)[first + i], (*scales)[i]);
+    if (!extent) return forward(extent);
+    (*x)[first + i] = *extent;
+  }
+  return std::optional(*x);
+}
+
+}  // namespace pw
