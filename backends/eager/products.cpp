@@ -95,8 +95,13 @@ std::vector<Matrix> matrices_of(const Array& x) {
 template <class T>
 Done run_bmm(Call& call) {
   Array& y = call.result();
-  std::vector<T> values(static_cast<std::size_t>(y.count()));
-  gemm_each(matrices_of(call.operand(0)), matrices_of(call.operand(1)), values.data());
+  const auto a = matrices_of(call.operand(0)), b = matrices_of(call.operand(1));
+  if (y.dtype == (sizeof(T) == 4 ? DType::f32 : DType::f64)) {
+    gemm_each(a, b, reinterpret_cast<T*>(y.data));
+    return Done{};
+  }
+  Values<T> values(1, y.count());
+  gemm_each(a, b, values.data());
   store_run(y.dtype, y.data, 1, y.count(), values.data());
   return Done{};
 }
