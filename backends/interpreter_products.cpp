@@ -1,4 +1,5 @@
 // Exports the interpreter's matrix products and attention.
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 #include <vector>
@@ -61,6 +62,25 @@ Done bmm(Call& call) {
     std::vector<Real> c = product<Real>(x, z);
     store_declared(call.result_dtype(), y, i * n * m, 1, n * m, c.data());
   }
+  return Done{};
+}
+
+template <class Real>
+Done grouped_mm(Call& call) {
+  const Array x = contiguous(call.operand(0)), w = contiguous(call.operand(1));
+  Array& y = call.result();
+  const auto ends = group_ends(call);
+  if (!ends) return tl::unexpected(ends.error());
+  const std::int64_t k = x.extents[1], m = y.extents[1];
+  std::vector<Real> rows(static_cast<std::size_t>(y.count()), Real(0));
+  std::int64_t begin = 0;
+  for (std::size_t g = 0; g < ends->size(); begin = (*ends)[g++]) {
+    const Array part{x.dtype, {(*ends)[g] - begin, k}, {k, 1}, x.at(begin * k), x.owner},
+        weight{w.dtype, {k, m}, {m, 1}, w.at(static_cast<std::int64_t>(g) * k * m), w.owner};
+    const std::vector<Real> c = product<Real>(part, weight);
+    std::copy(c.begin(), c.end(), rows.begin() + begin * m);
+  }
+  store_declared(call.result_dtype(), y, 0, 1, y.count(), rows.data());
   return Done{};
 }
 
@@ -160,6 +180,7 @@ template <class Real>
 constexpr KernelEntry kProducts[] = {{"mm", mm<Real>},
                                      {"addmm", addmm<Real>},
                                      {"bmm", bmm<Real>},
+                                     {"grouped_mm", grouped_mm<Real>},
                                      {"scaled_mm", scaled_mm<Real>},
                                      {"unified_attention", attention<Real>}};
 

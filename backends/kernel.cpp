@@ -102,6 +102,21 @@ std::size_t Call::axis(std::string_view name, std::int64_t otherwise, std::int64
   return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
 }
 
+Result<std::vector<std::int64_t>> group_ends(const Call& call) {
+  const Array packed = contiguous(call.operand(2));
+  std::vector<std::int64_t> ends(static_cast<std::size_t>(packed.count()));
+  load_run(packed.dtype, packed.data, 1, packed.count(), ends.data());
+  std::int64_t begin = 0;
+  for (const std::int64_t end : ends) {
+    if (end < begin || end > call.operand(0).extents[0])
+      return fail_call(call, "PW1204",
+                       fmt::format("a group ends at row {}, where rows {} to {} are left", end,
+                                   begin, call.operand(0).extents[0]));
+    begin = end;
+  }
+  return ends;
+}
+
 Kernel find_kernel(KernelTable table, std::string_view op) {
   for (const KernelEntry& entry : table) {
     if (entry.op == op) return entry.kernel;

@@ -60,6 +60,9 @@ using KernelTable = std::span<const KernelEntry>;
 [[nodiscard]] KernelTable layout_kernels();
 /// Products and attention: a library's wherever there is one.
 [[nodiscard]] bool is_library_call(const Op& op);
+/// Where the rows of each group end, by operand 2 of a grouped_mm. PW1204 where they do not ascend,
+/// or leave the rows of operand 0.
+[[nodiscard]] Result<std::vector<std::int64_t>> group_ends(const Call& call);
 /// Null when the table has no such op.
 [[nodiscard]] Kernel find_kernel(KernelTable table, std::string_view op);
 /// Whether an engine with this table runs a node of the op without looking into a body: by the

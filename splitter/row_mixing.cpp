@@ -153,11 +153,39 @@ class Search {
     if (const auto product = product_of(graph.op_of(n)))
       return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it adds up over dim {}");
     if (op == "bmm") return over(graph, n, 0, rank(graph, n, 0) - 1, "it adds up over dim {}");
+    if (const auto first = first_mixed(op)) return of_window(graph, n, *first);
     if (op == "slice") return of_slice(graph, n);
     if (graph.op_of(n).traits.collective) return of_collective(graph, n);
     if (op == "split") return of_split(graph, n);
     if (op == "cat") return of_cat(graph, n);
     if (op == "reshape") return of_reshape(graph, n);
+    return "";
+  }
+
+  /// Of ops that move windows, or attend: the first dim of their operands whose places meet.
+  static std::optional<std::size_t> first_mixed(const std::string& op) {
+    static const std::map<std::string, std::size_t, std::less<>> kFirst = {
+        {"scaled_attention", 1},
+        {"scaled_attention_gradient", 1},
+        {"convolution", 1},
+        {"transposed_convolution", 1},
+        {"convolution_weight_gradient", 0},
+        {"max_pool", 1},
+        {"max_unpool", 1},
+        {"avg_pool", 1},
+        {"avg_unpool", 1},
+        {"adaptive_avg_pool", 1},
+        {"adaptive_avg_unpool", 1},
+        {"upsample_nearest", 1},
+        {"upsample_linear", 1}};
+    const auto it = kFirst.find(op);
+    return it == kFirst.end() ? std::nullopt : std::optional(it->second);
+  }
+  std::string of_window(const Graph& graph, NodeId n, std::size_t first) {
+    for (std::size_t i = 0; i < graph.operands(n).size(); ++i)
+      for (std::size_t at = first; at < rank(graph, n, i); ++at)
+        if (std::string how = over(graph, n, i, at, "it lets places of dim {} meet"); !how.empty())
+          return how;
     return "";
   }
 

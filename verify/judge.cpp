@@ -206,6 +206,14 @@ bool has_sums(const Graph& graph) {
                                                    "block_scaled_mm",
                                                    "all_reduce",
                                                    "unified_attention",
+                                                   "scaled_attention",
+                                                   "scaled_attention_gradient",
+                                                   "convolution",
+                                                   "transposed_convolution",
+                                                   "convolution_weight_gradient",
+                                                   "grouped_mm",
+                                                   "avg_pool",
+                                                   "adaptive_avg_pool",
                                                    "reduce_scatter"};
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node))
     if (kSums.contains(graph.op_of(node).name)) return true;

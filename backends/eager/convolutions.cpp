@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "backends/eager/channel_kernel.hpp"
 #include "backends/eager/kernels.hpp"
 #include "backends/gemm.hpp"
+#include "backends/instruction_set.hpp"
 #include "backends/parallel.hpp"
 #include "backends/window.hpp"
 
@@ -13,7 +15,7 @@ namespace pw::eager {
 namespace {
 
 using Done = Result<std::monostate>;
-constexpr std::int64_t kColumnBytes = 1 << 20, kProductsWorthAThread = 1 << 18;
+constexpr std::int64_t kColumnBytes = 1 << 19, kProductsWorthAThread = 1 << 18;
 
 /// All elements in the compute type: those of the operand where they are so already.
 template <class T>
@@ -147,7 +149,7 @@ void add_columns(const Window& w, const T* columns, std::int64_t channels, std::
 template <class T>
 std::int64_t block_of(std::int64_t places, std::int64_t taps) {
   const std::int64_t most = std::max<std::int64_t>(
-      64, kColumnBytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(taps, 1));
+      256, kColumnBytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(taps, 1));
   const std::int64_t parts = (places + most - 1) / most;
   return parts <= 1 ? std::max<std::int64_t>(places, 1) : (places + parts - 1) / parts;
 }
@@ -204,26 +206,28 @@ void convolve(const Convolution& c, const Planes<T>& p) {
                });
 }
 
-/// A channel of its own: each tap's elements times its weight, added row by row.
+/// A channel of its own, by its planes.
 template <class T>
-void convolve_channel(const Convolution& c, const T* x, const T* w, T bias, T* y) {
-  const Window& window = c.window;
-  const std::int64_t places = window.out_count(), step = window.stride[2];
-  std::fill(y, y + places, bias);
-  over_taps(window, [&](const Axes& tap, std::int64_t number) {
-    const T factor = w[number];
-    over_tap(window, tap, 0, places,
-             [&](std::int64_t at, std::int64_t offset, std::int64_t, std::int64_t,
-                 std::int64_t seen, std::int64_t seen_end) {
-               T* const out = y + at;
-               const T* const source = x + offset;
-               if (step == 1) {
-                 for (std::int64_t i = seen; i < seen_end; ++i) out[i] += factor * source[i];
-               } else {
-                 for (std::int64_t i = seen; i < seen_end; ++i) out[i] += factor * source[i * step];
-               }
-             });
-  });
+void convolve_planes(const Convolution& c, const T* x, const T* w, T bias, T* y) {
+  const Window& g = c.window;
+  const auto convolve =
+      for_this_machine<void(const ChannelConvolution<T>&)>(PW_VARIANTS(convolve_channel));
+  std::fill(y, y + g.out_count(), bias);
+  for (std::int64_t place = 0; place < g.out[0]; ++place) {
+    for (std::int64_t tap = 0; tap < g.kernel[0]; ++tap) {
+      const std::int64_t plane = g.source(0, place, tap);
+      if (plane < 0 || plane >= g.in[0]) continue;
+      convolve({x + plane * g.in[1] * g.in[2],
+                w + tap * g.kernel[1] * g.kernel[2],
+                y + place * g.out[1] * g.out[2],
+                {g.in[1], g.in[2]},
+                {g.out[1], g.out[2]},
+                {g.kernel[1], g.kernel[2]},
+                {g.stride[1], g.stride[2]},
+                {g.padding[1], g.padding[2]},
+                {g.dilation[1], g.dilation[2]}});
+    }
+  }
 }
 
 template <class T>
@@ -234,10 +238,10 @@ void convolve_channels(const Convolution& c, const Planes<T>& p) {
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
                    const std::int64_t output = i % outputs;
-                   convolve_channel(c, p.x + i / c.outputs * c.window.in_count(),
-                                    p.w + output * c.window.kernel_count(),
-                                    p.bias == nullptr ? T(0) : p.bias[output],
-                                    p.y + i * c.window.out_count());
+                   convolve_planes(c, p.x + i / c.outputs * c.window.in_count(),
+                                   p.w + output * c.window.kernel_count(),
+                                   p.bias == nullptr ? T(0) : p.bias[output],
+                                   p.y + i * c.window.out_count());
                  }
                });
 }

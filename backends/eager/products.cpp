@@ -95,13 +95,44 @@ std::vector<Matrix> matrices_of(const Array& x) {
 template <class T>
 Done run_bmm(Call& call) {
   Array& y = call.result();
-  std::vector<T> values(static_cast<std::size_t>(y.count()));
-  gemm_each(matrices_of(call.operand(0)), matrices_of(call.operand(1)), values.data());
+  const auto a = matrices_of(call.operand(0)), b = matrices_of(call.operand(1));
+  if (y.dtype == (sizeof(T) == 4 ? DType::f32 : DType::f64)) {
+    gemm_each(a, b, reinterpret_cast<T*>(y.data));
+    return Done{};
+  }
+  Values<T> values(1, y.count());
+  gemm_each(a, b, values.data());
   store_run(y.dtype, y.data, 1, y.count(), values.data());
   return Done{};
 }
 Done bmm(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? run_bmm<double>(call) : run_bmm<float>(call);
+}
+
+template <class T>
+Done run_grouped_mm(Call& call) {
+  const Array &x = call.operand(0), &w = call.operand(1);
+  Array& y = call.result();
+  const auto ends = group_ends(call);
+  if (!ends) return tl::unexpected(ends.error());
+  Values<T> rows = Values<T>::Zero(y.extents[0], y.extents[1]);
+  std::int64_t begin = 0;
+  for (std::size_t g = 0; g < ends->size(); begin = (*ends)[g++]) {
+    Matrix part = matrix_of(x);
+    part.data = x.at(begin * x.strides[0]);
+    part.rows = (*ends)[g] - begin;
+    if (part.rows == 0) continue;
+    const Matrix weight{w.dtype,      w.at(static_cast<std::int64_t>(g) * w.strides[0]),
+                        w.extents[1], w.extents[2],
+                        w.strides[1], w.strides[2]};
+    gemm(part, weight, rows.data() + begin * y.extents[1]);
+  }
+  store_run(y.dtype, y.data, 1, y.count(), rows.data());
+  return Done{};
+}
+Done grouped_mm(Call& call) {
+  return call.operand_dtype(0) == DType::f64 ? run_grouped_mm<double>(call)
+                                             : run_grouped_mm<float>(call);
 }
 
 template <class T>
@@ -136,8 +167,11 @@ Done scaled_mm(Call& call) {
   });
 }
 
-constexpr KernelEntry kProducts[] = {
-    {"mm", mm}, {"addmm", addmm}, {"bmm", bmm}, {"scaled_mm", scaled_mm}};
+constexpr KernelEntry kProducts[] = {{"mm", mm},
+                                     {"addmm", addmm},
+                                     {"bmm", bmm},
+                                     {"grouped_mm", grouped_mm},
+                                     {"scaled_mm", scaled_mm}};
 
 }  // namespace
 
