@@ -81,8 +81,7 @@ struct ZipError {
 };
 
 bool is_encrypted(const zip_stat_t& about) {
-  return (about.valid & ZIP_STAT_ENCRYPTION_METHOD) != 0 &&
-         about.encryption_method != ZIP_EM_NONE;
+  return (about.valid & ZIP_STAT_ENCRYPTION_METHOD) != 0 && about.encryption_method != ZIP_EM_NONE;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Zip archives in memory, as libzip reads them. libzip is loaded when the first archive needs it, so
-// that all else runs where there is none. Nothing is written to a disk, and what an archive says of
-// itself is believed no further than its own size.
+// Zip archives in memory, as libzip reads them. libzip is loaded when the first archive needs it,
+// so that all else runs where there is none. Nothing is written to a disk, and what an archive says
+// of itself is believed no further than its own size.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,8 @@ tl::unexpected<Diagnostics> something_else(const Zip& zip) {
                        [&](const ZipEntry& entry) { return entry.name.ends_with(end); });
   };
   if (has("serialized_exported_program.json"))
-    return no_archive(zip.file(), "this is a .pt2 of a PyTorch before 2.8, whose weights are pickled",
+    return no_archive(zip.file(),
+                      "this is a .pt2 of a PyTorch before 2.8, whose weights are pickled",
                       kSaveAgain);
   if (has("data.pkl"))
     return no_archive(zip.file(), "this is a pickle, as torch.save or torch.jit.save wrote it",
@@ -41,11 +42,10 @@ Result<std::monostate> expect_content(const Zip& zip, const std::string& entry,
                                       std::string_view wanted) {
   const std::string content = PW_TRY(zip.read(entry, kShortEntry));
   if (trimmed(content) == wanted) return std::monostate{};
-  return no_archive(
-      zip.file() + " at " + printable(entry),
-      fmt::format("it says `{}`, and this program reads archives of `{}`",
-                  printable(std::string_view(content).substr(0, 80)), wanted),
-      kSaveAgain);
+  return no_archive(zip.file() + " at " + printable(entry),
+                    fmt::format("it says `{}`, and this program reads archives of `{}`",
+                                printable(std::string_view(content).substr(0, 80)), wanted),
+                    kSaveAgain);
 }
 
 }  // namespace
@@ -69,8 +69,8 @@ Result<Archive> open_archive(std::string_view bytes, const std::string& file) {
   for (const ZipEntry& entry : entries)
     if (entry.name.starts_with(folder) && entry.name.ends_with(kJson) &&
         entry.name.find('/', folder.size()) == std::string::npos)
-      out.models.push_back(entry.name.substr(
-          folder.size(), entry.name.size() - folder.size() - kJson.size()));
+      out.models.push_back(
+          entry.name.substr(folder.size(), entry.name.size() - folder.size() - kJson.size()));
   std::sort(out.models.begin(), out.models.end());
   if (out.models.empty())
     return no_archive(file, "this PT2 archive holds no exported program: there is no models/*.json",

@@ -15,7 +15,8 @@ namespace {
 
 using fx::Expr;
 
-constexpr std::array<std::string_view, 5> kModules{"torch", "operator", "_operator", "math", "self"};
+constexpr std::array<std::string_view, 5> kModules{"torch", "operator", "_operator", "math",
+                                                   "self"};
 
 struct Reading {
   Span span;
@@ -114,9 +115,10 @@ Result<Expr> object(const Part& part, const Reading& in) {
 
 Result<Expr> op(const Part& part, const Reading& in) {
   std::string name = PW_TRY(part.text());
-  const auto fits = [](char c) { return c == '.' || c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  const bool of_torch =
-      name.starts_with("torch.") && std::all_of(name.begin(), name.end(), fits);
+  const auto fits = [](char c) {
+    return c == '.' || c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+  };
+  const bool of_torch = name.starts_with("torch.") && std::all_of(name.begin(), name.end(), fits);
   return make_expr(of_torch ? Expr::Kind::name : Expr::Kind::string, in.span, std::move(name));
 }
 
@@ -200,8 +202,8 @@ Result<std::string> read_value_name(const Part& part) {
   std::string name = PW_TRY(part.text());
   const bool taken = std::find(kModules.begin(), kModules.end(), name) != kModules.end();
   if (fx::is_word(name) && !taken) return name;
-  return part.wrong(fmt::format("`{}` cannot name a value",
-                                printable(std::string_view(name).substr(0, 80))));
+  return part.wrong(
+      fmt::format("`{}` cannot name a value", printable(std::string_view(name).substr(0, 80))));
 }
 
 }  // namespace pw::pt2

@@ -174,7 +174,8 @@ Result<std::vector<std::pair<std::string, Part>>> Part::members() const {
   if (json_->kind != Json::Kind::object) return expected("an object");
   std::vector<std::pair<std::string, Part>> out;
   for (const auto& [name, value] : json_->members)
-    out.emplace_back(name, child(value, json::step(std::string_view(name).substr(0, kLongestStep))));
+    out.emplace_back(name,
+                     child(value, json::step(std::string_view(name).substr(0, kLongestStep))));
   return out;
 }
 

@@ -31,9 +31,14 @@ constexpr ScalarType kScalarTypes[] = {
     {34, "torch.uint32", "u32", kLacking},
     {35, "torch.uint64", "u64", kLacking},
 };
-constexpr std::array<std::string_view, 8> kLayouts{
-    "", "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr",
-    "torch.sparse_bsc", "torch._mkldnn", "torch.strided"};
+constexpr std::array<std::string_view, 8> kLayouts{"",
+                                                   "torch.sparse_coo",
+                                                   "torch.sparse_csr",
+                                                   "torch.sparse_csc",
+                                                   "torch.sparse_bsr",
+                                                   "torch.sparse_bsc",
+                                                   "torch._mkldnn",
+                                                   "torch.strided"};
 constexpr std::array<std::string_view, 5> kMemoryFormats{
     "", "torch.contiguous_format", "torch.channels_last", "torch.channels_last_3d",
     "torch.preserve_format"};

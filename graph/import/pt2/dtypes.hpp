@@ -1,5 +1,5 @@
-// PyTorch's enumerations as PT2 archives write them: numbers of torch/_export/serde/schema.py, which
-// are not those of c10.
+// PyTorch's enumerations as PT2 archives write them: numbers of torch/_export/serde/schema.py,
+// which are not those of c10.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@ constexpr std::size_t kLargestProgram = std::size_t{128} << 20;  // bytes of JSO
 Diagnostics with_pointers(Diagnostics errors, const SourceMap& sources, SourceId places) {
   for (Diagnostic& error : errors) {
     if (!error.span.valid() || error.span.source != places) continue;
-    error.place = fmt::format("{} at {}", sources.name(places),
-                              sources.line(places, error.span.begin));
+    error.place =
+        fmt::format("{} at {}", sources.name(places), sources.line(places, error.span.begin));
     error.span = {};
   }
   return errors;
@@ -27,8 +27,9 @@ Diagnostics with_pointers(Diagnostics errors, const SourceMap& sources, SourceId
 
 /// Entries that are neither the program, nor tensors, nor what describes the archive.
 std::vector<std::string> unread_entries(const Archive& archive) {
-  constexpr std::string_view kRead[] = {"archive_format", "archive_version", "byteorder", ".data/",
-                                        "models/",        "data/weights/",   "data/constants/"};
+  constexpr std::string_view kRead[] = {"archive_format", "archive_version", "byteorder",
+                                        ".data/",         "models/",         "data/weights/",
+                                        "data/constants/"};
   std::vector<std::string> out;
   for (const ZipEntry& entry : archive.zip.entries()) {
     std::string_view name = entry.name;
@@ -62,9 +63,8 @@ Result<ReadGraph> read_archive(const ContextPtr& context, const std::string& tex
 
 Result<FxImport> import_program(const ContextPtr& context, std::string_view json,
                                 const std::string& entry, const FxOptions& options) {
-  Program program = PW_TRY(read_program(context->sources, json,
-                                        fmt::format("{}/{}", options.file, entry),
-                                        options.symbol_max));
+  Program program = PW_TRY(read_program(
+      context->sources, json, fmt::format("{}/{}", options.file, entry), options.symbol_max));
   FxOptions all = options;
   all.kinds.merge(program.kinds);  // what the caller says goes first
   all.ranges.merge(program.ranges);
@@ -75,17 +75,16 @@ Result<FxImport> import_program(const ContextPtr& context, std::string_view json
   };
   Result<fx::Function> function = fx::inline_modules(std::move(program.module));
   if (!function) return replace(forward(function));
-  Result<FxImport> done = replace(
-      import_fx(context, std::move(*function), all,
-                fmt::format("a PT2 archive of torch.export{}{}", program.torch.empty() ? "" : ", PyTorch ",
-                            program.torch)));
+  Result<FxImport> done =
+      replace(import_fx(context, std::move(*function), all,
+                        fmt::format("a PT2 archive of torch.export{}{}",
+                                    program.torch.empty() ? "" : ", PyTorch ", program.torch)));
   if (done && !program.tensors.empty())
     done->report.notes.push_back(fmt::format(
         "the contents of {} inputs are in the archive: --weights {} gives them to a run",
         program.tensors.size(), options.file));
   if (done)
-    done->report.notes.insert(done->report.notes.end(), program.notes.begin(),
-                              program.notes.end());
+    done->report.notes.insert(done->report.notes.end(), program.notes.begin(), program.notes.end());
   return done;
 }
 

@@ -100,7 +100,8 @@ class PayloadReader {
       return refuse(input, fmt::format("there is no {}", printable(folder.config)));
     const Part config = PW_TRY(Part(folder.json, folder.place).member("config"));
     const auto meta = PW_TRY(config.maybe(name));
-    if (!meta) return refuse(input, fmt::format("{} lacks `{}`", printable(folder.config), printable(name)));
+    if (!meta)
+      return refuse(input, fmt::format("{} lacks `{}`", printable(folder.config), printable(name)));
     if (PW_TRY(PW_TRY(meta->member("use_pickle")).boolean()))
       return refuse(input, "it is pickled, and pickles are not read");
     return describe(input, *meta, folder);
@@ -122,9 +123,12 @@ class PayloadReader {
       return refuse(input, "it is not strided");
     const Part offset = PW_TRY(PW_TRY(about.member("storage_offset")).member("as_int"));
     const Part strides = PW_TRY(about.member("strides"));
-    Payload payload{input, folder.entries + PW_TRY(PW_TRY(meta.member("path_name")).text()),
-                    *type->dtype, PW_TRY(numbers(PW_TRY(about.member("sizes")))),
-                    PW_TRY(numbers(strides)), PW_TRY(offset.integer())};
+    Payload payload{input,
+                    folder.entries + PW_TRY(PW_TRY(meta.member("path_name")).text()),
+                    *type->dtype,
+                    PW_TRY(numbers(PW_TRY(about.member("sizes")))),
+                    PW_TRY(numbers(strides)),
+                    PW_TRY(offset.integer())};
     if (payload.offset < 0) return offset.wrong("a negative offset");
     if (payload.strides.size() != payload.extents.size())
       return strides.wrong("there is not one stride a dim");

@@ -19,8 +19,8 @@ namespace {
 using fx::Expr;
 using fx::Statement;
 
-constexpr std::int64_t kSchema = 8;       // major version
-constexpr int kDeepestGraph = 16;         // of subgraphs
+constexpr std::int64_t kSchema = 8;                    // major version
+constexpr int kDeepestGraph = 16;                      // of subgraphs
 constexpr std::int64_t kKeyword = 2, kPositional = 1;  // ArgumentKind
 constexpr std::string_view kHigherOrder = "torch.ops.higher_order.";
 
@@ -89,9 +89,9 @@ class ProgramReader {
     const Part version = PW_TRY(PW_TRY(top.member("schema_version")).member("major"));
     const std::int64_t major = PW_TRY(version.integer());
     if (major != kSchema)
-      return version.wrong(fmt::format("the schema has version {}, and this program reads {}", major,
-                                       kSchema),
-                           "save it with PyTorch 2.8 or newer", "PW0521");
+      return version.wrong(
+          fmt::format("the schema has version {}, and this program reads {}", major, kSchema),
+          "save it with PyTorch 2.8 or newer", "PW0521");
     if (const auto torch = PW_TRY(top.maybe("torch_version")))
       out_.torch = printable(PW_TRY(torch->text()).substr(0, 40));
     return std::monostate{};
@@ -186,8 +186,8 @@ class ProgramReader {
     return std::monostate{};
   }
 
-  Result<std::monostate> stored(const Part& about, std::string_view member, const std::string& input,
-                                InputKind kind, bool constant) {
+  Result<std::monostate> stored(const Part& about, std::string_view member,
+                                const std::string& input, InputKind kind, bool constant) {
     const std::string name = PW_TRY(PW_TRY(about.member(member)).text());
     out_.kinds[input] = kind;
     out_.tensors[input] = {name, constant};
@@ -207,8 +207,8 @@ class ProgramReader {
     Statement call;
     call.kind = Statement::Kind::expression;
     call.span = call.type_span = span_of(node);
-    call.value = make_expr(Expr::Kind::call, call.span,
-                           PW_TRY(read_target(PW_TRY(node.member("target")))));
+    call.value =
+        make_expr(Expr::Kind::call, call.span, PW_TRY(read_target(PW_TRY(node.member("target")))));
     PW_TRY(read_arguments(node, module, depth, call.value));
     if (const auto metadata = PW_TRY(node.maybe("metadata")))
       if (const auto trace = PW_TRY(metadata->maybe("stack_trace")))
@@ -290,8 +290,7 @@ class ProgramReader {
       if (kind != "as_tensors") return read_result(graph, kind, value, std::move(call), function);
       return read_tuple(graph, node, PW_TRY(value.items()), false, std::move(call), function);
     }
-    if (!outputs.empty())
-      return read_tuple(graph, node, outputs, true, std::move(call), function);
+    if (!outputs.empty()) return read_tuple(graph, node, outputs, true, std::move(call), function);
     function.statements.push_back(std::move(call));
     return std::monostate{};
   }

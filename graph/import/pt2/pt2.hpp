@@ -1,6 +1,6 @@
 // PT2 archives: what torch.export.save writes since PyTorch 2.8. A zip of a folder with the program
-// as JSON (models/NAME.json) and its tensors as plain bytes (data/weights, data/constants). The forms
-// are those of PyTorch's torch/_export/serde/schema.py, version 8. Pickles are not read.
+// as JSON (models/NAME.json) and its tensors as plain bytes (data/weights, data/constants). The
+// forms are those of PyTorch's torch/_export/serde/schema.py, version 8. Pickles are not read.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct Archive {
   std::vector<std::string> models;  ///< their names, in order
   [[nodiscard]] std::string program(std::string_view model) const;
 };
-/// `bytes` must outlive it. PW0519 for a zip that is no PT2 archive, is of another version, or holds
-/// no program: older .pt2 files and AOTInductor's packages are called what they are.
+/// `bytes` must outlive it. PW0519 for a zip that is no PT2 archive, is of another version, or
+/// holds no program: older .pt2 files and AOTInductor's packages are called what they are.
 Result<Archive> open_archive(std::string_view bytes, const std::string& file);
 /// The archive's model of that number, from 1; 0: its only one. PW0504, PW0506.
 Result<std::string> choose_model(const Archive& archive, std::size_t number);

@@ -70,8 +70,7 @@ class SympyReader {
 
   std::string_view word() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() &&
-           (is_letter(text_[at_]) || (at_ > begin && is_decimal(text_[at_]))))
+    while (at_ < text_.size() && (is_letter(text_[at_]) || (at_ > begin && is_decimal(text_[at_]))))
       ++at_;
     return text_.substr(begin, at_ - begin);
   }
