@@ -50,7 +50,7 @@ int run(int argc, char** argv) {
   VizArgs args;
   app.add_option(
          "files", args.picture.files,
-         "graph.json, .pwg or an FX dump; several to compare; a folder written by pwr opt --trace, "
+         "graph.json, .pwg, .pt2 or an FX dump; several to compare; a folder written by pwr opt --trace, "
          "or the journal in it")
       ->required();
   app.add_option("-o,--output", args.picture.output,
