@@ -71,8 +71,7 @@ inline std::string node(std::string_view target, std::string_view arguments,
                         std::string_view results, std::string_view name,
                         std::string_view more = "") {
   return fmt::format(R"({{"target":"{}","inputs":[{}],"outputs":[{}],"metadata":{{)"
-                     R"("stack_trace":"  File \"m.py\", line 7, in forward\n    y = f(x)"}
-},)"
+                     R"("stack_trace":"  File \"m.py\", line 7, in forward\n    y = f"}},)"
                      R"("name":"{}"{}}})",
                      target, arguments, results, name, more);
 }
@@ -94,11 +93,8 @@ struct ProgramText {
   }
 };
 
-inline constexpr const char
-    *kS0 = R"({"as_expr":{"expr_str":"Symbol('s0', positive=True, integer=True)",
-    "hint" : {"as_int" : 5}
-}
-})";
+inline constexpr const char* kS0 =
+    R"json({"as_expr":{"expr_str":"Symbol('s0', positive=True, integer=True)","hint":null}})json";
 
 /// y = relu(x @ w) + n, and n += 1 at the end: x is the user's, w a parameter, n a buffer.
 inline ProgramText small_program() {

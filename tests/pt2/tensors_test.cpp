@@ -42,7 +42,7 @@ std::vector<ArchiveEntry> with_weight(const std::string& payload_json) {
                     config(payload_json + "," + n));
 }
 
-std::string refused(const std::vector<ArchiveEntry>& entries) {
+std::string refused_tensors(const std::vector<ArchiveEntry>& entries) {
   const auto done = safetensors_of_pt2(zip_of(entries), "m.pt2");
   REQUIRE(!done);
   const Diagnostic& first = done.error()[0];
@@ -88,26 +88,26 @@ TEST_CASE("pt2: two inputs may share an entry, and one may be packed", "[pt2][te
 }
 
 TEST_CASE("pt2: pickles are not read", "[pt2][tensors]") {
-  CHECK(refused(with_weight(payload("w", "weight_0", "null", true))) ==
+  CHECK(refused_tensors(with_weight(payload("w", "weight_0", "null", true))) ==
         "PW1274 m.pt2: there are no contents for the input p_w: it is pickled, and pickles are not "
         "read");
 }
 
 TEST_CASE("pt2: dtypes that graphs lack, and contents that are not there", "[pt2][tensors]") {
-  CHECK(refused(with_weight(payload("w", "weight_0", meta(3, ints({2}), ints({1}))))) ==
+  CHECK(refused_tensors(with_weight(payload("w", "weight_0", meta(3, ints({2}), ints({1}))))) ==
         "PW1274 m.pt2: there are no contents for the input p_w: graphs have no torch.int16");
-  CHECK(refused(with_weight(payload("v", "weight_0", meta(7, ints({2}), ints({1}))))) ==
+  CHECK(refused_tensors(with_weight(payload("v", "weight_0", meta(7, ints({2}), ints({1}))))) ==
         "PW1274 m.pt2: there are no contents for the input p_w: "
         "m/data/weights/model_weights_config.json lacks `w`");
-  CHECK(refused(without_entry(small_archive(), "m/data/weights/model_weights_config.json"))
+  CHECK(refused_tensors(without_entry(small_archive(), "m/data/weights/model_weights_config.json"))
             .find("there is no m/data/weights/model_weights_config.json") != std::string::npos);
-  CHECK(refused(with_entry(small_archive(), "m/byteorder", "big")) ==
+  CHECK(refused_tensors(with_entry(small_archive(), "m/byteorder", "big")) ==
         "PW0519 m.pt2 at m/byteorder: the tensors were written by a machine of another byte order");
 }
 
 TEST_CASE("pt2: no element is read outside of its entry", "[pt2][tensors]") {
   const auto weight = [](const std::string& about, const char* entry = "weight_0") {
-    return refused(with_weight(payload("w", entry, about)));
+    return refused_tensors(with_weight(payload("w", entry, about)));
   };
   const std::string reaches =
       std::string("PW0520 ") + kConfig + "/tensor_meta: the tensor reaches to element ";
