@@ -32,7 +32,9 @@ Result<std::vector<PlannedStep>> stated_steps(const ExecutionRequest& request, c
 
 Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& graph,
                                  Weights& weights, const Log& log) {
-  const Safetensors file = PW_TRY(Safetensors::open(request.weights));
+  const bool its_own = request.weights == request.graph.path;
+  const Safetensors file =
+      PW_TRY(Safetensors::open(request.weights, its_own ? request.graph.number : 0));
   TensorMap map;
   if (!request.map.empty())
     map = PW_TRY(TensorMap::parse(PW_TRY(read_file(request.map)), request.map));

@@ -37,7 +37,7 @@ const std::map<std::string_view, DType> kTorchDTypes = {
 // "dumps/qwen2-1.5b.fx.txt" → "qwen2_1_5b"
 std::string graph_name(std::string file) {
   file = file.substr(file.rfind('/') + 1);
-  for (std::string_view tail : {".txt", ".py", ".fx"})
+  for (std::string_view tail : {".txt", ".py", ".fx", ".pt2"})
     if (file.ends_with(tail)) file.resize(file.size() - tail.size());
   for (char& c : file)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';

@@ -58,7 +58,7 @@ def _values(params: _commands.Params) -> _t.Dict[str, str]:
 
 
 def _session_load(self, path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
-    """Reads graph.json, .pwg or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
+    """Reads graph.json, .pwg, .pt2 or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
     return _commands._graph(self, path, symbols, None)
 
 
@@ -88,7 +88,7 @@ Session.run = _session_run
 
 
 def load(text_or_path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
-    """A graph from a file, or from the text itself: graph.json, .pwg, an FX dump, or (a file) an ONNX model with its weights."""
+    """A graph from a file, or from the text itself: graph.json, .pwg, an FX dump, or (files) .pt2, or an ONNX model with its weights."""
     text = str(text_or_path)
     if "\n" in text or ("{" in text and not _os.path.exists(text)):
         return _commands.shared_session().loads(text, symbols=symbols)
