@@ -1,4 +1,4 @@
-// Exports parse_steps, static_rows and tokens_of_step.
+// Exports parse_steps, leading_extent, static_rows and tokens_of_step.
 #include "backends/steps.hpp"
 
 #include <algorithm>
@@ -98,18 +98,17 @@ class StepsReader {
   std::vector<PlannedStep> steps_;
 };
 
-/// The leading extent of an input that changes from call to call, if it has one.
+}  // namespace
+
+Result<std::vector<PlannedStep>> parse_steps(std::string_view text, const std::string& file) {
+  return StepsReader(text, file).run();
+}
+
 std::optional<std::int64_t> leading_extent(const Graph& graph, ValueId input) {
   if (graph.input_kind(input) != InputKind::input || graph.type(input) == Types::unknown())
     return std::nullopt;
   const Shape& shape = graph.context().types[graph.type(input)].shape;
   return shape.empty() ? std::nullopt : graph.context().dims.value(shape.front());
-}
-
-}  // namespace
-
-Result<std::vector<PlannedStep>> parse_steps(std::string_view text, const std::string& file) {
-  return StepsReader(text, file).run();
 }
 
 std::vector<std::int64_t> static_rows(const Graph& graph) {

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """torch.compile(backend="piecewise") beside PyTorch: numbers, training, writes, recompiles, warm starts, one's own ops and rules.
 
-    compiled.py [--corpus FOLDER] [TEST …]
+    compiled.py [--corpus FILE] [TEST …]
 
-The corpus is a folder with a models.py whose R is {name: () -> (module, inputs, {argument: {dim: name}})}.
+The corpus is a Python file whose R is {name: () -> (module, inputs, {argument: {dim: name}})}.
 """
 import argparse
 import copy
+import importlib
 import os
 import subprocess
 import sys
@@ -432,18 +433,16 @@ def of_corpus(models):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared/peers/corpus")
+    parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared/peers/corpus/models.py")
     parser.add_argument("tests", nargs="*", metavar="TEST", help="Writes, Random.test_dropout_in_training, Corpus …")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     module = sys.modules["__main__"]
-    if (arguments.corpus / "models.py").exists():
-        sys.path.insert(0, str(arguments.corpus))
-        import models
-
-        module.Corpus = of_corpus(models)
+    if arguments.corpus.exists():
+        sys.path.insert(0, str(arguments.corpus.parent))
+        module.Corpus = of_corpus(importlib.import_module(arguments.corpus.stem))
     else:
-        print(f"SKIPPED: the corpus of models: there is no {arguments.corpus}/models.py", file=sys.stderr)
+        print(f"SKIPPED: the corpus of models: there is no {arguments.corpus}", file=sys.stderr)
     unittest.main(module, argv=[sys.argv[0], *arguments.tests], verbosity=2)
 
 
