@@ -256,3 +256,12 @@ def losses(case, each, drawn, edges, floats, f):
             case(f"{name}_backward_{short}", at(back, 0, dtype), g, forward(x, 0, False))
     for reduction in (0, 2):
         case(f"mse_backward_{reduction}", at(aten.mse_loss_backward.default, reduction), f(4, 6), f(4, 6), f(4, 6))
+    target = torch.tensor([2, -100, 0, 4, 5])
+    rows, weight = f(5, 6), torch.rand(6)
+    for reduction in (0, 1, 2):
+        for name, given in (("", None), ("_weighted", weight))[: 2 if reduction == 1 else 1]:
+            rest = (given, reduction, -100)
+            total = aten.nll_loss_forward.default(rows, target, *rest)[1]
+            case(f"nll{name}_{reduction}", at(aten.nll_loss_forward.default, *rest), rows, target)
+            gradient = f(5) if reduction == 0 else torch.tensor(0.5)
+            case(f"nll{name}_backward_{reduction}", at(aten.nll_loss_backward.default, *rest, total), gradient, rows, target)
