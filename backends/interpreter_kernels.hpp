@@ -17,6 +17,10 @@ template <class Real>
 template <class Real>
 [[nodiscard]] KernelTable interpreter_products();
 template <class Real>
+[[nodiscard]] KernelTable interpreter_indexing();
+template <class Real>
+[[nodiscard]] KernelTable interpreter_scan();
+template <class Real>
 [[nodiscard]] KernelTable interpreter_attention();
 template <class Real>
 [[nodiscard]] KernelTable interpreter_convolutions();

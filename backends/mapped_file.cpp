@@ -1,8 +1,10 @@
 // Exports MappedFile.
 #include "backends/mapped_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -28,6 +30,17 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   if (at == MAP_FAILED) return refuse(std::strerror(errno));
   out.data_ = std::shared_ptr<std::byte[]>(static_cast<std::byte*>(at),
                                            [size = out.size_](std::byte* p) { ::munmap(p, size); });
+  return out;
+}
+
+MappedFile MappedFile::of(std::string_view bytes) {
+  constexpr std::align_val_t kAligned{64};
+  MappedFile out;
+  out.size_ = bytes.size();
+  out.data_ = std::shared_ptr<std::byte[]>(
+      static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes.size(), 1), kAligned)),
+      [](std::byte* p) { ::operator delete(p, kAligned); });
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(out.data_.get()));
   return out;
 }
 

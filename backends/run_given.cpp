@@ -2,6 +2,7 @@
 #include "backends/run_given.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "backends/eager/eager.hpp"
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
+#include "backends/steps.hpp"
 
 namespace pw {
 namespace {
@@ -144,6 +146,21 @@ GivenOutputs sorted_out(const Graph& graph, std::vector<Tensor> outputs) {
 
 }  // namespace
 
+GivenInputs contents_of_inputs(const Graph& graph) {
+  GivenInputs out;
+  for (ValueId input : graph.inputs()) {
+    const std::string name(graph.value_name(input));
+    const auto found =
+        graph.contents ? graph.contents->find(name) : InputContents::const_iterator();
+    if (!graph.contents || found == graph.contents->end()) continue;
+    const StoredContents& stored = *found->second;
+    Tensor tensor(stored.dtype, stored.extents);
+    if (!stored.bytes.empty()) std::memcpy(tensor.data(), stored.bytes.data(), stored.bytes.size());
+    out.emplace(name, std::move(tensor));
+  }
+  return out;
+}
+
 Result<Symbols> symbols_of(const Graph& graph, const GivenInputs& inputs, Symbols known) {
   return SymbolBinder(graph, std::move(known)).run(inputs);
 }
@@ -156,9 +173,9 @@ Result<GivenOutputs> run_given(const Graph& graph, Backend& backend, const Given
   if (!views) return forward(views);
   auto executable = backend.compile(graph);
   if (!executable) return forward(executable);
-  const std::string tokens = graph.facts.tokens();
-  const auto rows = bound->find(tokens);
-  const Step step = one_sequence(rows == bound->end() ? 1 : rows->second);
+  const auto rows = bound->find(graph.facts.tokens());
+  const Step step = one_sequence(
+      tokens_of_step(graph, rows == bound->end() ? std::nullopt : std::optional(rows->second)));
   const RunContext context{*bound, &step, rows == bound->end() ? 0 : rows->second};
   std::vector<Tensor> outputs;
   std::vector<TensorView> places;
@@ -183,7 +200,8 @@ Result<GivenOutputs> run_given(const Graph& graph, cuda::Driver& driver, const G
     if (const auto value = bound->find(symbol); value != bound->end())
       fact.min = fact.max = value->second;
   const auto rows = bound->find(own.facts.tokens());
-  const std::int64_t tokens = rows == bound->end() ? 1 : rows->second;
+  const std::int64_t tokens =
+      tokens_of_step(own, rows == bound->end() ? std::nullopt : std::optional(rows->second));
   auto ops = splitting_ops(own.context_ptr(), nullptr, {}, {});
   if (!ops) return forward(ops);
   auto pieces = split(own, *ops, {{}, true, has_kernel});

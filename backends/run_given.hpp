@@ -18,6 +18,9 @@ class Driver;
 /// By input name.
 using GivenInputs = std::map<std::string, Tensor, std::less<>>;
 
+/// What the file that the graph was read from holds of its inputs, by their names.
+[[nodiscard]] GivenInputs contents_of_inputs(const Graph& graph);
+
 struct GivenOutputs {
   std::vector<Tensor> returned;  ///< in the graph's order
   /// What inputs hold afterwards, by their names, in the graph's order.

@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "backends/pt2_tensors.hpp"
+#include "base/zip.hpp"
+
 namespace pw {
 namespace {
 
@@ -22,6 +25,10 @@ constexpr std::array<std::pair<std::string_view, DType>, 11> kNames{{{"BOOL", DT
                                                                      {"F32", DType::f32},
                                                                      {"F64", DType::f64}}};
 
+std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
 }  // namespace
 
 std::optional<DType> dtype_stored_as(std::string_view written) {
@@ -35,15 +42,18 @@ std::string_view stored_name(DType dtype) {
   return found->first;
 }
 
-Result<Safetensors> Safetensors::open(const std::string& path) {
+Result<Safetensors> Safetensors::open(const std::string& path, std::size_t number) {
   Safetensors out;
   out.path_ = path;
   auto file = MappedFile::open(path);
   if (!file) return forward(file);
   out.file_ = std::move(*file);
-  const auto bytes = out.file_.bytes();
-  auto header =
-      parse_safetensors({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  if (const std::string_view archive = text_of(out.file_); looks_like_zip(archive)) {
+    auto tensors = safetensors_of_pt2(archive, path, number);
+    if (!tensors) return forward(tensors);
+    out.file_ = MappedFile::of(*tensors);
+  }
+  auto header = parse_safetensors(text_of(out.file_), path);
   if (!header) return forward(header);
   out.header_ = std::move(*header);
   return out;

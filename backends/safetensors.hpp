@@ -39,7 +39,9 @@ Result<SafetensorsHeader> parse_safetensors(std::string_view bytes, const std::s
 /// A file that is mapped for as long as one of its tensors lives.
 class Safetensors {
  public:
-  static Result<Safetensors> open(const std::string& path);
+  /// Also of a PT2 archive: its tensors by the names of the graph's inputs, in memory; `number`
+  /// chooses one of its models, from 1 (PW1274, see pt2_tensors.hpp).
+  static Result<Safetensors> open(const std::string& path, std::size_t number = 0);
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return header_.tensors; }
   /// Null when absent.
   [[nodiscard]] const StoredTensor* find(std::string_view name) const;

@@ -1,6 +1,9 @@
-// Steps as a text: what a server would hand over, step by step.
+// Steps as a text, what a server would hand over, step by step; and the step of a graph that is run
+// as it is.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,5 +24,12 @@ struct PlannedStep {
 /// may begin again. PW1211 with line and column for anything else: a sequence twice in a step, no
 /// tokens, more than 2^24 tokens of a sequence or 2^20 sequences.
 Result<std::vector<PlannedStep>> parse_steps(std::string_view text, const std::string& file);
+
+/// The leading extents of what changes from call to call, the most frequent first. Empty where the
+/// graph has a symbol for its tokens, or no such input.
+[[nodiscard]] std::vector<std::int64_t> static_rows(const Graph& graph);
+/// The tokens of a step of the whole graph: `count` where its symbol has that value; of a static
+/// graph its rows; else 1.
+[[nodiscard]] std::int64_t tokens_of_step(const Graph& graph, std::optional<std::int64_t> count);
 
 }  // namespace pw

@@ -72,11 +72,11 @@ void EngineArgs::add_to(CLI::App& app) {
        {"--max-tokens", "--ranges", "--sizes", "--size-cap", "--compile-sizes", "--max-requests",
         "--speculative-tokens", "--sequence-parallel", "--loras", "--mode"})
     given->excludes(app.get_option(option));
-  CLI::Option* file =
-      app.add_option("--weights", stated.weights,
-                     "a safetensors file with the weights, and with other inputs as far as it has "
-                     "them; those that are drawn by the seed otherwise")
-          ->type_name("FILE");
+  CLI::Option* file = app.add_option("--weights", stated.weights,
+                                     "a safetensors file or a .pt2 with the weights, and with "
+                                     "other inputs as far as it has "
+                                     "them; those that are drawn by the seed otherwise")
+                          ->type_name("FILE");
   app.add_option("--map", stated.map,
                  "JSON, which tensor of --weights an input is: {\"l{i}_qkv_w\": "
                  "\"layers.{i}.qkv.weight\"}; without, the one of its name")

@@ -1,11 +1,13 @@
 // Exports the commands that read, write and make graphs: import, export, stats, generate.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/commands.hpp"
 #include "pipeline/folder.hpp"
 #include "pipeline/graph_stats.hpp"
 #include "pipeline/optimizing.hpp"
+#include "pipeline/saving_weights.hpp"
 
 namespace pw::cli {
 namespace {
@@ -14,6 +16,7 @@ struct ImportArgs {
   GraphOptions graph;
   RuleOptions rules;  ///< what they say of foreign ops, and the ops that they declare
   std::string output = "-";
+  std::string weights;  ///< a file for those of a .pt2
 };
 
 void run_import(const Options& options, const ImportArgs& args) {
@@ -21,9 +24,16 @@ void run_import(const Options& options, const ImportArgs& args) {
   session.need(check_graph_path(args.output));
   if (!args.rules.rules.empty()) load(session, args.rules);
   const Graph graph = session.need(import_graph(session.context, args.graph, session.log()));
-  session.need(save_graph(graph, args.output));
+  const SavedGraph saved = session.need(save_model(graph, args.output));
+  if (!args.weights.empty()) session.need(save_weights(args.graph, args.weights));
   session.say(args.graph.path + ": " + size_line(count_graph(graph)) +
               (args.output == "-" ? "" : " → " + args.output));
+  if (!saved.weights.empty())
+    session.say(
+        fmt::format("weights → {}: run it with --weights {}", saved.weights, saved.weights));
+  if (!saved.custom.empty())
+    session.say(fmt::format("ONNX has no {}: they are calls of the domain `piecewise`",
+                            fmt::join(saved.custom, ", ")));
 }
 
 void run_stats(const Options& options, const ImportArgs& args) {
@@ -40,15 +50,23 @@ void add_graph_commands(CLI::App& app, const Options& options) {
   auto import = std::make_shared<ImportArgs>();
   auto* sub = app.add_subcommand(
       "import",
-      "Read an FX dump, graph.json or .pwg, check it, and write it as graph.json or .pwg");
+      "Read an FX dump, .pt2, an ONNX model, graph.json or .pwg, check it, and write it as "
+      "graph.json or .pwg");
   import->graph.add_to(*sub);
   import->rules.add_to(*sub, false);
-  sub->add_option("-o,--output", import->output,
-                  "the file to write, .json or .pwg; - is standard output (.pwg)");
+  sub->add_option(
+      "-o,--output", import->output,
+      "the file to write, .json, .pwg or .onnx; - is standard output (.pwg). What an ONNX "
+      "model holds of its weights goes beside it, as .weights.safetensors");
+  sub->add_option("--weights", import->weights,
+                  "of a .pt2: a file for its tensors, in the safetensors format")
+      ->type_name("FILE");
   sub->footer(
       "Examples:\n  pwr import model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -o model.json\n  pwr "
+      "import model.onnx -o model.pwg       and its weights, as model.weights.safetensors\n  pwr "
       "import model.json                    print it as text\n  pwr import model.fx.txt -r my.pwr "
-      "          with what my.pwr says of foreign ops");
+      "          with what my.pwr says of foreign ops\n  pwr import model.pt2 -o model.json "
+      "--weights model.safetensors");
   sub->callback([import, &options] { run_import(options, *import); });
 
   auto exported = std::make_shared<ImportArgs>();
@@ -56,8 +74,9 @@ void add_graph_commands(CLI::App& app, const Options& options) {
       app.add_subcommand("export", "Write a graph in another form; the type follows the extension");
   exported->graph.add_to(*sub);
   exported->rules.add_to(*sub, false);
-  sub->add_option("-o,--output", exported->output, "the file to write, .json or .pwg");
-  sub->footer("Example:\n  pwr export model.json -o model.pwg");
+  sub->add_option("-o,--output", exported->output, "the file to write, .json, .pwg or .onnx");
+  sub->footer(
+      "Examples:\n  pwr export model.json -o model.pwg\n  pwr export model.pwg -o model.onnx");
   sub->callback([exported, &options] { run_import(options, *exported); });
 
   auto stats = std::make_shared<ImportArgs>();

@@ -17,7 +17,8 @@ namespace {
 
 // See docs/codes.md.
 constexpr std::string_view kDeviceFailed[] = {"PW1253"};
-constexpr std::string_view kCapabilities[] = {"PW0907", "PW1201", "PW1219", "PW1260", "PW145"};
+constexpr std::string_view kCapabilities[] = {"PW0003", "PW0907", "PW1201",
+                                              "PW1219", "PW1260", "PW145"};
 constexpr std::string_view kNothingFound[] = {"PW144"};
 constexpr std::string_view kUnfit[] = {"PW143"};
 constexpr std::string_view kRequests[] = {"PW14", "PW15", "PW1101", "PW1207"};
@@ -119,12 +120,16 @@ int exit_code_of(const Diagnostics& diagnostics) {
 
 void GraphOptions::add_to(CLI::App& app, bool required) {
   auto* graph =
-      app.add_option("graph", path, "graph.json, .pwg, or a PyTorch FX dump; - is standard input");
+      app.add_option("graph", path,
+                     "graph.json, .pwg, .pt2, an ONNX model, or a PyTorch FX dump; - is standard "
+                     "input");
   if (required) graph->required();
   app.add_option("--symbol", symbols,
                  "make input dims of a dump symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
       ->type_name("NAME=DIMS");
-  app.add_option("--graph", number, "of a dump with several graphs, such as a log: which, from 1")
+  app.add_option(
+         "--graph", number,
+         "of a dump with several graphs, such as a log, or a .pt2 of several models: which, from 1")
       ->type_name("N");
   app.add_option("--input", inputs, "an input of a dump that changes from call to call")
       ->type_name("NAME");

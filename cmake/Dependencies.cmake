@@ -25,6 +25,7 @@ if(OPENSSL_CRYPTO_LIBRARY MATCHES "\\.so$") # of a build folder that was configu
 endif()
 find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)
 find_path(PW_GRAPHVIZ_INCLUDE gvc.h PATH_SUFFIXES graphviz REQUIRED) # headers only
+find_path(PW_LIBZIP_INCLUDE zip.h REQUIRED) # headers only
 find_path(PW_TOML_INCLUDE toml++/toml.h REQUIRED) # headers only
 
 # Optional: without it the Python module, the notebooks and their tests are left out.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/block_list.hpp"
+#include "graph/contents.hpp"
 #include "graph/context.hpp"
 
 namespace pw {
@@ -55,6 +56,9 @@ class Graph {
 
   std::string name;
   Facts facts;
+  /// Of weights, where the file that the graph was read from holds them; shared by its copies, and
+  /// no part of its texts.
+  std::shared_ptr<const InputContents> contents;
 
   [[nodiscard]] Context& context() const { return *context_; }
   [[nodiscard]] const ContextPtr& context_ptr() const { return context_; }

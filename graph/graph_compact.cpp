@@ -6,6 +6,7 @@ namespace pw {
 Graph Graph::compact() const {
   Graph out(context_, name);
   out.facts = facts;
+  out.contents = contents;
   out.provenances_ = provenances_;
   out.inputs_.reserve(inputs_.size());
   out.outputs_.reserve(outputs_.size());

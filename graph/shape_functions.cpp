@@ -58,31 +58,32 @@ DimId product(Dims& dims, const Shape& shape) {
   return p;
 }
 
-Out broadcast(const ShapeCall& call) {
-  Types& types = call.context.types;
+/// Widens `out` to what it and `s` broadcast to.
+Result<std::monostate> widen(const ShapeCall& call, Shape& out, const Shape& s) {
   Dims& dims = call.context.dims;
-  Shape out;  // from the last dim
+  Shape wide(std::max(out.size(), s.size()), dims.constant(1));
+  std::copy(out.rbegin(), out.rend(), wide.rbegin());
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    DimId &to = wide[wide.size() - 1 - i], d = s[s.size() - 1 - i];
+    if (dims.value(d) == 1 || call.same(to, d)) continue;
+    if (dims.value(to) != 1)
+      return bad(call, fmt::format("shapes {} and {} do not broadcast: {} is not {}",
+                                   call.context.types.print(out), call.context.types.print(s),
+                                   dims.print(to), dims.print(d)));
+    to = d;
+  }
+  out = std::move(wide);
+  return std::monostate();
+}
+
+Out broadcast(const ShapeCall& call) {
+  Shape out;
   for (std::size_t k = 0; k < call.arguments.size(); ++k) {
     Result<Shape> s = shape_at(call, k);
     if (!s) return forward(s);
-    for (std::size_t i = 0; i < s->size(); ++i) {
-      DimId d = (*s)[s->size() - 1 - i];
-      if (i == out.size()) {
-        out.push_back(d);
-        continue;
-      }
-      if (dims.value(d) == 1 || call.same(out[i], d)) continue;
-      if (dims.value(out[i]) != 1) {
-        std::reverse(out.begin(), out.end());
-        return bad(
-            call, fmt::format("shapes {} and {} do not broadcast: {} is not {}", types.print(out),
-                              types.print(*s), dims.print(out[out.size() - 1 - i]), dims.print(d)));
-      }
-      out[i] = d;
-    }
+    if (auto fits = widen(call, out, *s); !fits) return forward(fits);
   }
-  std::reverse(out.begin(), out.end());
-  return std::optional(out);
+  return std::optional(std::move(out));
 }
 
 Out reduced(const ShapeCall& call) {  // (*s, dim, keepdim)
@@ -279,11 +280,61 @@ Out gathered(const ShapeCall& call) {  // (*s, dim, world): all ranks' parts in 
   return std::optional(*s);
 }
 
+/// What tensors of indices, the operands from `first` on, read of s from `axis` on.
+Result<Shape> read_by_indices(const ShapeCall& call, const Shape& s, std::size_t axis,
+                              std::size_t first) {
+  const std::size_t count = call.operands.size() - std::min(first, call.operands.size());
+  if (count == 0) return bad(call, "there is no tensor of indices");
+  if (axis + count > s.size())
+    return bad(call, fmt::format("{} axes are indexed from axis {} on, in a tensor of rank {}",
+                                 count, axis, s.size()));
+  Shape indices;
+  for (TypeId t : call.operands.subspan(first)) {
+    if (t == Types::unknown()) return bad(call, "the type of an index is not known");
+    if (is_float(call.context.types[t].dtype) || call.context.types[t].dtype == DType::b8)
+      return bad(call, "an index is an integer");
+    if (auto fits = widen(call, indices, call.context.types[t].shape); !fits) return forward(fits);
+  }
+  const auto from = s.begin() + static_cast<std::ptrdiff_t>(axis);
+  indices.insert(indices.begin(), s.begin(), from);
+  indices.insert(indices.end(), from + static_cast<std::ptrdiff_t>(count), s.end());
+  return indices;
+}
+
+Out indexed(const ShapeCall& call) {  // (*s, dim), by the operands from the second on
+  Result<Shape> s = shape_at(call, 0);
+  if (!s) return forward(s);
+  Result<std::size_t> axis = axis_at(call, 1, s->size());
+  if (!axis) return forward(axis);
+  Result<Shape> out = read_by_indices(call, *s, *axis, 1);
+  if (!out) return forward(out);
+  return std::optional(std::move(*out));
+}
+
+Out index_kept(const ShapeCall& call) {  // (*s, dim): s, which the second operand is put into
+  Result<Shape> s = shape_at(call, 0);
+  if (!s) return forward(s);
+  Result<std::size_t> axis = axis_at(call, 1, s->size());
+  if (!axis) return forward(axis);
+  Result<Shape> part = read_by_indices(call, *s, *axis, 2);
+  if (!part) return forward(part);
+  if (call.operands[1] == Types::unknown()) return bad(call, "the type of the values is not known");
+  Shape both = *part;
+  if (auto fits = widen(call, both, call.context.types[call.operands[1]].shape); !fits)
+    return forward(fits);
+  if (both != *part)
+    return bad(call,
+               fmt::format("values {} do not broadcast to {}",
+                           call.context.types.print(call.context.types[call.operands[1]].shape),
+                           call.context.types.print(*part)));
+  return std::optional(std::move(*s));
+}
+
 struct Row {
   std::string_view name;
   ShapeFunction function;
 };
-constexpr std::array<Row, 16> kTable{{{"broadcast", broadcast},
+constexpr std::array<Row, 18> kTable{{{"broadcast", broadcast},
                                       {"reduced", reduced},
                                       {"reshaped", reshaped},
                                       {"transposed", transposed},
@@ -293,6 +344,8 @@ constexpr std::array<Row, 16> kTable{{{"broadcast", broadcast},
                                       {"expanded", expanded},
                                       {"scattered", scattered},
                                       {"gathered", gathered},
+                                      {"indexed", indexed},
+                                      {"index_kept", index_kept},
                                       {"convolved", convolved},
                                       {"unconvolved", unconvolved},
                                       {"convolving", convolving},

@@ -13,7 +13,7 @@ constexpr unsigned kNumberBits = 21, kPoolBits = 31;
 constexpr std::uint32_t kNumbers = 1u << kNumberBits;
 constexpr std::size_t kPatterns = (1u << (31 - kNumberBits)) - 1;  // one less: all bits set is none
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The first run of digits, if it is a number of kNumberBits written without zeros in front.
 struct Parts {
@@ -23,13 +23,13 @@ struct Parts {
 Parts take_apart(std::string_view text) {
   Parts parts;
   std::size_t begin = 0;
-  while (begin < text.size() && !is_digit(text[begin])) ++begin;
+  while (begin < text.size() && !is_decimal_digit(text[begin])) ++begin;
   std::size_t end = begin;
   std::uint32_t number = 0;
-  for (; end < text.size() && is_digit(text[end]) && number < kNumbers; ++end)
+  for (; end < text.size() && is_decimal_digit(text[end]) && number < kNumbers; ++end)
     number = number * 10 + static_cast<std::uint32_t>(text[end] - '0');
   if (begin == end || number >= kNumbers) return parts;
-  if (end < text.size() && is_digit(text[end])) return parts;
+  if (end < text.size() && is_decimal_digit(text[end])) return parts;
   if (text[begin] == '0' && end - begin > 1) return parts;
   return {text.substr(0, begin), text.substr(end), number};
 }

@@ -6,6 +6,7 @@
 
 #include "backends/named_tensors.hpp"
 #include "backends/padding.hpp"
+#include "backends/run_given.hpp"
 #include "backends/safetensors.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
@@ -31,7 +32,9 @@ Result<std::vector<PlannedStep>> stated_steps(const ExecutionRequest& request, c
 
 Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& graph,
                                  Weights& weights, const Log& log) {
-  const Safetensors file = PW_TRY(Safetensors::open(request.weights));
+  const bool its_own = request.weights == request.graph.path;
+  const Safetensors file =
+      PW_TRY(Safetensors::open(request.weights, its_own ? request.graph.number : 0));
   TensorMap map;
   if (!request.map.empty())
     map = PW_TRY(TensorMap::parse(PW_TRY(read_file(request.map)), request.map));
@@ -119,6 +122,7 @@ Result<std::monostate> check_sizes(const Plan& plan, const std::vector<PlannedSt
 
 Result<std::monostate> give_contents_of(const ExecutionRequest& request, const Graph& graph,
                                         Weights& weights, const Log& log) {
+  for (const auto& [name, tensor] : contents_of_inputs(graph)) weights.give(name, tensor);
   if (!request.weights.empty()) PW_TRY(give_file(request, graph, weights, log));
   for (const auto& [name, tensor] : request.given) {
     PW_TRY(check_given(graph, name, tensor));

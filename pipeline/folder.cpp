@@ -7,10 +7,13 @@
 #include <fmt/format.h>
 
 #include "backends/cache/digest.hpp"
+#include "backends/run_given.hpp"
+#include "backends/safetensors.hpp"
 #include "base/file.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
 #include "graph/graph_json.hpp"
+#include "graph/import/onnx/export.hpp"
 #include "graph/text.hpp"
 
 namespace pw {
@@ -38,8 +41,26 @@ Result<std::monostate> make_folder(const std::string& path) {
   return std::monostate{};
 }
 
-Result<std::monostate> save_graph(const Graph& graph, const std::string& path) {
-  return write_file(path, path.ends_with(".json") ? graph_to_json(graph) : print_pwg(graph));
+Result<SavedGraph> save_graph(const Graph& graph, const std::string& path) {
+  if (path.ends_with(".onnx")) {
+    const OnnxExport model = PW_TRY(export_onnx(graph));
+    PW_TRY(write_file(path, model.bytes));
+    return SavedGraph{"", model.custom};
+  }
+  PW_TRY(write_file(path, path.ends_with(".json") ? graph_to_json(graph) : print_pwg(graph)));
+  return SavedGraph{};
+}
+
+Result<SavedGraph> save_model(const Graph& graph, const std::string& path) {
+  SavedGraph out = PW_TRY(save_graph(graph, path));
+  if (!graph.contents || graph.contents->empty() || path.ends_with(".onnx") || names_stream(path))
+    return out;
+  const GivenInputs tensors = contents_of_inputs(graph);
+  std::vector<std::pair<std::string, TensorView>> named;
+  for (const auto& [name, tensor] : tensors) named.emplace_back(name, tensor.view());
+  out.weights = std::filesystem::path(path).replace_extension(".weights.safetensors").string();
+  PW_TRY(write_file(out.weights, safetensors_text(std::move(named))));
+  return out;
 }
 
 Result<Trace> Trace::make(std::string folder) {
@@ -48,7 +69,8 @@ Result<Trace> Trace::make(std::string folder) {
 }
 
 Result<std::monostate> Trace::add(const std::string& pass, const Graph& graph) {
-  return save_graph(graph, fmt::format("{}/{:02}-{}.pwg", folder_, count_++, file_name(pass)));
+  PW_TRY(save_graph(graph, fmt::format("{}/{:02}-{}.pwg", folder_, count_++, file_name(pass))));
+  return std::monostate{};
 }
 
 Result<std::monostate> Trace::finish(const RewriteReport& report, const Graph& graph,

@@ -12,8 +12,16 @@ namespace pw {
 /// Makes the folder and those above it. PW0001 where it cannot, PW1410 where the path is a stream.
 Result<std::monostate> make_folder(const std::string& path);
 
-/// A graph by the extension of the path: .json, or .pwg (also for "-").
-Result<std::monostate> save_graph(const Graph& graph, const std::string& path);
+/// What was written, besides the graph itself.
+struct SavedGraph {
+  std::string weights;              ///< a safetensors file; empty: none
+  std::vector<std::string> custom;  ///< of an ONNX model: ops that ONNX has not
+};
+/// A graph by the extension of the path: .json, .onnx, or .pwg (also for "-").
+Result<SavedGraph> save_graph(const Graph& graph, const std::string& path);
+/// The same, and the contents of its weights, where the file that it was read from had them, as
+/// safetensors beside it.
+Result<SavedGraph> save_model(const Graph& graph, const std::string& path);
 
 /// Writes 00-input.pwg, 01-PASS.pwg, … and journal.jsonl into a folder.
 class Trace {

@@ -1,8 +1,7 @@
-// Exports static_rows, check_static_rows, symbol_hint and many_rows_note.
+// Exports check_static_rows, symbol_hint and many_rows_note.
 #include "pipeline/static_rows.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,27 +11,7 @@ namespace {
 
 constexpr std::int64_t kManyRows = 4096;  // what a step of a served model rarely has
 
-/// The leading extent of an input that changes from call to call, if it has one.
-std::optional<std::int64_t> rows_of(const Graph& graph, ValueId input) {
-  if (graph.input_kind(input) != InputKind::input || graph.type(input) == Types::unknown())
-    return std::nullopt;
-  const Shape& shape = graph.context().types[graph.type(input)].shape;
-  return shape.empty() ? std::nullopt : graph.context().dims.value(shape.front());
-}
-
 }  // namespace
-
-std::vector<std::int64_t> static_rows(const Graph& graph) {
-  std::vector<std::int64_t> out;
-  if (!graph.facts.tokens().empty()) return out;
-  std::map<std::int64_t, std::size_t> times;
-  for (ValueId input : graph.inputs())
-    if (const auto rows = rows_of(graph, input); rows && *rows > 0 && ++times[*rows] == 1)
-      out.push_back(*rows);
-  std::stable_sort(out.begin(), out.end(),
-                   [&](std::int64_t a, std::int64_t b) { return times[a] > times[b]; });
-  return out;
-}
 
 Result<std::monostate> check_static_rows(const Graph& graph, std::int64_t tokens) {
   const std::vector<std::int64_t> rows = static_rows(graph);

@@ -1,18 +1,16 @@
-// The rows of a graph without a symbol for its tokens: what its inputs say, and what to do where
-// they are to be others.
+// The rows of a graph without a symbol for its tokens: what to do where they are to be others than
+// its inputs say.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "backends/steps.hpp"
 #include "graph/graph.hpp"
 
 namespace pw {
 
-/// The leading extents of what changes from call to call, the most frequent first. Empty where the
-/// graph has a symbol for its tokens, or no such input.
-[[nodiscard]] std::vector<std::int64_t> static_rows(const Graph& graph);
 /// PW1404 where a static graph is to run as many tokens as none of its inputs has rows.
 Result<std::monostate> check_static_rows(const Graph& graph, std::int64_t tokens);
 /// "--symbol n=x.0,y.0 makes …", of the inputs with so many rows.

@@ -141,7 +141,7 @@ PyGraph import_call(const ContextPtr& context, const std::string& path, const py
 
 void save(const PyGraph& graph, const std::string& path) {
   need(graph.context, check_graph_path(path));
-  need(graph.context, save_graph(graph.graph, path));
+  need(graph.context, save_model(graph.graph, path));
 }
 
 py::dict stats(const PyGraph& graph) {

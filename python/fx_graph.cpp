@@ -127,6 +127,7 @@ class FxGraph {
     out["opaque"] = done.report.opaque;
     out["reasons"] = done.report.reasons;
     out["dropped"] = done.report.dropped;
+    out["aliases"] = done.report.aliases;
     out["notes"] = done.report.notes;
     out["graph"] = PyGraph{context_, std::move(done.graph)};
     return out;
@@ -147,7 +148,8 @@ class FxGraph {
 
 void add_fx_graph(py::module_& module) {
   py::class_<Ref>(module, "Ref", "A value of a graph, or a name of torch's, among arguments.")
-      .def(py::init<std::string>(), py::arg("name"));
+      .def(py::init<std::string>(), py::arg("name"))
+      .def("__repr__", [](const Ref& ref) { return "Ref(" + ref.name + ")"; });
   py::class_<FxGraph>(module, "FxGraph", "A graph of torch.fx, told call by call.")
       .def(py::init<ContextPtr, const std::string&>(), py::arg("session"), py::arg("name"))
       .def("symbol", &FxGraph::symbol, py::arg("name"), py::arg("least"), py::arg("most"),

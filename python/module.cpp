@@ -234,6 +234,8 @@ PYBIND11_MODULE(_piecewise, m) {
   add_planning(m);
   add_fx_graph(m);
   add_compiled(m);
+  add_kept(session);
+  add_changes(m);
   m.attr("__version__") = version();
 
   session.def(py::init([] { return std::make_shared<Context>(); }))

@@ -91,5 +91,9 @@ void add_planning(pybind11::module_& module);
 void add_fx_graph(pybind11::module_& module);
 /// Compiled: a graph compiled once, run on memory of the caller's.
 void add_compiled(pybind11::module_& module);
+/// What a run changed.
+void add_changes(pybind11::module_& module);
+/// Texts that the compile cache keeps.
+void add_kept(pybind11::class_<Context, ContextPtr>& session);
 
 }  // namespace pw::python

@@ -151,7 +151,8 @@ Result<GivenOutputs> run_on(const Graph& graph, const std::string& backend,
 py::tuple compute(const PyGraph& g, const py::dict& given,
                   const std::map<std::string, py::object>& functions, const std::string& backend,
                   const std::map<std::string, std::int64_t>& symbols) {
-  const GivenInputs inputs = inputs_of(g.context, g.graph, given);
+  GivenInputs inputs = inputs_of(g.context, g.graph, given);
+  inputs.merge(contents_of_inputs(g.graph));
   const Functions scope(g.context, functions);
   auto done = run_on(g.graph, backend, inputs, {symbols.begin(), symbols.end()});
   scope.rethrow();

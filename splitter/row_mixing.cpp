@@ -144,9 +144,11 @@ class Search {
 
   std::string of_primitive(const Graph& graph, NodeId n) {
     const std::string& op = graph.op_of(n).name;
-    constexpr std::array kReductions{"sum", "mean", "amax", "amin"};
+    constexpr std::array kReductions{"sum", "mean", "amax", "amin", "prod", "argmax", "argmin"};
     if (std::find(kReductions.begin(), kReductions.end(), op) != kReductions.end())
       return of_reduction(graph, n);
+    if (op == "sort") return over(graph, n, 0, axis(graph, n, 0), "it sorts dim {}");
+    if (op == "index" || op == "index_put") return of_indices(graph, n, op == "index" ? 1 : 2);
     if (op == "keep_topk") return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
     if (const auto product = product_of(graph.op_of(n)))
       return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it adds up over dim {}");
@@ -202,6 +204,24 @@ class Search {
     const DimId dim = (*shape_of(graph, n, 0))[axis(graph, n, 0)];
     if (context_.dims.rising(dim, tokens_, facts_)) return "";
     return how + ", whose padding may be anywhere";
+  }
+
+  /// Rows of padding read no matter what, but are written to places of others; and an index that
+  /// counts from the end counts from that of the padding. The operands from `first` on are indices.
+  std::string of_indices(const Graph& graph, NodeId n, std::size_t first) {
+    const Attribute* given = graph.attribute(n, "wrap");
+    const auto* wrap = given == nullptr ? nullptr : std::get_if<bool>(given);
+    const std::size_t count = graph.operands(n).size();
+    for (std::size_t i = first; i < count; ++i) {
+      const std::string how =
+          over(graph, n, 0, axis(graph, n, 0) + i - first, "it counts from the end of dim {}");
+      if (wrap != nullptr && *wrap && !how.empty()) return how;
+      for (std::size_t at = 0; first == 2 && at < rank(graph, n, i); ++at)
+        if (std::string put = over(graph, n, i, at, "it puts rows of dim {} to others");
+            !put.empty())
+          return put;
+    }
+    return "";
   }
 
   std::string of_slice(const Graph& graph, NodeId n) {

@@ -25,8 +25,8 @@ const Curves& curves() {
 KernelTable kernels() {
   static const std::vector<KernelEntry> table = [] {
     std::vector<KernelEntry> all;
-    for (KernelTable part : {pointwise(), reductions(), gathers(), products(), attention(),
-                             scaled_attention(), convolutions(), windows()}) {
+    for (KernelTable part : {pointwise(), reductions(), gathers(), indexing(), scans(), products(),
+                             attention(), scaled_attention(), convolutions(), windows()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

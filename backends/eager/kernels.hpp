@@ -13,6 +13,8 @@ namespace pw::eager {
 [[nodiscard]] KernelTable pointwise();
 [[nodiscard]] KernelTable reductions();
 [[nodiscard]] KernelTable gathers();
+[[nodiscard]] KernelTable indexing();
+[[nodiscard]] KernelTable scans();
 [[nodiscard]] KernelTable products();
 [[nodiscard]] KernelTable attention();
 [[nodiscard]] KernelTable scaled_attention();

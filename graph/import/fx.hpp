@@ -43,6 +43,8 @@ struct FxReport {
   /// Inputs whose kind the dump does not say, with the kind that was guessed.
   std::vector<std::pair<std::string, InputKind>> guessed;
   std::size_t nodes = 0;
+  /// Names of the dump that are another value's of the graph: of a view that changes nothing.
+  std::map<std::string, std::string> aliases;
 };
 
 struct FxImport {

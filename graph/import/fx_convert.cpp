@@ -37,7 +37,7 @@ const std::map<std::string_view, DType> kTorchDTypes = {
 // "dumps/qwen2-1.5b.fx.txt" → "qwen2_1_5b"
 std::string graph_name(std::string file) {
   file = file.substr(file.rfind('/') + 1);
-  for (std::string_view tail : {".txt", ".py", ".fx"})
+  for (std::string_view tail : {".txt", ".py", ".fx", ".pt2"})
     if (file.ends_with(tail)) file.resize(file.size() - tail.size());
   for (char& c : file)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
@@ -73,8 +73,16 @@ Result<FxImport> Converter::convert() {
   if (errors_.empty())
     if (auto done = write_back(); !done) return forward(done);
   if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
+  return finished();
+}
+
+Result<FxImport> Converter::finished() {
   if (graph_.outputs().empty())
     return fail(function_.span, "PW0513", "the function returns no value");
+  for (const auto& [name, value] : env_)
+    if (value.kind == Value::Kind::tensor && value.tensor.valid() &&
+        graph_.value_name(value.tensor) != name)
+      report_.aliases.emplace(name, graph_.value_name(value.tensor));
   erase_buffers();
   classify_inputs();
   copy_undeclared_writes(graph_);

@@ -1,6 +1,7 @@
 // Private to the importer: the state of one import, shared by the files that convert.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -100,6 +101,24 @@ struct Unknown {
 /// Nothing: the mapping does not apply after all.
 using Applied = Result<std::optional<Results>>;
 
+/// Makes nodes one after the other. What fails first is kept, and nothing is made behind it.
+class Maker {
+ public:
+  using Emit =
+      std::function<Result<Results>(std::string_view op, const std::vector<ValueId>& operands,
+                                    AttributeList attributes, const std::vector<Wanted>& names)>;
+  explicit Maker(Emit emit) : emit_(std::move(emit)) {}
+  /// The first result; an invalid one behind a failure.
+  ValueId operator()(std::string_view op, const std::vector<ValueId>& operands,
+                     AttributeList attributes,
+                     const std::vector<Wanted>& names = std::vector<Wanted>(1));
+  [[nodiscard]] Applied done(ValueId value) const;
+
+ private:
+  Emit emit_;
+  std::optional<Diagnostics> failure_;
+};
+
 /// A target without `torch.ops.`.
 [[nodiscard]] std::string_view strip(std::string_view target);
 /// Null: there is none.
@@ -112,7 +131,36 @@ class Converter {
             std::string_view signature);
   Result<FxImport> convert();
 
+  // ---- fx_direct.cpp: for importers of other forms, which make the calls themselves. What they
+  // call is pure.
+  Result<std::monostate> begin();  ///< reads the function's parameters
+  Value add_weight(const std::string& name, TypeId type);
+  [[nodiscard]] const Value* input(std::string_view name) const;
+  /// A call that a row of its target takes; or why none does, and then nothing is left of it.
+  /// `name`: what made-up names begin with.
+  OrReason<Value> try_call(std::string_view target, const Arguments& arguments,
+                           const std::string& name);
+  /// A node of an op of the library, with its results; or why it is none.
+  OrReason<std::vector<Value>> try_op(
+      std::string_view op, const std::vector<Value>& operands,
+      const std::vector<std::pair<std::string_view, Attribute>>& attributes,
+      const std::string& name);
+  /// A call that stays as it is, for the reason `why`. The results are the items of a list.
+  Result<Value> keep_call(std::string_view target, const Arguments& arguments,
+                          const std::vector<Wanted>& results, bool random, const std::string& why);
+  [[nodiscard]] const Type* type(const Value& value) const { return type_of(value.tensor); }
+  [[nodiscard]] Context& context() const { return context_; }
+  [[nodiscard]] const Facts& facts() const { return graph_.facts; }
+  [[nodiscard]] std::string name_of(const Value& value) const {
+    return std::string(graph_.value_name(value.tensor));
+  }
+  /// What was made up gets this name, where it is free.
+  void name(const Value& value, const std::string& name);
+  void set_group(std::string group) { group_ = std::move(group); }
+  Result<FxImport> finish(const std::vector<std::pair<std::string, Value>>& outputs);
+
  private:
+  Result<FxImport> finished();
   // ---- fx_convert.cpp: statements and names
   void find_getitems();
   void find_reads(const Expr& e);
@@ -276,6 +324,52 @@ class Converter {
   Applied stack(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied unbind(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
+  // ---- fx_indexing.cpp: elements chosen by tensors of indices
+  struct Chosen {
+    std::vector<std::size_t> axes;   ///< that are indexed
+    std::vector<ValueId> indices;    ///< of each
+    std::vector<std::size_t> order;  ///< the axes, and then the others
+    bool together = false;           ///< the axes stand one beside the other
+  };
+  Applied index(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied index_put(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied put_masked(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied gather(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied scatter_mean(Maker& make, ValueId x, ValueId src, const std::vector<ValueId>& places,
+                       bool alone, const std::vector<Wanted>& wanted);
+  Applied flip(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  [[nodiscard]] Maker maker(const Site& site);
+  ValueId in_order(Maker& make, ValueId x, const std::vector<std::size_t>& to);
+  std::optional<Chosen> chosen_axes(Maker& make, const Value* indices, std::size_t rank);
+  AttributeList index_attributes(const Chosen& chosen);
+  std::vector<ValueId> places_along(Maker& make, ValueId index, std::size_t axis);
+  [[nodiscard]] std::optional<std::size_t> indexed_axis(const Bound& bound) const;
+  std::optional<ValueId> scattered_source(Maker& make, const Bound& bound);
+  ValueId put_at(Maker& make, ValueId x, ValueId values, const std::vector<ValueId>& places,
+                 std::string_view how, const std::vector<Wanted>& names);
+  ValueId without_self(Maker& make, ValueId x, ValueId src, const std::vector<ValueId>& places,
+                       std::string_view how);
+  ValueId flipped(Maker& make, ValueId x, DimId extent, std::size_t axis);
+
+  // ---- fx_padding.cpp: axes made, repeated, padded, and several of them reduced
+  Applied arange(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied repeat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied pad(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied pad_edges(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied diagonal(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied variance(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied any_of_axes(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  std::optional<ValueId> whole_range(Maker& make, DimId start, DimId end, DimId step,
+                                     const Site& site);
+  std::optional<ValueId> real_range(Maker& make, const Value& start, const Value& end,
+                                    const Value& step, DType dtype, const Site& site);
+  [[nodiscard]] std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> pads_of(
+      const Value* list, std::size_t rank) const;
+  ValueId part_of_axis(Maker& make, ValueId x, std::size_t axis, DimId start, DimId end);
+  [[nodiscard]] std::optional<std::vector<std::size_t>> listed_axes(const Value* dim,
+                                                                    std::size_t rank) const;
+
   // ---- fx_foreign.cpp: what rule files say of foreign ops
   const std::vector<Mapping>* mappings_of(std::string_view target);
   [[nodiscard]] ForeignValue foreign_value(const Value& value) const;
@@ -345,6 +439,7 @@ class Converter {
   std::set<std::string, std::less<>> read_names_;          ///< names that some expression reads
   Memory memory_;
   bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
+  bool pure_ = false;        ///< and unknown calls have no effect either
   std::set<ValueId> makers_, dropped_, rope_caches_, layer_names_;
   std::map<std::string, DimId, std::less<>> equal_;  ///< symbols that are another one
   Diagnostics errors_;

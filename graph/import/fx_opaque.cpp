@@ -164,7 +164,7 @@ Result<OpId> Converter::opaque_op(std::string_view target, const std::optional<S
   Op declared;
   declared.name = name;
   declared.imported = true;
-  declared.traits.effect = schema ? schema->random || schema->effect : name != "getitem";
+  declared.traits.effect = schema ? schema->random || schema->effect : name != "getitem" && !pure_;
   return context_.ops.declare(declared);
 }
 

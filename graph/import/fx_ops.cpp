@@ -123,6 +123,40 @@ constexpr Row kRows[] = {
     {"aten.var_mean.correction", "mean", "self:x dim:-=None correction:-=None keepdim:-=False",
      Special::var_mean},
     {"aten.erf", "erf", "self:x"},
+    {"aten.any.dims", "any", "self:x dim:-=None keepdim:{keepdim}=False", Special::any},
+    {"aten.var.dim", "sum", "self:x dim:- unbiased:-=True keepdim:-=False", Special::variance},
+    {"aten.var.correction", "sum", "self:x dim:-=None correction:-=None keepdim:-=False",
+     Special::variance},
+    // elements by indices
+    {"aten.arange", "iota", "end:- dtype:-=None layout:-=None device:-=None pin_memory:-=None",
+     Special::arange},
+    {"aten.arange.start", "iota",
+     "start:- end:- dtype:-=None layout:-=None device:-=None pin_memory:-=None", Special::arange},
+    {"aten.arange.start_step", "iota",
+     "start:- end:- step:-=1 dtype:-=None layout:-=None device:-=None pin_memory:-=None",
+     Special::arange},
+    {"aten.index.Tensor", "index", "self:x indices:-", Special::index},
+    {"aten._unsafe_index.Tensor", "index", "self:x indices:-", Special::index},
+    {"aten.index_put", "index_put", "self:x indices:- values:- accumulate:-=False",
+     Special::index_put},
+    {"aten._unsafe_index_put", "index_put", "self:x indices:- values:- accumulate:-=False",
+     Special::index_put},
+    {"aten.gather", "index", "self:x dim:- index:- sparse_grad:-=False", Special::gather},
+    {"aten.scatter.src", "index_put", "self:x dim:- index:- src:-", Special::scatter},
+    {"aten.scatter.value", "index_put", "self:x dim:- index:- value|src:-", Special::scatter},
+    {"aten.scatter_add", "index_put", "self:x dim:- index:- src:-", Special::scatter},
+    {"aten.scatter_reduce.two", "index_put",
+     "self:x dim:- index:- src:- reduce:- include_self:-=True", Special::scatter},
+    {"aten.flip", "index", "self:x dims:-", Special::flip},
+    {"aten.repeat", "expand", "self:x repeats:-", Special::repeat},
+    {"aten.constant_pad_nd", "cat", "self:x pad:- value:-=0", Special::pad},
+    {"aten.reflection_pad1d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.reflection_pad2d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.reflection_pad3d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.replication_pad1d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.replication_pad2d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.replication_pad3d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.diagonal", "slice", "self:x offset:-=0 dim1:-=0 dim2:-=1", Special::diagonal},
     // vLLM's kernels
     {"vllm_ir.rms_norm", "rms_norm", "x|input:x weight:w epsilon:{eps} variance_size:none=None",
      Special::ir_norm},
@@ -203,7 +237,8 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 // Views in the library's ops, and yet memory of their own.
 bool copies(std::string_view target) {
   return target == "aten.clone" || target == "aten.lift_fresh_copy" || target == "aten._to_copy" ||
-         target == "aten.copy";
+         target == "aten.copy" || target == "aten.repeat" || target == "aten.constant_pad_nd" ||
+         target == "aten.flip";
 }
 
 Slot read_slot(std::string_view text) {

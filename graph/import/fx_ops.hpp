@@ -39,6 +39,18 @@ enum class Special : std::uint8_t {
   type_of,  ///< a cast to the type of another tensor
   size,     ///< a dim, not a value
   var_mean,
+  index,  ///< by tensors of indices, as those below
+  index_put,
+  gather,
+  scatter,
+  flip,
+  arange,
+  repeat,
+  pad,
+  pad_edges,  ///< by elements of the tensor itself
+  diagonal,
+  any,  ///< over several axes
+  variance,
   ir_norm,         ///< of vLLM's own IR
   rotary,          ///< heads may have an axis of their own
   attention,       ///< its output buffer says more than the operands

@@ -50,6 +50,18 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       return cast(*x, to->dtype, wanted, site);
     }
     case Special::var_mean: return var_mean(bound, wanted, site);
+    case Special::index: return index(bound, wanted, site);
+    case Special::index_put: return index_put(bound, wanted, site);
+    case Special::gather: return gather(bound, wanted, site);
+    case Special::scatter: return scatter(bound, wanted, site);
+    case Special::flip: return flip(bound, wanted, site);
+    case Special::arange: return arange(bound, wanted, site);
+    case Special::repeat: return repeat(bound, wanted, site);
+    case Special::pad: return pad(bound, wanted, site);
+    case Special::pad_edges: return pad_edges(bound, wanted, site);
+    case Special::diagonal: return diagonal(bound, wanted, site);
+    case Special::any: return any_of_axes(bound, wanted, site);
+    case Special::variance: return variance(bound, wanted, site);
     case Special::ir_norm: return ir_norm(bound, wanted, site);
     case Special::rotary: return rotary(bound, wanted, site);
     case Special::attention: return attention(bound, wanted, site);

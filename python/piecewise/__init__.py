@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import html as _html
+import importlib as _importlib
 import json as _json
 import os as _os
 import typing as _t
@@ -42,6 +43,7 @@ __all__ = [
     "__version__",
     "diff",
     "engines",
+    "from_onnx",
     "load",
     "rules",
     "show",
@@ -56,7 +58,7 @@ def _values(params: _commands.Params) -> _t.Dict[str, str]:
 
 
 def _session_load(self, path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
-    """Reads graph.json, .pwg or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
+    """Reads graph.json, .pwg, .pt2 or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
     return _commands._graph(self, path, symbols, None)
 
 
@@ -86,11 +88,20 @@ Session.run = _session_run
 
 
 def load(text_or_path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
-    """A graph from a file, or from the text itself: graph.json, .pwg or an FX dump."""
+    """A graph from a file, or from the text itself: graph.json, .pwg, an FX dump, or (files) .pt2, or an ONNX model with its weights."""
     text = str(text_or_path)
     if "\n" in text or ("{" in text and not _os.path.exists(text)):
         return _commands.shared_session().loads(text, symbols=symbols)
     return _commands.shared_session().load(text, symbols)
+
+
+def from_onnx(model: _t.Any, symbols: _commands.Symbols = None) -> Graph:
+    """A graph from an ONNX model: its path, its bytes, or onnx's ModelProto. It holds the model's weights, so that run() needs its inputs alone."""
+    if hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    if isinstance(model, bytes):
+        return _commands.shared_session().loads(model, "model.onnx", symbols)
+    return _commands.shared_session().load(model, symbols)
 
 
 def rules(*files: str) -> Rules:

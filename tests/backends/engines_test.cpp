@@ -273,6 +273,71 @@ TEST_CASE("engines: embedding gathers rows and refuses an index outside the tabl
   }
 }
 
+TEST_CASE("engines: elements by tensors of indices", "[backends]") {
+  const Tensor x = tensor(DType::bf16, {2, 3}, {1, 2, 3, 4, 5, 6}),
+               i = tensor(DType::i64, {2, 1}, {1, 0}), j = tensor(DType::i64, {2}, {-1, 0}),
+               k = tensor(DType::i64, {3}, {1, 1, 0}), none = tensor(DType::i64, {0}, {});
+  const std::string in = "in x: bf16[2, 3], i: i64[2, 1], j: i64[2], k: i64[3], z: i64[0]  ";
+  const std::vector<Tensor> all = {x, i, j, k, none};
+  check_all(in + "y = index(x, i, j){wrap = true}  out y", all, {6, 4, 3, 1});
+  check_all(in + "y = index(x, k){dim = 1}  out y", all, {2, 2, 1, 5, 5, 4});
+  check_all(in + "y = index(transpose(x){dim0 = 0, dim1 = 1}, i)  out y", all, {2, 5, 1, 4});
+  check_all(in + "y = index(x, z)  out y", all, {});
+  check_all(in + "y = iota(){shape = [2, 3], dtype = f16}  out y", all, {0, 1, 2, 0, 1, 2});
+  const std::string put = in + "y = index_put(x, 10.0, k){dim = 1, reduce = ";
+  check_all(put + "\"set\"}  out y", all, {10, 10, 3, 10, 10, 6});
+  check_all(put + "\"sum\"}  out y", all, {11, 22, 3, 14, 25, 6});
+  check_all(put + "\"prod\"}  out y", all, {10, 200, 3, 40, 500, 6});
+  check_all(put + "\"amin\"}  out y", all, {1, 2, 3, 4, 5, 6});
+  check_all(
+      in + "y = index_put(x, slice(x){dim = 1, start = 1, end = 3}, i, j){wrap = true}  out y", all,
+      {6, 2, 5, 3, 5, 2});
+}
+
+TEST_CASE("engines: indices outside, and elements joined by no known name, are diagnosed",
+          "[backends]") {
+  const Tensor x = tensor(DType::f32, {3}, {1, 2, 3});
+  const auto code = [&](const std::string& text, double at) {
+    std::string codes;
+    const Graph graph = graph_of("in x: f32[3], i: i64[1]  " + text + "  out y");
+    for (const auto& engine : engines()) {
+      Tensor out(DType::f32, graph.context().types[graph.type(graph.outputs()[0])].shape.size() == 1
+                                 ? Extents{text.find("put") == std::string::npos ? 1 : 3}
+                                 : Extents{});
+      const Tensor i = tensor(DType::i64, {1}, {at});
+      const std::vector<TensorView> in = {x.view(), i.view()}, to = {out.view()};
+      const auto done = engine->compile(graph).value()->run(in, to, {});
+      codes += done ? "ok " : done.error()[0].code + " ";
+    }
+    return codes.substr(0, codes.find(' '));
+  };
+  CHECK(code("y = index(x, i)", 2) == "ok");
+  CHECK(code("y = index(x, i)", 3) == "PW1204");
+  CHECK(code("y = index(x, i)", -1) == "PW1204");
+  CHECK(code("y = index(x, i){wrap = true}", -3) == "ok");
+  CHECK(code("y = index(x, i){wrap = true}", -4) == "PW1204");
+  CHECK(code("y = index_put(x, 1.0, i)", 3) == "PW1204");
+  CHECK(code("y = index_put(x, 1.0, i){reduce = \"mean\"}", 0) == "PW1203");
+}
+
+TEST_CASE("engines: running sums, orders and places along any axis", "[backends]") {
+  const Tensor x = tensor(DType::f32, {2, 3}, {3, 1, 2, kNaN, 5, 5});
+  const std::string in = "in x: f32[2, 3]  ";
+  check_all(in + "y = cumsum(x)  out y", {x}, {3, 4, 6, kNaN, kNaN, kNaN});
+  check_all(in + "y = cumprod(x){dim = 0}  out y", {x}, {3, 1, 2, kNaN, 5, 10});
+  check_all(in + "y, i = sort(x)  out y", {x}, {1, 2, 3, 5, 5, kNaN});
+  check_all(in + "y, i = sort(x){descending = true}  out i", {x}, {0, 2, 1, 0, 1, 2});
+  check_all(in + "y, i = sort(x){dim = 0}  out i", {x}, {0, 0, 0, 1, 1, 1});
+  check_all(in + "y = argmax(x)  out y", {x}, {0, 0});
+  check_all(in + "y = argmin(x){dim = 0, keepdim = true}  out y", {x}, {1, 0, 0});
+  check_all(in + "y = prod(x)  out y", {x}, {6, kNaN});
+  check_all("in b: b8[3]  y = any(b)  out y", {tensor(DType::b8, {3}, {0, 1, 0})}, {1});
+  check_all("in b: b8[3]  y = all(b)  out y", {tensor(DType::b8, {3}, {0, 1, 0})}, {0});
+  const Tensor many = tensor(DType::i64, {2}, {4611686018427387904.0, 4611686018427387904.0});
+  check_all("in i: i64[2]  y = slice(cumsum(i)){dim = 0, start = 1, end = 2}  out y", {many},
+            {-9223372036854775808.0});
+}
+
 TEST_CASE("engines: matrix products with bias, scales and transposed weights", "[backends]") {
   const Tensor a = tensor(DType::f32, {2, 3}, {1, 2, 3, 4, 5, 6}),
                b = tensor(DType::f32, {3, 2}, {1, 0, 0, 1, 1, 1});

@@ -12,6 +12,7 @@
 #include "backends/cuda/schedules.hpp"
 #include "backends/host_arguments.hpp"
 #include "backends/named_tensors.hpp"
+#include "backends/pt2_tensors.hpp"
 #include "backends/safetensors.hpp"
 #include "backends/steps.hpp"
 #include "cli/config_value.hpp"
@@ -21,6 +22,7 @@
 #include "graph/generate.hpp"
 #include "graph/graph_json.hpp"
 #include "graph/import/fx.hpp"
+#include "graph/import/pt2/pt2.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "splitter/histogram.hpp"
@@ -28,13 +30,15 @@
 #include "splitter/splitter.hpp"
 #include "tests/dsl/mutants.hpp"
 #include "tests/fuzz/random_graph.hpp"
+#include "tests/pt2/archives.hpp"
 #include "verify/baseline.hpp"
 #include "viz/named_journal.hpp"
 
 namespace pw::test {
 namespace {
 
-constexpr std::string_view kInContext[] = {"pwr", "pwg", "graph_json", "fx", "query", "config"};
+constexpr std::string_view kInContext[] = {"pwr", "pwg",     "graph_json", "fx",
+                                           "pt2", "program", "query",      "config"};
 
 void require(bool holds, const std::string& what) {
   if (!holds) throw std::logic_error(what);
@@ -129,6 +133,17 @@ std::vector<Format> formats() {
                    auto read = import_fx(c, text, {.file = "mutant.txt"});
                    return done(read);
                  }});
+  out.push_back(
+      {"program", {small_program().json()}, [](const ContextPtr& c, const std::string& text) {
+         auto read = pt2::import_program(c, text, "model.json", {.file = "mutant.pt2"});
+         if (read) require(verify(read->graph).empty(), "a program holds together");
+         return done(read);
+       }});
+  out.push_back(
+      {"pt2", {zip_of(small_archive())}, [](const ContextPtr& c, const std::string& text) {
+         if (auto graph = read_graph(c, text, {.file = "mutant.pt2"}); !graph) return done(graph);
+         return done(safetensors_of_pt2(text, "mutant.pt2"));
+       }});
   for (const GraphFormat& format : graph_formats())
     if (!format.examples.empty())
       out.push_back({fmt::format("graph_{}", out.size()), format.examples,

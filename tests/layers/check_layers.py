@@ -23,6 +23,7 @@ LIBRARIES = [
     ("JSON", r"nlohmann/", r".*_json\.cpp"),
     ("TOML", r"toml\+\+/", r"cli/config_value\.cpp"),
     ("Graphviz", r"(graphviz/.*|gvc\.h|cgraph\.h)", r"viz/.*\.cpp"),
+    ("libzip", r"zip\.h", r"base/zip\.cpp"),
     ("CUDA", r"(cuda|nvrtc|cuda_runtime)[^/]*\.h", r"backends/cuda/.*"),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -106,6 +106,20 @@ TEST_CASE("row mixing: a rank's part of padded rows is other rows than of those 
   CHECK(found(part + "q = neg(p)  y = all_gather(p * q" + gathered) == "");
 }
 
+TEST_CASE("row mixing: indices of rows", "[splitter]") {
+  const std::string in = "in x: f32[n, 4], i: i64[n], t: f32[9, 4]  ";
+  CHECK(found(in + "y = index(x, i)  out y") == "");
+  CHECK(found(in + "y = index(x, i){wrap = true}  out y") ==
+        "node y (index) mixes rows: it counts from the end of dim n");
+  CHECK(found(in + "y = index(t, i){wrap = true}  out y") == "");
+  CHECK(found(in + "y = index_put(t, x, i)  out y") ==
+        "node y (index_put) mixes rows: it puts rows of dim n to others");
+  CHECK(found(in + "v, y = sort(x){dim = 0}  out v") == "node v (sort) mixes rows: it sorts dim n");
+  CHECK(found(in + "v, y = sort(x)  out v") == "");
+  CHECK(found(in + "y = cumsum(x){dim = 0}  out y") == "");
+  CHECK(found(in + "y = argmax(x){dim = 0}  out y") == "");
+}
+
 TEST_CASE("row mixing: rows that stay apart are not", "[splitter]") {
   CHECK(found("in x: f32[n, 4]  s = sum(x)  out s") == "");
   CHECK(found("in x: f32[n, 4], w: f32[4, 8]  y = mm(x, w)  out y") == "");

@@ -1,4 +1,5 @@
 """One op a case: its dump as make_fx prints it, its inputs, and what PyTorch computes."""
+import indexing
 import torch
 import training
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -252,13 +253,14 @@ def all_cases():
     torch.manual_seed(5)
     for add in (arithmetic, promotion, reductions, products, layout, casts, edge_values, outside):
         add()
+    indexing.add_cases(case)
     training.add_cases(case, each, drawn, edges, FLOATS)
     return CASES
 
 
 def dumped(function, inputs):
     """The text, the inputs by name, and the outputs in order with their names."""
-    module = make_fx(function, tracing_mode="fake")(*[x.clone() for x in inputs])
+    module = make_fx(lambda *given: function(*given), tracing_mode="fake")(*[x.clone() for x in inputs])
     results = module(*[x.clone() for x in inputs])
     names = [n.name for n in module.graph.nodes if n.op == "placeholder"]
     output = next(n for n in module.graph.nodes if n.op == "output")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models, random programs with writes.
+"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models, random programs with writes, PT2 archives.
 
     run.py --build build/release [--env build/torch-env] [--cases DIR]
 
@@ -22,7 +22,7 @@ def torch_python(place, base):
     python = Path(given) if given else place / "bin" / "python"
     if not given and not (place / "ready").exists():
         print(f"making {place} (PyTorch: some gigabytes)", file=sys.stderr, flush=True)
-        for command in ([base, "-m", "venv", place], [python, "-m", "pip", "install", "-q", "torch", "numpy", "safetensors"]):
+        for command in ([base, "-m", "venv", place], [python, "-m", "pip", "install", "-q", "torch", "numpy", "safetensors", "onnx", "onnxruntime"]):
             done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
             if done.returncode:
                 said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
@@ -45,6 +45,9 @@ def main():
         default=ROOT.parent / "shared/peers/corpus/conformance.py",
         help="more one-op cases: a script that writes them to the folder it is given",
     )
+    parser.add_argument(
+        "--corpus", type=Path, default=ROOT.parent / "shared/peers/corpus/models.py", help="more models: a script with a table R of them"
+    )
     arguments = parser.parse_args()
     python, said = torch_python(arguments.env, arguments.base)
     if python is None:
@@ -61,6 +64,9 @@ def main():
     steps = [
         [ROOT / "tests/import_programs/check.py", "--torch", "--programs", "400"],
         [ROOT / "tests/torch/compare.py", *(["--cases", arguments.cases] if arguments.cases.exists() else [])],
+        [ROOT / "tests/torch/onnx_nodes.py"],
+        [ROOT / "tests/torch/onnx_out.py"],
+        [ROOT / "tests/torch/pt2.py", "--pwr", arguments.build / "bin/pwr", *(["--corpus", arguments.corpus] if arguments.corpus.exists() else [])],
     ]
     codes = [subprocess.run([str(python), *map(str, step)], env=environment, cwd=ROOT).returncode for step in steps]
     return 1 if any(codes) else 0

@@ -31,7 +31,6 @@ def products(case, each, drawn, edges, floats, f):
     for p in (1.0, 2.0, float("inf")):
         case(f"cdist_{p}", at(aten._cdist_forward.default, p, None), f(2, 5, 3), f(2, 4, 3))
 
-
     ends = torch.tensor([2, 2, 7], dtype=torch.int32)
     case("grouped_mm", lambda x, w, e: aten._grouped_mm.default(x, w, e), f(7, 16), f(3, 16, 8), ends)
     case("grouped_mm_bf16", lambda x, w, e: aten._grouped_mm.default(x, w, e), f(7, 16).bfloat16(), f(3, 16, 8).bfloat16(), ends)

@@ -455,6 +455,20 @@ def block_products():
         case("block_scaled_mm", label(a, f"group {group}", NAMES[out]), [a, b, sa, sb], [(y.to(out), near)], {"out": NAMES[out], "group": group})
 
 
+def truths():
+    for x in (torch.tensor([[0.0, -0.0, 0.0], [0.0, float("nan"), 0.0], [1.0, 2.0, -3.0]]), torch.tensor([[0, 0, 0], [0, 2, 0], [1, 1, 5]])):
+        for op, of in (("any", torch.any), ("all", torch.all)):
+            case(op, label(x), [x], [(of(x, -1), {})])
+            case(op, label(x, "rows"), [x], [(of(x, 0, True), {})], {"dim": 0, "keepdim": True})
+
+
+def quotients():
+    for dtype in (F32, torch.float64):
+        x = torch.tensor([7.0, -7.0, 0.5, -0.5, 0.0, -0.0, float("inf"), float("nan"), 1e-3, 5.0, -5.0], dtype=dtype)
+        y = torch.tensor([2.0, 2.0, -0.25, 3.0, -2.0, 2.0, 3.0, 1.0, 1e-4, 0.0, 0.0], dtype=dtype)
+        case("div_floor", label(x), [x, y], [(torch.div(x, y, rounding_mode="floor"), {})])
+
+
 def main():
     for make in (
         pointwise,
@@ -475,6 +489,8 @@ def main():
         halves,
         parallel_embedding,
         block_products,
+        truths,
+        quotients,
     ):
         make()
     for op, cases in files.items():

@@ -1,0 +1,179 @@
+// Exports running sums and products, sort, argmax, argmin and prod: each lane along an axis is
+// converted to what it is computed in, and looked at from its beginning.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "backends/eager/kernels.hpp"
+#include "backends/parallel.hpp"
+#include "backends/primitives.hpp"
+
+namespace pw::eager {
+namespace {
+
+using Done = Result<std::monostate>;
+
+/// The lanes of a row-major array along one axis.
+struct Lanes {
+  std::int64_t count = 0, width = 0, step = 1;
+  [[nodiscard]] std::int64_t begin(std::int64_t lane) const {
+    return lane / step * step * width + lane % step;
+  }
+};
+
+Lanes lanes_of(const Array& x, std::size_t axis) {
+  Lanes out;
+  out.width = x.extents[axis];
+  for (std::size_t i = axis + 1; i < x.extents.size(); ++i) out.step *= x.extents[i];
+  out.count = out.step;
+  for (std::size_t i = 0; i < axis; ++i) out.count *= x.extents[i];
+  return out;
+}
+
+/// work(first lane, last lane), on several threads where it is worth it.
+void over_lanes(const Lanes& lanes, const std::function<void(std::int64_t, std::int64_t)>& work) {
+  constexpr std::int64_t kWorthAThread = 1 << 15;
+  parallel_for(lanes.count, 1 + kWorthAThread / (lanes.width + 1), work);
+}
+
+template <class T, class F>
+Done running(Call& call) {
+  const Array x = contiguous(call.operand(0));
+  Array& y = call.result();
+  const Lanes lanes = lanes_of(x, call.axis("dim", -1, x.rank()));
+  over_lanes(lanes, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> row(static_cast<std::size_t>(lanes.width));
+    for (std::int64_t lane = begin; lane < end; ++lane) {
+      load_run(x.dtype, x.at(lanes.begin(lane)), lanes.step, lanes.width, row.data());
+      for (std::size_t i = 1; i < row.size(); ++i) row[i] = F::of(row[i - 1], row[i]);
+      store_run(y.dtype, y.at(lanes.begin(lane)), lanes.step, lanes.width, row.data());
+    }
+  });
+  return Done{};
+}
+
+/// f32 adds up in f64, as in PyTorch.
+template <class F>
+Done scan(Call& call) {
+  const DType dtype = call.operand_dtype(0);
+  if (!is_float(dtype)) return running<std::int64_t, F>(call);
+  const bool wide = dtype == DType::f64 || dtype == DType::f32;
+  return wide ? running<double, F>(call) : running<float, F>(call);
+}
+
+template <class T>
+struct Placed {
+  T key;
+  std::int64_t at;
+};
+
+/// A NaN is larger than any number.
+template <class T>
+bool larger(T a, T b) {
+  return a > b || (a != a && b == b);
+}
+
+template <class T>
+void sort_row(std::vector<Placed<T>>& row, bool descending) {
+  std::sort(row.begin(), row.end(), [descending](const Placed<T>& a, const Placed<T>& b) {
+    if (larger(a.key, b.key)) return descending;
+    if (larger(b.key, a.key)) return !descending;
+    return a.at < b.at;
+  });
+}
+
+template <class T>
+Done sorted(Call& call) {
+  const Array x = contiguous(call.operand(0));
+  Array &values = call.result(0), &indices = call.result(1);
+  const bool descending = call.integer("descending", 0) != 0;
+  const Lanes lanes = lanes_of(x, call.axis("dim", -1, x.rank()));
+  over_lanes(lanes, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> keys(static_cast<std::size_t>(lanes.width));
+    std::vector<std::int64_t> places(keys.size());
+    std::vector<Placed<T>> row(keys.size());
+    for (std::int64_t lane = begin; lane < end; ++lane) {
+      const std::int64_t at = lanes.begin(lane);
+      load_run(x.dtype, x.at(at), lanes.step, lanes.width, keys.data());
+      for (std::size_t i = 0; i < row.size(); ++i) row[i] = {keys[i], static_cast<std::int64_t>(i)};
+      sort_row(row, descending);
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        keys[i] = row[i].key;
+        places[i] = row[i].at;
+      }
+      store_run(values.dtype, values.at(at), lanes.step, lanes.width, keys.data());
+      store_run(indices.dtype, indices.at(at), lanes.step, lanes.width, places.data());
+    }
+  });
+  return Done{};
+}
+
+/// R::of(row) of each lane, of as many elements as are valid.
+template <class T, class R>
+Done reduced_lanes(Call& call) {
+  const Array x = contiguous(call.operand(0));
+  Array& y = call.result();
+  const std::size_t axis = call.axis("dim", -1, x.rank());
+  const Lanes lanes = lanes_of(x, axis);
+  const std::int64_t width = call.covered(0, axis);
+  over_lanes(lanes, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> row(static_cast<std::size_t>(width));
+    for (std::int64_t lane = begin; lane < end; ++lane) {
+      load_run(x.dtype, x.at(lanes.begin(lane)), lanes.step, width, row.data());
+      const auto value = R::of(row);
+      store_run(y.dtype, y.at(lane), 1, 1, &value);
+    }
+  });
+  return Done{};
+}
+
+struct Prod {
+  template <class T>
+  static T of(const std::vector<T>& row) {
+    T out = 1;
+    for (T x : row) out = scalar::mul::of(out, x);
+    return out;
+  }
+};
+
+template <bool largest>
+struct ArgExtreme {
+  template <class T>
+  static std::int64_t of(const std::vector<T>& row) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < row.size() && row[best] == row[best]; ++i)
+      if ((largest ? row[i] > row[best] : row[i] < row[best]) || row[i] != row[i]) best = i;
+    return static_cast<std::int64_t>(best);
+  }
+};
+
+template <class R>
+Done reduction_of(Call& call) {
+  const DType dtype = call.operand_dtype(0);
+  if (!is_float(dtype)) return reduced_lanes<std::int64_t, R>(call);
+  return dtype == DType::f64 ? reduced_lanes<double, R>(call) : reduced_lanes<float, R>(call);
+}
+
+template <bool largest>
+Done arg_extreme(Call& call) {
+  const std::size_t axis = call.axis("dim", -1, call.operand(0).rank());
+  if (call.covered(0, axis) == 0)
+    return fail_call(call, "PW1203", "an axis without elements has no largest or smallest one");
+  return reduction_of<ArgExtreme<largest>>(call);
+}
+
+Done sort(Call& call) {
+  const DType dtype = call.operand_dtype(0);
+  if (!is_float(dtype)) return sorted<std::int64_t>(call);
+  return dtype == DType::f64 ? sorted<double>(call) : sorted<float>(call);
+}
+
+constexpr KernelEntry kScans[] = {
+    {"cumsum", scan<scalar::add>}, {"cumprod", scan<scalar::mul>}, {"sort", sort},
+    {"argmax", arg_extreme<true>}, {"argmin", arg_extreme<false>}, {"prod", reduction_of<Prod>}};
+
+}  // namespace
+
+KernelTable scans() { return kScans; }
+
+}  // namespace pw::eager

@@ -1,0 +1,131 @@
+// Exports add_changes: what a run of a pipeline did to a graph, told so that another graph of the
+// same calls can be changed alike.
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include "python/module.hpp"
+
+namespace py = pybind11;
+
+namespace pw::python {
+namespace {
+
+/// An attribute of a call of torch's: dims are numbers. Error PW1411 for a symbolic one.
+struct AttributeObject {
+  const Context& context;
+
+  [[nodiscard]] std::int64_t number(DimId dim) const {
+    if (const auto value = context.dims.evaluate(dim, {})) return *value;
+    throw mistake("PW1411", "an attribute of a new call is the symbolic dim " +
+                                context.dims.print(dim) + ", which no call of torch can be given");
+  }
+  py::object operator()(None) const { return py::none(); }
+  py::object operator()(DimId dim) const { return py::cast(number(dim)); }
+  py::object operator()(DType dtype) const { return py::str(std::string(name(dtype))); }
+  py::object operator()(const std::vector<DimId>& dims) const {
+    py::list out;
+    for (DimId dim : dims) out.append(number(dim));
+    return out;
+  }
+  template <class T>
+  py::object operator()(const T& value) const {
+    return py::cast(value);
+  }
+};
+
+/// Two versions of a graph whose nodes have the same ids: the later one was copied of the other,
+/// and rewritten.
+class Changes {
+ public:
+  Changes(const Graph& before, const Graph& after) : before_(before), after_(after) {}
+
+  [[nodiscard]] py::dict told() const {
+    py::list made, moved, gone;
+    for (NodeId n : after_.order())
+      if (is_new(n))
+        made.append(call(n));
+      else
+        tell_moved(n, moved);
+    for (NodeId n : before_.order())
+      if (!after_.alive(n))
+        for (std::size_t i = 0; i < before_.result_count(n); ++i)
+          gone.append(std::string(before_.value_name(before_.result(n, i))));
+    py::dict out;
+    out["made"] = made;
+    out["moved"] = moved;
+    out["outputs"] = outputs();
+    out["gone"] = gone;
+    return out;
+  }
+
+ private:
+  [[nodiscard]] bool is_new(NodeId n) const { return n.index >= before_.node_bound(); }
+  /// Of a value that was there before: its name then; of another a name that no value has.
+  [[nodiscard]] std::string reference(ValueId v) const {
+    if (v.index < before_.value_bound()) return std::string(before_.value_name(v));
+    return fmt::format("#{}", v.index);
+  }
+
+  /// (op, operands, attributes, results as (reference, the name it took over)).
+  [[nodiscard]] py::tuple call(NodeId n) const {
+    py::list operands, results;
+    for (ValueId v : after_.operands(n))
+      operands.append(v.valid() ? py::object(py::str(reference(v))) : py::none());
+    for (std::size_t i = 0; i < after_.result_count(n); ++i) {
+      const ValueId v = after_.result(n, i);
+      results.append(py::make_tuple(reference(v), std::string(after_.value_name(v))));
+    }
+    py::dict attributes;
+    const Context& context = after_.context();
+    for (const auto& [id, value] : context.attributes[after_.attributes(n)])
+      attributes[py::str(std::string(context.strings.text(id)))] =
+          std::visit(AttributeObject{context}, value);
+    return py::make_tuple(after_.op_of(n).name, operands, attributes, results);
+  }
+
+  /// (the user's first result, what it read, what it reads), for each operand that is another.
+  void tell_moved(NodeId n, py::list& out) const {
+    const std::string user = reference(after_.result(n));
+    if (after_.op(n) != before_.op(n) || after_.attributes(n) != before_.attributes(n))
+      throw mistake("PW1411", "the call that makes `" + user + "` was changed in place");
+    for (std::size_t i = 0; i < after_.operand_count(n); ++i)
+      if (after_.operand(n, i) != before_.operand(n, i))
+        out.append(py::make_tuple(user, reference(before_.operand(n, i)),
+                                  reference(after_.operand(n, i))));
+  }
+
+  /// (what was returned, what is returned), for each output that is another.
+  [[nodiscard]] py::list outputs() const {
+    py::list out;
+    for (std::size_t i = 0; i < after_.outputs().size(); ++i)
+      if (after_.outputs()[i] != before_.outputs()[i])
+        out.append(py::make_tuple(reference(before_.outputs()[i]), reference(after_.outputs()[i])));
+    return out;
+  }
+
+  const Graph &before_, &after_;
+};
+
+}  // namespace
+
+void add_changes(py::module_& module) {
+  module.def(
+      "changes",
+      [](const PyGraph& before, const PyGraph& after) {
+        if (before.context != after.context || after.graph.node_bound() < before.graph.node_bound())
+          throw mistake("PW1412", "the second graph is not the first one rewritten");
+        return Changes(before.graph, after.graph).told();
+      },
+      py::arg("before"), py::arg("after"),
+      "what a run did, by Run.before() and Run.graph: `made` (op, operands, attributes, results "
+      "with "
+      "the names they took over), in order; `moved` (user, what it read, what it reads); `outputs` "
+      "(before, after); `gone`, values by the names they had");
+}
+
+}  // namespace pw::python

@@ -1,0 +1,76 @@
+// Exports add_kept: what the compile cache keeps for a later process, and digests of what it is
+// made of.
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+#include <sys/stat.h>
+
+#include "backends/cache/cache.hpp"
+#include "backends/cache/digest.hpp"
+#include "pipeline/artifact.hpp"
+#include "python/module.hpp"
+
+namespace py = pybind11;
+
+namespace pw::python {
+namespace {
+
+/// Of this module's file: what another build makes is not what this one would.
+std::string module_identity() {
+  Dl_info info{};
+  struct stat file{};
+  if (::dladdr(reinterpret_cast<void*>(&module_identity), &info) == 0 ||
+      info.dli_fname == nullptr || ::stat(info.dli_fname, &file) != 0)
+    return {};
+  return fmt::format("{} {}.{:09}", file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+}
+
+/// Of the parts, this build, its library, and every rule that the session has loaded.
+std::string key_of(const Context& context, const std::vector<std::string>& parts) {
+  static const std::string build = module_identity(), library = library_digest();
+  KeyParts key;
+  key.add("build", build).add("library", library);
+  for (std::uint32_t i = 0; i < context.sources.size(); ++i)
+    key.add(context.sources.name(SourceId{i}), context.sources.text(SourceId{i}));
+  for (const std::string& part : parts) key.add("part", part);
+  return key.digest();
+}
+
+py::bytes keep(const ContextPtr& context, const std::string& kind,
+               const std::vector<std::string>& parts, const py::function& make) {
+  CompileCache cache(CacheOptions::from_environment());
+  std::exception_ptr raised;
+  auto kept = cache.get(kind, key_of(*context, parts), [&]() -> Result<std::string> {
+    try {
+      return make().cast<std::string>();
+    } catch (...) {
+      raised = std::current_exception();
+      return fail(error_in(kind, "PW1411", "it was not made"));
+    }
+  });
+  if (raised) std::rethrow_exception(raised);
+  return py::bytes(need(context, std::move(kept)));
+}
+
+}  // namespace
+
+void add_kept(py::class_<Context, ContextPtr>& session) {
+  session.def(
+      "keep", &keep, py::arg("kind"), py::arg("parts"), py::arg("make"),
+      "the bytes that the compile cache has of these parts, this build and the rules loaded "
+      "so far; else what `make` returns, which it keeps");
+  session.def(
+      "digest",
+      [](const ContextPtr& context, const std::vector<std::string>& parts) {
+        return key_of(*context, parts);
+      },
+      py::arg("parts"), "SHA-256 of these parts, this build and the rules loaded so far");
+}
+
+}  // namespace pw::python

@@ -1,0 +1,22 @@
+"""PyTorch's front door: torch.compile(model, backend="piecewise").
+
+    f = torch.compile(model, backend="piecewise")                    # found through the package's entry point
+    f = torch.compile(model, backend="piecewise", options={"rules": ["my.pwr"], "pipeline": "mine"})
+    piecewise.pytorch.report(f)                                      # ops taken, ops left to PyTorch, and why
+    piecewise.pytorch.explain(f, "add_rms")                          # why a rule did not match
+    torch.compile(model, options={"post_grad_custom_pre_pass": piecewise.pytorch.inductor_pass("my.pwr", "fuse")})
+
+Graphs are taken as AOT autograd makes them, functional and of core ATen, call by call through the importer that reads dumps. A call of an op that Piecewise has no
+meaning for stays a call of PyTorch inside the graph. A graph that cannot be taken at all runs in PyTorch, and says why.
+"""
+import torch._dynamo as _dynamo
+
+from .compiler import Backend, backend
+from .inductor import InductorPass, inductor_pass
+from .options import Options
+from .reports import GraphReport, Reports, explain, forget, graphs, report
+
+__all__ = ["Backend", "GraphReport", "InductorPass", "Options", "Reports", "backend", "explain", "forget", "graphs", "inductor_pass", "report"]
+
+if "piecewise" not in _dynamo.list_backends(exclude_tags=None):  # an installed package is found by its entry point
+    _dynamo.register_backend(backend, "piecewise")

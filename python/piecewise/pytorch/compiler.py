@@ -1,0 +1,170 @@
+"""The backend of torch.compile: graphs of AOT autograd, imported, rewritten and compiled."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import logging
+import pathlib
+import time
+import typing as t
+
+import torch
+from torch._decomp import core_aten_decompositions
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+
+import _piecewise
+from _piecewise import Error
+
+from .borrowed import lent_threads
+from .calls import Call, Checked, functions, over
+from .options import Options
+from .reports import GraphReport, _graphs, origin
+from .telling import Refused, Told
+
+_log = logging.getLogger("piecewise")
+
+
+def _static_inputs() -> t.FrozenSet[int]:
+    """Arguments that are parameters and buffers, as far as AOT autograd says."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = context.fw_metadata if context is not None else None
+    return frozenset(metadata.static_input_indices if metadata is not None else ())
+
+
+@dataclasses.dataclass
+class _Rewritten:
+    """A graph after its import and the pipeline, as a text that the compile cache keeps."""
+
+    imported: str
+    graph: str
+    left: t.Dict[str, int]
+    reasons: t.Dict[str, int]
+    rewrites: t.Dict[str, int]
+
+    @classmethod
+    def make(cls, told: Told, session: _piecewise.Session, rules: _piecewise.Rules, options: Options) -> bytes:
+        said = told.convert()
+        graph, rewrites = said["graph"], {}
+        if options.pipeline:
+            run = session.run(graph, rules, options.pipeline, dict(options.params))
+            graph = run.graph
+            rewrites = {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}
+        made = cls(said["graph"].json(), graph.json(), said["opaque"], said["reasons"], rewrites)
+        return json.dumps(vars(made)).encode()
+
+
+def _rewritten(told: Told, session: _piecewise.Session, rules: _piecewise.Rules, options: Options, report: GraphReport) -> _piecewise.Graph:
+    """The graph to run; made once for all processes."""
+    made = []
+
+    def make() -> bytes:
+        made.append(True)
+        return _Rewritten.make(told, session, rules, options)
+
+    parts = [torch.__version__, repr((options.pipeline, options.params)), *told.texts]
+    kept = _Rewritten(**json.loads(session.keep("torch", parts, make)))
+    report.warm = not made
+    report.left, report.reasons, report.rewrites = kept.left, kept.reasons, kept.rewrites
+    report.read = functools.partial(session.loads, kept.imported, "torch")
+    return session.loads(kept.graph, "torch")
+
+
+def _take(
+    session: _piecewise.Session, rules: _piecewise.Rules, options: Options, module: torch.fx.GraphModule, report: GraphReport
+) -> t.Callable[..., t.Any]:
+    lent_threads()
+    told = Told(module.graph, module, session, _static_inputs() if report.kind != "backward" else ())
+    report.ops = told.ops
+    if not told.results:
+        raise Refused("it computes nothing that it returns")
+    graph = report.graph = _rewritten(told, session, rules, options, report)
+    if graph.writes:
+        raise Refused("it writes inputs")
+    compiled = _piecewise.Compiled(graph, options.backend, functions(told), over)
+    report.summary = compiled.summary
+    call = Call(told, graph, compiled)
+    return Checked(call, module) if options.check else call
+
+
+def _write_page(folder: str, report: GraphReport) -> None:
+    path = pathlib.Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    stem = f"{len(_graphs) - 1:03d}-{report.kind}"
+    (path / f"{stem}.txt").write_text("\n".join([str(report), *report.summary]) + "\n", encoding="utf-8")
+    if report.graph is not None:
+        (path / f"{stem}.html").write_bytes(report.graph.draw("html"))
+
+
+class Backend:
+    """What torch.compile calls with a graph; equal where the options are, so that nothing is compiled again for an equal one."""
+
+    def __init__(self, **options: t.Any):
+        self.options = Options.of(options)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Backend) and self.options == other.options
+
+    def __hash__(self) -> int:
+        return hash(self.options)
+
+    def __repr__(self) -> str:
+        return f"piecewise.pytorch.Backend({self.options})"
+
+    def __call__(self, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any], **_: t.Any) -> t.Callable[..., t.Any]:
+        of = origin()
+        compilers = {kind: functools.partial(self._compile, of, kind) for kind in ("forward", "backward", "inference")}
+        return aot_autograd(
+            fw_compiler=compilers["forward"],
+            bw_compiler=compilers["backward"],
+            inference_compiler=compilers["inference"],
+            decompositions=_decompositions(),
+        )(module, example_inputs)
+
+    def _rules(self, session: _piecewise.Session) -> _piecewise.Rules:
+        """Those of the options; Error for mistakes of the user's, which are no reasons to run a graph in PyTorch."""
+        rules = session.rules(list(self.options.rules))
+        for what, name, names in (
+            ("pipeline", self.options.pipeline, ["", *rules.pipelines]),
+            ("backend", self.options.backend, [engine["name"] for engine in _piecewise.engines()]),
+        ):
+            if name not in names:
+                raise Error(f"there is no {what} `{name}`; there are {', '.join(filter(None, names))}")
+        return rules
+
+    def _compile(
+        self, of: t.Callable[[], t.Any], kind: str, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]
+    ) -> t.Callable[..., t.Any]:
+        start = time.perf_counter()
+        session = _piecewise.Session()
+        rules = self._rules(session)
+        report = GraphReport(kind, self.options, origin=of)
+        _graphs.append(report)
+        try:
+            return _take(session, rules, self.options, module, report)
+        except (Refused, Error) as why:
+            report.refused = str(why)
+            report.ops = sum(node.op == "call_function" for node in module.graph.nodes)
+            _log.warning("%s", report)
+            return make_boxed_func(module.forward)
+        finally:
+            report.seconds = time.perf_counter() - start
+            if self.options.report:
+                _write_page(self.options.report, report)
+
+
+@functools.lru_cache(maxsize=None)
+def _decompositions():
+    table = dict(core_aten_decompositions())
+    for name in ("_scaled_dot_product_flash_attention_for_cpu",):
+        for overload in getattr(torch.ops.aten, name).overloads():
+            table.pop(getattr(getattr(torch.ops.aten, name), overload), None)
+    return table
+
+
+def backend(
+    module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any], *, options: t.Optional[t.Mapping[str, t.Any]] = None, mode: t.Any = None
+) -> t.Callable[..., t.Any]:
+    """The backend of torch.compile, as its entry point names it; for `options` see Options."""
+    return Backend(**dict(options or {}))(module, example_inputs)

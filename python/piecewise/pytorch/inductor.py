@@ -1,0 +1,268 @@
+"""Rules inside Inductor: a pass that rewrites a graph of torch.fx in place."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import logging
+import operator
+import typing as t
+
+import torch
+from torch._inductor.custom_graph_pass import CustomGraphPass
+from torch._inductor.pattern_matcher import stable_topological_sort
+
+import _piecewise
+from _piecewise import Error
+
+from .telling import DTYPES, Refused, Told
+
+_log = logging.getLogger("piecewise")
+
+# What torch calls the primitives of rules' right sides, and what it calls their attributes.
+_CALLS: t.Dict[str, t.Tuple[t.Any, t.Dict[str, str]]] = {
+    op: (getattr(torch.ops.aten, name).default, {})
+    for op, name in {
+        **{one: one for one in ("abs", "cos", "exp", "log", "mm", "neg", "relu", "rsqrt", "sigmoid", "silu", "sin", "sqrt", "tanh")},
+        **{"maximum": "maximum", "minimum": "minimum"},
+    }.items()
+}
+_CALLS |= {op: (getattr(torch.ops.aten, op).Tensor, {}) for op in ("add", "sub", "mul", "div")}
+_CALLS["addmm"] = (torch.ops.aten.addmm.default, {})
+_CALLS["reshape"] = (torch.ops.aten.reshape.default, {"shape": "shape"})
+_CALLS["transpose"] = (torch.ops.aten.permute.default, {"dims": "perm"})
+_CALLS["cast"] = (torch.ops.prims.convert_element_type.default, {"dtype": "to"})
+
+
+@dataclasses.dataclass
+class Rewritten:
+    """What the pass did to one graph."""
+
+    rewrites: t.Dict[str, int]  # by rule or pass
+    refused: str = ""  # why the graph stays as it was; empty: it does not
+
+
+def _operator(op: str) -> t.Tuple[torch._ops.OpOverload, t.Dict[str, str]]:
+    """torch's op for one of a rule's right side, and the attribute that each of its other arguments is."""
+    if op in _CALLS:
+        return _CALLS[op]
+    found: t.Any = torch.ops
+    for part in op.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            raise Refused(f"a rule makes `{op}`, which is no op of torch: register one of that name, or write the rule with aten's")
+    if isinstance(found, torch._ops.OpOverloadPacket):
+        found = found.default
+    if not isinstance(found, torch._ops.OpOverload):
+        raise Refused(f"a rule makes `{op}`, which is no op of torch")
+    return found, {argument.name: argument.name for argument in found._schema.arguments}
+
+
+def _is_tensor(argument: torch.Argument) -> bool:
+    return str(argument.type) in ("Tensor", "Optional[Tensor]")
+
+
+def _arguments(op: torch._ops.OpOverload, names: t.Dict[str, str], operands: t.List[t.Any], attributes: t.Dict[str, t.Any]):
+    """Positional and keyword arguments of a call: operands fill tensors in order, attributes the others; Refused where some are left."""
+    args, kwargs, rest, given = [], {}, list(operands), dict(attributes)
+    for argument in op._schema.arguments:
+        name = names.get(argument.name)
+        if str(argument.type) == "List[Tensor]":
+            value, rest = rest, []
+        elif _is_tensor(argument) and (rest or not argument.has_default_value()):
+            if not rest:
+                raise Refused(f"{op} needs `{argument.name}`")
+            value = rest.pop(0)
+        elif name in given:
+            value = given.pop(name)
+            value = DTYPES[value] if isinstance(value, str) and "ScalarType" in str(argument.real_type) else value
+        elif argument.has_default_value():
+            value = argument.default_value
+        else:
+            raise Refused(f"{op} needs `{argument.name}`")
+        if argument.kwarg_only:
+            kwargs[argument.name] = value
+        else:
+            args.append(value)
+    if rest or given:
+        raise Refused(f"{op} takes no {'more operands' if rest else ', '.join(given)}")
+    return tuple(args), kwargs
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ref:
+    """A value by its name, among arguments."""
+
+    name: str
+
+
+class _Back:
+    """Makes the changes of a run in the graph of torch.fx that was told."""
+
+    def __init__(self, graph: torch.fx.Graph, aliases: t.Dict[str, str]):
+        self._graph = graph
+        self._nodes = {node.name: node for node in graph.nodes}
+        self._values = dict(self._nodes)  # by reference
+        self._places = {node: i for i, node in enumerate(graph.nodes)}
+        self._moved = False  # a call was made where its users may stand before it
+        self._alike: t.Dict[str, t.List[torch.fx.Node]] = {}  # by value: its node, and views of it that change nothing
+        for name, node in self._nodes.items():
+            self._alike.setdefault(aliases.get(name, name), []).append(node)
+
+    def change(self, changes: t.Dict[str, t.Any]) -> None:
+        """Refused before anything is changed, where the calls or their users are none of torch's."""
+        planned = []
+        for name, operands, attributes, results in changes["made"]:
+            op, names = _operator(name)
+            planned.append((op, *_arguments(op, names, [o and _Ref(o) for o in operands], attributes), results))
+        self._check(changes)
+        (last,) = self._graph.find_nodes(op="output")
+        for call in planned:
+            self._make(last, *call)
+        for user, old, new in changes["moved"]:
+            self._replace(self._nodes[user], old, new)
+        for old, new in changes["outputs"]:
+            for user in (last, *self._writers(old)):
+                self._replace(user, old, new)
+        if self._moved:
+            stable_topological_sort(self._graph)
+        self._erase(changes["gone"])
+
+    def _check(self, changes):
+        known = self._nodes.keys() | self._alike.keys()
+        read = [(user, old) for user, old, _ in changes["moved"]] + [(old,) for old, _ in changes["outputs"]]
+        read += [[o for o in operands if o and not o.startswith("#")] for _, operands, _, _ in changes["made"]]
+        for name in (name for names in read for name in names):
+            if name not in known:
+                raise Refused(f"`{name}` is a part of one of torch's calls, and none of its own")
+
+    def _make(self, last, op, args, kwargs, results):
+        args, kwargs = self._meant(args), self._meant(kwargs)
+        place = self._place(last, args, kwargs, results)
+        with self._graph.inserting_before(place):
+            node = self._graph.call_function(op, args, kwargs)
+            parts = [node]
+            if len(op._schema.returns) != 1:
+                parts = [self._graph.call_function(operator.getitem, (node, i)) for i in range(len(results))]
+        replaced = [self._nodes.get(name) for _, name in results]
+        for part, old, (reference, _) in zip(parts, replaced, results):
+            self._values[reference] = part
+            self._places[part] = self._places[place] - 0.5
+            if old is not None and "stack_trace" in old.meta:
+                part.meta["stack_trace"] = old.meta["stack_trace"]
+        self._places[node] = self._places[place] - 0.5
+        self._infer(node, parts, replaced)
+
+    def _place(self, last, args, kwargs, results):
+        """Before the first value whose name a result takes over, where all that is read stands before it; else at the end."""
+        read = []
+        torch.fx.map_arg((args, kwargs), read.append)
+        firsts = [self._nodes[name] for _, name in results if name in self._nodes]
+        first = min(firsts, key=self._places.__getitem__, default=last)
+        if len(firsts) == len(results) and all(self._places[node] < self._places[first] for node in read):
+            return first
+        self._moved = True
+        return last
+
+    @staticmethod
+    def _infer(node, parts, replaced):
+        """What it gives: what the values gave whose names it took over, else what the op's own function for fake tensors says."""
+        vals = [old.meta.get("val") if old is not None else None for old in replaced]
+        if all(isinstance(val, torch.Tensor) and val.is_contiguous() for val in vals):
+            node.meta["val"] = vals[0] if parts[0] is node else tuple(vals)
+        else:
+            mode = torch._guards.detect_fake_mode([n.meta.get("val") for n in node.all_input_nodes])
+            args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
+            with mode if mode is not None else contextlib.nullcontext():
+                node.meta["val"] = node.target(*args, **kwargs)
+        if parts[0] is not node:
+            for part, val in zip(parts, node.meta["val"]):
+                part.meta["val"] = val
+
+    def _meant(self, value):
+        if isinstance(value, _Ref):
+            return self._values[value.name] if value.name in self._values else self._alike[value.name][0]
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._meant(item) for item in value)
+        if isinstance(value, dict):
+            return {key: self._meant(item) for key, item in value.items()}
+        return value
+
+    def _writers(self, name):
+        """Calls that copy a value into an argument: what the graph returns, for a graph of ours."""
+        return [user for node in self._alike.get(name, ()) for user in node.users if user.target is torch.ops.aten.copy_.default]
+
+    def _replace(self, user, old, new):
+        by = self._meant(_Ref(new))
+        for node in self._alike[old]:
+            user.replace_input_with(node, by)
+
+    def _erase(self, names):
+        for name in reversed(names):
+            for node in reversed(self._alike.get(name, ())):
+                if not node.users and node.op == "call_function":
+                    self._graph.erase_node(node)
+
+
+@contextlib.contextmanager
+def _no_collections():
+    """Small objects by the thousand would have Python's collector look through all of PyTorch's several times."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class InductorPass(CustomGraphPass):
+    """A pass for Inductor's options, as post_grad_custom_pre_pass; see inductor_pass. `done` has an entry for each graph."""
+
+    def __init__(self, rules: t.Sequence[str], pipeline: str, params: t.Mapping[str, t.Any]):
+        self.done: t.List[Rewritten] = []
+        self._made_of = (list(rules), pipeline, dict(params))
+        self._session = _piecewise.Session()
+        self._rules = self._session.rules(list(rules))
+        if pipeline not in self._rules.pipelines:
+            raise Error(f"there is no pipeline `{pipeline}`; there are {', '.join(self._rules.pipelines)}")
+        self._pipeline, self._params = pipeline, {name: str(value) for name, value in params.items()}
+        self._uuid = self._session.digest(["inductor pass", pipeline, repr(sorted(self._params.items()))])
+
+    def __call__(self, graph: torch.fx.Graph) -> None:
+        try:
+            with _no_collections():
+                rewrites = self._rewrite(graph)
+        except (Refused, Error) as why:
+            self.done.append(Rewritten({}, str(why)))
+            _log.warning("the graph stays as it is: %s", why)
+        else:
+            self.done.append(Rewritten(rewrites))
+
+    def _rewrite(self, graph: torch.fx.Graph) -> t.Dict[str, int]:
+        told = Told(graph, graph.owning_module, self._session, keep_texts=False)
+        said = told.convert()
+        run = self._session.run(said["graph"], self._rules, self._pipeline, self._params)
+        _Back(graph, said["aliases"]).change(_piecewise.changes(run.before(), run.graph))
+        return {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}
+
+    def __deepcopy__(self, _: t.Any) -> "InductorPass":  # Inductor copies its options
+        return self
+
+    def __reduce__(self):
+        return inductor_pass, self._made_of
+
+    def uuid(self) -> str:
+        """Of the rules' texts, the pipeline, the params and this build: equal where the pass does the same."""
+        return self._uuid
+
+
+def inductor_pass(rules: t.Union[str, t.Sequence[str]], pipeline: str, params: t.Optional[t.Mapping[str, t.Any]] = None) -> InductorPass:
+    """Rules of Piecewise as a pass of Inductor's.
+
+        torch.compile(model, options={"post_grad_custom_pre_pass": piecewise.pytorch.inductor_pass("my.pwr", "fuse")})
+
+    What rules make must be ops of torch: registered ones by their names (`mine.norm`), or primitives that aten has. A graph that cannot be
+    changed so stays as it is, which `done` of the pass says with the reason. Error for mistakes in the rules.
+    """
+    return InductorPass([rules] if isinstance(rules, str) else list(rules), pipeline, params or {})

@@ -1,0 +1,131 @@
+"""What became of the graphs that were compiled."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+import typing as t
+import weakref
+
+import _piecewise
+
+from .. import commands
+from .options import Options
+
+
+@dataclasses.dataclass
+class GraphReport:
+    """What became of one graph."""
+
+    kind: str  # forward, backward, inference
+    options: Options
+    ops: int = 0  # calls of the graph, without views of tuples and sizes
+    left: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # calls that stay PyTorch's, by op
+    reasons: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # why, where the op is known
+    refused: str = ""  # why the graph runs in PyTorch as a whole; empty: it does not
+    seconds: float = 0.0  # to compile it
+    rewrites: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # by pass
+    warm: bool = False  # it was rewritten by an earlier process
+    summary: t.List[str] = dataclasses.field(default_factory=list)  # what the backend made of it
+    graph: t.Optional[_piecewise.Graph] = None  # as it runs
+    origin: t.Callable[[], t.Any] = lambda: None  # the function or module it is a part of, while that lives
+    read: t.Callable[[], t.Optional[_piecewise.Graph]] = lambda: None
+
+    @functools.cached_property
+    def imported(self) -> t.Optional[_piecewise.Graph]:
+        """As it came, before any rewriting."""
+        return self.read()
+
+    @property
+    def taken(self) -> int:
+        """Calls that Piecewise runs."""
+        return 0 if self.refused else self.ops - sum(self.left.values())
+
+    def __str__(self) -> str:
+        if self.refused:
+            return f"{self.kind}: {self.ops} ops run in PyTorch: {self.refused}"
+        left = ", ".join(f"{count} × {op}" for op, count in sorted(self.left.items()))
+        rewrites = ", ".join(f"{count} × {name}" for name, count in self.rewrites.items())
+        return (
+            f"{self.kind}: {self.taken} of {self.ops} ops taken"
+            + (f"; PyTorch's own: {left}" if left else "")
+            + (f"; rewrites: {rewrites}" if rewrites else "")
+        )
+
+
+class Reports(t.List[GraphReport]):
+    """Those of a function's graphs; printed a line each."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "no graph was compiled: call the function first"
+
+    __repr__ = __str__
+
+
+_graphs: t.List[GraphReport] = []
+
+
+def graphs() -> Reports:
+    """Reports of the graphs compiled so far, oldest first; forget() empties the list."""
+    return Reports(_graphs)
+
+
+def forget() -> None:
+    """Empties the list of graphs()."""
+    _graphs.clear()
+
+
+def _owner(function: t.Any) -> t.Any:
+    """The function or module that torch.compile was given."""
+    inner = getattr(function, "_torchdynamo_orig_callable", getattr(function, "__wrapped__", None))
+    if inner is not None:
+        return _owner(inner)
+    return getattr(function, "__self__", function)
+
+
+def origin() -> t.Callable[[], t.Any]:
+    """What is being compiled, as far as Dynamo's frames of this thread's stack tell."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("_dynamo/eval_frame.py") and frame.f_locals.get("fn") is not None:
+            try:
+                return weakref.ref(_owner(frame.f_locals["fn"]))
+            except TypeError:
+                break
+        frame = frame.f_back
+    return lambda: None
+
+
+def report(function: t.Any) -> Reports:
+    """Reports of the graphs of a function or module that torch.compile gave."""
+    owner = _owner(function)
+    return Reports(graph for graph in _graphs if graph.origin() is owner)
+
+
+class Explanations(t.List[t.Dict[str, t.Any]]):
+    """Of piecewise.explain, one a graph; printed with a line for each application and near miss."""
+
+    def __str__(self) -> str:
+        lines = []
+        for said in self:
+            lines.append(f"{said['rule']}: {said['matches']} matches")
+            lines += [f"  applied in pass {one['pass']}, {one['count']} ×: {', '.join(one['nodes'])}" for one in said["applied"]]
+            lines += [f"  {miss['code']} at {miss['at']}, {miss['count']} ×: {miss['message']}" for miss in said["near_misses"]]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def explain(function: t.Any, rule: str, **how: t.Any) -> Explanations:
+    """What became of a rule in the graphs of a function or module that torch.compile gave, and why it did not match; `how` as in piecewise.explain.
+
+    Graphs that run in PyTorch as a whole are left out. Error where there is no such rule, or no graph.
+    """
+    out = Explanations()
+    for one in report(function):
+        if one.imported is not None:
+            options = one.options
+            out.append(commands.explain(one.imported, list(options.rules), rule, options.pipeline, dict(options.params), **how))
+    if not out:
+        raise _piecewise.Error("no graph of it was compiled: call it first; piecewise.report says what became of its graphs")
+    return out

@@ -1,0 +1,261 @@
+"""A graph of torch.fx, told to the importer call by call."""
+from __future__ import annotations
+
+import functools
+import typing as t
+
+import sympy
+import torch
+from torch.fx.node import _get_qualified_name
+from torch.utils._dtype_abbrs import dtype_abbrs
+
+import _piecewise
+from _piecewise import Ref
+
+from ..torch_schemas import line_of
+
+DTYPES = {
+    "b8": torch.bool,
+    "i8": torch.int8,
+    "u8": torch.uint8,
+    "i32": torch.int32,
+    "i64": torch.int64,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "f32": torch.float32,
+    "f64": torch.float64,
+    "f8e4m3": torch.float8_e4m3fn,
+    "f8e5m2": torch.float8_e5m2,
+}
+_NAMES = {dtype: dtype_abbrs[dtype] for dtype in DTYPES.values()}
+_MOST = 1 << 40  # the largest extent of the library
+
+
+class Refused(Exception):
+    """Why a graph cannot be taken."""
+
+
+def _type_text(value: t.Any) -> str:
+    """As torch prints a type: f32[s0, 64], Sym(s0); empty: it is neither a tensor nor a number."""
+    if isinstance(value, torch.Tensor):
+        if value.layout != torch.strided or value.device.type != "cpu":
+            raise Refused(f"a tensor is {value.layout} on {value.device}; strided ones in CPU memory are taken")
+        dtype = _NAMES.get(value.dtype)
+        if dtype is None:
+            raise Refused(f"a tensor is one of {value.dtype}, which Piecewise lacks")
+        return f"{dtype}[{', '.join(map(str, value.shape))}]"
+    if isinstance(value, torch.SymInt):
+        return f"Sym({value})"
+    if isinstance(value, (torch.SymFloat, torch.SymBool)):
+        raise Refused("a number of the graph is a symbolic float or bool")
+    return ""
+
+
+@functools.lru_cache(maxsize=4096)
+def _target_text(target: t.Any) -> str:
+    if isinstance(target, torch._ops.OpOverload):
+        return f"torch.ops.{target}"
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"torch.ops.higher_order.{target._name}"
+    return _get_qualified_name(target).replace("_operator.", "operator.")
+
+
+def _source(node: torch.fx.Node) -> str:
+    """file:line of the innermost frame that a node's stack has; empty: it has none."""
+    trace = node.meta.get("stack_trace") or ""
+    start = trace.rfind('File "')
+    if start < 0:
+        return ""
+    file, _, rest = trace[start + len('File "') :].partition('", line ')
+    return f"{file}:{rest.partition(',')[0]}"
+
+
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+
+
+def _argument(value: t.Any) -> t.Any:
+    """An argument of a node as the importer takes it."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, torch.fx.Node):
+        return Ref(value.name)
+    if isinstance(value, (list, tuple)):
+        items = [_argument(item) for item in value]
+        return items if isinstance(value, list) else tuple(items)
+    if isinstance(value, dict):
+        return {str(key): _argument(item) for key, item in value.items()}
+    if isinstance(value, slice):
+        return slice(_argument(value.start), _argument(value.stop), _argument(value.step))
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return Ref(str(value))
+    if isinstance(value, torch.device):
+        if value.type != "cpu":
+            raise Refused(f"a call names the device {value}")
+        return Ref("torch.device")
+    if isinstance(value, torch._ops.OpOverload):
+        return Ref(_target_text(value))
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        raise Refused("an argument is a symbolic number that no node makes")
+    return value
+
+
+def overloads(value: t.Any) -> t.Iterator[torch._ops.OpOverload]:
+    if isinstance(value, torch._ops.OpOverload):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from overloads(item)
+    elif isinstance(value, dict):
+        yield from overloads(list(value.values()))
+
+
+def expression(number: t.Any) -> t.Any:
+    """A number of a fake tensor: an int, or an expression of symbols."""
+    return number.node.expr if isinstance(number, torch.SymInt) else int(number)
+
+
+def evaluated(number: t.Any, symbols: t.Mapping[str, int]) -> int:
+    if isinstance(number, int):
+        return number
+    return int(number.subs({s: symbols[s.name] for s in number.free_symbols}))
+
+
+class Told:
+    """A graph of torch.fx, told to the importer: inputs, calls, and where outputs come from."""
+
+    def __init__(
+        self,
+        graph: torch.fx.Graph,
+        owner: t.Optional[torch.nn.Module],
+        session: _piecewise.Session,
+        static: t.Container[int] = (),
+        keep_texts: bool = True,
+    ):
+        """`owner` has the attributes that the graph reads; `static`: which arguments are weights; `texts` are kept where they are asked for."""
+        self.graph = graph
+        self._owner = owner
+        self.symbols: t.Dict[str, t.Tuple[int, int]] = {}  # by symbol: the argument, and its dim; -1: the argument itself
+        self.arguments: t.Dict[str, int] = {}  # by input
+        self.constants: t.Dict[str, torch.Tensor] = {}  # by input
+        self.outputs: t.List[t.Any] = []  # ("argument", i), ("result", k), ("number", expression), ("value", v)
+        self.results: t.List[torch.Tensor] = []  # fake, of what is computed
+        self.ops = 0
+        self._count = 0  # of arguments so far
+        self._told = _piecewise.FxGraph(session, "torch")
+        self.texts: t.List[str] = []  # all that was told: what the graph is made of
+        self._keep_texts = keep_texts
+        self._tell_schemas()
+        self._static = static
+        self._returned: t.Dict[torch.fx.Node, int] = {}
+        for node in graph.nodes:
+            getattr(self, "_" + node.op)(node)
+        self._tell_ranges()
+        self.texts.append(repr([node.name for node in self._returned]))
+
+    def convert(self) -> t.Dict[str, t.Any]:
+        """What FxGraph.convert says; once."""
+        return self._told.convert(tuple(Ref(node.name) for node in self._returned))
+
+    def _tell(self, what: str, *how):
+        if self._keep_texts:
+            self.texts.append(repr((what, how)))
+        getattr(self._told, what)(*how)
+
+    def operators(self) -> t.Iterator[torch._ops.OpOverload]:
+        """Those that its calls name."""
+        for node in self.graph.nodes:
+            yield from overloads((node.target, node.args, node.kwargs))
+
+    def _tell_schemas(self):
+        """Of ops that are not PyTorch's own."""
+        for op in dict.fromkeys(self.operators()):
+            if op.namespace != "aten":
+                line = line_of(op.name(), op)
+                for name in (str(op), str(op).removesuffix(".default")):
+                    self._tell("schema", name, line)
+
+    def _placeholder(self, node):
+        index, self._count = self._count, self._count + 1
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt):
+            size = expression(value)
+            if isinstance(size, sympy.Symbol):
+                self.symbols[size.name] = (index, -1)
+            self._tell("input", node.name, f"Sym({value})", "")
+            return
+        if not isinstance(value, torch.Tensor):
+            if node.users:
+                raise Refused(f"the argument {node.name} is a {type(value).__name__}")
+            return
+        self.arguments[node.name] = index
+        for dim, extent in enumerate(value.shape):
+            size = expression(extent)
+            if isinstance(size, sympy.Symbol):
+                self.symbols.setdefault(size.name, (index, dim))
+        self._tell("input", node.name, _type_text(value), "weight" if index in self._static else "input")
+
+    def _get_attr(self, node):
+        value = self._owner
+        for part in node.target.split("."):
+            value = getattr(value, part)
+        if not isinstance(value, torch.Tensor):
+            raise Refused(f"the attribute {node.target} is a {type(value).__name__}")
+        self.constants[node.name] = value.detach().contiguous()
+        self._tell("input", node.name, _type_text(value), "weight")
+
+    def _call_function(self, node):
+        target = _target_text(node.target)
+        if target != "operator.getitem" and not isinstance(node.meta.get("val"), torch.SymInt):
+            self.ops += 1
+        value = node.meta.get("val")
+        several = isinstance(value, (list, tuple))
+        if several:
+            for part in value:
+                _type_text(part)
+        typed = "" if several else _type_text(value)
+        self._tell("call", node.name, target, _argument(tuple(node.args)), _argument(dict(node.kwargs)), typed, _source(node))
+
+    def _call_method(self, node):
+        raise Refused(f"it calls the method {node.target}")
+
+    def _call_module(self, node):
+        raise Refused(f"it calls the module {node.target}")
+
+    def _output(self, node):
+        for value in node.args[0]:
+            if not isinstance(value, torch.fx.Node):
+                self.outputs.append(("value", value))
+                continue
+            fake = value.meta.get("val")
+            if value.name in self.arguments:
+                self.outputs.append(("argument", self.arguments[value.name]))
+            elif value.name in self.constants:
+                self.outputs.append(("value", self.constants[value.name]))
+            elif isinstance(fake, torch.SymInt):
+                self.outputs.append(("number", expression(fake)))
+            elif isinstance(fake, torch.Tensor):
+                if value not in self._returned:
+                    self._returned[value] = len(self.results)
+                    self.results.append(fake)
+                self.outputs.append(("result", self._returned[value]))
+            else:
+                raise Refused(f"it returns a {type(fake).__name__}")
+
+    def _tell_ranges(self):
+        for name in self.symbols:
+            least, most = 0, _MOST
+            for node in self.graph.find_nodes(op="placeholder"):
+                value = node.meta.get("val")
+                env = None
+                if isinstance(value, torch.SymInt):
+                    env = value.node.shape_env
+                elif isinstance(value, torch.Tensor):
+                    env = next((d.node.shape_env for d in value.shape if isinstance(d, torch.SymInt)), None)
+                if env is None:
+                    continue
+                for symbol, known in env.var_to_range.items():
+                    if symbol.name == name:
+                        least = int(known.lower) if isinstance(known.lower, sympy.Integer) else least
+                        most = min(most, int(known.upper)) if isinstance(known.upper, sympy.Integer) else most
+                break
+            self._tell("symbol", name, max(least, 0), most)

@@ -1,0 +1,315 @@
+// ONNX models from the bytes of a file to numbers, and out again.
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "backends/eager/eager.hpp"
+#include "backends/run_given.hpp"
+#include "dsl/dsl.hpp"
+#include "dsl/graph_formats.hpp"
+#include "graph/import/onnx/export.hpp"
+#include "graph/text.hpp"
+#include "graph/verify.hpp"
+#include "onnx.pb.h"
+#include "tests/catch.hpp"
+
+using namespace pw;
+namespace proto = pw_test_onnx;
+
+namespace {
+
+constexpr int kFloat = 1, kInt64 = 7;
+
+/// A model under construction; opset 21 unless said otherwise.
+struct TestModel {
+  proto::Model model;
+  explicit TestModel(std::int64_t opset = 21) {
+    model.set_ir_version(10);
+    model.set_producer_name("test");
+    model.add_opset_import()->set_version(opset);
+  }
+  static void describe(proto::ValueInfo& value, const std::string& name,
+                       const std::vector<std::string>& dims, int type) {
+    value.set_name(name);
+    auto& tensor = *value.mutable_type()->mutable_tensor_type();
+    tensor.set_elem_type(type);
+    tensor.mutable_shape();
+    for (const std::string& dim : dims) {
+      auto& d = *tensor.mutable_shape()->add_dim();
+      if (std::isdigit(static_cast<unsigned char>(dim[0])) != 0)
+        d.set_dim_value(std::stoll(dim));
+      else
+        d.set_dim_param(dim);
+    }
+  }
+  TestModel& in(const std::string& name, const std::vector<std::string>& dims, int type = kFloat) {
+    describe(*model.mutable_graph()->add_input(), name, dims, type);
+    return *this;
+  }
+  TestModel& out(const std::string& name, const std::vector<std::string>& dims, int type = kFloat) {
+    describe(*model.mutable_graph()->add_output(), name, dims, type);
+    return *this;
+  }
+  TestModel& node(const std::string& op, const std::vector<std::string>& inputs,
+                  const std::vector<std::string>& outputs,
+                  const std::map<std::string, std::int64_t>& attributes = {}) {
+    fill(*model.mutable_graph()->add_node(), op, inputs, outputs, attributes);
+    return *this;
+  }
+  static void fill(proto::Node& node, const std::string& op, const std::vector<std::string>& inputs,
+                   const std::vector<std::string>& outputs,
+                   const std::map<std::string, std::int64_t>& attributes = {}) {
+    node.set_op_type(op);
+    for (const std::string& name : inputs) node.add_input(name);
+    for (const std::string& name : outputs) node.add_output(name);
+    for (const auto& [name, value] : attributes) {
+      auto& a = *node.add_attribute();
+      a.set_name(name);
+      a.set_i(value);
+      a.set_type(2);
+    }
+  }
+  proto::Tensor& tensor(const std::string& name, const std::vector<std::int64_t>& dims,
+                        int type = kFloat) {
+    auto& t = *model.mutable_graph()->add_initializer();
+    t.set_name(name);
+    t.set_data_type(type);
+    for (const std::int64_t d : dims) t.add_dims(d);
+    return t;
+  }
+  TestModel& numbers(const std::string& name, const std::vector<std::int64_t>& values) {
+    auto& t = tensor(name, {static_cast<std::int64_t>(values.size())}, kInt64);
+    for (const std::int64_t v : values) t.add_int64_data(v);
+    return *this;
+  }
+  [[nodiscard]] std::string bytes() const { return model.SerializeAsString(); }
+};
+
+std::string said(const Diagnostics& diagnostics) {
+  std::string out;
+  for (const Diagnostic& d : diagnostics) out += d.code + ": " + d.place + ": " + d.message + "\n";
+  return out;
+}
+
+Result<ReadGraph> read(const std::string& bytes, const std::string& file = "model.onnx") {
+  FxOptions options;
+  options.file = file;
+  return read_graph(std::make_shared<Context>(), bytes, options);
+}
+
+ReadGraph imported(const TestModel& model) {
+  Result<ReadGraph> out = read(model.bytes());
+  if (!out) FAIL(said(out.error()));
+  CHECK(verify(out->graph).has_value());
+  return std::move(*out);
+}
+
+std::string error_of(const TestModel& model, const std::string& file = "model.onnx") {
+  const Result<ReadGraph> out = read(model.bytes(), file);
+  return out ? "" : said(out.error());
+}
+
+Tensor floats(const Extents& extents, const std::vector<float>& values) {
+  Tensor out(DType::f32, extents);
+  std::memcpy(out.data(), values.data(), values.size() * sizeof(float));
+  return out;
+}
+
+std::vector<float> values_of(const Graph& graph, GivenInputs inputs) {
+  inputs.merge(contents_of_inputs(graph));
+  const auto backend = eager_backend().make({});
+  const auto done = run_given(graph, *backend, inputs);
+  if (!done) FAIL(said(done.error()));
+  const TensorView view = done->returned.at(0).view();
+  std::vector<float> out(static_cast<std::size_t>(view.count()));
+  std::memcpy(out.data(), view.data, view.bytes());
+  return out;
+}
+
+TestModel weighted() {
+  TestModel m;
+  m.in("x", {"n", "2"})
+      .out("y", {"n", "2"})
+      .node("Relu", {"x"}, {"h"})
+      .node("Add", {"h", "w"}, {"y"});
+  auto& w = m.tensor("w", {2});
+  w.add_float_data(1);
+  w.add_float_data(2);
+  return m;
+}
+
+/// A folder that goes when the test ends.
+struct TestFolder {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("pw-onnx-{}", ::getpid());
+  TestFolder() { std::filesystem::create_directories(path / "model"); }
+  ~TestFolder() { std::filesystem::remove_all(path); }
+  void write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path / name, std::ios::binary) << bytes;
+  }
+};
+
+/// A model whose weight lies in another file.
+TestModel external(const std::string& location, const std::string& offset = "4",
+                   const std::string& length = "8") {
+  TestModel m;
+  m.in("x", {"2"}).out("y", {"2"}).node("Mul", {"x", "w"}, {"y"});
+  auto& w = m.tensor("w", {2});
+  w.set_data_location(1);
+  for (const auto& [key, value] :
+       {std::pair("location", location), {"offset", offset}, {"length", length}}) {
+    w.add_external_data()->set_key(key);
+    w.mutable_external_data()->rbegin()->set_value(value);
+  }
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("onnx: initialisers are weights, parameters of dims are symbols", "[onnx]") {
+  const ReadGraph read = imported(weighted());
+  CHECK(read.dump->opaque.empty());
+  CHECK(read.dump->form == "ONNX, opset 21");
+  REQUIRE(read.graph.inputs().size() == 2);
+  CHECK(read.graph.input_kind(read.graph.inputs()[1]) == InputKind::weight);
+  CHECK(read.graph.facts.find("n") != nullptr);
+  CHECK(values_of(read.graph, {{"x", floats({2, 2}, {-1, 5, 3, -7})}}) ==
+        std::vector<float>{1, 7, 4, 2});
+}
+
+TEST_CASE("onnx: shapes are calculated while importing, symbols among them", "[onnx]") {
+  TestModel m;
+  m.in("x", {"n", "2", "3"}).out("y", {"n", "6"}).numbers("zero", {0}).numbers("rest", {-1});
+  m.node("Shape", {"x"}, {"s"}).node("Gather", {"s", "zero"}, {"n0"}, {{"axis", 0}});
+  m.node("Concat", {"n0", "rest"}, {"to"}, {{"axis", 0}}).node("Reshape", {"x", "to"}, {"y"});
+  const ReadGraph read = imported(m);
+  CHECK(read.dump->opaque.empty());
+  CHECK(read.graph.node_count() == 1);
+  const ValueId y = read.graph.outputs()[0];
+  CHECK(read.graph.context().types.print(read.graph.type(y)) == "f32[n, 6]");
+}
+
+TEST_CASE("onnx: what an operator means depends on the version of its set", "[onnx]") {
+  const auto sums = [](std::int64_t opset) {
+    TestModel m(opset);
+    m.in("x", {"1", "2", "2"})
+        .out("y", {"1", "2", "2"})
+        .node("Softmax", {"x"}, {"y"}, {{"axis", 1}});
+    const std::vector<float> y =
+        values_of(imported(m).graph, {{"x", floats({1, 2, 2}, {0, 0, 0, 0})}});
+    return y[0];
+  };
+  CHECK(sums(12) == 0.25f);  // all axes from the second one on are one
+  CHECK(sums(13) == 0.5f);
+}
+
+TEST_CASE("onnx: the bodies of functions stand in their place", "[onnx]") {
+  TestModel m;
+  m.in("x", {"2"}).out("y", {"2"}).model.mutable_graph()->add_node();
+  TestModel::fill(*m.model.mutable_graph()->mutable_node(0), "Scaled", {"x"}, {"y"}, {{"by", 3}});
+  m.model.mutable_graph()->mutable_node(0)->set_domain("mine");
+  m.model.add_opset_import()->set_domain("mine");
+  auto& f = *m.model.add_functions();
+  f.set_name("Scaled");
+  f.set_domain("mine");
+  f.add_input("a");
+  f.add_output("r");
+  f.add_opset_import()->set_version(21);
+  TestModel::fill(*f.add_node(), "Constant", {}, {"k"});
+  auto& k = *f.mutable_node(0)->add_attribute();
+  k.set_name("value_int");
+  k.set_ref_attr_name("by");
+  TestModel::fill(*f.add_node(), "Cast", {"k"}, {"kf"}, {{"to", kFloat}});
+  TestModel::fill(*f.add_node(), "Mul", {"a", "kf"}, {"r"});
+  CHECK(values_of(imported(m).graph, {{"x", floats({2}, {1, 2})}}) == std::vector<float>{3, 6});
+}
+
+TEST_CASE("onnx: what has no meaning stays a call, and the import says why", "[onnx]") {
+  TestModel m;
+  m.in("x", {"2"})
+      .out("y", {"2"})
+      .node("Relu", {"x"}, {"h"}, {{"odd", 1}})
+      .node("Mystery", {"h"}, {"y"});
+  const ReadGraph read = imported(m);
+  CHECK(read.dump->opaque == std::map<std::string, int>{{"onnx.Mystery", 1}, {"onnx.Relu", 1}});
+  bool told = false;
+  for (const auto& [reason, count] : read.dump->reasons)
+    told = told || reason.find("`odd`") != std::string::npos;
+  CHECK(told);
+}
+
+TEST_CASE("onnx: external data lies beside the model, and nowhere else", "[onnx]") {
+  const TestFolder folder;
+  const std::string bytes("....\0\0\0\x40\0\0\x40\x40", 12);  // 2 and 3, behind four bytes
+  folder.write("model/w.bin", bytes);
+  folder.write("outside.bin", bytes);
+  const std::string file = (folder.path / "model/m.onnx").string();
+  const Result<ReadGraph> good = read(external("w.bin").bytes(), file);
+  REQUIRE(good.has_value());
+  CHECK(values_of(good->graph, {{"x", floats({2}, {1, 1})}}) == std::vector<float>{2, 3});
+  std::filesystem::create_symlink(folder.path / "outside.bin", folder.path / "model/link.bin");
+  for (const std::string& location :
+       {std::string("../outside.bin"), (folder.path / "outside.bin").string(),
+        std::string("link.bin"), std::string("absent.bin"), std::string(), std::string("."),
+        std::string("w.bin\0x", 7)})
+    CHECK_THAT(error_of(external(location), file), Catch::StartsWith("PW0521"));
+  CHECK_THAT(error_of(external("w.bin", "5"), file), Catch::Contains("which has 12"));
+  CHECK_THAT(error_of(external("w.bin", "4", "7"), file), Catch::Contains("7 bytes"));
+  CHECK_THAT(error_of(external("w.bin", "-1"), file), Catch::Contains("no number"));
+  CHECK_THAT(error_of(external("w.bin", "18446744073709551615"), file),
+             Catch::StartsWith("PW0521"));
+}
+
+TEST_CASE("onnx: models that contradict themselves are refused", "[onnx]") {
+  TestModel newer(999);
+  newer.in("x", {"2"}).out("y", {"2"}).node("Relu", {"x"}, {"y"});
+  CHECK_THAT(error_of(newer), Catch::StartsWith("PW0523"));
+  TestModel nowhere;
+  nowhere.in("x", {"2"}).out("y", {"2"}).node("Add", {"x", "z"}, {"y"});
+  CHECK_THAT(error_of(nowhere), Catch::Contains("`z`"));
+  TestModel unmade;
+  unmade.in("x", {"2"}).out("y", {"2"});
+  CHECK_THAT(error_of(unmade), Catch::StartsWith("PW0522"));
+  TestModel wrong;
+  wrong.in("x", {"2"}).out("y", {"3"}).node("Relu", {"x"}, {"y"});
+  CHECK_THAT(error_of(wrong), Catch::StartsWith("PW0525"));
+  TestModel twice;
+  twice.in("x", {"2"}).out("y", {"2"}).node("Relu", {"x"}, {"y"}).node("Neg", {"x"}, {"y"});
+  CHECK_THAT(error_of(twice), Catch::Contains("two values"));
+  TestModel few = weighted();
+  few.model.mutable_graph()->mutable_initializer(0)->add_dims(2);
+  CHECK_THAT(error_of(few), Catch::StartsWith("PW0521"));
+  TestModel huge = weighted();
+  huge.model.mutable_graph()->mutable_initializer(0)->set_dims(0, std::int64_t{1} << 62);
+  CHECK_THAT(error_of(huge), Catch::StartsWith("PW0521"));
+}
+
+TEST_CASE("onnx: a file that is cut off, or damaged, is refused or read, and nothing else",
+          "[onnx][fuzz]") {
+  const std::string whole = weighted().bytes();
+  for (std::size_t i = 3; i < whole.size(); ++i) (void)read(whole.substr(0, i));
+  const auto seed = 20261123u;
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (int i = 0; i < 2000; ++i) {
+    std::string bytes = whole;
+    for (int k = 0; k < 1 + i % 3; ++k)
+      bytes[3 + random() % (bytes.size() - 3)] = static_cast<char>(random());
+    (void)read(bytes);
+  }
+}
+
+TEST_CASE("onnx: a graph that is written reads back with its numbers", "[onnx]") {
+  const ReadGraph first = imported(weighted());
+  const auto written = export_onnx(first.graph);
+  if (!written) FAIL(said(written.error()));
+  CHECK(written->custom.empty());
+  proto::Model model;
+  REQUIRE(model.ParseFromString(written->bytes));
+  CHECK(model.graph().initializer_size() == 1);
+  const Result<ReadGraph> again = read(written->bytes);
+  if (!again) FAIL(said(again.error()));
+  const GivenInputs inputs{{"x", floats({2, 2}, {-1, 5, 3, -7})}};
+  CHECK(values_of(again->graph, inputs) == values_of(first.graph, inputs));
+}

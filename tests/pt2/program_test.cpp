@@ -1,0 +1,339 @@
+// Serialized programs: calls, arguments, results, symbols and writes as the graph has them, and
+// where a mistake is.
+#include "graph/import/pt2/pt2.hpp"
+#include "graph/import/pt2/sympy.hpp"
+#include "graph/verify.hpp"
+#include "tests/graph/library.hpp"
+#include "tests/pt2/archives.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+FxOptions options() {
+  FxOptions out;
+  out.file = "m.pt2";
+  return out;
+}
+
+FxImport imported(const ContextPtr& context, const ProgramText& program) {
+  auto done = pt2::import_program(context, program.json(), "model.json", options());
+  if (!done) FAIL(messages(done.error(), *context));
+  CHECK(messages(verify(done->graph), *context) == "");
+  return std::move(*done);
+}
+
+/// "PW0531 m.pt2/model.json at /schema_version: …".
+std::string refused_program(const std::string& json) {
+  const ContextPtr context = library();
+  const auto done = pt2::import_program(context, json, "model.json", options());
+  REQUIRE(!done);
+  const Diagnostic& first = done.error()[0];
+  return first.code + " " + first.place + ": " + first.message;
+}
+std::string refused_program(const ProgramText& program) { return refused_program(program.json()); }
+
+/// One call of an op that is not known, with these arguments.
+ProgramText call_of(const std::string& arguments) {
+  ProgramText out = small_program();
+  out.nodes += "," + node("torch.ops.mine.f.default", arguments, tensor("f"), "f");
+  out.tensors += ",\"f\":" + meta(7, ints({3}));
+  out.outputs += "," + tensor("f");
+  out.output_specs += R"(,{"user_output":{"arg":{"as_tensor":{"name":"f"}}}})";
+  return out;
+}
+
+/// The line of that call.
+std::string call_line(const std::string& arguments) {
+  const ContextPtr context = library();
+  const FxImport done = imported(context, call_of(arguments));
+  for (const NodeId n : done.graph.order())
+    if (done.graph.op_of(n).name == "mine.f") return describe(done.graph, n);
+  for (const NodeId n : done.graph.order())
+    if (done.graph.op_of(n).name == "mine.f.default") return describe(done.graph, n);
+  return "there is no such call";
+}
+
+/// The attributes of the call: "arg1 = …".
+std::string attributes_of(const std::string& argument_json) {
+  const std::string line = call_line(argument(tensor("x")) + "," + argument(argument_json));
+  const std::size_t begin = line.find('{');
+  return begin == std::string::npos ? line : line.substr(begin);
+}
+
+/// Empty where the part is in the text; else the text, for the message.
+std::string missing(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos ? "" : text + " lacks " + part;
+}
+
+}  // namespace
+
+TEST_CASE("pt2: a program is its calls, with kinds, symbols, sources and writes", "[pt2]") {
+  const ContextPtr context = library();
+  const FxImport done = imported(context, small_program());
+  const Graph& graph = done.graph;
+  CHECK(kinds(graph) == "p_w:weight b_n:buffer x:input");
+  CHECK(line_of(graph, "mm") == "mm: f32[s0, 3] = mm(x, p_w)");
+  CHECK(line_of(graph, "relu") == "relu: f32[s0, 3] = relu(mm)");
+  CHECK(line_of(graph, "y") == "y: f32[s0, 3] = add(relu, b_n)");
+  CHECK(graph.source(graph.producer(graph.find_value("mm"))) == "m.py:7");
+  const SymbolFact* s0 = graph.facts.find("s0");
+  REQUIRE(s0 != nullptr);
+  CHECK(s0->min == 2);
+  CHECK(s0->max == 64);
+  CHECK(graph.returned_count() == 1);
+  CHECK(graph.value_name(graph.outputs()[0]) == "y");
+  REQUIRE(graph.written_inputs().size() == 1);
+  CHECK(graph.value_name(graph.written_inputs()[0]) == "b_n");
+  CHECK(line_of(graph, "next") == "next: f32[3] = add(b_n, c__0)");
+}
+
+TEST_CASE("pt2: a symbol without an upper bound gets the usual one", "[pt2]") {
+  ProgramText program = small_program();
+  program.ranges = R"("s0":{"min_val":0,"max_val":null})";
+  const ContextPtr context = library();
+  const FxImport done = imported(context, program);
+  CHECK(done.graph.facts.find("s0")->min == 0);
+  CHECK(done.graph.facts.find("s0")->max == options().symbol_max);
+}
+
+TEST_CASE("pt2: what the caller says of an input goes before what the archive says", "[pt2]") {
+  const ContextPtr context = library();
+  FxOptions given = options();
+  given.kinds["b_n"] = InputKind::weight;
+  const auto done = pt2::import_program(context, small_program().json(), "model.json", given);
+  REQUIRE(done);
+  CHECK(kinds(done->graph) == "p_w:weight b_n:weight x:input");
+}
+
+TEST_CASE("pt2: inputs that are no tensors", "[pt2]") {
+  ProgramText program = small_program();
+  program.inputs += R"(,{"as_sym_int":{"as_name":"k"}},{"as_int":3},{"as_none":true})";
+  program.input_specs += R"(,{"user_input":{"arg":{"as_sym_int":{"as_name":"k"}}}},)"
+                         R"({"constant_input":{"name":"d","value":{"as_int":3}}},)"
+                         R"({"constant_input":{"name":"e","value":{"as_none":true}}})";
+  program.numbers = fmt::format("\"k\":{}", kS0);
+  program.nodes += "," + node("torch.ops.aten.view.default",
+                              argument(tensor("y")) + "," +
+                                  argument(R"({"as_sym_ints":[{"as_int":3},{"as_name":"k"}]})"),
+                              tensor("v"), "v");
+  program.tensors += fmt::format(",\"v\":{}", meta(7, fmt::format("[{{\"as_int\":3}},{}]", kS0)));
+  program.outputs += "," + tensor("v");
+  program.output_specs += R"(,{"user_output":{"arg":{"as_tensor":{"name":"v"}}}})";
+  const ContextPtr context = library();
+  const FxImport done = imported(context, program);
+  CHECK(kinds(done.graph) == "p_w:weight b_n:buffer x:input");
+  CHECK(line_of(done.graph, "v") == "v: f32[3, s0] = reshape(y){shape = [3, s0]}");
+}
+
+TEST_CASE("pt2: every form of argument stands in the call", "[pt2]") {
+  CHECK(missing(attributes_of(R"({"as_int":-3})"), "arg1 = -3") == "");
+  CHECK(missing(attributes_of(R"({"as_ints":[1,2]})"), "arg1 = [1, 2]") == "");
+  CHECK(missing(attributes_of(R"({"as_float":0.5})"), "arg1 = 0.5") == "");
+  CHECK(missing(attributes_of(R"({"as_float":"-Infinity"})"), "arg1 = -inf") == "");
+  CHECK(missing(attributes_of(R"({"as_float":"NaN"})"), "arg1 = nan") == "");
+  CHECK(missing(attributes_of(R"({"as_floats":[0.5,2]})"), "arg1 = [0.5, 2.0]") == "");
+  CHECK(missing(attributes_of(R"({"as_bool":true})"), "arg1 = true") == "");
+  CHECK(missing(attributes_of(R"({"as_string":"a\"b"})"), R"(arg1 = "a\"b")") == "");
+  CHECK(missing(attributes_of(R"({"as_scalar_type":13})"), "arg1 = bf16") == "");
+  CHECK(missing(attributes_of(R"({"as_sym_ints":[{"as_int":2},{"as_int":4}]})"), "arg1 = [2, 4]") ==
+        "");
+  CHECK(missing(attributes_of(R"({"as_complex":{"real":1,"imag":-2}})"), "complex(1, -2)") == "");
+  CHECK(missing(attributes_of(R"({"as_none":true})"), R"(call = "%0, None")") == "");
+  CHECK(missing(attributes_of(R"({"as_device":{"type":"cpu","index":null}})"), "device") == "");
+  CHECK(missing(attributes_of(R"({"as_layout":7})"), "torch.strided") == "");
+  CHECK(missing(attributes_of(R"({"as_memory_format":2})"), "torch.channels_last") == "");
+  CHECK(missing(attributes_of(R"({"as_custom_obj":{"name":"o","class_fqn":"my.Class"}})"),
+                "my.Class") == "");
+  CHECK(missing(attributes_of(R"({"as_operator":"torch.ops.aten.add.Tensor"})"),
+                "torch.ops.aten.add.Tensor") == "");
+  CHECK(missing(call_line(argument(R"({"as_tensors":[{"name":"x"},{"name":"y"}]})")),
+                R"((x, y){call = "[%0, %1]", writes)") == "");
+  CHECK(missing(call_line(argument(R"({"as_nested_tensors":[[{"name":"x"}],[{"name":"y"}]]})")),
+                R"((x, y){call = "[[%0], [%1]]", writes)") == "");
+  CHECK(missing(call_line(argument(
+                    R"({"as_optional_tensors":[{"as_none":true},{"as_tensor":{"name":"y"}}]})")),
+                R"((y){call = "[None, %0]", writes)") == "");
+  CHECK(missing(call_line(argument(tensor("x")) + "," + argument(tensor("y"), "mask")),
+                R"((x, y){call = "%0, mask = %1", writes)") == "");
+  CHECK(
+      missing(call_line(argument(tensor("x")) + "," +
+                        argument(R"({"as_string_to_argument":{"k":{"as_tensor":{"name":"y"}}}})")),
+              "(x, y)") == "");
+}
+
+TEST_CASE("pt2: several results, lists of results and results that are none", "[pt2]") {
+  ProgramText program = small_program();
+  program.nodes +=
+      "," +
+      node("torch.ops.aten.split.Tensor",
+           argument(tensor("x")) + "," + argument(R"({"as_int":2})") + "," +
+               argument(R"({"as_int":1})"),
+           R"({"as_tensors":[{"name":"left"},{"name":"right"}]})", "split") +
+      "," +
+      node("torch.ops.mine.g.default", argument(tensor("relu")),
+           tensor("a") + R"(,{"as_none":true},{"as_tensors":[{"name":"b"},{"name":"c"}]})", "g");
+  for (const char* name : {"left", "right", "a", "b", "c"})
+    program.tensors +=
+        fmt::format(",\"{}\":{}", name, meta(7, fmt::format("[{},{{\"as_int\":2}}]", kS0)));
+  for (const char* name : {"right", "a"}) {
+    program.outputs += "," + tensor(name);
+    program.output_specs += fmt::format(R"(,{{"user_output":{{"arg":{}}}}})", tensor(name));
+  }
+  const ContextPtr context = library();
+  const FxImport done = imported(context, program);
+  CHECK(line_of(done.graph, "right") ==
+        "left: f32[s0, 2], right: f32[s0, 2] = split(x){dim = 1, sizes = [2, 2]}");
+  CHECK(line_of(done.graph, "a").starts_with("a: f32[s0, 2]"));
+}
+
+TEST_CASE("pt2: a subgraph that is only run is inlined; another stays an unknown call's", "[pt2]") {
+  const std::string inner = fmt::format(
+      R"({{"inputs":[{}],"outputs":[{}],"nodes":[{}],"tensor_values":{{"x":{},"d":{}}},)"
+      R"("sym_int_values":{{}}}})",
+      tensor("x"), tensor("d"),
+      node("torch.ops.aten.neg.default", argument(tensor("x")), tensor("d"), "d"),
+      meta(7, fmt::format("[{},{{\"as_int\":4}}]", kS0)),
+      meta(7, fmt::format("[{},{{\"as_int\":4}}]", kS0)));
+  const std::string graph =
+      fmt::format(R"({{"as_graph":{{"name":"submod_1","graph":{}}}}})", inner);
+  ProgramText program = small_program();
+  program.nodes += "," + node("torch.ops.higher_order.wrap_with_set_grad_enabled",
+                              argument(R"({"as_bool":false})") + "," + argument(graph) + "," +
+                                  argument(tensor("x")),
+                              tensor("got"), "wrap", R"(,"is_hop_single_tensor_return":false)");
+  program.nodes +=
+      "," + node("torch.ops.higher_order.map_impl", argument(graph) + "," + argument(tensor("x")),
+                 tensor("mapped"), "map", R"(,"is_hop_single_tensor_return":true)");
+  for (const char* name : {"got", "mapped"}) {
+    program.tensors +=
+        fmt::format(",\"{}\":{}", name, meta(7, fmt::format("[{},{{\"as_int\":4}}]", kS0)));
+    program.outputs += "," + tensor(name);
+    program.output_specs += fmt::format(R"(,{{"user_output":{{"arg":{}}}}})", tensor(name));
+  }
+  const ContextPtr context = library();
+  const FxImport done = imported(context, program);
+  std::string all;
+  for (const std::string& line : describe(done.graph)) all += line + "\n";
+  CHECK(missing(all, "= neg(x)") == "");
+  CHECK(missing(all, "higher_order.map_impl(x)") == "");
+  CHECK(missing(all, "submod_1") == "");
+  CHECK(done.report.opaque.size() == 1);
+}
+
+TEST_CASE("pt2: a user's input that is written holds the new contents", "[pt2]") {
+  ProgramText program = small_program();
+  program.output_specs =
+      R"({"user_input_mutation":{"arg":{"name":"next"},"user_input_name":"b_n"}},)"
+      R"({"user_output":{"arg":{"as_tensor":{"name":"y"}}}})";
+  const ContextPtr context = library();
+  const FxImport done = imported(context, program);
+  REQUIRE(done.graph.written_inputs().size() == 1);
+  CHECK(done.graph.returned_count() == 1);
+}
+
+TEST_CASE("pt2: outputs that are no tensors are left out, and said", "[pt2]") {
+  ProgramText program = small_program();
+  program.outputs += R"(,{"as_none":true},{"as_int":3})";
+  program.output_specs += R"(,{"user_output":{"arg":{"as_none":true}}})"
+                          R"(,{"user_output":{"arg":{"as_int":3}}})";
+  const ContextPtr context = library();
+  const FxImport done = imported(context, program);
+  CHECK(done.graph.returned_count() == 1);
+  CHECK(done.report.notes.back() == "output 3 is no tensor (as_int), and is left out");
+}
+
+TEST_CASE("pt2: a mistake is told with its JSON pointer", "[pt2]") {
+  ProgramText program = small_program();
+  CHECK(refused_program("{") == "PW0531 m.pt2/model.json: this is no JSON text from byte 2 on");
+  CHECK(refused_program("[]") == "PW0531 m.pt2/model.json at /: expected an object, found a list");
+  CHECK(refused_program(std::string(200, '[')) ==
+        "PW0531 m.pt2/model.json: it is nested deeper than 100");
+  CHECK(refused_program(R"({"a":1,"a":2})") ==
+        "PW0531 m.pt2/model.json: an object has the member `a` twice");
+  CHECK(refused_program(R"({"a":18446744073709551615})") ==
+        "PW0531 m.pt2/model.json: the number 18446744073709551615 is beyond 64 bits");
+  program.major = 7;
+  CHECK(refused_program(program) ==
+        "PW0532 m.pt2/model.json at /schema_version/major: the schema has version 7, and this "
+        "program reads 8");
+  program = small_program();
+  program.input_specs = "";
+  CHECK(refused_program(program) ==
+        "PW0531 m.pt2/model.json at /graph_module/signature/input_specs: the graph has 3 inputs, "
+        "and its signature 0");
+  program = small_program();
+  program.output_specs = R"({"buffer_mutation":{"arg":{"name":"next"},"buffer_name":"none"}},)"
+                         R"({"user_output":{"arg":{"as_tensor":{"name":"y"}}}})";
+  CHECK(refused_program(program) ==
+        "PW0531 m.pt2/model.json at "
+        "/graph_module/signature/output_specs/0/buffer_mutation/buffer_name: no input of the "
+        "signature has this name");
+  program = small_program();
+  program.ranges = R"("s0":{"min_val":9,"max_val":3})";
+  CHECK(refused_program(program) ==
+        "PW0531 m.pt2/model.json at /range_constraints/s0: the least value is "
+        "more than the greatest");
+}
+
+TEST_CASE("pt2: a mistake in a call is told with the call's place", "[pt2]") {
+  const std::string at = "m.pt2/model.json at /graph_module/graph/nodes/4";
+  CHECK(refused_program(call_of(argument(tensor("no_such")))) ==
+        "PW0509 " + at + ": unknown name `no_such`");
+  CHECK(refused_program(call_of(argument(tensor("torch")))) ==
+        "PW0531 " + at + "/inputs/0/arg/as_tensor/name: `torch` cannot name a value");
+  CHECK(refused_program(call_of(argument(tensor("a b")))) ==
+        "PW0531 " + at + "/inputs/0/arg/as_tensor/name: `a b` cannot name a value");
+  CHECK(refused_program(call_of(argument(R"({"as_new":1})"))) ==
+        "PW0532 " + at + "/inputs/0/arg: `as_new` is no kind of argument that is known");
+  CHECK(refused_program(call_of(argument(R"({"as_scalar_type":99})"))) ==
+        "PW0532 " + at + "/inputs/0/arg/as_scalar_type: PyTorch has nothing of this number");
+  CHECK(refused_program(call_of(argument(R"({"as_int":1,"as_none":true})"))) ==
+        "PW0531 " + at + "/inputs/0/arg: expected one member, found 2");
+  CHECK(refused_program(call_of(argument(tensor("x"), "k") + "," + argument(tensor("x")))) ==
+        "PW0531 " + at +
+            "/inputs/1/kind: an argument is positional (1), before all that have keywords (2)");
+  ProgramText program = call_of(argument(tensor("x")));
+  program.nodes += "," + node("import os; f", "", "", "g");
+  CHECK(refused_program(program) ==
+        "PW0531 m.pt2/model.json at /graph_module/graph/nodes/5/target: `import os; f` is no path "
+        "of a function");
+}
+
+TEST_CASE("pt2: types that graphs do not have are refused", "[pt2]") {
+  ProgramText program = small_program();
+  program.tensors += ",\"f\":" + meta(7, ints({3}), "[]", 0, 1);
+  program.nodes += "," + node("torch.ops.mine.f.default", argument(tensor("x")), tensor("f"), "f");
+  const std::string values = "m.pt2/model.json at /graph_module/graph/tensor_values";
+  CHECK(refused_program(program) ==
+        "PW0532 " + values + "/f/layout: this tensor is not strided, and graphs have no others");
+  program = small_program();
+  program.nodes += "," + node("torch.ops.mine.f.default", argument(tensor("x")), tensor("f"), "f");
+  CHECK(refused_program(program) == "PW0531 " + values + ": the member `f` is missing");
+  program.tensors +=
+      ",\"f\":" + meta(7, R"json([{"as_expr":{"expr_str":"__import__('os')","hint":null}}])json");
+  CHECK(refused_program(program) ==
+        "PW0532 " + values +
+            "/f/sizes/0/as_expr/expr_str: `__import__('os')` is no expression "
+            "of symbols that is known");
+}
+
+TEST_CASE("pt2: expressions of symbols", "[pt2]") {
+  const auto read = [](std::string_view text) { return pt2::dim_of_sympy(text).value_or("-"); };
+  CHECK(read("Integer(7)") == "7");
+  CHECK(read("Integer(-7)") == "(-7)");
+  CHECK(read("Symbol('s0', positive=True, integer=True)") == "s0");
+  CHECK(read("Symbol('u0', integer=True)") == "u0");
+  CHECK(read("Add(Symbol('s0'), Integer(-3))") == "(s0 + (-3))");
+  CHECK(read("Pow(Symbol('s0'), Integer(2))") == "(s0 ** 2)");
+  CHECK(read("Mul(Integer(-1), FloorDiv(Mul(Integer(-1), Symbol('s77')), Integer(4)))") ==
+        "((-1) * FloorDiv(((-1) * s77), 4))");
+  for (const char* wrong :
+       {"", "s0", "Integer()", "Integer(x)", "Integer(1", "Symbol(s0)", "Symbol('a b')",
+        "Symbol('s0', f())", "Add()", "Add(Integer(1),Integer(2))", "Integer(1) ", "Integer(1.5)"})
+    CHECK(read(wrong) == "-");
+  std::string deep = "Integer(1)";
+  for (int i = 0; i < 40; ++i) deep = "Add(" + deep + ", Integer(1))";
+  CHECK(read(deep) == "-");
+}

@@ -1,0 +1,451 @@
+#!/usr/bin/env python3
+"""torch.compile(backend="piecewise") beside PyTorch: numbers, training, writes, recompiles, warm starts, one's own ops and rules.
+
+    compiled.py [--corpus FOLDER] [TEST …]
+
+The corpus is a folder with a models.py whose R is {name: () -> (module, inputs, {argument: {dim: name}})}.
+"""
+import argparse
+import copy
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+import warnings
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils._pytree import tree_leaves
+
+import piecewise
+from piecewise import pytorch as front
+
+ROOT = Path(__file__).resolve().parents[2]
+CLOSE = 1e-4  # of f32, relative to the largest number
+
+
+def difference(want, got):
+    """The largest error of any tensor, over its largest number; AssertionError where shapes, strides or dtypes differ."""
+    worst = 0.0
+    for a, b in zip(tree_leaves(want), tree_leaves(got)):
+        if not isinstance(a, torch.Tensor):
+            assert a == b, (a, b)
+            continue
+        assert (a.shape, a.dtype, a.stride()) == (b.shape, b.dtype, b.stride()), (a.shape, a.dtype, a.stride(), b.shape, b.dtype, b.stride())
+        if a.numel():
+            error = (a.double() - b.double()).abs().max().item()
+            worst = max(worst, error / max(1.0, a.double().abs().max().item()))
+            assert a.isnan().equal(b.isnan())
+    return worst
+
+
+def sized(inputs, dims, size):
+    """Inputs whose dynamic dims have this size."""
+    out = []
+    for i, x in enumerate(inputs):
+        for dim in dims.get(i, {}):
+            x = torch.cat([x] * -(-size // x.shape[dim]), dim).narrow(dim, 0, size)
+        out.append(x.contiguous())
+    return out
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        front.forget()
+        torch.manual_seed(0)
+
+    def same(self, function, *inputs, calls=2, **options):
+        """The function and its copy that is compiled give the same results, arguments and buffers, call by call; its reports."""
+        plain, other = copy.deepcopy(function), copy.deepcopy(function)
+        compiled = torch.compile(other, backend="piecewise", options=options)
+        for seed in range(calls):
+            given, again = [x.clone() for x in inputs], [x.clone() for x in inputs]
+            torch.manual_seed(seed)
+            want = plain(*given)
+            torch.manual_seed(seed)
+            got = compiled(*again)
+            self.assertLessEqual(difference((want, given), (got, again)), CLOSE)
+            if isinstance(plain, nn.Module):
+                self.assertLessEqual(difference(plain.state_dict(), other.state_dict()), CLOSE)
+        return front.report(compiled)
+
+    def same_without_gradients(self, function, *inputs, **how):
+        with torch.no_grad():
+            return self.same(function, *inputs, **how)
+
+
+class Cache(nn.Module):
+    """Keys of tokens that were seen, as a buffer, and how many they are."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("k", torch.zeros(2, 16, 8))
+        self.register_buffer("at", torch.zeros((), dtype=torch.long))
+        self.project = nn.Linear(8, 8)
+
+    def forward(self, x):
+        self.k[:, 3:4] = self.project(x)
+        self.at.add_(1)
+        return (self.k * 2).sum(1)
+
+
+class Dropping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(32, 32)
+
+    def forward(self, x):
+        return F.dropout(self.project(x), 0.3, self.training)
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(16), nn.Linear(16, 64), nn.Linear(64, 16)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+LIBRARY = torch.library.Library("pw_test", "DEF")
+LIBRARY.define("scale_(Tensor(a!) x, float s) -> ()")
+LIBRARY.impl("scale_", lambda x, s: (x.mul_(s), None)[1], "CompositeExplicitAutograd")
+LIBRARY.define("norm(Tensor x, Tensor w) -> Tensor")
+LIBRARY.impl("norm", lambda x, w: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * w, "CPU")
+LIBRARY.impl("norm", lambda x, w: torch.empty_like(x), "Meta")
+LIBRARY.define("rms(Tensor x, Tensor w, float eps) -> Tensor")
+LIBRARY.impl("rms", lambda x, w, eps: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w, "CPU")
+LIBRARY.impl("rms", lambda x, w, eps: torch.empty_like(x), "Meta")
+LIBRARY.define("pair(Tensor x) -> (Tensor, Tensor)")
+LIBRARY.impl("pair", lambda x: (torch.relu(x), -x), "CPU")
+LIBRARY.impl("pair", lambda x: (torch.empty_like(x), torch.empty_like(x)), "Meta")
+
+
+class Writes(Case):
+    def test_in_place(self):
+        def f(x, y):
+            x.add_(1)
+            x.view(-1)[0:2].mul_(3)
+            y[:, 1] = x[:, 0]
+            return x.t(), y * 2, x
+
+        self.assertEqual(len(self.same_without_gradients(f, torch.randn(4, 3), torch.randn(4, 3))), 1)
+
+    def test_cache_as_a_buffer(self):
+        self.same_without_gradients(Cache(), torch.randn(2, 1, 8), calls=3)
+
+    def test_views_of_a_result(self):
+        def f(x):
+            y = x + 1
+            return y.t(), y.view(-1), y[::2], x.view(-1), y
+
+        self.same_without_gradients(f, torch.randn(4, 3))
+
+    def test_custom_op_that_writes(self):
+        def f(x):
+            y = x * 2
+            torch.ops.pw_test.scale_(y, 3.0)
+            return y + 1
+
+        (report,) = self.same_without_gradients(f, torch.randn(4, 4))
+        self.assertEqual(report.left, {"pw_test.scale_.default": 1})
+
+
+class Random(Case):
+    def test_dropout_in_training(self):
+        model = Dropping().train()
+        other = copy.deepcopy(model)
+        compiled = torch.compile(other, backend="piecewise")
+        x = torch.randn(4, 32)
+        for seed in range(3):
+            for one, call in ((model, model), (other, compiled)):
+                torch.manual_seed(seed)
+                one.zero_grad()
+                call(x).sum().backward()
+            self.assertLessEqual(difference(model.project.weight.grad, other.project.weight.grad), CLOSE)
+
+    def test_numbers_of_the_seed(self):
+        self.same_without_gradients(lambda x: (x + torch.rand_like(x), torch.randn(4), torch.randperm(8)), torch.randn(4))
+
+
+class Parts(Case):
+    def test_empty_and_integers(self):
+        self.same_without_gradients(lambda x: (x[:0].sum(0), x[:0] * 2), torch.randn(4, 3))
+        self.same_without_gradients(lambda x: (x // 2, x % 3, x.float().mean(), x.max(), (x > 2).any()), torch.randint(-9, 9, (4, 5)))
+
+    def test_dtypes_that_stay_pytorchs(self):
+        with self.assertLogs("piecewise", "WARNING"):
+            (report,) = self.same_without_gradients(lambda x: torch.fft.rfft(x).abs(), torch.randn(16))
+        self.assertIn("complex64", report.refused)
+
+    def test_sizes_that_depend_on_numbers(self):
+        self.same_without_gradients(lambda x: x.nonzero().sum() + 1, torch.randint(0, 2, (4, 5)))
+
+
+class WithRules(Case):
+    def rules(self, text):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name) / "mine.pwr"
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return str(path)
+
+
+class Rules(WithRules):
+    def test_a_custom_op_by_one_line(self):
+        def f(x, w):
+            return torch.ops.pw_test.norm(x + 1, w) * 2
+
+        arguments = (torch.randn(4, 8), torch.randn(8))
+        (before,) = self.same_without_gradients(f, *arguments)
+        self.assertEqual(before.left, {"pw_test.norm.default": 1})
+        self.setUp()
+        rules = self.rules("foreign pw_test.norm(x, w) = rms_norm(x, w){eps = 1e-6}\n")
+        (after,) = self.same_without_gradients(f, *arguments, rules=["llm", rules])
+        self.assertEqual(after.left, {})
+        self.assertIn("1 kernels", after.summary[0])
+
+    def test_a_wrong_rule_is_found(self):
+        rules = self.rules("rule r { y = relu(x)  =>  y = neg(x) }\npass p = greedy { r }\npipeline wrong { p }\n")
+        compiled = torch.compile(lambda x: torch.relu(x) + 1, backend=front.Backend(rules=["llm", rules], pipeline="wrong", check=True))
+        with self.assertRaisesRegex(piecewise.Error, "is not PyTorch's"), torch.no_grad():
+            compiled(torch.randn(8))
+
+    def test_mistakes_in_rules(self):
+        rules = self.rules("rule r { y = relu(x)  => }\n")
+        for options, said in (
+            ({"rules": rules}, r"mine.pwr:1:\d+"),
+            ({"pipeline": "o7"}, "no pipeline `o7`"),
+            ({"backend": "gpu"}, "no backend `gpu`"),
+        ):
+            torch._dynamo.reset()
+            with self.subTest(options), self.assertRaisesRegex(Exception, said):
+                torch.compile(lambda x: x + 1, backend="piecewise", options=options)(torch.ones(2))
+
+    def test_explain(self):
+        compiled = torch.compile(Block(), backend="piecewise")
+        with torch.no_grad():
+            compiled(torch.randn(4, 16))
+        said = front.explain(compiled, "add_rms")
+        self.assertEqual(len(said), 1)
+        self.assertTrue(said[0]["near_misses"])
+        with self.assertRaisesRegex(piecewise.Error, "there is no rule"):
+            front.explain(compiled, "no_such_rule")
+
+    def test_options(self):
+        with self.assertRaisesRegex(Exception, "piecewise has no option `rule`"):
+            torch.compile(lambda x: x + 1, backend="piecewise", options={"rule": "llm"})(torch.ones(2))
+        self.assertEqual(front.Backend(params={"tp": 2}), front.Backend(params={"tp": "2"}))
+        self.assertNotEqual(front.Backend(), front.Backend(pipeline=""))
+
+    def test_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            compiled = torch.compile(Block(), backend="piecewise", options={"report": folder})
+            with torch.no_grad():
+                compiled(torch.randn(4, 16))
+            self.assertEqual(sorted(p.suffix for p in Path(folder).iterdir()), [".html", ".txt"])
+        self.assertEqual(str(front.report(compiled)).splitlines()[0].split(":")[0], "inference")
+        self.assertIn("no graph was compiled", str(front.report(lambda x: x)))
+
+
+class Inductor(WithRules):
+    """Rules inside Inductor, whose patterns' right sides are ops of torch."""
+
+    RULES = """
+        op pw_test.rms(x: f32[*b, d], w: f32[d]) {eps: float} -> y: f32[*b, d]
+        rule norm { y = w * (x * rsqrt(mean(pow(x, 2)){dim = -1, keepdim = true} + eps))  =>  y = pw_test.rms(x, w){eps = eps} }
+        op pw_test.absent(x: T[*b]) -> y: T[*b]
+        rule unknown { y = rsqrt(x)  =>  y = pw_test.absent(x) }
+        op pw_test.pair(x: f32[*b]) -> (p: f32[*b], q: f32[*b])
+        rule both { p = relu(x: f32[*b])  q = neg(x)  =>  p, q = pw_test.pair(x) }
+        pass norms = greedy { norm }
+        pass unknowns = greedy { unknown }
+        pass pairs = greedy { both }
+        pipeline fuse { norms }
+        pipeline fail { unknowns }
+        pipeline pair { pairs }
+    """
+
+    def compiled(self, function, pipeline, *inputs):
+        """The pass, after a call of the function that Inductor compiled with it; the numbers are the function's own."""
+        one = front.inductor_pass(self.rules(self.RULES), pipeline)
+        compiled = torch.compile(function, options={"post_grad_custom_pre_pass": one, "fx_graph_cache": False})
+        with torch.no_grad():
+            self.assertLessEqual(difference(function(*inputs), compiled(*inputs)), CLOSE)
+        return one
+
+    @staticmethod
+    def norm(x, w):
+        return w * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)) + 1
+
+    def test_numbers_and_counts(self):
+        one = self.compiled(self.norm, "fuse", torch.randn(4, 8), torch.randn(8))
+        self.assertEqual([(done.rewrites, done.refused) for done in one.done], [({"norms": 1}, "")])
+
+    def test_two_results(self):
+        def f(x):
+            y = x + 1
+            return -y, x.sum(), torch.relu(y)
+
+        one = self.compiled(f, "pair", torch.randn(4, 8))
+        self.assertEqual([(done.rewrites, done.refused) for done in one.done], [({"pairs": 1}, "")])
+
+    def test_what_torch_lacks(self):
+        with self.assertLogs("piecewise", "WARNING"):
+            one = self.compiled(self.norm, "fail", torch.randn(4, 8), torch.randn(8))
+        self.assertIn("`pw_test.absent`, which is no op of torch", one.done[0].refused)
+
+    def test_uuid(self):
+        make = front.inductor_pass
+        again = self.rules(self.RULES + "rule more { y = abs(x)  =>  y = neg(x) }\n")
+        rules = self.rules(self.RULES)
+        self.assertEqual(make(rules, "fuse").uuid(), make(rules, "fuse").uuid())
+        self.assertEqual(len({make(rules, "fuse").uuid(), make(rules, "fail").uuid(), make(again, "fuse").uuid()}), 3)
+
+
+class Compiles(Case):
+    def test_once_for_all_batches(self):
+        model = Block().eval()
+        compiled = torch.compile(model, backend="piecewise", dynamic=True)
+        with torch.no_grad():
+            for batch in (2, 3, 17, 64, 512):
+                x = torch.randn(batch, 16)
+                self.assertLessEqual(difference(model(x), compiled(x)), CLOSE)
+            self.assertEqual(len(front.report(compiled)), 1)
+            x = torch.randn(1, 16)
+            self.assertLessEqual(difference(model(x), compiled(x)), CLOSE)
+        self.assertLessEqual(len(front.report(compiled)), 2)
+
+    def test_once_for_equal_options(self):
+        model = Block().eval()
+        with torch.no_grad():
+            for _ in range(2):
+                torch.compile(model, backend=front.Backend(pipeline="o1"))(torch.ones(4, 16))
+        self.assertEqual(len(front.graphs()), 1)
+
+    PROGRAM = """
+        import torch
+        from piecewise import pytorch as front
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.LayerNorm(16), torch.nn.Linear(16, 48), torch.nn.GELU(), torch.nn.Softmax(-1)).eval()
+        x = torch.randn(4, 16)
+        with torch.no_grad():
+            compiled = torch.compile(model, backend="piecewise")
+            assert torch.allclose(compiled(x), model(x), atol=1e-5)
+        (report,) = front.report(compiled)
+        print(report.warm, report.summary[0])
+    """
+
+    def test_a_second_process_compiles_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "program.py"
+            program.write_text(textwrap.dedent(self.PROGRAM), encoding="utf-8")
+            environment = os.environ | {"PIECEWISE_CACHE": folder + "/cache"}
+
+            def run(path):
+                done = subprocess.run([sys.executable, str(program)], env=environment | {"PATH": path}, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+                return done.stdout
+
+            self.assertIn("False cpu:", run(os.environ["PATH"]))
+            self.assertRegex(run("/nowhere"), r"True cpu: (\d+) kernels, \1 from the cache")
+
+
+class Training(Case):
+    def steps(self, model, inputs, count=3):
+        """The largest difference of losses and gradients over some steps."""
+        other = copy.deepcopy(model)
+        compiled = torch.compile(other, backend="piecewise")
+        runs = [(one, call, torch.optim.SGD(one.parameters(), lr=0.1)) for one, call in ((model, model), (other, compiled))]
+        worst = 0.0
+        for _ in range(count):
+            losses = []
+            for _, call, optimiser in runs:
+                optimiser.zero_grad()
+                losses.append(call(*inputs).float().pow(2).mean())
+                losses[-1].backward()
+            gradients = [[p.grad for p in one.parameters() if p.grad is not None] for one, _, _ in runs]
+            self.assertEqual(*map(len, gradients))
+            worst = max(worst, difference((losses[0].detach(), gradients[0]), (losses[1].detach(), gradients[1])))
+            for _, _, optimiser in runs:
+                optimiser.step()
+        return worst
+
+    def test_block(self):
+        self.assertLessEqual(self.steps(Block(), [torch.randn(4, 16)]), CLOSE)
+        self.assertEqual([graph.kind for graph in front.graphs()], ["forward", "backward"])
+
+
+def of_corpus(models):
+    """Test cases of a corpus of models."""
+
+    class Corpus(Training):
+        def check(self, name, dynamic):
+            model, inputs, dims = models.R[name]()
+            model.eval()
+            compiled = torch.compile(model, backend="piecewise", dynamic=dynamic)
+            with torch.no_grad():
+                for size in (None, *((5, 17, 2) if dynamic and dims else ())):
+                    given = inputs if size is None else sized(inputs, dims, size)
+                    want = model(*[x.clone() for x in given])
+                    bound = CLOSE if want.dtype == torch.float32 else 0.05
+                    self.assertLessEqual(difference(want, compiled(*[x.clone() for x in given])), bound)
+            self.assertEqual([graph.refused for graph in front.graphs()], [""] * len(front.graphs()))
+            left = {op for graph in front.graphs() for op in graph.left}
+            print(
+                f"{name}{' dynamic' if dynamic else ''}: {len(front.graphs())} graphs; left to PyTorch: {', '.join(sorted(left)) or 'nothing'}",
+                flush=True,
+            )
+            return not left
+
+        def count(self, dynamic):
+            whole = 0
+            for name in models.R:
+                with self.subTest(model=name):
+                    self.setUp()
+                    whole += self.check(name, dynamic)
+            print(f"{whole} of {len(models.R)} models with every op taken")
+            return whole
+
+        def test_static(self):
+            self.count(False)
+
+        def test_dynamic(self):
+            self.count(True)
+
+        def test_training(self):
+            for name in ("mlp", "swiglu", "nanogpt", "llama"):
+                with self.subTest(model=name):
+                    self.setUp()
+                    model, inputs, _ = models.R[name]()
+                    self.assertLessEqual(self.steps(model, inputs), CLOSE)
+
+        test_block = None
+
+    return Corpus
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared/peers/corpus")
+    parser.add_argument("tests", nargs="*", metavar="TEST", help="Writes, Random.test_dropout_in_training, Corpus …")
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    module = sys.modules["__main__"]
+    if (arguments.corpus / "models.py").exists():
+        sys.path.insert(0, str(arguments.corpus))
+        import models
+
+        module.Corpus = of_corpus(models)
+    else:
+        print(f"SKIPPED: the corpus of models: there is no {arguments.corpus}/models.py", file=sys.stderr)
+    unittest.main(module, argv=[sys.argv[0], *arguments.tests], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
