@@ -31,6 +31,8 @@ def products(case, each, drawn, edges, floats, f):
     for p in (1.0, 2.0, float("inf")):
         case(f"cdist_{p}", at(aten._cdist_forward.default, p, None), f(2, 5, 3), f(2, 4, 3))
 
+    for n in (2, 3, 17):
+        case(f"pdist_{n}", at(aten._pdist_forward.default, 2.0), f(n, 3))
     ends = torch.tensor([2, 2, 7], dtype=torch.int32)
     case("grouped_mm", lambda x, w, e: aten._grouped_mm.default(x, w, e), f(7, 16), f(3, 16, 8), ends)
     case("grouped_mm_bf16", lambda x, w, e: aten._grouped_mm.default(x, w, e), f(7, 16).bfloat16(), f(3, 16, 8).bfloat16(), ends)
@@ -204,6 +206,10 @@ def norms(case, each, drawn, edges, floats, f):
     # Sums of bf16 and f16 are those of f32 here, and PyTorch's are coarser: there the input's gradient alone is compared.
     case("layer_norm_backward", layer, f(*x), f(*x), f(6))
     each(floats, "layer_norm_backward_of", lambda g, v, w: layer(g, v, w)[:4], x, x, (6,))
+
+    for axes in (2, 3):
+        shape = x[-axes:]
+        case(f"layer_norm_of_{axes}", lambda v, w: aten.native_layer_norm.default(v, list(w.shape), w, w, 1e-5), f(*x), f(*shape))
 
     def plain_layer(g, v):
         y, m, r = aten.native_layer_norm.default(v, [6], None, None, 1e-5)
