@@ -176,7 +176,7 @@ Done sample(Call& call, bool linear) {
       Axes at{};
       double share = 1;
       for (std::size_t axis = 0; axis < 3; ++axis) {
-        const Sample& s = samples[axis][static_cast<std::size_t>(to[axis])];
+        const AxisSample& s = samples[axis][static_cast<std::size_t>(to[axis])];
         const bool second = (corner >> axis & 1) != 0;
         at[axis] = second ? s.second : s.first;
         share *= second ? s.share : 1 - s.share;

@@ -24,14 +24,15 @@ T scale_of(std::int64_t in, std::int64_t out, bool align, double given) {
 }
 
 /// An index of nearest is always computed in f32.
-Sample nearest_sample(std::int64_t in, std::int64_t out, double given, std::int64_t i) {
+AxisSample nearest_sample(std::int64_t in, std::int64_t out, double given, std::int64_t i) {
   const float at = std::floor(static_cast<float>(i) * scale_of<float>(in, out, false, given));
   const std::int64_t index = std::min(static_cast<std::int64_t>(at), in - 1);
   return {index, index, 0};
 }
 
 template <class T>
-Sample linear_sample(std::int64_t in, std::int64_t out, bool align, double given, std::int64_t i) {
+AxisSample linear_sample(std::int64_t in, std::int64_t out, bool align, double given,
+                         std::int64_t i) {
   const T scale = scale_of<T>(in, out, align, given), place = static_cast<T>(i);
   T at = align ? scale * place : scale * (place + T(0.5)) - T(0.5);
   if (!align && at < 0) at = 0;
@@ -112,13 +113,13 @@ std::size_t sampled_axes(const Call& call) {
   return std::max(call.dims("size").size(), scales_of(call).size());
 }
 
-std::array<std::vector<Sample>, 3> samples_of(const Call& call, const Extents& in,
-                                              const Extents& out, bool linear, bool wide) {
+std::array<std::vector<AxisSample>, 3> samples_of(const Call& call, const Extents& in,
+                                                  const Extents& out, bool linear, bool wide) {
   const std::size_t axes = sampled_axes(call);
   const Axes from = last_axes(in, axes), to = last_axes(out, axes);
   const std::vector<double> scales = scales_of(call);
   const bool align = call.integer("align", 0) != 0;
-  std::array<std::vector<Sample>, 3> samples;
+  std::array<std::vector<AxisSample>, 3> samples;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const double given =
         axis + scales.size() >= 3 && scales.size() == axes ? scales[axis + scales.size() - 3] : 0;

@@ -60,13 +60,13 @@ struct Means {
 
 /// By index of an axis of the result, which two elements it is between and how far it is from the
 /// first. Places are computed in f32, unless `wide`, as PyTorch does.
-struct Sample {
+struct AxisSample {
   std::int64_t first = 0, second = 0;
   double share = 0;  ///< of the second
 };
 [[nodiscard]] std::size_t sampled_axes(const Call& call);
-[[nodiscard]] std::array<std::vector<Sample>, 3> samples_of(const Call& call, const Extents& in,
-                                                            const Extents& out, bool linear,
-                                                            bool wide);
+[[nodiscard]] std::array<std::vector<AxisSample>, 3> samples_of(const Call& call, const Extents& in,
+                                                                const Extents& out, bool linear,
+                                                                bool wide);
 
 }  // namespace pw

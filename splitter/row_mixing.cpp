@@ -184,7 +184,7 @@ class Search {
   }
   std::string of_window(const Graph& graph, NodeId n, std::size_t first) {
     for (std::size_t i = 0; i < graph.operands(n).size(); ++i)
-      for (std::size_t at = first; at < rank(graph, n, i); ++at)
+      for (std::size_t at = rank(graph, n, i) == 1 ? 0 : first; at < rank(graph, n, i); ++at)
         if (std::string how = over(graph, n, i, at, "it lets places of dim {} meet"); !how.empty())
           return how;
     return "";

@@ -198,13 +198,13 @@ Done run_upsample(Call& call, bool linear) {
   if (count_of(in) == 0 && y.count() > 0)
     return fail_call(call, "PW1203", "an image without elements has no other size");
   return over_planes<T>(x, y, count_of(in), count_of(out), [&](std::int64_t, const T* from, T* to) {
-    const auto between = [](T a, T b, const Sample& s) {
+    const auto between = [](T a, T b, const AxisSample& s) {
       if (s.share == 0) return a;
       return static_cast<T>((T(1) - static_cast<T>(s.share)) * a + static_cast<T>(s.share) * b);
     };
-    for (const Sample& z : samples[0])
-      for (const Sample& r : samples[1])
-        for (const Sample& c : samples[2]) {
+    for (const AxisSample& z : samples[0])
+      for (const AxisSample& r : samples[1])
+        for (const AxisSample& c : samples[2]) {
           const auto row = [&](std::int64_t i, std::int64_t j) {
             const T* const at = from + (i * in[1] + j) * in[2];
             return between(at[c.first], at[c.second], c);

@@ -46,6 +46,15 @@ TEST_CASE("row mixing: what lets one row act on another is named", "[splitter]")
         "node z (cat) mixes rows: it appends to dim n");
   CHECK(found("in x: f32[n, 4]  y = transpose(x){dim0 = 0, dim1 = 1}  z = reshape(y){shape = [4 * "
               "n]}  out z") == "node z (reshape) mixes rows: it makes other rows of dim n");
+  CHECK(found("in a: f32[4, 2, n], b: f32[4, n, 8]  y = bmm(a, b)  out y") ==
+        "node y (bmm) mixes rows: it adds up over dim n");
+  CHECK(found("in a: f32[n, 2, 3], b: f32[n, 3, 8]  y = bmm(a, b)  out y") == "");
+  const std::string window = "{kernel = [2], stride = [1], padding = [0]}  out y";
+  CHECK(found("in x: f32[4, n]  y = avg_pool(x)" + window) ==
+        "node y (avg_pool) mixes rows: it lets places of dim n meet");
+  CHECK(found("in x: f32[n, 4]  y = avg_pool(x)" + window) == "");
+  CHECK(found("in q: f32[1, 2, n, 4]  y, l = scaled_attention(q, q, q, none)  out y") ==
+        "node y (scaled_attention) mixes rows: it lets places of dim n meet");
   CHECK(found("in y: f32[4, n]  q, s = opposite(y)  out q, s") ==
         "node q (opposite) mixes rows: keep_topk sorts dim n");
 }

@@ -31,6 +31,8 @@ def products(case, each, drawn, edges, floats, f):
     for p in (1.0, 2.0, float("inf")):
         case(f"cdist_{p}", at(aten._cdist_forward.default, p, None), f(2, 5, 3), f(2, 4, 3))
 
+    for n in (2, 3, 17):
+        case(f"pdist_{n}", at(aten._pdist_forward.default, 2.0), f(n, 3))
     ends = torch.tensor([2, 2, 7], dtype=torch.int32)
     case("grouped_mm", lambda x, w, e: aten._grouped_mm.default(x, w, e), f(7, 16), f(3, 16, 8), ends)
     case("grouped_mm_bf16", lambda x, w, e: aten._grouped_mm.default(x, w, e), f(7, 16).bfloat16(), f(3, 16, 8).bfloat16(), ends)
@@ -205,6 +207,10 @@ def norms(case, each, drawn, edges, floats, f):
     case("layer_norm_backward", layer, f(*x), f(*x), f(6))
     each(floats, "layer_norm_backward_of", lambda g, v, w: layer(g, v, w)[:4], x, x, (6,))
 
+    for axes in (2, 3):
+        shape = x[-axes:]
+        case(f"layer_norm_of_{axes}", lambda v, w: aten.native_layer_norm.default(v, list(w.shape), w, w, 1e-5), f(*x), f(*shape))
+
     def plain_layer(g, v):
         y, m, r = aten.native_layer_norm.default(v, [6], None, None, 1e-5)
         return aten.native_layer_norm_backward.default(g, v, [6], m, r, None, None, [True, False, False])[0]
@@ -255,3 +261,12 @@ def losses(case, each, drawn, edges, floats, f):
             case(f"{name}_backward_{short}", at(back, 0, dtype), g, forward(x, 0, False))
     for reduction in (0, 2):
         case(f"mse_backward_{reduction}", at(aten.mse_loss_backward.default, reduction), f(4, 6), f(4, 6), f(4, 6))
+    target = torch.tensor([2, -100, 0, 4, 5])
+    rows, weight = f(5, 6), torch.rand(6)
+    for reduction in (0, 1, 2):
+        for name, given in (("", None), ("_weighted", weight))[: 2 if reduction == 1 else 1]:
+            rest = (given, reduction, -100)
+            total = aten.nll_loss_forward.default(rows, target, *rest)[1]
+            case(f"nll{name}_{reduction}", at(aten.nll_loss_forward.default, *rest), rows, target)
+            gradient = f(5) if reduction == 0 else torch.tensor(0.5)
+            case(f"nll{name}_backward_{reduction}", at(aten.nll_loss_backward.default, *rest, total), gradient, rows, target)
