@@ -33,13 +33,15 @@ def is_tried(case, newest):
 
 
 def with_constants(model, arrays):
-    """The model with its inputs of few whole numbers, axes and shapes among them, as initialisers: how exporters write them."""
+    """The model with its inputs of few numbers that are no data, axes, shapes and scales, as initialisers: how exporters
+    write them. A first input of reals is data."""
     from onnx import numpy_helper
 
     changed = type(model)()
     changed.CopyFrom(model)
-    for value, array in zip(model.graph.input, arrays):
-        if isinstance(array, np.ndarray) and array.ndim < 2 and array.size <= 64:
+    for place, (value, array) in enumerate(zip(model.graph.input, arrays)):
+        array = np.asarray(array)
+        if array.ndim < 2 and array.size <= 64 and (place > 0 or array.dtype.kind in "iu"):
             changed.graph.initializer.append(numpy_helper.from_array(array, value.name))
     return changed
 

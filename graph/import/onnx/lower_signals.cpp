@@ -65,6 +65,29 @@ fx::Value of_length(OnnxCall& c, const fx::Value& x, std::size_t axis, std::int6
   return c.op("cat", {x, zeros}, {{"dim", static_cast<std::int64_t>(axis)}});
 }
 
+/// The inverse of a transform of reals, of which the frequencies up to the middle are given: the
+/// others are their mirror images, so that all but the first, and the middle one of an even length,
+/// count twice.
+fx::Value to_reals(OnnxCall& c, const fx::Value& x, std::size_t axis, std::int64_t length) {
+  const std::int64_t given = length / 2 + 1;
+  const Fourier f{length, given, length, true};
+  std::vector<double> cosines = f.matrix(false), sines = f.matrix(true);
+  for (std::size_t i = 0; i < cosines.size(); ++i) {
+    const auto frequency = static_cast<std::int64_t>(i) % given;
+    const double times = frequency == 0 || 2 * frequency == length ? 1 : 2;
+    cosines[i] *= times;
+    sines[i] *= times;
+  }
+  const std::size_t last = c.type(x).shape.size() - 1;
+  if (c.extents({c.type(x).shape[last]})[0] != 2)
+    throw GiveUp{"its last axis is no complex number"};
+  const auto part = [&](std::int64_t i) {
+    return c.slice(x, last, c.dims().constant(i), c.dims().constant(i + 1));
+  };
+  return c.op("sub", {times_matrix(c, part(0), axis, length, cosines),
+                      times_matrix(c, part(1), axis, length, sines)});
+}
+
 ModelValues lower_dft(OnnxCall& c) {
   const Type type = c.type(0);
   const std::size_t rank = type.shape.size();
@@ -73,12 +96,19 @@ ModelValues lower_dft(OnnxCall& c) {
   const std::size_t axis = axis_in(given, rank);
   if (rank < 2 || axis + 1 == rank || (type.dtype != DType::f32 && type.dtype != DType::f64))
     throw GiveUp{"it is of another form"};
-  const std::int64_t size = c.extents({type.shape[axis]})[0],
-                     length = c.has(1) ? c.integer(1) : size;
+  const std::int64_t size = c.extents({type.shape[axis]})[0];
   const bool inverse = c.integer("inverse", 0) != 0, half = c.integer("onesided", 0) != 0;
-  if (length < 1 || (half && inverse)) throw GiveUp{"an inverse of one side"};
-  const Fourier f{half ? length / 2 + 1 : length, length, length, inverse};
-  return {c.result(transformed(c, of_length(c, c.tensor(0), axis, size, length), axis, f))};
+  const std::int64_t length = c.has(1) ? c.integer(1) : half && inverse ? 2 * (size - 1) : size;
+  if (length < 1) throw GiveUp{"a transform of nothing"};
+  const fx::Value x = c.cast(c.tensor(0), DType::f64);  // sums that cancel each other
+  fx::Value y;
+  if (half && inverse) {
+    y = to_reals(c, of_length(c, x, axis, size, length / 2 + 1), axis, length);
+  } else {
+    const Fourier f{half ? length / 2 + 1 : length, length, length, inverse};
+    y = transformed(c, of_length(c, x, axis, size, length), axis, f);
+  }
+  return {c.result(c.cast(y, type.dtype))};
 }
 
 // Frames of a signal [batch, length, 1 or 2], each times the window.
