@@ -149,12 +149,51 @@ ModelValues lower_hann(OnnxCall& c) { return cosine_window(c, 0.5, 0.5, 0); }
 ModelValues lower_hamming(OnnxCall& c) { return cosine_window(c, 25.0 / 46, 21.0 / 46, 0); }
 ModelValues lower_blackman(OnnxCall& c) { return cosine_window(c, 0.42, 0.5, 0.08); }
 
+// Triangles over the bins of a spectrum, whose corners are equally far apart on the mel scale.
+ModelValues lower_mel(OnnxCall& c) {
+  const std::int64_t count = c.integer(0), length = c.integer(1), rate = c.integer(2),
+                     bins = length / 2 + 1;
+  const double low = c.reals(3).at(0), high = c.reals(4).at(0);
+  const std::optional<DType> dtype = dtype_of(c.integer("output_datatype", 1));
+  if (!dtype || (*dtype != DType::f32 && *dtype != DType::f64) || count < 1 || bins < 1 ||
+      rate < 1 || count * bins > (1 << 24))
+    throw GiveUp{"it is of another form"};
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  std::vector<std::int64_t> corners;
+  for (std::int64_t i = 0; i < count + 2;
+       ++i) {  // steps of the range by the number of corners, as ONNX has it
+    const double at =
+        mel(low) + static_cast<double>(i) * (mel(high) - mel(low)) / static_cast<double>(count + 2);
+    const double hertz = 700 * (std::pow(10, at / 2595) - 1);
+    corners.push_back(static_cast<std::int64_t>(
+        std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate))));
+  }
+  if (corners.back() > bins || corners.front() < 0)
+    throw GiveUp{"a frequency above half of the rate"};
+  std::vector<double> out(static_cast<std::size_t>(bins * count), 0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t a = corners[static_cast<std::size_t>(i)],
+                       b = corners[static_cast<std::size_t>(i + 1)],
+                       e = corners[static_cast<std::size_t>(i + 2)];
+    const auto put = [&](std::int64_t bin, double value) {
+      out.at(static_cast<std::size_t>(bin * count + i)) = value;
+    };
+    for (std::int64_t k = a; k < b; ++k)
+      put(k, static_cast<double>(k - a) / static_cast<double>(b - a));
+    if (b < bins) put(b, 1);
+    for (std::int64_t k = b; k < e; ++k)
+      put(k, static_cast<double>(e - k) / static_cast<double>(e - b));
+  }
+  return {c.result(stored(*dtype, {bins, count}, out))};
+}
+
 constexpr auto kSignalRows = std::to_array<Lowering>({
     {"DFT", 17, lower_dft},
     {"STFT", 17, lower_stft},
     {"HannWindow", 17, lower_hann},
     {"HammingWindow", 17, lower_hamming},
     {"BlackmanWindow", 17, lower_blackman},
+    {"MelWeightMatrix", 17, lower_mel},
 });
 
 }  // namespace
