@@ -249,7 +249,7 @@ TEST_CASE("pt2: subgraphs of one name stay apart, and their inputs are values", 
   CHECK(missing(all, "= exp(x)") == "");
   program.nodes += wrap("torch.ops.aten.neg.default", R"({"as_int":1})", "c");
   CHECK(refused_program(program) ==
-        "PW0521 m.pt2/model.json at "
+        "PW0532 m.pt2/model.json at "
         "/graph_module/graph/nodes/6/inputs/1/arg/as_graph/graph/inputs/0: an input of a subgraph "
         "that is no value is not read");
 }

@@ -242,7 +242,7 @@ class ProgramReader {
       const std::size_t before = child.forward.parameters.size();
       PW_TRY(parameter(graph, input, child.forward));
       if (child.forward.parameters.size() == before)  // the call's arguments are given in order
-        return input.wrong("an input of a subgraph that is no value is not read", "", "PW0521");
+        return input.wrong("an input of a subgraph that is no value is not read", "", "PW0532");
     }
     PW_TRY(read_nodes(graph, child, depth));
     const Part outputs = PW_TRY(graph.member("outputs"));
