@@ -386,10 +386,12 @@ def of_corpus(models):
     """Test cases of a corpus of models."""
 
     class Corpus(Training):
-        def check(self, name, dynamic):
+        def check(self, name, dynamic, **options):
+            """Whether every op was taken; attention that may read a program's caches only where an option says that it does not."""
+            self.setUp()
             model, inputs, dims = models.R[name]()
             model.eval()
-            compiled = torch.compile(model, backend="piecewise", dynamic=dynamic)
+            compiled = torch.compile(model, backend="piecewise", dynamic=dynamic, options=options)
             with torch.no_grad():
                 for size in (None, *((5, 17, 2) if dynamic and dims else ())):
                     given = inputs if size is None else sized(inputs, dims, size)
@@ -402,22 +404,23 @@ def of_corpus(models):
                 f"{name}{' dynamic' if dynamic else ''}: {len(front.graphs())} graphs; left to PyTorch: {', '.join(sorted(left)) or 'nothing'}",
                 flush=True,
             )
+            if not options and left == {"vllm.unified_attention_with_output.default"}:
+                return self.check(name, dynamic, own_attention=True)
             return not left
 
         def count(self, dynamic):
             whole = 0
             for name in models.R:
                 with self.subTest(model=name):
-                    self.setUp()
                     whole += self.check(name, dynamic)
             print(f"{whole} of {len(models.R)} models with every op taken")
             return whole
 
         def test_static(self):
-            self.count(False)
+            self.assertGreaterEqual(self.count(False), 0.89 * len(models.R))  # 24 of 27
 
         def test_dynamic(self):
-            self.count(True)
+            self.assertGreaterEqual(self.count(True), 0.89 * len(models.R))
 
         def test_training(self):
             for name in ("mlp", "swiglu", "nanogpt", "llama"):
