@@ -147,7 +147,8 @@ class Search {
     constexpr std::array kReductions{"sum", "mean", "amax", "amin", "prod", "argmax", "argmin"};
     if (std::find(kReductions.begin(), kReductions.end(), op) != kReductions.end())
       return of_reduction(graph, n);
-    if (op == "sort") return over(graph, n, 0, axis(graph, n, 0), "it sorts dim {}");
+    if (op == "sort" || op == "topk")
+      return over(graph, n, 0, axis(graph, n, 0), "it sorts dim {}");
     if (op == "index" || op == "index_put") return of_indices(graph, n, op == "index" ? 1 : 2);
     if (op == "keep_topk") return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
     if (const auto product = product_of(graph.op_of(n)))

@@ -201,6 +201,7 @@ def sorting(case):
     case("sort_edges_down", lambda x: aten.sort.stable(x, stable=True, descending=True), edges())
     case("sort_nothing", lambda x: aten.sort.default(x), torch.zeros(3, 0))
     case("topk_least", lambda x: aten.topk.default(x, 3, 0, False), values(torch.float32, 5, 3))
+    case("topk_rows", lambda x: aten.topk.default(x, 2, 1), values(torch.float32, 3, 5, 4))
     case("topk_none", lambda x: aten.topk.default(x, 0), values(torch.float32, 5, 3))
     case("argmax_all", lambda x: aten.argmax.default(x), values(torch.float32, 3, 7))
     case("argmax_edges", lambda x: aten.argmax.default(x, 1), edges())
