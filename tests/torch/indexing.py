@@ -80,14 +80,26 @@ def putting(case):
     for short, dtype in NUMBERS.items():
         case(f"index_put_{short}", lambda x, i, v: aten.index_put.default(x, [i], v), values(dtype, 4, 5), i, values(dtype, 3, 5))
         case(f"index_add_{short}", lambda x, i, v: aten.index_put.default(x, [i], v, True), values(dtype, 4, 5), ids(1, 1, -1), values(dtype, 3, 5))
-        case(f"scatter_add_{short}", lambda x, i, v: aten.scatter_add.default(x, 1, i, v), values(dtype, 3, 5), torch.randint(0, 5, (3, 5)), values(dtype, 3, 5))
+        case(
+            f"scatter_add_{short}",
+            lambda x, i, v: aten.scatter_add.default(x, 1, i, v),
+            values(dtype, 3, 5),
+            torch.randint(0, 5, (3, 5)),
+            values(dtype, 3, 5),
+        )
         case(f"scatter_value_{short}", lambda x, i: aten.scatter.value(x, 0, i, 3), values(dtype, 3, 5), torch.randint(0, 3, (2, 4)))
     case("index_put_apart", lambda x, i, j, v: aten.index_put.default(x, [i, None, j], v), x, i, j, values(torch.float32, 3, 5))
     case("index_put_middle", lambda x, i, v: aten.index_put.default(x, [None, i], v), x, ids(3, -4, 0), values(torch.float32, 3, 1))
     case("index_put_one_value", lambda x, i, j, v: aten.index_put.default(x, [i, j], v, True), x, i, j, torch.tensor(2.5))
     case("index_put_mask", lambda x, m, v: aten.index_put.default(x, [m], v), x, values(torch.float32, 4, 5) > 0, torch.tensor(2.5))
     case("index_put_mask_rows", lambda x, m, v: aten.index_put.default(x, [m], v), x, ids(1, 0, 0, 1) > 0, values(torch.float32, 6))
-    case("scatter_src", lambda x, i, v: aten.scatter.src(x, -1, i, v), values(torch.float32, 3, 5), torch.tensor([[4, 0], [1, 2]]), values(torch.float32, 3, 5))
+    case(
+        "scatter_src",
+        lambda x, i, v: aten.scatter.src(x, -1, i, v),
+        values(torch.float32, 3, 5),
+        torch.tensor([[4, 0], [1, 2]]),
+        values(torch.float32, 3, 5),
+    )
     case("scatter_rank1", lambda x, i, v: aten.scatter.src(x, 0, i, v), values(torch.float32, 5), ids(4, 2), values(torch.float32, 3))
     at, src = torch.tensor([[0, 2, 0], [1, 1, 1]]), values(torch.float32, 2, 3)
     for how in ("sum", "prod", "amax", "amin", "mean"):
@@ -99,8 +111,20 @@ def putting(case):
                 at,
                 src,
             )
-    case("scatter_amax_i64", lambda x, i, v: aten.scatter_reduce.two(x, 1, i, v, "amax", include_self=False), values(torch.int64, 3, 4), at, values(torch.int64, 2, 3))
-    case("scatter_amax_nan", lambda x, i, v: aten.scatter_reduce.two(x, 1, i, v, "amax"), values(torch.float32, 2, 6), torch.randint(0, 6, (2, 6)), edges())
+    case(
+        "scatter_amax_i64",
+        lambda x, i, v: aten.scatter_reduce.two(x, 1, i, v, "amax", include_self=False),
+        values(torch.int64, 3, 4),
+        at,
+        values(torch.int64, 2, 3),
+    )
+    case(
+        "scatter_amax_nan",
+        lambda x, i, v: aten.scatter_reduce.two(x, 1, i, v, "amax"),
+        values(torch.float32, 2, 6),
+        torch.randint(0, 6, (2, 6)),
+        edges(),
+    )
     for padding in (-1, 2):
         case(
             f"embedding_backward_{padding}".replace("-", "m"),
