@@ -110,6 +110,9 @@ inline constexpr Form kSpecial[] = {
      "in x: {0}[n, 1024], a: {0}[128], b: {0}[128], c: {0}[9, 128], p: i64[n]  y = "
      "fused_qk_norm_rope(x, a, b, c, p){{heads_q = 4, heads_k = 2, head = 128, neox = false}}  out "
      "y"},
+    {"any", "in x: {0}[n, 9]  y = any(x)  out y"},
+    {"all", "in x: i64[n, 9]  y = all(x){{keepdim = true}}  out y"},
+    {"div_floor", "in x: f32[n, 9], z: f32[n, 9]  y = div_floor(x, z)  out y"},
     // row primitives by themselves
     {"embedding", "in t: {0}[7, 2, 5], i: i32[n, 2]  y = embedding(t, i)  out y"},
     {"add", "in x: {0}[n, 3, 5], z: f32[3, 1]  y = add(x, z)  out y"},
