@@ -103,7 +103,7 @@ TEST_CASE("windows: attention over blocks of keys, masked, causal and with share
                v = drawn(DType::f32, {1, 2, 300, 5}, 3);
   const std::string inputs = "in q: f32[1, 4, 70, 6], k: f32[1, 2, 300, 6], v: f32[1, 2, 300, 5]";
   agreed(inputs + "  y, l = scaled_attention(q, k, v, none)  out y, l", {q, k, v});
-  agreed(inputs + "  y, l = scaled_attention(q, k, v, none){causal, scale = 0.7}  out y, l",
+  agreed(inputs + "  y, l = scaled_attention(q, k, v, none){causal = true, scale = 0.7}  out y, l",
          {q, k, v});
   const auto y = agreed(
       "in q: f32[1, 1, 2, 1], k: f32[1, 1, 2, 1], v: f32[1, 1, 2, 1], m: b8[1, 1, 2, 2]"
@@ -124,8 +124,8 @@ TEST_CASE("windows: attention over blocks of keys, masked, causal and with share
 TEST_CASE("windows: gradients of attention", "[backends]") {
   agreed(
       "in g: f32[1, 4, 70, 5], q: f32[1, 4, 70, 6], k: f32[1, 2, 300, 6], v: f32[1, 2, 300, 5]"
-      "  y, l = scaled_attention(q, k, v, none){causal}"
-      "  a, b, c = scaled_attention_gradient(g, q, k, v, y, l, none){causal}  out a, b, c",
+      "  y, l = scaled_attention(q, k, v, none){causal = true}"
+      "  a, b, c = scaled_attention_gradient(g, q, k, v, y, l, none){causal = true}  out a, b, c",
       {drawn(DType::f32, {1, 4, 70, 5}, 4), drawn(DType::f32, {1, 4, 70, 6}, 1),
        drawn(DType::f32, {1, 2, 300, 6}, 2), drawn(DType::f32, {1, 2, 300, 5}, 3)},
       1e-4);
@@ -175,7 +175,7 @@ TEST_CASE("windows: what does not fit is refused with its numbers", "[backends]"
   CHECK(refusal("in x: f32[1, 1, 4], w: f32[1, 1, 1]  y = convolution(x, w, none){stride = [0], "
                 "padding = [0], dilation = [1]}  out y")
             .find("stride") != std::string::npos);
-  CHECK(refusal("in y: f32[1, 1, 4], w: f32[1, 1, 2]  y = transposed_convolution(y, w, none){size "
+  CHECK(refusal("in x: f32[1, 1, 4], w: f32[1, 1, 2]  y = transposed_convolution(x, w, none){size "
                 "= [9], " +
                 rest)
             .find("makes") != std::string::npos);
@@ -188,7 +188,7 @@ TEST_CASE("windows: the largest of a window and where it is, the first of equals
   const double nan = std::nan("");
   const auto y = agreed(
       "in x: f32[1, 6]  y, i = max_pool(x){kernel = [3], stride = [2], padding = [1], dilation = "
-      "[1], ceil}"
+      "[1], ceil = true}"
       "  out y, i",
       {tensor(DType::f32, {1, 6}, {-1, -1, 5, 5, nan, 2})});
   near(values(y[0]), {-1, 5, nan, 2}, 0);
@@ -222,6 +222,7 @@ TEST_CASE("windows: images of other sizes", "[backends]") {
        {1, 1, 3, 3}, 0);
   near(values(agreed("in x: f32[1, 2]  y = upsample_linear(x){size = [4]}  out y", {x})[0]),
        {1, 1.5, 2.5, 3}, 1e-6);
-  near(values(agreed("in x: f32[1, 2]  y = upsample_linear(x){size = [3], align}  out y", {x})[0]),
+  near(values(agreed("in x: f32[1, 2]  y = upsample_linear(x){size = [3], align = true}  out y",
+                     {x})[0]),
        {1, 2, 3}, 1e-6);
 }
