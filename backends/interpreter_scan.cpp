@@ -1,5 +1,5 @@
-// Exports the interpreter's running sums and products, sort, argmax, argmin and prod: lanes along
-// an axis, one after the other.
+// Exports the interpreter's running sums and products, sort, topk, argmax, argmin and prod: lanes
+// along an axis, one after the other.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -64,12 +64,14 @@ bool smaller(T a, T b) {
 }
 
 template <class T>
-Done sort_as(Call& call) {
+Done sort_as(Call& call, bool descending) {
   const Array& x = call.operand(0);
   Array &values = call.result(0), &indices = call.result(1);
-  const bool descending = call.integer("descending", 0) != 0;
   const std::size_t axis = call.axis("dim", -1, x.rank());
-  each_lane(x, axis, [&](std::int64_t, std::int64_t from, std::int64_t to) {
+  const std::int64_t kept = values.extents[axis];
+  if (kept > x.extents[axis])
+    return fail_call(call, "PW1203", "more elements are asked for than there are along the axis");
+  each_lane(x, axis, [&](std::int64_t lane, std::int64_t from, std::int64_t) {
     const std::vector<T> row = lane_of<T>(x, from, x.strides[axis], x.extents[axis]);
     std::vector<std::int64_t> order(row.size());
     std::iota(order.begin(), order.end(), 0);
@@ -79,18 +81,26 @@ Done sort_as(Call& call) {
     });
     std::vector<T> ordered;
     for (std::int64_t i : order) ordered.push_back(row[static_cast<std::size_t>(i)]);
-    const auto width = static_cast<std::int64_t>(row.size());
-    store_declared(call.result_dtype(0), values, to, values.strides[axis], width, ordered.data());
-    store_declared(DType::i64, indices, to, indices.strides[axis], width, order.data());
+    const std::int64_t step = values.strides[axis], to = lane / step * step * kept + lane % step;
+    store_declared(call.result_dtype(0), values, to, step, kept, ordered.data());
+    store_declared(DType::i64, indices, to, step, kept, order.data());
   });
   return Done{};
 }
 
 template <class Real>
-Done sort(Call& call) {
+Done in_order(Call& call, bool descending) {
   const DType dtype = call.operand_dtype(0);
-  if (!is_float(dtype)) return sort_as<std::int64_t>(call);
-  return dtype == DType::f64 ? sort_as<double>(call) : sort_as<Real>(call);
+  if (!is_float(dtype)) return sort_as<std::int64_t>(call, descending);
+  return dtype == DType::f64 ? sort_as<double>(call, descending) : sort_as<Real>(call, descending);
+}
+template <class Real>
+Done sort(Call& call) {
+  return in_order<Real>(call, call.integer("descending", 0) != 0);
+}
+template <class Real>
+Done topk(Call& call) {
+  return in_order<Real>(call, call.integer("largest", 1) != 0);
 }
 
 template <class T, class F>
@@ -150,6 +160,7 @@ template <class Real>
 constexpr KernelEntry kScan[] = {{"cumsum", scan<Real, scalar::add>},
                                  {"cumprod", scan<Real, scalar::mul>},
                                  {"sort", sort<Real>},
+                                 {"topk", topk<Real>},
                                  {"argmax", arg_extreme<Real, true>},
                                  {"argmin", arg_extreme<Real, false>},
                                  {"prod", prod<Real>}};

@@ -108,6 +108,7 @@ constexpr KernelEntry kTable[] = {
     {"reshape", reshape},   {"transpose", transpose}, {"slice", slice},
     {"split", split},       {"expand", expand},       {"cat", cat},
     {"constant", constant}, {"full", constant},       {"empty", empty},
+    {"extent", constant},
 };
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace pw {
 
 /// Parameters, buffers and constants by the names of the graph's inputs, row-major. `file` names
 /// the archive in messages; `number` chooses one of its models, from 1. PW1274 for each input whose
-/// contents cannot be read: pickles, dtypes that graphs lack. PW0004, PW0519–PW0521 for the
-/// archive.
+/// contents cannot be read: pickles, dtypes that graphs lack. For the archive itself
+/// see base/zip.hpp and graph/import/pt2/pt2.hpp.
 Result<std::string> safetensors_of_pt2(std::string_view archive, const std::string& file,
                                        std::size_t number = 0);
 

@@ -1,4 +1,4 @@
-// Exports parse_steps, static_rows and tokens_of_step.
+// Exports parse_steps, rows_of_input, static_rows and tokens_of_step.
 #include "backends/steps.hpp"
 
 #include <algorithm>
@@ -98,18 +98,17 @@ class StepsReader {
   std::vector<PlannedStep> steps_;
 };
 
-/// The leading extent of an input that changes from call to call, if it has one.
-std::optional<std::int64_t> leading_extent(const Graph& graph, ValueId input) {
-  if (graph.input_kind(input) != InputKind::input || graph.type(input) == Types::unknown())
-    return std::nullopt;
-  const Shape& shape = graph.context().types[graph.type(input)].shape;
-  return shape.empty() ? std::nullopt : graph.context().dims.value(shape.front());
-}
-
 }  // namespace
 
 Result<std::vector<PlannedStep>> parse_steps(std::string_view text, const std::string& file) {
   return StepsReader(text, file).run();
+}
+
+std::optional<std::int64_t> rows_of_input(const Graph& graph, ValueId input) {
+  if (graph.input_kind(input) != InputKind::input || graph.type(input) == Types::unknown())
+    return std::nullopt;
+  const Shape& shape = graph.context().types[graph.type(input)].shape;
+  return shape.empty() ? std::nullopt : graph.context().dims.value(shape.front());
 }
 
 std::vector<std::int64_t> static_rows(const Graph& graph) {
@@ -117,7 +116,7 @@ std::vector<std::int64_t> static_rows(const Graph& graph) {
   if (!graph.facts.tokens().empty()) return out;
   std::map<std::int64_t, std::size_t> times;
   for (ValueId input : graph.inputs())
-    if (const auto rows = leading_extent(graph, input); rows && *rows > 0 && ++times[*rows] == 1)
+    if (const auto rows = rows_of_input(graph, input); rows && *rows > 0 && ++times[*rows] == 1)
       out.push_back(*rows);
   std::stable_sort(out.begin(), out.end(),
                    [&](std::int64_t a, std::int64_t b) { return times[a] > times[b]; });

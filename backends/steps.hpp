@@ -25,6 +25,8 @@ struct PlannedStep {
 /// tokens, more than 2^24 tokens of a sequence or 2^20 sequences.
 Result<std::vector<PlannedStep>> parse_steps(std::string_view text, const std::string& file);
 
+/// The leading extent of an input that changes from call to call, if it has one.
+[[nodiscard]] std::optional<std::int64_t> rows_of_input(const Graph& graph, ValueId input);
 /// The leading extents of what changes from call to call, the most frequent first. Empty where the
 /// graph has a symbol for its tokens, or no such input.
 [[nodiscard]] std::vector<std::int64_t> static_rows(const Graph& graph);

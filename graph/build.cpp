@@ -58,6 +58,7 @@ class Builder {
   Result<ValueId> literal(const Expr& e, const Op& op, std::size_t at, std::optional<DType> asked,
                           int depth);
   [[nodiscard]] DType number_type(DType own) const;
+  Result<ValueId> extent(DimId value, const Expr& e);
   Result<ValueId> round_scalar(ValueId value, const std::string& op,
                                const std::vector<ValueId>& operands, const Expr& e);
   Result<ValueId> cast_value(ValueId from, DType to, const Expr& e);
@@ -202,10 +203,32 @@ Result<ValueId> Builder::number(const Expr& e) {
   if (auto b = std::get_if<bool>(&*value))
     return add_constant(graph_, *b ? 1 : 0, number_type(DType::b8), options_.like);
   if (std::holds_alternative<None>(*value)) return ValueId();
-  if (std::holds_alternative<DimId>(*value))
+  if (auto d = std::get_if<DimId>(&*value)) return extent(*d, e);
+  return error(e, "PW0321", "`" + print(e) + "` is neither a tensor nor a number");
+}
+
+/// A number that only the run knows, as an i64 of rank 0. Beside tensors of rank 0 that are
+/// narrower than f32 it would decide what the result is rounded to.
+Result<ValueId> Builder::extent(DimId value, const Expr& e) {
+  const OpId op = context_.ops.find("extent");
+  const DType type = number_type(DType::i64);
+  if (!op.valid() || (options_.scalars && is_float(*options_.scalars)))
     return error(e, "PW0321",
                  "`" + print(e) + "` is symbolic; an operand that is a number must be constant");
-  return error(e, "PW0321", "`" + print(e) + "` is neither a tensor nor a number");
+  NodeRequest request{op,
+                      {},
+                      {{context_.strings.intern("value"), value}},
+                      {""},
+                      {},
+                      options_.group,
+                      options_.source,
+                      e.span,
+                      {},
+                      options_.like};
+  Result<NodeId> node = build_node(graph_, request);
+  if (!node) return forward(node);
+  const ValueId made = graph_.result(*node);
+  return type == DType::i64 ? Result<ValueId>(made) : cast_value(made, type, e);
 }
 
 Result<ValueId> Builder::named(const Expr& e) {

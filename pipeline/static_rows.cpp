@@ -28,7 +28,7 @@ std::string symbol_hint(const Graph& graph, std::int64_t rows) {
   constexpr std::size_t kNamed = 4;
   std::vector<std::string> dims;
   for (ValueId input : graph.inputs())
-    if (rows_of(graph, input) == rows && dims.size() < kNamed)
+    if (rows_of_input(graph, input) == rows && dims.size() < kNamed)
       dims.push_back(fmt::format("{}.0", graph.value_name(input)));
   return fmt::format(
       "`--symbol n={}` makes the rows of a dump symbolic, `symbol n in 1..{} tokens` those of a "

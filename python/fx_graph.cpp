@@ -84,9 +84,10 @@ fx::Expr expr_of(const py::handle& object, const Span& span, int depth) {
 
 class FxGraph {
  public:
-  FxGraph(ContextPtr context, const std::string& name) : context_(std::move(context)) {
+  FxGraph(ContextPtr context, const std::string& name, bool keep_stateful)
+      : context_(std::move(context)) {
     options_.file = name;
-    options_.keep_stateful = true;
+    options_.keep_stateful = keep_stateful;
     span_ = {context_->sources.add(name, ""), 0, 0};
   }
 
@@ -151,7 +152,8 @@ void add_fx_graph(py::module_& module) {
       .def(py::init<std::string>(), py::arg("name"))
       .def("__repr__", [](const Ref& ref) { return "Ref(" + ref.name + ")"; });
   py::class_<FxGraph>(module, "FxGraph", "A graph of torch.fx, told call by call.")
-      .def(py::init<ContextPtr, const std::string&>(), py::arg("session"), py::arg("name"))
+      .def(py::init<ContextPtr, const std::string&, bool>(), py::arg("session"), py::arg("name"),
+           py::arg("keep_stateful"))
       .def("symbol", &FxGraph::symbol, py::arg("name"), py::arg("least"), py::arg("most"),
            "a symbol of shapes and its range")
       .def("schema", &FxGraph::schema, py::arg("target"), py::arg("line"),

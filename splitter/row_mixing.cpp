@@ -147,13 +147,15 @@ class Search {
     constexpr std::array kReductions{"sum", "mean", "amax", "amin", "prod", "argmax", "argmin"};
     if (std::find(kReductions.begin(), kReductions.end(), op) != kReductions.end())
       return of_reduction(graph, n);
-    if (op == "sort") return over(graph, n, 0, axis(graph, n, 0), "it sorts dim {}");
+    if (op == "sort" || op == "topk")
+      return over(graph, n, 0, axis(graph, n, 0), "it sorts dim {}");
     if (op == "index" || op == "index_put") return of_indices(graph, n, op == "index" ? 1 : 2);
     if (op == "keep_topk") return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
     if (const auto product = product_of(graph.op_of(n)))
       return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it adds up over dim {}");
     if (op == "bmm") return over(graph, n, 0, rank(graph, n, 0) - 1, "it adds up over dim {}");
     if (const auto first = first_mixed(op)) return of_window(graph, n, *first);
+    if (op == "extent") return of_extent(graph, n);
     if (op == "slice") return of_slice(graph, n);
     if (graph.op_of(n).traits.collective) return of_collective(graph, n);
     if (op == "split") return of_split(graph, n);
@@ -204,6 +206,13 @@ class Search {
     const DimId dim = (*shape_of(graph, n, 0))[axis(graph, n, 0)];
     if (context_.dims.rising(dim, tokens_, facts_)) return "";
     return how + ", whose padding may be anywhere";
+  }
+
+  std::string of_extent(const Graph& graph, NodeId n) {
+    const Attribute* value = graph.attribute(n, "value");
+    const auto* dim = value == nullptr ? nullptr : std::get_if<DimId>(value);
+    if (dim == nullptr || !has_tokens(*dim)) return "";
+    return fmt::format("it counts the rows of dim {}", context_.dims.print(*dim));
   }
 
   /// Rows of padding read no matter what, but are written to places of others; and an index that

@@ -1,6 +1,10 @@
 // Exports iota, index and index_put: elements that tensors of indices choose.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -45,37 +49,69 @@ Extents common_extents(const Call& call, std::size_t first) {
   return out;
 }
 
-/// Where in a block each of the chosen elements, or rows of `inner` ones, begins. The operands from
-/// `first` on are the indices.
-Result<std::vector<std::int64_t>> chosen(const Call& call, const Split& split, std::size_t first) {
-  const Extents common = common_extents(call, first);
-  const bool wrap = call.integer("wrap", 0) != 0;
-  std::vector<std::int64_t> places(static_cast<std::size_t>(element_count(common)), 0);
-  std::int64_t step = split.inner, buffer[kIndexRun];
-  for (std::size_t k = call.operands.size(); k-- > first;) {
-    const Array& at = call.operand(k);
-    const std::int64_t extent = split.indexed[k - first];
-    std::int64_t outside = 0;
-    bool fits = true;
-    const Extents strides[] = {broadcast_strides(at, common), row_major(common)};
-    for_each_run(common, strides, kIndexRun, [&](const Run& run) {
-      load_run(at.dtype, at.at(run.offsets[0]), run.steps[0], run.length, buffer);
+/// The tensors of indices of a call: the operands from `first` on.
+struct Indices {
+  const Call& call;
+  const Split& split;
+  std::size_t first;
+  Extents common;                ///< what they broadcast to
+  std::vector<Extents> strides;  ///< of each, and of the places
+  bool wrap;
+};
+
+Indices indices_of(const Call& call, const Split& split, std::size_t first) {
+  Indices out{call, split, first, common_extents(call, first), {}, call.integer("wrap", 0) != 0};
+  for (std::size_t k = first; k < call.operands.size(); ++k)
+    out.strides.push_back(broadcast_strides(call.operand(k), out.common));
+  out.strides.push_back(row_major(out.common));
+  return out;
+}
+
+/// Rows [begin, end) of the first common axis. The first index that is outside, with its axis's
+/// extent; nothing: there is none.
+std::optional<std::pair<std::int64_t, std::int64_t>> find_places(const Indices& all,
+                                                                 std::int64_t begin,
+                                                                 std::int64_t end,
+                                                                 std::int64_t* places) {
+  Extents part = all.common;
+  if (!part.empty()) part[0] = end - begin;
+  const auto offset = [&](const Run& run, std::size_t k) {
+    return run.offsets[k] + (part.empty() ? 0 : begin * all.strides[k][0]);
+  };
+  std::optional<std::pair<std::int64_t, std::int64_t>> outside;
+  std::int64_t given[kIndexRun], sum[kIndexRun];
+  for_each_run(part, all.strides, kIndexRun, [&](const Run& run) {
+    std::fill(sum, sum + run.length, 0);
+    for (std::size_t k = 0; k < all.split.indexed.size(); ++k) {
+      const Array& at = all.call.operand(all.first + k);
+      const std::int64_t extent = all.split.indexed[k];
+      load_run(at.dtype, at.at(offset(run, k)), run.steps[k], run.length, given);
       for (std::int64_t i = 0; i < run.length; ++i) {
-        const std::int64_t from = wrap && buffer[i] < 0 ? buffer[i] + extent : buffer[i];
-        if (from < 0 || from >= extent) {
-          outside = buffer[i];
-          fits = false;
-        } else {
-          places[static_cast<std::size_t>(run.offsets[1] + i * run.steps[1])] += from * step;
-        }
+        const std::int64_t from = all.wrap && given[i] < 0 ? given[i] + extent : given[i];
+        if ((from < 0 || from >= extent) && !outside) outside = {given[i], extent};
+        sum[i] = sum[i] * extent + from;
       }
-    });
-    if (!fits)
-      return fail_call(call, "PW1204",
-                       fmt::format("index {} is outside an axis of {}", outside, extent));
-    step *= extent;
-  }
-  return places;
+    }
+    for (std::int64_t i = 0; i < run.length; ++i)
+      places[offset(run, all.split.indexed.size()) + i * run.steps[all.split.indexed.size()]] =
+          sum[i] * all.split.inner;
+  });
+  return outside;
+}
+
+/// Where in a block each of the chosen elements, or rows of `inner` ones, begins.
+Result<std::vector<std::int64_t>> chosen(const Call& call, const Split& split, std::size_t first) {
+  const Indices all = indices_of(call, split, first);
+  std::vector<std::int64_t> places(static_cast<std::size_t>(element_count(all.common)));
+  const std::int64_t rows = all.common.empty() ? 1 : all.common[0];
+  const std::int64_t width = rows == 0 ? 0 : static_cast<std::int64_t>(places.size()) / rows;
+  std::atomic<bool> fits = true;
+  parallel_for(rows, 1 + kIndexGrain / (width + 1), [&](std::int64_t begin, std::int64_t end) {
+    if (find_places(all, begin, end, places.data())) fits = false;
+  });
+  if (fits) return places;
+  const auto [index, extent] = *find_places(all, 0, rows, places.data());
+  return fail_call(call, "PW1204", fmt::format("index {} is outside an axis of {}", index, extent));
 }
 
 /// to[i] = from[i], of rows of so many bytes; the usual sizes are known to the compiler.
@@ -102,14 +138,19 @@ Done index(Call& call) {
   if (!places) return forward(places);
   Array& y = call.result();
   const auto count = static_cast<std::int64_t>(places->size());
-  with_bytes(split.inner * size_of(y.dtype), [&](auto move) {
-    parallel_for(
-        split.outer * count, 1 + kIndexGrain / (split.inner + 1),
-        [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t i = begin; i < end; ++i)
-            move(y.at(i * split.inner),
-                 x.at(i / count * split.block + (*places)[static_cast<std::size_t>(i % count)]));
-        });
+  const std::int64_t bytes = split.inner * size_of(y.dtype), size = size_of(y.dtype);
+  with_bytes(bytes, [&](auto move) {
+    parallel_for(split.outer * count, 1 + kIndexGrain / (split.inner + 1),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   std::byte* to = y.data + begin * bytes;
+                   while (begin < end) {
+                     const std::int64_t outer = begin / count;
+                     const std::byte* from = x.at(outer * split.block);
+                     const std::int64_t stop = std::min(end, (outer + 1) * count);
+                     const std::int64_t* place = places->data() + (begin - outer * count);
+                     for (; begin < stop; ++begin, to += bytes) move(to, from + *place++ * size);
+                   }
+                 });
   });
   return Done{};
 }
@@ -143,22 +184,33 @@ void set_rows(const Split& split, const std::vector<std::int64_t>& places, const
   });
 }
 
+/// The elements of an array as T: in place where they are stored so, else in `buffer`.
+template <class T>
+T* elements(const Array& x, std::vector<T>& buffer) {
+  constexpr DType kStored = std::is_same_v<T, float>    ? DType::f32
+                            : std::is_same_v<T, double> ? DType::f64
+                                                        : DType::i64;
+  if (x.dtype == kStored) return reinterpret_cast<T*>(x.data);
+  buffer.resize(static_cast<std::size_t>(x.count()));
+  load_run(x.dtype, x.data, 1, x.count(), buffer.data());
+  return buffer.data();
+}
+
 template <class T, class F>
 void join_rows(const Split& split, const std::vector<std::int64_t>& places, const Array& values,
                const Array& y) {
-  std::vector<T> to(static_cast<std::size_t>(y.count())), from(to.size());
-  from.resize(static_cast<std::size_t>(values.count()));
-  load_run(y.dtype, y.data, 1, y.count(), to.data());
-  load_run(values.dtype, values.data, 1, values.count(), from.data());
+  std::vector<T> wide_y, wide_values;
+  T* const to = elements(y, wide_y);
+  const T* const from = elements(values, wide_values);
   const auto count = static_cast<std::int64_t>(places.size());
   over_parts(split, count, [&](std::int64_t outer, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < count; ++i) {
-      T* row = to.data() + outer * split.block + places[static_cast<std::size_t>(i)];
-      const T* more = from.data() + (outer * count + i) * split.inner;
+      T* row = to + outer * split.block + places[static_cast<std::size_t>(i)];
+      const T* more = from + (outer * count + i) * split.inner;
       for (std::int64_t c = begin; c < end; ++c) row[c] = F::of(row[c], more[c]);
     }
   });
-  store_run(y.dtype, y.data, 1, y.count(), to.data());
+  if (!wide_y.empty()) store_run(y.dtype, y.data, 1, y.count(), to);
 }
 
 template <class F>

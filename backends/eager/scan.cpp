@@ -73,36 +73,45 @@ bool larger(T a, T b) {
   return a > b || (a != a && b == b);
 }
 
+/// The first `keep` elements of the order stand where they belong.
 template <class T>
-void sort_row(std::vector<Placed<T>>& row, bool descending) {
-  std::sort(row.begin(), row.end(), [descending](const Placed<T>& a, const Placed<T>& b) {
+void sort_row(std::vector<Placed<T>>& row, std::size_t keep, bool descending) {
+  const auto before = [descending](const Placed<T>& a, const Placed<T>& b) {
     if (larger(a.key, b.key)) return descending;
     if (larger(b.key, a.key)) return !descending;
     return a.at < b.at;
-  });
+  };
+  if (keep == row.size())
+    std::sort(row.begin(), row.end(), before);
+  else
+    std::partial_sort(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(keep), row.end(),
+                      before);
 }
 
+/// As many as the results hold.
 template <class T>
-Done sorted(Call& call) {
+Done sorted(Call& call, bool descending) {
   const Array x = contiguous(call.operand(0));
   Array &values = call.result(0), &indices = call.result(1);
-  const bool descending = call.integer("descending", 0) != 0;
-  const Lanes lanes = lanes_of(x, call.axis("dim", -1, x.rank()));
+  const std::size_t axis = call.axis("dim", -1, x.rank());
+  const Lanes lanes = lanes_of(x, axis), kept = lanes_of(values, axis);
+  if (kept.width > lanes.width)
+    return fail_call(call, "PW1203", "more elements are asked for than there are along the axis");
   over_lanes(lanes, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> keys(static_cast<std::size_t>(lanes.width));
-    std::vector<std::int64_t> places(keys.size());
+    std::vector<std::int64_t> places(static_cast<std::size_t>(kept.width));
     std::vector<Placed<T>> row(keys.size());
     for (std::int64_t lane = begin; lane < end; ++lane) {
-      const std::int64_t at = lanes.begin(lane);
-      load_run(x.dtype, x.at(at), lanes.step, lanes.width, keys.data());
+      load_run(x.dtype, x.at(lanes.begin(lane)), lanes.step, lanes.width, keys.data());
       for (std::size_t i = 0; i < row.size(); ++i) row[i] = {keys[i], static_cast<std::int64_t>(i)};
-      sort_row(row, descending);
-      for (std::size_t i = 0; i < row.size(); ++i) {
+      sort_row(row, places.size(), descending);
+      for (std::size_t i = 0; i < places.size(); ++i) {
         keys[i] = row[i].key;
         places[i] = row[i].at;
       }
-      store_run(values.dtype, values.at(at), lanes.step, lanes.width, keys.data());
-      store_run(indices.dtype, indices.at(at), lanes.step, lanes.width, places.data());
+      const std::int64_t at = kept.begin(lane);
+      store_run(values.dtype, values.at(at), kept.step, kept.width, keys.data());
+      store_run(indices.dtype, indices.at(at), kept.step, kept.width, places.data());
     }
   });
   return Done{};
@@ -162,15 +171,21 @@ Done arg_extreme(Call& call) {
   return reduction_of<ArgExtreme<largest>>(call);
 }
 
-Done sort(Call& call) {
+Done in_order(Call& call, bool descending) {
   const DType dtype = call.operand_dtype(0);
-  if (!is_float(dtype)) return sorted<std::int64_t>(call);
-  return dtype == DType::f64 ? sorted<double>(call) : sorted<float>(call);
+  if (!is_float(dtype)) return sorted<std::int64_t>(call, descending);
+  return dtype == DType::f64 ? sorted<double>(call, descending) : sorted<float>(call, descending);
 }
+Done sort(Call& call) { return in_order(call, call.integer("descending", 0) != 0); }
+Done topk(Call& call) { return in_order(call, call.integer("largest", 1) != 0); }
 
-constexpr KernelEntry kScans[] = {
-    {"cumsum", scan<scalar::add>}, {"cumprod", scan<scalar::mul>}, {"sort", sort},
-    {"argmax", arg_extreme<true>}, {"argmin", arg_extreme<false>}, {"prod", reduction_of<Prod>}};
+constexpr KernelEntry kScans[] = {{"cumsum", scan<scalar::add>},
+                                  {"cumprod", scan<scalar::mul>},
+                                  {"sort", sort},
+                                  {"topk", topk},
+                                  {"argmax", arg_extreme<true>},
+                                  {"argmin", arg_extreme<false>},
+                                  {"prod", reduction_of<Prod>}};
 
 }  // namespace
 

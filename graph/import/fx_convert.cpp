@@ -80,7 +80,7 @@ Result<FxImport> Converter::finished() {
   if (graph_.outputs().empty())
     return fail(function_.span, "PW0513", "the function returns no value");
   for (const auto& [name, value] : env_)
-    if (value.kind == Value::Kind::tensor && value.tensor.valid() &&
+    if (value.kind == Value::Kind::tensor && value.tensor.valid() && graph_.named(value.tensor) &&
         graph_.value_name(value.tensor) != name)
       report_.aliases.emplace(name, graph_.value_name(value.tensor));
   erase_buffers();

@@ -360,6 +360,8 @@ class Converter {
   Applied diagonal(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied variance(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied any_of_axes(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  ValueId divisor(Maker& make, DimId count, double less, DType dtype);
+  [[nodiscard]] std::optional<double> correction_of(const Bound& bound) const;
   std::optional<ValueId> whole_range(Maker& make, DimId start, DimId end, DimId step,
                                      const Site& site);
   std::optional<ValueId> real_range(Maker& make, const Value& start, const Value& end,

@@ -62,7 +62,11 @@ std::optional<ValueId> Converter::as_operand(const Value& value, const Site& sit
   DType dtype = DType::f64;
   if (value.kind == Value::Kind::integer) {
     std::optional<std::int64_t> v = context_.dims.value(value.dim);
-    if (!v) return std::nullopt;
+    if (!v) {  // a number that only the run knows
+      Result<Results> extent = emit("extent", {}, {{key("value"), value.dim}},
+                                    {{fresh("c"), Types::unknown(), {}}}, site);
+      return extent ? std::optional(extent->front()) : std::nullopt;
+    }
     number = static_cast<double>(*v);
     dtype = DType::i64;
   } else if (value.kind == Value::Kind::boolean) {

@@ -303,34 +303,46 @@ Applied Converter::any_of_axes(const Bound& bound, const std::vector<Wanted>& wa
   return reduce(bound, wanted, site);
 }
 
-// The squares of what is left without the mean, by their number less the correction; bf16 and f16
+// How many elements a moment divides by: their number less the correction, not less than 0.
+ValueId Converter::divisor(Maker& make, DimId count, double less, DType dtype) {
+  const auto number = [&](double value) {
+    return make("full", {},
+                {{key("shape"), Shape()}, {key("dtype"), dtype}, {key("value"), value}});
+  };
+  if (const auto known = context_.dims.value(count))
+    return number(std::max(0.0, static_cast<double>(*known) - less));
+  const ValueId all =
+      make("cast", {make("extent", {}, {{key("value"), count}})}, {{key("dtype"), dtype}});
+  return make("maximum", {make("sub", {all, number(less)}, {}), number(0)}, {});
+}
+
+// 1 unless it is stated; nothing: it is no number.
+std::optional<double> Converter::correction_of(const Bound& bound) const {
+  if (const Value* unbiased = bound.find("unbiased")) return unbiased->boolean ? 1 : 0;
+  const Value* given = bound.find("correction");
+  if (!given || given->kind == Value::Kind::none) return 1;
+  return number_of(context_.dims, *given);
+}
+
+// The squares of what is left without the mean, and the mean where it is asked for; bf16 and f16
 // in f32.
 Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wanted,
                             const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
-  const Value *correction = bound.find("correction"), *unbiased = bound.find("unbiased"),
-              *keep = bound.find("keepdim");
-  double less = 1;
-  if (unbiased) less = unbiased->boolean ? 1 : 0;
-  if (correction && correction->kind != Value::Kind::none) {
-    const std::optional<double> given = number_of(context_.dims, *correction);
-    if (!given) return kNotThis;
-    less = *given;
-  }
+  const Value* keep = bound.find("keepdim");
+  const std::optional<double> less = correction_of(bound);
   const auto axes = type ? listed_axes(bound.find("dim"), type->shape.size()) : std::nullopt;
-  if (!axes || !is_float(type->dtype) || !keep || keep->kind != Value::Kind::boolean)
+  if (!axes || !less || !is_float(type->dtype) || !keep || keep->kind != Value::Kind::boolean)
     return kNotThis;
   Shape shape = type->shape;
-  double count = 1;
+  DimId count = context_.dims.constant(1);
   for (std::size_t axis : *axes) {
-    const auto extent = context_.dims.value(shape[axis]);
-    if (!extent) return kNotThis;
-    count *= static_cast<double>(*extent);
+    count = count.valid() ? context_.dims.mul(count, shape[axis]) : count;
     shape[axis] = context_.dims.constant(1);
-  }
-  for (std::size_t axis : *axes)
     if (!keep->boolean) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  if (!count.valid()) return kNotThis;
   const DType dtype = type->dtype;
   const bool narrow = dtype != DType::f32 && dtype != DType::f64;
   Maker make = maker(site);
@@ -339,17 +351,26 @@ Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wante
       v = make(op, {v}, {{key("dim"), static_cast<std::int64_t>(axis)}, {key("keepdim"), true}});
     return v;
   };
+  const auto result = [&](ValueId v, std::size_t i) {
+    if (narrow) v = make("cast", {v}, {{key("dtype"), dtype}});
+    return make("reshape", {v}, {{key("shape"), shape}},
+                {i < wanted.size() ? wanted[i] : Wanted()});
+  };
   const ValueId h = narrow ? make("cast", {*x}, {{key("dtype"), DType::f32}}) : *x;
-  const ValueId off = make("sub", {h, over_axes("mean", h)}, {});
-  const ValueId squares = over_axes("sum", make("mul", {off, off}, {}));
-  Value by;
-  by.kind = Value::Kind::real;
-  by.real = std::max(0.0, count - less);
-  const std::optional<ValueId> divisor = as_operand(by, site);
-  if (!divisor) return kNotThis;
-  ValueId out = make("div", {squares, *divisor}, {});
-  if (narrow) out = make("cast", {out}, {{key("dtype"), dtype}});
-  return make.done(make("reshape", {out}, {{key("shape"), std::move(shape)}}, wanted));
+  const ValueId mean = over_axes("mean", h);
+  const ValueId off = make("sub", {h, mean}, {});
+  const ValueId squares = make("mul", {off, off}, {});
+  const ValueId moment = *less == 0
+                             ? over_axes("mean", squares)
+                             : make("div",
+                                    {over_axes("sum", squares),
+                                     divisor(make, count, *less, narrow ? DType::f32 : dtype)},
+                                    {});
+  const ValueId first = result(moment, 0);
+  if (bound.mapping->special != Special::var_mean) return make.done(first);
+  Applied out = make.done(result(mean, 1));
+  if (out) (*out)->insert((*out)->begin(), first);
+  return out;
 }
 
 }  // namespace pw::fx

@@ -49,7 +49,9 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
       if (from->dtype == to->dtype) return some(emit("detach", {*x}, {}, wanted, site));
       return cast(*x, to->dtype, wanted, site);
     }
-    case Special::var_mean: return var_mean(bound, wanted, site);
+    case Special::var_mean:
+      if (Applied one_axis = var_mean(bound, wanted, site); !one_axis || *one_axis) return one_axis;
+      return variance(bound, wanted, site);
     case Special::index: return index(bound, wanted, site);
     case Special::index_put: return index_put(bound, wanted, site);
     case Special::gather: return gather(bound, wanted, site);

@@ -328,6 +328,8 @@ TEST_CASE("engines: running sums, orders and places along any axis", "[backends]
   check_all(in + "y, i = sort(x)  out y", {x}, {1, 2, 3, 5, 5, kNaN});
   check_all(in + "y, i = sort(x){descending = true}  out i", {x}, {0, 2, 1, 0, 1, 2});
   check_all(in + "y, i = sort(x){dim = 0}  out i", {x}, {0, 0, 0, 1, 1, 1});
+  check_all(in + "y, i = topk(x){k = 2}  out y", {x}, {3, 2, kNaN, 5});
+  check_all(in + "y, i = topk(x){k = 1, dim = 0, largest = false}  out y", {x}, {3, 1, 2});
   check_all(in + "y = argmax(x)  out y", {x}, {0, 0});
   check_all(in + "y = argmin(x){dim = 0, keepdim = true}  out y", {x}, {1, 0, 0});
   check_all(in + "y = prod(x)  out y", {x}, {6, kNaN});

@@ -150,9 +150,12 @@ class Wheel(unittest.TestCase):
     def test_the_wheel_says_what_it_is_and_holds_nothing_else(self):
         with zipfile.ZipFile(self.wheel) as wheel:
             names = wheel.namelist()
-            metadata = wheel.read(next(name for name in names if name.endswith("/METADATA"))).decode()
+            metadata, entries = (
+                wheel.read(next(name for name in names if name.endswith(end))).decode() for end in ("/METADATA", "/entry_points.txt")
+            )
         self.assertIn("Name: piecewise-graphs\n", metadata)
         self.assertIn(f"Version: {VERSION}\n", metadata)
+        self.assertRegex(entries, r"\[torch_dynamo_backends\]\s+piecewise ?= ?piecewise.pytorch:backend")
         tops = {re.sub(rf"^piecewise_graphs-{re.escape(VERSION)}", "P", name).split("/")[0].split(".cpython")[0] for name in names}
         self.assertEqual(tops, {"piecewise", "_piecewise", "P.dist-info", "P.data"})
 

@@ -43,8 +43,14 @@ TEST_CASE("formats: symbols are a dump's", "[pipeline]") {
 }
 
 TEST_CASE("formats: what is known to be no graph is named", "[pipeline]") {
+  const auto pickle = read("\x80\x02}q\x01.");
+  REQUIRE_FALSE(pickle);
+  CHECK(pickle.error().front().code == "PW0481");
+  CHECK(pickle.error().front().message.find("pickle") != std::string::npos);
+}
+
+TEST_CASE("formats: a damaged archive is told as one", "[pipeline]") {
   const auto zip = read(std::string("PK\x03\x04", 4) + "rest");
   REQUIRE_FALSE(zip);
-  CHECK(zip.error().front().code == "PW0481");
-  CHECK(zip.error().front().message.find("zip") != std::string::npos);
+  CHECK(zip.error().front().code == "PW0004");
 }

@@ -222,6 +222,38 @@ TEST_CASE("pt2: a subgraph that is only run is inlined; another stays an unknown
   CHECK(done.report.opaque.size() == 1);
 }
 
+TEST_CASE("pt2: subgraphs of one name stay apart, and their inputs are values", "[pt2]") {
+  const std::string rows = meta(7, fmt::format("[{},{{\"as_int\":4}}]", kS0));
+  const auto wrap = [&](const std::string& op, const std::string& inputs, const std::string& out) {
+    const std::string inner = fmt::format(
+        R"({{"inputs":[{}],"outputs":[{}],"nodes":[{}],"tensor_values":{{"x":{},"d":{}}},)"
+        R"("sym_int_values":{{}}}})",
+        inputs, tensor("d"), node(op, argument(tensor("x")), tensor("d"), "d"), rows, rows);
+    const std::string graph = fmt::format(R"({{"as_graph":{{"name":"sub","graph":{}}}}})", inner);
+    return "," + node("torch.ops.higher_order.wrap_with_set_grad_enabled",
+                      argument(R"({"as_bool":false})") + "," + argument(graph) + "," +
+                          argument(tensor("x")),
+                      tensor(out), "wrap_" + out);
+  };
+  ProgramText program = small_program();
+  program.nodes += wrap("torch.ops.aten.neg.default", tensor("x"), "a") +
+                   wrap("torch.ops.aten.exp.default", tensor("x"), "b");
+  program.tensors += fmt::format(",\"a\":{},\"b\":{}", rows, rows);
+  program.outputs += "," + tensor("a") + "," + tensor("b");
+  for (const char* name : {"a", "b"})
+    program.output_specs += fmt::format(R"(,{{"user_output":{{"arg":{}}}}})", tensor(name));
+  const ContextPtr context = library();
+  std::string all;
+  for (const std::string& line : describe(imported(context, program).graph)) all += line + "\n";
+  CHECK(missing(all, "= neg(x)") == "");
+  CHECK(missing(all, "= exp(x)") == "");
+  program.nodes += wrap("torch.ops.aten.neg.default", R"({"as_int":1})", "c");
+  CHECK(refused_program(program) ==
+        "PW0532 m.pt2/model.json at "
+        "/graph_module/graph/nodes/6/inputs/1/arg/as_graph/graph/inputs/0: an input of a subgraph "
+        "that is no value is not read");
+}
+
 TEST_CASE("pt2: a user's input that is written holds the new contents", "[pt2]") {
   ProgramText program = small_program();
   program.output_specs =

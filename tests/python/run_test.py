@@ -69,6 +69,17 @@ class Runs(unittest.TestCase):
             self.assertEqual(out[0].dtype, np.float32)
         self.assertEqual(self.calls, [((3, 4), 2, None, 2.0)] * 4)
 
+    def test_a_static_graph_is_one_sequence_of_its_rows(self):
+        def graph(symbol, rows):
+            inputs = ", ".join(f"{name}: f32[{rows}, 2, 4]" for name in "qkv")
+            return pw.load(f'graph g {{ {symbol}\n in {inputs}\n y = unified_attention(q, k, v, none){{layer = "a"}}\n out y }}\n')
+
+        random = np.random.default_rng(0)
+        arrays = {name: random.standard_normal((5, 2, 4)).astype(np.float32) for name in "qkv"}
+        expected = graph("symbol n in 1..64 tokens", "n").run(arrays)[0]
+        for backend in ("eager", "interpreter", "cpu", "cuda-host"):
+            np.testing.assert_allclose(graph("", 5).run(arrays, backend=backend)[0], expected, rtol=1e-5, atol=1e-6, err_msg=backend)
+
     def test_rewritten_graphs_run(self):
         graph = pw.load(
             "graph { symbol n in 1..8 tokens  in x: f32[n, 4], r: f32[n, 4], w: f32[4]\n"

@@ -125,6 +125,8 @@ TEST_CASE("row mixing: indices of rows", "[splitter]") {
         "node y (index_put) mixes rows: it puts rows of dim n to others");
   CHECK(found(in + "v, y = sort(x){dim = 0}  out v") == "node v (sort) mixes rows: it sorts dim n");
   CHECK(found(in + "v, y = sort(x)  out v") == "");
+  CHECK(found(in + "y = x / extent(){value = n}  out y") ==
+        "node v (extent) mixes rows: it counts the rows of dim n");
   CHECK(found(in + "y = cumsum(x){dim = 0}  out y") == "");
   CHECK(found(in + "y = argmax(x){dim = 0}  out y") == "");
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """torch.compile(backend="piecewise") beside PyTorch: numbers, training, writes, recompiles, warm starts, one's own ops and rules.
 
-    compiled.py [--corpus FOLDER] [TEST …]
+    compiled.py [--corpus FILE] [TEST …]
 
-The corpus is a folder with a models.py whose R is {name: () -> (module, inputs, {argument: {dim: name}})}.
+The corpus is a Python file whose R is {name: () -> (module, inputs, {argument: {dim: name}})}.
 """
 import argparse
 import copy
+import importlib
 import os
 import subprocess
 import sys
@@ -385,10 +386,12 @@ def of_corpus(models):
     """Test cases of a corpus of models."""
 
     class Corpus(Training):
-        def check(self, name, dynamic):
+        def check(self, name, dynamic, **options):
+            """Whether every op was taken; attention that may read a program's caches only where an option says that it does not."""
+            self.setUp()
             model, inputs, dims = models.R[name]()
             model.eval()
-            compiled = torch.compile(model, backend="piecewise", dynamic=dynamic)
+            compiled = torch.compile(model, backend="piecewise", dynamic=dynamic, options=options)
             with torch.no_grad():
                 for size in (None, *((5, 17, 2) if dynamic and dims else ())):
                     given = inputs if size is None else sized(inputs, dims, size)
@@ -401,22 +404,23 @@ def of_corpus(models):
                 f"{name}{' dynamic' if dynamic else ''}: {len(front.graphs())} graphs; left to PyTorch: {', '.join(sorted(left)) or 'nothing'}",
                 flush=True,
             )
+            if not options and left == {"vllm.unified_attention_with_output.default"}:
+                return self.check(name, dynamic, own_attention=True)
             return not left
 
         def count(self, dynamic):
             whole = 0
             for name in models.R:
                 with self.subTest(model=name):
-                    self.setUp()
                     whole += self.check(name, dynamic)
             print(f"{whole} of {len(models.R)} models with every op taken")
             return whole
 
         def test_static(self):
-            self.count(False)
+            self.assertGreaterEqual(self.count(False), 0.89 * len(models.R))  # 24 of 27
 
         def test_dynamic(self):
-            self.count(True)
+            self.assertGreaterEqual(self.count(True), 0.89 * len(models.R))
 
         def test_training(self):
             for name in ("mlp", "swiglu", "nanogpt", "llama"):
@@ -432,18 +436,16 @@ def of_corpus(models):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared/peers/corpus")
+    parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared/peers/corpus/models.py")
     parser.add_argument("tests", nargs="*", metavar="TEST", help="Writes, Random.test_dropout_in_training, Corpus …")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     module = sys.modules["__main__"]
-    if (arguments.corpus / "models.py").exists():
-        sys.path.insert(0, str(arguments.corpus))
-        import models
-
-        module.Corpus = of_corpus(models)
+    if arguments.corpus.exists():
+        sys.path.insert(0, str(arguments.corpus.parent))
+        module.Corpus = of_corpus(importlib.import_module(arguments.corpus.stem))
     else:
-        print(f"SKIPPED: the corpus of models: there is no {arguments.corpus}/models.py", file=sys.stderr)
+        print(f"SKIPPED: the corpus of models: there is no {arguments.corpus}", file=sys.stderr)
     unittest.main(module, argv=[sys.argv[0], *arguments.tests], verbosity=2)
 
 

@@ -180,6 +180,9 @@ def scanning(case):
     case("var_two", lambda x: aten.var.correction(x, [0, -1], correction=0, keepdim=True), values(torch.bfloat16, 3, 4, 5))
     case("var_f64", lambda x: aten.var.correction(x, [1], correction=1.5), values(torch.float64, 3, 5))
     case("var_dim", lambda x: aten.var.dim(x, [0], False), values(torch.float16, 3, 5))
+    case("var_rank0", lambda x: aten.var.correction(x), torch.tensor(2.0))
+    case("var_mean_two", lambda x: aten.var_mean.correction(x, [0, 2], correction=1), values(torch.float32, 3, 4, 5))
+    case("var_mean_bf16", lambda x: aten.var_mean.correction(x, [0, 2], correction=0, keepdim=True), values(torch.bfloat16, 3, 4, 5))
     case("var_of_one", lambda x: aten.var.correction(x, [1], correction=1), values(torch.float32, 3, 1))
     case("var_of_too_few", lambda x: aten.var.correction(x, [1], correction=3), values(torch.float32, 3, 2))
 
@@ -198,6 +201,7 @@ def sorting(case):
     case("sort_edges_down", lambda x: aten.sort.stable(x, stable=True, descending=True), edges())
     case("sort_nothing", lambda x: aten.sort.default(x), torch.zeros(3, 0))
     case("topk_least", lambda x: aten.topk.default(x, 3, 0, False), values(torch.float32, 5, 3))
+    case("topk_rows", lambda x: aten.topk.default(x, 2, 1), values(torch.float32, 3, 5, 4))
     case("topk_none", lambda x: aten.topk.default(x, 0), values(torch.float32, 5, 3))
     case("argmax_all", lambda x: aten.argmax.default(x), values(torch.float32, 3, 7))
     case("argmax_edges", lambda x: aten.argmax.default(x, 1), edges())

@@ -16,18 +16,22 @@ ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77
 
 
+PACKAGES = ["torch", "transformers", "numpy", "safetensors", "onnx", "onnxruntime", "onnxscript"]
+
+
 def torch_python(place, base):
     """An interpreter that imports torch and numpy, or None and the reason."""
     given = os.environ.get("PW_TORCH_PYTHON")
     python = Path(given) if given else place / "bin" / "python"
-    if not given and not (place / "ready").exists():
+    ready = place / "ready"  # the packages it has
+    if not given and not (ready.exists() and set(PACKAGES) <= set(ready.read_text().split())):
         print(f"making {place} (PyTorch: some gigabytes)", file=sys.stderr, flush=True)
-        for command in ([base, "-m", "venv", place], [python, "-m", "pip", "install", "-q", "torch", "numpy", "safetensors", "onnx", "onnxruntime"]):
+        for command in ([base, "-m", "venv", place], [python, "-m", "pip", "install", "-q", *PACKAGES]):
             done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
             if done.returncode:
                 said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
                 return None, f"`{' '.join(map(str, command))}` ended with {done.returncode}: {said[-1][:160]}"
-        (place / "ready").touch()
+        ready.write_text(" ".join(PACKAGES))
     done = subprocess.run([str(python), "-c", "import torch, numpy; print(torch.__version__)"], capture_output=True, text=True)
     if done.returncode:
         return None, f"{python} has no PyTorch: {done.stderr.strip().splitlines()[-1][:160]}"
@@ -61,12 +65,14 @@ def main():
         "OMP_NUM_THREADS": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+    corpus = ["--corpus", arguments.corpus] if arguments.corpus.exists() else []
     steps = [
         [ROOT / "tests/import_programs/check.py", "--torch", "--programs", "400"],
         [ROOT / "tests/torch/compare.py", *(["--cases", arguments.cases] if arguments.cases.exists() else [])],
         [ROOT / "tests/torch/onnx_nodes.py"],
         [ROOT / "tests/torch/onnx_out.py"],
-        [ROOT / "tests/torch/pt2.py", "--pwr", arguments.build / "bin/pwr", *(["--corpus", arguments.corpus] if arguments.corpus.exists() else [])],
+        [ROOT / "tests/torch/pt2.py", "--pwr", arguments.build / "bin/pwr", *corpus],
+        [ROOT / "tests/torch/compiled.py", *corpus],
     ]
     codes = [subprocess.run([str(python), *map(str, step)], env=environment, cwd=ROOT).returncode for step in steps]
     return 1 if any(codes) else 0

@@ -32,6 +32,15 @@ std::optional<double> fill_of(const StoredContents& contents) {
   return out;
 }
 
+/// Of an argument that is a number.
+std::optional<double> number_of(const fx::Value& value, const Dims& dims) {
+  if (value.kind == fx::Value::Kind::real) return value.real;
+  if (value.kind != fx::Value::Kind::integer) return std::nullopt;
+  const std::optional<std::int64_t> whole = dims.value(value.dim);
+  if (!whole) throw GiveUp{"a symbolic number beside a tensor"};
+  return static_cast<double>(*whole);
+}
+
 fx::Arguments fill_arguments(fx::Value shape, double value, DType dtype) {
   return {{std::move(shape), real(value)}, {{"dtype", type_name(dtype)}}};
 }
@@ -271,7 +280,16 @@ fx::Value OnnxCall::call(std::string_view target, std::vector<fx::Value> argumen
 std::vector<fx::Value> OnnxCall::ops(std::string_view op, const std::vector<fx::Value>& operands,
                                      const OpAttributes& attributes) {
   const std::string& base = node_.outputs.empty() ? node_.op : node_.outputs.front();
-  return or_give_up(to_.try_op(op, operands, attributes, base));
+  std::vector<fx::Value> typed = operands;
+  const auto tensor = std::find_if(operands.begin(), operands.end(), [](const fx::Value& v) {
+    return v.kind == fx::Value::Kind::tensor;
+  });
+  for (fx::Value& operand : typed)
+    if (const auto value = number_of(operand, dims()); value && tensor != operands.end())
+      operand = or_give_up(to_.try_op("constant", {},
+                                      {{"value", *value}, {"dtype", type(*tensor).dtype}}, base))
+                    .front();
+  return or_give_up(to_.try_op(op, typed, attributes, base));
 }
 
 fx::Value OnnxCall::op(std::string_view op, const std::vector<fx::Value>& operands,

@@ -110,7 +110,8 @@ class OnnxCall {
   // ---- calls
   fx::Value call(std::string_view target, std::vector<fx::Value> arguments,
                  std::vector<std::pair<std::string, fx::Value>> keywords = {});
-  /// A node of one result, of an op of the library.
+  /// A node of one result, of an op of the library. Numbers among the operands are of the first
+  /// tensor's dtype.
   using OpAttributes = std::vector<std::pair<std::string_view, Attribute>>;
   fx::Value op(std::string_view op, const std::vector<fx::Value>& operands,
                const OpAttributes& attributes = {});

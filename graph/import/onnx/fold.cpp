@@ -39,6 +39,15 @@ Folded fold_same(OnnxCall& c) {
   return x != nullptr ? Folded(*x) : std::nullopt;
 }
 
+Folded fold_neg(OnnxCall& c) {
+  const KnownNumbers* x = c.known(0);
+  if (x == nullptr) return std::nullopt;
+  KnownNumbers out = *x;
+  for (DimId& dim : out.numbers)
+    if (dim = c.dims().sub(c.dims().constant(0), dim); !dim.valid()) return std::nullopt;
+  return out;
+}
+
 Folded fold_cast(OnnxCall& c) {
   const KnownNumbers* x = c.known(0);
   const std::optional<DType> to = dtype_of(c.integer("to"));
@@ -257,6 +266,7 @@ struct FoldRow {
 constexpr auto kFolds = std::to_array<FoldRow>({
     {"Shape", fold_shape},
     {"Size", fold_size},
+    {"Neg", fold_neg},
     {"Identity", fold_same},
     {"Cast", fold_cast},
     {"Gather", fold_gather},

@@ -433,6 +433,11 @@ ModelValues lower_cast(OnnxCall& c) {
   const std::optional<DType> to = dtype_of(element);
   if (!to) throw GiveUp{element_name(element) + " is no dtype of the library"};
   c.ignore("round_mode");  // of a dtype that the library lacks
+  if (const KnownNumbers* x = c.known(0);
+      x != nullptr && (*to == DType::f32 || *to == DType::f64)) {
+    c.ignore("saturate");
+    return {c.result(stored(*to, x->extents, c.extents(x->numbers)))};
+  }
   return {c.result(cast_to(c, *to))};
 }
 

@@ -194,7 +194,6 @@ ModelValues lower_resize(OnnxCall& c) {
                   c.real("extrapolation_value", 0),
                   c.integer("antialias", 0) != 0,
                   c.integer("exclude_outside", 0) != 0};
-  form.exclude_outside = form.exclude_outside || form.antialias;
   const std::size_t rank = c.rank(0);
   std::vector<std::int64_t> numbers(rank);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -224,10 +223,43 @@ ModelValues lower_upsample(OnnxCall& c) {
   return resize_all(c, older_form(c), axes, asked_axes(c, axes, 1, {}));
 }
 
+// Each output element's place, from -1 to 1 along each axis, times a matrix [batch, axes, axes +
+// 1].
+ModelValues lower_affine_grid(OnnxCall& c) {
+  const fx::Value theta = c.tensor(0);
+  const std::vector<std::int64_t> size = c.integers(1);
+  const bool align = c.integer("align_corners", 0) != 0;
+  const Type type = c.type(theta);
+  if (size.size() < 4 || size.size() > 5 || type.shape.size() != 3)
+    throw GiveUp{"it is of another form"};
+  const std::size_t axes = size.size() - 2;
+  std::int64_t count = 1;
+  for (std::size_t i = 2; i < size.size(); ++i) count *= size[i];
+  if (count < 1 || count > (std::int64_t{1} << 24)) throw GiveUp{"it is empty, or large"};
+  std::vector<double> base;
+  for (std::int64_t at = 0; at < count; ++at) {
+    std::int64_t rest = at;
+    for (std::size_t i = size.size(); i-- > 2; rest /= size[i]) {  // the last axis first: x, y, z
+      const auto n = static_cast<double>(size[i]), k = static_cast<double>(rest % size[i]);
+      base.push_back(align ? (n > 1 ? 2 * k / (n - 1) - 1 : -1) : (2 * k + 1) / n - 1);
+    }
+    base.push_back(1);
+  }
+  const auto columns = static_cast<std::int64_t>(axes + 1);
+  const fx::Value places = c.constant(stored(type.dtype, {1, count, columns}, base));
+  const Shape wide{type.shape[0], c.dims().constant(count), c.dims().constant(columns)};
+  const fx::Value grid = c.op("bmm", {c.expand(places, wide), c.permute(theta, {0, 2, 1})});
+  Shape shape{type.shape[0]};
+  for (std::size_t i = 2; i < size.size(); ++i) shape.push_back(c.dims().constant(size[i]));
+  shape.push_back(c.dims().constant(static_cast<std::int64_t>(axes)));
+  return {c.result(c.reshape(grid, shape))};
+}
+
 constexpr auto kResizeRows = std::to_array<Lowering>({
     {"Resize", 10, lower_upsample},
     {"Resize", 11, lower_resize},
     {"Upsample", 9, lower_upsample},
+    {"AffineGrid", 20, lower_affine_grid},
 });
 
 }  // namespace

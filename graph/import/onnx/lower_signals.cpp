@@ -65,6 +65,29 @@ fx::Value of_length(OnnxCall& c, const fx::Value& x, std::size_t axis, std::int6
   return c.op("cat", {x, zeros}, {{"dim", static_cast<std::int64_t>(axis)}});
 }
 
+/// The inverse of a transform of reals, of which the frequencies up to the middle are given: the
+/// others are their mirror images, so that all but the first, and the middle one of an even length,
+/// count twice.
+fx::Value to_reals(OnnxCall& c, const fx::Value& x, std::size_t axis, std::int64_t length) {
+  const std::int64_t given = length / 2 + 1;
+  const Fourier f{length, given, length, true};
+  std::vector<double> cosines = f.matrix(false), sines = f.matrix(true);
+  for (std::size_t i = 0; i < cosines.size(); ++i) {
+    const auto frequency = static_cast<std::int64_t>(i) % given;
+    const double times = frequency == 0 || 2 * frequency == length ? 1 : 2;
+    cosines[i] *= times;
+    sines[i] *= times;
+  }
+  const std::size_t last = c.type(x).shape.size() - 1;
+  if (c.extents({c.type(x).shape[last]})[0] != 2)
+    throw GiveUp{"its last axis is no complex number"};
+  const auto part = [&](std::int64_t i) {
+    return c.slice(x, last, c.dims().constant(i), c.dims().constant(i + 1));
+  };
+  return c.op("sub", {times_matrix(c, part(0), axis, length, cosines),
+                      times_matrix(c, part(1), axis, length, sines)});
+}
+
 ModelValues lower_dft(OnnxCall& c) {
   const Type type = c.type(0);
   const std::size_t rank = type.shape.size();
@@ -73,12 +96,19 @@ ModelValues lower_dft(OnnxCall& c) {
   const std::size_t axis = axis_in(given, rank);
   if (rank < 2 || axis + 1 == rank || (type.dtype != DType::f32 && type.dtype != DType::f64))
     throw GiveUp{"it is of another form"};
-  const std::int64_t size = c.extents({type.shape[axis]})[0],
-                     length = c.has(1) ? c.integer(1) : size;
+  const std::int64_t size = c.extents({type.shape[axis]})[0];
   const bool inverse = c.integer("inverse", 0) != 0, half = c.integer("onesided", 0) != 0;
-  if (length < 1 || (half && inverse)) throw GiveUp{"an inverse of one side"};
-  const Fourier f{half ? length / 2 + 1 : length, length, length, inverse};
-  return {c.result(transformed(c, of_length(c, c.tensor(0), axis, size, length), axis, f))};
+  const std::int64_t length = c.has(1) ? c.integer(1) : half && inverse ? 2 * (size - 1) : size;
+  if (length < 1) throw GiveUp{"a transform of nothing"};
+  const fx::Value x = c.cast(c.tensor(0), DType::f64);  // sums that cancel each other
+  fx::Value y;
+  if (half && inverse) {
+    y = to_reals(c, of_length(c, x, axis, size, length / 2 + 1), axis, length);
+  } else {
+    const Fourier f{half ? length / 2 + 1 : length, length, length, inverse};
+    y = transformed(c, of_length(c, x, axis, size, length), axis, f);
+  }
+  return {c.result(c.cast(y, type.dtype))};
 }
 
 // Frames of a signal [batch, length, 1 or 2], each times the window.
@@ -119,12 +149,51 @@ ModelValues lower_hann(OnnxCall& c) { return cosine_window(c, 0.5, 0.5, 0); }
 ModelValues lower_hamming(OnnxCall& c) { return cosine_window(c, 25.0 / 46, 21.0 / 46, 0); }
 ModelValues lower_blackman(OnnxCall& c) { return cosine_window(c, 0.42, 0.5, 0.08); }
 
+// Triangles over the bins of a spectrum, whose corners are equally far apart on the mel scale.
+ModelValues lower_mel(OnnxCall& c) {
+  const std::int64_t count = c.integer(0), length = c.integer(1), rate = c.integer(2),
+                     bins = length / 2 + 1;
+  const double low = c.reals(3).at(0), high = c.reals(4).at(0);
+  const std::optional<DType> dtype = dtype_of(c.integer("output_datatype", 1));
+  if (!dtype || (*dtype != DType::f32 && *dtype != DType::f64) || count < 1 || bins < 1 ||
+      rate < 1 || count * bins > (1 << 24))
+    throw GiveUp{"it is of another form"};
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  std::vector<std::int64_t> corners;
+  for (std::int64_t i = 0; i < count + 2;
+       ++i) {  // steps of the range by the number of corners, as ONNX has it
+    const double at =
+        mel(low) + static_cast<double>(i) * (mel(high) - mel(low)) / static_cast<double>(count + 2);
+    const double hertz = 700 * (std::pow(10, at / 2595) - 1);
+    corners.push_back(static_cast<std::int64_t>(
+        std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate))));
+  }
+  if (corners.back() > bins || corners.front() < 0)
+    throw GiveUp{"a frequency above half of the rate"};
+  std::vector<double> out(static_cast<std::size_t>(bins * count), 0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t a = corners[static_cast<std::size_t>(i)],
+                       b = corners[static_cast<std::size_t>(i + 1)],
+                       e = corners[static_cast<std::size_t>(i + 2)];
+    const auto put = [&](std::int64_t bin, double value) {
+      out.at(static_cast<std::size_t>(bin * count + i)) = value;
+    };
+    for (std::int64_t k = a; k < b; ++k)
+      put(k, static_cast<double>(k - a) / static_cast<double>(b - a));
+    if (b < bins) put(b, 1);
+    for (std::int64_t k = b; k < e; ++k)
+      put(k, static_cast<double>(e - k) / static_cast<double>(e - b));
+  }
+  return {c.result(stored(*dtype, {bins, count}, out))};
+}
+
 constexpr auto kSignalRows = std::to_array<Lowering>({
     {"DFT", 17, lower_dft},
     {"STFT", 17, lower_stft},
     {"HannWindow", 17, lower_hann},
     {"HammingWindow", 17, lower_hamming},
     {"BlackmanWindow", 17, lower_blackman},
+    {"MelWeightMatrix", 17, lower_mel},
 });
 
 }  // namespace

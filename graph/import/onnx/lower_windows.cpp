@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "graph/import/onnx/lowering.hpp"
+#include "graph/import/onnx/tensors.hpp"
 
 namespace pw::onnx {
 namespace {
@@ -208,6 +209,55 @@ ModelValues lower_qlinear_conv(OnnxCall& c) {
       c.cast(c.op("minimum", {c.op("maximum", {y, real(least)}), real(least + 255)}), to))};
 }
 
+// Columns [n, c · block, places] added up where their windows lie: image and padding as one axis,
+// of which the padding is cut off.
+ModelValues lower_col2im(OnnxCall& c) {
+  const std::vector<std::int64_t> image = c.integers(1), block = c.integers(2);
+  const Shape given = c.type(0).shape;
+  const std::size_t axes = image.size();
+  if (given.size() != 3 || block.size() != axes || axes == 0) throw GiveUp{"it is of another form"};
+  const auto stride = per_axis(c, "strides", axes, 1), dilation = per_axis(c, "dilations", axes, 1),
+             pads = per_axis(c, "pads", 2 * axes, 0);
+  std::vector<std::int64_t> whole, steps;
+  std::int64_t blocks = 1, windows = 1, elements = 1;
+  for (std::size_t i = 0; i < axes; ++i) {
+    whole.push_back(image[i] + pads[i] + pads[axes + i]);
+    steps.push_back((whole[i] - (block[i] - 1) * dilation[i] - 1) / stride[i] + 1);
+    blocks *= block[i];
+    windows *= steps[i];
+    elements *= whole[i];
+  }
+  if (blocks < 1 || windows < 1 || blocks * windows > (std::int64_t{1} << 24))
+    throw GiveUp{"it is empty, or large"};
+  std::vector<std::int64_t> places;
+  for (std::int64_t at = 0; at < blocks * windows; ++at) {
+    std::int64_t b = at / windows, w = at % windows, place = 0, scale = 1;
+    for (std::size_t i = axes; i-- > 0;) {
+      place += scale * (b % block[i] * dilation[i] + w % steps[i] * stride[i]);
+      b /= block[i];
+      w /= steps[i];
+      scale *= whole[i];
+    }
+    places.push_back(place);
+  }
+  Dims& d = c.dims();
+  const DimId channels = d.div(given[1], d.constant(blocks)), rows = d.mul(given[0], channels);
+  const fx::Value values = c.reshape(c.tensor(0), {rows, d.constant(blocks * windows)});
+  const fx::Value zero = c.op(
+      "full", {},
+      {{"shape", Shape{rows, d.constant(elements)}}, {"value", 0.0}, {"dtype", c.type(0).dtype}});
+  const fx::Value at = c.constant(stored(DType::i64, {blocks * windows}, places));
+  fx::Value y = c.op("index_put", {zero, values, at},
+                     {{"dim", std::int64_t{1}}, {"reduce", std::string("sum")}});
+  Shape shape{given[0], channels};
+  for (const std::int64_t n : whole) shape.push_back(d.constant(n));
+  y = c.reshape(y, shape);
+  for (std::size_t i = 0; i < axes; ++i)
+    if (whole[i] != image[i])
+      y = c.slice(y, i + 2, d.constant(pads[i]), d.constant(pads[i] + image[i]));
+  return {c.result(y)};
+}
+
 // ---- pools
 
 OnnxCall::OpAttributes pool_attributes(OnnxCall& c, const Windows& w) {
@@ -325,6 +375,7 @@ constexpr auto kWindowRows = std::to_array<Lowering>({
     {"ConvTranspose", 1, lower_conv_transpose},
     {"ConvInteger", 10, lower_conv_integer},
     {"QLinearConv", 10, lower_qlinear_conv},
+    {"Col2Im", 18, lower_col2im},
     {"MaxPool", 1, lower_max_pool},
     {"AveragePool", 1, lower_average_pool},
     {"LpPool", 2, lower_lp_pool},

@@ -12,7 +12,7 @@ const Lowering* find_lowering(std::string_view op, std::int64_t version) {
     for (const auto table :
          {layout_lowerings(), index_lowerings(), arithmetic_lowerings(), reduction_lowerings(),
           product_lowerings(), window_lowerings(), norm_lowerings(), resize_lowerings(),
-          signal_lowerings(), loss_lowerings()})
+          signal_lowerings(), loss_lowerings(), ngram_lowerings()})
       for (const Lowering& row : table) out[row.op][row.since] = &row;
     return out;
   }();

@@ -29,6 +29,7 @@ struct Lowering {
 [[nodiscard]] std::span<const Lowering> resize_lowerings();
 [[nodiscard]] std::span<const Lowering> signal_lowerings();
 [[nodiscard]] std::span<const Lowering> loss_lowerings();
+[[nodiscard]] std::span<const Lowering> ngram_lowerings();
 
 /// The row that holds at a version; null: none.
 [[nodiscard]] const Lowering* find_lowering(std::string_view op, std::int64_t version);

@@ -238,8 +238,12 @@ class ProgramReader {
     child.name = PW_TRY(read_value_name(PW_TRY(argument.member("name"))));
     const Part graph = PW_TRY(argument.member("graph"));
     child.forward.span = span_of(graph);
-    for (const Part& input : PW_TRY(PW_TRY(graph.member("inputs")).items()))
+    for (const Part& input : PW_TRY(PW_TRY(graph.member("inputs")).items())) {
+      const std::size_t before = child.forward.parameters.size();
       PW_TRY(parameter(graph, input, child.forward));
+      if (child.forward.parameters.size() == before)  // the call's arguments are given in order
+        return input.wrong("an input of a subgraph that is no value is not read", "", "PW0532");
+    }
     PW_TRY(read_nodes(graph, child, depth));
     const Part outputs = PW_TRY(graph.member("outputs"));
     Statement last = returns(span_of(outputs));
@@ -249,10 +253,10 @@ class ProgramReader {
     if (single && PW_TRY(single->boolean()) && last.value.args.size() == 1)
       last.value = Expr(std::move(last.value.args.front()));
     child.forward.statements.push_back(std::move(last));
-    const std::string name = child.name;
-    const bool known = std::any_of(parent.children.begin(), parent.children.end(),
-                                   [&](const fx::Module& other) { return other.name == name; });
-    if (!known) parent.children.push_back(std::move(child));
+    const auto taken = [&](const fx::Module& other) { return other.name == child.name; };
+    while (std::any_of(parent.children.begin(), parent.children.end(), taken)) child.name += '_';
+    std::string name = child.name;
+    parent.children.push_back(std::move(child));
     return name;
   }
 

@@ -75,7 +75,7 @@ def _take(
     session: _piecewise.Session, rules: _piecewise.Rules, options: Options, module: torch.fx.GraphModule, report: GraphReport
 ) -> t.Callable[..., t.Any]:
     lent_threads()
-    told = Told(module.graph, module, session, _static_inputs() if report.kind != "backward" else ())
+    told = Told(module.graph, module, session, _static_inputs() if report.kind != "backward" else (), own_attention=options.own_attention)
     report.ops = told.ops
     if not told.results:
         raise Refused("it computes nothing that it returns")

@@ -10,6 +10,7 @@ class Options:
     """What torch.compile's `options` may hold; two backends of equal options are equal.
 
     rules: files, or names of the library. pipeline: one of theirs; "" rewrites nothing. params of the rules as {"tp": 2}. backend: eager, cpu, interpreter.
+    own_attention: calls of vLLM's attention are Piecewise's, each of a new sequence; without it they are the program's, as their caches are.
     check: the first call at each size runs in PyTorch too, and other numbers raise Error. report: a folder, which gets a page for each graph.
     """
 
@@ -17,6 +18,7 @@ class Options:
     pipeline: str = "o2"
     params: t.Tuple[t.Tuple[str, str], ...] = ()
     backend: str = "cpu"
+    own_attention: bool = False
     check: bool = False
     report: str = ""
 

@@ -130,8 +130,9 @@ class Told:
         session: _piecewise.Session,
         static: t.Container[int] = (),
         keep_texts: bool = True,
+        own_attention: bool = False,
     ):
-        """`owner` has the attributes that the graph reads; `static`: which arguments are weights; `texts` are kept where they are asked for."""
+        """`owner` has the attributes that the graph reads; `static`: which arguments are weights; `texts` are kept where they are asked for. See Options.own_attention."""
         self.graph = graph
         self._owner = owner
         self.symbols: t.Dict[str, t.Tuple[int, int]] = {}  # by symbol: the argument, and its dim; -1: the argument itself
@@ -141,8 +142,8 @@ class Told:
         self.results: t.List[torch.Tensor] = []  # fake, of what is computed
         self.ops = 0
         self._count = 0  # of arguments so far
-        self._told = _piecewise.FxGraph(session, "torch")
-        self.texts: t.List[str] = []  # all that was told: what the graph is made of
+        self._told = _piecewise.FxGraph(session, "torch", not own_attention)
+        self.texts: t.List[str] = [repr(own_attention)]  # all that was told: what the graph is made of
         self._keep_texts = keep_texts
         self._tell_schemas()
         self._static = static

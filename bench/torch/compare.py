@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Models through torch.compile: eager, Inductor, ONNX Runtime and Piecewise in one process, calls in turns.
+
+    compare.py [--models NAME …] [--threads N …] [--seconds S] [--output FILE]
+
+Each model and number of threads is two processes: one with empty caches, which is timed; one after it, for the warm start. Exit codes: 0 ok, 1 numbers
+differ, 77 there is no PyTorch.
+"""
+import argparse
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/torch"))
+from run import SKIPPED, torch_python  # noqa: E402
+
+NAMES = ["gpt2", "llama", "bert", "resnet50", "vit", "whisper"]
+WRONG = 1e-3  # relative RMS error of f32
+
+
+def run(python, build, caches, *words):
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(map(str, (build / "python", ROOT / "python"))),
+        "CUDA_VISIBLE_DEVICES": "",
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TORCHINDUCTOR_CACHE_DIR": caches + "/inductor",
+        "PIECEWISE_CACHE": caches + "/piecewise",
+        "OMP_NUM_THREADS": words[1],
+    }
+    done = subprocess.run([str(python), str(ROOT / "bench/torch/one.py"), *words], env=environment, capture_output=True, text=True)
+    if done.returncode:
+        return {"failed": (done.stderr.strip().splitlines() or ["no output"])[-1][:200]}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def ratio(row, peer):
+    """How many times the peer's time Piecewise takes the time of: above 1 it is faster."""
+    seconds = row.get("seconds", {})
+    return seconds[peer] / seconds["piecewise"] if peer in seconds and "piecewise" in seconds else None
+
+
+def cell(value, form="{:.2f}"):
+    return "" if value is None else form.format(value)
+
+
+def line(row):
+    if "failed" in row:
+        return f"| {row['model']} | {row['threads']} | {row['failed']} |" + " |" * 11
+    seconds, compile_, warm = row["seconds"], row["compile"], row["again"].get("compile", {})
+    cells = [row["model"], row["threads"], f"{row['taken']} of {row['ops']}"]
+    cells += [cell(seconds.get(peer) and seconds[peer] * 1e3, "{:.1f}") for peer in ("eager", "inductor", "onnxruntime", "piecewise")]
+    cells += [cell(ratio(row, peer)) for peer in ("eager", "inductor", "onnxruntime")]
+    cells += [cell(compile_.get(peer), "{:.1f}") for peer in ("inductor", "piecewise")]
+    cells += [cell(warm.get(peer), "{:.1f}") for peer in ("inductor", "piecewise")]
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def mean(values):
+    values = [value for value in values if value]
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def table(rows, said):
+    whole = [row for row in rows if "seconds" in row and row["taken"] >= 0.95 * row["ops"]]
+    lines = [
+        "# Models through torch.compile",
+        "",
+        f"`./dev bench torch`, on {platform.machine()}, {os.cpu_count()} cores, PyTorch {said}. Random weights, f32, batch 1; times of a call are medians of calls that",
+        "took turns, in ms; × is the peer's time over Piecewise's, so above 1 Piecewise is faster. Compile and warm are seconds to the first result.",
+        "",
+        "| model | threads | ops taken | eager | Inductor | ONNX Runtime | Piecewise | × eager | × Inductor | × ONNX Runtime | compile: Inductor | Piecewise "
+        "| warm: Inductor | Piecewise |",
+        "|---" * 14 + "|",
+        *map(line, rows),
+        "",
+        f"Geometric means over the {len(whole)} rows with at least 95 % of the ops taken: "
+        + ", ".join(f"{cell(mean(ratio(row, peer) for row in whole))} × {peer}" for peer in ("eager", "inductor", "onnxruntime"))
+        + f"; compile {cell(mean(row['compile']['inductor'] / row['compile']['piecewise'] for row in whole))} × Inductor's speed.",
+    ]
+    for row in rows:
+        if row.get("left"):
+            lines.append(f"\n{row['model']}: left to PyTorch: {', '.join(f'{n} × {op}' for op, n in row['left'].items())}")
+        if row.get("onnxruntime"):
+            lines.append(f"\n{row['model']}: ONNX Runtime: {row['onnxruntime']}")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", default=NAMES, choices=NAMES)
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--seconds", type=float, default=30, help="of calls, for a model and number of threads")
+    parser.add_argument("--build", type=Path, default=ROOT / "build/release")
+    parser.add_argument("--env", type=Path, default=ROOT / "build/torch-env")
+    parser.add_argument("--base", default="/usr/bin/python3")
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    python, said = torch_python(arguments.env, arguments.base)
+    if python is None:
+        print(f"SKIPPED: no PyTorch: {said}", file=sys.stderr)
+        return SKIPPED
+    rows, wrong = [], []
+    for threads in arguments.threads:
+        for name in arguments.models:
+            with tempfile.TemporaryDirectory() as caches:
+                words = (name, str(threads), str(arguments.seconds))
+                row = {"model": name, "threads": threads} | run(python, arguments.build, caches, *words)
+                if "failed" not in row:
+                    row["again"] = run(python, arguments.build, caches, *words, "--warm")
+            rows.append(row)
+            print(line(row), file=sys.stderr, flush=True)
+            wrong += [f"{name}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG]
+    text = table(rows, said)
+    print(text)
+    if arguments.output:
+        arguments.output.write_text(text, encoding="utf-8")
+    for one in wrong:
+        print(f"WRONG: {one}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

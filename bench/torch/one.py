@@ -1,0 +1,83 @@
+"""One model on one number of threads: compiled by each peer, called in turns. Prints a line of JSON.
+
+    one.py MODEL THREADS SECONDS [--warm]     --warm: only compile, with what the caches have
+"""
+import json
+import os
+import sys
+import tempfile
+import time
+import warnings
+
+warnings.filterwarnings("ignore")
+import torch  # noqa: E402
+from models import MODELS  # noqa: E402
+
+from piecewise import pytorch as front  # noqa: E402
+
+
+def compiled(model, x, backend):
+    """The function, and the seconds to its first result."""
+    torch._dynamo.reset()
+    start = time.perf_counter()
+    function = torch.compile(model, backend=backend, dynamic=False)
+    function(x)
+    return function, time.perf_counter() - start
+
+
+def by_onnxruntime(model, x, threads):
+    import onnxruntime
+
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        torch.onnx.export(model, (x,), path, dynamo=True, verbose=False)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    function = lambda x: torch.from_numpy(session.run(None, {name: x.numpy()})[0])  # noqa: E731
+    function(x)
+    return function, time.perf_counter() - start
+
+
+def in_turns(functions, x, seconds):
+    """Medians of the times of calls that take turns, in seconds."""
+    times = {name: [] for name in functions}
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(next(iter(times.values()))) < 5:
+        for name, function in functions.items():
+            start = time.perf_counter()
+            function(x)
+            times[name].append(time.perf_counter() - start)
+    return {name: sorted(taken)[len(taken) // 2] for name, taken in times.items()}
+
+
+def main():
+    name, threads, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    model, x = MODELS[name]()
+    model.eval()
+    out = {"model": name, "threads": threads}
+    functions, compile_seconds = {"eager": model}, {}
+    with torch.no_grad():
+        for peer in ("inductor", "piecewise"):
+            functions[peer], compile_seconds[peer] = compiled(model, x, peer)
+        out["compile"] = compile_seconds
+        (report,) = front.report(functions["piecewise"]) if len(front.graphs()) == 1 else (front.graphs()[0],)
+        out["ops"], out["taken"], out["left"] = report.ops, report.taken, report.left
+        out["warm"], out["summary"] = report.warm, report.summary[0] if report.summary else report.refused
+        if "--warm" not in sys.argv:
+            try:
+                functions["onnxruntime"], compile_seconds["onnxruntime"] = by_onnxruntime(model, x, threads)
+            except Exception as why:
+                out["onnxruntime"] = f"{type(why).__name__}: {str(why).splitlines()[0][:160]}"
+            want = model(x).double()
+            out["error"] = {n: ((f(x).double() - want).norm() / want.norm()).item() for n, f in functions.items()}
+            out["seconds"] = in_turns(functions, x, seconds)
+    print(json.dumps(out))
+
+
+if __name__ == "__main__":
+    main()
