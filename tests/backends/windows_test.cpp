@@ -179,6 +179,18 @@ TEST_CASE("windows: what does not fit is refused with its numbers", "[backends]"
                 "= [9], " +
                 rest)
             .find("makes") != std::string::npos);
+  CHECK(refusal("in x: f32[1, 2, 4], w: f32[2, 1, 1], b: f32[2]"
+                "  y = transposed_convolution(x, w, b){size = [4], " +
+                rest)
+            .find("bias of [2] for 1") != std::string::npos);
+  CHECK(refusal("in x: f32[1, 4]  y = avg_unpool(x){size = [9], kernel = [2], stride = [2], "
+                "padding = [0, 0]}  out y")
+            .find("padding has 2") != std::string::npos);
+  CHECK(refusal("in x: f32[1, 4]  y = avg_unpool(x){size = [11], kernel = [2], stride = [2], "
+                "padding = [0]}  out y")
+            .find("5 places, not 4") != std::string::npos);
+  CHECK(refusal("in x: f32[4]  y = upsample_nearest(x){size = [2], scales = [1.0, 1.0]}  out y")
+            .find("2 scales for 1") != std::string::npos);
   CHECK(refusal("in x: f32[4]  y = upsample_nearest(x)  out y").find("neither") !=
         std::string::npos);
 }
@@ -200,6 +212,17 @@ TEST_CASE("windows: the largest of a window and where it is, the first of equals
     const auto done = try_on(*engine, graph_of(text), {two, tensor(DType::i64, {1, 2}, {0, 3})});
     REQUIRE(!done);
     CHECK(done.error().front().code == "PW1204");
+  }
+}
+
+TEST_CASE("windows: a window of padding alone has no largest element", "[backends]") {
+  const Graph graph = graph_of(
+      "in x: f32[1, 4]  y, i = max_pool(x){kernel = [2], stride = [1], padding = [1], dilation = "
+      "[5]}  out y, i");
+  for (const auto& engine : {make_eager(), make_interpreter()}) {
+    const auto done = try_on(*engine, graph, {tensor(DType::f32, {1, 4}, {1, 2, 3, 4})});
+    REQUIRE(!done);
+    CHECK(done.error().front().code == "PW1203");
   }
 }
 
