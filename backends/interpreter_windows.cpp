@@ -51,6 +51,8 @@ template <class T>
 Done pool_largest(Call& call) {
   Array &y = call.result(0), &index = call.result(1);
   const Window w = window_of(call, call.dims("kernel"), call.operand(0).extents, y.extents);
+  if (y.count() > 0 && w.has_padding_alone())
+    return fail_call(call, "PW1203", "a window holds nothing but padding");
   const std::vector<T> x = values_in<T>(call.operand(0));
   auto* at = reinterpret_cast<std::int64_t*>(index.data);
   return by_place<T>(call, w.in, w.out, [&](std::int64_t plane, std::int64_t place) {

@@ -25,8 +25,10 @@ T scale_of(std::int64_t in, std::int64_t out, bool align, double given) {
 
 /// An index of nearest is always computed in f32.
 AxisSample nearest_sample(std::int64_t in, std::int64_t out, double given, std::int64_t i) {
-  const float at = std::floor(static_cast<float>(i) * scale_of<float>(in, out, false, given));
-  const std::int64_t index = std::min(static_cast<std::int64_t>(at), in - 1);
+  const float at = static_cast<float>(i) * scale_of<float>(in, out, false, given);
+  // Compared as numbers: a place may be beyond all integers.
+  const std::int64_t index =
+      at < static_cast<float>(in - 1) ? static_cast<std::int64_t>(at) : in - 1;
   return {index, index, 0};
 }
 
@@ -36,7 +38,7 @@ AxisSample linear_sample(std::int64_t in, std::int64_t out, bool align, double g
   const T scale = scale_of<T>(in, out, align, given), place = static_cast<T>(i);
   T at = align ? scale * place : scale * (place + T(0.5)) - T(0.5);
   if (!align && at < 0) at = 0;
-  const std::int64_t first = std::min(static_cast<std::int64_t>(at), in - 1);
+  const std::int64_t first = at < static_cast<T>(in - 1) ? static_cast<std::int64_t>(at) : in - 1;
   const T share = std::clamp(at - static_cast<T>(first), T(0), T(1));
   return {first, std::min(first + 1, in - 1), static_cast<double>(share)};
 }
@@ -54,6 +56,19 @@ std::pair<std::int64_t, std::int64_t> Window::inside(std::size_t axis, std::int6
   const std::int64_t first = at >= 0 ? 0 : (-at + step - 1) / step;
   const std::int64_t last = at >= in[axis] ? 0 : (in[axis] - at + step - 1) / step;
   return {std::min(first, out[axis]), std::clamp(last, std::min(first, out[axis]), out[axis])};
+}
+
+bool Window::has_padding_alone() const {
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    for (std::int64_t place = 0; place < out[axis]; ++place) {
+      bool any = false;
+      for (std::int64_t tap = 0; tap < kernel[axis] && !any; ++tap) {
+        const std::int64_t at = source(axis, place, tap);
+        any = at >= 0 && at < in[axis];
+      }
+      if (!any) return true;
+    }
+  return false;
 }
 
 Axes last_axes(const Extents& extents, std::size_t axes) {

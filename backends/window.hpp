@@ -24,6 +24,8 @@ struct Window {
   [[nodiscard]] std::int64_t source(std::size_t axis, std::int64_t place, std::int64_t tap) const {
     return place * stride[axis] - padding[axis] + tap * dilation[axis];
   }
+  /// Whether there is a place at which nothing of the window is inside.
+  [[nodiscard]] bool has_padding_alone() const;
   /// The places [first, second) at which an element of the window is inside.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> inside(std::size_t axis,
                                                              std::int64_t tap) const;

@@ -334,7 +334,7 @@ struct Row {
   std::string_view name;
   ShapeFunction function;
 };
-constexpr std::array<Row, 18> kTable{{{"broadcast", broadcast},
+constexpr std::array<Row, 19> kTable{{{"broadcast", broadcast},
                                       {"reduced", reduced},
                                       {"reshaped", reshaped},
                                       {"transposed", transposed},
@@ -350,6 +350,7 @@ constexpr std::array<Row, 18> kTable{{{"broadcast", broadcast},
                                       {"unconvolved", unconvolved},
                                       {"convolving", convolving},
                                       {"pooled", pooled},
+                                      {"unpooled", unpooled},
                                       {"resized", resized},
                                       {"upsampled", upsampled}}};
 

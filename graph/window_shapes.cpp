@@ -143,6 +143,16 @@ Result<DimId> scaled(const ShapeCall& call, DimId extent, double scale) {
   return out;
 }
 
+/// Of a third operand, where there is one.
+Result<std::monostate> check_bias(const ShapeCall& call, DimId channels) {
+  if (call.operands.size() < 3 || !call.operands[2].valid() || call.operands[2] == Types::unknown())
+    return std::monostate{};
+  const Shape& bias = call.context.types[call.operands[2]].shape;
+  if (bias.size() == 1 && call.same(bias[0], channels)) return std::monostate{};
+  return no_window(call, fmt::format("a bias of {} for {} channels", call.context.types.print(bias),
+                                     call.context.dims.print(channels)));
+}
+
 Shape with_last(const Shape& x, const Shape& last) {
   Shape out(x.begin(), x.end() - static_cast<std::ptrdiff_t>(last.size()));
   out.insert(out.end(), last.begin(), last.end());
@@ -175,6 +185,7 @@ Out unconvolved(const ShapeCall& call) {
   Result<Shape> again = convolved_shape(call, x, *w, 3);
   if (!again) return forward(again);
   if (auto same = check_same(call, *again, *y); !same) return forward(same);
+  if (auto fits = check_bias(call, x[1]); !fits) return forward(fits);
   return std::optional(x);
 }
 
@@ -225,6 +236,32 @@ Out pooled(const ShapeCall& call) {
   return std::optional(with_last(*x, last));
 }
 
+Out unpooled(const ShapeCall& call) {
+  Result<Shape> y = list_at(call, 0), size = list_at(call, 1), kernel = list_at(call, 2);
+  if (!y) return forward(y);
+  if (!size) return forward(size);
+  if (!kernel) return forward(kernel);
+  Out out = resized(call);
+  if (!out) return out;
+  const std::size_t axes = size->size();
+  auto sizes = numbers_at(call, 2, axes, 1, "kernel");
+  if (!sizes) return forward(sizes);
+  Result<Steps> steps = steps_at(call, 3, axes, false);
+  if (!steps) return forward(steps);
+  for (std::size_t i = 0; i < axes; ++i) {
+    const DimId given = (*y)[y->size() - axes + i];
+    Result<DimId> whole = places(call, (*size)[i], (*kernel)[i], *steps, i, false);
+    if (!whole) return forward(whole);
+    if (call.same(*whole, given)) continue;
+    Result<DimId> beyond = places(call, (*size)[i], (*kernel)[i], *steps, i, true);
+    if (beyond && call.same(*beyond, given)) continue;
+    return no_window(call,
+                     fmt::format("a window has {} places, not {}", call.context.dims.print(*whole),
+                                 call.context.dims.print(given)));
+  }
+  return out;
+}
+
 Out resized(const ShapeCall& call) {
   Result<Shape> x = list_at(call, 0), size = list_at(call, 1);
   if (!x) return forward(x);
@@ -242,9 +279,11 @@ Out upsampled(const ShapeCall& call) {
   Result<Shape> x = list_at(call, 0), size = list_at(call, 1);
   if (!x) return forward(x);
   if (!size) return forward(size);
-  if (!size->empty()) return resized(call);
   const auto* scales =
       call.arguments.size() > 2 ? std::get_if<std::vector<double>>(&call.arguments[2]) : nullptr;
+  if (scales != nullptr && !scales->empty() && !size->empty() && scales->size() != size->size())
+    return no_window(call, fmt::format("{} scales for {} axes", scales->size(), size->size()));
+  if (!size->empty()) return resized(call);
   if (scales == nullptr || scales->empty() || scales->size() > std::min(kMostAxes, x->size()))
     return no_window(call, "neither a size nor a scale for one to three axes");
   const std::size_t first = x->size() - scales->size();

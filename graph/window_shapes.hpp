@@ -16,6 +16,9 @@ Result<std::optional<Shape>> convolving(const ShapeCall& call);
 /// (*x, kernel, stride, padding, dilation, ceil), or without dilation: a window's places on the
 /// last axes.
 Result<std::optional<Shape>> pooled(const ShapeCall& call);
+/// (*y, size, kernel, stride, padding): what of that size a window has y's places on, up to some
+/// that are beyond the end or not.
+Result<std::optional<Shape>> unpooled(const ShapeCall& call);
 /// (*x, size): the last axes of other extents.
 Result<std::optional<Shape>> resized(const ShapeCall& call);
 /// (*x, size, scales): the same, or where size is empty the largest whole numbers below extents

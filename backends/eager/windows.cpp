@@ -77,6 +77,8 @@ template <class T>
 Done run_max_pool(Call& call) {
   Array &y = call.result(0), &index = call.result(1);
   const Window w = window_of(call, call.dims("kernel"), call.operand(0).extents, y.extents);
+  if (y.count() > 0 && w.has_padding_alone())
+    return fail_call(call, "PW1203", "a window holds nothing but padding");
   return over_planes<T>(
       call.operand(0), y, w.in_count(), w.out_count(), [&](std::int64_t plane, const T* x, T* out) {
         auto* at = reinterpret_cast<std::int64_t*>(index.at(plane * w.out_count()));

@@ -103,7 +103,7 @@ TEST_CASE("windows: attention over blocks of keys, masked, causal and with share
                v = drawn(DType::f32, {1, 2, 300, 5}, 3);
   const std::string inputs = "in q: f32[1, 4, 70, 6], k: f32[1, 2, 300, 6], v: f32[1, 2, 300, 5]";
   agreed(inputs + "  y, l = scaled_attention(q, k, v, none)  out y, l", {q, k, v});
-  agreed(inputs + "  y, l = scaled_attention(q, k, v, none){causal, scale = 0.7}  out y, l",
+  agreed(inputs + "  y, l = scaled_attention(q, k, v, none){causal = true, scale = 0.7}  out y, l",
          {q, k, v});
   const auto y = agreed(
       "in q: f32[1, 1, 2, 1], k: f32[1, 1, 2, 1], v: f32[1, 1, 2, 1], m: b8[1, 1, 2, 2]"
@@ -124,8 +124,8 @@ TEST_CASE("windows: attention over blocks of keys, masked, causal and with share
 TEST_CASE("windows: gradients of attention", "[backends]") {
   agreed(
       "in g: f32[1, 4, 70, 5], q: f32[1, 4, 70, 6], k: f32[1, 2, 300, 6], v: f32[1, 2, 300, 5]"
-      "  y, l = scaled_attention(q, k, v, none){causal}"
-      "  a, b, c = scaled_attention_gradient(g, q, k, v, y, l, none){causal}  out a, b, c",
+      "  y, l = scaled_attention(q, k, v, none){causal = true}"
+      "  a, b, c = scaled_attention_gradient(g, q, k, v, y, l, none){causal = true}  out a, b, c",
       {drawn(DType::f32, {1, 4, 70, 5}, 4), drawn(DType::f32, {1, 4, 70, 6}, 1),
        drawn(DType::f32, {1, 2, 300, 6}, 2), drawn(DType::f32, {1, 2, 300, 5}, 3)},
       1e-4);
@@ -175,10 +175,22 @@ TEST_CASE("windows: what does not fit is refused with its numbers", "[backends]"
   CHECK(refusal("in x: f32[1, 1, 4], w: f32[1, 1, 1]  y = convolution(x, w, none){stride = [0], "
                 "padding = [0], dilation = [1]}  out y")
             .find("stride") != std::string::npos);
-  CHECK(refusal("in y: f32[1, 1, 4], w: f32[1, 1, 2]  y = transposed_convolution(y, w, none){size "
+  CHECK(refusal("in x: f32[1, 1, 4], w: f32[1, 1, 2]  y = transposed_convolution(x, w, none){size "
                 "= [9], " +
                 rest)
             .find("makes") != std::string::npos);
+  CHECK(refusal("in x: f32[1, 2, 4], w: f32[2, 1, 1], b: f32[2]"
+                "  y = transposed_convolution(x, w, b){size = [4], " +
+                rest)
+            .find("bias of [2] for 1") != std::string::npos);
+  CHECK(refusal("in x: f32[1, 4]  y = avg_unpool(x){size = [9], kernel = [2], stride = [2], "
+                "padding = [0, 0]}  out y")
+            .find("padding has 2") != std::string::npos);
+  CHECK(refusal("in x: f32[1, 4]  y = avg_unpool(x){size = [11], kernel = [2], stride = [2], "
+                "padding = [0]}  out y")
+            .find("5 places, not 4") != std::string::npos);
+  CHECK(refusal("in x: f32[4]  y = upsample_nearest(x){size = [2], scales = [1.0, 1.0]}  out y")
+            .find("2 scales for 1") != std::string::npos);
   CHECK(refusal("in x: f32[4]  y = upsample_nearest(x)  out y").find("neither") !=
         std::string::npos);
 }
@@ -188,7 +200,7 @@ TEST_CASE("windows: the largest of a window and where it is, the first of equals
   const double nan = std::nan("");
   const auto y = agreed(
       "in x: f32[1, 6]  y, i = max_pool(x){kernel = [3], stride = [2], padding = [1], dilation = "
-      "[1], ceil}"
+      "[1], ceil = true}"
       "  out y, i",
       {tensor(DType::f32, {1, 6}, {-1, -1, 5, 5, nan, 2})});
   near(values(y[0]), {-1, 5, nan, 2}, 0);
@@ -200,6 +212,17 @@ TEST_CASE("windows: the largest of a window and where it is, the first of equals
     const auto done = try_on(*engine, graph_of(text), {two, tensor(DType::i64, {1, 2}, {0, 3})});
     REQUIRE(!done);
     CHECK(done.error().front().code == "PW1204");
+  }
+}
+
+TEST_CASE("windows: a window of padding alone has no largest element", "[backends]") {
+  const Graph graph = graph_of(
+      "in x: f32[1, 4]  y, i = max_pool(x){kernel = [2], stride = [1], padding = [1], dilation = "
+      "[5]}  out y, i");
+  for (const auto& engine : {make_eager(), make_interpreter()}) {
+    const auto done = try_on(*engine, graph, {tensor(DType::f32, {1, 4}, {1, 2, 3, 4})});
+    REQUIRE(!done);
+    CHECK(done.error().front().code == "PW1203");
   }
 }
 
@@ -222,6 +245,7 @@ TEST_CASE("windows: images of other sizes", "[backends]") {
        {1, 1, 3, 3}, 0);
   near(values(agreed("in x: f32[1, 2]  y = upsample_linear(x){size = [4]}  out y", {x})[0]),
        {1, 1.5, 2.5, 3}, 1e-6);
-  near(values(agreed("in x: f32[1, 2]  y = upsample_linear(x){size = [3], align}  out y", {x})[0]),
+  near(values(agreed("in x: f32[1, 2]  y = upsample_linear(x){size = [3], align = true}  out y",
+                     {x})[0]),
        {1, 2, 3}, 1e-6);
 }

@@ -252,6 +252,10 @@ def activations(case, each, drawn, edges, floats, f):
     case("dropout_backward", lambda g, m: aten.native_dropout_backward.default(g, m, 1.25), f(4, 6), drawn(torch.bool, 4, 6))
 
 
+def nll_backward(reduction):
+    return lambda g, v, t, total, *w: aten.nll_loss_backward.default(g, v, t, w[0] if w else None, reduction, -100, total)
+
+
 def losses(case, each, drawn, edges, floats, f):
     for short, dtype in (floats | {"f64": torch.float64}).items():
         x, g = f(4, 6).to(dtype), f(4, 6).to(dtype)
@@ -264,9 +268,10 @@ def losses(case, each, drawn, edges, floats, f):
     target = torch.tensor([2, -100, 0, 4, 5])
     rows, weight = f(5, 6), torch.rand(6)
     for reduction in (0, 1, 2):
-        for name, given in (("", None), ("_weighted", weight))[: 2 if reduction == 1 else 1]:
-            rest = (given, reduction, -100)
-            total = aten.nll_loss_forward.default(rows, target, *rest)[1]
-            case(f"nll{name}_{reduction}", at(aten.nll_loss_forward.default, *rest), rows, target)
-            gradient = f(5) if reduction == 0 else torch.tensor(0.5)
-            case(f"nll{name}_backward_{reduction}", at(aten.nll_loss_backward.default, *rest, total), gradient, rows, target)
+        total = aten.nll_loss_forward.default(rows, target, None, reduction, -100)[1]
+        gradient = f(5) if reduction == 0 else torch.tensor(0.5)
+        case(f"nll_{reduction}", at(aten.nll_loss_forward.default, None, reduction, -100), rows, target)
+        case(f"nll_backward_{reduction}", nll_backward(reduction), gradient, rows, target, total)
+    case("nll_weighted", lambda v, t, w: aten.nll_loss_forward.default(v, t, w, 1, -100), rows, target, weight)
+    total = aten.nll_loss_forward.default(rows, target, weight, 1, -100)[1]
+    case("nll_weighted_backward", nll_backward(1), torch.tensor(0.5), rows, target, total, weight)
