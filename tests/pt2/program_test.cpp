@@ -148,19 +148,19 @@ TEST_CASE("pt2: every form of argument stands in the call", "[pt2]") {
                 "my.Class") == "");
   CHECK(missing(attributes_of(R"({"as_operator":"torch.ops.aten.add.Tensor"})"),
                 "torch.ops.aten.add.Tensor") == "");
-  CHECK(missing(call_line(argument(R"({"as_tensors":[{"name":"x"},{"name":"y"}]})")),
-                R"((x, y){call = "[%0, %1]", writes)") == "");
-  CHECK(missing(call_line(argument(R"({"as_nested_tensors":[[{"name":"x"}],[{"name":"y"}]]})")),
-                R"((x, y){call = "[[%0], [%1]]", writes)") == "");
+  CHECK(missing(call_line(argument(R"({"as_tensors":[{"name":"x"},{"name":"relu"}]})")),
+                R"((x, relu){call = "[%0, %1]", writes)") == "");
+  CHECK(missing(call_line(argument(R"({"as_nested_tensors":[[{"name":"x"}],[{"name":"relu"}]]})")),
+                R"((x, relu){call = "[[%0], [%1]]", writes)") == "");
   CHECK(missing(call_line(argument(
-                    R"({"as_optional_tensors":[{"as_none":true},{"as_tensor":{"name":"y"}}]})")),
-                R"((y){call = "[None, %0]", writes)") == "");
-  CHECK(missing(call_line(argument(tensor("x")) + "," + argument(tensor("y"), "mask")),
-                R"((x, y){call = "%0, mask = %1", writes)") == "");
-  CHECK(
-      missing(call_line(argument(tensor("x")) + "," +
-                        argument(R"({"as_string_to_argument":{"k":{"as_tensor":{"name":"y"}}}})")),
-              "(x, y)") == "");
+                    R"({"as_optional_tensors":[{"as_none":true},{"as_tensor":{"name":"relu"}}]})")),
+                R"((relu){call = "[None, %0]", writes)") == "");
+  CHECK(missing(call_line(argument(tensor("x")) + "," + argument(tensor("relu"), "mask")),
+                R"((x, relu){call = "%0, mask = %1", writes)") == "");
+  CHECK(missing(
+            call_line(argument(tensor("x")) + "," +
+                      argument(R"({"as_string_to_argument":{"k":{"as_tensor":{"name":"relu"}}}})")),
+            "(x, relu)") == "");
 }
 
 TEST_CASE("pt2: several results, lists of results and results that are none", "[pt2]") {
