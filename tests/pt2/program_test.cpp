@@ -333,6 +333,21 @@ TEST_CASE("pt2: a mistake in a call is told with the call's place", "[pt2]") {
         "of a function");
 }
 
+TEST_CASE("pt2: a call without an argument that its op needs is not known", "[pt2]") {
+  for (const char* op :
+       {"unsqueeze.default", "select.int", "permute.default", "expand.default", "split.Tensor",
+        "squeeze.dim", "full_like.default", "flatten.using_ints"}) {
+    ProgramText program = small_program();
+    program.nodes +=
+        "," + node(fmt::format("torch.ops.aten.{}", op), argument(tensor("x")), tensor("f"), "f");
+    program.tensors += ",\"f\":" + meta(7, ints({3}));
+    program.outputs += "," + tensor("f");
+    program.output_specs += R"(,{"user_output":{"arg":{"as_tensor":{"name":"f"}}}})";
+    const auto done = pt2::import_program(library(), program.json(), "model.json", options());
+    CHECK((!done || done->graph.node_count() > 0));
+  }
+}
+
 TEST_CASE("pt2: types that graphs do not have are refused", "[pt2]") {
   ProgramText program = small_program();
   program.tensors += ",\"f\":" + meta(7, ints({3}), "[]", 0, 1);
