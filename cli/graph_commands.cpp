@@ -48,14 +48,14 @@ void add_graph_commands(CLI::App& app, const Options& options) {
   import->rules.add_to(*sub, false);
   sub->add_option("-o,--output", import->output,
                   "the file to write, .json or .pwg; - is standard output (.pwg)");
-  sub->add_option("--weights", import->weights,
+  sub->add_option("--save-weights", import->weights,
                   "of a .pt2: a file for its tensors, in the safetensors format")
       ->type_name("FILE");
   sub->footer(
       "Examples:\n  pwr import model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -o model.json\n  pwr "
       "import model.json                    print it as text\n  pwr import model.fx.txt -r my.pwr "
       "          with what my.pwr says of foreign ops\n  pwr import model.pt2 -o model.json "
-      "--weights model.safetensors");
+      "--save-weights model.safetensors");
   sub->callback([import, &options] { run_import(options, *import); });
 
   auto exported = std::make_shared<ImportArgs>();
