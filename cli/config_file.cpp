@@ -22,8 +22,8 @@ constexpr const char* kName = "piecewise.toml";
 constexpr const char* kOtherProgram = "pwviz";  // whose table pwr leaves alone
 
 /// Options that write, or that are about the command line itself.
-constexpr std::array<std::string_view, 8> kWriting = {"output", "save",  "dump",  "report",
-                                                      "trace",  "junit", "tests", "update"};
+constexpr std::array<std::string_view, 9> kWriting = {
+    "output", "save", "save-weights", "dump", "report", "trace", "junit", "tests", "update"};
 constexpr std::array<std::string_view, 6> kOfCommandLine = {"config",  "no-config", "help",
                                                             "version", "man",       "completion"};
 

@@ -58,7 +58,7 @@ void add_graph_commands(CLI::App& app, const Options& options) {
       "-o,--output", import->output,
       "the file to write, .json, .pwg or .onnx; - is standard output (.pwg). What an ONNX "
       "model holds of its weights goes beside it, as .weights.safetensors");
-  sub->add_option("--weights", import->weights,
+  sub->add_option("--save-weights", import->weights,
                   "of a .pt2: a file for its tensors, in the safetensors format")
       ->type_name("FILE");
   sub->footer(
@@ -66,7 +66,7 @@ void add_graph_commands(CLI::App& app, const Options& options) {
       "import model.onnx -o model.pwg       and its weights, as model.weights.safetensors\n  pwr "
       "import model.json                    print it as text\n  pwr import model.fx.txt -r my.pwr "
       "          with what my.pwr says of foreign ops\n  pwr import model.pt2 -o model.json "
-      "--weights model.safetensors");
+      "--save-weights model.safetensors");
   sub->callback([import, &options] { run_import(options, *import); });
 
   auto exported = std::make_shared<ImportArgs>();

@@ -128,7 +128,7 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
   for (std::size_t i = 0; i < mapping.parameters.size(); ++i) {
     const Slot& p = mapping.parameters[i];
     if (!out.values[i] && p.default_text) out.values[i] = literal(context_, *p.default_text);
-    if (!out.values[i] && (p.use == Slot::Use::operand || p.use == Slot::Use::attribute))
+    if (!out.values[i] && p.use != Slot::Use::buffer && p.use != Slot::Use::none)
       return refuse(fmt::format("argument {} is missing", p.names.front()));
     if (p.use == Slot::Use::operand && p.result >= 0 && out.values[i]->kind != Value::Kind::tensor)
       return refuse(

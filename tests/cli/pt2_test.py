@@ -97,7 +97,7 @@ class Pt2(ProgramTest):
         given = self.file("x.safetensors", safetensors({"x": ([3, 2], [1, 2, 3, 4, 5, 6]), "p_w": ([2], [10, 100]), "b_n": ([2], [1, 2])}))
         for graph in (self.archive, self.file("packed.pt2", archive(method=zipfile.ZIP_DEFLATED))):
             weights, imported, out = self.path("w.safetensors"), self.path("g.json"), self.path("out.safetensors")
-            said = self.pwr("import", graph, "-o", imported, "--weights", weights).stderr
+            said = self.pwr("import", graph, "-o", imported, "--save-weights", weights).stderr
             self.assertIn("this is a PT2 archive of torch.export, PyTorch 2.15.0", said)
             self.assertIn("not read: data/sample_inputs/model.pt", said)
             self.assertEqual(read(weights), {"b_n": ([2], [1, 2]), "p_w": ([2], [10, 100])})
@@ -130,11 +130,11 @@ class Pt2(ProgramTest):
         def config(about):
             return {"data/weights/model_weights_config.json": json.dumps({"config": {"w": about, "n": payload("weight_1", meta([number(2)], [1]))}})}
 
-        export = ("import", "-o", self.path("g.json"), "--weights", self.path("w.safetensors"))
+        export = ("import", "-o", self.path("g.json"), "--save-weights", self.path("w.safetensors"))
         self.refused(config(payload("weight_0", None, True)), "PW1274", "there are no contents for the input p_w: it is pickled", export)
         self.refused(config(payload("weight_0", meta([number(2)], [3], 1))), "PW0531", "the tensor reaches to element 4", export)
         self.refused(config(payload("../../../etc/hostname", meta([number(1)], [1]))), "PW0531", "the archive has no entry", export)
-        done = self.pwr("import", self.file("g.pwg", b"graph g { in x: f32[2]\n out x }"), "--weights", self.path("w"), code=3)
+        done = self.pwr("import", self.file("g.pwg", b"graph g { in x: f32[2]\n out x }"), "--save-weights", self.path("w"), code=3)
         self.assertIn("error[PW1274]: there are no weights in this file", done.stderr)
 
 

@@ -121,7 +121,7 @@ def exported(form, model, inputs, keywords, marks):
 def imported(pwr, archive, folder):
     """(graph, contents of its inputs); Error where `pwr import` refuses the archive."""
     graph, weights = folder / "graph.json", folder / "weights.safetensors"
-    done = subprocess.run([pwr, "import", archive, "-o", graph, "--weights", weights], capture_output=True, text=True)
+    done = subprocess.run([pwr, "import", archive, "-o", graph, "--save-weights", weights], capture_output=True, text=True)
     if done.returncode:
         raise piecewise.Error(done.stderr.strip())
     return piecewise.load(graph), load_file(weights)
