@@ -431,7 +431,9 @@ fx::Value cast_to(OnnxCall& c, DType to) {
   const bool fp8 = to == DType::f8e4m3 || to == DType::f8e5m2;
   if (c.integer("saturate", 1) == 0 && fp8) throw GiveUp{"a cast to fp8 that does not saturate"};
   if (to == DType::b8) return c.type(x).dtype == DType::b8 ? x : c.op("ne", {x, c.number(0)});
-  return c.cast(x, to);
+  if (to != DType::f8e5m2 || !is_float(c.type(x).dtype)) return c.cast(x, to);
+  constexpr double kLargest = 57344;  // infinity, which this dtype has, saturates, too
+  return c.cast(c.op("minimum", {c.op("maximum", {x, real(-kLargest)}), real(kLargest)}), to);
 }
 
 ModelValues lower_cast(OnnxCall& c) {

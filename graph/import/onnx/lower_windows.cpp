@@ -164,10 +164,10 @@ ModelValues lower_conv_transpose(OnnxCall& c) {
   w.behind.assign(pads.begin() + static_cast<std::ptrdiff_t>(w.kernel.size()), pads.end());
   Shape size;
   transposed_sizes(c, w, shape, size);
-  // From the front the padding is cut off, so that behind may be another.
-  Shape whole = size;
-  for (std::size_t i = 0; i < whole.size(); ++i)
-    whole[i] = c.dims().add(whole[i], c.dims().constant(w.front[i]));
+  // The padding is cut off from what has none, so that it may differ in front and behind.
+  Shape whole;
+  for (std::size_t i = 0; i < size.size(); ++i)
+    whole.push_back(c.dims().add(size[i], c.dims().constant(w.front[i] + w.behind[i])));
   fx::Value y = c.op("transposed_convolution", {x, weight, c.has(2) ? c.tensor(2) : none()},
                      {{"size", whole},
                       {"stride", as_dims(c, w.stride)},
@@ -175,7 +175,9 @@ ModelValues lower_conv_transpose(OnnxCall& c) {
                       {"dilation", as_dims(c, w.dilation)},
                       {"groups", c.integer("group", 1)}});
   for (std::size_t i = 0; i < whole.size(); ++i)
-    if (w.front[i] > 0) y = c.slice(y, i + 2, c.dims().constant(w.front[i]), whole[i]);
+    if (whole[i] != size[i])
+      y = c.slice(y, i + 2, c.dims().constant(w.front[i]),
+                  c.dims().add(size[i], c.dims().constant(w.front[i])));
   return {c.result(y)};
 }
 
