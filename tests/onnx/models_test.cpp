@@ -267,6 +267,9 @@ TEST_CASE("onnx: models that contradict themselves are refused", "[onnx]") {
   TestModel newer(999);
   newer.in("x", {"2"}).out("y", {"2"}).node("Relu", {"x"}, {"y"});
   CHECK_THAT(error_of(newer), Catch::StartsWith("PW0523"));
+  TestModel unreadable;
+  unreadable.in("x\xff", {"2"}).out("y", {"2"}).node("Relu", {"x\xff"}, {"y"});
+  CHECK_THAT(error_of(unreadable), Catch::Contains("UTF-8"));
   TestModel nowhere;
   nowhere.in("x", {"2"}).out("y", {"2"}).node("Add", {"x", "z"}, {"y"});
   CHECK_THAT(error_of(nowhere), Catch::Contains("`z`"));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
 #include "graph/import/onnx/tensors.hpp"
 
 namespace pw::onnx {
@@ -277,7 +278,7 @@ std::string OnnxCall::text(std::string_view name, std::string otherwise) {
   const OnnxAttribute* found = find(name);
   if (found == nullptr) return otherwise;
   if (!found->text) throw GiveUp{fmt::format("attribute `{}` is no text", name)};
-  return *found->text;
+  return printable(*found->text);  // a word of the operator, which a reason may repeat
 }
 
 std::vector<std::int64_t> OnnxCall::integers(std::string_view name,
