@@ -100,7 +100,7 @@ def from_onnx(model: _t.Any, symbols: _commands.Symbols = None) -> Graph:
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     if isinstance(model, bytes):
-        return _commands.shared_session().loads(model, "model.onnx", symbols)
+        return _commands.shared_session().loads(model, "<bytes>/model.onnx", symbols)  # a folder that there is not: no external data
     return _commands.shared_session().load(model, symbols)
 
 

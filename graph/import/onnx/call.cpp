@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
 #include "graph/import/onnx/tensors.hpp"
 
 namespace pw::onnx {
@@ -43,6 +44,21 @@ std::optional<double> number_of(const fx::Value& value, const Dims& dims) {
 
 fx::Arguments fill_arguments(fx::Value shape, double value, DType dtype) {
   return {{std::move(shape), real(value)}, {{"dtype", type_name(dtype)}}};
+}
+
+/// Dims that overflowed, and negative extents but the one that a reshape works out.
+void check_dims(const Dims& dims, std::string_view op, std::string_view name,
+                const Attribute& value) {
+  const auto check = [&](DimId d) {
+    if (!d.valid()) throw GiveUp{"a dim that is too large"};
+    const std::int64_t least = name != "shape" && name != "size" && name != "sizes" ? INT64_MIN
+                               : op == "reshape"                                    ? -1
+                                                                                    : 0;
+    if (dims.value(d).value_or(0) < least) throw GiveUp{"a negative extent"};
+  };
+  if (const auto* dim = std::get_if<DimId>(&value)) check(*dim);
+  if (const auto* shape = std::get_if<Shape>(&value))
+    for (const DimId d : *shape) check(d);
 }
 
 template <class T>
@@ -84,6 +100,11 @@ fx::Value type_name(DType dtype) {
 }
 
 fx::Value none() { return {}; }
+
+void check_made(std::int64_t count) {
+  if (count < 0 || count > kMostMade)
+    throw GiveUp{fmt::format("{} elements that an importer would have to make", count)};
+}
 
 std::size_t axis_in(std::int64_t axis, std::size_t rank) {
   const auto r = static_cast<std::int64_t>(rank);
@@ -219,6 +240,12 @@ std::vector<double> OnnxCall::reals(std::size_t i) {
   return out;
 }
 
+double OnnxCall::real(std::size_t i) {
+  const std::vector<double> all = reals(i);
+  if (all.size() != 1) throw GiveUp{fmt::format("input {} is not one number", i)};
+  return all.front();
+}
+
 // ---- attributes
 
 const OnnxAttribute* OnnxCall::find(std::string_view name) {
@@ -251,7 +278,7 @@ std::string OnnxCall::text(std::string_view name, std::string otherwise) {
   const OnnxAttribute* found = find(name);
   if (found == nullptr) return otherwise;
   if (!found->text) throw GiveUp{fmt::format("attribute `{}` is no text", name)};
-  return *found->text;
+  return printable(*found->text);  // a word of the operator, which a reason may repeat
 }
 
 std::vector<std::int64_t> OnnxCall::integers(std::string_view name,
@@ -280,6 +307,7 @@ fx::Value OnnxCall::call(std::string_view target, std::vector<fx::Value> argumen
 std::vector<fx::Value> OnnxCall::ops(std::string_view op, const std::vector<fx::Value>& operands,
                                      const OpAttributes& attributes) {
   const std::string& base = node_.outputs.empty() ? node_.op : node_.outputs.front();
+  for (const auto& [name, value] : attributes) check_dims(dims(), op, name, value);
   std::vector<fx::Value> typed = operands;
   const auto tensor = std::find_if(operands.begin(), operands.end(), [](const fx::Value& v) {
     return v.kind == fx::Value::Kind::tensor;

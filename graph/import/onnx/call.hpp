@@ -94,6 +94,7 @@ class OnnxCall {
   std::vector<std::int64_t> integers(std::size_t i);
   std::int64_t integer(std::size_t i);
   std::vector<double> reals(std::size_t i);
+  double real(std::size_t i);
 
   // ---- attributes
   [[nodiscard]] const OnnxAttribute* find(std::string_view name);
@@ -153,6 +154,10 @@ class OnnxCall {
   std::set<std::string, std::less<>> read_attributes_;
 };
 
+/// GiveUp where a constant would have more elements than are worth it, or a number is none of a
+/// count.
+inline constexpr std::int64_t kMostMade = std::int64_t{1} << 24;
+void check_made(std::int64_t count);
 /// Counted from the front; GiveUp where there is no such axis.
 [[nodiscard]] std::size_t axis_in(std::int64_t axis, std::size_t rank);
 /// What is known of a constant's whole numbers; nothing where there are too many.

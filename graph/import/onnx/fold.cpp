@@ -103,7 +103,8 @@ Folded fold_slice(OnnxCall& c) {
       steps[0] == 0)
     return std::nullopt;
   const auto size = static_cast<std::int64_t>(x->numbers.size());
-  const std::int64_t step = steps[0], low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+  const std::int64_t step = std::clamp(steps[0], -size - 1, size + 1), low = step > 0 ? 0 : -1,
+                     high = step > 0 ? size : size - 1;
   const auto bound = [&](std::int64_t at) {
     return std::clamp(at < 0 ? at + size : at, low, high);
   };
@@ -161,11 +162,13 @@ Folded fold_range(OnnxCall& c) {
   if (first == nullptr || c.known(1) == nullptr || c.known(2) == nullptr) return std::nullopt;
   const std::int64_t begin = c.integer(0), end = c.integer(1), step = c.integer(2);
   if (step == 0) throw GiveUp{"a range in steps of 0"};
+  const auto span = static_cast<__int128>(end) - begin;
+  const __int128 count = span / step + (span % step != 0 && (span > 0) == (step > 0) ? 1 : 0);
+  if (count > kMostKnown) return std::nullopt;
   Shape out;
-  for (std::int64_t i = begin; step > 0 ? i < end : i > end; i += step) {
-    if (static_cast<std::int64_t>(out.size()) == kMostKnown) return std::nullopt;
-    out.push_back(c.dims().constant(i));
-  }
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i)
+    out.push_back(
+        c.dims().constant(static_cast<std::int64_t>(begin + static_cast<__int128>(i) * step)));
   return row(std::move(out), first->dtype);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -329,29 +330,30 @@ class OnnxImporter {
     OnnxNode named = n;
     for (std::string& output : named.outputs)
       if (!output.empty()) output = scope.name_of(output);
-    std::string why;
+    std::string why, unknown;
     const std::int64_t version = version_of(n.domain, *scope.opsets).value_or(1);
     if (is_standard(n.domain))
-      if (auto known = folded(named, inputs, version))
+      if (auto known = folded(named, inputs, version, unknown))
         return ModelValues{{"", {}, {}, std::move(*known)}};
     for (std::int64_t since = version; since >= 0; --since) {
       if (auto out = foreign(named, inputs, since, why)) return std::move(*out);
       if (auto out = lowered(named, inputs, version, since, why)) return std::move(*out);
       if (!why.empty()) break;  // there is a meaning at this version, and it does not apply
     }
-    return kept(named, inputs, why);
+    return kept(named, inputs, why.empty() ? unknown : why);
   }
 
   std::optional<KnownNumbers> folded(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
-                                     std::int64_t version) {
+                                     std::int64_t version, std::string& why) {
     try {
       OnnxCall call(to_, constants_, n, inputs, version);
       std::optional<KnownNumbers> out = fold(call);
       if (out) call.check_all_read();
       return out;
-    } catch (const GiveUp&) {
-      return std::nullopt;
+    } catch (const GiveUp& gave) {
+      why = gave.reason;
     }
+    return std::nullopt;
   }
 
   /// By an item of a rule file: `onnx.Softmax.13` holds from version 13 on, `onnx.Softmax` before
@@ -387,8 +389,10 @@ class OnnxImporter {
       return out;
     } catch (const GiveUp& gave) {
       why = gave.reason;
-      return std::nullopt;
+    } catch (const std::out_of_range&) {  // of a list that is shorter than an operator's are
+      why = "it has fewer numbers than it needs";
     }
+    return std::nullopt;
   }
 
   /// As it is: an op that nothing here knows the meaning of.

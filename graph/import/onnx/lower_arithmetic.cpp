@@ -49,7 +49,7 @@ ModelValues lower_dropout(OnnxCall& c) {
   c.ignore("ratio");
   if (c.version() < 7 && c.integer("is_test", 0) == 0) throw GiveUp{"it is of training"};
   bool training = false, ratio = false;
-  if (c.has(1)) ratio = c.reals(1).at(0) != 0;
+  if (c.has(1)) ratio = c.real(1) != 0;
   if (c.has(2)) training = c.integer(2) != 0;
   if (training && (ratio || !c.has(1))) throw GiveUp{"it is of training, and random"};
   ModelValues out{c.value(0)};

@@ -44,6 +44,7 @@ std::vector<fx::Value> index_columns(OnnxCall& c, const fx::Value& at) {
   if (shape.empty()) throw GiveUp{"its indices have no axis"};
   const std::size_t last = shape.size() - 1;
   const std::int64_t count = c.extents({shape[last]})[0];
+  if (count > 64) throw GiveUp{"its indices are of more axes than tensors have"};
   shape.pop_back();
   std::vector<fx::Value> out;
   for (std::int64_t i = 0; i < count; ++i)
@@ -94,7 +95,7 @@ ModelValues lower_one_hot(OnnxCall& c) {
   const fx::Value given = c.cast(c.tensor(0), DType::i64), values = c.tensor(2);
   const Shape shape = c.type(given).shape;
   const std::int64_t depth = c.value(1).contents && is_float(c.value(1).contents->dtype)
-                                 ? static_cast<std::int64_t>(c.reals(1).at(0))
+                                 ? static_cast<std::int64_t>(c.real(1))
                                  : c.integer(1);
   const std::size_t rank = shape.size() + 1, axis = axis_in(c.integer("axis", -1), rank);
   Shape wide = shape;
@@ -114,7 +115,7 @@ ModelValues lower_range(OnnxCall& c) {
   const DType dtype = c.type(0).dtype;
   if (dtype != DType::f32 && dtype != DType::f64 && is_float(dtype))
     throw GiveUp{"a range of 16-bit numbers"};
-  const double begin = c.reals(0).at(0), end = c.reals(1).at(0), step = c.reals(2).at(0);
+  const double begin = c.real(0), end = c.real(1), step = c.real(2);
   const double count = std::max(0.0, std::ceil((end - begin) / step));
   if (!(count < 1e9)) throw GiveUp{"a range without an end"};
   const Shape shape{c.dims().constant(static_cast<std::int64_t>(count))};

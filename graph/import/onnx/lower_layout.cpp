@@ -228,6 +228,8 @@ fx::Value reversed_slice(OnnxCall& c, const fx::Value& x, std::size_t axis, std:
   const auto bound = [&](std::int64_t at) {
     return std::clamp(at < 0 ? at + size : at, std::int64_t{-1}, size - 1);
   };
+  check_made(size);
+  step = std::max(step, -size - 1);
   std::vector<std::int64_t> at;
   const std::int64_t last = end < -size ? -1 : bound(end);
   for (std::int64_t i = begin >= size ? size - 1 : bound(begin); i > last; i += step)
@@ -324,6 +326,7 @@ fx::Value pad_by_places(OnnxCall& c, const fx::Value& x, std::size_t axis, AxisP
                         const std::string& mode) {
   const std::int64_t size = c.extents({c.type(x).shape[axis]})[0];
   if (size == 0) throw GiveUp{"an empty axis has nothing to be padded with"};
+  for (const std::int64_t count : {size, pad.front, pad.behind}) check_made(count);
   std::vector<std::int64_t> places;
   for (std::int64_t at = -pad.front; at < size + pad.behind; ++at)
     places.push_back(shown_place(at, size, mode));
@@ -360,6 +363,8 @@ ModelValues lower_pad(OnnxCall& c) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t axis = axis_in(axes[i], rank);
     AxisPad pad{pads[i], pads[axes.size() + i]};
+    for (const std::int64_t count : {pad.front, pad.behind})
+      check_made(std::max(count, -(count + 1)));
     x = cropped(c, x, axis, pad);
     if (pad.front == 0 && pad.behind == 0) continue;
     x = mode == "constant" ? pad_with(c, x, axis, pad, fill) : pad_by_places(c, x, axis, pad, mode);
@@ -376,6 +381,7 @@ ModelValues lower_center(OnnxCall& c) {
   std::iota(axes.begin(), axes.end(), 0);
   axes = c.integers("axes", axes);
   if (axes.size() != sizes.size()) throw GiveUp{"there is not one size an axis"};
+  for (const std::int64_t size : sizes) check_made(size);
   const fx::Value zero =
       c.op("full", {}, {{"shape", Shape()}, {"value", 0.0}, {"dtype", type.dtype}});
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -395,7 +401,7 @@ ModelValues lower_depth_to_space(OnnxCall& c) {
   const Shape s = c.type(0).shape;
   const std::int64_t block = c.integer("blocksize");
   const bool crd = c.text("mode", "DCR") == "CRD";
-  if (s.size() != 4 || block < 1) throw GiveUp{"it takes tensors of rank 4"};
+  if (s.size() != 4 || block < 1 || block > kMostKnown) throw GiveUp{"it takes tensors of rank 4"};
   Dims& d = c.dims();
   const DimId b = d.constant(block), depth = d.div(s[1], d.constant(block * block));
   const Shape apart =
@@ -409,7 +415,7 @@ ModelValues lower_depth_to_space(OnnxCall& c) {
 ModelValues lower_space_to_depth(OnnxCall& c) {
   const Shape s = c.type(0).shape;
   const std::int64_t block = c.integer("blocksize");
-  if (s.size() != 4 || block < 1) throw GiveUp{"it takes tensors of rank 4"};
+  if (s.size() != 4 || block < 1 || block > kMostKnown) throw GiveUp{"it takes tensors of rank 4"};
   Dims& d = c.dims();
   const DimId b = d.constant(block), h = d.div(s[2], b), w = d.div(s[3], b);
   const fx::Value x =
@@ -425,7 +431,9 @@ fx::Value cast_to(OnnxCall& c, DType to) {
   const bool fp8 = to == DType::f8e4m3 || to == DType::f8e5m2;
   if (c.integer("saturate", 1) == 0 && fp8) throw GiveUp{"a cast to fp8 that does not saturate"};
   if (to == DType::b8) return c.type(x).dtype == DType::b8 ? x : c.op("ne", {x, c.number(0)});
-  return c.cast(x, to);
+  if (to != DType::f8e5m2 || !is_float(c.type(x).dtype)) return c.cast(x, to);
+  constexpr double kLargest = 57344;  // infinity, which this dtype has, saturates, too
+  return c.cast(c.op("minimum", {c.op("maximum", {x, real(-kLargest)}), real(kLargest)}), to);
 }
 
 ModelValues lower_cast(OnnxCall& c) {

@@ -79,6 +79,8 @@ ModelValues lower_tf_idf(OnnxCall& c) {
   const std::int64_t skips = c.integer("max_skip_count");
   if (outputs.empty() || *std::min_element(outputs.begin(), outputs.end()) < 0 || skips < 0)
     throw GiveUp{"it is of another form"};
+  for (const std::int64_t number : {skips, *std::max_element(outputs.begin(), outputs.end())})
+    check_made(number);
   const std::int64_t width = *std::max_element(outputs.begin(), outputs.end()) + 1;
   fx::Value y = c.op(
       "full", {},
@@ -86,10 +88,12 @@ ModelValues lower_tf_idf(OnnxCall& c) {
   for (const NGrams& grams : ngrams_of(c)) {
     const fx::Value at = c.constant(
         stored(DType::i64, {static_cast<std::int64_t>(grams.outputs.size())}, grams.outputs));
-    for (std::int64_t gap = 1; gap <= (grams.length == 1 ? 1 : skips + 1); ++gap)
-      if (const auto count = counted(c, x, grams, gap))
-        y = c.op("index_put", {y, *count, at},
-                 {{"dim", std::int64_t{1}}, {"reduce", std::string("sum")}});
+    for (std::int64_t gap = 1; gap <= (grams.length == 1 ? 1 : skips + 1); ++gap) {
+      const auto count = counted(c, x, grams, gap);
+      if (!count) break;
+      y = c.op("index_put", {y, *count, at},
+               {{"dim", std::int64_t{1}}, {"reduce", std::string("sum")}});
+    }
   }
   const std::string mode = c.text("mode", "");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") throw GiveUp{"mode `" + mode + "`"};

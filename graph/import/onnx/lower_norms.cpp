@@ -183,7 +183,7 @@ ModelValues lower_lrn(OnnxCall& c) {
   const fx::Value given = c.tensor(0), x = in_f32(c, given);
   const Shape shape = c.type(x).shape;
   const std::int64_t size = c.integer("size"), before = (size - 1) / 2;
-  if (shape.size() < 2 || size < 1) throw GiveUp{"it is of another form"};
+  if (shape.size() < 2 || size < 1 || size > kMostKnown) throw GiveUp{"it is of another form"};
   const std::int64_t channels = c.extents({shape[1]})[0];
   const fx::Value square = c.op("mul", {x, x});
   const auto padding = [&](std::int64_t count) {

@@ -125,6 +125,10 @@ struct EinsumTerms {
 
 EinsumTerms einsum_terms(std::string equation, std::size_t count) {
   std::erase(equation, ' ');
+  for (const char sign : equation)
+    if ((sign < 'a' || sign > 'z') && (sign < 'A' || sign > 'Z') &&
+        std::string_view("->.,").find(sign) == std::string_view::npos)
+      throw GiveUp{"the equation is of another form"};
   EinsumTerms out;
   const std::size_t arrow = equation.find("->");
   std::string left = equation.substr(0, arrow);
@@ -188,6 +192,14 @@ ModelValues lower_einsum(OnnxCall& c) {
     term = spelt_out(term, axes);
   }
   terms.result = spelt_out(terms.result, most);
+  for (const char letter : terms.result) {
+    const auto has = [&](const std::string& term) {
+      return term.find(letter) != std::string::npos;
+    };
+    if (std::count(terms.result.begin(), terms.result.end(), letter) != 1 ||
+        std::none_of(terms.operands.begin(), terms.operands.end(), has))
+      throw GiveUp{"a letter of the result that is twice there, or in no term"};
+  }
   std::string letters = terms.result;
   for (const std::string& term : terms.operands)
     for (const char letter : term)

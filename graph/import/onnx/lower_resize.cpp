@@ -72,6 +72,7 @@ double weight_at(const ResizeForm& form, double distance) {
 /// One row an output element: weights of all input elements, whose sum is 1. Elements outside count
 /// as the nearest inside, or not at all.
 std::vector<double> weights_of(const ResizeForm& form, const AxisResize& a) {
+  check_made(a.from * a.to);
   std::vector<double> out(static_cast<std::size_t>(a.from * a.to), 0);
   const double shrink = form.antialias ? std::min(a.scale, 1.0) : 1;
   const double reach = (form.mode == "linear" ? 1 : 2) / shrink;
@@ -121,7 +122,8 @@ fx::Value extrapolated(OnnxCall& c, const fx::Value& x, std::size_t axis, const 
 
 fx::Value resized(OnnxCall& c, fx::Value x, std::size_t axis, const ResizeForm& form,
                   const AxisResize& a) {
-  if (a.from == 0) throw GiveUp{"an empty axis"};
+  if (a.from == 0 || !(a.scale > 0)) throw GiveUp{"an empty axis, or a scale of 0"};
+  for (const std::int64_t size : {a.from, a.to}) check_made(size);
   if (form.mode == "nearest")
     x = chosen_elements(c, x, axis, form, a);
   else if (form.mode == "linear" || form.mode == "cubic")
@@ -142,7 +144,8 @@ void keep_ratio(std::vector<AxisResize>& axes, const std::string& policy) {
                            : std::max_element(axes.begin(), axes.end(), less)->scale;
   for (AxisResize& a : axes) {
     a.scale = scale;
-    a.to = static_cast<std::int64_t>(std::floor(scale * static_cast<double>(a.from) + 0.5));
+    a.to = static_cast<std::int64_t>(
+        std::floor(std::clamp(scale * static_cast<double>(a.from), 0.0, 1e12) + 0.5));
   }
 }
 
@@ -163,7 +166,8 @@ std::vector<AxisResize> asked_axes(OnnxCall& c, const std::vector<std::size_t>& 
     AxisResize& a = out[i];
     a.scale = by_size ? static_cast<double>(extents[i]) / static_cast<double>(a.from) : given[i];
     a.to = by_size ? extents[i]
-                   : static_cast<std::int64_t>(std::floor(static_cast<double>(a.from) * a.scale));
+                   : static_cast<std::int64_t>(
+                         std::floor(std::clamp(static_cast<double>(a.from) * a.scale, 0.0, 1e12)));
   }
   if (by_size)
     keep_ratio(out, c.text("keep_aspect_ratio_policy", "stretch"));
@@ -234,7 +238,10 @@ ModelValues lower_affine_grid(OnnxCall& c) {
     throw GiveUp{"it is of another form"};
   const std::size_t axes = size.size() - 2;
   std::int64_t count = 1;
-  for (std::size_t i = 2; i < size.size(); ++i) count *= size[i];
+  for (std::size_t i = 2; i < size.size(); ++i) {
+    check_made(size[i]);
+    check_made(count *= size[i]);
+  }
   if (count < 1 || count > (std::int64_t{1} << 24)) throw GiveUp{"it is empty, or large"};
   std::vector<double> base;
   for (std::int64_t at = 0; at < count; ++at) {

@@ -18,6 +18,8 @@ struct Fourier {
   bool inverse = false;
 
   [[nodiscard]] std::vector<double> matrix(bool sines) const {
+    for (const std::int64_t count : {rows, columns, length}) check_made(count);
+    check_made(rows * columns);
     std::vector<double> out;
     for (std::int64_t f = 0; f < rows; ++f)
       for (std::int64_t t = 0; t < columns; ++t) {
@@ -100,6 +102,7 @@ ModelValues lower_dft(OnnxCall& c) {
   const bool inverse = c.integer("inverse", 0) != 0, half = c.integer("onesided", 0) != 0;
   const std::int64_t length = c.has(1) ? c.integer(1) : half && inverse ? 2 * (size - 1) : size;
   if (length < 1) throw GiveUp{"a transform of nothing"};
+  check_made(length);
   const fx::Value x = c.cast(c.tensor(0), DType::f64);  // sums that cancel each other
   fx::Value y;
   if (half && inverse) {
@@ -119,7 +122,9 @@ ModelValues lower_stft(OnnxCall& c) {
   const bool half = c.integer("onesided", 1) != 0;
   const std::int64_t size = c.extents({type.shape[1]})[0];
   const std::int64_t length = c.has(3) ? c.integer(3) : c.extents({c.type(2).shape.at(0)})[0];
-  if (length < 1 || length > size) throw GiveUp{"a frame is longer than the signal"};
+  check_made(size);
+  if (length < 1 || length > size || length * (size / step + 1) > kMostMade)
+    throw GiveUp{"a frame is longer than the signal"};
   std::vector<std::int64_t> places;
   std::int64_t frames = 0;
   for (std::int64_t begin = 0; begin + length <= size; begin += step, ++frames)
@@ -153,7 +158,8 @@ ModelValues lower_blackman(OnnxCall& c) { return cosine_window(c, 0.42, 0.5, 0.0
 ModelValues lower_mel(OnnxCall& c) {
   const std::int64_t count = c.integer(0), length = c.integer(1), rate = c.integer(2),
                      bins = length / 2 + 1;
-  const double low = c.reals(3).at(0), high = c.reals(4).at(0);
+  const double low = c.real(3), high = c.real(4);
+  for (const std::int64_t number : {count, length, rate}) check_made(number);
   const std::optional<DType> dtype = dtype_of(c.integer("output_datatype", 1));
   if (!dtype || (*dtype != DType::f32 && *dtype != DType::f64) || count < 1 || bins < 1 ||
       rate < 1 || count * bins > (1 << 24))

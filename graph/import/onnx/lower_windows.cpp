@@ -27,6 +27,7 @@ std::vector<std::int64_t> per_axis(OnnxCall& c, std::string_view name, std::size
   std::vector<std::int64_t> out = c.integers(name, std::vector<std::int64_t>(count, otherwise));
   if (out.size() != count)
     throw GiveUp{"attribute `" + std::string(name) + "` has not one number an axis"};
+  for (const std::int64_t number : out) check_made(number);
   return out;
 }
 
@@ -53,6 +54,7 @@ Windows windows_of(OnnxCall& c, const Shape& x, const std::vector<std::int64_t>&
   w.kernel = c.integers("kernel_shape", kernel);
   if (w.kernel.size() != count || (!kernel.empty() && w.kernel != kernel))
     throw GiveUp{"its kernel is of another shape"};
+  for (const std::int64_t extent : w.kernel) check_made(extent);
   w.stride = per_axis(c, "strides", count, 1);
   w.dilation = per_axis(c, "dilations", count, 1);
   std::vector<std::int64_t> pads = per_axis(c, "pads", 2 * count, 0);
@@ -102,7 +104,8 @@ fx::Value padded_input(OnnxCall& c, fx::Value x, Windows& w, double fill) {
 
 fx::Value convolved_by(OnnxCall& c, fx::Value x, const fx::Value& w, const fx::Value& bias) {
   const Shape kernel = c.type(w).shape;
-  if (kernel.size() != c.type(x).shape.size()) throw GiveUp{"its kernel is of another rank"};
+  if (kernel.size() != c.type(x).shape.size() || kernel.size() < 3)
+    throw GiveUp{"its kernel is of another rank"};
   Windows windows =
       windows_of(c, c.type(x).shape, c.extents(Shape(kernel.begin() + 2, kernel.end())));
   if (!windows.even()) x = padded_input(c, x, windows, 0);
@@ -144,7 +147,8 @@ void transposed_sizes(OnnxCall& c, Windows& w, const Shape& x, Shape& size) {
 ModelValues lower_conv_transpose(OnnxCall& c) {
   const fx::Value x = c.tensor(0), weight = c.tensor(1);
   const Shape shape = c.type(x).shape, kernel = c.type(weight).shape;
-  if (kernel.size() != shape.size()) throw GiveUp{"its kernel is of another rank"};
+  if (kernel.size() != shape.size() || kernel.size() < 3)
+    throw GiveUp{"its kernel is of another rank"};
   const std::string automatic = c.text("auto_pad", "NOTSET");
   if (automatic != "NOTSET" && automatic != "VALID" && !automatic.starts_with("SAME"))
     throw GiveUp{"auto_pad `" + automatic + "`"};
@@ -152,6 +156,7 @@ ModelValues lower_conv_transpose(OnnxCall& c) {
   w.kernel = c.extents(Shape(kernel.begin() + 2, kernel.end()));
   if (c.integers("kernel_shape", w.kernel) != w.kernel || shape.size() < 3 || shape.size() > 5)
     throw GiveUp{"its kernel is of another shape"};
+  for (const std::int64_t extent : w.kernel) check_made(extent);
   w.stride = per_axis(c, "strides", w.kernel.size(), 1);
   w.dilation = per_axis(c, "dilations", w.kernel.size(), 1);
   const std::vector<std::int64_t> pads = per_axis(c, "pads", 2 * w.kernel.size(), 0);
@@ -159,10 +164,10 @@ ModelValues lower_conv_transpose(OnnxCall& c) {
   w.behind.assign(pads.begin() + static_cast<std::ptrdiff_t>(w.kernel.size()), pads.end());
   Shape size;
   transposed_sizes(c, w, shape, size);
-  // From the front the padding is cut off, so that behind may be another.
-  Shape whole = size;
-  for (std::size_t i = 0; i < whole.size(); ++i)
-    whole[i] = c.dims().add(whole[i], c.dims().constant(w.front[i]));
+  // The padding is cut off from what has none, so that it may differ in front and behind.
+  Shape whole;
+  for (std::size_t i = 0; i < size.size(); ++i)
+    whole.push_back(c.dims().add(size[i], c.dims().constant(w.front[i] + w.behind[i])));
   fx::Value y = c.op("transposed_convolution", {x, weight, c.has(2) ? c.tensor(2) : none()},
                      {{"size", whole},
                       {"stride", as_dims(c, w.stride)},
@@ -170,7 +175,9 @@ ModelValues lower_conv_transpose(OnnxCall& c) {
                       {"dilation", as_dims(c, w.dilation)},
                       {"groups", c.integer("group", 1)}});
   for (std::size_t i = 0; i < whole.size(); ++i)
-    if (w.front[i] > 0) y = c.slice(y, i + 2, c.dims().constant(w.front[i]), whole[i]);
+    if (whole[i] != size[i])
+      y = c.slice(y, i + 2, c.dims().constant(w.front[i]),
+                  c.dims().add(size[i], c.dims().constant(w.front[i])));
   return {c.result(y)};
 }
 
@@ -218,14 +225,19 @@ ModelValues lower_col2im(OnnxCall& c) {
   if (given.size() != 3 || block.size() != axes || axes == 0) throw GiveUp{"it is of another form"};
   const auto stride = per_axis(c, "strides", axes, 1), dilation = per_axis(c, "dilations", axes, 1),
              pads = per_axis(c, "pads", 2 * axes, 0);
+  for (const auto* list : {&image, &block})
+    for (const std::int64_t number : *list) check_made(number);
+  if (*std::min_element(stride.begin(), stride.end()) < 1 || axes > 8)
+    throw GiveUp{"a stride of 0"};
   std::vector<std::int64_t> whole, steps;
   std::int64_t blocks = 1, windows = 1, elements = 1;
   for (std::size_t i = 0; i < axes; ++i) {
     whole.push_back(image[i] + pads[i] + pads[axes + i]);
     steps.push_back((whole[i] - (block[i] - 1) * dilation[i] - 1) / stride[i] + 1);
-    blocks *= block[i];
-    windows *= steps[i];
-    elements *= whole[i];
+    check_made(steps[i]);
+    check_made(blocks *= block[i]);
+    check_made(windows *= steps[i]);
+    check_made(elements *= whole[i]);
   }
   if (blocks < 1 || windows < 1 || blocks * windows > (std::int64_t{1} << 24))
     throw GiveUp{"it is empty, or large"};

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.hpp"
 #include "graph/import/onnx/wire.hpp"
 
 namespace pw::onnx {
@@ -11,7 +12,15 @@ namespace {
 
 constexpr std::int64_t kExternal = 1;  // TensorProto.DataLocation
 
-std::string string_of(const WireField& field) { return std::string(field.text()); }
+/// Texts of messages are UTF-8; those of attributes are bytes.
+std::string string_of(const WireField& field) {
+  for (std::string_view rest = field.text(); !rest.empty();) {
+    const std::size_t length = first_character(rest).length;
+    if (length == 0) throw Malformed{field.offset, "a name that is no UTF-8"};
+    rest.remove_prefix(length);
+  }
+  return std::string(field.text());
+}
 
 std::pair<std::string, std::string> entry_of(const WireField& message) {
   std::pair<std::string, std::string> out;
@@ -51,11 +60,11 @@ OnnxAttribute attribute_message(const WireField& message) {
       case 1: out.name = string_of(f); break;
       case 2: out.real = f.real(); break;
       case 3: out.integer = f.integer(); break;
-      case 4: out.text = string_of(f); break;
+      case 4: out.text = std::string(f.text()); break;
       case 5: out.tensor = tensor_message(f); break;
       case 7: f.append_to(out.reals); break;
       case 8: f.append_to(out.integers); break;
-      case 9: out.texts.push_back(string_of(f)); break;
+      case 9: out.texts.emplace_back(f.text()); break;
       case 6:
       case 10:
       case 11:
