@@ -49,9 +49,6 @@ inline constexpr Form kForms[] = {
 /// Shapes that the table above does not vary.
 inline constexpr Form kSpecial[] = {
     {"erf", "in x: {0}[n, 40]  y = erf(x)  out y"},
-    {"div_floor", "in x: {0}[n, 40], z: {0}[n, 40]  y = div_floor(x, z)  out y"},
-    {"any", "in x: {0}[n, 40]  y = any(gt(x, 1.5))  out y"},
-    {"all", "in x: {0}[n, 40]  y = all(gt(x, -1.5)){{keepdim = true}}  out y"},
     {"ceil_pow2", "in x: f32[n, 40]  y = ceil_pow2(x)  out y"},
     {"gelu_and_mul", "in x: {0}[n, 80]  y = gelu_and_mul(x)  out y"},
     {"gelu_tanh_and_mul", "in x: {0}[n, 80]  y = gelu_tanh_and_mul(x)  out y"},
