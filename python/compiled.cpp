@@ -13,6 +13,7 @@
 #include "backends/parallel.hpp"
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
+#include "backends/steps.hpp"
 #include "base/try.hpp"
 #include "python/host_call.hpp"
 #include "python/module.hpp"
@@ -74,8 +75,10 @@ class Compiled {
     *raised_ = nullptr;
     const std::string tokens = graph_.facts.tokens();
     const auto rows = symbols_.find(tokens);
-    const Step step = one_sequence(rows == symbols_.end() ? 1 : rows->second);
-    const RunContext context{symbols_, &step, rows == symbols_.end() ? 0 : rows->second};
+    const std::optional<std::int64_t> count =
+        rows == symbols_.end() ? std::nullopt : std::optional(rows->second);
+    const Step step = one_sequence(tokens_of_step(graph_, count));
+    const RunContext context{symbols_, &step, count.value_or(0)};
     auto done = [&] {
       const py::gil_scoped_release others;
       return executable_->run(inputs_, outputs_, context);

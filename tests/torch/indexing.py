@@ -225,6 +225,8 @@ def rounding(case):
         case(f"div_{mode}_real_of_i64", lambda x, mode=mode: aten.div.Tensor_mode(x, 2.5, rounding_mode=mode), values(torch.int64, 4, 5))
     case("div_none_i64", lambda x: aten.div.Tensor_mode(x, 4, rounding_mode=None), values(torch.int64, 4, 5))
     case("div_none", lambda x, y: aten.div.Tensor_mode(x, y, rounding_mode=None), x, y)
+    for short, dtype in (FLOATS | {"i64": torch.int64}).items():
+        case(f"remainder_of_number_{short}", lambda x: aten.remainder.Scalar_Tensor(-7, x), values(dtype, 4, 5) * 2 + 1)
     samples = torch.tensor([0.0, 0.5, 1.0, 6.9, 7.0, 7.1, -0.1, NAN, 3.0, 3.0])
     case("histc", lambda x: aten.histc.default(x, 8, 0, 7), samples)
     case("histc_i64_as_f32", lambda x: aten.histc.default(aten._to_copy.default(x, dtype=torch.float32), 8, 0, 7), torch.randint(0, 8, (40,)))
