@@ -184,6 +184,12 @@ class Parts(Case):
             (report,) = self.same_without_gradients(lambda x: torch.fft.rfft(x).abs(), torch.randn(16))
         self.assertIn("complex64", report.refused)
 
+    def test_expanded_results_and_constants(self):
+        self.same_without_gradients(
+            lambda x: (x[:1].expand(4, 3), x.unsqueeze(0).expand(2, -1, -1).transpose(1, 2), x[:0].expand(0, 3)), torch.randn(4, 3)
+        )
+        self.same_without_gradients(lambda x: x * torch.tensor([1.0, 2.0, 3.0]), torch.randn(4, 3))
+
     def test_sizes_that_depend_on_numbers(self):
         self.same_without_gradients(lambda x: x.nonzero().sum() + 1, torch.randint(0, 2, (4, 5)))
 

@@ -65,6 +65,18 @@ def _row_major(extents: t.Sequence[int], strides: t.Sequence[int]) -> bool:
     return True
 
 
+def _laid_out(tensor: torch.Tensor, strides: t.Sequence[int]) -> torch.Tensor:
+    """A copy with these strides; elements along a dim of stride 0 are one, as PyTorch has expanded tensors."""
+    extents = tensor.shape
+    count = 1 + sum((extent - 1) * stride for extent, stride in zip(extents, strides)) if tensor.numel() else 0
+    memory = torch.empty(count, dtype=tensor.dtype)
+    for dim, stride in enumerate(strides):
+        if stride == 0:
+            tensor = tensor.narrow(dim, 0, min(1, extents[dim]))
+    memory.as_strided(tensor.shape, strides).copy_(tensor)
+    return memory.as_strided(extents, strides)
+
+
 class Call:
     """A compiled graph as AOT autograd calls it: with a list of arguments, which it empties."""
 
@@ -104,7 +116,7 @@ class Call:
         self._compiled.run([t.data_ptr() for t in given], [t.data_ptr() for t in results], symbols)
         for i, (dtype, extents, strides) in enumerate(sizes):
             if strides is not None:
-                results[i] = torch.empty_strided(extents, strides, dtype=dtype).copy_(results[i])
+                results[i] = _laid_out(results[i], strides)
         out = []
         for kind, what in self._outputs:
             if kind == "result":

@@ -6,6 +6,7 @@ import typing as t
 
 import sympy
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.node import _get_qualified_name
 from torch.utils._dtype_abbrs import dtype_abbrs
 
@@ -201,7 +202,8 @@ class Told:
             value = getattr(value, part)
         if not isinstance(value, torch.Tensor):
             raise Refused(f"the attribute {node.target} is a {type(value).__name__}")
-        self.constants[node.name] = value.detach().contiguous()
+        with unset_fake_temporarily():
+            self.constants[node.name] = value.detach().contiguous()
         self._tell("input", node.name, _type_text(value), "weight")
 
     def _call_function(self, node):
