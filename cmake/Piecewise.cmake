@@ -46,6 +46,16 @@ function(pw_library name)
   endif()
 endfunction()
 
+# pw_part(NAME OF LIBRARY SOURCES … [DEPS …]): sources of a library that are cold while its others are not.
+function(pw_part name)
+  cmake_parse_arguments(ARG "" "OF" "SOURCES;DEPS" ${ARGN})
+  pw_refuse_unknown(pw_part "${ARG_UNPARSED_ARGUMENTS}")
+  add_library(${name} OBJECT ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE pw_root pw_warnings ${ARG_DEPS})
+  pw_precompiled(${name} ON)
+  target_sources(${ARG_OF} PRIVATE $<TARGET_OBJECTS:${name}>)
+endfunction()
+
 # pw_precompiled(TARGET COLD): all libraries share two sets of precompiled headers, as those of a library cost as much as
 # a dozen of its sources.
 function(pw_precompiled target cold)

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kLibrary = "<library>/";
+const std::string kLibraryOps = std::string(kLibrary) + "ops";
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 const EmbeddedFile* embedded(std::string_view path) {
@@ -196,10 +197,10 @@ Result<RuleSet> load_rule_texts(const ContextPtr& context,
   });
 }
 
-Result<std::monostate> load_op_library(const ContextPtr& context) {
-  const std::string marker = std::string(kLibrary) + "ops";
-  if (library_loaded(*context, marker)) return std::monostate{};
-  context->sources.add(marker, "");
+namespace {
+
+Result<std::monostate> read_op_library(const ContextPtr& context) {
+  context->sources.add(kLibraryOps, "");
   Loader loader(context);
   for (const EmbeddedFile& file : embedded_rules()) {
     if (file.path.starts_with("ops/")) loader.library(file, false);
@@ -210,6 +211,24 @@ Result<std::monostate> load_op_library(const ContextPtr& context) {
   auto set = loader.finish();
   if (!set) return forward(set);
   return std::monostate{};
+}
+
+/// A context with the library alone, read once a process; null where that fails.
+ContextPtr op_library() {
+  static const ContextPtr one = [] {
+    auto context = std::make_shared<Context>();
+    return read_op_library(context) ? context : nullptr;
+  }();
+  return one;
+}
+
+}  // namespace
+
+Result<std::monostate> load_op_library(const ContextPtr& context) {
+  if (library_loaded(*context, kLibraryOps)) return std::monostate{};
+  if (const ContextPtr one = op_library(); one && fork_into(*context, *one))
+    return std::monostate{};
+  return read_op_library(context);
 }
 
 }  // namespace pw

@@ -56,6 +56,8 @@ class Attributes {
   [[nodiscard]] std::string print(const Attribute& value) const;
   [[nodiscard]] std::string print(AttributesId id) const;  ///< "{eps = 1e-06}", or "" when empty
 
+  [[nodiscard]] std::size_t size() const { return lists_.size(); }
+
  private:
   Strings& strings_;
   Dims& dims_;

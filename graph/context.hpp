@@ -49,6 +49,7 @@ struct Context {
   /// What is declared later in one is not there in the other.
   Context(const Context& other);
   friend std::shared_ptr<Context> fork(const Context& context);
+  friend bool fork_into(Context& fresh, const Context& of);
 };
 using ContextPtr = std::shared_ptr<Context>;
 
@@ -56,5 +57,8 @@ using ContextPtr = std::shared_ptr<Context>;
 /// one run on graphs of the fork. A thread that works in a fork may intern while others read this
 /// one, or work in forks of theirs.
 [[nodiscard]] ContextPtr fork(const Context& context);
+/// Makes a context what fork() returns, where nothing was put into it yet; false where it is not
+/// so.
+[[nodiscard]] bool fork_into(Context& fresh, const Context& of);
 
 }  // namespace pw

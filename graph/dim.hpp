@@ -73,6 +73,7 @@ class Dims {
 
   [[nodiscard]] std::optional<std::int64_t> value(DimId id) const;  ///< when constant
   [[nodiscard]] bool is_symbol(DimId id) const;  ///< exactly one symbol, coefficient 1
+  [[nodiscard]] std::size_t size() const { return dims_.size(); }
   [[nodiscard]] std::string print(DimId id) const;
   /// The names of all symbols in it, sorted.
   [[nodiscard]] std::vector<std::string> symbols(DimId id) const;

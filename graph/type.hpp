@@ -33,6 +33,8 @@ class Types {
   [[nodiscard]] std::string print(TypeId id) const;           ///< "bf16[n, 4096]", "f32[]", "?"
   [[nodiscard]] std::string print(const Shape& shape) const;  ///< "[n, 4096]"
 
+  [[nodiscard]] std::size_t size() const { return types_.size(); }
+
  private:
   Dims& dims_;
   IdVec<TypeId, Type> types_;
