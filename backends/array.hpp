@@ -7,10 +7,18 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
+#include <vector>
 
 #include "backends/tensor.hpp"
 
 namespace pw {
+
+/// What a compute type is stored as without a conversion.
+template <class T>
+constexpr DType kStoredAs = std::is_same_v<T, float>    ? DType::f32
+                            : std::is_same_v<T, double> ? DType::f64
+                                                        : DType::i64;
 
 struct Array {
   DType dtype = DType::f32;
@@ -54,6 +62,14 @@ void load_run(DType dtype, const std::byte* data, std::int64_t step, std::int64_
 void load_run(DType dtype, const std::byte* data, std::int64_t step, std::int64_t n, double* out);
 void load_run(DType dtype, const std::byte* data, std::int64_t step, std::int64_t n,
               std::int64_t* out);
+/// Its elements in row-major order, as load_run reads them.
+template <class T>
+[[nodiscard]] std::vector<T> elements_of(const Array& array) {
+  const Array packed = contiguous(array);
+  std::vector<T> values(static_cast<std::size_t>(packed.count()));
+  load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
+  return values;
+}
 void store_run(DType dtype, std::byte* data, std::int64_t step, std::int64_t n, const float* in);
 void store_run(DType dtype, std::byte* data, std::int64_t step, std::int64_t n, const double* in);
 void store_run(DType dtype, std::byte* data, std::int64_t step, std::int64_t n,

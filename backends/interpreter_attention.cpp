@@ -15,10 +15,7 @@ using Done = Result<std::monostate>;
 template <class Real>
 std::vector<Real> numbers_of(const Call& call, std::size_t operand) {
   if (operand >= call.operands.size() || call.operands[operand] == nullptr) return {};
-  const Array packed = contiguous(call.operand(operand));
-  std::vector<Real> values(static_cast<std::size_t>(packed.count()));
-  load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
-  return values;
+  return elements_of<Real>(call.operand(operand));
 }
 
 /// Operands q, k, v from `first` on, and the mask, in row-major order.

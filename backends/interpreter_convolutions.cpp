@@ -9,14 +9,6 @@ namespace {
 
 using Done = Result<std::monostate>;
 
-template <class Real>
-std::vector<Real> tensor_elements(const Array& x) {
-  const Array packed = contiguous(x);
-  std::vector<Real> values(static_cast<std::size_t>(packed.count()));
-  load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
-  return values;
-}
-
 /// visit(output place, image place, tap) of all elements under the kernel that are not padding.
 template <class Visit>
 void over_places(const Window& w, const Visit& visit) {
@@ -62,7 +54,7 @@ std::vector<Real> start_of(const Call& call, const Array& y, std::size_t operand
   std::vector<Real> out(static_cast<std::size_t>(y.count()), Real(0));
   if (operand >= call.operands.size() || call.operands[operand] == nullptr || out.empty())
     return out;
-  const std::vector<Real> bias = tensor_elements<Real>(call.operand(operand));
+  const std::vector<Real> bias = elements_of<Real>(call.operand(operand));
   const std::size_t plane = out.size() / static_cast<std::size_t>(y.extents[0] * y.extents[1]);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = bias[i / plane % bias.size()];
   return out;
@@ -79,8 +71,8 @@ Done convolution(Call& call) {
   Array& y = call.result();
   const Convolution c =
       convolution_of(call, call.operand(0).extents, call.operand(1).extents, y.extents);
-  const std::vector<Real> x = tensor_elements<Real>(call.operand(0)),
-                          w = tensor_elements<Real>(call.operand(1));
+  const std::vector<Real> x = elements_of<Real>(call.operand(0)),
+                          w = elements_of<Real>(call.operand(1));
   std::vector<Real> out = start_of<Real>(call, y, 2);
   over_products(
       c, [&](std::size_t to, std::size_t from, std::size_t k) { out[to] += x[from] * w[k]; });
@@ -92,8 +84,8 @@ Done transposed_convolution(Call& call) {
   Array& x = call.result();
   const Convolution c =
       convolution_of(call, x.extents, call.operand(1).extents, call.operand(0).extents);
-  const std::vector<Real> y = tensor_elements<Real>(call.operand(0)),
-                          w = tensor_elements<Real>(call.operand(1));
+  const std::vector<Real> y = elements_of<Real>(call.operand(0)),
+                          w = elements_of<Real>(call.operand(1));
   std::vector<Real> out = start_of<Real>(call, x, 2);
   over_products(
       c, [&](std::size_t from, std::size_t to, std::size_t k) { out[to] += y[from] * w[k]; });
@@ -105,8 +97,8 @@ Done convolution_weight_gradient(Call& call) {
   Array& w = call.result();
   const Convolution c =
       convolution_of(call, call.operand(1).extents, w.extents, call.operand(0).extents);
-  const std::vector<Real> y = tensor_elements<Real>(call.operand(0)),
-                          x = tensor_elements<Real>(call.operand(1));
+  const std::vector<Real> y = elements_of<Real>(call.operand(0)),
+                          x = elements_of<Real>(call.operand(1));
   std::vector<Real> out(static_cast<std::size_t>(w.count()), Real(0));
   over_products(
       c, [&](std::size_t from, std::size_t image, std::size_t k) { out[k] += y[from] * x[image]; });

@@ -13,14 +13,6 @@ namespace {
 
 using Done = Result<std::monostate>;
 
-template <class T>
-std::vector<T> elements_of(const Array& x) {
-  const Array packed = contiguous(x);
-  std::vector<T> values(static_cast<std::size_t>(packed.count()));
-  load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
-  return values;
-}
-
 /// The coordinates of the next element in row-major order.
 void advance(Extents& at, const Extents& extents) {
   for (std::size_t i = extents.size(); i-- > 0;) {

@@ -32,14 +32,6 @@ std::vector<Real> product(const Array& a, const Array& b) {
 }
 
 template <class Real>
-std::vector<Real> all_of(const Array& x) {
-  const Array packed = contiguous(x);
-  std::vector<Real> values(static_cast<std::size_t>(packed.count()));
-  load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
-  return values;
-}
-
-template <class Real>
 Done mm(Call& call) {
   std::vector<Real> c = product<Real>(call.operand(0), call.operand(1));
   Array& y = call.result();
@@ -86,7 +78,7 @@ Done grouped_mm(Call& call) {
 
 template <class Real>
 Done addmm(Call& call) {
-  const std::vector<Real> bias = all_of<Real>(call.operand(0));
+  const std::vector<Real> bias = elements_of<Real>(call.operand(0));
   std::vector<Real> c = product<Real>(call.operand(1), call.operand(2));
   for (std::size_t i = 0; i < c.size(); ++i) c[i] += bias[i % bias.size()];
   Array& y = call.result();
@@ -97,7 +89,8 @@ Done addmm(Call& call) {
 template <class Real>
 Done scaled_mm(Call& call) {
   std::vector<Real> c = product<Real>(call.operand(0), call.operand(1));
-  const std::vector<Real> sa = all_of<Real>(call.operand(2)), sb = all_of<Real>(call.operand(3));
+  const std::vector<Real> sa = elements_of<Real>(call.operand(2)),
+                          sb = elements_of<Real>(call.operand(3));
   Array& y = call.result();
   const auto rows = static_cast<std::size_t>(y.extents[0]),
              columns = static_cast<std::size_t>(y.extents[1]);
@@ -151,10 +144,10 @@ Done attention(Call& call) {
         fmt::format("{} query heads do not divide over {} key heads", heads, kv_heads));
   const auto keys = seen_keys(call);
   if (!keys) return tl::unexpected(keys.error());
-  const std::vector<Real> q = all_of<Real>(query), k = all_of<Real>(keys->k),
-                          v = all_of<Real>(keys->v);
+  const std::vector<Real> q = elements_of<Real>(query), k = elements_of<Real>(keys->k),
+                          v = elements_of<Real>(keys->v);
   const Real divisor = call.operands.size() > 3 && call.operands[3] != nullptr
-                           ? all_of<Real>(call.operand(3))[0]
+                           ? elements_of<Real>(call.operand(3))[0]
                            : Real(1);
   std::vector<Real> out(q.size(), Real(0)), scores(static_cast<std::size_t>(keys->k.extents[0]));
   for (std::size_t s = 0; s < keys->keys.size(); ++s) {

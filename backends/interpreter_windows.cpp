@@ -27,14 +27,6 @@ bool is_inside(const Axes& extents, const Axes& at) {
   return true;
 }
 
-template <class T>
-std::vector<T> values_in(const Array& x) {
-  const Array packed = contiguous(x);
-  std::vector<T> values(static_cast<std::size_t>(packed.count()));
-  load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
-  return values;
-}
-
 /// of(first element of the plane, place) of each element of the result.
 template <class T, class Of>
 Done by_place(Call& call, const Axes& in, const Axes& out, const Of& of) {
@@ -53,7 +45,7 @@ Done pool_largest(Call& call) {
   const Window w = window_of(call, call.dims("kernel"), call.operand(0).extents, y.extents);
   if (y.count() > 0 && w.has_padding_alone())
     return fail_call(call, "PW1203", "a window holds nothing but padding");
-  const std::vector<T> x = values_in<T>(call.operand(0));
+  const std::vector<T> x = elements_of<T>(call.operand(0));
   auto* at = reinterpret_cast<std::int64_t*>(index.data);
   return by_place<T>(call, w.in, w.out, [&](std::int64_t plane, std::int64_t place) {
     const Axes to = place_of(w.out, place);
@@ -85,8 +77,8 @@ Done max_unpool(Call& call) {
   const std::size_t axes = call.dims("size").size();
   const std::int64_t in = product_of(last_axes(call.operand(0).extents, axes)),
                      out = product_of(last_axes(x.extents, axes));
-  const std::vector<Real> y = values_in<Real>(call.operand(0));
-  const std::vector<std::int64_t> index = values_in<std::int64_t>(call.operand(1));
+  const std::vector<Real> y = elements_of<Real>(call.operand(0));
+  const std::vector<std::int64_t> index = elements_of<std::int64_t>(call.operand(1));
   std::vector<Real> sums(static_cast<std::size_t>(x.count()), Real(0));
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (index[i] < 0 || index[i] >= out)
@@ -112,7 +104,7 @@ std::int64_t over_window(const Means& m, std::int64_t place, const Visit& visit)
 
 template <class Real>
 Done take_means(Call& call, const Means& m) {
-  const std::vector<Real> x = values_in<Real>(call.operand(0));
+  const std::vector<Real> x = elements_of<Real>(call.operand(0));
   return by_place<Real>(call, m.in, m.out, [&](std::int64_t plane, std::int64_t place) {
     Real sum = 0;
     bool any = false;
@@ -126,7 +118,7 @@ Done take_means(Call& call, const Means& m) {
 
 template <class Real>
 Done give_means(Call& call, const Means& m) {
-  const std::vector<Real> y = values_in<Real>(call.operand(0));
+  const std::vector<Real> y = elements_of<Real>(call.operand(0));
   Array& x = call.results[0];
   const std::int64_t in = product_of(m.in), out = product_of(m.out);
   std::vector<Real> sums(static_cast<std::size_t>(x.count()), Real(0));
@@ -170,7 +162,7 @@ Done sample(Call& call, bool linear) {
     return fail_call(call, "PW1203", "an image without elements has no other size");
   const auto samples =
       samples_of(call, x.extents, y.extents, linear, call.operand_dtype(0) == DType::f64);
-  const std::vector<T> values = values_in<T>(x);
+  const std::vector<T> values = elements_of<T>(x);
   return by_place<T>(call, in, out, [&](std::int64_t plane, std::int64_t place) {
     const Axes to = place_of(out, place);
     T sum = 0;

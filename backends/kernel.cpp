@@ -103,9 +103,7 @@ std::size_t Call::axis(std::string_view name, std::int64_t otherwise, std::int64
 }
 
 Result<std::vector<std::int64_t>> group_ends(const Call& call) {
-  const Array packed = contiguous(call.operand(2));
-  std::vector<std::int64_t> ends(static_cast<std::size_t>(packed.count()));
-  load_run(packed.dtype, packed.data, 1, packed.count(), ends.data());
+  auto ends = elements_of<std::int64_t>(call.operand(2));
   std::int64_t begin = 0;
   for (const std::int64_t end : ends) {
     if (end < begin || end > call.operand(0).extents[0])

@@ -173,9 +173,8 @@ Result<GivenOutputs> run_given(const Graph& graph, Backend& backend, const Given
   if (!views) return forward(views);
   auto executable = backend.compile(graph);
   if (!executable) return forward(executable);
+  const Step step = one_sequence(tokens_of_step(graph, *bound));
   const auto rows = bound->find(graph.facts.tokens());
-  const Step step = one_sequence(
-      tokens_of_step(graph, rows == bound->end() ? std::nullopt : std::optional(rows->second)));
   const RunContext context{*bound, &step, rows == bound->end() ? 0 : rows->second};
   std::vector<Tensor> outputs;
   std::vector<TensorView> places;
@@ -199,9 +198,7 @@ Result<GivenOutputs> run_given(const Graph& graph, cuda::Driver& driver, const G
   for (auto& [symbol, fact] : own.facts.symbols)
     if (const auto value = bound->find(symbol); value != bound->end())
       fact.min = fact.max = value->second;
-  const auto rows = bound->find(own.facts.tokens());
-  const std::int64_t tokens =
-      tokens_of_step(own, rows == bound->end() ? std::nullopt : std::optional(rows->second));
+  const std::int64_t tokens = tokens_of_step(own, *bound);
   auto ops = splitting_ops(own.context_ptr(), nullptr, {}, {});
   if (!ops) return forward(ops);
   auto pieces = split(own, *ops, {{}, true, has_kernel});

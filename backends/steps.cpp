@@ -123,8 +123,9 @@ std::vector<std::int64_t> static_rows(const Graph& graph) {
   return out;
 }
 
-std::int64_t tokens_of_step(const Graph& graph, std::optional<std::int64_t> count) {
-  if (count) return *count;
+std::int64_t tokens_of_step(const Graph& graph, const Symbols& symbols) {
+  if (const auto count = symbols.find(graph.facts.tokens()); count != symbols.end())
+    return count->second;
   const std::vector<std::int64_t> rows = static_rows(graph);
   return rows.empty() ? 1 : rows.front();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/kernel.hpp"
 #include "base/diagnostic.hpp"
 
 namespace pw {
@@ -30,8 +31,8 @@ Result<std::vector<PlannedStep>> parse_steps(std::string_view text, const std::s
 /// The leading extents of what changes from call to call, the most frequent first. Empty where the
 /// graph has a symbol for its tokens, or no such input.
 [[nodiscard]] std::vector<std::int64_t> static_rows(const Graph& graph);
-/// The tokens of a step of the whole graph: `count` where its symbol has that value; of a static
-/// graph its rows; else 1.
-[[nodiscard]] std::int64_t tokens_of_step(const Graph& graph, std::optional<std::int64_t> count);
+/// The tokens of a step of the whole graph: the value of its symbol where `symbols` has one; of a
+/// static graph its rows; else 1.
+[[nodiscard]] std::int64_t tokens_of_step(const Graph& graph, const Symbols& symbols);
 
 }  // namespace pw

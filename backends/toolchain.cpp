@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/guarded_run.hpp"
@@ -41,10 +40,8 @@ std::string on_path(const std::string& name) {
 std::string identity_of(const std::string& compiler) {
   std::error_code error;
   const fs::path resolved = fs::canonical(compiler, error);
-  struct stat info{};
-  if (error || ::stat(resolved.c_str(), &info) != 0) return compiler;
-  return fmt::format("{} {} {}.{:09}", resolved.string(), info.st_size, info.st_mtim.tv_sec,
-                     info.st_mtim.tv_nsec);
+  const std::string stamp = error ? "" : file_stamp(resolved.string());
+  return stamp.empty() ? compiler : resolved.string() + " " + stamp;
 }
 
 /// A relative folder could begin with a dash, and be taken for an option.

@@ -1,10 +1,11 @@
-// Exports read_file.
+// Exports read_file and file_stamp.
 #include "base/file.hpp"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace pw {
@@ -38,6 +39,12 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
   Result<std::string> content = read_all(file, path, limit);
   std::fclose(file);
   return content;
+}
+
+std::string file_stamp(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return {};
+  return fmt::format("{} {}.{:09}", info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
 }  // namespace pw

@@ -14,4 +14,8 @@ Result<std::string> read_file(const std::string& path, std::size_t limit = std::
 /// Never leaves a partial file; "-" writes standard output.
 Result<std::monostate> write_file(const std::string& path, std::string_view content);
 
+/// Its size and the time of its last change: another text for a file that was written anew. Empty
+/// where there is no such file.
+[[nodiscard]] std::string file_stamp(const std::string& path);
+
 }  // namespace pw

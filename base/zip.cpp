@@ -3,10 +3,10 @@
 
 #include <utility>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <zip.h>
 
+#include "base/function_finder.hpp"
 #include "base/printable.hpp"
 #include "base/try.hpp"
 
@@ -35,34 +35,25 @@ struct Library {
   std::string problem;  ///< why there is none; empty: there is one
 
   Library();
-  template <class T>
-  void find(T*& to, void* in, const char* name) {
-    to = reinterpret_cast<T*>(::dlsym(in, name));
-    if (to == nullptr) problem = std::string("it lacks ") + name;
-  }
 };
 
 Library::Library() {
-  void* zip = nullptr;
-  for (const char* name : {"libzip.so.5", "libzip.so.4"})  // upstream's and Debian's soname
-    if (zip == nullptr) zip = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (zip == nullptr) {
-    const char* reason = ::dlerror();
-    problem = reason != nullptr ? reason : "it cannot be loaded";
-    return;
-  }
-  find(from_bytes, zip, "zip_source_buffer_create");
-  find(free_source, zip, "zip_source_free");
-  find(open, zip, "zip_open_from_source");
-  find(close, zip, "zip_discard");
-  find(count, zip, "zip_get_num_entries");
-  find(stat, zip, "zip_stat_index");
-  find(open_entry, zip, "zip_fopen_index");
-  find(read, zip, "zip_fread");
-  find(close_entry, zip, "zip_fclose");
-  find(init_error, zip, "zip_error_init");
-  find(end_error, zip, "zip_error_fini");
-  find(text, zip, "zip_error_strerror");
+  void* const zip = load_library({"libzip.so.5", "libzip.so.4"}, problem);  // upstream's, Debian's
+  if (zip == nullptr) return;
+  FunctionFinder find(zip);
+  find(from_bytes, "zip_source_buffer_create");
+  find(free_source, "zip_source_free");
+  find(open, "zip_open_from_source");
+  find(close, "zip_discard");
+  find(count, "zip_get_num_entries");
+  find(stat, "zip_stat_index");
+  find(open_entry, "zip_fopen_index");
+  find(read, "zip_fread");
+  find(close_entry, "zip_fclose");
+  find(init_error, "zip_error_init");
+  find(end_error, "zip_error_fini");
+  find(text, "zip_error_strerror");
+  problem = find.problem();
 }
 
 const Library& libzip() {

@@ -57,8 +57,7 @@ void add_diff_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<DiffArgs>();
   auto* sub = app.add_subcommand(
       "diff", "Say what differs between two graphs; exit code 1 where they differ");
-  sub->add_option("before", args->before.path, "graph.json, .pwg, .pt2, or a PyTorch FX dump")
-      ->required();
+  sub->add_option("before", args->before.path, kGraphFiles)->required();
   sub->add_option("after", args->after.path, "the other graph")->required();
   sub->add_option("--symbol", args->symbols,
                   "make input dims of the dumps symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")

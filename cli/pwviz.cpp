@@ -49,9 +49,9 @@ int run(int argc, char** argv) {
   Options options;
   VizArgs args;
   app.add_option("files", args.picture.files,
-                 "graph.json, .pwg, .pt2 or an FX dump; several to compare; a folder written by "
-                 "pwr opt --trace, "
-                 "or the journal in it")
+                 std::string(kGraphFiles) +
+                     "; several to compare; a folder written by pwr opt --trace, or the journal in "
+                     "it")
       ->required();
   app.add_option("-o,--output", args.picture.output,
                  "the picture; its type follows the extension: .svg .png .pdf .dot .html .txt .md, "

@@ -119,10 +119,7 @@ int exit_code_of(const Diagnostics& diagnostics) {
 }
 
 void GraphOptions::add_to(CLI::App& app, bool required) {
-  auto* graph =
-      app.add_option("graph", path,
-                     "graph.json, .pwg, .pt2, an ONNX model, or a PyTorch FX dump; - is standard "
-                     "input");
+  auto* graph = app.add_option("graph", path, std::string(kGraphFiles) + "; - is standard input");
   if (required) graph->required();
   app.add_option("--symbol", symbols,
                  "make input dims of a dump symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")

@@ -87,6 +87,8 @@ class Session {
 /// is not there, 5 where a capability is missing, 70 where a device has failed, else 3.
 int exit_code_of(const Diagnostics& diagnostics);
 
+/// What --help says of an argument that is a graph.
+constexpr const char* kGraphFiles = "graph.json, .pwg, .pt2, an ONNX model, or a PyTorch FX dump";
 /// The options that name a graph.
 struct GraphOptions : GraphSource {
   void add_to(CLI::App& app, bool required = true);

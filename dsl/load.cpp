@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kLibrary = "<library>/";
-const std::string kLibraryOps = std::string(kLibrary) + "ops";
+constexpr std::string_view kLibraryOps = "<library>/ops";
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 const EmbeddedFile* embedded(std::string_view path) {
@@ -160,7 +160,7 @@ class Loader {
   Diagnostics out_;
 };
 
-bool library_loaded(const Context& context, const std::string& name) {
+bool library_loaded(const Context& context, std::string_view name) {
   for (std::size_t i = 0; i < context.sources.size(); ++i) {
     if (context.sources.name(SourceId(i)) == name) return true;
   }
@@ -200,7 +200,7 @@ Result<RuleSet> load_rule_texts(const ContextPtr& context,
 namespace {
 
 Result<std::monostate> read_op_library(const ContextPtr& context) {
-  context->sources.add(kLibraryOps, "");
+  context->sources.add(std::string(kLibraryOps), "");
   Loader loader(context);
   for (const EmbeddedFile& file : embedded_rules()) {
     if (file.path.starts_with("ops/")) loader.library(file, false);

@@ -62,6 +62,8 @@ class Builder {
   Result<ValueId> round_scalar(ValueId value, const std::string& op,
                                const std::vector<ValueId>& operands, const Expr& e);
   Result<ValueId> cast_value(ValueId from, DType to, const Expr& e);
+  Result<ValueId> node_of(OpId op, Values operands, std::string_view attribute, Attribute value,
+                          const Expr& e);
   Result<ValueId> cast(const Expr& e, DType to, int depth);
   Result<Values> call(const Expr& e, const std::vector<Binder>& binders, int depth);
   Result<Values> apply(const std::string& op, const Expr& e, const std::vector<const Expr*>& args,
@@ -215,20 +217,8 @@ Result<ValueId> Builder::extent(DimId value, const Expr& e) {
   if (!op.valid() || (options_.scalars && is_float(*options_.scalars)))
     return error(e, "PW0321",
                  "`" + print(e) + "` is symbolic; an operand that is a number must be constant");
-  NodeRequest request{op,
-                      {},
-                      {{context_.strings.intern("value"), value}},
-                      {""},
-                      {},
-                      options_.group,
-                      options_.source,
-                      e.span,
-                      {},
-                      options_.like};
-  Result<NodeId> node = build_node(graph_, request);
-  if (!node) return forward(node);
-  const ValueId made = graph_.result(*node);
-  return type == DType::i64 ? Result<ValueId>(made) : cast_value(made, type, e);
+  Result<ValueId> made = node_of(op, {}, "value", value, e);
+  return !made || type == DType::i64 ? made : cast_value(*made, type, e);
 }
 
 Result<ValueId> Builder::named(const Expr& e) {
@@ -287,12 +277,12 @@ Result<ValueId> Builder::cast(const Expr& e, DType to, int depth) {
   return cast_value(*from, to, e);
 }
 
-Result<ValueId> Builder::cast_value(ValueId from, DType to, const Expr& e) {
-  OpId op = context_.ops.find("cast");
-  if (!op.valid()) return error(e, "PW0320", "the op library is not loaded: there is no `cast`");
+/// The result of a new node with one attribute.
+Result<ValueId> Builder::node_of(OpId op, Values operands, std::string_view attribute,
+                                 Attribute value, const Expr& e) {
   NodeRequest request{op,
-                      {from},
-                      {{context_.strings.intern("dtype"), to}},
+                      std::move(operands),
+                      {{context_.strings.intern(attribute), std::move(value)}},
                       {""},
                       {},
                       options_.group,
@@ -303,6 +293,12 @@ Result<ValueId> Builder::cast_value(ValueId from, DType to, const Expr& e) {
   Result<NodeId> node = build_node(graph_, request);
   if (!node) return forward(node);
   return graph_.result(*node);
+}
+
+Result<ValueId> Builder::cast_value(ValueId from, DType to, const Expr& e) {
+  OpId op = context_.ops.find("cast");
+  if (!op.valid()) return error(e, "PW0320", "the op library is not loaded: there is no `cast`");
+  return node_of(op, {from}, "dtype", to, e);
 }
 
 /// `select(wide, a, b)` by a bool attribute is one of its sides; the other is not built.

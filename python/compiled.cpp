@@ -10,6 +10,7 @@
 
 #include "backends/blas.hpp"
 #include "backends/host_functions.hpp"
+#include "backends/lent_convolution.hpp"
 #include "backends/parallel.hpp"
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
@@ -73,12 +74,9 @@ class Compiled {
     place(inputs_, inputs, "inputs");
     place(outputs_, outputs, "outputs");
     *raised_ = nullptr;
-    const std::string tokens = graph_.facts.tokens();
-    const auto rows = symbols_.find(tokens);
-    const std::optional<std::int64_t> count =
-        rows == symbols_.end() ? std::nullopt : std::optional(rows->second);
-    const Step step = one_sequence(tokens_of_step(graph_, count));
-    const RunContext context{symbols_, &step, count.value_or(0)};
+    const Step step = one_sequence(tokens_of_step(graph_, symbols_));
+    const auto rows = symbols_.find(graph_.facts.tokens());
+    const RunContext context{symbols_, &step, rows == symbols_.end() ? 0 : rows->second};
     auto done = [&] {
       const py::gil_scoped_release others;
       return executable_->run(inputs_, outputs_, context);
@@ -137,6 +135,12 @@ void add_compiled(py::module_& module) {
       [](const std::string& library) { need(std::make_shared<Context>(), lend_blas(library)); },
       py::arg("library"),
       "products go to sgemm_ and dgemm_ of this library, which is loaded already");
+  module.def(
+      "lend_convolutions",
+      [](const std::string& library) {
+        need(std::make_shared<Context>(), lend_convolutions(library));
+      },
+      py::arg("library"), "convolutions go to this libtorch_cpu, which is loaded already");
   module.def(
       "use_threads",
       [](std::int64_t most, const std::string& openmp) {

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <pybind11/stl.h>
-#include <sys/stat.h>
 
 #include "backends/cache/cache.hpp"
 #include "backends/cache/digest.hpp"
+#include "base/file.hpp"
 #include "pipeline/artifact.hpp"
 #include "python/module.hpp"
 
@@ -24,11 +23,9 @@ namespace {
 /// Of this module's file: what another build makes is not what this one would.
 std::string module_identity() {
   Dl_info info{};
-  struct stat file{};
-  if (::dladdr(reinterpret_cast<void*>(&module_identity), &info) == 0 ||
-      info.dli_fname == nullptr || ::stat(info.dli_fname, &file) != 0)
+  if (::dladdr(reinterpret_cast<void*>(&module_identity), &info) == 0 || info.dli_fname == nullptr)
     return {};
-  return fmt::format("{} {}.{:09}", file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+  return file_stamp(info.dli_fname);
 }
 
 /// Of the parts, this build, its library, and every rule that the session has loaded.

@@ -10,12 +10,13 @@
 #include <thread>
 #include <unordered_map>
 
-#include <dlfcn.h>
 #include <gvc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/function_finder.hpp"
 
 namespace pw::viz {
 namespace {
@@ -53,31 +54,25 @@ struct Library {
   std::string problem;  ///< why there is none; empty: there is one
 
   Library();
-  template <class T>
-  void find(T*& to, void* in, const char* name) {
-    to = reinterpret_cast<T*>(::dlsym(in, name));
-    if (to == nullptr) problem = std::string("it lacks ") + name;
-  }
 };
 
 Library::Library() {
   // The sonames of the interface in gvc.h: in another one the same names take other arguments.
-  void* const gvc = ::dlopen("libgvc.so.6", RTLD_NOW | RTLD_LOCAL);
-  void* const graph = gvc != nullptr ? ::dlopen("libcgraph.so.6", RTLD_NOW | RTLD_LOCAL) : nullptr;
-  if (graph == nullptr) {
-    const char* reason = ::dlerror();
-    problem = reason != nullptr ? reason : "it cannot be loaded";
-    return;
-  }
-  find(context, gvc, "gvContext");
-  find(version, gvc, "gvcVersion");
-  find(layout, gvc, "gvLayout");
-  find(render, gvc, "gvRenderData");
-  find(read, graph, "agread");
-  find(get, graph, "agget");
-  find(on_message, graph, "agseterrf");
-  find(memory, graph, "AgMemDisc");
-  find(io, graph, "AgIoDisc");
+  void* const gvc = load_library({"libgvc.so.6"}, problem);
+  if (gvc == nullptr) return;
+  void* const graph = load_library({"libcgraph.so.6"}, problem);
+  if (graph == nullptr) return;
+  FunctionFinder of_layout(gvc), of_graph(graph);
+  of_layout(context, "gvContext");
+  of_layout(version, "gvcVersion");
+  of_layout(layout, "gvLayout");
+  of_layout(render, "gvRenderData");
+  of_graph(read, "agread");
+  of_graph(get, "agget");
+  of_graph(on_message, "agseterrf");
+  of_graph(memory, "AgMemDisc");
+  of_graph(io, "AgIoDisc");
+  problem = of_layout.missing().empty() ? of_graph.problem() : of_layout.problem();
 }
 
 const Library& library() {

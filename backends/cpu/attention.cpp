@@ -17,13 +17,6 @@ namespace {
 
 constexpr std::int64_t kQueries = 64;
 
-std::vector<float> values_of(const Array& x) {
-  const Array packed = contiguous(x);
-  std::vector<float> values(static_cast<std::size_t>(packed.count()));
-  load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
-  return values;
-}
-
 /// A block of queries of one head: what the cores divide among them.
 struct Work {
   std::int64_t key, first, rows, head;  ///< key: the first of the sequence
@@ -42,9 +35,10 @@ Result<std::monostate> attention(Call& call) {
         fmt::format("{} query heads do not divide over {} key heads", heads, kv_heads));
   const auto seen = seen_keys(call);
   if (!seen) return tl::unexpected(seen.error());
-  const std::vector<float> q = values_of(query), k = values_of(seen->k), v = values_of(seen->v);
+  const std::vector<float> q = elements_of<float>(query), k = elements_of<float>(seen->k),
+                           v = elements_of<float>(seen->v);
   const bool divides = call.operands.size() > 3 && call.operands[3] != nullptr;
-  const float divisor = divides ? values_of(call.operand(3))[0] : 1.0f;
+  const float divisor = divides ? elements_of<float>(call.operand(3))[0] : 1.0f;
   std::vector<float> out(q.size(), 0.0f);
   std::vector<Work> work;
   std::int64_t keys = 0;

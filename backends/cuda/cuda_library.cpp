@@ -1,7 +1,7 @@
 // Exports fill.
 #include "backends/cuda/cuda_library.hpp"
 
-#include "backends/cuda/functions.hpp"
+#include "base/function_finder.hpp"
 
 namespace pw::cuda {
 

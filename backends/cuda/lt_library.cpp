@@ -4,9 +4,9 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "backends/cuda/functions.hpp"
 #include "backends/cuda/toolkit.hpp"
 #include "base/environment.hpp"
+#include "base/function_finder.hpp"
 
 namespace pw::cuda {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include "backends/cuda/functions.hpp"
 #include "backends/cuda/toolkit.hpp"
+#include "base/file.hpp"
+#include "base/function_finder.hpp"
 
 namespace pw::cuda {
 
@@ -145,12 +145,9 @@ Nvrtc Nvrtc::open() {
 std::string Nvrtc::identity() const {
   if (!present()) return "";
   Dl_info info{};
-  struct stat file{};
-  if (dladdr(reinterpret_cast<void*>(library_->version), &info) == 0 || !info.dli_fname ||
-      ::stat(info.dli_fname, &file) != 0)
+  if (dladdr(reinterpret_cast<void*>(library_->version), &info) == 0 || !info.dli_fname)
     return state_;
-  return fmt::format("{} {} {} {}.{:09}", version_, info.dli_fname, file.st_size,
-                     file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+  return fmt::format("{} {} {}", version_, info.dli_fname, file_stamp(info.dli_fname));
 }
 
 Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,

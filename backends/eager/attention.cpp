@@ -28,13 +28,6 @@ struct Heads {
   float divisor;
 };
 
-std::vector<float> values_of(const Array& x) {
-  const Array packed = contiguous(x);
-  std::vector<float> values(static_cast<std::size_t>(packed.count()));
-  load_run(packed.dtype, packed.data, 1, packed.count(), values.data());
-  return values;
-}
-
 HeadView rows_of(const std::vector<float>& x, std::int64_t begin, std::int64_t rows,
                  std::int64_t heads, std::int64_t head, std::int64_t width) {
   return {x.data() + (begin * heads + head) * width, rows, width,
@@ -98,15 +91,21 @@ Done unified_attention(Call& call) {
   const Array& query = call.operand(0);
   const auto keys = seen_keys(call);
   if (!keys) return tl::unexpected(keys.error());
-  Heads h{values_of(query), values_of(keys->k), values_of(keys->v), {},
-          query.extents[1], keys->k.extents[1], query.extents[2],   1};
+  Heads h{elements_of<float>(query),
+          elements_of<float>(keys->k),
+          elements_of<float>(keys->v),
+          {},
+          query.extents[1],
+          keys->k.extents[1],
+          query.extents[2],
+          1};
   if (h.kv_heads == 0 || h.heads % h.kv_heads != 0) {
     return fail_call(
         call, "PW1203",
         fmt::format("{} query heads do not divide over {} key heads", h.heads, h.kv_heads));
   }
   if (call.operands.size() > 3 && call.operands[3] != nullptr)
-    h.divisor = values_of(call.operand(3))[0];
+    h.divisor = elements_of<float>(call.operand(3))[0];
   h.out.assign(h.q.size(), 0.0f);  // rows of padding give zero
   for (std::size_t s = 0; s < keys->keys.size(); ++s)
     attend_sequence(h, {keys->queries[s], keys->keys[s], keys->past(s)});

@@ -8,6 +8,7 @@
 #include "backends/eager/kernels.hpp"
 #include "backends/gemm.hpp"
 #include "backends/instruction_set.hpp"
+#include "backends/lent_convolution.hpp"
 #include "backends/parallel.hpp"
 #include "backends/window.hpp"
 
@@ -22,7 +23,7 @@ template <class T>
 class Elements {
  public:
   explicit Elements(const Array& x) : packed_(contiguous(x)) {
-    if (packed_.dtype == kOwn) {
+    if (packed_.dtype == kStoredAs<T>) {
       data_ = reinterpret_cast<const T*>(packed_.data);
       return;
     }
@@ -31,7 +32,6 @@ class Elements {
     data_ = own_.data();
   }
   [[nodiscard]] const T* data() const { return data_; }
-  static constexpr DType kOwn = sizeof(T) == 4 ? DType::f32 : DType::f64;
 
  private:
   Array packed_;
@@ -44,7 +44,7 @@ template <class T>
 class Filled {
  public:
   explicit Filled(Array& y) : y_(y) {
-    if (y.dtype != Elements<T>::kOwn) own_.resize(static_cast<std::size_t>(y.count()));
+    if (y.dtype != kStoredAs<T>) own_.resize(static_cast<std::size_t>(y.count()));
   }
   [[nodiscard]] T* data() { return own_.empty() ? reinterpret_cast<T*>(y_.data) : own_.data(); }
   Done done() {
@@ -59,11 +59,11 @@ class Filled {
 
 template <class T>
 Matrix dense(const T* data, std::int64_t rows, std::int64_t columns, std::int64_t step) {
-  return {Elements<T>::kOwn, reinterpret_cast<const std::byte*>(data), rows, columns, step, 1};
+  return {kStoredAs<T>, reinterpret_cast<const std::byte*>(data), rows, columns, step, 1};
 }
 template <class T>
 Matrix dense_transposed(const T* data, std::int64_t rows, std::int64_t columns, std::int64_t step) {
-  return {Elements<T>::kOwn, reinterpret_cast<const std::byte*>(data), rows, columns, 1, step};
+  return {kStoredAs<T>, reinterpret_cast<const std::byte*>(data), rows, columns, 1, step};
 }
 
 /// Whether the columns of the image are the image.
@@ -246,6 +246,11 @@ void convolve_channels(const Convolution& c, const Planes<T>& p) {
                });
 }
 
+bool is_lent(const Convolution& c, const Planes<float>& p) {
+  return lent_convolution(c, p.x, p.w, p.bias, p.y);
+}
+bool is_lent(const Convolution&, const Planes<double>&) { return false; }
+
 bool has_bias(const Call& call) { return call.operands.size() > 2 && call.operands[2] != nullptr; }
 
 template <class T>
@@ -254,9 +259,10 @@ Done run_convolution(Call& call) {
   const Convolution c =
       convolution_of(call, call.operand(0).extents, call.operand(1).extents, y.extents);
   const Elements<T> x(call.operand(0)), w(call.operand(1));
-  const Elements<T> bias(has_bias(call) ? call.operand(2) : make_array(Elements<T>::kOwn, {0}));
+  const Elements<T> bias(has_bias(call) ? call.operand(2) : make_array(kStoredAs<T>, {0}));
   Filled<T> out(y);
   const Planes<T> planes{x.data(), w.data(), has_bias(call) ? bias.data() : nullptr, out.data()};
+  if (is_lent(c, planes)) return out.done();
   if (c.channels == 1 && c.groups > 1) {
     convolve_channels(c, planes);
   } else {
@@ -289,7 +295,7 @@ Done run_transposed_convolution(Call& call) {
   const Convolution c =
       convolution_of(call, x.extents, call.operand(1).extents, call.operand(0).extents);
   const Elements<T> y(call.operand(0)), w(call.operand(1));
-  const Elements<T> bias(has_bias(call) ? call.operand(2) : make_array(Elements<T>::kOwn, {0}));
+  const Elements<T> bias(has_bias(call) ? call.operand(2) : make_array(kStoredAs<T>, {0}));
   Filled<T> out(x);
   const std::int64_t input = c.channels * c.window.in_count(),
                      result = c.outputs * c.window.out_count();

@@ -187,10 +187,7 @@ void set_rows(const Split& split, const std::vector<std::int64_t>& places, const
 /// The elements of an array as T: in place where they are stored so, else in `buffer`.
 template <class T>
 T* elements(const Array& x, std::vector<T>& buffer) {
-  constexpr DType kStored = std::is_same_v<T, float>    ? DType::f32
-                            : std::is_same_v<T, double> ? DType::f64
-                                                        : DType::i64;
-  if (x.dtype == kStored) return reinterpret_cast<T*>(x.data);
+  if (x.dtype == kStoredAs<T>) return reinterpret_cast<T*>(x.data);
   buffer.resize(static_cast<std::size_t>(x.count()));
   load_run(x.dtype, x.data, 1, x.count(), buffer.data());
   return buffer.data();

@@ -138,13 +138,10 @@ template <class T, class F>
 concept OverArrays =
     requires(const T* const (&in)[3], std::int64_t n, T* out) { Vectors<F>::run(in, n, out); };
 
-template <class T>
-constexpr DType kOwn = sizeof(T) == 4 ? DType::f32 : DType::f64;
-
 /// A run as T: in place where it is stored so, else converted into the buffer.
 template <class T>
 const T* fetch(const Array& x, std::int64_t offset, std::int64_t step, std::int64_t n, T* buffer) {
-  if (x.dtype == kOwn<T> && step == 1) return reinterpret_cast<const T*>(x.at(offset));
+  if (x.dtype == kStoredAs<T> && step == 1) return reinterpret_cast<const T*>(x.at(offset));
   load_run(x.dtype, x.at(offset), step, n, buffer);
   return buffer;
 }
@@ -179,7 +176,7 @@ void loop_rows(Call& call, const std::vector<Extents>& strides, std::int64_t beg
                     run.length, buffers[i]);
     }
     std::byte* target = y.at(run.offsets[N] + begin * first_step(strides[N]));
-    if (y.dtype == kOwn<T> && run.steps[N] == 1)  // computed where it belongs
+    if (y.dtype == kStoredAs<T> && run.steps[N] == 1)  // computed where it belongs
       return compute<T, F, N>(in, run.length, reinterpret_cast<T*>(target));
     compute<T, F, N>(in, run.length, out);
     store_run(y.dtype, target, run.steps[N], run.length, out);

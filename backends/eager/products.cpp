@@ -33,7 +33,7 @@ class Product {
  public:
   Product(Call& call, std::size_t a, std::size_t b)
       : y_(call.result()), rows_(call.operand(a).extents[0]), columns_(call.operand(b).extents[1]) {
-    if (y_.dtype != (sizeof(T) == 4 ? DType::f32 : DType::f64)) own_.resize(rows_, columns_);
+    if (y_.dtype != kStoredAs<T>) own_.resize(rows_, columns_);
     values_ = own_.size() > 0 ? own_.data() : reinterpret_cast<T*>(y_.data);
     gemm(matrix_of(call.operand(a)), matrix_of(call.operand(b)), values_);
   }
@@ -96,7 +96,7 @@ template <class T>
 Done run_bmm(Call& call) {
   Array& y = call.result();
   const auto a = matrices_of(call.operand(0)), b = matrices_of(call.operand(1));
-  if (y.dtype == (sizeof(T) == 4 ? DType::f32 : DType::f64)) {
+  if (y.dtype == kStoredAs<T>) {
     gemm_each(a, b, reinterpret_cast<T*>(y.data));
     return Done{};
   }

@@ -11,11 +11,6 @@ namespace pw::eager {
 namespace {
 
 using Done = Result<std::monostate>;
-/// What a row is reduced in without being converted.
-template <class T>
-constexpr DType kOwn = std::is_same_v<T, float>    ? DType::f32
-                       : std::is_same_v<T, double> ? DType::f64
-                                                   : DType::i64;
 
 /// The order depends on the width only, never on where the row stands: columns go round the lanes,
 /// then lanes meet pairwise, the farthest first.
@@ -75,7 +70,7 @@ Done over_axis(Call& call) {
   x.extents.erase(x.extents.begin() + static_cast<std::ptrdiff_t>(axis));
   x.strides.erase(x.strides.begin() + static_cast<std::ptrdiff_t>(axis));
   const Extents strides[] = {x.strides, row_major(x.extents)};
-  const bool in_place = x.dtype == kOwn<T> && step == 1;
+  const bool in_place = x.dtype == kStoredAs<T> && step == 1;
   std::vector<T> row(in_place ? 0 : static_cast<std::size_t>(width)), values;
   for_each_run(x.extents, strides, std::int64_t{1} << 60, [&](const Run& run) {
     values.resize(static_cast<std::size_t>(run.length));

@@ -83,17 +83,13 @@ Matrix turned(const Matrix& m) {
 }
 template <class T>
 Matrix matrix_of_scores(const Scores<T>& x) {
-  return {sizeof(T) == 4 ? DType::f32 : DType::f64,
-          reinterpret_cast<const std::byte*>(x.data()),
-          x.rows(),
-          x.cols(),
-          x.cols(),
-          1};
+  return {
+      kStoredAs<T>, reinterpret_cast<const std::byte*>(x.data()), x.rows(), x.cols(), x.cols(), 1};
 }
 /// Rows in the compute type: themselves where they are so already, so that a BLAS takes them.
 template <class T>
 Matrix converted(const Matrix& m, Scores<T>& scratch) {
-  if (m.dtype == (sizeof(T) == 4 ? DType::f32 : DType::f64)) return m;
+  if (m.dtype == kStoredAs<T>) return m;
   scratch.resize(m.rows, m.columns);
   for (std::int64_t i = 0; i < m.rows; ++i)
     load_run(m.dtype, m.data + i * m.row_step * size_of(m.dtype), m.column_step, m.columns,

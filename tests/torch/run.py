@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77
 
 
-PACKAGES = ["torch", "transformers", "numpy", "safetensors", "onnx", "onnxruntime", "onnxscript"]
+PACKAGES = ["torch", "transformers", "numpy", "safetensors", "onnx", "onnxruntime", "onnxscript", "nbclient", "ipykernel"]
 
 
 def torch_python(place, base):

@@ -1,4 +1,4 @@
-"""What PyTorch has and Piecewise takes: its BLAS and its threads."""
+"""What PyTorch has and Piecewise takes: its BLAS, its convolutions and its threads."""
 from __future__ import annotations
 
 import functools
@@ -24,17 +24,18 @@ def _libraries() -> t.Iterator[str]:
 
 @functools.lru_cache(maxsize=None)
 def _lend() -> str:
-    """Lends PyTorch's BLAS to products; returns the path of its OpenMP runtime, empty where it has none."""
+    """Lends PyTorch's BLAS to products and its kernels to convolutions; returns the path of its OpenMP runtime, empty where it has none."""
     openmp = ""
     for path in sorted(set(_libraries())):
         name = path.rpartition("/")[2]
         if name.startswith("libgomp"):
             openmp = path
         elif name.startswith("libtorch_cpu."):
-            try:
-                _piecewise.lend_blas(path)
-            except Error as why:
-                _log.info("%s", why)
+            for lend in (_piecewise.lend_blas, _piecewise.lend_convolutions):
+                try:
+                    lend(path)
+                except Error as why:
+                    _log.info("%s", why)
     return openmp
 
 

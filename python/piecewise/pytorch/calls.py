@@ -102,7 +102,7 @@ class Call:
         return known
 
     def __call__(self, *given):
-        args = given[0] if len(given) == 1 and isinstance(given[0], list) else list(given)
+        args = arguments_of(given)
         symbols = {name: args[index] if dim < 0 else args[index].shape[dim] for name, (index, dim) in self._symbols}
         key = tuple(symbols.values())
         sizes = self._known.get(key)
@@ -147,6 +147,11 @@ def _difference(want: torch.Tensor, got: torch.Tensor) -> float:
     return error / size if size else (math.inf if error else 0.0)
 
 
+def arguments_of(given):
+    """The arguments of a boxed call, one list that the callee may empty, or of a plain one."""
+    return given[0] if len(given) == 1 and isinstance(given[0], list) else list(given)
+
+
 class Checked:
     """A call whose first run at each size is compared with PyTorch's; Error where the numbers differ."""
 
@@ -156,7 +161,7 @@ class Checked:
         self._seen: t.Set[t.Any] = set()
 
     def __call__(self, *given):
-        args = given[0] if len(given) == 1 and isinstance(given[0], list) else list(given)
+        args = arguments_of(given)
         key = tuple(tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in args)
         if key in self._seen:
             return self._call(args)

@@ -1,0 +1,138 @@
+// Exports lend_convolutions and lent_convolution.
+#include "backends/lent_convolution.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <dlfcn.h>
+
+#include "base/function_finder.hpp"
+
+namespace pw {
+namespace {
+
+struct Opaque;
+using Handle = Opaque*;
+using Numbers = std::array<std::int64_t, 4>;
+
+/// Those that return a number return 0 where they have done it.
+struct TorchFunctions {
+  std::int32_t (*float32)() = nullptr;
+  std::int32_t (*cpu)() = nullptr;
+  int (*from_memory)(void* data, std::int64_t rank, const std::int64_t* sizes,
+                     const std::int64_t* strides, std::int64_t offset, std::int32_t dtype,
+                     std::int32_t device, std::int32_t device_index, Handle* out) = nullptr;
+  int (*free)(Handle) = nullptr;
+  int (*data)(Handle, void** out) = nullptr;
+  int (*dtype)(Handle, std::int32_t* out) = nullptr;
+  int (*contiguous)(Handle, bool* out) = nullptr;
+  int (*convolution)(Handle x, Handle w, Handle* bias, const std::int64_t* stride, std::int64_t,
+                     const std::int64_t* padding, std::int64_t, const std::int64_t* dilation,
+                     std::int64_t, std::int32_t transposed, const std::int64_t* output_padding,
+                     std::int64_t, std::int64_t groups, Handle* out) = nullptr;
+};
+
+TorchFunctions& lent_functions() {
+  static TorchFunctions functions;
+  return functions;
+}
+
+/// A tensor of PyTorch's.
+class Torch {
+ public:
+  Torch() = default;  ///< none
+  Torch(const float* data, std::int64_t rank, const Numbers& sizes) {
+    if (data == nullptr) return;
+    const TorchFunctions& torch = lent_functions();
+    Numbers strides{};
+    std::int64_t step = 1;
+    for (std::size_t i = static_cast<std::size_t>(rank); i-- > 0; step *= sizes[i])
+      strides[i] = step;
+    void* const memory = const_cast<float*>(data);  // which is only read
+    if (torch.from_memory(memory, rank, sizes.data(), strides.data(), 0, torch.float32(),
+                          torch.cpu(), 0, &handle) != 0)
+      handle = nullptr;
+  }
+  ~Torch() {
+    if (handle != nullptr) lent_functions().free(handle);
+  }
+  Torch(const Torch&) = delete;
+  Torch& operator=(const Torch&) = delete;
+
+  Handle handle = nullptr;
+};
+
+/// The elements of a result in f32, row-major; null where it has others.
+const float* row_major_data(const Torch& tensor) {
+  const TorchFunctions& torch = lent_functions();
+  std::int32_t dtype = -1;
+  bool contiguous = false;
+  void* data = nullptr;
+  if (torch.dtype(tensor.handle, &dtype) != 0 || dtype != torch.float32() ||
+      torch.contiguous(tensor.handle, &contiguous) != 0 || !contiguous ||
+      torch.data(tensor.handle, &data) != 0)
+    return nullptr;
+  return static_cast<const float*>(data);
+}
+
+bool is_worth_it(const Convolution& c) {
+  const Window& w = c.window;
+  const bool flat = w.in[0] == 1 && w.out[0] == 1 && w.kernel[0] == 1 && w.padding[0] == 0;
+  return flat && w.kernel_count() > 1 && c.channels > 1;
+}
+
+/// The places of PyTorch's convolution: those of the library can be fewer.
+std::int64_t places(const Window& w, std::size_t axis) {
+  return (w.in[axis] + 2 * w.padding[axis] - w.dilation[axis] * (w.kernel[axis] - 1) - 1) /
+             w.stride[axis] +
+         1;
+}
+
+}  // namespace
+
+Result<std::monostate> lend_convolutions(const std::string& library) {
+  void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr)
+    return fail(error_in(library, "PW1222", "the library is not loaded, so it lends nothing"));
+  TorchFunctions found;
+  FunctionFinder find(handle);
+  find(found.float32, "aoti_torch_dtype_float32");
+  find(found.cpu, "aoti_torch_device_type_cpu");
+  find(found.from_memory, "aoti_torch_create_tensor_from_blob");
+  find(found.free, "aoti_torch_delete_tensor_object");
+  find(found.data, "aoti_torch_get_data_ptr");
+  find(found.dtype, "aoti_torch_get_dtype");
+  find(found.contiguous, "aoti_torch_is_contiguous");
+  find(found.convolution, "aoti_torch_cpu_convolution");
+  if (!find.missing().empty())
+    return fail(error_in(library, "PW1222", "it lends no convolutions: " + find.problem()));
+  lent_functions() = found;
+  return std::monostate{};
+}
+
+bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,
+                      float* y) {
+  const TorchFunctions& torch = lent_functions();
+  const Window& g = c.window;
+  if (torch.convolution == nullptr || !is_worth_it(c) || places(g, 1) != g.out[1] ||
+      places(g, 2) != g.out[2])
+    return false;
+  const std::int64_t outputs = c.groups * c.outputs;
+  const Torch image(x, 4, {c.batch, c.groups * c.channels, g.in[1], g.in[2]}),
+      weight(w, 4, {outputs, c.channels, g.kernel[1], g.kernel[2]});
+  Torch added(bias, 1, {outputs}), out;
+  if (image.handle == nullptr || weight.handle == nullptr ||
+      (bias != nullptr && added.handle == nullptr))
+    return false;
+  const std::array<std::int64_t, 2> none{};
+  if (torch.convolution(image.handle, weight.handle, bias == nullptr ? nullptr : &added.handle,
+                        g.stride.data() + 1, 2, g.padding.data() + 1, 2, g.dilation.data() + 1, 2,
+                        0, none.data(), 2, c.groups, &out.handle) != 0)
+    return false;
+  const float* const made = row_major_data(out);
+  if (made == nullptr) return false;
+  std::copy_n(made, c.batch * outputs * g.out_count(), y);
+  return true;
+}
+
+}  // namespace pw
