@@ -258,6 +258,6 @@ TEST_CASE(
     "[cuda][diff]") {
   check_qwen("qwen2-1.5b.tp1.layer1.fx.txt", 1);
 }
-TEST_CASE("compile: the Qwen2 layer of one rank of two", "[cuda][diff]") {
+TEST_CASE("compile: the Qwen2 layer of one rank of two", "[.][slow][cuda][diff]") {
   check_qwen("qwen2-1.5b.tp2.rank0.layer1.fx.txt", 2);
 }

@@ -275,7 +275,7 @@ TEST_CASE("valid tokens: a piece between attentions reduces over them", "[cuda][
 }
 
 TEST_CASE("valid tokens: random graphs of rows and reductions over them", "[cuda][diff]") {
-  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const std::string text = random_text(seed);
     INFO("seed " << seed << ": " << text);
     const PlannedRows planned(text);
