@@ -3,8 +3,8 @@
 
     compare.py [--models NAME …] [--threads N …] [--seconds S] [--output FILE]
 
-Each model and number of threads is two processes: one with empty caches, which is timed; one after it, for the warm start. Exit codes: 0 ok, 1 numbers
-differ, 77 there is no PyTorch.
+Each model and number of threads is five processes: each peer's compilation with empty caches, and again with what the first has left there; and one
+whose calls are timed. Exit codes: 0 ok, 1 numbers differ, 77 there is no PyTorch.
 """
 import argparse
 import json
@@ -53,11 +53,11 @@ def cell(value, form="{:.2f}"):
 def line(row):
     if "failed" in row:
         return f"| {row['model']} | {row['threads']} | {row['failed']} |" + " |" * 11
-    seconds, compile_, warm = row["seconds"], row["compile"], row["again"].get("compile", {})
+    seconds, cold, warm = row["seconds"], row["cold"], row["warm"]
     cells = [row["model"], row["threads"], f"{row['taken']} of {row['ops']}"]
     cells += [cell(seconds.get(peer) and seconds[peer] * 1e3, "{:.1f}") for peer in ("eager", "inductor", "onnxruntime", "piecewise")]
     cells += [cell(ratio(row, peer)) for peer in ("eager", "inductor", "onnxruntime")]
-    cells += [cell(compile_.get(peer), "{:.1f}") for peer in ("inductor", "piecewise")]
+    cells += [cell(cold.get(peer), "{:.1f}") for peer in ("inductor", "piecewise")]
     cells += [cell(warm.get(peer), "{:.1f}") for peer in ("inductor", "piecewise")]
     return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -73,7 +73,8 @@ def table(rows, said):
         "# Models through torch.compile",
         "",
         f"`./dev bench torch`, on {platform.machine()}, {os.cpu_count()} cores, PyTorch {said}. Random weights, f32, batch 1; times of a call are medians of calls that",
-        "took turns, in ms; × is the peer's time over Piecewise's, so above 1 Piecewise is faster. Compile and warm are seconds to the first result.",
+        "took turns, in ms; × is the peer's time over Piecewise's, so above 1 Piecewise is faster. Compile and warm are seconds to the first result, with empty",
+        "caches and with what an earlier process has left in them, each in a process of its own.",
         "",
         "| model | threads | ops taken | eager | Inductor | ONNX Runtime | Piecewise | × eager | × Inductor | × ONNX Runtime | compile: Inductor | Piecewise "
         "| warm: Inductor | Piecewise |",
@@ -82,7 +83,7 @@ def table(rows, said):
         "",
         f"Geometric means over the {len(whole)} rows with at least 95 % of the ops taken: "
         + ", ".join(f"{cell(mean(ratio(row, peer) for row in whole))} × {peer}" for peer in ("eager", "inductor", "onnxruntime"))
-        + f"; compile {cell(mean(row['compile']['inductor'] / row['compile']['piecewise'] for row in whole))} × Inductor's speed.",
+        + f"; compile {cell(mean(row['cold']['inductor'] / row['cold']['piecewise'] for row in whole))} × Inductor's speed.",
     ]
     for row in rows:
         if row.get("left"):
@@ -111,9 +112,10 @@ def main():
         for name in arguments.models:
             with tempfile.TemporaryDirectory() as caches:
                 words = (name, str(threads), str(arguments.seconds))
-                row = {"model": name, "threads": threads} | run(python, arguments.build, caches, *words)
-                if "failed" not in row:
-                    row["again"] = run(python, arguments.build, caches, *words, "--warm")
+                cold, warm = (
+                    {peer: run(python, arguments.build, caches, *words, peer).get("seconds") for peer in ("inductor", "piecewise")} for _ in range(2)
+                )
+                row = {"model": name, "threads": threads, "cold": cold, "warm": warm} | run(python, arguments.build, caches, *words)
             rows.append(row)
             print(line(row), file=sys.stderr, flush=True)
             wrong += [f"{name}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG]

@@ -1,6 +1,6 @@
 """One model on one number of threads: compiled by each peer, called in turns. Prints a line of JSON.
 
-    one.py MODEL THREADS SECONDS [--warm]     --warm: only compile, with what the caches have
+    one.py MODEL THREADS SECONDS [PEER]     PEER, inductor or piecewise: only compile by that one, in a process that has done nothing else
 """
 import json
 import os
@@ -18,7 +18,6 @@ from piecewise import pytorch as front  # noqa: E402
 
 def compiled(model, x, backend):
     """The function, and the seconds to its first result."""
-    torch._dynamo.reset()
     start = time.perf_counter()
     function = torch.compile(model, backend=backend, dynamic=False)
     function(x)
@@ -61,21 +60,23 @@ def main():
     model.eval()
     out = {"model": name, "threads": threads}
     functions, compile_seconds = {"eager": model}, {}
+    peers = sys.argv[4:] or ("inductor", "piecewise")
     with torch.no_grad():
-        for peer in ("inductor", "piecewise"):
+        for peer in peers:
             functions[peer], compile_seconds[peer] = compiled(model, x, peer)
-        out["compile"] = compile_seconds
+        if len(peers) == 1:
+            print(json.dumps({"seconds": compile_seconds[peers[0]]}))
+            return
         (report,) = front.report(functions["piecewise"]) if len(front.graphs()) == 1 else (front.graphs()[0],)
         out["ops"], out["taken"], out["left"] = report.ops, report.taken, report.left
-        out["warm"], out["summary"] = report.warm, report.summary[0] if report.summary else report.refused
-        if "--warm" not in sys.argv:
-            try:
-                functions["onnxruntime"], compile_seconds["onnxruntime"] = by_onnxruntime(model, x, threads)
-            except Exception as why:
-                out["onnxruntime"] = f"{type(why).__name__}: {str(why).splitlines()[0][:160]}"
-            want = model(x).double()
-            out["error"] = {n: ((f(x).double() - want).norm() / want.norm()).item() for n, f in functions.items()}
-            out["seconds"] = in_turns(functions, x, seconds)
+        out["summary"] = report.summary[0] if report.summary else report.refused
+        try:
+            functions["onnxruntime"], compile_seconds["onnxruntime"] = by_onnxruntime(model, x, threads)
+        except Exception as why:
+            out["onnxruntime"] = f"{type(why).__name__}: {str(why).splitlines()[0][:160]}"
+        want = model(x).double()
+        out["error"] = {n: ((f(x).double() - want).norm() / want.norm()).item() for n, f in functions.items()}
+        out["seconds"] = in_turns(functions, x, seconds)
     print(json.dumps(out))
 
 

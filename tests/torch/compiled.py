@@ -435,6 +435,22 @@ def of_corpus(models):
                     model, inputs, _ = models.R[name]()
                     self.assertLessEqual(self.steps(model, inputs), CLOSE)
 
+        def test_bf16(self):
+            """Numbers of bf16 models are not farther from those of a run in f64 than 1.5 times as far as Inductor's."""
+            for name in models.R:
+                model, inputs, _ = models.R[name]()
+                if all(p.dtype != torch.bfloat16 for p in model.parameters()):
+                    continue
+                with self.subTest(model=name), torch.no_grad():
+                    truth = copy.deepcopy(model).eval().double()(*[x.double() if x.is_floating_point() else x for x in inputs])
+                    errors = {}
+                    for backend in ("inductor", "piecewise"):
+                        self.setUp()
+                        got = torch.compile(copy.deepcopy(model).eval(), backend=backend, dynamic=False)(*[x.clone() for x in inputs])
+                        errors[backend] = ((got.double() - truth).norm() / truth.norm()).item()
+                    print(f"{name}: RMS from f64: " + ", ".join(f"{backend} {error:.3g}" for backend, error in errors.items()), flush=True)
+                    self.assertLessEqual(errors["piecewise"], 1.5 * errors["inductor"])
+
         test_block = None
 
     return Corpus

@@ -41,7 +41,7 @@ def _host_function(op: torch._ops.OpOverload) -> t.Callable[..., t.Any]:
 def functions(told: Told) -> t.Dict[str, t.Callable[..., t.Any]]:
     """What runs the calls that stay PyTorch's, by op."""
     out = {}
-    for op in told.operators():
+    for op in told.operators:
         out[str(op)] = out[str(op).removesuffix(".default")] = _host_function(op)
     return out
 

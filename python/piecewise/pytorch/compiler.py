@@ -63,7 +63,7 @@ def _rewritten(told: Told, session: _piecewise.Session, rules: _piecewise.Rules,
         made.append(True)
         return _Rewritten.make(told, session, rules, options)
 
-    parts = [torch.__version__, repr((options.pipeline, options.params)), *told.texts]
+    parts = [torch.__version__, repr((options.pipeline, options.params)), told.text()]
     kept = _Rewritten(**json.loads(session.keep("torch", parts, make)))
     report.warm = not made
     report.left, report.reasons, report.rewrites = kept.left, kept.reasons, kept.rewrites

@@ -240,7 +240,7 @@ class InductorPass(CustomGraphPass):
             self.done.append(Rewritten(rewrites))
 
     def _rewrite(self, graph: torch.fx.Graph) -> t.Dict[str, int]:
-        told = Told(graph, graph.owning_module, self._session, keep_texts=False)
+        told = Told(graph, graph.owning_module, self._session)
         said = told.convert()
         run = self._session.run(said["graph"], self._rules, self._pipeline, self._params)
         _Back(graph, said["aliases"]).change(_piecewise.changes(run.before(), run.graph))

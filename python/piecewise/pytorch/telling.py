@@ -1,4 +1,4 @@
-"""A graph of torch.fx, told to the importer call by call."""
+"""A graph of torch.fx, told to the importer node by node."""
 from __future__ import annotations
 
 import functools
@@ -61,53 +61,33 @@ def _target_text(target: t.Any) -> str:
     return _get_qualified_name(target).replace("_operator.", "operator.")
 
 
-def _source(node: torch.fx.Node) -> str:
-    """file:line of the innermost frame that a node's stack has; empty: it has none."""
-    trace = node.meta.get("stack_trace") or ""
-    start = trace.rfind('File "')
-    if start < 0:
-        return ""
-    file, _, rest = trace[start + len('File "') :].partition('", line ')
-    return f"{file}:{rest.partition(',')[0]}"
+class _Torch:
+    """What FxGraph asks of torch; `ops` are the overloads that it has asked for."""
 
+    node, tensor, strided, dtypes = torch.fx.Node, torch.Tensor, torch.strided, _NAMES
+    type = staticmethod(_type_text)
 
-_PLAIN = frozenset((int, float, bool, str, type(None)))
+    def __init__(self):
+        self.ops: t.Dict[torch._ops.OpOverload, None] = {}
 
+    def target(self, target: t.Any) -> str:
+        if isinstance(target, torch._ops.OpOverload):
+            self.ops[target] = None
+        return _target_text(target)
 
-def _argument(value: t.Any) -> t.Any:
-    """An argument of a node as the importer takes it."""
-    if type(value) in _PLAIN:
+    def leaf(self, value: t.Any) -> t.Any:
+        """What stands for an argument that is neither a node, a number, a text nor a list."""
+        if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+            return Ref(str(value))
+        if isinstance(value, torch.device):
+            if value.type != "cpu":
+                raise Refused(f"a call names the device {value}")
+            return Ref("torch.device")
+        if isinstance(value, torch._ops.OpOverload):
+            return Ref(self.target(value))
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            raise Refused("an argument is a symbolic number that no node makes")
         return value
-    if isinstance(value, torch.fx.Node):
-        return Ref(value.name)
-    if isinstance(value, (list, tuple)):
-        items = [_argument(item) for item in value]
-        return items if isinstance(value, list) else tuple(items)
-    if isinstance(value, dict):
-        return {str(key): _argument(item) for key, item in value.items()}
-    if isinstance(value, slice):
-        return slice(_argument(value.start), _argument(value.stop), _argument(value.step))
-    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
-        return Ref(str(value))
-    if isinstance(value, torch.device):
-        if value.type != "cpu":
-            raise Refused(f"a call names the device {value}")
-        return Ref("torch.device")
-    if isinstance(value, torch._ops.OpOverload):
-        return Ref(_target_text(value))
-    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-        raise Refused("an argument is a symbolic number that no node makes")
-    return value
-
-
-def overloads(value: t.Any) -> t.Iterator[torch._ops.OpOverload]:
-    if isinstance(value, torch._ops.OpOverload):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from overloads(item)
-    elif isinstance(value, dict):
-        yield from overloads(list(value.values()))
 
 
 def expression(number: t.Any) -> t.Any:
@@ -130,10 +110,9 @@ class Told:
         owner: t.Optional[torch.nn.Module],
         session: _piecewise.Session,
         static: t.Container[int] = (),
-        keep_texts: bool = True,
         own_attention: bool = False,
     ):
-        """`owner` has the attributes that the graph reads; `static`: which arguments are weights; `texts` are kept where they are asked for. See Options.own_attention."""
+        """`owner` has the attributes that the graph reads; `static`: which arguments are weights. See Options.own_attention."""
         self.graph = graph
         self._owner = owner
         self.symbols: t.Dict[str, t.Tuple[int, int]] = {}  # by symbol: the argument, and its dim; -1: the argument itself
@@ -141,40 +120,44 @@ class Told:
         self.constants: t.Dict[str, torch.Tensor] = {}  # by input
         self.outputs: t.List[t.Any] = []  # ("argument", i), ("result", k), ("number", expression), ("value", v)
         self.results: t.List[torch.Tensor] = []  # fake, of what is computed
-        self.ops = 0
         self._count = 0  # of arguments so far
-        self._told = _piecewise.FxGraph(session, "torch", not own_attention)
-        self.texts: t.List[str] = [repr(own_attention)]  # all that was told: what the graph is made of
-        self._keep_texts = keep_texts
-        self._tell_schemas()
+        self._torch = _Torch()
+        self._told = _piecewise.FxGraph(session, "torch", not own_attention, self._torch)
         self._static = static
         self._returned: t.Dict[torch.fx.Node, int] = {}
+        tell = {"call_function": self._told.call}
+        for op in ("placeholder", "get_attr", "call_method", "call_module", "output"):
+            tell[op] = getattr(self, "_" + op)
         for node in graph.nodes:
-            getattr(self, "_" + node.op)(node)
+            tell[node.op](node)
+        self._tell_schemas()
         self._tell_ranges()
-        self.texts.append(repr([node.name for node in self._returned]))
 
     def convert(self) -> t.Dict[str, t.Any]:
         """What FxGraph.convert says; once."""
         return self._told.convert(tuple(Ref(node.name) for node in self._returned))
 
-    def _tell(self, what: str, *how):
-        if self._keep_texts:
-            self.texts.append(repr((what, how)))
-        getattr(self._told, what)(*how)
+    @property
+    def ops(self) -> int:
+        """Calls that compute tensors."""
+        return self._told.ops
 
-    def operators(self) -> t.Iterator[torch._ops.OpOverload]:
+    def text(self) -> str:
+        """All that was told: what the graph is made of."""
+        return f"{self._told.text()} {[node.name for node in self._returned]}"
+
+    @property
+    def operators(self) -> t.Iterable[torch._ops.OpOverload]:
         """Those that its calls name."""
-        for node in self.graph.nodes:
-            yield from overloads((node.target, node.args, node.kwargs))
+        return self._torch.ops
 
     def _tell_schemas(self):
         """Of ops that are not PyTorch's own."""
-        for op in dict.fromkeys(self.operators()):
+        for op in self.operators:
             if op.namespace != "aten":
                 line = line_of(op.name(), op)
                 for name in (str(op), str(op).removesuffix(".default")):
-                    self._tell("schema", name, line)
+                    self._told.schema(name, line)
 
     def _placeholder(self, node):
         index, self._count = self._count, self._count + 1
@@ -183,7 +166,7 @@ class Told:
             size = expression(value)
             if isinstance(size, sympy.Symbol):
                 self.symbols[size.name] = (index, -1)
-            self._tell("input", node.name, f"Sym({value})", "")
+            self._told.input(node.name, f"Sym({value})", "")
             return
         if not isinstance(value, torch.Tensor):
             if node.users:
@@ -194,7 +177,7 @@ class Told:
             size = expression(extent)
             if isinstance(size, sympy.Symbol):
                 self.symbols.setdefault(size.name, (index, dim))
-        self._tell("input", node.name, _type_text(value), "weight" if index in self._static else "input")
+        self._told.input(node.name, _type_text(value), "weight" if index in self._static else "input")
 
     def _get_attr(self, node):
         value = self._owner
@@ -204,19 +187,7 @@ class Told:
             raise Refused(f"the attribute {node.target} is a {type(value).__name__}")
         with unset_fake_temporarily():
             self.constants[node.name] = value.detach().contiguous()
-        self._tell("input", node.name, _type_text(value), "weight")
-
-    def _call_function(self, node):
-        target = _target_text(node.target)
-        if target != "operator.getitem" and not isinstance(node.meta.get("val"), torch.SymInt):
-            self.ops += 1
-        value = node.meta.get("val")
-        several = isinstance(value, (list, tuple))
-        if several:
-            for part in value:
-                _type_text(part)
-        typed = "" if several else _type_text(value)
-        self._tell("call", node.name, target, _argument(tuple(node.args)), _argument(dict(node.kwargs)), typed, _source(node))
+        self._told.input(node.name, _type_text(value), "weight")
 
     def _call_method(self, node):
         raise Refused(f"it calls the method {node.target}")
@@ -261,4 +232,4 @@ class Told:
                         least = int(known.lower) if isinstance(known.lower, sympy.Integer) else least
                         most = min(most, int(known.upper)) if isinstance(known.upper, sympy.Integer) else most
                 break
-            self._tell("symbol", name, max(least, 0), most)
+            self._told.symbol(name, max(least, 0), most)
