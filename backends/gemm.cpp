@@ -87,6 +87,25 @@ void multiply_each(std::span<const Matrix> a, std::span<const Matrix> b, Scalar*
 void gemm(const Matrix& a, const Matrix& b, float* c) { multiply(a, b, kColumns, c); }
 void gemm(const Matrix& a, const Matrix& b, double* c) { multiply(a, b, kColumns, c); }
 
+void gemm(const Matrix& a, const Matrix& b, std::int64_t* c) {
+  std::fill(c, c + a.rows * b.columns, 0);
+  std::vector<std::int64_t> row(static_cast<std::size_t>(b.columns)),
+      column(static_cast<std::size_t>(a.rows));
+  const auto product = [](std::int64_t x, std::int64_t y) {
+    return static_cast<std::uint64_t>(x) * static_cast<std::uint64_t>(y);
+  };
+  for (std::int64_t k = 0; k < a.columns; ++k) {
+    load_run(b.dtype, at(b, k, 0), b.column_step, b.columns, row.data());
+    load_run(a.dtype, at(a, 0, k), a.row_step, a.rows, column.data());
+    for (std::size_t i = 0; i < column.size(); ++i)
+      for (std::size_t j = 0; j < row.size(); ++j) {
+        std::int64_t& sum = c[i * row.size() + j];
+        sum =
+            static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + product(column[i], row[j]));
+      }
+  }
+}
+
 void gemm_each(std::span<const Matrix> a, std::span<const Matrix> b, float* c) {
   multiply_each(a, b, c);
 }

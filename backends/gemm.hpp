@@ -23,6 +23,9 @@ struct Matrix {
 void gemm(const Matrix& a, const Matrix& b, float* c);
 void gemm(const Matrix& a, const Matrix& b, double* c);
 
+/// Of integers, modulo 2^64.
+void gemm(const Matrix& a, const Matrix& b, std::int64_t* c);
+
 /// A product a pair, of equal extents, one result behind the other. Many of them are divided among
 /// the cores; of few, each one is.
 void gemm_each(std::span<const Matrix> a, std::span<const Matrix> b, float* c);

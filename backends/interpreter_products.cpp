@@ -31,8 +31,17 @@ std::vector<Real> product(const Array& a, const Array& b) {
   return c;
 }
 
+Done mm_of_integers(Call& call) {
+  Array& y = call.result();
+  std::vector<std::int64_t> c(static_cast<std::size_t>(y.count()));
+  gemm(matrix_of(call.operand(0)), matrix_of(call.operand(1)), c.data());
+  store_run(y.dtype, y.data, 1, y.count(), c.data());
+  return Done{};
+}
+
 template <class Real>
 Done mm(Call& call) {
+  if (is_integer(call.operand_dtype(0))) return mm_of_integers(call);
   std::vector<Real> c = product<Real>(call.operand(0), call.operand(1));
   Array& y = call.result();
   store_declared(call.result_dtype(), y, 0, 1, y.count(), c.data());

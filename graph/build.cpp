@@ -9,6 +9,7 @@
 #include "graph/infer.hpp"
 #include "graph/same_type.hpp"
 #include "graph/text.hpp"
+#include "graph/wrapped.hpp"
 
 namespace pw {
 namespace {
@@ -58,6 +59,7 @@ class Builder {
   Result<ValueId> literal(const Expr& e, const Op& op, std::size_t at, std::optional<DType> asked,
                           int depth);
   [[nodiscard]] DType number_type(DType own) const;
+  ValueId integer(std::int64_t value);
   Result<ValueId> extent(DimId value, const Expr& e);
   Result<ValueId> round_scalar(ValueId value, const std::string& op,
                                const std::vector<ValueId>& operands, const Expr& e);
@@ -195,11 +197,16 @@ Result<ValueId> Builder::round_scalar(ValueId value, const std::string& op,
   return cast_value(value, *tensors, e);
 }
 
+/// Beside tensors of small integers PyTorch takes what a number leaves in their dtype.
+ValueId Builder::integer(std::int64_t value) {
+  const DType dtype = number_type(DType::i64);
+  return add_constant(graph_, wrapped(static_cast<double>(value), dtype), dtype, options_.like);
+}
+
 Result<ValueId> Builder::number(const Expr& e) {
   Result<Attribute> value = evaluate(context_, &graph_, e, env_);
   if (!value) return forward(value);
-  if (auto i = std::get_if<std::int64_t>(&*value))
-    return add_constant(graph_, static_cast<double>(*i), number_type(DType::i64), options_.like);
+  if (auto i = std::get_if<std::int64_t>(&*value)) return integer(*i);
   if (auto x = std::get_if<double>(&*value))
     return add_constant(graph_, *x, number_type(DType::f64), options_.like);
   if (auto b = std::get_if<bool>(&*value))

@@ -11,11 +11,24 @@ namespace {
 
 constexpr std::int64_t kManyRows = 4096;  // what a step of a served model rarely has
 
+/// Whether an input has one whole number a token, in rows of several, as token ids i64[2, 12] of a
+/// batch.
+bool has_number_a_token(const Graph& graph, std::int64_t tokens) {
+  return std::any_of(graph.inputs().begin(), graph.inputs().end(), [&](ValueId input) {
+    if (!rows_of_input(graph, input)) return false;
+    const Type& type = graph.context().types[graph.type(input)];
+    std::int64_t count = 1;
+    for (const DimId dim : type.shape) count *= graph.context().dims.value(dim).value_or(0);
+    return is_integer(type.dtype) && count == tokens;
+  });
+}
+
 }  // namespace
 
 Result<std::monostate> check_static_rows(const Graph& graph, std::int64_t tokens) {
   const std::vector<std::int64_t> rows = static_rows(graph);
-  if (rows.empty() || std::find(rows.begin(), rows.end(), tokens) != rows.end())
+  if (rows.empty() || std::find(rows.begin(), rows.end(), tokens) != rows.end() ||
+      has_number_a_token(graph, tokens))
     return std::monostate{};
   return fail(
       error_in("graph " + graph.name, "PW1404",

@@ -250,6 +250,7 @@ class FxGraph {
         arguments_(torch_, span_) {
     options_.file = name;
     options_.keep_stateful = keep_stateful;
+    options_.computed_types = true;
   }
 
   void symbol(const std::string& name, std::int64_t least, std::int64_t most) {

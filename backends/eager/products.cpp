@@ -74,7 +74,15 @@ template <class T>
 Done run_mm(Call& call) {
   return Product<T>(call, 0, 1).done();
 }
+Done mm_of_integers(Call& call) {
+  Array& y = call.result();
+  std::vector<std::int64_t> values(static_cast<std::size_t>(y.count()));
+  gemm(matrix_of(call.operand(0)), matrix_of(call.operand(1)), values.data());
+  store_run(y.dtype, y.data, 1, y.count(), values.data());
+  return Done{};
+}
 Done mm(Call& call) {
+  if (is_integer(call.operand_dtype(0))) return mm_of_integers(call);
   return call.operand_dtype(0) == DType::f64 ? run_mm<double>(call) : run_mm<float>(call);
 }
 

@@ -31,6 +31,9 @@ struct FxOptions {
   std::map<std::string, std::string, std::less<>> schemas = {};
   /// Calls that read state of the program, as attention reads its cache, stay calls of the program.
   bool keep_stateful = false;
+  /// Types are what PyTorch has computed, and no text says them: a call whose meaning here gives
+  /// another stays a call.
+  bool computed_types = false;
 };
 
 struct FxReport {

@@ -308,7 +308,7 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
     const std::size_t first_new = graph_.node_bound();
     Applied results = apply(*bound, wanted, site);
     if (!results) {
-      if (contradicts(results.error())) return forward(results);
+      if (!options_.computed_types && contradicts(results.error())) return forward(results);
       why = results.error().front().message;
     }
     if (!results || !*results) {

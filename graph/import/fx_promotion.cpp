@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "graph/import/fx_apply.hpp"
+#include "graph/wrapped.hpp"
 
 namespace pw::fx {
 // Parts of several types are brought to the one that they promote to.
@@ -36,7 +37,8 @@ Applied Converter::scalar(const Bound& bound, const std::vector<Wanted>& wanted,
   if (value)
     if (auto whole = std::get_if<std::int64_t>(&*value)) value = static_cast<double>(*whole);
   if (!value || !std::holds_alternative<double>(*value) || !dtype) return kNotThis;
-  DType type = dtype->kind == Value::Kind::dtype ? dtype->dtype : DType::f32;
+  const DType type = dtype->kind == Value::Kind::dtype ? dtype->dtype : DType::f32;
+  value = wrapped(std::get<double>(*value), type);
   return some(emit("full", {},
                    {{key("shape"), Shape()}, {key("value"), *value}, {key("dtype"), type}}, wanted,
                    site));

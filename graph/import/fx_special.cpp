@@ -358,9 +358,11 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
   const Value* dim = bound.find("dim");
   std::optional<Shape> listed = dim ? as_shape(*dim) : std::nullopt;
   for (DimId d : listed.value_or(Shape())) {
-    std::optional<std::size_t> axis = axis_of(context_.dims.value(d), rank);
+    // A tensor of rank 0 counts as one of a single axis.
+    std::optional<std::size_t> axis =
+        axis_of(context_.dims.value(d), std::max<std::size_t>(rank, 1));
     if (!axis) return kNotThis;
-    axes.push_back(*axis);
+    if (rank > 0) axes.push_back(*axis);
   }
   if (axes.empty())
     for (std::size_t i = 0; i < rank; ++i) axes.push_back(i);
