@@ -9,6 +9,7 @@
 #include "backends/blas.hpp"
 #include "backends/gemm_kernel.hpp"
 #include "backends/instruction_set.hpp"
+#include "backends/lent_torch.hpp"
 #include "backends/parallel.hpp"
 
 namespace pw {
@@ -55,9 +56,14 @@ void multiply_depth(const Matrix& b, const Scalar* a, std::int64_t rows, std::in
   });
 }
 
+bool is_lent(const Matrix& a, const Matrix& b, float* c) {
+  return lent_product(a, b, c) || blas_gemm(a, b, c);
+}
+bool is_lent(const Matrix& a, const Matrix& b, double* c) { return blas_gemm(a, b, c); }
+
 template <class Scalar>
 void multiply(const Matrix& a, const Matrix& b, std::int64_t grain, Scalar* c) {
-  if (blas_gemm(a, b, c)) return;
+  if (is_lent(a, b, c)) return;
   std::fill(c, c + a.rows * b.columns, Scalar(0));
   std::vector<Scalar> packed(static_cast<std::size_t>(a.rows * std::min(kDepth, a.columns)));
   for (std::int64_t k = 0; k < a.columns; k += kDepth) {

@@ -10,7 +10,7 @@
 
 #include "backends/blas.hpp"
 #include "backends/host_functions.hpp"
-#include "backends/lent_convolution.hpp"
+#include "backends/lent_torch.hpp"
 #include "backends/parallel.hpp"
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
@@ -136,11 +136,10 @@ void add_compiled(py::module_& module) {
       py::arg("library"),
       "products go to sgemm_ and dgemm_ of this library, which is loaded already");
   module.def(
-      "lend_convolutions",
-      [](const std::string& library) {
-        need(std::make_shared<Context>(), lend_convolutions(library));
-      },
-      py::arg("library"), "convolutions go to this libtorch_cpu, which is loaded already");
+      "lend_torch",
+      [](const std::string& library) { need(std::make_shared<Context>(), lend_torch(library)); },
+      py::arg("library"),
+      "products and convolutions go to this libtorch_cpu, which is loaded already");
   module.def(
       "use_threads",
       [](std::int64_t most, const std::string& openmp) {

@@ -8,7 +8,7 @@
 #include "backends/eager/kernels.hpp"
 #include "backends/gemm.hpp"
 #include "backends/instruction_set.hpp"
-#include "backends/lent_convolution.hpp"
+#include "backends/lent_torch.hpp"
 #include "backends/parallel.hpp"
 #include "backends/window.hpp"
 

@@ -1,4 +1,4 @@
-"""What PyTorch has and Piecewise takes: its BLAS, its convolutions and its threads."""
+"""What PyTorch has and Piecewise takes: its BLAS, oneDNN's kernels and its threads."""
 from __future__ import annotations
 
 import functools
@@ -24,14 +24,14 @@ def _libraries() -> t.Iterator[str]:
 
 @functools.lru_cache(maxsize=None)
 def _lend() -> str:
-    """Lends PyTorch's BLAS to products and its kernels to convolutions; returns the path of its OpenMP runtime, empty where it has none."""
+    """Lends PyTorch's BLAS, and oneDNN's kernels, to products and convolutions; returns the path of its OpenMP runtime, empty where it has none."""
     openmp = ""
     for path in sorted(set(_libraries())):
         name = path.rpartition("/")[2]
         if name.startswith("libgomp"):
             openmp = path
         elif name.startswith("libtorch_cpu."):
-            for lend in (_piecewise.lend_blas, _piecewise.lend_convolutions):
+            for lend in (_piecewise.lend_blas, _piecewise.lend_torch):
                 try:
                     lend(path)
                 except Error as why:

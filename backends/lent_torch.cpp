@@ -1,5 +1,5 @@
-// Exports lend_convolutions and lent_convolution.
-#include "backends/lent_convolution.hpp"
+// Exports lend_torch, lent_convolution and lent_product.
+#include "backends/lent_torch.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,6 +30,9 @@ struct TorchFunctions {
                      const std::int64_t* padding, std::int64_t, const std::int64_t* dilation,
                      std::int64_t, std::int32_t transposed, const std::int64_t* output_padding,
                      std::int64_t, std::int64_t groups, Handle* out) = nullptr;
+  /// x · wᵀ, and then what `after` names.
+  int (*linear)(Handle x, Handle w, Handle* bias, const char* after, const double** scalars,
+                std::int64_t, const char** algorithm, Handle* out) = nullptr;
 };
 
 TorchFunctions& lent_functions() {
@@ -41,13 +44,11 @@ TorchFunctions& lent_functions() {
 class Torch {
  public:
   Torch() = default;  ///< none
-  Torch(const float* data, std::int64_t rank, const Numbers& sizes) {
+  Torch(const float* data, std::int64_t rank, const Numbers& sizes)
+      : Torch(data, rank, sizes, row_major(rank, sizes)) {}
+  Torch(const float* data, std::int64_t rank, const Numbers& sizes, const Numbers& strides) {
     if (data == nullptr) return;
     const TorchFunctions& torch = lent_functions();
-    Numbers strides{};
-    std::int64_t step = 1;
-    for (std::size_t i = static_cast<std::size_t>(rank); i-- > 0; step *= sizes[i])
-      strides[i] = step;
     void* const memory = const_cast<float*>(data);  // which is only read
     if (torch.from_memory(memory, rank, sizes.data(), strides.data(), 0, torch.float32(),
                           torch.cpu(), 0, &handle) != 0)
@@ -60,6 +61,14 @@ class Torch {
   Torch& operator=(const Torch&) = delete;
 
   Handle handle = nullptr;
+
+ private:
+  static Numbers row_major(std::int64_t rank, const Numbers& sizes) {
+    Numbers strides{};
+    std::int64_t step = 1;
+    for (auto i = static_cast<std::size_t>(rank); i-- > 0; step *= sizes[i]) strides[i] = step;
+    return strides;
+  }
 };
 
 /// The elements of a result in f32, row-major; null where it has others.
@@ -78,7 +87,7 @@ const float* row_major_data(const Torch& tensor) {
 bool is_worth_it(const Convolution& c) {
   const Window& w = c.window;
   const bool flat = w.in[0] == 1 && w.out[0] == 1 && w.kernel[0] == 1 && w.padding[0] == 0;
-  return flat && w.kernel_count() > 1 && c.channels > 1;
+  return flat && c.channels > 1;
 }
 
 /// The places of PyTorch's convolution: those of the library can be fewer.
@@ -90,7 +99,7 @@ std::int64_t places(const Window& w, std::size_t axis) {
 
 }  // namespace
 
-Result<std::monostate> lend_convolutions(const std::string& library) {
+Result<std::monostate> lend_torch(const std::string& library) {
   void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr)
     return fail(error_in(library, "PW1222", "the library is not loaded, so it lends nothing"));
@@ -105,7 +114,9 @@ Result<std::monostate> lend_convolutions(const std::string& library) {
   find(found.contiguous, "aoti_torch_is_contiguous");
   find(found.convolution, "aoti_torch_cpu_convolution");
   if (!find.missing().empty())
-    return fail(error_in(library, "PW1222", "it lends no convolutions: " + find.problem()));
+    return fail(error_in(library, "PW1222", "it lends nothing: " + find.problem()));
+  FunctionFinder optional(handle);
+  optional(found.linear, "aoti_torch_cpu__linear_pointwise");
   lent_functions() = found;
   return std::monostate{};
 }
@@ -132,6 +143,26 @@ bool lent_convolution(const Convolution& c, const float* x, const float* w, cons
   const float* const made = row_major_data(out);
   if (made == nullptr) return false;
   std::copy_n(made, c.batch * outputs * g.out_count(), y);
+  return true;
+}
+
+bool lent_product(const Matrix& a, const Matrix& b, float* c) {
+  constexpr std::int64_t kWorthACall = 1 << 22;  // multiplications
+  const TorchFunctions& torch = lent_functions();
+  if (torch.linear == nullptr || a.dtype != DType::f32 || b.dtype != DType::f32 ||
+      a.rows * a.columns * b.columns < kWorthACall)
+    return false;
+  const Torch x(reinterpret_cast<const float*>(a.data), 2, {a.rows, a.columns},
+                {a.row_step, a.column_step}),
+      w(reinterpret_cast<const float*>(b.data), 2, {b.columns, b.rows},
+        {b.column_step, b.row_step});
+  Torch out;
+  if (x.handle == nullptr || w.handle == nullptr ||
+      torch.linear(x.handle, w.handle, nullptr, "none", nullptr, 0, nullptr, &out.handle) != 0)
+    return false;
+  const float* const made = row_major_data(out);
+  if (made == nullptr) return false;
+  std::copy_n(made, a.rows * b.columns, c);
   return true;
 }
 
