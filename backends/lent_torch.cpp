@@ -26,10 +26,12 @@ struct TorchFunctions {
   int (*data)(Handle, void** out) = nullptr;
   int (*dtype)(Handle, std::int32_t* out) = nullptr;
   int (*contiguous)(Handle, bool* out) = nullptr;
-  int (*convolution)(Handle x, Handle w, Handle* bias, const std::int64_t* stride, std::int64_t,
-                     const std::int64_t* padding, std::int64_t, const std::int64_t* dilation,
-                     std::int64_t, std::int32_t transposed, const std::int64_t* output_padding,
-                     std::int64_t, std::int64_t groups, Handle* out) = nullptr;
+  /// And then what `after` names. Unlike `aoti_torch_cpu_convolution`, which for one image and one
+  /// thread goes to products, it is always oneDNN's.
+  int (*convolution)(Handle x, Handle w, Handle* bias, const std::int64_t* padding, std::int64_t,
+                     const std::int64_t* stride, std::int64_t, const std::int64_t* dilation,
+                     std::int64_t, std::int64_t groups, const char* after, const double** scalars,
+                     std::int64_t, const char** algorithm, Handle* out) = nullptr;
   /// x · wᵀ, and then what `after` names.
   int (*linear)(Handle x, Handle w, Handle* bias, const char* after, const double** scalars,
                 std::int64_t, const char** algorithm, Handle* out) = nullptr;
@@ -87,7 +89,14 @@ const float* row_major_data(const Torch& tensor) {
 bool is_worth_it(const Convolution& c) {
   const Window& w = c.window;
   const bool flat = w.in[0] == 1 && w.out[0] == 1 && w.kernel[0] == 1 && w.padding[0] == 0;
-  return flat && c.channels > 1;
+  return flat && c.channels > 1 && (w.kernel_count() > 1 || w.in != w.out);
+}
+
+/// Whether the elements, row by row or column by column, have no gaps: for others oneDNN has
+/// nothing but its reference.
+bool is_dense(const Matrix& m) {
+  return (m.column_step == 1 && m.row_step == m.columns) ||
+         (m.row_step == 1 && m.column_step == m.rows);
 }
 
 /// The places of PyTorch's convolution: those of the library can be fewer.
@@ -112,11 +121,10 @@ Result<std::monostate> lend_torch(const std::string& library) {
   find(found.data, "aoti_torch_get_data_ptr");
   find(found.dtype, "aoti_torch_get_dtype");
   find(found.contiguous, "aoti_torch_is_contiguous");
-  find(found.convolution, "aoti_torch_cpu_convolution");
+  find(found.convolution, "aoti_torch_cpu_mkldnn__convolution_pointwise");
+  find(found.linear, "aoti_torch_cpu__linear_pointwise");
   if (!find.missing().empty())
     return fail(error_in(library, "PW1222", "it lends nothing: " + find.problem()));
-  FunctionFinder optional(handle);
-  optional(found.linear, "aoti_torch_cpu__linear_pointwise");
   lent_functions() = found;
   return std::monostate{};
 }
@@ -135,10 +143,9 @@ bool lent_convolution(const Convolution& c, const float* x, const float* w, cons
   if (image.handle == nullptr || weight.handle == nullptr ||
       (bias != nullptr && added.handle == nullptr))
     return false;
-  const std::array<std::int64_t, 2> none{};
   if (torch.convolution(image.handle, weight.handle, bias == nullptr ? nullptr : &added.handle,
-                        g.stride.data() + 1, 2, g.padding.data() + 1, 2, g.dilation.data() + 1, 2,
-                        0, none.data(), 2, c.groups, &out.handle) != 0)
+                        g.padding.data() + 1, 2, g.stride.data() + 1, 2, g.dilation.data() + 1, 2,
+                        c.groups, "none", nullptr, 0, nullptr, &out.handle) != 0)
     return false;
   const float* const made = row_major_data(out);
   if (made == nullptr) return false;
@@ -148,9 +155,10 @@ bool lent_convolution(const Convolution& c, const float* x, const float* w, cons
 
 bool lent_product(const Matrix& a, const Matrix& b, float* c) {
   constexpr std::int64_t kWorthACall = 1 << 22;  // multiplications
+  constexpr std::int64_t kWorthACopy = 256;      // multiplications a result, which is copied
   const TorchFunctions& torch = lent_functions();
-  if (torch.linear == nullptr || a.dtype != DType::f32 || b.dtype != DType::f32 ||
-      a.rows * a.columns * b.columns < kWorthACall)
+  if (torch.linear == nullptr || a.dtype != DType::f32 || b.dtype != DType::f32 || !is_dense(a) ||
+      !is_dense(b) || a.columns < kWorthACopy || a.rows * a.columns * b.columns < kWorthACall)
     return false;
   const Torch x(reinterpret_cast<const float*>(a.data), 2, {a.rows, a.columns},
                 {a.row_step, a.column_step}),

@@ -11,13 +11,13 @@
 namespace pw {
 
 /// From now on products and convolutions that fit go to the C functions for compiled models of this
-/// library, libtorch_cpu, which is loaded already: `aoti_torch_cpu_convolution`,
-/// `aoti_torch_cpu__linear_pointwise` where it has that, and what makes their tensors
-/// (torch/csrc/inductor/aoti_torch/c/shim.h). PW1222 where it is not loaded, or lacks them.
+/// library, libtorch_cpu, which is loaded already: `aoti_torch_cpu_mkldnn__convolution_pointwise`,
+/// `aoti_torch_cpu__linear_pointwise`, and what makes their tensors
+/// (torch/csrc/inductor/aoti_torch/c). PW1222 where it is not loaded, or lacks them.
 Result<std::monostate> lend_torch(const std::string& library);
 
 /// y = x convolved by w, plus a bias an output where there is one; all row-major. False where
-/// nothing is lent, and where what stands here is as fast: channels by themselves.
+/// nothing is lent, and where what stands here is as fast: channels by themselves, and products.
 bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,
                       float* y);
 

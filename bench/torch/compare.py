@@ -24,16 +24,20 @@ NAMES = ["gpt2", "llama", "bert", "resnet50", "vit", "whisper"]
 WRONG = 1e-3  # relative RMS error of f32
 
 
-def run(python, build, caches, *words):
-    environment = os.environ | {
+def environment_of(build, caches, threads):
+    return os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, (build / "python", ROOT / "python"))),
         "CUDA_VISIBLE_DEVICES": "",
         "HF_HUB_OFFLINE": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "TORCHINDUCTOR_CACHE_DIR": caches + "/inductor",
         "PIECEWISE_CACHE": caches + "/piecewise",
-        "OMP_NUM_THREADS": words[1],
+        "OMP_NUM_THREADS": threads,
     }
+
+
+def run(python, build, caches, *words):
+    environment = environment_of(build, caches, words[1])
     done = subprocess.run([str(python), str(ROOT / "bench/torch/one.py"), *words], env=environment, capture_output=True, text=True)
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or ["no output"])[-1][:200]}
@@ -120,6 +124,11 @@ def main():
             print(line(row), file=sys.stderr, flush=True)
             wrong += [f"{name}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG]
     text = table(rows, said)
+    with tempfile.TemporaryDirectory() as caches:
+        matcher = [str(python), str(ROOT / "bench/torch/matcher.py")]
+        done = subprocess.run(matcher, env=environment_of(arguments.build, caches, "1"), capture_output=True, text=True)
+    text += "\n## Pattern matching\n\n" + (done.stdout or done.stderr[-200:])
+    wrong += ["matcher.py"] if done.returncode else []
     print(text)
     if arguments.output:
         arguments.output.write_text(text, encoding="utf-8")

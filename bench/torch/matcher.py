@@ -117,7 +117,9 @@ def main():
             after[name], counts[name] = targets(one), count if name == "inductor" else sum(ours.done[-1].rewrites.values())
     same = after["inductor"] == after["piecewise"] and counts["inductor"] == counts["piecewise"]
     theirs, own = (statistics.median(times[name]) for name in ("inductor", "piecewise"))
-    print(f"Inductor's pattern matcher and inductor_pass, two patterns, a Llama of {arguments.layers} layers, {nodes} nodes ({platform.machine()}):\n")
+    print(
+        f"Inductor's pattern matcher and inductor_pass, two patterns, a Llama of {arguments.layers} layers, {nodes} nodes ({platform.machine()}):\n"
+    )
     print("| | matches | CPU ms, median | share |\n|---|---|---|---|")
     print(f"| Inductor's matcher | {counts['inductor']} | {theirs * 1e3:.1f} | |")
     print(f"| inductor_pass: there, rewritten, back | {counts['piecewise']} | {own * 1e3:.1f} | {own / theirs:.1%} |")

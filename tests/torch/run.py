@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models, random programs with writes, PT2 archives.
+"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models, random programs with writes, PT2 archives, ONNX, torch.compile.
 
     run.py --build build/release [--env build/torch-env] [--cases DIR]
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77
 
 
-PACKAGES = ["torch", "transformers", "numpy", "safetensors", "onnx", "onnxruntime", "onnxscript", "nbclient", "ipykernel"]
+PACKAGES = ["torch", "transformers", "numpy", "safetensors", "onnx", "onnxruntime", "onnxscript", "nbclient", "ipykernel", "expecttest"]
 
 
 def torch_python(place, base):
@@ -68,11 +68,13 @@ def main():
     corpus = ["--corpus", arguments.corpus] if arguments.corpus.exists() else []
     steps = [
         [ROOT / "tests/import_programs/check.py", "--torch", "--programs", "400"],
+        [ROOT / "tests/torch/core_ops.py"],
         [ROOT / "tests/torch/compare.py", *(["--cases", arguments.cases] if arguments.cases.exists() else [])],
         [ROOT / "tests/torch/onnx_nodes.py"],
         [ROOT / "tests/torch/onnx_out.py"],
         [ROOT / "tests/torch/pt2.py", "--pwr", arguments.build / "bin/pwr", *corpus],
         [ROOT / "tests/torch/compiled.py", *corpus],
+        [ROOT / "tests/notebooks/run_notebook.py", ROOT / "notebooks/04-your-model.ipynb"],
     ]
     codes = [subprocess.run([str(python), *map(str, step)], env=environment, cwd=ROOT).returncode for step in steps]
     return 1 if any(codes) else 0
