@@ -169,13 +169,16 @@ Done sample(Call& call, bool linear) {
     for (unsigned corner = 0; corner < 8; ++corner) {
       Axes at{};
       double share = 1;
+      bool counts = true;  // also where its share is 0, which NaN is not
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const AxisSample& s = samples[axis][static_cast<std::size_t>(to[axis])];
         const bool second = (corner >> axis & 1) != 0;
         at[axis] = second ? s.second : s.first;
-        share *= second ? s.share : 1 - s.share;
+        const bool alone = !linear || s.first == s.second;
+        share *= alone ? 1 : second ? s.share : 1 - s.share;
+        counts = counts && !(second && alone);
       }
-      if (share != 0)
+      if (counts)
         sum += static_cast<T>(share) * values[static_cast<std::size_t>(plane + element_of(in, at))];
     }
     return sum;

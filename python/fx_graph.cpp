@@ -283,7 +283,9 @@ class FxGraph {
       for (const py::handle part : value) torch_.type(part);  // which refuses some
     if (PyUnicode_Check(stack.ptr())) statement.source = place_of(text_of(stack));
     statement.value =
-        arguments_.call(target, attribute(node, names.args), attribute(node, names.kwargs));
+        is_known_number(target, value)
+            ? arguments_.of(value, 0)
+            : arguments_.call(target, attribute(node, names.args), attribute(node, names.kwargs));
     if (target != "operator.getitem" && !statement.type.starts_with("Sym(")) ++ops_;
     function_.statements.push_back(std::move(statement));
   }
@@ -320,6 +322,11 @@ class FxGraph {
   }
 
  private:
+  /// A number of a tensor's shape, where no symbol is in it.
+  static bool is_known_number(std::string_view target, const py::handle& value) {
+    return target.starts_with("torch.ops.aten.sym_") &&
+           (PyBool_Check(value.ptr()) || PyLong_CheckExact(value.ptr()));
+  }
   static py::handle found(const py::object& meta, const py::str& key) {
     PyObject* const value = PyDict_GetItem(meta.ptr(), key.ptr());
     return value != nullptr ? value : Py_None;

@@ -200,8 +200,8 @@ Done run_upsample(Call& call, bool linear) {
   if (count_of(in) == 0 && y.count() > 0)
     return fail_call(call, "PW1203", "an image without elements has no other size");
   return over_planes<T>(x, y, count_of(in), count_of(out), [&](std::int64_t, const T* from, T* to) {
-    const auto between = [](T a, T b, const AxisSample& s) {
-      if (s.share == 0) return a;
+    const auto between = [linear](T a, T b, const AxisSample& s) {
+      if (!linear || s.first == s.second) return a;
       return static_cast<T>((T(1) - static_cast<T>(s.share)) * a + static_cast<T>(s.share) * b);
     };
     for (const AxisSample& z : samples[0])

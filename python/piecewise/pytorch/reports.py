@@ -122,10 +122,18 @@ def explain(function: t.Any, rule: str, **how: t.Any) -> Explanations:
     Graphs that run in PyTorch as a whole are left out. Error where there is no such rule, or no graph.
     """
     out = Explanations()
+    unknown = None
     for one in report(function):
         if one.imported is not None:
             options = one.options
-            out.append(commands.explain(one.imported, list(options.rules), rule, options.pipeline, dict(options.params), **how))
+            try:
+                out.append(commands.explain(one.imported, list(options.rules), rule, options.pipeline, dict(options.params), **how))
+            except _piecewise.Error as error:  # of a graph that was compiled with other rules
+                if error.code != "PW1420":
+                    raise
+                unknown = error
+    if not out and unknown is not None:
+        raise unknown
     if not out:
         raise _piecewise.Error("no graph of it was compiled: call it first; piecewise.report says what became of its graphs")
     return out
