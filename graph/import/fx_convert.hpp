@@ -339,6 +339,7 @@ class Converter {
   Applied scatter_mean(Maker& make, ValueId x, ValueId src, const std::vector<ValueId>& places,
                        bool alone, const std::vector<Wanted>& wanted);
   Applied flip(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied convolution(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   [[nodiscard]] Maker maker(const Site& site);
   ValueId in_order(Maker& make, ValueId x, const std::vector<std::size_t>& to);
   std::optional<Chosen> chosen_axes(Maker& make, const Value* indices, std::size_t rank);

@@ -44,6 +44,7 @@ enum class Special : std::uint8_t {
   gather,
   scatter,
   flip,
+  convolution,
   arange,
   repeat,
   pad,

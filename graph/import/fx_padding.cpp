@@ -1,5 +1,5 @@
 // Exports the part of Converter for targets that make, repeat and pad axes: arange, repeat, the
-// pads, diagonal, var.
+// pads, diagonal, var, conv1d to conv3d.
 #include <algorithm>
 #include <cmath>
 
@@ -371,6 +371,38 @@ Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wante
   Applied out = make.done(result(mean, 1));
   if (out) (*out)->insert((*out)->begin(), first);
   return out;
+}
+
+// conv1d, conv2d, conv3d: what they leave unsaid is one, or no padding; a number is that of each
+// axis.
+Applied Converter::convolution(const Bound& bound, const std::vector<Wanted>& wanted,
+                               const Site& site) {
+  const std::optional<ValueId> x = tensor_of(bound.find("input")),
+                               w = tensor_of(bound.find("weight"));
+  const Type* type = w ? type_of(*w) : nullptr;
+  if (!x || !type || type->shape.size() < 3) return kNotThis;
+  const std::size_t axes = type->shape.size() - 2;
+  AttributeList attributes;
+  const std::pair<const char*, std::int64_t> lists[] = {
+      {"stride", 1}, {"padding", 0}, {"dilation", 1}};
+  for (const auto& [name, otherwise] : lists) {
+    const Value* given = bound.find(name);
+    Shape list(axes, context_.dims.constant(otherwise));
+    if (given && given->kind != Value::Kind::none) {
+      std::optional<Shape> said = as_shape(*given);
+      if (const auto one = as_int(*given); !said && one) said = Shape{context_.dims.constant(*one)};
+      if (!said || (said->size() != axes && said->size() != 1)) return kNotThis;
+      list = said->size() == axes ? *said : Shape(axes, said->front());
+    }
+    attributes.push_back({key(name), list});
+  }
+  const Value* groups = bound.find("groups");
+  const std::optional<std::int64_t> count = groups ? as_int(*groups) : std::nullopt;
+  if (groups && !count) return kNotThis;
+  attributes.push_back({key("groups"), count.value_or(1)});
+  const std::optional<ValueId> bias = tensor_of(bound.find("bias"));
+  return some(
+      emit("convolution", {*x, *w, bias.value_or(ValueId())}, std::move(attributes), wanted, site));
 }
 
 }  // namespace pw::fx

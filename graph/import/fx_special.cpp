@@ -57,6 +57,7 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
     case Special::gather: return gather(bound, wanted, site);
     case Special::scatter: return scatter(bound, wanted, site);
     case Special::flip: return flip(bound, wanted, site);
+    case Special::convolution: return convolution(bound, wanted, site);
     case Special::arange: return arange(bound, wanted, site);
     case Special::repeat: return repeat(bound, wanted, site);
     case Special::pad: return pad(bound, wanted, site);
