@@ -4,7 +4,7 @@ and after o2, on eager and cpu. Run by run.py.
     pt2.py --pwr build/release/bin/pwr [--corpus models.py] [--keep DIR] [NAME…]
 
 Fails where a number differs, and where one of the own models is not computed. A model of the corpus that is refused, or whose ops are not
-all known, is named with the reason.
+all known, is named with the reason; it fails, too, where fewer than LEAST of the corpus agree.
 """
 import argparse
 import importlib.util
@@ -28,6 +28,7 @@ import piecewise  # noqa: E402
 
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 6e-2, torch.float16: 6e-3}
 FORMS = ("static", "dynamic", "core")
+LEAST = 24 / 27  # of the corpus
 
 
 class Written(torch.nn.Module):
@@ -219,6 +220,11 @@ def main():
         print(f"PT2 archives, {group}, {form}: {count} {found}")
     if missing:
         print("ops that are not known, by models and forms: " + ", ".join(f"{op} {count}" for op, count in missing.most_common()))
+    for form in FORMS:  # of the corpus nine models in ten, whatever ops they have
+        whole = sum(count for (group, of, _), count in counts.items() if (group, of) == ("corpus", form))
+        if not arguments.names and counts["corpus", form, "agrees"] < LEAST * whole:
+            print(f"PT2 archives, corpus, {form}: fewer than {LEAST:.0%} agree")
+            counts["corpus", form, "differs"] += 1
     bad = [key for key in counts if key[2] == "differs" or (key[0] == "own" and key[2] != "agrees")]
     return 1 if bad or not counts else 0
 
