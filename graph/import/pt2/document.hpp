@@ -12,6 +12,8 @@
 
 namespace pw::pt2 {
 
+struct JsonMember;
+
 struct Json {
   enum class Kind : std::uint8_t { null, boolean, integer, real, text, list, object };
   Kind kind = Kind::null;
@@ -19,10 +21,15 @@ struct Json {
   std::int64_t integer = 0;
   double real = 0;
   std::string text;
-  std::vector<Json> items;                            ///< of a list
-  std::vector<std::pair<std::string, Json>> members;  ///< of an object, by name
+  std::vector<Json> items;          ///< of a list
+  std::vector<JsonMember> members;  ///< of an object, by name
   /// Of an object; null when absent.
   [[nodiscard]] const Json* find(std::string_view name) const;
+};
+
+struct JsonMember {
+  std::string name;
+  Json value;
 };
 
 /// PW0531 at `place`: no JSON, nested deeper than 100, more than 2^24 values, an object with a name

@@ -66,12 +66,12 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override {
     auto& members = open_.back().json.members;
     std::sort(members.begin(), members.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
+              [](const auto& a, const auto& b) { return a.name < b.name; });
     const auto twice =
         std::adjacent_find(members.begin(), members.end(),
-                           [](const auto& a, const auto& b) { return a.first == b.first; });
+                           [](const auto& a, const auto& b) { return a.name == b.name; });
     if (twice != members.end())
-      return stop("an object has the member `" + short_text(twice->first) + "` twice");
+      return stop("an object has the member `" + short_text(twice->name) + "` twice");
     return close();
   }
   bool key(string_t& name) override {
@@ -110,7 +110,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     else if (Open& in = open_.back(); in.json.kind == Json::Kind::list)
       in.json.items.push_back(std::move(json));
     else
-      in.json.members.emplace_back(std::move(in.key), std::move(json));
+      in.json.members.push_back({std::move(in.key), std::move(json)});
     return true;
   }
   std::vector<Open> open_;
@@ -122,8 +122,8 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
 const Json* Json::find(std::string_view name) const {
   const auto at = std::lower_bound(
       members.begin(), members.end(), name,
-      [](const auto& member, std::string_view wanted) { return member.first < wanted; });
-  return at == members.end() || at->first != name ? nullptr : &at->second;
+      [](const auto& member, std::string_view wanted) { return member.name < wanted; });
+  return at == members.end() || at->name != name ? nullptr : &at->value;
 }
 
 Result<Json> read_document(std::string_view text, const std::string& place) {
