@@ -70,10 +70,10 @@ std::string traits_of(const Op& op) {
 
 std::map<std::string, std::set<std::string>> foreign_names(const Context& context) {
   std::map<std::string, std::set<std::string>> out;
-  const fx::Table table(context.foreign.get());
-  for (const auto& [target, mappings] : table.all())
-    for (const fx::Mapping& mapping : mappings)
-      out[std::string(mapping.op)].insert(std::string(target));
+  fx::Table table(context.foreign.get());
+  for (const std::string& target : table.targets())
+    for (const fx::Mapping& mapping : *table.find(target))
+      out[std::string(mapping.op)].insert(target);
   return out;
 }
 
@@ -215,9 +215,8 @@ std::string op_page(const Context& context, const std::vector<OpLine>& lines) {
       for (const auto& item : items) out += one_line(item->text) + "\n";
   out += "```\n\nThese need more than an expression, and are written in C++:\n\n";
   std::string code;
-  const fx::Table table;
-  for (const auto& [target, mappings] : table.all())
-    code += (code.empty() ? "`" : ", `") + std::string(target) + "`";
+  for (const std::string& target : fx::Table().targets())
+    code += (code.empty() ? "`" : ", `") + target + "`";
   return out + code + "\n";
 }
 

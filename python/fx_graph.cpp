@@ -1,17 +1,20 @@
 // Exports add_fx_graph: a graph of torch.fx, told node by node, as the importer takes it. What is
 // asked of every node is read here; what Python knows better, once for each object.
+#include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
+#include "dsl/matched_ops.hpp"
 #include "graph/import/fx.hpp"
 #include "graph/import/fx_ast.hpp"
 #include "python/module.hpp"
+#include "python/seen_nodes.hpp"
+#include "python/torch_objects.hpp"
 
 namespace py = pybind11;
 
@@ -24,94 +27,6 @@ constexpr int kDeepest = fx::kMaxNesting;
 /// as torch.float32.
 struct Ref {
   std::string name;
-};
-
-/// Attributes that every node is asked for, as Python's own strings.
-struct Names {
-  py::str name{"name"}, target{"target"}, args{"args"}, kwargs{"kwargs"}, meta{"meta"}, val{"val"},
-      stack{"stack_trace"}, dtype{"dtype"}, layout{"layout"}, device{"device"}, shape{"shape"};
-};
-
-py::object attribute(const py::handle& object, const py::str& name) {
-  PyObject* const value = PyObject_GetAttr(object.ptr(), name.ptr());
-  if (value == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(value);
-}
-
-std::string_view text_of(const py::handle& value) {
-  Py_ssize_t size = 0;
-  const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-  if (text == nullptr) throw py::error_already_set();
-  return {text, static_cast<std::size_t>(size)};
-}
-
-/// What Python says of torch's objects, as `torch` of FxGraph's constructor has it: the types
-/// `node` and `tensor`, `strided`, the names of `dtypes`, and the functions target(target) → its
-/// text, leaf(value) → what stands for a value that no argument can be, and type(value) → its
-/// type's text.
-class TorchObjects {
- public:
-  explicit TorchObjects(const py::object& torch)
-      : node_(torch.attr("node")),
-        tensor_(torch.attr("tensor")),
-        strided_(torch.attr("strided")),
-        target_(torch.attr("target")),
-        leaf_(torch.attr("leaf")),
-        type_(torch.attr("type")),
-        dtypes_(torch.attr("dtypes")) {}
-
-  const Names names;
-
-  [[nodiscard]] bool is_node(const py::handle& value) const {
-    return py::type::handle_of(value).is(node_);
-  }
-  [[nodiscard]] py::object leaf(const py::handle& value) const { return leaf_(value); }
-
-  /// A target's text; asked once.
-  const std::string& target(const py::object& target) {
-    const auto [entry, first] = targets_.try_emplace(target.ptr());
-    if (first) entry->second = {target, target_(target).cast<std::string>()};
-    return entry->second.second;
-  }
-
-  /// As torch prints a type, f32[s0, 64] or Sym(s0); empty for what is neither a tensor nor a
-  /// number.
-  std::string type(const py::handle& value) {
-    if (value.is_none() || PyTuple_Check(value.ptr()) || PyList_Check(value.ptr())) return {};
-    if (PyType_IsSubtype(Py_TYPE(value.ptr()), type_object(tensor_)) == 0) return told_type(value);
-    const py::object dtype = attribute(value, names.dtype);
-    PyObject* const name = PyDict_GetItem(dtypes_.ptr(), dtype.ptr());
-    if (name == nullptr || !attribute(value, names.layout).is(strided_) ||
-        !is_known(attribute(value, names.device)))
-      return told_type(value);
-    std::string out = py::handle(name).cast<std::string>();
-    char before = '[';
-    for (const py::handle extent : attribute(value, names.shape)) {
-      out += before;
-      if (before == ',') out += ' ';
-      out += PyLong_CheckExact(extent.ptr()) ? std::to_string(extent.cast<std::int64_t>())
-                                             : py::str(extent).cast<std::string>();
-      before = ',';
-    }
-    if (before == '[') out += '[';
-    return out += ']';
-  }
-
- private:
-  static PyTypeObject* type_object(const py::object& type) {
-    return reinterpret_cast<PyTypeObject*>(type.ptr());
-  }
-  std::string told_type(const py::handle& value) const { return type_(value).cast<std::string>(); }
-  /// Whether it is the processor, of which most tensors have one object.
-  bool is_known(const py::object& device) {
-    if (device.is(cpu_)) return true;
-    if (device.attr("type").cast<std::string_view>() != "cpu") return false;
-    cpu_ = device;
-    return true;
-  }
-
-  py::object node_, tensor_, strided_, target_, leaf_, type_, dtypes_, cpu_;
-  std::unordered_map<PyObject*, std::pair<py::object, std::string>> targets_;
 };
 
 /// Makes arguments of torch's calls those of the importer.
@@ -268,13 +183,12 @@ class FxGraph {
   }
   /// A node that calls a function.
   void call(const py::object& node) {
-    const Names& names = torch_.names;
-    const auto name = std::string(text_of(attribute(node, names.name)));
+    const NodeNames& names = torch_.names;
+    std::string name = name_of(node);
     const std::string& target = torch_.target(attribute(node, names.target));
     const py::object meta = attribute(node, names.meta);
     const py::object value = py::reinterpret_borrow<py::object>(found(meta, names.val)),
                      stack = py::reinterpret_borrow<py::object>(found(meta, names.stack));
-    check_word(name);
     fx::Statement statement;
     statement.span = statement.type_span = span_;
     statement.targets.push_back(arguments_.name(name));
@@ -288,6 +202,34 @@ class FxGraph {
             : arguments_.call(target, attribute(node, names.args), attribute(node, names.kwargs));
     if (target != "operator.getitem" && !statement.type.starts_with("Sym(")) ++ops_;
     function_.statements.push_back(std::move(statement));
+  }
+  /// All of a graph, of which the pipeline's rules see only what they can match: of calls that none
+  /// of them sees, what they read. The names of what it returns; None where more of it matters:
+  /// writes, randomness, symbols, passes over all nodes. Then nothing may be told or converted.
+  std::optional<std::vector<std::string>> tell_seen(const py::object& nodes, const PyRules& rules,
+                                                    const std::string& pipeline) {
+    const Strategy* const strategy = rules.set->strategy(pipeline);
+    const auto ops = strategy == nullptr ? std::nullopt : matched_ops(*rules.set, *strategy);
+    if (!ops) return std::nullopt;
+    options_.no_writes = true;
+    const std::optional<SeenGraph> seen = find_seen(nodes, torch_, context_, *ops);
+    if (!seen || seen->outputs.empty()) return std::nullopt;
+    std::vector<std::size_t> places(seen->nodes.size(), kUntold);
+    for (std::uint32_t i = 0; i < places.size(); ++i) {
+      const SeenNode& n = seen->nodes[i];
+      if (n.telling == SeenNode::Telling::unseen) {
+        places[i] = function_.statements.size();
+        tell_unseen(n, *seen);
+      } else if (n.telling == SeenNode::Telling::call) {
+        for (const std::uint32_t read : n.reads)
+          if (!tell_type(seen->nodes[read], places[read])) return std::nullopt;
+        call(py::reinterpret_borrow<py::object>(n.node));
+        if (is_symbolic(function_.statements.back().type)) return std::nullopt;
+      }
+    }
+    std::vector<std::string> out;
+    for (const std::uint32_t i : seen->outputs) out.push_back(name_of(seen->nodes[i].node));
+    return out;
   }
   /// Those that are no parts of others' results, and no numbers.
   [[nodiscard]] std::int64_t ops() const { return ops_; }
@@ -322,6 +264,46 @@ class FxGraph {
   }
 
  private:
+  static constexpr std::size_t kUntold = ~std::size_t{0}, kTyped = kUntold - 1;
+
+  [[nodiscard]] std::string name_of(const py::handle& node) const {
+    std::string out(text_of(attribute(node, torch_.names.name)));
+    check_word(out);
+    return out;
+  }
+
+  void tell_unseen(const SeenNode& node, const SeenGraph& graph) {
+    fx::Statement statement;
+    statement.kind = fx::Statement::Kind::unseen;
+    statement.span = statement.type_span = span_;
+    statement.targets.push_back(arguments_.name(name_of(node.node)));
+    statement.value.kind = fx::Expr::Kind::list;
+    statement.value.args.reserve(node.reads.size());
+    for (const std::uint32_t read : node.reads)
+      statement.value.args.push_back(arguments_.name(name_of(graph.nodes[read].node)));
+    function_.statements.push_back(std::move(statement));
+  }
+
+  /// What a call reads has a type, and is an input where no call makes it. `place`: its statement.
+  /// False: the type has symbols.
+  bool tell_type(const SeenNode& node, std::size_t& place) {
+    if (place == kTyped || node.telling == SeenNode::Telling::call) return true;
+    std::string type = torch_.type(torch_.value(node.node));
+    const bool plain = !is_symbolic(type);
+    if (node.telling == SeenNode::Telling::source)
+      input(name_of(node.node), type, "input");
+    else
+      function_.statements[place].type = std::move(type);
+    place = kTyped;
+    return plain;
+  }
+
+  static bool is_symbolic(std::string_view type) {
+    return type.find_first_not_of("0123456789, []", std::min(type.find('['), type.size())) !=
+               std::string_view::npos ||
+           type.starts_with("Sym(");
+  }
+
   /// A number of a tensor's shape, where no symbol is in it.
   static bool is_known_number(std::string_view target, const py::handle& value) {
     return target.starts_with("torch.ops.aten.sym_") &&
@@ -353,7 +335,7 @@ void add_fx_graph(py::module_& module) {
   py::class_<FxGraph>(module, "FxGraph", "A graph of torch.fx, told node by node.")
       .def(py::init<ContextPtr, const std::string&, bool, const py::object&>(), py::arg("session"),
            py::arg("name"), py::arg("keep_stateful"), py::arg("torch"),
-           "`torch` has `node`, `tensor`, `strided`, `dtypes`, target(), leaf() and type()")
+           "`torch` has `node`, `tensor`, `strided`, `dtypes`, target(), leaf(), type() and purity()")
       .def("symbol", &FxGraph::symbol, py::arg("name"), py::arg("least"), py::arg("most"),
            "a symbol of shapes and its range")
       .def("schema", &FxGraph::schema, py::arg("target"), py::arg("line"),
@@ -361,6 +343,10 @@ void add_fx_graph(py::module_& module) {
       .def("input", &FxGraph::input, py::arg("name"), py::arg("type"), py::arg("kind"),
            "the next input: its type in torch's notation; a weight, buffer, input or scalar")
       .def("call", &FxGraph::call, py::arg("node"), "the next node, which calls a function")
+      .def("tell_seen", &FxGraph::tell_seen, py::arg("nodes"), py::arg("rules"),
+           py::arg("pipeline"),
+           "a whole graph, as far as the rules see it, and then what it returns; None: it must be "
+           "told otherwise")
       .def_property_readonly("ops", &FxGraph::ops, "calls so far, without parts and numbers")
       .def("text", &FxGraph::text, "all that was told: equal where graphs are")
       .def("convert", &FxGraph::convert, py::arg("outputs"),

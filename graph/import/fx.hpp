@@ -34,6 +34,8 @@ struct FxOptions {
   /// Types are what PyTorch has computed, and no text says them: a call whose meaning here gives
   /// another stays a call.
   bool computed_types = false;
+  /// No call writes: who shares memory with whom is of no interest.
+  bool no_writes = false;
 };
 
 struct FxReport {

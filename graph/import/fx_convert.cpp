@@ -14,6 +14,7 @@ namespace pw::fx {
 namespace {
 
 constexpr std::int64_t kMaxItem = 4096;  // of a tuple
+constexpr std::string_view kUnseen = "unseen";
 
 const std::map<std::string_view, DType> kTorchDTypes = {
     {"torch.bfloat16", DType::bf16},
@@ -167,6 +168,7 @@ void Converter::find_reads(const Expr& e) {
 Result<std::monostate> Converter::statement(const Statement& s) {
   group_ = s.group;
   if (s.kind == Statement::Kind::return_) return outputs(s.value);
+  if (s.kind == Statement::Kind::unseen) return unseen(s);
   Site site{s.span, s.source, s.kind == Statement::Kind::assign, {}, {}};
   if (s.kind == Statement::Kind::assign) {
     site.result = {s.targets.front().text, Types::unknown(), s.type_span};
@@ -194,6 +196,38 @@ Result<std::monostate> Converter::statement(const Statement& s) {
   if (!value) return forward(value);
   for (const Expr& target : s.targets)
     if (auto ok = assign(target, *value, site); !ok) return ok;
+  return std::monostate();
+}
+
+// A node that stands for the call: what reads what is all that rules ask of it. Where its type is
+// not stated, nothing that rules see reads it.
+Result<std::monostate> Converter::unseen(const Statement& s) {
+  NodeRequest request;
+  request.op = context_.ops.find(kUnseen);
+  if (!request.op.valid()) {
+    Op declared;
+    declared.name = std::string(kUnseen);
+    declared.imported = true;
+    Result<OpId> op = context_.ops.declare(declared);
+    if (!op) return forward(op);
+    request.op = *op;
+  }
+  request.span = s.span;
+  request.result_names = {s.targets.front().text};
+  if (!s.type.empty()) {
+    Result<TypeId> type = stated_type(s.type, s.type_span);
+    if (!type) return forward(type);
+    request.stated = {*type};
+  }
+  for (const Expr& name : s.value.args) {
+    Result<Value> read = evaluate_name(name);
+    if (!read) return forward(read);
+    if (read->kind == Value::Kind::tensor) request.operands.push_back(read->tensor);
+    for (const Value& item : read->items) request.operands.push_back(item.tensor);
+  }
+  Result<NodeId> node = build_node(graph_, request);
+  if (!node) return forward(node);
+  env_.insert_or_assign(s.targets.front().text, tensor(graph_.result(*node)));
   return std::monostate();
 }
 
@@ -227,7 +261,7 @@ void Converter::name_output(const Expr& e, std::size_t at) {
   const ValueId held = graph_.find_value(e.text);
   if (held.valid() && (graph_.is_input(held) || graph_.is_output(held))) return;
   if (held.valid()) graph_.rename(held, fresh(e.text));
-  if (made_up_.contains(graph_.value_name(value))) return graph_.rename(value, e.text);
+  if (made_up_.contains(std::string(graph_.value_name(value)))) return graph_.rename(value, e.text);
   Site site{e.span, "", true, {}, {}};  // one value under two names
   Result<Results> alias = emit("detach", {value}, {}, {{e.text, Types::unknown(), {}}}, site);
   if (alias) graph_.set_output(at, alias->front());
@@ -284,6 +318,7 @@ Result<Value> Converter::evaluate_name(const Expr& e) {
   }
   std::vector<std::string> known;
   for (const auto& [name, value] : env_) known.push_back(name);
+  std::sort(known.begin(), known.end());  // of names that are as near, the first
   std::string near = nearest(e.text, known);
   return fail(e.span, "PW0509", "unknown name `" + e.text + "`",
               near.empty() ? "names are defined above their use" : "did you mean `" + near + "`?");

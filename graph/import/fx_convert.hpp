@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/build.hpp"
@@ -167,6 +169,7 @@ class Converter {
   void name_output(const Expr& e, std::size_t at);
   Result<std::monostate> write_back();
   Result<std::monostate> statement(const Statement& s);
+  Result<std::monostate> unseen(const Statement& s);
   Result<std::monostate> outputs(const Expr& e);
   Result<Value> evaluate(const Expr& e, const Site& site);
   Result<Value> evaluate_name(const Expr& e);
@@ -199,6 +202,8 @@ class Converter {
                     std::string_view target);
   std::optional<Shape> strides_after(const ViewStep& step, Shape strides, bool& sure);
   std::optional<Shape> fresh_strides(ValueId value, std::span<const Value* const> arguments);
+  /// Of a tensor in row-major order; nothing where its type is not known.
+  std::optional<Shape> dense_strides_of(ValueId value);
   DimId count_of(const Shape& shape);
   Result<std::monostate> resolve(Value& value, const Site& site);
 
@@ -434,12 +439,12 @@ class Converter {
   Symbols symbols_;
   std::map<std::string, std::vector<std::string_view>> overloads_;  ///< of ATen, by name
   std::string group_;  ///< of the statement that is converted
-  std::map<std::string, Value, std::less<>> env_;
-  std::set<std::string, std::less<>> names_;          ///< every name of the dump, and those made up
-  std::set<std::string, std::less<>> made_up_;        ///< those made up
-  std::map<std::string, int, std::less<>> counters_;  ///< of made-up names, by their base
-  std::map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
-  std::set<std::string, std::less<>> read_names_;          ///< names that some expression reads
+  std::unordered_map<std::string, Value> env_;
+  std::unordered_set<std::string> names_;          ///< every name of the dump, and those made up
+  std::unordered_set<std::string> made_up_;        ///< those made up
+  std::unordered_map<std::string, int> counters_;  ///< of made-up names, by their base
+  std::unordered_map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
+  std::unordered_set<std::string> read_names_;  ///< names that some expression reads
   Memory memory_;
   bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
   bool pure_ = false;        ///< and unknown calls have no effect either

@@ -9,7 +9,7 @@ Result<std::monostate> Converter::begin() {
 }
 
 const Value* Converter::input(std::string_view name) const {
-  const auto found = env_.find(name);
+  const auto found = env_.find(std::string(name));
   return found == env_.end() ? nullptr : &found->second;
 }
 

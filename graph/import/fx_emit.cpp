@@ -9,10 +9,13 @@ Value Converter::tensor(ValueId v) {
   Value out;
   out.kind = Value::Kind::tensor;
   out.tensor = v;
-  const Type* type = type_of(v);
-  out.handle =
-      memory_.add_storage(v, type ? dense_strides(context_.dims, type->shape) : std::nullopt);
+  out.handle = memory_.add_storage(v, dense_strides_of(v));
   return out;
+}
+
+std::optional<Shape> Converter::dense_strides_of(ValueId v) {
+  const Type* type = options_.no_writes ? nullptr : type_of(v);
+  return type ? dense_strides(context_.dims, type->shape) : std::nullopt;
 }
 
 Value Converter::integer(std::int64_t v) {

@@ -306,22 +306,47 @@ Mapping mapping_of(const ForeignOp& op) {
 
 }  // namespace
 
-const std::vector<Mapping>* Table::add(const ForeignOp& op) {
-  std::vector<Mapping>& list = mappings_[op.target];
-  list.push_back(mapping_of(op));
-  return &list;
+namespace {
+
+const std::map<std::string_view, std::vector<const Row*>>& own_rows() {
+  static const auto rows = [] {
+    std::map<std::string_view, std::vector<const Row*>> out;
+    for (const Row& row : kRows) out[row.target].push_back(&row);
+    return out;
+  }();
+  return rows;
 }
 
-Table::Table(const ForeignOps* foreign) {
-  if (foreign)
-    for (const auto& [target, items] : foreign->by_target)
-      for (const auto& item : items) add(*item);
-  for (const Row& row : kRows) {
-    Mapping m{row.target, row.op, {}, row.special, copies(row.target), nullptr};
-    for (std::string_view text : split(row.parameters, ' '))
-      m.parameters.push_back(read_slot(text));
-    mappings_[row.target].push_back(std::move(m));
-  }
+}  // namespace
+
+std::set<std::string> Table::targets() const {
+  std::set<std::string> out;
+  for (const auto& [target, rows] : own_rows()) out.emplace(target);
+  if (foreign_ != nullptr)
+    for (const auto& [target, items] : foreign_->by_target) out.insert(target);
+  return out;
+}
+
+std::vector<Mapping>& Table::rows_of(std::string_view target) {
+  const auto [entry, first] = mappings_.try_emplace(std::string(target));
+  std::vector<Mapping>& list = entry->second;
+  if (!first) return list;
+  if (const ForeignOps::Items* items = foreign_ ? foreign_->find(target) : nullptr)
+    for (const auto& item : *items) list.push_back(mapping_of(*item));
+  if (const auto own = own_rows().find(target); own != own_rows().end())
+    for (const Row* row : own->second) {
+      Mapping m{row->target, row->op, {}, row->special, copies(row->target), nullptr};
+      for (std::string_view text : split(row->parameters, ' '))
+        m.parameters.push_back(read_slot(text));
+      list.push_back(std::move(m));
+    }
+  return list;
+}
+
+const std::vector<Mapping>* Table::add(const ForeignOp& op) {
+  std::vector<Mapping>& list = rows_of(op.target);
+  list.push_back(mapping_of(op));
+  return &list;
 }
 
 std::optional<std::size_t> Mapping::first_written() const {
@@ -333,10 +358,10 @@ std::optional<std::size_t> Mapping::first_written() const {
   return out;
 }
 
-const std::vector<Mapping>* Table::find(std::string_view target) const {
+const std::vector<Mapping>* Table::find(std::string_view target) {
   if (target.ends_with(".default")) target.remove_suffix(8);
-  auto it = mappings_.find(target);
-  return it == mappings_.end() ? nullptr : &it->second;
+  const std::vector<Mapping>& list = rows_of(target);
+  return list.empty() ? nullptr : &list;
 }
 
 }  // namespace pw::fx

@@ -2,9 +2,11 @@
 // lists.
 #pragma once
 
-#include <map>
+#include <set>
+#include <string>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/import/foreign.hpp"
@@ -78,20 +80,25 @@ struct Mapping {
   [[nodiscard]] std::optional<std::size_t> first_written() const;
 };
 
+/// What is asked for is read then: a graph has calls of a few of a thousand targets.
 class Table {
  public:
-  /// `foreign`: the items of rule files, which come before the rows of the table; may be null.
-  explicit Table(const ForeignOps* foreign = nullptr);
+  /// `foreign`: the items of rule files, which come before the rows of the table; may be null, and
+  /// must outlive it.
+  explicit Table(const ForeignOps* foreign = nullptr) : foreign_(foreign) {}
   /// Another item, which must outlive the table.
   const std::vector<Mapping>* add(const ForeignOp& op);
-  /// Those of a target, in order of preference; the first whose conditions hold is used.
-  [[nodiscard]] const std::vector<Mapping>* find(std::string_view target) const;
-  [[nodiscard]] const std::map<std::string_view, std::vector<Mapping>>& all() const {
-    return mappings_;
-  }
+  /// Those of a target, in order of preference; the first whose conditions hold is used. Null: there
+  /// are none.
+  [[nodiscard]] const std::vector<Mapping>* find(std::string_view target);
+  /// All that there are rows of.
+  [[nodiscard]] std::set<std::string> targets() const;
 
  private:
-  std::map<std::string_view, std::vector<Mapping>> mappings_;
+  std::vector<Mapping>& rows_of(std::string_view target);
+
+  const ForeignOps* foreign_;
+  std::unordered_map<std::string, std::vector<Mapping>> mappings_;  ///< of targets asked for
 };
 
 }  // namespace pw::fx

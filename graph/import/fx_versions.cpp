@@ -352,9 +352,7 @@ TensorId Converter::add_view(const Value& base, std::vector<ViewStep> steps, Val
     sure = true;
   }
   if (copied) {
-    const Type* type = type_of(value);
-    return memory_.add_storage(value,
-                               type ? dense_strides(context_.dims, type->shape) : std::nullopt);
+    return memory_.add_storage(value, dense_strides_of(value));
   }
   const TensorId view = memory_.add_view(base.handle, std::move(steps), value, std::move(strides));
   if (!sure) memory_.tensors[view].unsure = std::string(target);
@@ -389,8 +387,7 @@ std::optional<Shape> Converter::strides_after(const ViewStep& step, Shape stride
 // Ops give what they make the layout of what they read; products and tables are dense.
 std::optional<Shape> Converter::fresh_strides(ValueId value,
                                               std::span<const Value* const> arguments) {
-  const Type* type = type_of(value);
-  if (type == nullptr) return std::nullopt;
+  if (options_.no_writes || type_of(value) == nullptr) return std::nullopt;
   const NodeId n = graph_.producer(value);
   static const std::set<std::string, std::less<>> kDense = {
       "mm", "addmm", "bmm", "scaled_mm", "embedding", "full", "empty", "cat"};
@@ -403,7 +400,7 @@ std::optional<Shape> Converter::fresh_strides(ValueId value,
       dense = dense && strides && given && is_dense(context_.dims, given->shape, *strides);
     }
   }
-  return dense ? dense_strides(context_.dims, type->shape) : std::nullopt;
+  return dense ? dense_strides_of(value) : std::nullopt;
 }
 
 }  // namespace pw::fx

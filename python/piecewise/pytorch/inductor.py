@@ -15,7 +15,7 @@ from torch._inductor.pattern_matcher import stable_topological_sort
 import _piecewise
 from _piecewise import Error
 
-from .telling import DTYPES, Refused, Told
+from .telling import DTYPES, Refused, Told, seen
 
 _log = logging.getLogger("piecewise")
 
@@ -240,8 +240,7 @@ class InductorPass(CustomGraphPass):
             self.done.append(Rewritten(rewrites))
 
     def _rewrite(self, graph: torch.fx.Graph) -> t.Dict[str, int]:
-        told = Told(graph, graph.owning_module, self._session)
-        said = told.convert()
+        said = seen(graph, self._session, self._rules, self._pipeline) or Told(graph, graph.owning_module, self._session).convert()
         run = self._session.run(said["graph"], self._rules, self._pipeline, self._params)
         _Back(graph, said["aliases"]).change(_piecewise.changes(run.before(), run.graph))
         return {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}

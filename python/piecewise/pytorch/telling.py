@@ -75,6 +75,13 @@ class _Torch:
             self.ops[target] = None
         return _target_text(target)
 
+    def purity(self, target: t.Any) -> str:
+        """Of an op that writes nothing: "core" where it is PyTorch's and never random, else "other"; of all else ""."""
+        if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
+            return ""
+        core = target.namespace in ("aten", "prims") and torch.Tag.nondeterministic_seeded not in target.tags
+        return "core" if core else "other"
+
     def leaf(self, value: t.Any) -> t.Any:
         """What stands for an argument that is neither a node, a number, a text nor a list."""
         if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
@@ -99,6 +106,26 @@ def evaluated(number: t.Any, symbols: t.Mapping[str, int]) -> int:
     if isinstance(number, int):
         return number
     return int(number.subs({s: symbols[s.name] for s in number.free_symbols}))
+
+
+def _tell_schemas(told: _piecewise.FxGraph, operators: t.Iterable[torch._ops.OpOverload]) -> None:
+    """Of ops that are not PyTorch's own."""
+    for op in operators:
+        if op.namespace != "aten":
+            line = line_of(op.name(), op)
+            for name in (str(op), str(op).removesuffix(".default")):
+                told.schema(name, line)
+
+
+def seen(graph: torch.fx.Graph, session: _piecewise.Session, rules: _piecewise.Rules, pipeline: str) -> t.Optional[t.Dict[str, t.Any]]:
+    """A graph, imported as far as the pipeline's rules can see it: what FxGraph.convert says; None: it must be told whole."""
+    of = _Torch()
+    told = _piecewise.FxGraph(session, "torch", True, of)
+    returned = told.tell_seen(graph.nodes, rules, pipeline)
+    if returned is None:
+        return None
+    _tell_schemas(told, of.ops)
+    return told.convert(tuple(map(Ref, returned)))
 
 
 class Told:
@@ -130,7 +157,7 @@ class Told:
             tell[op] = getattr(self, "_" + op)
         for node in graph.nodes:
             tell[node.op](node)
-        self._tell_schemas()
+        _tell_schemas(self._told, self.operators)
         self._tell_ranges()
 
     def convert(self) -> t.Dict[str, t.Any]:
@@ -150,14 +177,6 @@ class Told:
     def operators(self) -> t.Iterable[torch._ops.OpOverload]:
         """Those that its calls name."""
         return self._torch.ops
-
-    def _tell_schemas(self):
-        """Of ops that are not PyTorch's own."""
-        for op in self.operators:
-            if op.namespace != "aten":
-                line = line_of(op.name(), op)
-                for name in (str(op), str(op).removesuffix(".default")):
-                    self._told.schema(name, line)
 
     def _placeholder(self, node):
         index, self._count = self._count, self._count + 1

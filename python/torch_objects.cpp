@@ -1,0 +1,55 @@
+// Exports TorchObjects.
+#include "python/torch_objects.hpp"
+
+namespace py = pybind11;
+
+namespace pw::python {
+
+py::object attribute(const py::handle& object, const py::str& name) {
+  PyObject* const value = PyObject_GetAttr(object.ptr(), name.ptr());
+  if (value == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(value);
+}
+
+std::string_view text_of(const py::handle& value) {
+  Py_ssize_t size = 0;
+  const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (text == nullptr) throw py::error_already_set();
+  return {text, static_cast<std::size_t>(size)};
+}
+
+std::string TorchObjects::type(const py::handle& value) {
+  if (value.is_none() || PyTuple_Check(value.ptr()) || PyList_Check(value.ptr())) return {};
+  if (!is_tensor(value)) return told_type(value);
+  const py::object dtype = attribute(value, names.dtype);
+  PyObject* const name = PyDict_GetItem(dtypes_.ptr(), dtype.ptr());
+  if (name == nullptr || !attribute(value, names.layout).is(strided_) ||
+      !is_known(attribute(value, names.device)))
+    return told_type(value);
+  std::string out = py::handle(name).cast<std::string>();
+  char before = '[';
+  for (const py::handle extent : attribute(value, names.shape)) {
+    out += before;
+    if (before == ',') out += ' ';
+    out += PyLong_CheckExact(extent.ptr()) ? std::to_string(extent.cast<std::int64_t>())
+                                           : py::str(extent).cast<std::string>();
+    before = ',';
+  }
+  if (before == '[') out += '[';
+  return out += ']';
+}
+
+py::handle TorchObjects::value(const py::handle& node) const {
+  const py::object meta = attribute(node, names.meta);
+  PyObject* const found = PyDict_GetItem(meta.ptr(), names.val.ptr());
+  return found != nullptr ? found : Py_None;
+}
+
+bool TorchObjects::is_known(const py::object& device) {
+  if (device.is(cpu_)) return true;
+  if (device.attr("type").cast<std::string_view>() != "cpu") return false;
+  cpu_ = device;
+  return true;
+}
+
+}  // namespace pw::python

@@ -1,0 +1,79 @@
+// What is asked of torch's objects: nodes of graphs, and tensors that stand for their results.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "python/module.hpp"
+
+namespace pw::python {
+
+/// Attributes that every node is asked for, as Python's own strings.
+struct NodeNames {
+  pybind11::str name{"name"}, target{"target"}, args{"args"}, kwargs{"kwargs"}, meta{"meta"}, val{"val"},
+      stack{"stack_trace"}, dtype{"dtype"}, layout{"layout"}, device{"device"}, shape{"shape"},
+      op{"op"}, inputs{"_input_nodes"};
+};
+
+pybind11::object attribute(const pybind11::handle& object, const pybind11::str& name);
+std::string_view text_of(const pybind11::handle& value);
+
+/// What Python says of torch's objects, as `torch` of FxGraph's constructor has it: the types
+/// `node` and `tensor`, `strided`, the names of `dtypes`, and the functions target(target) → its
+/// text, leaf(value) → what stands for a value that no argument can be, and type(value) → its
+/// type's text, and purity(target) → "core" of an op of PyTorch's own that is never random, "other"
+/// of one that writes nothing, "" of all else.
+class TorchObjects {
+ public:
+  explicit TorchObjects(const pybind11::object& torch)
+      : node_(torch.attr("node")),
+        tensor_(torch.attr("tensor")),
+        strided_(torch.attr("strided")),
+        target_(torch.attr("target")),
+        leaf_(torch.attr("leaf")),
+        type_(torch.attr("type")),
+        purity_(torch.attr("purity")),
+        dtypes_(torch.attr("dtypes")) {}
+
+  const NodeNames names;
+
+  [[nodiscard]] bool is_node(const pybind11::handle& value) const {
+    return pybind11::type::handle_of(value).is(node_);
+  }
+  [[nodiscard]] pybind11::object leaf(const pybind11::handle& value) const { return leaf_(value); }
+
+  /// A target's text; asked once.
+  const std::string& target(const pybind11::object& target) {
+    const auto [entry, first] = targets_.try_emplace(target.ptr());
+    if (first) entry->second = {target, target_(target).cast<std::string>()};
+    return entry->second.second;
+  }
+
+  [[nodiscard]] std::string purity(const pybind11::object& target) const {
+    return purity_(target).cast<std::string>();
+  }
+  [[nodiscard]] bool is_tensor(const pybind11::handle& value) const {
+    return PyType_IsSubtype(Py_TYPE(value.ptr()), type_object(tensor_)) != 0;
+  }
+
+  /// As torch prints a type, f32[s0, 64] or Sym(s0); empty for what is neither a tensor nor a
+  /// number.
+  std::string type(const pybind11::handle& value);
+  /// What a node is said to give: its meta["val"], or None.
+  [[nodiscard]] pybind11::handle value(const pybind11::handle& node) const;
+
+ private:
+  static PyTypeObject* type_object(const pybind11::object& type) {
+    return reinterpret_cast<PyTypeObject*>(type.ptr());
+  }
+  std::string told_type(const pybind11::handle& value) const { return type_(value).cast<std::string>(); }
+  /// Whether it is the processor, of which most tensors have one object.
+  bool is_known(const pybind11::object& device);
+
+  pybind11::object node_, tensor_, strided_, target_, leaf_, type_, purity_, dtypes_, cpu_;
+  std::unordered_map<PyObject*, std::pair<pybind11::object, std::string>> targets_;
+};
+
+}  // namespace pw::python
