@@ -23,8 +23,8 @@ std::string_view text_of(const pybind11::handle& value);
 /// What Python says of torch's objects, as `torch` of FxGraph's constructor has it: the types
 /// `node` and `tensor`, `strided`, the names of `dtypes`, and the functions target(target) → its
 /// text, leaf(value) → what stands for a value that no argument can be, and type(value) → its
-/// type's text, and purity(target) → "core" of an op of PyTorch's own that is never random, "other"
-/// of one that writes nothing, "" of all else.
+/// type's text, and purity(target) → "core" of an op of PyTorch's own that writes nothing, "other"
+/// of another one that writes nothing, "" of all else.
 class TorchObjects {
  public:
   explicit TorchObjects(const pybind11::object& torch)

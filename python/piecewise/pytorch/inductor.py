@@ -89,6 +89,11 @@ def _arguments(op: torch._ops.OpOverload, names: t.Dict[str, str], operands: t.L
     return tuple(args), kwargs
 
 
+def _is_random(target: t.Any) -> bool:
+    """Its call counts although nothing reads it: what comes behind it is other numbers without it."""
+    return isinstance(target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in target.tags
+
+
 @dataclasses.dataclass(frozen=True)
 class _Ref:
     """A value by its name, among arguments."""
@@ -102,12 +107,16 @@ class _Back:
     def __init__(self, graph: torch.fx.Graph, aliases: t.Dict[str, str]):
         self._graph = graph
         self._nodes = {node.name: node for node in graph.nodes}
-        self._values = dict(self._nodes)  # by reference
-        self._places = {node: i for i, node in enumerate(graph.nodes)}
+        self._made: t.Dict[str, torch.fx.Node] = {}  # by reference
         self._moved = False  # a call was made where its users may stand before it
-        self._alike: t.Dict[str, t.List[torch.fx.Node]] = {}  # by value: its node, and views of it that change nothing
-        for name, node in self._nodes.items():
-            self._alike.setdefault(aliases.get(name, name), []).append(node)
+        self._views: t.Dict[str, t.List[torch.fx.Node]] = {}  # by value: those that change nothing of it
+        for name, value in aliases.items():
+            self._views.setdefault(value, []).append(self._nodes[name])
+
+    def _alike(self, name: str) -> t.List[torch.fx.Node]:
+        """A value's node, and views of it that change nothing."""
+        own = [self._nodes[name]] if name in self._nodes else []
+        return own + self._views.get(name, [])
 
     def change(self, changes: t.Dict[str, t.Any]) -> None:
         """Refused before anything is changed, where the calls or their users are none of torch's."""
@@ -129,11 +138,10 @@ class _Back:
         self._erase(changes["gone"])
 
     def _check(self, changes):
-        known = self._nodes.keys() | self._alike.keys()
         read = [(user, old) for user, old, _ in changes["moved"]] + [(old,) for old, _ in changes["outputs"]]
         read += [[o for o in operands if o and not o.startswith("#")] for _, operands, _, _ in changes["made"]]
         for name in (name for names in read for name in names):
-            if name not in known:
+            if name not in self._nodes and name not in self._views:
                 raise Refused(f"`{name}` is a part of one of torch's calls, and none of its own")
 
     def _make(self, last, op, args, kwargs, results):
@@ -146,11 +154,9 @@ class _Back:
                 parts = [self._graph.call_function(operator.getitem, (node, i)) for i in range(len(results))]
         replaced = [self._nodes.get(name) for _, name in results]
         for part, old, (reference, _) in zip(parts, replaced, results):
-            self._values[reference] = part
-            self._places[part] = self._places[place] - 0.5
+            self._made[reference] = part
             if old is not None and "stack_trace" in old.meta:
                 part.meta["stack_trace"] = old.meta["stack_trace"]
-        self._places[node] = self._places[place] - 0.5
         self._infer(node, parts, replaced)
 
     def _place(self, last, args, kwargs, results):
@@ -158,8 +164,8 @@ class _Back:
         read = []
         torch.fx.map_arg((args, kwargs), read.append)
         firsts = [self._nodes[name] for _, name in results if name in self._nodes]
-        first = min(firsts, key=self._places.__getitem__, default=last)
-        if len(firsts) == len(results) and all(self._places[node] < self._places[first] for node in read):
+        first = min(firsts, default=last)
+        if len(firsts) == len(results) and all(node < first for node in read):
             return first
         self._moved = True
         return last
@@ -181,7 +187,7 @@ class _Back:
 
     def _meant(self, value):
         if isinstance(value, _Ref):
-            return self._values[value.name] if value.name in self._values else self._alike[value.name][0]
+            return self._made.get(value.name) or self._alike(value.name)[0]
         if isinstance(value, (list, tuple)):
             return type(value)(self._meant(item) for item in value)
         if isinstance(value, dict):
@@ -190,17 +196,17 @@ class _Back:
 
     def _writers(self, name):
         """Calls that copy a value into an argument: what the graph returns, for a graph of ours."""
-        return [user for node in self._alike.get(name, ()) for user in node.users if user.target is torch.ops.aten.copy_.default]
+        return [user for node in self._alike(name) for user in node.users if user.target is torch.ops.aten.copy_.default]
 
     def _replace(self, user, old, new):
         by = self._meant(_Ref(new))
-        for node in self._alike[old]:
+        for node in self._alike(old):
             user.replace_input_with(node, by)
 
     def _erase(self, names):
         for name in reversed(names):
-            for node in reversed(self._alike.get(name, ())):
-                if not node.users and node.op == "call_function":
+            for node in reversed(self._alike(name)):
+                if not node.users and node.op == "call_function" and not _is_random(node.target):
                     self._graph.erase_node(node)
 
 

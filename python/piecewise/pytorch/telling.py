@@ -76,11 +76,10 @@ class _Torch:
         return _target_text(target)
 
     def purity(self, target: t.Any) -> str:
-        """Of an op that writes nothing: "core" where it is PyTorch's and never random, else "other"; of all else ""."""
+        """Of an op that writes nothing: "core" where it is PyTorch's, else "other"; of all else ""."""
         if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
             return ""
-        core = target.namespace in ("aten", "prims") and torch.Tag.nondeterministic_seeded not in target.tags
-        return "core" if core else "other"
+        return "core" if target.namespace in ("aten", "prims") else "other"
 
     def leaf(self, value: t.Any) -> t.Any:
         """What stands for an argument that is neither a node, a number, a text nor a list."""
