@@ -8,6 +8,7 @@ The corpus is a Python file whose R is {name: () -> (module, inputs, {argument: 
 import argparse
 import copy
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -20,10 +21,13 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
 
+import _piecewise
 import piecewise
 from piecewise import pytorch as front
+from piecewise.pytorch.telling import seen
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOSE = 1e-4  # of f32, relative to the largest number
@@ -125,6 +129,9 @@ LIBRARY.impl("rms", lambda x, w, eps: torch.empty_like(x), "Meta")
 LIBRARY.define("pair(Tensor x) -> (Tensor, Tensor)")
 LIBRARY.impl("pair", lambda x: (torch.relu(x), -x), "CPU")
 LIBRARY.impl("pair", lambda x: (torch.empty_like(x), torch.empty_like(x)), "Meta")
+LIBRARY.define("gate(Tensor x, Tensor z) -> (Tensor, Tensor)")
+LIBRARY.impl("gate", lambda x, z: (torch.relu(x), x * z), "CPU")
+LIBRARY.impl("gate", lambda x, z: (torch.empty_like(x), torch.empty_like(x)), "Meta")
 
 
 class Writes(Case):
@@ -270,12 +277,17 @@ class Inductor(WithRules):
         rule unknown { y = rsqrt(x)  =>  y = pw_test.absent(x) }
         op pw_test.pair(x: f32[*b]) -> (p: f32[*b], q: f32[*b])
         rule both { p = relu(x: f32[*b])  q = neg(x)  =>  p, q = pw_test.pair(x) }
+        op pw_test.gate(x: f32[n, d], z: f32[n, d]) -> (p: f32[n, d], q: f32[n, d])
+        rule gated { p = relu(x: f32[n, d])  q = mul(x, z: f32[n, d])  =>  p, q = pw_test.gate(x, z) }
+        pass gates = greedy { gated }
         pass norms = greedy { norm }
         pass unknowns = greedy { unknown }
         pass pairs = greedy { both }
         pipeline fuse { norms }
         pipeline fail { unknowns }
         pipeline pair { pairs }
+        pipeline gate { gates }
+        pipeline tidy { norms dce }
     """
 
     def compiled(self, function, pipeline, *inputs):
@@ -301,6 +313,38 @@ class Inductor(WithRules):
 
         one = self.compiled(f, "pair", torch.randn(4, 8))
         self.assertEqual([(done.rewrites, done.refused) for done in one.done], [({"pairs": 1}, "")])
+
+    @staticmethod
+    def deep(x, w, m):
+        """Three norms among products, and products of elements that are none of a norm's."""
+        for _ in range(3):
+            h = Inductor.norm(x, w) @ m
+            x = x + h.reshape(2, 2, 8).transpose(0, 1).reshape(4, 8)
+        return torch.cat([x, x], 1).cos() * m.sum() * m.sin().mean()
+
+    def test_what_no_rule_sees(self):
+        inputs = torch.randn(4, 8), torch.randn(8), torch.randn(8, 8)
+        one = self.compiled(self.deep, "fuse", *inputs)
+        self.assertEqual([(done.rewrites, done.refused) for done in one.done], [({"norms": 3}, "")])
+
+    def test_a_part_is_told(self):
+        """As far as the rules see it, and whole where a pass sees all."""
+        graph = make_fx(self.deep, tracing_mode="fake")(torch.randn(4, 8), torch.randn(8), torch.randn(8, 8)).graph
+        session = _piecewise.Session()
+        rules = session.rules([self.rules(self.RULES)])
+        part = seen(graph, session, rules, "fuse")["graph"]
+        ops = [node["op"] for node in json.loads(part.json())["nodes"]]
+        self.assertEqual((ops.count("rsqrt"), ops.count("mm"), ops.count("cos"), ops.count("cat")), (3, 0, 0, 0))
+        self.assertGreater(ops.count("unseen"), 0)
+        self.assertIsNone(seen(graph, session, rules, "tidy"))
+
+    def test_no_match_around_what_no_rule_sees(self):
+        """z needs what the call would give that reads z: the product between them is told as what it reads."""
+        inputs = torch.randn(8, 8), torch.randn(8, 8)
+        one = self.compiled(lambda x, w: x * (torch.relu(x) @ w), "gate", *inputs)
+        self.assertEqual([(done.rewrites, done.refused) for done in one.done], [({}, "")])
+        one = self.compiled(lambda x, w: (x * (x @ w), torch.relu(x))[0] + torch.relu(x), "gate", *inputs)
+        self.assertEqual([(done.rewrites, done.refused) for done in one.done], [({"gates": 1}, "")])
 
     def test_what_torch_lacks(self):
         with self.assertLogs("piecewise", "WARNING"):

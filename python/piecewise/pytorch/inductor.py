@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import gc
 import logging
 import operator
@@ -42,6 +43,7 @@ class Rewritten:
     refused: str = ""  # why the graph stays as it was; empty: it does not
 
 
+@functools.lru_cache(maxsize=None)
 def _operator(op: str) -> t.Tuple[torch._ops.OpOverload, t.Dict[str, str]]:
     """torch's op for one of a rule's right side, and the attribute that each of its other arguments is."""
     if op in _CALLS:
@@ -89,6 +91,7 @@ def _arguments(op: torch._ops.OpOverload, names: t.Dict[str, str], operands: t.L
     return tuple(args), kwargs
 
 
+@functools.lru_cache(maxsize=None)
 def _is_random(target: t.Any) -> bool:
     """Its call counts although nothing reads it: what comes behind it is other numbers without it."""
     return isinstance(target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in target.tags
@@ -115,8 +118,8 @@ class _Back:
 
     def _alike(self, name: str) -> t.List[torch.fx.Node]:
         """A value's node, and views of it that change nothing."""
-        own = [self._nodes[name]] if name in self._nodes else []
-        return own + self._views.get(name, [])
+        own, views = self._nodes.get(name), self._views.get(name, [])
+        return views if own is None else [own, *views]
 
     def change(self, changes: t.Dict[str, t.Any]) -> None:
         """Refused before anything is changed, where the calls or their users are none of torch's."""
