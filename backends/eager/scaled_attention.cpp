@@ -18,7 +18,7 @@ namespace pw::eager {
 namespace {
 
 using Done = Result<std::monostate>;
-constexpr std::int64_t kQueryRows = 64, kKeyRows = 256, kScoresWorthAThread = 1 << 14;
+constexpr std::int64_t kQueryRows = 128, kKeyRows = 512, kScoresWorthAThread = 1 << 14;
 template <class T>
 using Scores = Eigen::Array<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 template <class T>
@@ -86,10 +86,11 @@ Matrix matrix_of_scores(const Scores<T>& x) {
   return {
       kStoredAs<T>, reinterpret_cast<const std::byte*>(x.data()), x.rows(), x.cols(), x.cols(), 1};
 }
-/// Rows in the compute type: themselves where they are so already, so that a BLAS takes them.
+/// Rows in the compute type without gaps: themselves where they are so already. What is lent takes
+/// them then (lent_torch.hpp, blas.hpp).
 template <class T>
-Matrix converted(const Matrix& m, Scores<T>& scratch) {
-  if (m.dtype == kStoredAs<T>) return m;
+Matrix packed(const Matrix& m, Scores<T>& scratch) {
+  if (m.dtype == kStoredAs<T> && m.column_step == 1 && m.row_step == m.columns) return m;
   scratch.resize(m.rows, m.columns);
   for (std::int64_t i = 0; i < m.rows; ++i)
     load_run(m.dtype, m.data + i * m.row_step * size_of(m.dtype), m.column_step, m.columns,
@@ -168,7 +169,7 @@ struct RunningSoftmax {
 
 template <class T>
 struct AttentionScratch {
-  Scores<T> scores, keys, values, part;
+  Scores<T> scores, queries, keys, values, part;
   RunningSoftmax<T> running;
 };
 
@@ -184,13 +185,14 @@ void attend_block(Call& call, const AttentionSizes& sizes, std::int64_t plane, s
   const bool masked = call.operands.size() > 3 && call.operands[3] != nullptr;
   const Array mask = masked ? plane_of(call.operand(3), plane, 2) : Array();
   s.running.start(rows, sizes.value_width);
+  const Matrix queries = packed(rows_at(q, first, rows), s.queries);
   for (std::int64_t key = 0; key < sizes.seen(first + rows); key += kKeyRows) {
     const ScoreBlock block{first, rows, key, std::min(kKeyRows, sizes.seen(first + rows) - key)};
-    score(sizes, rows_at(q, first, rows), rows_at(k, key, block.keys), masked ? &mask : nullptr,
+    score(sizes, queries, packed(rows_at(k, key, block.keys), s.keys), masked ? &mask : nullptr,
           block, s.scores);
     s.running.weigh(s.scores);
     s.part.resize(rows, sizes.value_width);
-    gemm(matrix_of_scores(s.scores), converted(rows_at(v, key, block.keys), s.values),
+    gemm(matrix_of_scores(s.scores), packed(rows_at(v, key, block.keys), s.values),
          s.part.data());
     s.running.sum_of_values += s.part;
   }
@@ -268,8 +270,8 @@ class AttentionGradient {
   void of_block(std::int64_t plane, const ScoreBlock& block, const Matrix& q, const Matrix& dy) {
     const bool masked = call_.operands.size() > 6 && call_.operands[6] != nullptr;
     const Array mask = masked ? plane_of(call_.operand(6), plane, 2) : Array();
-    const Matrix k = converted(rows_at(k_, block.key, block.keys), k_block_),
-                 v = converted(rows_at(v_, block.key, block.keys), v_block_);
+    const Matrix k = packed(rows_at(k_, block.key, block.keys), k_block_),
+                 v = packed(rows_at(v_, block.key, block.keys), v_block_);
     score(sizes_, q, k, masked ? &mask : nullptr, block, weights_);
     // Where nothing is seen lse is 0, and so is exp(-inf).
     weights_.colwise() -= lse_;
@@ -290,7 +292,7 @@ class AttentionGradient {
   }
   Matrix read(std::size_t operand, std::int64_t plane, std::int64_t first, std::int64_t rows,
               Scores<T>& scratch) {
-    return converted(rows_at(plane_of(call_.operand(operand), plane, 2), first, rows), scratch);
+    return packed(rows_at(plane_of(call_.operand(operand), plane, 2), first, rows), scratch);
   }
   static void copy_to(const Matrix& m, Scores<T>& out) {
     out.resize(m.rows, m.columns);
