@@ -53,7 +53,9 @@ class PageData {
     put_nodes();
     put_groups();
     put_shapes();
+    put("frame", Ints{pixels(Frame::side), pixels(Frame::top), pixels(Frame::bottom)});
     put_top("folded", in_.placement.folded);
+    put("opened", sheet_json(in_.placement.opened.sheet) + "}");
     if (!in_.placement.unfolded.items.empty()) put_top("unfolded", in_.placement.unfolded);
     put_rewrites();
     if (in_.input.pieces != nullptr) put("classes", dump(classes_json(*in_.input.pieces)));
@@ -126,7 +128,7 @@ class PageData {
       }
       if (node.first > 0 || node.last < last_version())
         alive.insert(alive.end(), {at, node.first, node.last});
-      for (const std::uint32_t v : node.changed) changed.insert(changed.end(), {at, v});
+      for (const std::uint32_t v : node.changed) put_change(at, v, changed);
       std::int64_t count = 0;
       for (const Link& link : links_.of(at)) {
         const std::int64_t value = reference(link.source, link.last);
@@ -151,6 +153,18 @@ class PageData {
     put("changed", changed);
     put("moved", moved);
     put("opKinds", op_kinds_);
+  }
+
+  /// Version, and op and attributes before it, of a node that it changed.
+  void put_change(std::uint32_t at, std::uint32_t version, Ints& out) {
+    const Graph& g = graph_.versions[version - 1]->graph;
+    NodeId n = graph_.nodes[at].id;
+    if (!in_.input.related) {
+      const auto& index = graph_.index[version - 1];
+      const auto found = std::find(index.begin(), index.end(), at);
+      n = NodeId(static_cast<std::uint32_t>(found - index.begin()));
+    }
+    out.insert(out.end(), {at, version, op_text(g, n), attributes_text(g, n)});
   }
 
   std::int64_t op_text(const Graph& g, NodeId n) {

@@ -36,15 +36,18 @@ const bar = (() => {
     return b;
   });
   const beside =
-      button('Side by side', 'two passes beside each other (s)', () => app.change({beside: !app.state.beside}));
+      button('Side by side', 'the two versions beside each other (s)', () => app.change({beside: !app.state.beside}));
   const other = make('select');
-  other.setAttribute('aria-label', 'the pass on the left');
+  other.setAttribute('aria-label', 'the version that is compared with');
   data.steps.forEach((step, i) => {
-    const o = make('option', step.pass || 'graph');
+    const o = make('option', 'since ' + (step.pass || 'graph') + (data.versions > 2 ? ' (' + i + ')' : ''));
     o.value = i;
     other.append(o);
   });
-  other.addEventListener('change', () => app.change({other: +other.value}));
+  other.addEventListener('change', () => {
+    app.change({base: +other.value});
+    stage.follow();
+  });
   let hits = [], at = -1;
   const next = by => {
     if (!hits.length) return;
@@ -66,26 +69,47 @@ const bar = (() => {
   search.addEventListener('keydown', e => {
     if (e.key === 'Enter') next(e.shiftKey ? -1 : 1);
     if (e.key === 'Escape') {
-      search.value = '';
-      search.dispatchEvent(new Event('input'));
+      clear();
       stage.picture.canvas.focus();
     }
   });
+  const clear = () => {
+    if (!search.value) return;
+    search.value = '';
+    search.dispatchEvent(new Event('input'));
+  };
+  /// Finds all that the chosen node depends on (up), or all that depends on it (down).
+  const trace = way => {
+    const p = app.state.picked;
+    if (!p || p.node === undefined) return;
+    search.value = way + ':' + data.name(p.node);
+    search.dispatchEvent(new Event('input'));
+    announce(count.textContent + (way === 'up' ? ' lead to ' : ' depend on ') + data.name(p.node));
+  };
+  const ghosts = button('Hidden', 'what is in neither version (h)', () => app.change({ghosts: !app.state.ghosts}));
+  const labels = button('Types', 'types on the edges (x)', () => app.change({labels: !app.state.labels}));
   const overlay = data.overlay ?
       button('Overlay', 'colour nodes by ' + data.overlay.title, () => app.change({overlay: !app.state.overlay})) :
       null;
   add(parent, ...buttons, beside, other, search, button('‹', 'the hit before (Shift+Enter)', () => next(-1)),
       button('›', 'the next hit (Enter)', () => next(1)), count, make('span', undefined, 'space'));
   if (overlay) add(parent, overlay);
+  if (data.versions > 2) add(parent, ghosts);
+  add(parent, labels);
   add(parent, button('−', 'zoom out (-)', () => stage.zoom(.8)), button('+', 'zoom in (+)', () => stage.zoom(1.25)),
       button('width', 'fit the width (1)', stage.fitWidth), button('all', 'fit everything (0)', stage.fit),
-      button('◐', 'light or dark (d)', toggleTheme), button('?', 'all keys (?)', () => keys.help()));
+      button('SVG', 'save what is seen as SVG', () => exporting.saveSvg()),
+      button('PNG', 'save what is seen as PNG', () => exporting.savePng()),
+      button('link', 'copy a link to what is seen', copyLink), button('◐', 'light or dark (d)', toggleTheme),
+      button('?', 'all keys (?)', () => keys.help()));
   app.listen(() => {
     for (const b of buttons) b.setAttribute('aria-pressed', String(app.state.view === b.dataset.view));
     beside.setAttribute('aria-pressed', String(app.state.beside));
     beside.hidden = data.versions < 2;
-    other.hidden = !app.state.beside;
-    other.value = app.state.other;
+    other.hidden = data.versions < 2;
+    other.value = app.state.base;
+    ghosts.setAttribute('aria-pressed', String(app.state.ghosts));
+    labels.setAttribute('aria-pressed', String(app.state.labels));
     if (overlay) overlay.setAttribute('aria-pressed', String(app.state.overlay));
   });
   return {
@@ -94,9 +118,21 @@ const bar = (() => {
       search.focus();
       search.select();
     },
-    next
+    next,
+    clear,
+    trace
   };
 })();
+
+function copyLink() {
+  const address = location.href.split('#')[0] + share.text();
+  location.hash = share.text();
+  const said = () => announce('the address of the page now shows what is seen');
+  if (navigator.clipboard)
+    navigator.clipboard.writeText(address).then(said, said);
+  else
+    said();
+}
 
 function toggleTheme() {
   const root = document.documentElement, dark = getComputedStyle(root).colorScheme === 'dark';
@@ -107,9 +143,10 @@ function toggleTheme() {
 
 // ---- the caption: how much of the graph is shown
 function caption() {
-  const shown = stage.places().shown(), folded = app.state.folded && data.raw.unfolded;
-  let words = 'showing ' + digits(shown) + ' of ' + digits(data.count) + ' nodes';
-  if (data.versions > 1) words += ' (of all passes together)';
+  const {shown, all} = stage.places().shown(n => stage.picture.visible(stateOf(n)), n => stateOf(n) !== 'off'),
+                folded = app.state.folded && data.raw.unfolded;
+  let words = 'showing ' + digits(shown) + ' of ' + digits(all) + ' nodes';
+  if (data.versions > 1) words += ' of ' + shownName();
   if (folded)
     words += '; equal ' + data.folding + ' drawn once: × says how many, All ' + (data.classes ? 'pieces' : 'groups') +
         ' unfolds them';
@@ -132,7 +169,8 @@ const side = (() => {
     add(legend, add(make('li'), make('span', undefined, 'swatch captured'), ' captured'));
   if (data.groups.some(g => g.kind === 'eager'))
     add(legend, add(make('li'), make('span', undefined, 'swatch eager'), ' eager'));
-  if (data.raw.unfolded) add(legend, make('li', '┄ to the next repetition'));
+  const next = make('li', '┄ back up: to the next copy of a group that is drawn once');
+  add(legend, next);
   const far = make('li', '↓ without a line: from far above, drawn whole when chosen');
   add(legend, far);
   if (data.overlay) {
@@ -146,12 +184,13 @@ const side = (() => {
   add(parent, legend, passes, detail);
 
   function drawPasses() {
-    passes.replaceChildren();
     if (data.versions < 2) return;
     const hidden = data.steps.filter((s, i) => i > 0 && s.hidden && i !== app.state.now).length,
           size = s => s.added + s.removed + s.changed,
           most = data.steps.reduce(
               (m, s, i) => i && size(s) > size(data.steps[m] || {added: 0, removed: 0, changed: 0}) ? i : m, 0);
+    const focused = passes.contains(document.activeElement) && document.activeElement.dataset.step;
+    passes.replaceChildren();
     add(passes, make('h2', 'Passes'), button('[ earlier', 'the pass before ([)', () => goBy(-1)), ' ',
         button('later ]', 'the next pass (])', () => goBy(1)));
     if (hidden)
@@ -161,16 +200,44 @@ const side = (() => {
               () => app.change({idle: !app.state.idle})));
     if (most)
       add(passes,
-          add(make('p'), 'Most changed: ', link(data.steps[most].pass, 'go there', () => app.change({now: most})),
+          add(make('p'), 'Most changed: ', link(data.steps[most].pass, 'go there', () => showPass(most)),
               ' (+' + digits(data.steps[most].added) + ' −' + digits(data.steps[most].removed) + ' ~' +
                   digits(data.steps[most].changed) + ')'));
     const times = data.steps.some(s => s.ms !== undefined), widest = Math.max(1, ...data.steps.slice(1).map(size));
     const head = make('tr'), body = make('tbody');
     for (const [t, n] of [['pass'], ['nodes', 1], ['Δ', 1], ['+ − ~'], ['matches', 1], ...(times ? [['ms', 1]] : [])])
       head.append(make('th', t, n ? 'n' : ''));
+    const act = (tr, step, words, choose) => {
+      tr.tabIndex = 0;
+      tr.dataset.step = step;
+      tr.setAttribute('aria-label', words);
+      tr.setAttribute('aria-selected', String(tr.classList.contains('now')));
+      tr.addEventListener('click', choose);
+      tr.addEventListener('keydown', e => {
+        const by = {ArrowUp: -1, ArrowDown: 1}[e.key], rows = [...body.children];
+        if (e.key === 'Enter' || e.key === ' ') e.preventDefault(), e.stopPropagation(), choose();
+        if (by) e.preventDefault(), e.stopPropagation(), (rows[rows.indexOf(tr) + by] || tr).focus();
+      });
+      body.append(tr);
+    };
+    if (data.versions > 2) {
+      const last = data.versions - 1, sum = key => data.steps.slice(1).reduce((all, s) => all + s[key], 0),
+            tr = make('tr', undefined, showsAll() ? 'now' : ''), words = make('td', 'all, from the input');
+      add(tr, words, make('td', digits(data.steps[last].nodes), 'n'),
+          make('td', signed(data.steps[last].nodes - data.steps[0].nodes), 'n'), make('td'),
+          make(
+              'td',
+              data.steps.some(s => s.matches !== undefined) ?
+                  digits(data.steps.reduce((all, s) => all + (s.matches || 0), 0)) :
+                  '',
+              'n'));
+      if (times) tr.append(make('td'));
+      tr.title = 'the sums of all passes: +' + sum('added') + ' −' + sum('removed') + ' ~' + sum('changed');
+      act(tr, 'all', 'all passes, ' + digits(data.steps[last].nodes) + ' nodes', showAll);
+    }
     for (const i of visibleSteps()) {
-      const s = data.steps[i],
-            tr = make('tr', undefined, (i === app.state.now ? 'now' : '') + (s.hidden && i ? ' idle' : '')),
+      const s = data.steps[i], here = !showsAll() && i === app.state.now,
+            tr = make('tr', undefined, (here ? 'now' : '') + (s.hidden && i ? ' idle' : '')),
             delta = i ? s.nodes - data.steps[i - 1].nodes : 0, strip = make('td', undefined, 'strip');
       for (const state of ['added', 'removed', 'changed'])
         if (i && s[state]) {
@@ -179,29 +246,23 @@ const side = (() => {
           strip.append(b);
         }
       strip.title = '+' + s.added + ' −' + s.removed + ' ~' + s.changed;
-      add(tr, make('td', s.pass || 'graph'), make('td', digits(s.nodes), 'n'),
-          make(
-              'td',
-              i ? (delta > 0     ? '+' :
-                       delta < 0 ? '−' :
-                                   '') +
-                      digits(Math.abs(delta)) :
-                  '',
-              'n'),
+      add(tr, make('td', s.pass || 'graph'), make('td', digits(s.nodes), 'n'), make('td', i ? signed(delta) : '', 'n'),
           strip, make('td', s.matches === undefined ? '' : digits(s.matches), 'n'));
       if (times) tr.append(make('td', s.ms === undefined ? '' : s.ms.toFixed(1), 'n'));
-      tr.tabIndex = 0;
       tr.title = s.rules || '';
-      const choose = () => app.change({now: i});
-      tr.addEventListener('click', choose);
-      tr.addEventListener('keydown', e => {
-        if (e.key === 'Enter') choose();
-      });
-      body.append(tr);
+      act(tr, String(i),
+          'pass ' + (s.pass || 'graph') + ', ' + counted(s.nodes, 'node') +
+              (i ? ', ' + s.added + ' added, ' + s.removed + ' removed, ' + s.changed + ' changed' : ''),
+          () => showPass(i));
     }
-    add(passes, add(make('table'), add(make('thead'), head), body));
+    const list = add(make('table'), add(make('thead'), head), body);
+    list.setAttribute('role', 'grid');
+    list.setAttribute('aria-label', 'passes; Enter shows what one changed');
+    add(passes, list);
     const s = data.steps[app.state.now];
-    if (app.state.now && s.rules) add(passes, make('p', s.rules));
+    if (!showsAll() && app.state.now && s.rules) add(passes, make('p', s.rules));
+    const row = focused && [...body.children].find(tr => tr.dataset.step === focused);
+    if (row) row.focus();
   }
 
   function links(list) {
@@ -260,20 +321,20 @@ const side = (() => {
       row(list, 'became', links(data.rewrites[gone].created.filter(m => m >= 0).map(nodeLink)));
     }
     row(list, 'now', {
-      off: 'not in this version',
+      off: 'in neither version',
       plain: 'unchanged',
       added: '+ added',
       removed: '− removed',
       changed: '~ changed',
       matched: '◎ matched and kept'
-    }[data.state(n, v)]);
+    }[stateOf(n)]);
     if (data.overlay && data.overlay.of.has(n)) row(list, data.overlay.title, String(data.overlay.of.get(n)));
     add(detail, make('h2', data.name(n)), make('pre', data.call(n)), list);
     if (made !== undefined && data.rewrites[made].rule >= 0) add(detail, ruleText(data.rewrites[made].rule));
   }
   function aboutGroup(g) {
     const group = data.groups[g], copies = data.copies[group.shape], list = make('dl'),
-          counts = data.groupStates(g, app.state.now);
+          counts = data.groupStates(g, app.state.base, app.state.now);
     row(list, 'is',
         {captured: 'a captured piece',
          eager: 'an eager piece',
@@ -321,10 +382,7 @@ const side = (() => {
         longList(
             group.nodes,
             (parent, some) =>
-                add(parent,
-                    table(
-                        ['', 'node', 'op'],
-                        some.map(n => [glyphs[data.state(n, app.state.now)], nodeLink(n), data.op(n)])))));
+                add(parent, table(['', 'node', 'op'], some.map(n => [glyphs[stateOf(n)], nodeLink(n), data.op(n)])))));
   }
   function drawDetail() {
     detail.replaceChildren();
@@ -334,7 +392,8 @@ const side = (() => {
           make(
               'p',
               'Choose a box for its type, readers, source and history.' +
-                  (data.versions > 1 ? ' [ and ] step through the passes.' : '') + ' ? lists the keys.',
+                  (data.versions > 1 ? ' [ and ] step through the passes, j and k through what they changed.' : '') +
+                  ' ? lists the keys.',
               'soft'));
       return;
     }
@@ -351,7 +410,13 @@ const side = (() => {
           make('p', outputLines(picked.output, app.state.now).join(': ')));
   }
   app.listen(moved => {
-    if (moved) far.hidden = !stage.places().edges.some(edge => edge.far);
+    if (moved) {
+      const places = stage.places();
+      far.hidden = !places.edges.some(edge => edge.far) &&
+          !places.items.some(
+              item => item.open && shapePlaces(data.groups[item.index].shape).edges.some(edge => edge.far));
+      next.hidden = !places.edges.some(edge => edge.next);
+    }
     drawPasses();
     drawDetail();
     $('caption').textContent = caption();

@@ -133,7 +133,7 @@ if ($('sizes'))
       out.id = 'padded';
       out.setAttribute('role', 'status');
       ask.addEventListener('input', () => {
-        if (+ask.value > 0) out.textContent = answer(Math.floor(+ask.value));
+        out.textContent = +ask.value >= 1 ? answer(Math.floor(+ask.value)) : 'A step has one token or more.';
       });
       add(parent, add(make('p'), add(make('label', 'A step of '), ask, ' tokens:')), out);
       add(parent,

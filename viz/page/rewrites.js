@@ -53,7 +53,7 @@ function chooseRewrite(r) {
 function showRewrite(r) {
   const rewrite = data.rewrites[r], nodes = [...rewrite.created, ...rewrite.matched].filter(n => n >= 0);
   tabs.open('graph');
-  app.change({now: rewrite.version, rewrite: r});
+  app.change({base: rewrite.version - 1, now: rewrite.version, rewrite: r});
   for (const n of nodes) stage.reveal(n);
   if (nodes.length) {
     stage.pick({node: nodes[0]});
