@@ -31,6 +31,7 @@ std::string verdict(const Report& report) {
 std::string view_panels(const VizInput& input) {
   constexpr bool nothing = true;
   const bool journal = input.journal != nullptr || input.named_journal != nullptr;
+  const bool misses = input.misses != nullptr;
   const bool pieces = input.pieces != nullptr, plan = input.plan != nullptr;
   std::string out;
   const auto add = [&](std::string_view id, std::string_view title, bool present) {

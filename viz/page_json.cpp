@@ -58,6 +58,7 @@ class PageData {
     put("opened", sheet_json(in_.placement.opened.sheet) + "}");
     if (!in_.placement.unfolded.items.empty()) put_top("unfolded", in_.placement.unfolded);
     put_rewrites();
+    if (in_.input.misses != nullptr) put_misses(*in_.input.misses);
     if (in_.input.pieces != nullptr) put("classes", dump(classes_json(*in_.input.pieces)));
     if (in_.input.plan != nullptr) put_plan(*in_.input.plan);
     put_overlay();
@@ -302,6 +303,25 @@ class PageData {
     }
     put("rules", dump(rules));
     put("rewrites", all);
+  }
+
+  /// A flat list: rule, code, message and help as texts, matched, size, where it stopped or −1, and
+  /// the nodes that it matched with their number before them.
+  void put_misses(const PageMisses& misses) {
+    Ints all;
+    const std::size_t last = graph_.versions.size() - 1;
+    const auto place = [&](NodeId n) -> std::int64_t {
+      const std::uint32_t at = n.valid() ? graph_.position(last, n) : kNobody;
+      return at == kNobody ? -1 : static_cast<std::int64_t>(at);
+    };
+    for (const PageMiss& miss : misses.all) {
+      all.insert(all.end(), {text(miss.rule), text(miss.code), text(miss.message), text(miss.help),
+                             miss.matched, static_cast<std::int64_t>(miss.size), place(miss.at),
+                             static_cast<std::int64_t>(miss.nodes.size())});
+      for (const NodeId n : miss.nodes) all.push_back(place(n));
+    }
+    put("misses", all);
+    put("whyNoMisses", dump(clean(misses.why_none)));
   }
 
   [[nodiscard]] Json rule_json(const std::string& name) const {

@@ -32,7 +32,7 @@ const table = (columns, rows, numbers = []) => {
   return add(make('table'), add(make('thead'), head), body);
 };
 const digits = n => String(n).replace(/\B(?=(\d{3})+$)/g, ' ');
-const counted = (n, word) => digits(n) + ' ' + word + (n === 1 ? '' : 's');
+const counted = (n, word) => digits(n) + ' ' + word + (n === 1 ? '' : /(s|x|ch)$/.test(word) ? 'es' : 's');
 const signed = n => (n > 0 ? '+' : n < 0 ? '−' : '') + digits(Math.abs(n));
 const percent = x => (x >= 10 ? x.toFixed(0) : x.toFixed(1)) + ' %';
 const bytes = n => {

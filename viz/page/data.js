@@ -168,6 +168,16 @@ const data = (() => {
     if (rewrite.rule >= 0)
       for (const n of rewrite.matched) list(matchedIn, n).push(r);
   });
+  // What nearly matched in the last version, the nearest first, and by node.
+  const misses = [], missesAt = new Map();
+  for (let i = 0, raws = raw.misses || []; i < raws.length;) {
+    const [rule, code, message, help, matched, size, at, k] = raws.slice(i, i + 8), nodes = raws.slice(i + 8, i + 8 + k);
+    i += 8 + k;
+    const miss = {rule: text(rule), code: text(code), message: text(message), help: text(help), matched, size, at, nodes};
+    misses.push(miss);
+    for (const n of new Set([at, ...nodes]))
+      if (n >= 0) list(missesAt, n).push(miss);
+  }
   const ruleName = rewrite => rewrite.rule < 0 ? steps[rewrite.version].pass : raw.rules[rewrite.rule].name;
   const rulePlace = rewrite => rewrite.rule < 0 ? 'a built-in pass' :
       raw.rules[rewrite.rule].file              ? raw.rules[rewrite.rule].file + ':' + raw.rules[rewrite.rule].line :
@@ -292,6 +302,8 @@ const data = (() => {
     madeBy,
     goneBy,
     matchedIn,
+    misses,
+    missesAt,
     ruleName,
     rulePlace,
     overlay,

@@ -25,11 +25,15 @@ function scaleColor(x) {
   const at = Math.min(3.999, Math.max(0, x * 4)), i = Math.floor(at), f = at - i;
   return 'rgb(' + stops[i].map((c, k) => Math.round(c + (stops[i + 1][k] - c) * f)).join(',') + ')';
 }
+/// A fill, and the text that stands out more on it.
+function fillOf(x) {
+  const fill = scaleColor(x), [r, g, b] = fill.match(/\d+/g).map(c => (c / 255) ** 2.2);
+  return {fill, text: .2126 * r + .7152 * g + .0722 * b > .18 ? '#000' : '#fff'};
+}
 function overlayColor(n) {
   if (!data.overlay || !app.state.overlay || !data.overlay.of.has(n)) return null;
-  const {least, most, of} = data.overlay, x = most > least ? (of.get(n) - least) / (most - least) : 1;
-  const fill = scaleColor(x), [r, g, b] = fill.match(/\d+/g).map(c => (c / 255) ** 2.2);
-  return {fill, text: .2126 * r + .7152 * g + .0722 * b > .18 ? '#000' : '#fff'};  // the one that stands out more
+  const {least, most, of} = data.overlay;
+  return fillOf(most > least ? (of.get(n) - least) / (most - least) : 1);
 }
 
 class Picture {

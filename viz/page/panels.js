@@ -141,6 +141,16 @@ function toggleTheme() {
   app.change();
 }
 
+/// "rule `rms_quant` matched 1 of 2 nodes, then stopped at mm: …"
+function missSentence(miss) {
+  const p = make('p', undefined, 'miss');
+  add(p, make('b', miss.rule), ' matched ' + miss.matched + ' of ' + counted(miss.size, 'node'));
+  if (miss.at >= 0) add(p, ', then stopped at ', nodeLink(miss.at));
+  add(p, ': ' + miss.message + ' (' + miss.code + ').');
+  if (miss.help) add(p, ' ', make('span', 'Help: ' + miss.help + '.', 'soft'));
+  return p;
+}
+
 // ---- the caption: how much of the graph is shown
 function caption() {
   const {shown, all} = stage.places().shown(n => stage.picture.visible(stateOf(n)), n => stateOf(n) !== 'off'),
@@ -152,7 +162,7 @@ function caption() {
         ' unfolds them';
   const closed = stage.places().items.filter(item => item.kind === 'group' && !item.open).length;
   if (closed)
-    words += '; ' + counted(closed, 'closed box').replace('boxs', 'boxes') + ' ⊞: double click or Enter opens';
+    words += '; ' + counted(closed, 'closed box') + ' ⊞: double click or Enter opens';
   return words;
 }
 
@@ -181,14 +191,12 @@ const side = (() => {
             ' ' + String(data.overlay.most) + ' (' + digits(data.overlay.of.size) + ' nodes have a number, ' +
                 digits(data.overlay.given) + ' were given)'));
   }
-  add(parent, legend, passes, detail);
+  add(parent, legend, summary(), passes, detail);
 
   function drawPasses() {
     if (data.versions < 2) return;
     const hidden = data.steps.filter((s, i) => i > 0 && s.hidden && i !== app.state.now).length,
-          size = s => s.added + s.removed + s.changed,
-          most = data.steps.reduce(
-              (m, s, i) => i && size(s) > size(data.steps[m] || {added: 0, removed: 0, changed: 0}) ? i : m, 0);
+          size = s => s.added + s.removed + s.changed;
     const focused = passes.contains(document.activeElement) && document.activeElement.dataset.step;
     passes.replaceChildren();
     add(passes, make('h2', 'Passes'), button('[ earlier', 'the pass before ([)', () => goBy(-1)), ' ',
@@ -198,11 +206,6 @@ const side = (() => {
           button(
               app.state.idle ? 'hide unchanged' : 'show ' + hidden + ' unchanged', 'passes that changed nothing',
               () => app.change({idle: !app.state.idle})));
-    if (most)
-      add(passes,
-          add(make('p'), 'Most changed: ', link(data.steps[most].pass, 'go there', () => showPass(most)),
-              ' (+' + digits(data.steps[most].added) + ' −' + digits(data.steps[most].removed) + ' ~' +
-                  digits(data.steps[most].changed) + ')'));
     const times = data.steps.some(s => s.ms !== undefined), widest = Math.max(1, ...data.steps.slice(1).map(size));
     const head = make('tr'), body = make('tbody');
     for (const [t, n] of [['pass'], ['nodes', 1], ['Δ', 1], ['+ − ~'], ['matches', 1], ...(times ? [['ms', 1]] : [])])
@@ -331,6 +334,18 @@ const side = (() => {
     if (data.overlay && data.overlay.of.has(n)) row(list, data.overlay.title, String(data.overlay.of.get(n)));
     add(detail, make('h2', data.name(n)), make('pre', data.call(n)), list);
     if (made !== undefined && data.rewrites[made].rule >= 0) add(detail, ruleText(data.rewrites[made].rule));
+    if (data.last[n] === data.versions - 1) add(detail, whyNot(n));
+  }
+  /// Which rules nearly matched a node of the last version, and what kept them from it.
+  function whyNot(n) {
+    const box = make('div'), misses = data.missesAt.get(n) || [];
+    if (!data.raw.misses) return box;
+    box.id = 'why-not';
+    add(box, make('h2', 'Why not rewritten further?'));
+    if (!misses.length)
+      add(box, make('p', data.raw.whyNoMisses || 'No rule of the passes that ran has an op like it, short of a whole match.'));
+    for (const miss of misses.slice(0, 6)) add(box, missSentence(miss));
+    return box;
   }
   function aboutGroup(g) {
     const group = data.groups[g], copies = data.copies[group.shape], list = make('dl'),
@@ -384,9 +399,19 @@ const side = (() => {
             (parent, some) =>
                 add(parent, table(['', 'node', 'op'], some.map(n => [glyphs[stateOf(n)], nodeLink(n), data.op(n)])))));
   }
+  let last = null;
   function drawDetail() {
     detail.replaceChildren();
     const picked = app.state.picked;
+    // What is chosen comes first, where it is seen without scrolling.
+    if (picked !== last) {
+      if (picked)
+        parent.prepend(detail);
+      else
+        parent.append(detail);
+      parent.scrollTop = 0;
+    }
+    last = picked;
     if (!picked) {
       add(detail,
           make(

@@ -87,7 +87,7 @@ if ($('rewrites'))
       });
       for (const {step, mine} of rows) {
         const total = mine.reduce((sum, group) => sum + group.all.length, 0);
-        add(list, make('h2', 'pass ' + step.pass + ' · ' + counted(total, 'match').replace('matchs', 'matches')));
+        add(list, make('h2', 'pass ' + step.pass + ' · ' + counted(total, 'match')));
         add(list,
             longList(
                 mine,
