@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffffu;
 constexpr double kLaneWidth = 6;
+constexpr double kStraight = 8;  // times a box's
+constexpr double kLongRow = 8;   // boxes and lanes
 constexpr double kPull = 0.1;
 constexpr std::uint32_t kLongChain = 60;  // ranks
 
@@ -255,6 +257,9 @@ class Layers {
   void settle(const std::vector<std::uint32_t>& row, const std::vector<std::uint32_t>& begin,
               const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
               const std::vector<std::uint32_t>& list2) {
+    // Against a row of many boxes that all wish for the place of one lane, the lane stays straight.
+    const auto count = static_cast<double>(row.size());
+    const double lane_weight = std::max(kStraight, count > kLongRow ? kStraight * count * count : 0);
     pools_.clear();
     double offset = 0;
     offsets_.clear();
@@ -263,7 +268,7 @@ class Layers {
         offset += (width_[row[i - 1]] + width_[row[i]]) / 2 +
                   (close(row[i - 1]) && close(row[i]) ? options_.between / 2 : options_.between);
       offsets_.push_back(offset);
-      const double weight = is_lane(row[i]) ? 8 : 1;
+      const double weight = is_lane(row[i]) ? lane_weight : 1;
       pools_.push_back({(wish(row[i], begin, list, begin2, list2) - offset) * weight, weight, 1});
       while (pools_.size() > 1 && pools_[pools_.size() - 2].mean() > pools_.back().mean()) {
         Pool& before = pools_[pools_.size() - 2];
