@@ -73,18 +73,17 @@ class NearestMisses {
   std::vector<PageMiss> take() {
     std::set<std::uint32_t> kept;
     for (std::vector<std::uint32_t>& misses : at_) {
-      std::stable_sort(misses.begin(), misses.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return nearer(all_[a], all_[b]);
-      });
+      std::stable_sort(misses.begin(), misses.end(),
+                       [&](std::uint32_t a, std::uint32_t b) { return nearer(all_[a], all_[b]); });
       constexpr std::size_t kMost = 4;
       for (std::size_t i = 0; i < misses.size() && i < kMost; ++i) kept.insert(misses[i]);
     }
     std::vector<PageMiss> out;
     for (const std::uint32_t i : kept) {
       NearMiss& miss = all_[i];
-      out.push_back({miss.rule_name, miss.why.code, miss.why.message, help_for(graph_, miss.why.code, miss.why.at),
-                     miss.why.matched, miss.rule_size, miss.at ? miss.at->id : NodeId(),
-                     std::move(miss.nodes)});
+      out.push_back({miss.rule_name, miss.why.code, miss.why.message,
+                     help_for(graph_, miss.why.code, miss.why.at), miss.why.matched, miss.rule_size,
+                     miss.at ? miss.at->id : NodeId(), std::move(miss.nodes)});
     }
     std::stable_sort(out.begin(), out.end(), [](const PageMiss& a, const PageMiss& b) {
       return a.size - static_cast<std::size_t>(a.matched) <
@@ -222,31 +221,24 @@ Table match_table(const PatternMatches& found, std::size_t most) {
   return table;
 }
 
-PageMisses near_misses_of(const Graph& graph, const RuleSet& rules, const Env& params,
-                          const std::string& pipeline, const std::vector<Version>& versions,
-                          std::size_t most_nodes) {
+PageMisses near_misses_of(const Graph& graph, const LoadedRules& rules,
+                          const std::vector<Version>& versions, std::size_t most_nodes) {
   PageMisses out;
-  const auto strategy = rules.pipelines.find(pipeline);
-  if (strategy == rules.pipelines.end()) {
-    out.why_none = "`" + pipeline + "` is no pipeline with passes";
-    return out;
-  }
   if (graph.node_count() > most_nodes) {
-    out.why_none =
-        fmt::format("near misses are listed for graphs of up to {} nodes; `pwr explain RULE GRAPH` "
-                    "finds those of one rule in any graph",
-                    most_nodes);
+    out.why_none = fmt::format(
+        "Near misses are listed for graphs of up to {} nodes; `pwr explain RULE GRAPH` "
+        "finds those of one rule in any graph.",
+        most_nodes);
     return out;
   }
   std::set<RuleId> asked;
-  for (const Strategy& pass : strategy->second.parts)
-    if (std::any_of(versions.begin(), versions.end(),
-                    [&](const Version& version) { return version.pass == pass.label; }))
-      add_rules(pass, asked);
-  RunRules run(rules);
+  for (std::size_t v = 1; v < versions.size(); ++v)
+    if (const Strategy* pass = rules.set.strategy(versions[v].pass)) add_rules(*pass, asked);
+  RunRules run(rules.set);
   NearestMisses nearest(graph);
-  for (const RuleId id : opened_rules(graph, run, {asked.begin(), asked.end()}, params))
-    for (NearMiss& miss : find_near_misses(graph, run, id, params)) nearest.add(std::move(miss));
+  for (const RuleId id : opened_rules(graph, run, {asked.begin(), asked.end()}, rules.params))
+    for (NearMiss& miss : find_near_misses(graph, run, id, rules.params))
+      nearest.add(std::move(miss));
   out.all = nearest.take();
   return out;
 }

@@ -86,8 +86,7 @@ class Picture {
     const bool last = !viz.version || *viz.version + 1 == input_.versions.size();
     if (request_.split && last) PW_TRY(cut_and_plan_last());
     if (wants_page() && !request_.rules.pipeline.empty()) {
-      misses_ = near_misses_of(input_.versions.back().graph, rules_->set, rules_->params,
-                               request_.rules.pipeline, input_.versions);
+      misses_ = near_misses_of(input_.versions.back().graph, *rules_, input_.versions);
       input_.misses = &misses_;
     }
     const bool text = request_.output.empty() || names_stream(request_.output);
@@ -132,9 +131,14 @@ class Picture {
     return std::monostate{};
   }
 
-  [[nodiscard]] bool wants_page() const {
+  [[nodiscard]] std::string type() const {
     const std::string type = std::filesystem::path(request_.output).extension().string();
-    return type == ".html" || type == ".htm";
+    return type.empty() ? "an outline" : type;
+  }
+  [[nodiscard]] bool wants_page() const { return type() == ".html" || type() == ".htm"; }
+  [[nodiscard]] bool is_text() const {
+    return request_.output.empty() || names_stream(request_.output) || type() == ".txt" ||
+           type() == ".md" || type() == ".json";
   }
 
   Result<VizOptions> options() {
@@ -142,6 +146,7 @@ class Picture {
     if (!request_.overlay.empty()) {
       overlay_ = PW_TRY(overlay_from_json(PW_TRY(read_file(request_.overlay)), request_.overlay));
       overlay_.title = std::filesystem::path(request_.overlay).stem().string();
+      if (is_text()) log_.say("the overlay is left out: " + type() + " has no colours");
       viz.overlay = &overlay_;
     }
     viz.version = PW_TRY(version_after(input_.versions, request_.pass));

@@ -34,10 +34,11 @@ std::string view_panels(const VizInput& input) {
   const bool misses = input.misses != nullptr;
   const bool pieces = input.pieces != nullptr, plan = input.plan != nullptr;
   std::string out;
+  // Hidden until its tab is opened, so that none is filled before.
   const auto add = [&](std::string_view id, std::string_view title, bool present) {
     if (present && !title.empty())
-      out += fmt::format("<section role=\"tabpanel\" id=\"{}\" data-title=\"{}\"></section>\n", id,
-                         title);
+      out += fmt::format(
+          "<section role=\"tabpanel\" id=\"{}\" data-title=\"{}\" hidden></section>\n", id, title);
   };
 #define PW_VIEW(name, title, needs) add(#name, title, needs);
 #include "viz/views.def"

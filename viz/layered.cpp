@@ -259,7 +259,8 @@ class Layers {
               const std::vector<std::uint32_t>& list2) {
     // Against a row of many boxes that all wish for the place of one lane, the lane stays straight.
     const auto count = static_cast<double>(row.size());
-    const double lane_weight = std::max(kStraight, count > kLongRow ? kStraight * count * count : 0);
+    const double lane_weight =
+        std::max(kStraight, count > kLongRow ? kStraight * count * count : 0);
     pools_.clear();
     double offset = 0;
     offsets_.clear();
@@ -294,6 +295,10 @@ class Layers {
               const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
               const std::vector<std::uint32_t>& list2) {
     wishes_.clear();
+    // A chain of lanes is straight, whatever joins or leaves it on the way.
+    if (is_lane(i))
+      for (std::uint32_t k = begin[i]; k < begin[i + 1]; ++k)
+        if (is_lane(list[k]) && owner_[list[k]] == owner_[i]) return x_[list[k]];
     // In the last round a lane keeps to what is below it: the mean of two sides would bend it.
     if (begin2.empty() || !is_lane(i))
       for (std::uint32_t k = begin[i]; k < begin[i + 1]; ++k) wishes_.push_back(x_[list[k]]);

@@ -8,6 +8,7 @@
 
 #include "base/shown_path.hpp"
 #include "viz/label.hpp"
+#include "viz/overlay.hpp"
 #include "viz/page.hpp"
 #include "viz/scene.hpp"
 #include "viz/text_table.hpp"
@@ -457,15 +458,9 @@ class PageData {
     const Overlay* overlay = in_.options.overlay;
     if (overlay == nullptr) return;
     Json nodes = Json::array(), numbers = Json::array();
-    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
-      const UnionNode& node = graph_.nodes[at];
-      const Graph& g = graph_.graph_of(node);
-      auto found = overlay->numbers.find(std::string(g.node_name(node.id)));
-      for (std::size_t r = 0; found == overlay->numbers.end() && r < g.result_count(node.id); ++r)
-        found = overlay->numbers.find(std::string(g.value_name(g.result(node.id, r))));
-      if (found == overlay->numbers.end()) continue;
+    for (const auto& [at, number] : numbers_of(graph_, *overlay)) {
       nodes.push_back(at);
-      numbers.push_back(found->second);
+      numbers.push_back(number);
     }
     put("overlay", dump(Json{{"title", clean(overlay->title)},
                              {"given", overlay->numbers.size()},

@@ -32,7 +32,8 @@ struct PageMiss {
   NodeId at;                  ///< where it stopped; may be invalid
   std::vector<NodeId> nodes;  ///< that it matched, `at` aside
 };
-/// Those nearest to a match, for each node. `why_none` says why there are none, where nobody looked.
+/// Those nearest to a match, for each node. `why_none` says why there are none, where nobody
+/// looked.
 struct PageMisses {
   std::vector<PageMiss> all;
   std::string why_none;
@@ -78,7 +79,8 @@ struct VizOptions {
   std::size_t most_page_nodes = 1'000'000;  ///< of a page; more are an error
   bool color = false;                       ///< of the outline
   View view = View::automatic;
-  const Overlay* overlay = nullptr;  ///< colours the nodes of a page
+  /// Colours the nodes of a page or picture; a text says only what it is.
+  const Overlay* overlay = nullptr;
 };
 
 Result<std::string> render_dot(const VizInput& input, const VizOptions& options = {});

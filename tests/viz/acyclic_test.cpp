@@ -120,9 +120,8 @@ TEST_CASE("fold: a path that leaves a layer and comes back cuts it into parts", 
   const viz::UnionGraph graph = viz::unite({&input.versions[0]}, true);
   const viz::Folding folding = viz::fold(graph, viz::link(graph, true), input, Collapse::none);
   CHECK(folding.groups.size() == 6);
-  CHECK(std::any_of(folding.groups.begin(), folding.groups.end(), [](const viz::Group& group) {
-    return group.name == "layers.0 (part 2)";
-  }));
+  CHECK(std::any_of(folding.groups.begin(), folding.groups.end(),
+                    [](const viz::Group& group) { return group.name == "layers.0 (part 2)"; }));
 }
 
 TEST_CASE("fold: what a pass removed stands in the piece of its own version", "[viz]") {
@@ -133,8 +132,7 @@ TEST_CASE("fold: what a pass removed stands in the piece of its own version", "[
   const VizInput input{{{"input", before}, {"fuse", d.graph}}, &pieces};
   check_order(input);
   const viz::UnionGraph graph = viz::unite({&input.versions[0], &input.versions[1]}, true);
-  const viz::Folding folding =
-      viz::fold(graph, viz::link(graph, true), input, Collapse::automatic);
+  const viz::Folding folding = viz::fold(graph, viz::link(graph, true), input, Collapse::automatic);
   // The sums were removed; each stood behind the attention of its layer, where its successor is.
   std::size_t removed = 0;
   for (std::uint32_t at = 0; at < graph.nodes.size(); ++at) {

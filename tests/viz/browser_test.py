@@ -416,7 +416,11 @@ class Rewritten(Page):
         svg = self.ask("svg()")
         picture = xml.etree.ElementTree.fromstring(svg)
         words = {text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")}
-        on_screen = [n for n in range(75) if str(n) in self.ask("places()") and self.on_screen(n) and self.driver.execute_script("return stateOf(arguments[0])", n) != "off"]
+        on_screen = [
+            n
+            for n in range(75)
+            if str(n) in self.ask("places()") and self.on_screen(n) and self.driver.execute_script("return stateOf(arguments[0])", n) != "off"
+        ]
         self.assertGreater(len(on_screen), 3)
         for node in on_screen:
             self.assertIn(self.driver.execute_script("return data.op(arguments[0])", node)[:12], {w[:12] for w in words})
@@ -584,7 +588,19 @@ class Folded(Page):
         self.keys("a")
         far = self.driver.execute_script("return stage.places().edges.filter(e => e.far && !e.whole).length")
         self.assertEqual(far, 0)
-        self.assertIn("from far above, drawn whole when chosen", self.text(".legend"))
+        self.assertIn("from far above, or another column; drawn whole when chosen", self.text(".legend"))
+
+    def test_a_long_chain_stands_in_columns(self):
+        """All copies of 40 layers, closed: as wide as a screen, with the order of the chain from the top of each column to its bottom."""
+        self.keys("a")
+        width, height = self.driver.execute_script("return [stage.places().width, stage.places().height]")
+        self.assertLess(height, 4 * width)
+        places = [(i["x"], i["y"]) for i in self.ask("items()") if i["kind"] == "group"]
+        turns = [b for a, b in zip(places, places[1:]) if b[1] <= a[1]]
+        self.assertGreater(len(turns), 0)
+        self.assertEqual(len({round(y) for _, y in turns}), 1)  # each begins at the top
+        self.assertEqual(turns, sorted(turns))
+        self.shot("columns")
 
     def test_a_long_schedule_is_shown_around_its_peak(self):
         self.tab("memory")

@@ -208,7 +208,17 @@ def generated(number, seed):
     outputs = random_.sample(values[2:], min(len(values) - 2, random_.randint(1, 4)))
     if values[-1] not in outputs:
         outputs.append(values[-1])
-    return "\n".join([f"graph g{number} {{", "  symbol n in 1..4096 tokens", "  in x0: bf16[n, 64], x1: bf16[n, 64]", *lines, "  out " + ", ".join(outputs), "}", ""])
+    return "\n".join(
+        [
+            f"graph g{number} {{",
+            "  symbol n in 1..4096 tokens",
+            "  in x0: bf16[n, 64], x1: bf16[n, 64]",
+            *lines,
+            "  out " + ", ".join(outputs),
+            "}",
+            "",
+        ]
+    )
 
 
 def cases(count, folder):

@@ -171,9 +171,11 @@ const data = (() => {
   // What nearly matched in the last version, the nearest first, and by node.
   const misses = [], missesAt = new Map();
   for (let i = 0, raws = raw.misses || []; i < raws.length;) {
-    const [rule, code, message, help, matched, size, at, k] = raws.slice(i, i + 8), nodes = raws.slice(i + 8, i + 8 + k);
+    const [rule, code, message, help, matched, size, at, k] = raws.slice(i, i + 8),
+                                                         nodes = raws.slice(i + 8, i + 8 + k);
     i += 8 + k;
-    const miss = {rule: text(rule), code: text(code), message: text(message), help: text(help), matched, size, at, nodes};
+    const miss =
+        {rule: text(rule), code: text(code), message: text(message), help: text(help), matched, size, at, nodes};
     misses.push(miss);
     for (const n of new Set([at, ...nodes]))
       if (n >= 0) list(missesAt, n).push(miss);

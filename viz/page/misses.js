@@ -7,7 +7,10 @@ if ($('misses'))
       add(parent, make('p', data.raw.whyNoMisses || 'No rule of the passes that ran nearly matches what is left.'));
       return;
     }
-    add(parent, make('p', 'Rules of the passes that ran, and where in the last version they stopped short of a match: at most four for a node.'));
+    add(parent,
+        make(
+            'p',
+            'Rules of the passes that ran, and where in the last version they stopped short of a match: at most four for a node.'));
     const rules = new Map();
     for (const miss of data.misses) rules.set(miss.rule, [...(rules.get(miss.rule) || []), miss]);
     for (const [rule, all] of rules)

@@ -161,8 +161,7 @@ function caption() {
     words += '; equal ' + data.folding + ' drawn once: × says how many, All ' + (data.classes ? 'pieces' : 'groups') +
         ' unfolds them';
   const closed = stage.places().items.filter(item => item.kind === 'group' && !item.open).length;
-  if (closed)
-    words += '; ' + counted(closed, 'closed box') + ' ⊞: double click or Enter opens';
+  if (closed) words += '; ' + counted(closed, 'closed box') + ' ⊞: double click or Enter opens';
   return words;
 }
 
@@ -181,7 +180,7 @@ const side = (() => {
     add(legend, add(make('li'), make('span', undefined, 'swatch eager'), ' eager'));
   const next = make('li', '┄ back up: to the next copy of a group that is drawn once');
   add(legend, next);
-  const far = make('li', '↓ without a line: from far above, drawn whole when chosen');
+  const far = make('li', '↓ without a line: from far above, or another column; drawn whole when chosen');
   add(legend, far);
   if (data.overlay) {
     const ramp = make('span', undefined, 'ramp');
@@ -343,7 +342,10 @@ const side = (() => {
     box.id = 'why-not';
     add(box, make('h2', 'Why not rewritten further?'));
     if (!misses.length)
-      add(box, make('p', data.raw.whyNoMisses || 'No rule of the passes that ran has an op like it, short of a whole match.'));
+      add(box,
+          make(
+              'p',
+              data.raw.whyNoMisses || 'No rule of the passes that ran has an op like it, short of a whole match.'));
     for (const miss of misses.slice(0, 6)) add(box, missSentence(miss));
     return box;
   }

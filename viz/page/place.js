@@ -224,16 +224,37 @@ class Places {
     }
     this.height = Math.max(0, y - between + margin);
     this.width = X(top.width);
+    this.columns(margin, between);
     items.forEach((item, i) => {
       const row = this.rows[top.rank[i]];
       // An open box in the middle of what was stretched for it, which need not be where the middle went.
       const l = this.x[i] - this.size[2 * i] / 2;
       item.cx = item.open ? (X(l) + X(l + this.size[2 * i])) / 2 : X(this.x[i]);
+      item.cx += row.left;
       item.x = item.cx - item.w / 2;
       item.y = row.top + (row.height - item.h) / 2;
       item.rank = top.rank[i];
     });
     this.X = X;
+  }
+
+  /// A picture that is much taller than wide stands in columns, as the text of a newspaper does.
+  columns(margin, between) {
+    const tall = 4, gap = 80, wide = this.width + gap, count = Math.floor(Math.sqrt(1.6 * this.height / wide));
+    for (const row of this.rows) row.left = 0, row.column = 0;
+    if (this.height < tall * Math.max(wide, 600) || count < 2) return;
+    const each = this.height / count;
+    let column = 0, y = margin;
+    this.height = 0;
+    for (const row of this.rows) {
+      if (y > margin && y + row.height > each + margin && column + 1 < count) ++column, y = margin;
+      row.left = column * wide;
+      row.column = column;
+      row.top = y;
+      y += row.height + between;
+      this.height = Math.max(this.height, y - between + margin);
+    }
+    this.width += column * wide;
   }
 
   itemOf(source) {  // a node, or an input below zero
@@ -294,7 +315,8 @@ class Places {
       const a = this.items[edge.a], b = this.items[edge.b], x0 = this.port(a, edge.outPort, true),
             x1 = this.port(b, edge.inPort, false);
       const row0 = this.rows[a.rank], row1 = this.rows[b.rank];
-      edge.far = !edge.next && b.rank - a.rank > 1 && !lanes.has(edge.a * n + edge.b);
+      edge.far =
+          !edge.next && (row0.column !== row1.column || (b.rank - a.rank > 1 && !lanes.has(edge.a * n + edge.b)));
       if (edge.next) {  // around all that is drawn, on a way of its own
         const side = inner + 16 + 5 * (gutters++ % 12);
         this.width = Math.max(this.width, side + 8);
@@ -307,8 +329,9 @@ class Places {
         edge.whole = [x0, a.y + a.h, x0, row0.top + row0.height, x1, row1.top, x1, b.y];
       } else {
         edge.points = route(
-            x0, a.y + a.h, row0.top + row0.height, (lanes.get(edge.a * n + edge.b) || []).map(this.X), this.rows,
-            a.rank, x1, row1.top, b.y);
+            x0, a.y + a.h, row0.top + row0.height,
+            (lanes.get(edge.a * n + edge.b) || []).map(x => this.X(x) + row0.left), this.rows, a.rank, x1, row1.top,
+            b.y);
       }
       this.edgeGrid.add(i, ...bounds(edge.points));
       for (const end of [edge.a, edge.b]) {

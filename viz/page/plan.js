@@ -12,10 +12,15 @@ function pieceSentence() {
   const steps = data.raw.stepCaptured, total = data.classes.reduce((sum, c) => sum + c.count, 0),
         able = data.classes.reduce((sum, c) => sum + (c.captured ? c.count : 0), 0);
   const captured = steps ? steps.reduce((sum, c) => sum + c, 0) : able;
-  const words = steps ? counted(captured, 'piece') + ' of ' + digits(total) + (captured === 1 ? ' is' : ' are') + ' captured' :
-                        digits(able) + ' of ' + counted(total, 'piece') + ' can be captured';
-  return words + ', in ' + counted(data.classes.filter(c => c.captured).length, 'class') +
-      ' that are compiled once each; the other ' + digits(total - captured) + ' run eagerly.';
+  const words = steps ?
+      counted(captured, 'piece') + ' of ' + digits(total) + (captured === 1 ? ' is' : ' are') + ' captured' :
+      digits(able) + ' of ' + counted(total, 'piece') + ' can be captured';
+  const rest = total - captured, classes = data.classes.filter(c => c.captured).length;
+  return words +
+      (classes ? ', in ' + counted(classes, 'class') + ' that ' + (classes === 1 ? 'is' : 'are') + ' compiled once' +
+               (classes === 1 ? '' : ' each') :
+                 '') +
+      (rest ? '; the other ' + (rest === 1 ? 'one runs' : digits(rest) + ' run') + ' eagerly.' : '.');
 }
 /// Runs of numbers of tokens that are padded alike.
 const padding = (() => {

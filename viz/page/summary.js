@@ -22,7 +22,8 @@ const summary = () => {
     for (const rewrite of data.rewrites)
       if (rewrite.rule >= 0) {
         const key = data.ruleName(rewrite) + ' ' + steps[rewrite.version].pass;
-        const one = fired.get(key) || {name: data.ruleName(rewrite), pass: steps[rewrite.version].pass, count: 0, first: rewrite};
+        const one = fired.get(key) ||
+            {name: data.ruleName(rewrite), pass: steps[rewrite.version].pass, count: 0, first: rewrite};
         ++one.count;
         fired.set(key, one);
       }
@@ -43,7 +44,8 @@ const summary = () => {
   }
   const missed = [...new Set(data.misses.filter(m => m.at >= 0 || m.nodes.length).map(m => m.rule))];
   if (missed.length)
-    say(counted(missed.length, 'rule') + ' nearly matched what is left: choose a node for why it is not rewritten.', 'misses', 'all of them');
+    say(counted(missed.length, 'rule') + ' nearly matched what is left: choose a node for why it is not rewritten.',
+        'misses', 'all of them');
   if (data.classes) say(pieceSentence(), 'pieces', 'each piece');
   if (data.plan && data.raw.padding) say(paddingSentence(300), 'sizes', 'any other number');
   if (data.plan) say(memoryFacts().sentence, 'memory', 'lifetimes and offsets');
