@@ -10,7 +10,7 @@ if ($('misses'))
     add(parent,
         make(
             'p',
-            'Rules of the passes that ran, and where in the last version they stopped short of a match: at most four for a node.'));
+            'Where in the last version rules of the passes that ran stopped short of a match: at most four for a node.'));
     const rules = new Map();
     for (const miss of data.misses) rules.set(miss.rule, [...(rules.get(miss.rule) || []), miss]);
     for (const [rule, all] of rules)

@@ -209,6 +209,9 @@ const side = (() => {
     const head = make('tr'), body = make('tbody');
     for (const [t, n] of [['pass'], ['nodes', 1], ['Δ', 1], ['+ − ~'], ['matches', 1], ...(times ? [['ms', 1]] : [])])
       head.append(make('th', t, n ? 'n' : ''));
+    head.children[1].title =
+        'without literals, which are drawn inside their readers; those of the pass before, and added, less removed';
+    head.children[4].title = 'rewrites that rules made; what built-in passes removed is listed under Rewrites';
     const act = (tr, step, words, choose) => {
       tr.tabIndex = 0;
       tr.dataset.step = step;

@@ -35,9 +35,9 @@ const summary = () => {
     if (rules.length) {
       const words = make('span');
       add(words, counted(rules.length, 'rule') + ' fired: ');
-      rules.slice(0, 6).forEach(
+      rules.slice(0, 4).forEach(
           (r, i) => add(words, i ? '; ' : '', rewriteName(r), ' ×' + digits(r.count) + ' in ' + r.pass, where(r)));
-      if (rules.length > 6) add(words, '; and ' + digits(rules.length - 6) + ' more');
+      if (rules.length > 4) add(words, '; and ' + digits(rules.length - 4) + ' more');
       say(add(words, '.'), 'rewrites', 'what each matched and made');
     } else if ($('rewrites'))
       say('No rule fired.', 'rewrites', 'all passes');
