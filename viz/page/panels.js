@@ -312,17 +312,17 @@ const side = (() => {
           link(data.groups[g].name, 'choose it', () => stage.pick({group: g}, true)));
     const made = data.madeBy.get(n), gone = data.goneBy.get(n);
     if (made !== undefined) {
-      row(list, 'made by', links([
-            rewriteLink(made),
-            ' (' + data.rulePlace(data.rewrites[made]) + ') in pass ' + data.steps[data.rewrites[made].version].pass
-          ]));
+      row(list, 'made by',
+          add(make('span'), rewriteLink(made),
+              ' (' + data.rulePlace(data.rewrites[made]) + ') in pass ' +
+                  data.steps[data.rewrites[made].version].pass));
       row(list, 'in place of', links(replaced(made).map(nodeLink)));
     }
     if (gone !== undefined) {
-      row(list, 'removed by', links([
-            rewriteLink(gone),
-            ' (' + data.rulePlace(data.rewrites[gone]) + ') in pass ' + data.steps[data.rewrites[gone].version].pass
-          ]));
+      row(list, 'removed by',
+          add(make('span'), rewriteLink(gone),
+              ' (' + data.rulePlace(data.rewrites[gone]) + ') in pass ' +
+                  data.steps[data.rewrites[gone].version].pass));
       row(list, 'became', links(data.rewrites[gone].created.filter(m => m >= 0).map(nodeLink)));
     }
     row(list, 'now', {
