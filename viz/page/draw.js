@@ -17,7 +17,6 @@ const camera = {
 const font = '11px ui-monospace, "DejaVu Sans Mono", monospace', boldFont = 'bold ' + font,
       titleFont = 'bold 12px system-ui, "DejaVu Sans", sans-serif',
       labelFont = '10px ui-monospace, "DejaVu Sans Mono", monospace';
-const drawTimes = [];
 
 /// Blue to yellow, which reads in grey as dark to light.
 function scaleColor(x) {
@@ -79,10 +78,7 @@ class Picture {
 
   draw(places) {
     if (!this.width || !this.height) return;
-    const begin = performance.now();
     this.drawOn(this.screen, places, this.ratio);
-    drawTimes.push(performance.now() - begin);
-    if (drawTimes.length > 240) drawTimes.shift();
   }
   /// On a canvas, or on what writes SVG, with so many pixels for one of the screen.
   drawOn(c, places, ratio) {
