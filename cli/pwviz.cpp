@@ -69,7 +69,7 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember(view_names()))
       ->capture_default_str();
   app.add_option("--overlay", args.picture.overlay,
-                 "colour a page's nodes by numbers: a JSON object of names of nodes or values")
+                 "colour nodes by numbers: a JSON object of names of nodes or values")
       ->type_name("FILE");
   app.add_option("--collapse", args.collapse, "what becomes one box: auto, none, pieces, layers")
       ->check(CLI::IsMember({"auto", "none", "pieces", "layers"}))

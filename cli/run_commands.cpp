@@ -72,7 +72,7 @@ void run_run(const Options& options, const RunArgs& args) {
     print_results(session, record, request);
     if (!args.report.empty())
       session.say("report: " +
-                  session.need(write_report(record, rules.set, inside(args.report, record.variant),
+                  session.need(write_report(record, rules, inside(args.report, record.variant),
                                             session.log())));
     if (!args.dump.empty())
       session.need(write_dump(record, rules.set, inside(args.dump, record.variant), session.log()));
@@ -93,7 +93,7 @@ void run_report(const Options& options, const RunArgs& args) {
   run_all(session, request, [&](const RunRecord& record, const LoadedRules& rules) {
     const std::string path =
         names_stream(args.output) ? args.output : variant_path(args.output, record.variant);
-    session.need(write_file(path, session.need(page ? page_of(record, rules.set, session.log())
+    session.need(write_file(path, session.need(page ? page_of(record, rules, session.log())
                                                     : text_of(record, rules.set))));
     if (!names_standard_output(path)) session.say("report: " + path);
     return Result<std::monostate>();

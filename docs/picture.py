@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "viz"))
 from browser import chromium, errors  # noqa: E402
 
-PASS, NODE = "norm_quant", "op:fused_add_rms_norm_static_fp8_quant"
+PASS, OP = "norm_quant", "rms_norm_static_fp8_quant"
 
 
 def main():
@@ -20,8 +20,8 @@ def main():
     try:
         driver.get(report.as_uri() + "#graph")
         driver.find_element("xpath", f"//*[@id='passes']//tr[td[text()='{PASS}']]").click()
-        search = driver.find_element("css selector", "input[type=search]")
-        search.send_keys(NODE + "\n")
+        made = "[...Array(data.count).keys()].find(n => data.op(n) === arguments[0])"
+        driver.execute_script(f"stage.pick({{ node: {made} }})", OP)
         time.sleep(0.5)  # the next frame
         driver.save_screenshot(picture)
         complaints = errors(driver)

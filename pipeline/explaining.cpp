@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/try.hpp"
 #include "graph/text.hpp"
+#include "rewriter/code_help.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/near_miss_codes.hpp"
 #include "splitter/splitter.hpp"
@@ -47,6 +49,62 @@ class PieceOfNode {
   const Graph* graph_ = nullptr;
   std::vector<std::uint32_t> piece_;
   Result<std::monostate> state_;
+};
+
+void add_rules(const Strategy& strategy, std::set<RuleId>& out) {
+  out.insert(strategy.rules.begin(), strategy.rules.end());
+  for (const Strategy& part : strategy.parts) add_rules(part, out);
+}
+
+/// Of all near misses, those that came nearest at some node.
+class NearestMisses {
+ public:
+  explicit NearestMisses(const Graph& graph) : graph_(graph), at_(graph.node_bound()) {}
+
+  void add(NearMiss miss) {
+    if (miss.why.matched == 0) return;  // nothing of it is there
+    const auto number = static_cast<std::uint32_t>(all_.size());
+    for (const NodeId n : miss.nodes) at_[n.index].push_back(number);
+    if (miss.at && !std::count(miss.nodes.begin(), miss.nodes.end(), miss.at->id))
+      at_[miss.at->id.index].push_back(number);
+    all_.push_back(std::move(miss));
+  }
+
+  std::vector<PageMiss> take() {
+    std::set<std::uint32_t> kept;
+    for (std::vector<std::uint32_t>& misses : at_) {
+      std::stable_sort(misses.begin(), misses.end(),
+                       [&](std::uint32_t a, std::uint32_t b) { return nearer(all_[a], all_[b]); });
+      constexpr std::size_t kMost = 4;
+      for (std::size_t i = 0; i < misses.size() && i < kMost; ++i) kept.insert(misses[i]);
+    }
+    std::vector<PageMiss> out;
+    for (const std::uint32_t i : kept) {
+      NearMiss& miss = all_[i];
+      out.push_back({miss.rule_name, miss.why.code, miss.why.message,
+                     help_for(graph_, miss.why.code, miss.why.at), miss.why.matched, miss.rule_size,
+                     miss.at ? miss.at->id : NodeId(), std::move(miss.nodes)});
+    }
+    std::stable_sort(out.begin(), out.end(), [](const PageMiss& a, const PageMiss& b) {
+      return a.size - static_cast<std::size_t>(a.matched) <
+             b.size - static_cast<std::size_t>(b.matched);
+    });
+    return out;
+  }
+
+ private:
+  /// Fewer nodes are missing, or more matched.
+  static bool nearer(const NearMiss& a, const NearMiss& b) {
+    const auto missing = [](const NearMiss& miss) {
+      return static_cast<int>(miss.rule_size) - miss.why.matched;
+    };
+    if (missing(a) != missing(b)) return missing(a) < missing(b);
+    return a.why.matched > b.why.matched;
+  }
+
+  const Graph& graph_;
+  std::vector<NearMiss> all_;
+  std::vector<std::vector<std::uint32_t>> at_;  // by node
 };
 
 std::string binding_text(const Graph& graph, const Binding& binding) {
@@ -161,6 +219,28 @@ Table match_table(const PatternMatches& found, std::size_t most) {
     table.add({std::to_string(i + 1), nodes, bindings});
   }
   return table;
+}
+
+PageMisses near_misses_of(const Graph& graph, const LoadedRules& rules,
+                          const std::vector<Version>& versions, std::size_t most_nodes) {
+  PageMisses out;
+  if (graph.node_count() > most_nodes) {
+    out.why_none = fmt::format(
+        "Near misses are listed for graphs of up to {} nodes; `pwr explain RULE GRAPH` "
+        "finds those of one rule in any graph.",
+        most_nodes);
+    return out;
+  }
+  std::set<RuleId> asked;
+  for (std::size_t v = 1; v < versions.size(); ++v)
+    if (const Strategy* pass = rules.set.strategy(versions[v].pass)) add_rules(*pass, asked);
+  RunRules run(rules.set);
+  NearestMisses nearest(graph);
+  for (const RuleId id : opened_rules(graph, run, {asked.begin(), asked.end()}, rules.params))
+    for (NearMiss& miss : find_near_misses(graph, run, id, rules.params))
+      nearest.add(std::move(miss));
+  out.all = nearest.take();
+  return out;
 }
 
 }  // namespace pw

@@ -9,6 +9,7 @@
 #include "pipeline/load.hpp"
 #include "pipeline/table.hpp"
 #include "rewriter/explain.hpp"
+#include "viz/viz.hpp"
 
 namespace pw {
 
@@ -25,6 +26,10 @@ Result<std::monostate> check_rule_name(const RuleSet& rules, const std::string& 
 /// The same mistakes, and PW1424 where no node is called `options.at`.
 Result<Explanation> explain_rule(const Graph& graph, const LoadedRules& rules,
                                  const ExplainRequest& request);
+/// What rules of the passes that ran nearly matched in the graph they left, at most four for a
+/// node, the nearest first. Of graphs with more nodes than `most_nodes` none, and that is said.
+PageMisses near_misses_of(const Graph& graph, const LoadedRules& rules,
+                          const std::vector<Version>& versions, std::size_t most_nodes = 5000);
 /// { "rule", "matches", "applied": [ { "rule", "pass", "step", … } ],
 ///   "near_misses": [ { "code", "rule", "at", "message", "taken_by", … } ] }
 [[nodiscard]] std::string explanation_to_json(const Explanation& found, const std::string& rule);

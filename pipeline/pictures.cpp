@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
+#include "pipeline/explaining.hpp"
 #include "viz/named_journal.hpp"
 
 namespace pw {
@@ -84,6 +85,10 @@ class Picture {
     VizOptions viz = PW_TRY(options());
     const bool last = !viz.version || *viz.version + 1 == input_.versions.size();
     if (request_.split && last) PW_TRY(cut_and_plan_last());
+    if (wants_page() && !request_.rules.pipeline.empty()) {
+      misses_ = near_misses_of(input_.versions.back().graph, *rules_, input_.versions);
+      input_.misses = &misses_;
+    }
     const bool text = request_.output.empty() || names_stream(request_.output);
     return text ? render_outline(input_, viz) : render_as(request_.output, input_, viz);
   }
@@ -126,11 +131,22 @@ class Picture {
     return std::monostate{};
   }
 
+  [[nodiscard]] std::string type() const {
+    const std::string type = std::filesystem::path(request_.output).extension().string();
+    return type.empty() ? "an outline" : type;
+  }
+  [[nodiscard]] bool wants_page() const { return type() == ".html" || type() == ".htm"; }
+  [[nodiscard]] bool is_text() const {
+    return request_.output.empty() || names_stream(request_.output) || type() == ".txt" ||
+           type() == ".md" || type() == ".json";
+  }
+
   Result<VizOptions> options() {
     VizOptions viz = request_.viz;
     if (!request_.overlay.empty()) {
       overlay_ = PW_TRY(overlay_from_json(PW_TRY(read_file(request_.overlay)), request_.overlay));
       overlay_.title = std::filesystem::path(request_.overlay).stem().string();
+      if (is_text()) log_.say("the overlay is left out: " + type() + " has no colours");
       viz.overlay = &overlay_;
     }
     viz.version = PW_TRY(version_after(input_.versions, request_.pass));
@@ -157,6 +173,7 @@ class Picture {
   std::optional<LoadedRules> rules_;
   std::vector<NamedRewrite> named_;
   RewriteReport report_;
+  PageMisses misses_;
   Overlay overlay_;
   std::optional<StitchedGraph> pieces_;
   std::optional<Plan> plan_;

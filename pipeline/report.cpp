@@ -4,22 +4,25 @@
 #include "base/file.hpp"
 #include "base/printable.hpp"
 #include "base/try.hpp"
+#include "pipeline/explaining.hpp"
 #include "pipeline/folder.hpp"
 #include "pipeline/report_sections.hpp"
 
 namespace pw {
 
-Result<std::string> page_of(const RunRecord& record, const RuleSet& rules, const Log& log) {
+Result<std::string> page_of(const RunRecord& record, const LoadedRules& rules, const Log& log) {
   log.progress("drawing");
-  const Report report = make_report(record, rules, false);
+  const Report report = make_report(record, rules.set, false);
   const Journal journal =
       record.times ? record.rewrite.journal : without_times(record.rewrite.journal);
+  const PageMisses misses = near_misses_of(record.versions.back().graph, rules, record.versions);
   VizInput input;
+  input.misses = &misses;
   input.versions = record.versions;
   input.pieces = &*record.pieces;
   input.plan = &record.plan;
   input.journal = &journal;
-  input.rules = &rules;
+  input.rules = &rules.set;
   input.report = &report;
   return render_html(input);
 }
@@ -36,14 +39,14 @@ Result<std::string> text_of(const RunRecord& record, const RuleSet& rules) {
   return printable_lines(report_text(report));
 }
 
-Result<std::string> write_report(const RunRecord& record, const RuleSet& rules,
+Result<std::string> write_report(const RunRecord& record, const LoadedRules& rules,
                                  const std::string& folder, const Log& log) {
   PW_TRY(make_folder(folder));
   const Graph& after = record.versions.back().graph;
   PW_TRY(write_file(folder + "/plan.json", plan_to_json(record.plan, *record.pieces)));
   PW_TRY(write_file(folder + "/journal.jsonl",
-                    journal_to_json_lines(record.rewrite.journal, after, rules, record.times)));
-  PW_TRY(write_file(folder + "/report.txt", PW_TRY(text_of(record, rules))));
+                    journal_to_json_lines(record.rewrite.journal, after, rules.set, record.times)));
+  PW_TRY(write_file(folder + "/report.txt", PW_TRY(text_of(record, rules.set))));
   PW_TRY(write_file(folder + "/report.html", PW_TRY(page_of(record, rules, log))));
   return folder + "/report.html";
 }

@@ -8,10 +8,10 @@
 
 namespace pw {
 
-Result<std::string> page_of(const RunRecord& record, const RuleSet& rules, const Log& log);
+Result<std::string> page_of(const RunRecord& record, const LoadedRules& rules, const Log& log);
 Result<std::string> text_of(const RunRecord& record, const RuleSet& rules);
 /// report.html, report.txt, plan.json and journal.jsonl; the path of report.html.
-Result<std::string> write_report(const RunRecord& record, const RuleSet& rules,
+Result<std::string> write_report(const RunRecord& record, const LoadedRules& rules,
                                  const std::string& folder, const Log& log);
 
 }  // namespace pw

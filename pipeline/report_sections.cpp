@@ -131,7 +131,11 @@ ReportSection rewriting(const RunRecord& record) {
     return section;
   }
   section.items.push_back(passes(record));
-  ReportTable rules = as_report(rule_table(record.rewrite, record.times), "rules that were tried");
+  ReportTable rules = as_report(
+      rule_table(record.rewrite, record.times),
+      "rules that were tried. attempts: nodes from which one was looked for; hits: its nodes and "
+      "edges were all there; rejected by: what kept hits from being applied, by code; matches: "
+      "rewrites made");
   const auto attempts = std::find(rules.columns.begin(), rules.columns.end(), "attempts");
   const std::ptrdiff_t column = attempts - rules.columns.begin();
   const std::size_t idle =

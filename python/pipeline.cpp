@@ -176,7 +176,7 @@ py::dict report_call(const Named& named, bool page, const py::dict& options) {
       named, request, [&](const RunRecord& record, const LoadedRules& rules) -> Result<py::dict> {
         py::dict out;
         out["variant"] = record.variant;
-        out["text"] = PW_TRY(page ? page_of(record, rules.set, log) : text_of(record, rules.set));
+        out["text"] = PW_TRY(page ? page_of(record, rules, log) : text_of(record, rules.set));
         return out;
       });
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "viz/label.hpp"
+#include "viz/overlay.hpp"
 
 namespace pw::viz {
 namespace {
@@ -61,6 +62,13 @@ std::string shape_of(BoxKind kind) {
     case BoxKind::whole: return "shape=box3d, fillcolor=\"#ffffff\"";
   }
   return "shape=box";
+}
+
+/// Of an overlay, after the box's own colour, which it takes the place of.
+std::string shade(const Box& box) {
+  if (box.shade < 0) return {};
+  const Shade shade = shade_of(box.shade);
+  return ", fillcolor=\"" + shade.fill + "\", fontcolor=\"" + shade.text + "\"";
 }
 
 std::string stripes() {
@@ -179,7 +187,7 @@ class DotWriter {
     const Box& box = scene_.boxes[i];
     const std::string id = "b" + std::to_string(i);
     out_ += std::string(indent) + id + " [id=" + id + ", class=\"box " + name_of(box.kind) + " " +
-            name_of(box.mark) + "\", " + shape_of(box.kind) +
+            name_of(box.mark) + "\", " + shape_of(box.kind) + shade(box) +
             ", label=" + dot_string(box_text(box)) + tooltip(tooltips_, box.tooltip) +
             ", color=\"" + color_of(box.mark) + "\"";
     if (box.mark != Mark::plain) out_ += ", penwidth=2";

@@ -1,10 +1,16 @@
-// Exports fold: groups from pieces, layer names or splitting ops, then equal groups by their
-// canonical form.
+// Exports fold: groups from pieces, layer names or splitting ops, their order, then equal groups by
+// their canonical form.
 #include "viz/fold.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <optional>
+#include <set>
+
+#include "base/assert.hpp"
+#include "viz/acyclic.hpp"
+#include "viz/label.hpp"
 
 namespace pw::viz {
 namespace {
@@ -25,6 +31,34 @@ std::string layer_of(std::string_view group) {
   return {};
 }
 
+/// Cuts other versions where the last one was cut.
+class PieceCuts {
+ public:
+  explicit PieceCuts(const StitchedGraph& pieces) {
+    for (const Piece& piece : pieces.pieces) {
+      if (!piece.host_op.empty()) host_ops_.insert(piece.host_op);
+      if (!piece.splitting) continue;
+      for (NodeId n = piece.graph.first(); n.valid(); n = piece.graph.next(n))
+        at_.insert(piece.graph.op_of(n).name);
+    }
+  }
+
+  [[nodiscard]] std::optional<StitchedGraph> cut(const Graph& graph) const {
+    SplitOptions options;
+    options.at.assign(at_.begin(), at_.end());
+    options.fold = false;
+    options.has_kernel = [this](const Op& op) { return !host_ops_.contains(op.name); };
+    const auto at = splitting_ops(graph.context_ptr(), nullptr, {}, options);
+    if (!at) return std::nullopt;
+    auto out = split(graph, *at, options);
+    if (!out) return std::nullopt;
+    return std::move(*out);
+  }
+
+ private:
+  std::set<std::string> at_, host_ops_;
+};
+
 class Grouper {
  public:
   Grouper(const UnionGraph& graph, const VizInput& input, Folding& out)
@@ -34,13 +68,15 @@ class Grouper {
 
   bool by_pieces() {
     if (input_.pieces == nullptr) return false;
-    const std::size_t last = graph_.versions.size() - 1;
-    if (graph_.versions[last] != &input_.versions.back()) return by_old_pieces();
-    for (const Piece& piece : input_.pieces->pieces) {
-      const auto id =
-          start(piece.name, piece.capturable() ? GroupKind::captured : GroupKind::eager);
-      for (const NodeId n : piece.nodes) put(graph_.position(last, n), id);
-    }
+    const auto last = static_cast<std::uint32_t>(graph_.versions.size() - 1);
+    const PieceCuts cuts(*input_.pieces);
+    if (graph_.versions[last] == &input_.versions.back())
+      put_pieces(last, *input_.pieces);
+    else if (const auto cut = cuts.cut(graph_.versions[last]->graph))
+      put_pieces(last, *cut);
+    else
+      return forget();
+    for (std::uint32_t v = last; v-- > 0;) place_removed(v, cuts);
     adopt();
     out_.reason = "pieces";
     return true;
@@ -80,25 +116,81 @@ class Grouper {
   }
 
  private:
-  /// The pieces are of a version that is not drawn, but ids are never reused: what survived is
-  /// still known.
-  bool by_old_pieces() {
-    if (!input_.related) return false;
-    const std::size_t last = graph_.versions.size() - 1;
-    bool any = false;
-    for (const Piece& piece : input_.pieces->pieces) {
-      const auto id =
-          start(piece.name, piece.capturable() ? GroupKind::captured : GroupKind::eager);
-      for (const NodeId n : piece.nodes) {
-        const std::uint32_t at = graph_.position(last, n);
-        any = any || at != kNobody;
-        put(at, id);
-      }
+  void put_pieces(std::uint32_t version, const StitchedGraph& cut) {
+    for (const Piece& piece : cut.pieces) {
+      const auto id = start(piece.name, kind_of(piece));
+      for (const NodeId n : piece.nodes) put(graph_.position(version, n), id);
     }
-    if (!any) return forget();
-    adopt();
-    out_.reason = "pieces";
-    return true;
+  }
+
+  static GroupKind kind_of(const Piece& piece) {
+    return piece.capturable() ? GroupKind::captured : GroupKind::eager;
+  }
+
+  /// What a version was the last to have stands in the piece of that version, drawn as the group
+  /// that holds most of what survived of it.
+  void place_removed(std::uint32_t version, const PieceCuts& cuts) {
+    const auto gone = [&](std::uint32_t at) {
+      return at != kNobody && graph_.nodes[at].last == version && out_.group_of[at] == kNobody;
+    };
+    const auto& index = graph_.index[version];
+    if (std::none_of(index.begin(), index.end(), gone)) return;
+    const auto cut = cuts.cut(graph_.versions[version]->graph);
+    if (!cut) return;
+    std::vector<std::uint32_t> group(cut->pieces.size(), kNobody);
+    for (std::uint32_t p = 0; p < group.size(); ++p)
+      group[p] = heir(version, cut->pieces[PieceId(p)]);
+    for (std::uint32_t p = 0; p < group.size(); ++p) {
+      const Piece& piece = cut->pieces[PieceId(p)];
+      const bool any = std::any_of(piece.nodes.begin(), piece.nodes.end(),
+                                   [&](NodeId n) { return gone(graph_.position(version, n)); });
+      if (!any) continue;
+      if (group[p] == kNobody) group[p] = between(group, p, kind_of(piece));
+      if (group[p] == kNobody)
+        group[p] =
+            start(piece.name + " of " + clean(graph_.versions[version]->pass), kind_of(piece));
+      for (const NodeId n : piece.nodes) put(graph_.position(version, n), group[p]);
+    }
+    gather();
+  }
+
+  /// The group of its kind with most of its nodes, the first of several.
+  [[nodiscard]] std::uint32_t heir(std::uint32_t version, const Piece& piece) const {
+    std::map<std::uint32_t, std::size_t> votes;
+    for (const NodeId n : piece.nodes) {
+      const std::uint32_t at = graph_.position(version, n);
+      if (at != kNobody && out_.group_of[at] != kNobody &&
+          out_.groups[out_.group_of[at]].kind == kind_of(piece))
+        ++votes[out_.group_of[at]];
+    }
+    std::uint32_t best = kNobody;
+    for (const auto& [group, count] : votes)
+      if (best == kNobody || count > votes[best]) best = group;
+    return best;
+  }
+
+  /// Of a piece of which nothing survived: the only group of its kind between those of its
+  /// neighbours.
+  [[nodiscard]] std::uint32_t between(const std::vector<std::uint32_t>& group, std::uint32_t piece,
+                                      GroupKind kind) const {
+    std::uint32_t low = 0, high = static_cast<std::uint32_t>(out_.groups.size());
+    for (std::uint32_t p = piece; p-- > 0;)
+      if (group[p] != kNobody) {
+        low = group[p] + 1;
+        break;
+      }
+    for (std::uint32_t p = piece + 1; p < group.size(); ++p)
+      if (group[p] != kNobody) {
+        high = group[p];
+        break;
+      }
+    std::uint32_t found = kNobody;
+    for (std::uint32_t g = low; g < high; ++g) {
+      if (out_.groups[g].kind != kind) continue;
+      if (found != kNobody) return kNobody;
+      found = g;
+    }
+    return found;
   }
 
   /// A node without a layer between two of one layer belongs to it.
@@ -143,7 +235,7 @@ class Grouper {
     out_.groups[group].nodes.push_back(at);
   }
 
-  /// Nodes that the pieces do not know were rewritten away: they stand with what follows them, if
+  /// Where a version cannot be cut, what it was the last to have stands with what follows it, if
   /// that is captured.
   void adopt() {
     std::uint32_t next = kNobody;
@@ -165,6 +257,132 @@ class Grouper {
   const UnionGraph& graph_;
   const VizInput& input_;
   Folding& out_;
+};
+
+/// Orders groups and single nodes so that every edge goes forwards, and cuts groups into parts
+/// where none does: a path leaves a group and comes back to it, in one version or through several.
+class Arranger {
+ public:
+  Arranger(const UnionGraph& graph, const Links& links, Folding& folding)
+      : graph_(graph), links_(links), folding_(folding) {}
+
+  void run() {
+    auto order = order_units();
+    if (!order) {
+      cut_cycles();
+      order = order_units();
+      PW_ASSERT(order.has_value(), "parts of groups have an order");
+    }
+    for (const std::uint32_t unit : *order) folding_.sequence.push_back(units_[unit]);
+  }
+
+ private:
+  /// Units are numbered by their first node, so that the order is close to that of the nodes.
+  std::optional<std::vector<std::uint32_t>> order_units() {
+    units_.clear();
+    unit_of_.assign(graph_.nodes.size(), kNobody);
+    std::vector<std::uint32_t> unit_of_group(folding_.groups.size(), kNobody);
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      const std::uint32_t group = folding_.group_of[at];
+      const auto next = static_cast<std::uint32_t>(units_.size());
+      if (group != kNobody && unit_of_group[group] != kNobody) {
+        unit_of_[at] = unit_of_group[group];
+        continue;
+      }
+      unit_of_[at] = next;
+      if (group != kNobody) unit_of_group[group] = next;
+      units_.push_back({group != kNobody, group != kNobody ? group : at});
+    }
+    arrows_.clear();
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at)
+      for (const Link& link : links_.of(at))
+        if (link.source.kind == Source::Kind::node && unit_of_[link.source.index] != unit_of_[at])
+          arrows_.push_back({unit_of_[link.source.index], unit_of_[at]});
+    return stable_order(units_.size(), arrows_);
+  }
+
+  void cut_cycles() {
+    const std::vector<std::uint32_t> component = components(units_.size(), arrows_);
+    std::map<std::uint32_t, std::vector<std::uint32_t>> groups;  // by component
+    for (std::uint32_t unit = 0; unit < units_.size(); ++unit)
+      if (units_[unit].group) groups[component[unit]].push_back(units_[unit].index);
+    for (const auto& [id, list] : groups)
+      if (list.size() > 1 || !alone(component, id)) cut_component(component, id);
+  }
+
+  static bool alone(const std::vector<std::uint32_t>& component, std::uint32_t id) {
+    return std::count(component.begin(), component.end(), id) == 1;
+  }
+
+  /// One part after another: a unit of which all can follow what has been put, or else what can of
+  /// the one that waits for least.
+  void cut_component(const std::vector<std::uint32_t>& component, std::uint32_t id) {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> left;  // by unit: nodes in order
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at)
+      if (component[unit_of_[at]] == id) left[unit_of_[at]].push_back(at);
+    std::set<std::uint32_t> waiting;  // nodes that are in no part yet
+    for (const auto& [unit, nodes] : left) waiting.insert(nodes.begin(), nodes.end());
+    std::set<std::uint32_t> begun;
+    while (!left.empty()) {
+      std::uint32_t best = kNobody;
+      std::size_t least = 0;
+      std::vector<std::uint32_t> part;
+      for (const auto& [unit, nodes] : left) {
+        const std::vector<std::uint32_t> now = ready(nodes, waiting);
+        const std::size_t later = nodes.size() - now.size();
+        if (now.empty() || (best != kNobody && later >= least)) continue;
+        best = unit;
+        least = later;
+        part = now;
+        if (later == 0) break;
+      }
+      PW_ASSERT(best != kNobody, "the nodes themselves have an order");
+      take(best, part, !begun.insert(best).second);
+      for (const std::uint32_t at : part) waiting.erase(at);
+      std::erase_if(left[best], [&](std::uint32_t at) { return !waiting.contains(at); });
+      if (left[best].empty()) left.erase(best);
+    }
+  }
+
+  /// Those that wait for none but each other, in order.
+  [[nodiscard]] std::vector<std::uint32_t> ready(const std::vector<std::uint32_t>& nodes,
+                                                 const std::set<std::uint32_t>& waiting) const {
+    std::set<std::uint32_t> chosen;
+    std::vector<std::uint32_t> out;
+    for (const std::uint32_t at : nodes) {
+      const std::span<const Link> links = links_.of(at);
+      const bool free = std::all_of(links.begin(), links.end(), [&](const Link& link) {
+        return link.source.kind != Source::Kind::node || !waiting.contains(link.source.index) ||
+               chosen.contains(link.source.index);
+      });
+      if (!free) continue;
+      chosen.insert(at);
+      out.push_back(at);
+    }
+    return out;
+  }
+
+  void take(std::uint32_t unit, const std::vector<std::uint32_t>& part, bool further) {
+    if (!further) return;
+    const Group& whole = folding_.groups[units_[unit].index];
+    const std::size_t number = ++parts_[units_[unit].index];
+    const auto id = static_cast<std::uint32_t>(folding_.groups.size());
+    Group rest{
+        whole.name + " (part " + std::to_string(number + 1) + ")", whole.kind, part, kNobody, {}};
+    std::vector<std::uint32_t>& nodes = folding_.groups[units_[unit].index].nodes;
+    std::erase_if(
+        nodes, [&](std::uint32_t at) { return std::binary_search(part.begin(), part.end(), at); });
+    for (const std::uint32_t at : part) folding_.group_of[at] = id;
+    folding_.groups.push_back(std::move(rest));
+  }
+
+  const UnionGraph& graph_;
+  const Links& links_;
+  Folding& folding_;
+  std::vector<Unit> units_;
+  std::vector<std::uint32_t> unit_of_;  // by union position
+  std::vector<Arrow> arrows_;           // between units
+  std::map<std::uint32_t, std::size_t> parts_;
 };
 
 /// What is left of a group when layer names, weights, names of values and what is outside are
@@ -269,6 +487,7 @@ Folding fold(const UnionGraph& graph, const Links& links, const VizInput& input,
   if (!(wanted_pieces && grouper.by_pieces()) && collapse != Collapse::pieces) {
     if (!grouper.by_layers()) grouper.by_splitting_ops();
   }
+  Arranger(graph, links, out).run();
   out.drawn_as.resize(graph.nodes.size());
   for (std::uint32_t at = 0; at < out.drawn_as.size(); ++at) out.drawn_as[at] = at;
   if (collapse == Collapse::none)

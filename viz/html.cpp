@@ -31,12 +31,14 @@ std::string verdict(const Report& report) {
 std::string view_panels(const VizInput& input) {
   constexpr bool nothing = true;
   const bool journal = input.journal != nullptr || input.named_journal != nullptr;
+  const bool misses = input.misses != nullptr;
   const bool pieces = input.pieces != nullptr, plan = input.plan != nullptr;
   std::string out;
+  // Hidden until its tab is opened, so that none is filled before.
   const auto add = [&](std::string_view id, std::string_view title, bool present) {
     if (present && !title.empty())
-      out += fmt::format("<section role=\"tabpanel\" id=\"{}\" data-title=\"{}\"></section>\n", id,
-                         title);
+      out += fmt::format(
+          "<section role=\"tabpanel\" id=\"{}\" data-title=\"{}\" hidden></section>\n", id, title);
   };
 #define PW_VIEW(name, title, needs) add(#name, title, needs);
 #include "viz/views.def"
@@ -55,7 +57,8 @@ std::string page(const std::string& title, const VizInput& input, const std::str
   out += "<title>" + viz::xml_escaped(title) + "</title>\n<style>" + std::string(viz::kPageStyle) +
          "</style>\n</head>\n";
   out += "<body>\n<header><h1></h1><p id=\"caption\" role=\"status\"></p>" +
-         (input.report != nullptr ? verdict(*input.report) : std::string()) + "</header>\n";
+         (input.report != nullptr ? verdict(*input.report) : std::string()) +
+         "</header>\n<p id=\"said\" role=\"status\" class=\"unseen\"></p>\n";
   out += "<nav role=\"tablist\"></nav>\n";
   if (input.report != nullptr) out += report_tabs(*input.report);
   out += view_panels(input);

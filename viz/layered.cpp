@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffffu;
 constexpr double kLaneWidth = 6;
+constexpr double kStraight = 8;  // times a box's
+constexpr double kLongRow = 8;   // boxes and lanes
 constexpr double kPull = 0.1;
 constexpr std::uint32_t kLongChain = 60;  // ranks
 
@@ -56,6 +58,34 @@ class Layers {
         if (nodes_[i].pin == LayeredNode::Pin::bottom) out_.rank[i] = last;
     }
     ranks_ = last + 1;
+    if (options_.wide > 0) fold_wide();
+  }
+
+  /// A rank that is too wide becomes several below each other, in the order given; no edge joins
+  /// two nodes of one rank, so all still go down.
+  void fold_wide() {
+    std::vector<std::vector<std::uint32_t>> rows(ranks_);
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) rows[out_.rank[i]].push_back(i);
+    std::uint32_t next = 0;
+    for (const std::vector<std::uint32_t>& row : rows) {
+      double width = 0;
+      for (const std::uint32_t i : row) {
+        const double more = nodes_[i].width + gap(nodes_[i]);
+        if (width > 0 && width + more > options_.wide && nodes_[i].pin == LayeredNode::Pin::none) {
+          ++next;
+          width = 0;
+        }
+        out_.rank[i] = next;
+        width += more;
+      }
+      ++next;
+    }
+    ranks_ = next;
+  }
+
+  /// Beside a node; ports may stand close.
+  [[nodiscard]] double gap(const LayeredNode& node) const {
+    return node.pin == LayeredNode::Pin::none ? options_.between : options_.between / 2;
   }
 
   /// A node with more readers than sources stands just above its first reader.
@@ -73,37 +103,64 @@ class Layers {
     }
   }
 
-  // ---- lanes: one chain below each node, which all its far readers share
+  // ---- lanes: a chain below a node, which all its far readers share, or above one, for its
+  // sources
 
   void add_lanes() {
     width_.resize(nodes_.size());
     rank_ = out_.rank;
+    owner_.resize(nodes_.size());
+    std::iota(owner_.begin(), owner_.end(), 0);
     for (std::size_t i = 0; i < nodes_.size(); ++i) width_[i] = nodes_[i].width;
-    std::vector<std::uint32_t> deepest(nodes_.size(), 0);
+    std::vector<std::uint32_t> below(nodes_.size(), 0), above(nodes_.size(), 0);
     for (const LayeredEdge& edge : edges_)
-      if (has_lane(edge)) deepest[edge.from] = std::max(deepest[edge.from], out_.rank[edge.to] - 1);
-    first_lane_.assign(nodes_.size(), kNone);
-    for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
-      if (deepest[i] == 0) continue;
-      std::uint32_t above = i;
-      for (std::uint32_t rank = out_.rank[i] + 1; rank <= deepest[i]; ++rank) {
-        const auto lane = static_cast<std::uint32_t>(width_.size());
-        if (first_lane_[i] == kNone) first_lane_[i] = lane;
-        width_.push_back(kLaneWidth);
-        rank_.push_back(rank);
-        joins_.push_back({above, lane});
-        above = lane;
-      }
+      if (has_lane(edge)) ++below[edge.from], ++above[edge.to];
+    to_reader_.assign(edges_.size(), false);
+    std::vector<std::uint32_t> deepest(nodes_.size(), 0), highest(nodes_.size(), kNone);
+    for (std::size_t e = 0; e < edges_.size(); ++e) {
+      const auto [from, to] = edges_[e];
+      if (!has_lane(edges_[e])) continue;
+      to_reader_[e] = above[to] > below[from];
+      if (to_reader_[e])
+        highest[to] = std::min(highest[to], out_.rank[from] + 1);
+      else
+        deepest[from] = std::max(deepest[from], out_.rank[to] - 1);
     }
-    for (const LayeredEdge& edge : edges_) {
-      if (!forward(edge) || out_.rank[edge.from] >= out_.rank[edge.to]) continue;
-      const std::uint32_t span = out_.rank[edge.to] - out_.rank[edge.from];
+    first_lane_.assign(nodes_.size(), kNone);
+    last_lane_.assign(nodes_.size(), kNone);
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+      if (deepest[i] > 0) first_lane_[i] = add_chain(i, out_.rank[i] + 1, deepest[i]);
+      if (first_lane_[i] != kNone) joins_.push_back({i, first_lane_[i]});
+      if (highest[i] == kNone) continue;
+      const std::uint32_t top = add_chain(i, highest[i], out_.rank[i] - 1);
+      last_lane_[i] = top + (out_.rank[i] - 1 - highest[i]);
+      joins_.push_back({last_lane_[i], i});
+    }
+    for (std::size_t e = 0; e < edges_.size(); ++e) {
+      const auto [from, to] = edges_[e];
+      if (!forward(edges_[e]) || out_.rank[from] >= out_.rank[to]) continue;
+      const std::uint32_t span = out_.rank[to] - out_.rank[from];
       if (span == 1)
-        joins_.push_back({edge.from, edge.to});
-      else if (has_lane(edge))
-        joins_.push_back({first_lane_[edge.from] + span - 2, edge.to});
+        joins_.push_back({from, to});
+      else if (has_lane(edges_[e]) && to_reader_[e])
+        joins_.push_back({from, last_lane_[to] - (span - 2)});
+      else if (has_lane(edges_[e]))
+        joins_.push_back({first_lane_[from] + span - 2, to});
     }
     index_joins();
+  }
+
+  /// Lanes in these ranks, joined downwards; the number of the first.
+  std::uint32_t add_chain(std::uint32_t owner, std::uint32_t top, std::uint32_t bottom) {
+    const auto first = static_cast<std::uint32_t>(width_.size());
+    for (std::uint32_t rank = top; rank <= bottom; ++rank) {
+      const auto lane = static_cast<std::uint32_t>(width_.size());
+      width_.push_back(kLaneWidth);
+      rank_.push_back(rank);
+      owner_.push_back(owner);
+      if (lane > first) joins_.push_back({lane - 1, lane});
+    }
+    return first;
   }
 
   [[nodiscard]] bool has_lane(const LayeredEdge& edge) const {
@@ -134,12 +191,8 @@ class Layers {
     // By the node a lane belongs to, so that the first order is that of the text.
     std::vector<std::uint32_t> by_owner(width_.size());
     std::iota(by_owner.begin(), by_owner.end(), 0);
-    std::vector<std::uint32_t> owner(width_.size());
-    for (std::uint32_t i = 0; i < nodes_.size(); ++i) owner[i] = i;
-    for (const LayeredEdge& join : joins_)
-      if (join.to >= nodes_.size()) owner[join.to] = owner[join.from];
     std::stable_sort(by_owner.begin(), by_owner.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return owner[a] < owner[b]; });
+                     [&](std::uint32_t a, std::uint32_t b) { return owner_[a] < owner_[b]; });
     for (const std::uint32_t i : by_owner) rows_[rank_[i]].push_back(i);
     at_.resize(width_.size());
     for (const auto& row : rows_) number(row);
@@ -204,16 +257,19 @@ class Layers {
   void settle(const std::vector<std::uint32_t>& row, const std::vector<std::uint32_t>& begin,
               const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
               const std::vector<std::uint32_t>& list2) {
+    // Against a row of many boxes that all wish for the place of one lane, the lane stays straight.
+    const auto count = static_cast<double>(row.size());
+    const double lane_weight =
+        std::max(kStraight, count > kLongRow ? kStraight * count * count : 0);
     pools_.clear();
     double offset = 0;
     offsets_.clear();
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0)
-        offset +=
-            (width_[row[i - 1]] + width_[row[i]]) / 2 +
-            (is_lane(row[i - 1]) && is_lane(row[i]) ? options_.between / 2 : options_.between);
+        offset += (width_[row[i - 1]] + width_[row[i]]) / 2 +
+                  (close(row[i - 1]) && close(row[i]) ? options_.between / 2 : options_.between);
       offsets_.push_back(offset);
-      const double weight = is_lane(row[i]) ? 8 : 1;
+      const double weight = is_lane(row[i]) ? lane_weight : 1;
       pools_.push_back({(wish(row[i], begin, list, begin2, list2) - offset) * weight, weight, 1});
       while (pools_.size() > 1 && pools_[pools_.size() - 2].mean() > pools_.back().mean()) {
         Pool& before = pools_[pools_.size() - 2];
@@ -229,12 +285,20 @@ class Layers {
   }
 
   [[nodiscard]] bool is_lane(std::uint32_t i) const { return i >= nodes_.size(); }
+  /// Lanes and ports may stand close to each other.
+  [[nodiscard]] bool close(std::uint32_t i) const {
+    return is_lane(i) || nodes_[i].pin != LayeredNode::Pin::none;
+  }
 
   /// The median of the neighbours.
   double wish(std::uint32_t i, const std::vector<std::uint32_t>& begin,
               const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
               const std::vector<std::uint32_t>& list2) {
     wishes_.clear();
+    // A chain of lanes is straight, whatever joins or leaves it on the way.
+    if (is_lane(i))
+      for (std::uint32_t k = begin[i]; k < begin[i + 1]; ++k)
+        if (is_lane(list[k]) && owner_[list[k]] == owner_[i]) return x_[list[k]];
     // In the last round a lane keeps to what is below it: the mean of two sides would bend it.
     if (begin2.empty() || !is_lane(i))
       for (std::uint32_t k = begin[i]; k < begin[i + 1]; ++k) wishes_.push_back(x_[list[k]]);
@@ -269,12 +333,14 @@ class Layers {
     out_.x.assign(x_.begin(), x_.begin() + static_cast<std::ptrdiff_t>(nodes_.size()));
     for (std::size_t i = 0; i < nodes_.size(); ++i)
       out_.y.push_back(out_.top[out_.rank[i]] + out_.height[out_.rank[i]] / 2);
-    for (const LayeredEdge& edge : edges_) {
+    for (std::size_t e = 0; e < edges_.size(); ++e) {
+      const LayeredEdge& edge = edges_[e];
       out_.lanes.emplace_back();
       if (!has_lane(edge)) continue;
       const std::uint32_t span = out_.rank[edge.to] - out_.rank[edge.from];
-      for (std::uint32_t k = 0; k + 1 < span; ++k)
-        out_.lanes.back().push_back(x_[first_lane_[edge.from] + k]);
+      const std::uint32_t first =
+          to_reader_[e] ? last_lane_[edge.to] - (span - 2) : first_lane_[edge.from];
+      for (std::uint32_t k = 0; k + 1 < span; ++k) out_.lanes.back().push_back(x_[first + k]);
     }
   }
 
@@ -285,7 +351,9 @@ class Layers {
   std::uint32_t ranks_ = 0;
   // Nodes first, then lanes.
   std::vector<double> width_, x_, at_;
-  std::vector<std::uint32_t> rank_, first_lane_;
+  std::vector<std::uint32_t> rank_, first_lane_, last_lane_;  // chains below and above a node
+  std::vector<std::uint32_t> owner_;                          // the node, or that of the lane
+  std::vector<bool> to_reader_;     // by edge: it runs in the chain above its reader
   std::vector<LayeredEdge> joins_;  // between neighbouring ranks
   std::vector<std::uint32_t> up_begin_, down_begin_, up_, down_;
   std::vector<std::vector<std::uint32_t>> rows_;

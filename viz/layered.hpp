@@ -1,5 +1,6 @@
 // A layered layout of a graph that has an order, in time close to linear: what Graphviz's dot needs
-// minutes for. Ranks by the longest path, orders by barycentres, places by pooled averages.
+// minutes for. Ranks by the longest path, orders by barycentres, places by pooled averages. Far
+// edges run in lanes, which the readers of one value share, or the sources of one reader.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct LayeredOptions {
   double below = 30;       ///< of ranks
   std::uint32_t far = 48;  ///< an edge over more ranks gets no lane
   std::size_t sweeps = 6;  ///< of ordering
+  double wide = 0;         ///< a rank of more than this is folded into several; 0: none is
 };
 
 struct Layered {

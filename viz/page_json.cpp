@@ -8,6 +8,7 @@
 
 #include "base/shown_path.hpp"
 #include "viz/label.hpp"
+#include "viz/overlay.hpp"
 #include "viz/page.hpp"
 #include "viz/scene.hpp"
 #include "viz/text_table.hpp"
@@ -53,9 +54,12 @@ class PageData {
     put_nodes();
     put_groups();
     put_shapes();
+    put("frame", Ints{pixels(Frame::side), pixels(Frame::top), pixels(Frame::bottom)});
     put_top("folded", in_.placement.folded);
+    put("opened", sheet_json(in_.placement.opened.sheet) + "}");
     if (!in_.placement.unfolded.items.empty()) put_top("unfolded", in_.placement.unfolded);
     put_rewrites();
+    if (in_.input.misses != nullptr) put_misses(*in_.input.misses);
     if (in_.input.pieces != nullptr) put("classes", dump(classes_json(*in_.input.pieces)));
     if (in_.input.plan != nullptr) put_plan(*in_.input.plan);
     put_overlay();
@@ -126,7 +130,7 @@ class PageData {
       }
       if (node.first > 0 || node.last < last_version())
         alive.insert(alive.end(), {at, node.first, node.last});
-      for (const std::uint32_t v : node.changed) changed.insert(changed.end(), {at, v});
+      for (const std::uint32_t v : node.changed) put_change(at, v, changed);
       std::int64_t count = 0;
       for (const Link& link : links_.of(at)) {
         const std::int64_t value = reference(link.source, link.last);
@@ -151,6 +155,18 @@ class PageData {
     put("changed", changed);
     put("moved", moved);
     put("opKinds", op_kinds_);
+  }
+
+  /// Version, and op and attributes before it, of a node that it changed.
+  void put_change(std::uint32_t at, std::uint32_t version, Ints& out) {
+    const Graph& g = graph_.versions[version - 1]->graph;
+    NodeId n = graph_.nodes[at].id;
+    if (!in_.input.related) {
+      const auto& index = graph_.index[version - 1];
+      const auto found = std::find(index.begin(), index.end(), at);
+      n = NodeId(static_cast<std::uint32_t>(found - index.begin()));
+    }
+    out.insert(out.end(), {at, version, op_text(g, n), attributes_text(g, n)});
   }
 
   std::int64_t op_text(const Graph& g, NodeId n) {
@@ -290,6 +306,25 @@ class PageData {
     put("rewrites", all);
   }
 
+  /// A flat list: rule, code, message and help as texts, matched, size, where it stopped or −1, and
+  /// the nodes that it matched with their number before them.
+  void put_misses(const PageMisses& misses) {
+    Ints all;
+    const std::size_t last = graph_.versions.size() - 1;
+    const auto place = [&](NodeId n) -> std::int64_t {
+      const std::uint32_t at = n.valid() ? graph_.position(last, n) : kNobody;
+      return at == kNobody ? -1 : static_cast<std::int64_t>(at);
+    };
+    for (const PageMiss& miss : misses.all) {
+      all.insert(all.end(), {text(miss.rule), text(miss.code), text(miss.message), text(miss.help),
+                             miss.matched, static_cast<std::int64_t>(miss.size), place(miss.at),
+                             static_cast<std::int64_t>(miss.nodes.size())});
+      for (const NodeId n : miss.nodes) all.push_back(place(n));
+    }
+    put("misses", all);
+    put("whyNoMisses", dump(clean(misses.why_none)));
+  }
+
   [[nodiscard]] Json rule_json(const std::string& name) const {
     Json out = {{"name", clean(name)}};
     if (in_.input.rules == nullptr) return out;
@@ -423,15 +458,9 @@ class PageData {
     const Overlay* overlay = in_.options.overlay;
     if (overlay == nullptr) return;
     Json nodes = Json::array(), numbers = Json::array();
-    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
-      const UnionNode& node = graph_.nodes[at];
-      const Graph& g = graph_.graph_of(node);
-      auto found = overlay->numbers.find(std::string(g.node_name(node.id)));
-      for (std::size_t r = 0; found == overlay->numbers.end() && r < g.result_count(node.id); ++r)
-        found = overlay->numbers.find(std::string(g.value_name(g.result(node.id, r))));
-      if (found == overlay->numbers.end()) continue;
+    for (const auto& [at, number] : numbers_of(graph_, *overlay)) {
       nodes.push_back(at);
-      numbers.push_back(found->second);
+      numbers.push_back(number);
     }
     put("overlay", dump(Json{{"title", clean(overlay->title)},
                              {"given", overlay->numbers.size()},

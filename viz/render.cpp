@@ -6,6 +6,7 @@
 #include "viz/graphviz.hpp"
 #include "viz/markdown.hpp"
 #include "viz/outline.hpp"
+#include "viz/overlay.hpp"
 #include "viz/svg.hpp"
 #include "viz/viz.hpp"
 
@@ -40,6 +41,7 @@ Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
                 options.view == View::all ? Collapse::none : options.collapse);
   drawing.scene = viz::make_scene(drawing.graph, folding, options.most_boxes, versions.size() > 1,
                                   options.view == View::overview);
+  if (options.overlay != nullptr) viz::shade_boxes(drawing.scene, drawing.graph, *options.overlay);
   const std::string& pass = input.versions[version].pass;
   if (!pass.empty() && count > 1)
     drawing.scene.title += versions.size() == 1

@@ -48,7 +48,7 @@ class Composer {
     if (whole_ || wanted_)
       add_wholes();
     else
-      for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) add_node(at);
+      each_node([this](std::uint32_t at) { add_node(at); });
     share_boxes();
     add_edges();
     add_outputs();
@@ -134,7 +134,7 @@ class Composer {
   void add_wholes() {
     std::vector<std::uint32_t> box_of_cluster(scene_.clusters.size(), kNobody);
     std::uint32_t rest = kNobody;
-    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+    each_node([&](std::uint32_t at) {
       const std::uint32_t cluster = cluster_at(at);
       if (cluster != kNobody && box_of_cluster[cluster] != kNobody) {
         widen(scene_.boxes[box_of_cluster[cluster]], at);
@@ -148,6 +148,17 @@ class Composer {
       } else {
         scene_.box_of[at] = box_of_cluster[cluster] = push(whole_box(at, cluster));
       }
+    });
+  }
+
+  /// In the order of the folding, so that edges go forwards but for those to the next copy.
+  template <class Act>
+  void each_node(Act act) const {
+    for (const Unit& unit : folding_.sequence) {
+      if (!unit.group)
+        act(unit.index);
+      else
+        for (const std::uint32_t at : folding_.groups[unit.index].nodes) act(at);
     }
   }
 

@@ -24,6 +24,7 @@ struct Box {
   std::uint32_t node = kNobody;       ///< union position; a whole group: its first node
   std::uint32_t first = 0, last = 0;  ///< versions in which it is there
   std::size_t stands_for = 1;         ///< nodes of the graph
+  double shade = -1;                  ///< of an overlay, 0 to 1; negative: none
 };
 
 struct Edge {

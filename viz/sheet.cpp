@@ -10,6 +10,7 @@ namespace pw::viz {
 namespace {
 
 // The page writes with a fixed-width font of 11 pixels, so that widths are known here.
+constexpr double kWide = 2400;  // a rank of more pixels is folded
 constexpr double kPageCharacter = 6.63, kPageLine = 14, kPagePadWide = 16, kPagePadHigh = 9;
 
 struct Size {
@@ -70,7 +71,21 @@ class Ruler {
 void lay_out(Sheet& sheet) {
   std::vector<LayeredEdge> edges;
   for (const SheetEdge& edge : sheet.edges) edges.push_back({edge.from, edge.to});
-  sheet.layout = lay_out_layers(sheet.nodes, edges);
+  sheet.layout = lay_out_layers(sheet.nodes, edges, {.wide = kWide});
+}
+
+using Life = std::pair<std::uint32_t, std::uint32_t>;  // versions, inclusive
+
+/// In order, and those that touch as one.
+std::vector<Life> joined(std::vector<Life> lives) {
+  std::sort(lives.begin(), lives.end());
+  std::vector<Life> out;
+  for (const Life& life : lives)
+    if (!out.empty() && life.first <= out.back().second + 1)
+      out.back().second = std::max(out.back().second, life.second);
+    else
+      out.push_back(life);
+  return out;
 }
 
 class Placer {
@@ -92,24 +107,26 @@ class Placer {
         folds_ = true;
       }
     }
-    out_.folded = top(true);
-    if (folds_) out_.unfolded = top(false);
+    out_.folded = top(true, false);
+    out_.opened = top(true, true);
+    if (folds_) out_.unfolded = top(false, false);
     return std::move(out_);
   }
 
  private:
   void find_places() {
     place_.assign(graph_.nodes.size(), kNobody);
-    leaves_.assign(graph_.nodes.size(), false);
+    leaves_.resize(graph_.nodes.size());
     for (const Group& group : folding_.groups)
       for (std::uint32_t k = 0; k < group.nodes.size(); ++k) place_[group.nodes[k]] = k;
     for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at)
       for (const Link& link : links_.of(at))
         if (link.source.kind == Source::Kind::node &&
             folding_.group_of[link.source.index] != folding_.group_of[at])
-          leaves_[link.source.index] = true;
+          leaves_[link.source.index].emplace_back(link.first, link.last);
     for (const Link& link : links_.outputs)
-      if (link.source.kind == Source::Kind::node) leaves_[link.source.index] = true;
+      if (link.source.kind == Source::Kind::node)
+        leaves_[link.source.index].emplace_back(link.first, link.last);
   }
 
   void add_shape(std::uint32_t i) {
@@ -117,25 +134,28 @@ class Placer {
     Shape shape;
     shape.group = i;
     Sheet& sheet = shape.sheet;
+    std::vector<std::vector<Life>> leaving;  // by leaf: when it is read outside
     for (std::uint32_t k = 0; k < group.nodes.size(); ++k) {
       // As wide as the widest of the copies, whose names differ.
       Size size;
-      bool leaves = false;
+      std::vector<Life> lives;
       for (const std::uint32_t copy : group.copies) {
         const std::uint32_t at = folding_.groups[copy].nodes[k];
         const Size one = ruler_.measure(at);
         size.characters = std::max(size.characters, one.characters);
         size.lines = std::max(size.lines, one.lines);
-        leaves = leaves || leaves_[at];
+        lives.insert(lives.end(), leaves_[at].begin(), leaves_[at].end());
       }
       sheet.nodes.push_back(size.node());
-      if (leaves) shape.leaves.push_back(k);
+      if (lives.empty()) continue;
+      shape.leaves.push_back(k);
+      leaving.push_back(joined(std::move(lives)));
     }
-    add_ports(group, shape);
+    add_ports(group, shape, leaving);
     out_.shapes.push_back(std::move(shape));
   }
 
-  void add_ports(const Group& group, Shape& shape) {
+  void add_ports(const Group& group, Shape& shape, const std::vector<std::vector<Life>>& leaving) {
     Sheet& sheet = shape.sheet;
     const auto count = static_cast<std::uint32_t>(sheet.nodes.size());
     using Outside = std::pair<bool, std::uint32_t>;
@@ -163,8 +183,8 @@ class Placer {
     }
     shape.sources = static_cast<std::uint32_t>(sources.size());
     for (std::uint32_t p = 0; p < shape.leaves.size(); ++p)
-      edges.push_back({shape.leaves[p], count + shape.sources + p, 0,
-                       static_cast<std::uint32_t>(graph_.versions.size() - 1)});
+      for (const Life& life : leaving[p])
+        edges.push_back({shape.leaves[p], count + shape.sources + p, life.first, life.second});
     merge(edges);
     for (std::uint32_t p = 0; p < shape.sources; ++p)
       sheet.nodes.push_back({4, 0, LayeredNode::Pin::top});
@@ -176,20 +196,17 @@ class Placer {
 
   /// One edge for one pair of ends in touching versions.
   static void merge(std::vector<SheetEdge>& edges) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known;
-    std::vector<SheetEdge> out;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Life>> lives;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> order;
     for (const SheetEdge& edge : edges) {
-      const auto [found, fresh] = known.try_emplace({edge.from, edge.to}, out.size());
-      SheetEdge* before = fresh ? nullptr : &out[found->second];
-      if (before != nullptr && edge.first <= before->last + 1 && before->first <= edge.last + 1) {
-        before->first = std::min(before->first, edge.first);
-        before->last = std::max(before->last, edge.last);
-      } else {
-        found->second = out.size();
-        out.push_back(edge);
-      }
+      const auto [known, fresh] = lives.try_emplace({edge.from, edge.to});
+      if (fresh) order.emplace_back(edge.from, edge.to);
+      known->second.emplace_back(edge.first, edge.last);
     }
-    edges = std::move(out);
+    edges.clear();
+    for (const auto& ends : order)
+      for (const Life& life : joined(std::move(lives[ends])))
+        edges.push_back({ends.first, ends.second, life.first, life.second});
   }
 
   /// For the layout, ports on top stand before the nodes, so that every edge goes forwards.
@@ -202,7 +219,7 @@ class Placer {
     for (std::uint32_t i = 0; i < nodes.size(); ++i) nodes[forth(i)] = sheet.nodes[i];
     std::vector<LayeredEdge> edges;
     for (const SheetEdge& edge : sheet.edges) edges.push_back({forth(edge.from), forth(edge.to)});
-    Layered laid = lay_out_layers(nodes, edges);
+    Layered laid = lay_out_layers(nodes, edges, {.wide = kWide});
     sheet.layout = laid;
     for (std::uint32_t i = 0; i < nodes.size(); ++i) {
       sheet.layout.x[i] = laid.x[forth(i)];
@@ -213,7 +230,9 @@ class Placer {
 
   // ---- the whole
 
-  Top top(bool folded) {
+  /// Items in the order of the folding, so that edges go forwards but for those to a further copy
+  /// of what is drawn once.
+  Top top(bool folded, bool opened) {
     Top out;
     std::vector<std::uint32_t> item_of_group(folding_.groups.size(), kNobody);
     std::vector<std::uint32_t> item_of_input(links_.inputs.size(), kNobody);
@@ -223,18 +242,20 @@ class Placer {
       Size size;
       size.line(width_of(links_.inputs[i].name) + 2);
       size.line(width_of(links_.inputs[i].type));
-      item_of_input[i] = push(out, {Item::Kind::input, i}, size);
+      item_of_input[i] = push(out, {Item::Kind::input, i}, size.node());
     }
-    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
-      std::uint32_t group = folding_.group_of[at];
-      if (group == kNobody) {
-        item_of_node[at] = push(out, {Item::Kind::node, at}, ruler_.measure(at));
+    for (const Unit& unit : folding_.sequence) {
+      if (!unit.group) {
+        item_of_node[unit.index] =
+            push(out, {Item::Kind::node, unit.index}, ruler_.measure(unit.index).node());
         continue;
       }
-      if (folded) group = folding_.groups[group].same_as;
+      const std::uint32_t group = folded ? folding_.groups[unit.index].same_as : unit.index;
       if (item_of_group[group] == kNobody)
-        item_of_group[group] = push(out, {Item::Kind::group, group}, group_size(group));
-      item_of_node[at] = item_of_group[group];
+        item_of_group[group] = push(out, {Item::Kind::group, group},
+                                    opened ? open_size(group) : group_size(group).node());
+      for (const std::uint32_t at : folding_.groups[unit.index].nodes)
+        item_of_node[at] = item_of_group[group];
     }
     std::vector<SheetEdge> edges;
     const auto from_item = [&](const Source& source) {
@@ -253,10 +274,10 @@ class Placer {
       if (!links_.drawn(link.source)) continue;
       auto known = outputs.find(link.slot);
       if (known == outputs.end())
-        known =
-            outputs
-                .emplace(link.slot, push(out, {Item::Kind::output, link.slot}, output_size(link)))
-                .first;
+        known = outputs
+                    .emplace(link.slot,
+                             push(out, {Item::Kind::output, link.slot}, output_size(link).node()))
+                    .first;
       edges.push_back({from_item(link.source), known->second, link.first, link.last});
     }
     merge(edges);
@@ -265,10 +286,15 @@ class Placer {
     return out;
   }
 
-  static std::uint32_t push(Top& top, Item item, const Size& size) {
+  static std::uint32_t push(Top& top, Item item, const LayeredNode& size) {
     top.items.push_back(item);
-    top.sheet.nodes.push_back(size.node());
+    top.sheet.nodes.push_back(size);
     return static_cast<std::uint32_t>(top.items.size() - 1);
+  }
+
+  [[nodiscard]] LayeredNode open_size(std::uint32_t group) const {
+    const Layered& inside = out_.shapes[out_.shape_of[group]].sheet.layout;
+    return {inside.width + 2 * Frame::side, inside.total + Frame::top + Frame::bottom};
   }
 
   [[nodiscard]] Size group_size(std::uint32_t i) const {
@@ -297,8 +323,8 @@ class Placer {
   const Folding& folding_;
   Ruler ruler_;
   Placement out_;
-  std::vector<std::uint32_t> place_;  // by union position: in its group
-  std::vector<bool> leaves_;          // by union position: read outside its group
+  std::vector<std::uint32_t> place_;       // by union position: in its group
+  std::vector<std::vector<Life>> leaves_;  // by union position: when it is read outside its group
   bool folds_ = false;
 };
 

@@ -1,5 +1,6 @@
 // Where things stand: the nodes of each unique group, laid out once, and the groups and single
-// nodes of the whole, laid out as closed boxes, with equal groups folded and unfolded.
+// nodes of the whole, laid out as closed boxes, with equal groups folded and unfolded, and, folded,
+// as open ones.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,12 @@ namespace pw::viz {
 
 struct SheetEdge {
   std::uint32_t from = 0, to = 0;     ///< nodes of the sheet
-  std::uint32_t first = 0, last = 0;  ///< versions in which it is there
+  std::uint32_t first = 0, last = 0;  ///< versions in which it is there; between them, another edge
+};
+
+/// The frame around the nodes of an open group, in pixels.
+struct Frame {
+  static constexpr double side = 14, top = 24, bottom = 12;
 };
 
 struct Sheet {
@@ -45,8 +51,9 @@ struct Top {
 struct Placement {
   std::vector<Shape> shapes;
   std::vector<std::uint32_t> shape_of;  ///< by group
-  Top folded;                           ///< each shape once
-  Top unfolded;                         ///< no items, if nothing is folded
+  Top folded;                           ///< each shape once, closed
+  Top opened;                           ///< the same items, every group as large as its shape
+  Top unfolded;                         ///< closed; no items, if nothing is folded
 };
 
 Placement place(const UnionGraph& graph, const Links& links, const Folding& folding);

@@ -27,9 +27,13 @@ class Reader {
 
  private:
   void count_nodes() {
-    for (const Version* version : graph_.versions)
-      out_.steps.push_back({clean(version->pass), version->graph.node_count(), 0, 0, 0,
-                            std::nullopt, -1, "", false});
+    for (std::size_t v = 0; v < graph_.versions.size(); ++v) {
+      const auto& index = graph_.index[v];
+      const auto absent = std::count(index.begin(), index.end(), kNobody);
+      out_.steps.push_back({clean(graph_.versions[v]->pass),
+                            index.size() - static_cast<std::size_t>(absent), 0, 0, 0, std::nullopt,
+                            -1, "", false});
+    }
     for (const UnionNode& node : graph_.nodes) {
       if (node.first > 0) ++out_.steps[node.first].added;
       if (node.last + 1 < out_.steps.size()) ++out_.steps[node.last + 1].removed;

@@ -13,6 +13,8 @@ namespace pw::viz {
 
 struct Step {  ///< one version
   std::string pass;
+  /// Without literals, which are drawn inside their readers: nodes of the version before, and
+  /// added, less removed.
   std::size_t nodes = 0, added = 0, removed = 0, changed = 0;
   std::optional<std::size_t> matches;  ///< absent: no journal
   double seconds = -1;                 ///< negative: not known

@@ -1,25 +1,40 @@
 // Exports unite and is_inlined.
 #include "viz/union.hpp"
 
+#include <set>
+
+#include "base/assert.hpp"
 #include "graph/match_graphs.hpp"
+#include "viz/acyclic.hpp"
 
 namespace pw::viz {
 namespace {
 
+/// Nodes that are told apart from the one they were before, by version and id.
+using Reborn = std::set<std::pair<std::uint32_t, std::uint32_t>>;
+
 class Uniter {
  public:
-  Uniter(UnionGraph& out, bool related) : out_(out), related_(related) {}
+  Uniter(UnionGraph& out, bool related, const Reborn& reborn)
+      : out_(out), related_(related), reborn_(reborn) {}
 
   void run() {
     for (std::uint32_t v = 0; v < out_.versions.size(); ++v) add(v);
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t at = head_; at != kNobody; at = next_[at]) order.push_back(at);
+    reorder(out_, order);
+  }
+
+  /// The nodes in this order, positions with them.
+  static void reorder(UnionGraph& graph, const std::vector<std::uint32_t>& order) {
     std::vector<UnionNode> ordered;
-    std::vector<std::uint32_t> rank(out_.nodes.size());
-    for (std::uint32_t at = head_; at != kNobody; at = next_[at]) {
+    std::vector<std::uint32_t> rank(order.size());
+    for (const std::uint32_t at : order) {
       rank[at] = static_cast<std::uint32_t>(ordered.size());
-      ordered.push_back(std::move(out_.nodes[at]));
+      ordered.push_back(std::move(graph.nodes[at]));
     }
-    out_.nodes = std::move(ordered);
-    for (auto& index : out_.index)
+    graph.nodes = std::move(ordered);
+    for (auto& index : graph.index)
       for (std::uint32_t& position : index)
         if (position != kNobody) position = rank[position];
   }
@@ -56,7 +71,7 @@ class Uniter {
 
   /// Where it stands in the version before.
   std::uint32_t find(std::uint32_t v, NodeId n) const {
-    if (v == 0) return kNobody;
+    if (v == 0 || reborn_.contains({v, n.index})) return kNobody;
     const NodeId before = related_ ? n : before_[n.index];
     return before.index < out_.index[v - 1].size() ? out_.index[v - 1][before.index] : kNobody;
   }
@@ -85,10 +100,68 @@ class Uniter {
 
   UnionGraph& out_;
   bool related_;
+  const Reborn& reborn_;
   std::vector<NodeId> before_;  // by node id of this version
   std::vector<std::uint32_t> next_;
   std::uint32_t head_ = kNobody;
 };
+
+/// The operands of all versions as pairs of positions, with the first version that has them.
+struct UnionEdges {
+  std::vector<Arrow> arrows;
+  std::vector<std::uint32_t> since;
+};
+
+bool same_operands(const Graph& a, NodeId n, const Graph& b, NodeId m) {
+  if (a.operand_count(n) != b.operand_count(m)) return false;
+  for (std::size_t i = 0; i < a.operand_count(n); ++i)
+    if (a.operand(n, i) != b.operand(m, i)) return false;
+  return true;
+}
+
+UnionEdges edges_of(const UnionGraph& graph, bool related) {
+  UnionEdges out;
+  for (std::uint32_t v = 0; v < graph.versions.size(); ++v) {
+    const Graph& g = graph.versions[v]->graph;
+    for (NodeId n = g.first(); n.valid(); n = g.next(n)) {
+      const std::uint32_t at = graph.position(v, n);
+      if (at == kNobody) continue;
+      // Ids are never reused, so that equal operands are equal values.
+      if (related && v > graph.nodes[at].first &&
+          same_operands(g, n, graph.versions[v - 1]->graph, n))
+        continue;
+      for (const ValueId operand : g.operands(n)) {
+        if (!operand.valid() || g.is_input(operand)) continue;
+        const std::uint32_t from = graph.position(v, g.producer(operand));
+        if (from == kNobody) continue;
+        out.arrows.push_back({from, at});
+        out.since.push_back(v);
+      }
+    }
+  }
+  return out;
+}
+
+/// Nodes whose order the versions do not agree on: at each version that brought in one of the edges
+/// of their cycle, they are nodes of their own.
+Reborn break_cycles(const UnionGraph& graph, const UnionEdges& edges) {
+  const std::vector<std::uint32_t> component = components(graph.nodes.size(), edges.arrows);
+  std::vector<std::uint32_t> size(graph.nodes.size(), 0);
+  for (const std::uint32_t c : component) ++size[c];
+  std::vector<std::set<std::uint32_t>> since(graph.nodes.size());  // by component
+  for (std::size_t e = 0; e < edges.arrows.size(); ++e) {
+    const auto [from, to] = edges.arrows[e];
+    if (component[from] == component[to]) since[component[to]].insert(edges.since[e]);
+  }
+  Reborn out;
+  for (std::uint32_t v = 0; v < graph.versions.size(); ++v)
+    for (std::uint32_t id = 0; id < graph.index[v].size(); ++id) {
+      const std::uint32_t at = graph.index[v][id];
+      if (at == kNobody || size[component[at]] == 1 || v == graph.nodes[at].first) continue;
+      if (since[component[at]].contains(v)) out.emplace(v, id);
+    }
+  return out;
+}
 
 }  // namespace
 
@@ -98,10 +171,21 @@ bool is_inlined(const Graph& graph, NodeId n) {
 }
 
 UnionGraph unite(std::vector<const Version*> versions, bool related) {
-  UnionGraph out;
-  out.versions = std::move(versions);
-  Uniter(out, related).run();
-  return out;
+  Reborn reborn;
+  for (;;) {
+    UnionGraph out;
+    out.versions = versions;
+    Uniter(out, related, reborn).run();
+    const UnionEdges edges = edges_of(out, related);
+    if (goes_forward(edges.arrows)) return out;
+    if (const auto order = stable_order(out.nodes.size(), edges.arrows)) {
+      Uniter::reorder(out, *order);
+      return out;
+    }
+    const Reborn more = break_cycles(out, edges);
+    PW_ASSERT(!more.empty(), "a cycle of one version");
+    reborn.insert(more.begin(), more.end());
+  }
 }
 
 }  // namespace pw::viz

@@ -20,7 +20,7 @@ struct UnionNode {
 
 struct UnionGraph {
   std::vector<const Version*> versions;
-  std::vector<UnionNode> nodes;  ///< in an order close to that of every version
+  std::vector<UnionNode> nodes;  ///< in an order in which every edge of every version goes forward
   std::vector<std::vector<std::uint32_t>>
       index;  ///< [version][node id] → position in nodes, or kNobody
   /// Of unrelated versions, [version][value id]: the same value in the next version, or invalid.
@@ -36,7 +36,8 @@ struct UnionGraph {
 };
 
 /// `versions` are pointers into the caller's input, at least one. Literals (`constant`) are left
-/// out unless returned.
+/// out unless returned. Where two versions do not agree on the order of nodes that both have, the
+/// later one has nodes of its own for them.
 UnionGraph unite(std::vector<const Version*> versions, bool related);
 
 /// A literal is drawn inside its readers.

@@ -24,6 +24,21 @@ struct Version {
   Graph graph;
 };
 
+/// A rule that nearly matched the last version: why it is not applied there.
+struct PageMiss {
+  std::string rule, code, message, help;
+  int matched = 0;            ///< nodes of its pattern, before it stopped
+  std::size_t size = 0;       ///< nodes of its pattern
+  NodeId at;                  ///< where it stopped; may be invalid
+  std::vector<NodeId> nodes;  ///< that it matched, `at` aside
+};
+/// Those nearest to a match, for each node. `why_none` says why there are none, where nobody
+/// looked.
+struct PageMisses {
+  std::vector<PageMiss> all;
+  std::string why_none;
+};
+
 struct VizInput {
   std::vector<Version> versions =
       {};  ///< at least one; copies of one graph as it was rewritten, so that ids agree
@@ -33,6 +48,7 @@ struct VizInput {
   const RuleSet* rules = nullptr;  ///< with the journal: where the rules are
   const std::vector<NamedRewrite>* named_journal =
       nullptr;  ///< instead of the journal, for versions that were read from files
+  const PageMisses* misses = nullptr;
   const Report* report =
       nullptr;  ///< the page shows its verdict on top and each section as a tab of its own
   bool related =
@@ -63,7 +79,8 @@ struct VizOptions {
   std::size_t most_page_nodes = 1'000'000;  ///< of a page; more are an error
   bool color = false;                       ///< of the outline
   View view = View::automatic;
-  const Overlay* overlay = nullptr;  ///< colours the nodes of a page
+  /// Colours the nodes of a page or picture; a text says only what it is.
+  const Overlay* overlay = nullptr;
 };
 
 Result<std::string> render_dot(const VizInput& input, const VizOptions& options = {});

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models, random programs with writes, PT2 archives, ONNX, torch.compile.
+"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models, random programs with writes, PT2 archives, ONNX, torch.compile, pages.
 
     run.py --build build/release [--env build/torch-env] [--cases DIR]
 
@@ -10,6 +10,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,10 @@ def main():
         help="more one-op cases: a script that writes them to the folder it is given",
     )
     parser.add_argument(
-        "--corpus", type=Path, default=ROOT.parent / "shared/peers/corpus/models.py", help="more models: a script with a table R of them"
+        "--corpus",
+        type=Path,
+        default=ROOT.parent / "shared/peers/corpus/models.py",
+        help="more models: a script with a table R of them; dump_all.py beside it writes their texts to the folder it is given",
     )
     arguments = parser.parse_args()
     python, said = torch_python(arguments.env, arguments.base)
@@ -77,7 +81,18 @@ def main():
         [ROOT / "tests/notebooks/run_notebook.py", ROOT / "notebooks/04-your-model.ipynb"],
     ]
     codes = [subprocess.run([str(python), *map(str, step)], env=environment, cwd=ROOT).returncode for step in steps]
+    dumps = arguments.corpus.parent / "dump_all.py"
+    if dumps.exists():
+        codes.append(pages_of(python, dumps, arguments.base, environment))
     return 1 if any(codes) else 0
+
+
+def pages_of(python, dumps, base, environment):
+    """What holds of every page holds of those of all texts of the corpus: an exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([str(python), str(dumps), folder], env=environment, stdout=subprocess.DEVNULL).returncode
+        code = subprocess.run([base, str(ROOT / "tests/viz/property_test.py"), "--folder", folder], cwd=ROOT).returncode
+        return done or (0 if code == SKIPPED else code)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,13 @@ class Program(unittest.TestCase):
         numbers = self.folder / "ms.json"
         numbers.write_text(json.dumps({"embedding": 2.5}), encoding="utf-8")
         self.assertIn(b'"numbers":[2.5]', self.draw("x.html", *TINY, "--overlay", numbers))
+        numbers.write_text(json.dumps({"embedding": 1, "scaled_mm": 3, "getitem_3": 5}), encoding="utf-8")
+        dot = self.draw("x.dot", *TINY, "--overlay", numbers).decode()
+        self.assertIn('fillcolor="#00204d", fontcolor="#ffffff"', dot)  # the least
+        self.assertIn('fillcolor="#ffea46", fontcolor="#000000"', dot)  # the most
+        self.assertRegex(dot, r"ms: 1 \(dark\) to 5 \(light\), \d nodes have a number")
+        said = call("pwviz", *TINY[:-1], "--overlay", numbers)  # not -q
+        self.assertIn("the overlay is left out: an outline has no colours", said.stderr)
         for bad in ("", "[]", '{"a": "b"}', '{"a": 1e999}'):
             numbers.write_text(bad, encoding="utf-8")
             done = call("pwviz", *TINY, "--overlay", numbers, "-o", self.folder / "bad.html")

@@ -3,8 +3,10 @@
 const app = (() => {
   const state = {
     now: data.versions - 1,                  // version shown
-    other: 0,                                // version on the left, side by side
+    base: 0,                                 // version that it is compared with
     beside: false,                           // side by side
+    ghosts: false,                           // show what is in neither of the two
+    labels: false,                           // show types on edges
     idle: false,                             // show passes that changed nothing
     folded: true,                            // each shape once
     expanded: new Set(),                     // groups whose nodes are shown
@@ -33,7 +35,27 @@ const mostBoxes = data.raw.most;  // more nodes than these start folded into the
 /// Passes that are listed.
 const visibleSteps = () =>
     data.steps.map((_, i) => i).filter(i => app.state.idle || i === 0 || !data.steps[i].hidden || i === app.state.now);
-function goBy(by) {
-  const list = visibleSteps(), next = list[Math.min(list.length - 1, Math.max(0, list.indexOf(app.state.now) + by))];
-  if (next !== undefined) app.change({now: next});
+/// Whether all passes are shown at once: the input beside the last version.
+const showsAll = () =>
+    data.versions > 1 && app.state.base === 0 && app.state.now === data.versions - 1 && data.versions !== 2;
+/// One pass: what it did to the version before it.
+function showPass(v) {
+  app.change({base: Math.max(0, v - 1), now: v});
+  stage.follow();
 }
+function showAll() {
+  app.change({base: 0, now: data.versions - 1});
+  stage.follow();
+}
+function goBy(by) {
+  const list = visibleSteps(), at = showsAll() ? list.length : list.indexOf(app.state.now);
+  const next = list[Math.min(list.length - 1, Math.max(0, at + by))];
+  if (next !== undefined) showPass(next);
+}
+/// What a node is between the two versions that are shown.
+const stateOf = n => data.state(n, app.state.base, app.state.now);
+/// "after clean", or "clean → attention_quant".
+const versionName = v => data.steps[v].pass || 'graph';
+const shownName = () => app.state.base === app.state.now ?
+    versionName(app.state.now) :
+    versionName(app.state.base) + ' → ' + versionName(app.state.now);

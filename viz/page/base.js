@@ -32,7 +32,8 @@ const table = (columns, rows, numbers = []) => {
   return add(make('table'), add(make('thead'), head), body);
 };
 const digits = n => String(n).replace(/\B(?=(\d{3})+$)/g, ' ');
-const counted = (n, word) => digits(n) + ' ' + word + (n === 1 ? '' : 's');
+const counted = (n, word) => digits(n) + ' ' + word + (n === 1 ? '' : /(s|x|ch)$/.test(word) ? 'es' : 's');
+const signed = n => (n > 0 ? '+' : n < 0 ? '−' : '') + digits(Math.abs(n));
 const percent = x => (x >= 10 ? x.toFixed(0) : x.toFixed(1)) + ' %';
 const bytes = n => {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -68,4 +69,8 @@ const longList = (rows, draw, batch = 300) => {
   };
   grow();
   return add(make('div'), list, more);
+};
+/// Says something to those who do not see it happen.
+const announce = words => {
+  $('said').textContent = words;
 };

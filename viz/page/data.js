@@ -31,9 +31,13 @@ const data = (() => {
   const first = new Int32Array(count), last = new Int32Array(count).fill(versions - 1);
   for (let i = 0; i < raw.alive.length; i += 3)
     first[raw.alive[i]] = raw.alive[i + 1], last[raw.alive[i]] = raw.alive[i + 2];
-  const changed = new Map(), moved = new Map();
+  const changed = new Map(), moved = new Map(), before = new Map();  // before: op and attributes that a version changed
   const list = (map, key) => map.get(key) || (map.set(key, []), map.get(key));
-  for (let i = 0; i < raw.changed.length; i += 2) list(changed, raw.changed[i]).push(raw.changed[i + 1]);
+  for (let i = 0; i < raw.changed.length; i += 4) {
+    const [n, version, op, attributes] = raw.changed.slice(i, i + 4);
+    list(changed, n).push(version);
+    list(before, n).push({version, op, attributes});
+  }
   for (let i = 0; i < raw.moved.length; i += 5)
     list(moved, raw.moved[i])
         .push({slot: raw.moved[i + 1], value: raw.moved[i + 2], first: raw.moved[i + 3], last: raw.moved[i + 4]});
@@ -102,7 +106,7 @@ const data = (() => {
   groups.forEach((group, g) => copies[group.shape].push(g));
 
   // Edges between what is drawn: from a node or (below zero) an input, to a node.
-  const edges = {from: [], to: [], first: [], last: [], port: []};  // port: on top of the group it enters
+  const edges = {from: [], to: [], value: [], first: [], last: [], port: []};  // port: on top of the group it enters
   const portAt = new Int32Array(groups.length);
   const readers = new Map();  // by source
   for (let n = 0; n < count; ++n)
@@ -112,6 +116,7 @@ const data = (() => {
       list(readers, from).push(edges.to.length);
       edges.from.push(from);
       edges.to.push(n);
+      edges.value.push(link.value);
       edges.first.push(link.first);
       edges.last.push(link.last);
       const g = groupOf[n], enters = g >= 0 && (from < 0 || groupOf[from] !== g);
@@ -124,6 +129,14 @@ const data = (() => {
   const returned = new Map();
   for (const o of outputs)
     if (o.value >= inputs.length) list(returned, valueNode[o.value]).push(o);
+
+  /// The value that an edge of a shape carries in a group: that which its reader reads from its source.
+  function groupValue(g, edge) {
+    const nodes = groups[g].nodes;
+    if (edge.from >= nodes.length || edge.to >= nodes.length) return undefined;
+    const from = nodes[edge.from], link = links(nodes[edge.to]).find(l => l.value >= 0 && valueNode[l.value] === from);
+    return link && link.value;
+  }
 
   const users = (n, v) =>
       (readers.get(n) || []).filter(e => edges.first[e] <= v && v <= edges.last[e]).map(e => edges.to[e]);
@@ -155,30 +168,82 @@ const data = (() => {
     if (rewrite.rule >= 0)
       for (const n of rewrite.matched) list(matchedIn, n).push(r);
   });
+  // What nearly matched in the last version, the nearest first, and by node.
+  const misses = [], missesAt = new Map();
+  for (let i = 0, raws = raw.misses || []; i < raws.length;) {
+    const [rule, code, message, help, matched, size, at, k] = raws.slice(i, i + 8),
+                                                         nodes = raws.slice(i + 8, i + 8 + k);
+    i += 8 + k;
+    const miss =
+        {rule: text(rule), code: text(code), message: text(message), help: text(help), matched, size, at, nodes};
+    misses.push(miss);
+    for (const n of new Set([at, ...nodes]))
+      if (n >= 0) list(missesAt, n).push(miss);
+  }
   const ruleName = rewrite => rewrite.rule < 0 ? steps[rewrite.version].pass : raw.rules[rewrite.rule].name;
   const rulePlace = rewrite => rewrite.rule < 0 ? 'a built-in pass' :
       raw.rules[rewrite.rule].file              ? raw.rules[rewrite.rule].file + ':' + raw.rules[rewrite.rule].line :
                                                   'its file was not given';
 
-  /// What a node is at a version: off, plain, added, removed (just now), changed, or matched and kept.
-  function state(n, v) {
-    if (v < first[n] || v > last[n] + 1) return 'off';
-    if (v === last[n] + 1) return 'removed';
-    if (v > 0 && v === first[n]) return 'added';
-    if (changed.has(n) && changed.get(n).includes(v)) return 'changed';
-    if (matchedIn.has(n) && matchedIn.get(n).some(r => rewrites[r].version === v)) return 'matched';
+  const within = (list, base, now) => list.some(v => v > Math.min(base, now) && v <= Math.max(base, now));
+  /// What a node is between two versions: off (in neither), plain, added, removed, changed, or matched and kept.
+  function state(n, base, now) {
+    const is = first[n] <= now && now <= last[n], was = first[n] <= base && base <= last[n];
+    if (!is || !was) return is ? 'added' : was ? 'removed' : 'off';
+    if (changed.has(n) && within(changed.get(n), base, now)) return 'changed';
+    if (matchedIn.has(n) && within(matchedIn.get(n).map(r => rewrites[r].version), base, now)) return 'matched';
     return 'plain';
   }
+  /// The same of an edge, by the runs of versions that have it.
+  function edgeState(life, base, now) {
+    const is = life.some(l => l[0] <= now && now <= l[1]), was = life.some(l => l[0] <= base && base <= l[1]);
+    return is ? (was ? 'plain' : 'added') : was ? 'removed' : 'off';
+  }
   const countsOf = new Map();
-  /// How many nodes of a group are in each state at a version.
-  function groupStates(g, v) {
-    const key = g * versions + v;
+  /// How many nodes of a group are in each state between two versions.
+  function groupStates(g, base, now) {
+    const key = (g * versions + base) * versions + now;
     if (!countsOf.has(key)) {
       const counts = {off: 0, plain: 0, added: 0, removed: 0, changed: 0, matched: 0};
-      for (const n of groups[g].nodes) ++counts[state(n, v)];
+      for (const n of groups[g].nodes) ++counts[state(n, base, now)];
       countsOf.set(key, counts);
     }
     return countsOf.get(key);
+  }
+  // By version: what came, went or changed there, and what reads another value since.
+  const touched = Array.from({length: versions}, () => []), redirected = Array.from({length: versions}, () => []);
+  for (let n = 0; n < count; ++n) {
+    if (first[n]) touched[first[n]].push(n);
+    if (last[n] + 1 < versions) touched[last[n] + 1].push(n);
+  }
+  for (const [n, at] of changed)
+    for (const v of at) touched[v].push(n);
+  for (const [n, links] of moved)
+    for (const link of links)
+      if (link.first > first[n]) redirected[link.first].push(n);
+  /// The nodes that differ between two versions, in order; if none does, those that read something else.
+  function differences(base, now) {
+    for (const lists of [touched, redirected]) {
+      const found = new Set();
+      for (let v = Math.min(base, now) + 1; v <= Math.max(base, now); ++v)
+        for (const n of lists[v]) found.add(n);
+      const out = [...found].filter(n => {
+        const s = state(n, base, now);
+        return s !== 'off' && (lists === redirected || s === 'added' || s === 'removed' || s === 'changed');
+      });
+      if (out.length) return out.sort((a, b) => a - b);
+    }
+    return [];
+  }
+  /// A node as it is written in a version.
+  function statement(n, v) {
+    const reads = [];
+    for (const link of links(n))
+      if (link.first <= v && v <= link.last) reads[link.slot] = link.value;
+    // What a later version changed was written otherwise.
+    const at = (before.get(n) || []).find(b => b.version > v) || {op: raw.op[n], attributes: raw.attributes[n]};
+    return values(n).map(valueName).join(', ') + (raw.results[n] ? ' = ' : '') + text(at.op) + '(' +
+        reads.map(valueName).join(', ') + ')' + text(at.attributes);
   }
 
   const overlay = raw.overlay && raw.overlay.nodes.length ? {
@@ -227,14 +292,20 @@ const data = (() => {
     edges,
     readers,
     returned,
+    groupValue,
     users,
     state,
+    edgeState,
     groupStates,
+    differences,
+    statement,
     rules: raw.rules,
     rewrites,
     madeBy,
     goneBy,
     matchedIn,
+    misses,
+    missesAt,
     ruleName,
     rulePlace,
     overlay,

@@ -15,8 +15,8 @@ const camera = {
   k: 1
 };  // shared, so that pictures side by side move together
 const font = '11px ui-monospace, "DejaVu Sans Mono", monospace', boldFont = 'bold ' + font,
-      titleFont = 'bold 12px system-ui, "DejaVu Sans", sans-serif';
-const drawTimes = [];
+      titleFont = 'bold 12px system-ui, "DejaVu Sans", sans-serif',
+      labelFont = '10px ui-monospace, "DejaVu Sans Mono", monospace';
 
 /// Blue to yellow, which reads in grey as dark to light.
 function scaleColor(x) {
@@ -24,15 +24,21 @@ function scaleColor(x) {
   const at = Math.min(3.999, Math.max(0, x * 4)), i = Math.floor(at), f = at - i;
   return 'rgb(' + stops[i].map((c, k) => Math.round(c + (stops[i + 1][k] - c) * f)).join(',') + ')';
 }
+/// A fill, and the text that stands out more on it.
+function fillOf(x) {
+  const fill = scaleColor(x), [r, g, b] = fill.match(/\d+/g).map(c => (c / 255) ** 2.2);
+  return {fill, text: .2126 * r + .7152 * g + .0722 * b > .18 ? '#000' : '#fff'};
+}
 function overlayColor(n) {
   if (!data.overlay || !app.state.overlay || !data.overlay.of.has(n)) return null;
-  const {least, most, of} = data.overlay, x = most > least ? (of.get(n) - least) / (most - least) : 1;
-  return {fill: scaleColor(x), text: x > .55 ? '#111' : '#fff'};
+  const {least, most, of} = data.overlay;
+  return fillOf(most > least ? (of.get(n) - least) / (most - least) : 1);
 }
 
 class Picture {
-  constructor(parent, versionOf, label) {
-    this.versionOf = versionOf;
+  /// `earlier`: the left one of two side by side, which shows the version that is compared with.
+  constructor(parent, earlier, label) {
+    this.earlier = earlier;
     this.frame = make('div', undefined, 'picture');
     this.canvas = make('canvas');
     this.canvas.tabIndex = 0;
@@ -40,7 +46,8 @@ class Picture {
     this.canvas.setAttribute('aria-label', label);
     this.note = make('div', undefined, 'note');
     add(parent, add(this.frame, this.canvas, this.note));
-    this.context = this.canvas.getContext('2d', {alpha: false});
+    this.screen = this.canvas.getContext('2d', {alpha: false});
+    this.context = this.screen;  // what is drawn on
   }
   resize() {
     const ratio = window.devicePixelRatio || 1;
@@ -55,16 +62,33 @@ class Picture {
   }
   toScreen(x, y) { return [(x - camera.x) * camera.k + this.width / 2, (y - camera.y) * camera.k + this.height / 2]; }
 
+  version() { return this.earlier ? app.state.base : app.state.now; }
+  /// A state as this picture shows it: side by side, each shows what is in its own version.
+  seen(state) { return app.state.beside && state === (this.earlier ? 'added' : 'removed') ? 'off' : state; }
+  state(n) { return this.seen(data.state(n, app.state.base, app.state.now)); }
+  edgeState(life) { return this.seen(data.edgeState(life, app.state.base, app.state.now)); }
+  counts(g) {
+    const counts = {...data.groupStates(g, app.state.base, app.state.now)};
+    for (const s of ['added', 'removed'])
+      if (this.seen(s) === 'off') counts.off += counts[s], counts[s] = 0;
+    return counts;
+  }
+  /// Whether a box is drawn; what is in neither version is, on request, a frame without a fill.
+  visible(state) { return state !== 'off' || app.state.ghosts; }
+
   draw(places) {
     if (!this.width || !this.height) return;
-    const begin = performance.now(), c = this.context, v = this.versionOf(), k = camera.k;
+    this.drawOn(this.screen, places, this.ratio);
+  }
+  /// On a canvas, or on what writes SVG, with so many pixels for one of the screen.
+  drawOn(c, places, ratio) {
+    const k = camera.k, s = k * ratio, wide = this.width * ratio, high = this.height * ratio;
+    this.context = c;
     c.setTransform(1, 0, 0, 1, 0, 0);
     c.fillStyle = ink.paper;
-    c.fillRect(0, 0, this.canvas.width, this.canvas.height);
-    const s = k * this.ratio;
-    c.setTransform(s, 0, 0, s, this.canvas.width / 2 - camera.x * s, this.canvas.height / 2 - camera.y * s);
+    c.fillRect(0, 0, wide, high);
+    c.setTransform(s, 0, 0, s, wide / 2 - camera.x * s, high / 2 - camera.y * s);
     const [x0, y0] = this.toWorld(0, 0), [x1, y1] = this.toWorld(this.width, this.height);
-    this.v = v;
     this.window = [x0, y0, x1, y1];
     this.places = places;
     const visible = [];
@@ -74,21 +98,21 @@ class Picture {
     });
     visible.sort((a, b) => a - b);
     if (k < .08 && visible.length > 1500)
-      this.drawFar(visible, places, v);
+      this.drawFar(visible, places);
     else {
       for (const i of visible)
-        if (places.items[i].open) this.drawFrame(places.items[i], v);
-      if (k > .02) this.drawEdges(places, v);
-      for (const i of visible) this.drawItem(places.items[i], v);
-      this.drawChosen(places, v);
+        if (places.items[i].open && this.groupShown(places.items[i].index)) this.drawFrame(places.items[i]);
+      if (k > .02) this.drawEdges(places);
+      for (const i of visible) this.drawItem(places.items[i]);
+      if (app.state.labels && k > .5) this.drawLabels(places);
+      this.drawChosen(places);
     }
-    c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    drawTimes.push(performance.now() - begin);
-    if (drawTimes.length > 240) drawTimes.shift();
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.context = this.screen;
   }
 
   /// From far away boxes that fall on the same spot are drawn once: the marked before the plain.
-  drawFar(visible, places, v) {
+  drawFar(visible, places) {
     const c = this.context, spot = 3, wide = Math.ceil(this.width / spot) + 1,
           taken = new Uint8Array(wide * (Math.ceil(this.height / spot) + 1));
     const rank = {off: 0, plain: 1, matched: 2, changed: 3, removed: 4, added: 5},
@@ -97,10 +121,10 @@ class Picture {
       const item = places.items[i];
       let state = 'plain';
       if (item.kind === 'node')
-        state = data.state(item.index, v);
+        state = this.state(item.index);
       else if (item.kind === 'group') {
-        const counts = data.groupStates(item.index, v);
-        state = ['added', 'removed', 'changed', 'matched'].find(s => counts[s]) || 'plain';
+        const counts = this.counts(item.index);
+        state = ['added', 'removed', 'changed', 'matched', 'plain'].find(s => counts[s]) || 'off';
       }
       if (app.state.found && item.kind === 'node' && app.state.found[item.index]) state = 'matched';
       const [x, y] = this.toScreen(item.cx, item.y),
@@ -131,17 +155,14 @@ class Picture {
     c.closePath();
   }
 
-  static edgeState(life, v) {
-    const is = life.some(l => l[0] <= v && v <= l[1]), was = v === 0 || life.some(l => l[0] <= v - 1 && v - 1 <= l[1]);
-    return is ? (was ? 'plain' : 'added') : (v > 0 && was ? 'removed' : 'off');
-  }
-  /// Paths of one look are stroked together.
-  drawEdges(places, v) {
-    const looks = {plain: [], next: [], far: [], added: [], removed: []}, [x0, y0, x1, y1] = this.window;
+  groupShown(g) { return app.state.ghosts || this.counts(g).off < data.groups[g].nodes.length; }
+
+  /// Calls `act(edge, state, dx, dy)` for each edge in the window that one of the versions has.
+  eachEdge(places, act) {
+    const [x0, y0, x1, y1] = this.window;
     places.edgeGrid.query(x0, y0, x1, y1, i => {
-      const edge = places.edges[i], state = Picture.edgeState(edge.life, v);
-      if (state !== 'off')
-        looks[state === 'plain' ? (edge.next ? 'next' : edge.far ? 'far' : 'plain') : state].push(edge.points);
+      const edge = places.edges[i], state = this.edgeState(edge.life);
+      if (state !== 'off') act(edge, state, 0, 0);
     });
     if (camera.k > .12)
       places.grid.query(x0, y0, x1, y1, i => {
@@ -149,14 +170,41 @@ class Picture {
         if (!item.open) return;
         const inner = shapePlaces(data.groups[item.index].shape);
         inner.edgeGrid.query(x0 - item.x, y0 - item.y, x1 - item.x, y1 - item.y, e => {
-          const edge = inner.edges[e], state = Picture.edgeState([[edge.first, edge.last]], v);
-          if (state !== 'off') looks[state].push(edge.points.map((p, j) => p + (j % 2 ? item.y : item.x)));
+          const edge = inner.edges[e], state = this.edgeState([[edge.first, edge.last]]);
+          if (state !== 'off') act(edge, state, item.x, item.y, item);
         });
       });
+  }
+  /// Paths of one look are stroked together.
+  drawEdges(places) {
+    const looks = {plain: [], next: [], added: [], removed: [], nextAdded: [], nextRemoved: []};
+    this.eachEdge(places, (edge, state, dx, dy) => {
+      const look = !edge.next ? state : {plain: 'next', added: 'nextAdded', removed: 'nextRemoved'}[state];
+      looks[look].push(dx || dy ? edge.points.map((p, j) => p + (j % 2 ? dy : dx)) : edge.points);
+    });
     for (const [look, color, width, dash] of [
-             ['plain', ink.soft, 1, []], ['far', ink.soft, 1, []], ['next', ink.soft, 1.2, [2, 3]],
-             ['added', ink.added, 1.8, []], ['removed', ink.removed, 1.6, [5, 3]]])
+             ['plain', ink.soft, 1, []], ['next', ink.soft, 1.2, [2, 3]], ['nextAdded', ink.added, 1.6, [2, 3]],
+             ['nextRemoved', ink.removed, 1.6, [2, 3]], ['added', ink.added, 1.8, []],
+             ['removed', ink.removed, 1.6, [5, 3]]])
       this.strokeAll(looks[look], color, width, dash);
+  }
+  /// The type of the value that an edge carries, where it leaves its source.
+  drawLabels(places) {
+    const c = this.context, done = new Set();
+    c.font = labelFont;
+    c.textBaseline = 'top';
+    this.eachEdge(places, (edge, state, dx, dy, item) => {
+      const value = item ? data.groupValue(item.index, edge) : edge.value;
+      if (value === undefined || edge.far) return;
+      const x = edge.points[0] + dx + 4, y = edge.points[1] + dy + 2, key = x + ' ' + y;
+      if (done.has(key)) return;
+      done.add(key);
+      const words = shorten(data.valueType(value), 28);
+      c.fillStyle = ink.paper;
+      c.fillRect(x - 1, y, c.measureText(words).width + 2, 12);
+      c.fillStyle = ink.ink;
+      c.fillText(words, x, y + 1);
+    });
   }
   strokeAll(list, color, width, dash) {
     if (!list.length) return;
@@ -174,7 +222,7 @@ class Picture {
     c.fill();
   }
 
-  drawFrame(item, v) {
+  drawFrame(item) {
     const c = this.context, group = data.groups[item.index];
     this.fillGroup(item, group);
     if (camera.k < .12) return;
@@ -196,30 +244,34 @@ class Picture {
     c.strokeRect(item.x, item.y, item.w, item.h);
   }
 
-  drawItem(item, v) {
+  drawItem(item) {
     const [x0, y0, x1, y1] = this.window;
-    if (item.kind === 'node') return this.drawNode(item.index, item, v);
+    if (item.kind === 'node') return this.drawNode(item.index, item);
     if (item.kind !== 'group') return this.drawPort(item);
-    if (!item.open) return this.drawGroup(item, v);
+    if (!item.open) return this.drawGroup(item);
     const inner = shapePlaces(data.groups[item.index].shape);
     if (camera.k < .05) return;
     inner.grid.query(x0 - item.x, y0 - item.y, x1 - item.x, y1 - item.y, k => {
       const box = inner.boxes[k];
-      this.drawNode(data.groups[item.index].nodes[k], {x: item.x + box.x, y: item.y + box.y, w: box.w, h: box.h}, v);
+      this.drawNode(data.groups[item.index].nodes[k], {x: item.x + box.x, y: item.y + box.y, w: box.w, h: box.h});
     });
   }
 
   fitted(words, width, character) { return shorten(words, Math.max(3, Math.floor(width / character))); }
 
-  drawNode(n, r, v) {
-    const c = this.context, state = data.state(n, v), color = overlayColor(n), found = app.state.found;
-    c.globalAlpha = state === 'off' ? .12 : found && !found[n] ? .3 : 1;
+  drawNode(n, r) {
+    const state = this.state(n);
+    if (!this.visible(state)) return;
+    const c = this.context, found = app.state.found, dim = state === 'off' || (found && !found[n]),
+          color = dim ? {fill: ink.paper, text: ink.soft} : overlayColor(n);
     c.fillStyle = color ? color.fill : ink[data.kind(n)];
     c.fillRect(r.x, r.y, r.w, r.h);
     if (camera.k > .1) {
-      c.strokeStyle = state === 'plain' || state === 'off' ? ink.soft : ink[state];
-      c.lineWidth = state === 'plain' || state === 'off' ? 1 : 2.2;
+      const marked = state !== 'plain' && state !== 'off';
+      c.strokeStyle = marked ? ink[state] : ink.soft;
+      c.lineWidth = marked ? 2.2 : 1;
       if (state === 'removed') c.setLineDash([5, 3]);
+      if (state === 'off') c.setLineDash([1, 3]);
       c.strokeRect(r.x, r.y, r.w, r.h);
       c.setLineDash([]);
       if (found && found[n] && state !== 'off') {
@@ -243,11 +295,11 @@ class Picture {
       c.fillStyle = ink[state];
       c.fillText(glyphs[state], r.x - 13, r.y - 1);
     }
-    c.globalAlpha = 1;
   }
 
-  drawGroup(item, v) {
-    const c = this.context, group = data.groups[item.index], counts = data.groupStates(item.index, v),
+  drawGroup(item) {
+    if (!this.groupShown(item.index)) return;
+    const c = this.context, group = data.groups[item.index], counts = this.counts(item.index),
           copies = app.state.folded ? data.copies[group.shape].length : 1;
     if (copies > 1 && camera.k > .1)
       for (const d of [6, 3]) {
@@ -291,7 +343,7 @@ class Picture {
   drawPort(item) {
     const c = this.context,
           lines = item.kind === 'input' ? ['▽ ' + data.inputs[item.index].name, data.inputs[item.index].type] :
-                                          outputLines(item.index, this.v);
+                                          outputLines(item.index, this.version());
     c.fillStyle = ink.io;
     c.strokeStyle = ink.soft;
     c.lineWidth = 1;
@@ -309,7 +361,7 @@ class Picture {
   }
 
   /// What is chosen stands out, with the edges at it; a chosen rewrite with the names of its rule.
-  drawChosen(places, v) {
+  drawChosen(places) {
     const c = this.context, picked = app.state.picked;
     if (picked) {
       let r = null, i;
@@ -327,7 +379,7 @@ class Picture {
         const near = [];
         for (const e of places.edgesAt.get(i) || []) {
           const edge = places.edges[e];
-          if (Picture.edgeState(edge.life, v) === 'off' ||
+          if (this.edgeState(edge.life) === 'off' ||
               (picked.node !== undefined && data.groupOf[picked.node] >= 0 && places.items[i].open &&
                edge.source !== picked.node))
             continue;
@@ -337,8 +389,8 @@ class Picture {
         if (picked.node !== undefined && item.open) {
           const inner = shapePlaces(data.groups[item.index].shape), place = data.placeOf[picked.node];
           for (const edge of inner.edges)
-            if ((edge.from === place || edge.to === place) && edge.first <= v && v <= edge.last)
-              near.push(edge.points.map((p, j) => p + (j % 2 ? item.y : item.x)));
+            if ((edge.from === place || edge.to === place) && this.edgeState([[edge.first, edge.last]]) !== 'off')
+              near.push(edge.whole.map((p, j) => p + (j % 2 ? item.y : item.x)));
         }
         this.strokeAll(near, ink.matched, 2.2, []);
         c.strokeStyle = ink.ink;

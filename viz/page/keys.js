@@ -1,7 +1,18 @@
 // Everything works from the keyboard; ? says how.
 const keys = (() => {
   const list = [
-    ['[ ]', 'the pass before, the next pass', {'[': () => goBy(-1), ']': () => goBy(1)}],
+    [
+      '[ ]', 'the pass before, the next pass; the picture moves to what it changed',
+      {'[': () => goBy(-1), ']': () => goBy(1)}
+    ],
+    ['i', 'all passes at once: the input beside the last version', {i: showAll}],
+    ['j k', 'the next change, the one before', {j: () => stage.goToChange(1), k: () => stage.goToChange(-1)}],
+    ['h', 'show, or hide again, what is in neither version', {h: () => app.change({ghosts: !app.state.ghosts})}],
+    ['x', 'types on the edges', {x: () => app.change({labels: !app.state.labels})}],
+    [
+      '< >', 'all that the chosen node depends on, all that depends on it',
+      {'<': () => bar.trace('up'), '>': () => bar.trace('down')}
+    ],
     ['/', 'search; Enter goes to the next hit, Escape ends it', {'/': bar.focusSearch}],
     ['n N', 'the next hit, the one before', {n: () => bar.next(1), N: () => bar.next(-1)}],
     [
@@ -13,7 +24,14 @@ const keys = (() => {
       }
     ],
     ['Enter', 'open or close the chosen group', {Enter: stage.enter}],
-    ['Escape', 'choose nothing', {Escape: () => app.change({picked: null, rewrite: -1})}],
+    [
+      'Escape', 'choose nothing, search for nothing', {
+        Escape: () => {
+          bar.clear();
+          app.change({picked: null, rewrite: -1});
+        }
+      }
+    ],
     ['+ −', 'zoom', {'+': () => stage.zoom(1.25), '=': () => stage.zoom(1.25), '-': () => stage.zoom(.8)}],
     ['0 1', 'fit everything, fit the width', {0: stage.fit, 1: stage.fitWidth}],
     [
@@ -27,7 +45,7 @@ const keys = (() => {
     ],
     ['e', 'open all groups', {e: stage.openAll}],
     [
-      's', 'two passes side by side', {
+      's', 'the two versions side by side', {
         s: () => {
           if (data.versions > 1) app.change({beside: !app.state.beside});
         }
@@ -50,7 +68,9 @@ const keys = (() => {
   const dialog = make('dialog');
   dialog.id = 'help';
   add(dialog, make('h2', 'Keys'), table(['key', 'does'], list.map(([key, words]) => [make('kbd', key), words])),
-      make('p', 'A click chooses, a double click opens or closes a group, the wheel zooms, dragging moves.'),
+      make(
+          'p',
+          'A click chooses, a double click opens or closes a group, the wheel or two fingers zoom, dragging moves.'),
       button('close', 'Escape', () => dialog.close()));
   document.body.append(dialog);
   function help() {

@@ -14,9 +14,11 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   app.state.view = shown <= mostBoxes ? 'graph' : 'overview';
 }
 const opening = data.raw.view === 'auto' ? '' : data.raw.view;
+const asked = data.raw.version === undefined ? -1 : Math.min(data.raw.version, data.versions - 1);
 app.change(
     {
-      now: data.raw.version === undefined ? data.versions - 1 : Math.min(data.raw.version, data.versions - 1),
+      now: asked < 0 ? data.versions - 1 : asked,
+      base: asked < 0 ? 0 : Math.max(0, asked - 1),
       beside: opening === 'side' && data.versions > 1
     },
     true);
@@ -27,7 +29,7 @@ tabs.onOpen(id => {
     stage.resize();
     if (!fitted) {
       fitted = true;
-      stage.fitWidth();
+      stage.home();
     }
   }
 });
@@ -36,13 +38,67 @@ if (opening && !location.hash)
 else
   tabs.start();
 
+/// What is drawn, all of it: frames, boxes with their state, edges with their ways and what they join.
+/// Numbers are those of the page, before the camera.
+function drawing() {
+  const places = stage.places(), picture = stage.picture, boxes = [], edges = [];
+  const box = (kind, index, state, r, inside) =>
+      boxes.push({kind, index, state, x: r.x, y: r.y, w: r.w, h: r.h, inside});
+  places.items.forEach((item, i) => {
+    if (item.kind === 'node') {
+      const state = picture.state(item.index);
+      if (picture.visible(state)) box('node', item.index, state, item, -1);
+    } else if (item.kind !== 'group')
+      box(item.kind, item.index, 'plain', item, -1);
+    else if (picture.groupShown(item.index)) {
+      box('group', item.index, item.open ? 'open' : 'closed', item, -1);
+      if (!item.open) return;
+      const inner = shapePlaces(data.groups[item.index].shape), at = boxes.length - 1;
+      data.groups[item.index].nodes.forEach((n, k) => {
+        const b = inner.boxes[k], state = picture.state(n);
+        if (picture.visible(state)) box('node', n, state, {x: item.x + b.x, y: item.y + b.y, w: b.w, h: b.h}, at);
+      });
+      for (const edge of inner.edges) {
+        const state = picture.edgeState([[edge.first, edge.last]]),
+              name = k => k < data.groups[item.index].nodes.length ? data.groups[item.index].nodes[k] : -1;
+        if (state !== 'off')
+          edges.push({
+            state,
+            next: false,
+            far: edge.far,
+            from: name(edge.from),
+            to: name(edge.to),
+            inside: at,
+            points: edge.points.map((p, j) => p + (j % 2 ? item.y : item.x))
+          });
+      }
+    }
+  });
+  for (const edge of places.edges) {
+    const state = picture.edgeState(edge.life);
+    if (state !== 'off')
+      edges.push({
+        state,
+        next: edge.next,
+        far: edge.far,
+        from: edge.source,
+        to: -1,
+        item: edge.b,
+        inside: -1,
+        points: edge.points
+      });
+  }
+  return {boxes, edges, width: places.width, height: places.height};
+}
+
 window.piecewise = Object.freeze({
   nodes: () => data.count,
-  shown: () => stage.places().shown(),
+  shown: () => stage.places().shown(n => stage.picture.visible(stateOf(n)), () => true).shown,
   version: () => app.state.now,
+  base: () => app.state.base,
   state: name => {
     const n = window.piecewise.find(name);
-    return n < 0 ? null : data.state(n, app.state.now);
+    return n < 0 ? null : stateOf(n);
   },
   /// The node that makes a value, one of the version shown if there is one; −1: none.
   find: name => {
@@ -82,6 +138,9 @@ window.piecewise = Object.freeze({
     camera.k = k;
     stage.draw();
   },
+  drawing,
+  /// What is seen, as SVG.
+  svg: exporting.svg,
   /// Milliseconds that drawing one frame takes.
   drawTime: () => {
     const begin = performance.now();
@@ -90,3 +149,4 @@ window.piecewise = Object.freeze({
     return performance.now() - begin;
   },
 });
+share.read();

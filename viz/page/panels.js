@@ -36,15 +36,18 @@ const bar = (() => {
     return b;
   });
   const beside =
-      button('Side by side', 'two passes beside each other (s)', () => app.change({beside: !app.state.beside}));
+      button('Side by side', 'the two versions beside each other (s)', () => app.change({beside: !app.state.beside}));
   const other = make('select');
-  other.setAttribute('aria-label', 'the pass on the left');
+  other.setAttribute('aria-label', 'the version that is compared with');
   data.steps.forEach((step, i) => {
-    const o = make('option', step.pass || 'graph');
+    const o = make('option', 'since ' + (step.pass || 'graph') + (data.versions > 2 ? ' (' + i + ')' : ''));
     o.value = i;
     other.append(o);
   });
-  other.addEventListener('change', () => app.change({other: +other.value}));
+  other.addEventListener('change', () => {
+    app.change({base: +other.value});
+    stage.follow();
+  });
   let hits = [], at = -1;
   const next = by => {
     if (!hits.length) return;
@@ -66,26 +69,47 @@ const bar = (() => {
   search.addEventListener('keydown', e => {
     if (e.key === 'Enter') next(e.shiftKey ? -1 : 1);
     if (e.key === 'Escape') {
-      search.value = '';
-      search.dispatchEvent(new Event('input'));
+      clear();
       stage.picture.canvas.focus();
     }
   });
+  const clear = () => {
+    if (!search.value) return;
+    search.value = '';
+    search.dispatchEvent(new Event('input'));
+  };
+  /// Finds all that the chosen node depends on (up), or all that depends on it (down).
+  const trace = way => {
+    const p = app.state.picked;
+    if (!p || p.node === undefined) return;
+    search.value = way + ':' + data.name(p.node);
+    search.dispatchEvent(new Event('input'));
+    announce(count.textContent + (way === 'up' ? ' lead to ' : ' depend on ') + data.name(p.node));
+  };
+  const ghosts = button('Hidden', 'what is in neither version (h)', () => app.change({ghosts: !app.state.ghosts}));
+  const labels = button('Types', 'types on the edges (x)', () => app.change({labels: !app.state.labels}));
   const overlay = data.overlay ?
       button('Overlay', 'colour nodes by ' + data.overlay.title, () => app.change({overlay: !app.state.overlay})) :
       null;
   add(parent, ...buttons, beside, other, search, button('‹', 'the hit before (Shift+Enter)', () => next(-1)),
       button('›', 'the next hit (Enter)', () => next(1)), count, make('span', undefined, 'space'));
   if (overlay) add(parent, overlay);
+  if (data.versions > 2) add(parent, ghosts);
+  add(parent, labels);
   add(parent, button('−', 'zoom out (-)', () => stage.zoom(.8)), button('+', 'zoom in (+)', () => stage.zoom(1.25)),
       button('width', 'fit the width (1)', stage.fitWidth), button('all', 'fit everything (0)', stage.fit),
-      button('◐', 'light or dark (d)', toggleTheme), button('?', 'all keys (?)', () => keys.help()));
+      button('SVG', 'save what is seen as SVG', () => exporting.saveSvg()),
+      button('PNG', 'save what is seen as PNG', () => exporting.savePng()),
+      button('link', 'copy a link to what is seen', copyLink), button('◐', 'light or dark (d)', toggleTheme),
+      button('?', 'all keys (?)', () => keys.help()));
   app.listen(() => {
     for (const b of buttons) b.setAttribute('aria-pressed', String(app.state.view === b.dataset.view));
     beside.setAttribute('aria-pressed', String(app.state.beside));
     beside.hidden = data.versions < 2;
-    other.hidden = !app.state.beside;
-    other.value = app.state.other;
+    other.hidden = data.versions < 2;
+    other.value = app.state.base;
+    ghosts.setAttribute('aria-pressed', String(app.state.ghosts));
+    labels.setAttribute('aria-pressed', String(app.state.labels));
     if (overlay) overlay.setAttribute('aria-pressed', String(app.state.overlay));
   });
   return {
@@ -94,9 +118,21 @@ const bar = (() => {
       search.focus();
       search.select();
     },
-    next
+    next,
+    clear,
+    trace
   };
 })();
+
+function copyLink() {
+  const address = location.href.split('#')[0] + share.text();
+  location.hash = share.text();
+  const said = () => announce('the address of the page now shows what is seen');
+  if (navigator.clipboard)
+    navigator.clipboard.writeText(address).then(said, said);
+  else
+    said();
+}
 
 function toggleTheme() {
   const root = document.documentElement, dark = getComputedStyle(root).colorScheme === 'dark';
@@ -105,17 +141,27 @@ function toggleTheme() {
   app.change();
 }
 
+/// "rule `rms_quant` matched 1 of 2 nodes, then stopped at mm: …"
+function missSentence(miss) {
+  const p = make('p', undefined, 'miss');
+  add(p, make('b', miss.rule), ' matched ' + miss.matched + ' of ' + counted(miss.size, 'node'));
+  if (miss.at >= 0) add(p, ', then stopped at ', nodeLink(miss.at));
+  add(p, ': ' + miss.message + ' (' + miss.code + ').');
+  if (miss.help) add(p, ' ', make('span', 'Help: ' + miss.help + '.', 'soft'));
+  return p;
+}
+
 // ---- the caption: how much of the graph is shown
 function caption() {
-  const shown = stage.places().shown(), folded = app.state.folded && data.raw.unfolded;
-  let words = 'showing ' + digits(shown) + ' of ' + digits(data.count) + ' nodes';
-  if (data.versions > 1) words += ' (of all passes together)';
+  const {shown, all} = stage.places().shown(n => stage.picture.visible(stateOf(n)), n => stateOf(n) !== 'off'),
+                folded = app.state.folded && data.raw.unfolded;
+  let words = 'showing ' + digits(shown) + ' of ' + digits(all) + ' nodes';
+  if (data.versions > 1) words += ' of ' + shownName();
   if (folded)
     words += '; equal ' + data.folding + ' drawn once: × says how many, All ' + (data.classes ? 'pieces' : 'groups') +
         ' unfolds them';
   const closed = stage.places().items.filter(item => item.kind === 'group' && !item.open).length;
-  if (closed)
-    words += '; ' + counted(closed, 'closed box').replace('boxs', 'boxes') + ' ⊞: double click or Enter opens';
+  if (closed) words += '; ' + counted(closed, 'closed box') + ' ⊞: double click or Enter opens';
   return words;
 }
 
@@ -132,8 +178,9 @@ const side = (() => {
     add(legend, add(make('li'), make('span', undefined, 'swatch captured'), ' captured'));
   if (data.groups.some(g => g.kind === 'eager'))
     add(legend, add(make('li'), make('span', undefined, 'swatch eager'), ' eager'));
-  if (data.raw.unfolded) add(legend, make('li', '┄ to the next repetition'));
-  const far = make('li', '↓ without a line: from far above, drawn whole when chosen');
+  const next = make('li', '┄ back up: to the next copy of a group that is drawn once');
+  add(legend, next);
+  const far = make('li', '↓ without a line: from far above, or another column; drawn whole when chosen');
   add(legend, far);
   if (data.overlay) {
     const ramp = make('span', undefined, 'ramp');
@@ -143,15 +190,14 @@ const side = (() => {
             ' ' + String(data.overlay.most) + ' (' + digits(data.overlay.of.size) + ' nodes have a number, ' +
                 digits(data.overlay.given) + ' were given)'));
   }
-  add(parent, legend, passes, detail);
+  add(parent, legend, summary(), passes, detail);
 
   function drawPasses() {
-    passes.replaceChildren();
     if (data.versions < 2) return;
     const hidden = data.steps.filter((s, i) => i > 0 && s.hidden && i !== app.state.now).length,
-          size = s => s.added + s.removed + s.changed,
-          most = data.steps.reduce(
-              (m, s, i) => i && size(s) > size(data.steps[m] || {added: 0, removed: 0, changed: 0}) ? i : m, 0);
+          size = s => s.added + s.removed + s.changed;
+    const focused = passes.contains(document.activeElement) && document.activeElement.dataset.step;
+    passes.replaceChildren();
     add(passes, make('h2', 'Passes'), button('[ earlier', 'the pass before ([)', () => goBy(-1)), ' ',
         button('later ]', 'the next pass (])', () => goBy(1)));
     if (hidden)
@@ -159,18 +205,44 @@ const side = (() => {
           button(
               app.state.idle ? 'hide unchanged' : 'show ' + hidden + ' unchanged', 'passes that changed nothing',
               () => app.change({idle: !app.state.idle})));
-    if (most)
-      add(passes,
-          add(make('p'), 'Most changed: ', link(data.steps[most].pass, 'go there', () => app.change({now: most})),
-              ' (+' + digits(data.steps[most].added) + ' −' + digits(data.steps[most].removed) + ' ~' +
-                  digits(data.steps[most].changed) + ')'));
     const times = data.steps.some(s => s.ms !== undefined), widest = Math.max(1, ...data.steps.slice(1).map(size));
     const head = make('tr'), body = make('tbody');
     for (const [t, n] of [['pass'], ['nodes', 1], ['Δ', 1], ['+ − ~'], ['matches', 1], ...(times ? [['ms', 1]] : [])])
       head.append(make('th', t, n ? 'n' : ''));
+    head.children[1].title =
+        'without literals, which are drawn inside their readers; those of the pass before, and added, less removed';
+    head.children[4].title = 'rewrites that rules made; what built-in passes removed is listed under Rewrites';
+    const act = (tr, step, words, choose) => {
+      tr.tabIndex = 0;
+      tr.dataset.step = step;
+      tr.setAttribute('aria-label', words);
+      tr.setAttribute('aria-selected', String(tr.classList.contains('now')));
+      tr.addEventListener('click', choose);
+      tr.addEventListener('keydown', e => {
+        const by = {ArrowUp: -1, ArrowDown: 1}[e.key], rows = [...body.children];
+        if (e.key === 'Enter' || e.key === ' ') e.preventDefault(), e.stopPropagation(), choose();
+        if (by) e.preventDefault(), e.stopPropagation(), (rows[rows.indexOf(tr) + by] || tr).focus();
+      });
+      body.append(tr);
+    };
+    if (data.versions > 2) {
+      const last = data.versions - 1, sum = key => data.steps.slice(1).reduce((all, s) => all + s[key], 0),
+            tr = make('tr', undefined, showsAll() ? 'now' : ''), words = make('td', 'all, from the input');
+      add(tr, words, make('td', digits(data.steps[last].nodes), 'n'),
+          make('td', signed(data.steps[last].nodes - data.steps[0].nodes), 'n'), make('td'),
+          make(
+              'td',
+              data.steps.some(s => s.matches !== undefined) ?
+                  digits(data.steps.reduce((all, s) => all + (s.matches || 0), 0)) :
+                  '',
+              'n'));
+      if (times) tr.append(make('td'));
+      tr.title = 'the sums of all passes: +' + sum('added') + ' −' + sum('removed') + ' ~' + sum('changed');
+      act(tr, 'all', 'all passes, ' + digits(data.steps[last].nodes) + ' nodes', showAll);
+    }
     for (const i of visibleSteps()) {
-      const s = data.steps[i],
-            tr = make('tr', undefined, (i === app.state.now ? 'now' : '') + (s.hidden && i ? ' idle' : '')),
+      const s = data.steps[i], here = !showsAll() && i === app.state.now,
+            tr = make('tr', undefined, (here ? 'now' : '') + (s.hidden && i ? ' idle' : '')),
             delta = i ? s.nodes - data.steps[i - 1].nodes : 0, strip = make('td', undefined, 'strip');
       for (const state of ['added', 'removed', 'changed'])
         if (i && s[state]) {
@@ -179,29 +251,23 @@ const side = (() => {
           strip.append(b);
         }
       strip.title = '+' + s.added + ' −' + s.removed + ' ~' + s.changed;
-      add(tr, make('td', s.pass || 'graph'), make('td', digits(s.nodes), 'n'),
-          make(
-              'td',
-              i ? (delta > 0     ? '+' :
-                       delta < 0 ? '−' :
-                                   '') +
-                      digits(Math.abs(delta)) :
-                  '',
-              'n'),
+      add(tr, make('td', s.pass || 'graph'), make('td', digits(s.nodes), 'n'), make('td', i ? signed(delta) : '', 'n'),
           strip, make('td', s.matches === undefined ? '' : digits(s.matches), 'n'));
       if (times) tr.append(make('td', s.ms === undefined ? '' : s.ms.toFixed(1), 'n'));
-      tr.tabIndex = 0;
       tr.title = s.rules || '';
-      const choose = () => app.change({now: i});
-      tr.addEventListener('click', choose);
-      tr.addEventListener('keydown', e => {
-        if (e.key === 'Enter') choose();
-      });
-      body.append(tr);
+      act(tr, String(i),
+          'pass ' + (s.pass || 'graph') + ', ' + counted(s.nodes, 'node') +
+              (i ? ', ' + s.added + ' added, ' + s.removed + ' removed, ' + s.changed + ' changed' : ''),
+          () => showPass(i));
     }
-    add(passes, add(make('table'), add(make('thead'), head), body));
+    const list = add(make('table'), add(make('thead'), head), body);
+    list.setAttribute('role', 'grid');
+    list.setAttribute('aria-label', 'passes; Enter shows what one changed');
+    add(passes, list);
     const s = data.steps[app.state.now];
-    if (app.state.now && s.rules) add(passes, make('p', s.rules));
+    if (!showsAll() && app.state.now && s.rules) add(passes, make('p', s.rules));
+    const row = focused && [...body.children].find(tr => tr.dataset.step === focused);
+    if (row) row.focus();
   }
 
   function links(list) {
@@ -246,34 +312,49 @@ const side = (() => {
           link(data.groups[g].name, 'choose it', () => stage.pick({group: g}, true)));
     const made = data.madeBy.get(n), gone = data.goneBy.get(n);
     if (made !== undefined) {
-      row(list, 'made by', links([
-            rewriteLink(made),
-            ' (' + data.rulePlace(data.rewrites[made]) + ') in pass ' + data.steps[data.rewrites[made].version].pass
-          ]));
+      row(list, 'made by',
+          add(make('span'), rewriteLink(made),
+              ' (' + data.rulePlace(data.rewrites[made]) + ') in pass ' +
+                  data.steps[data.rewrites[made].version].pass));
       row(list, 'in place of', links(replaced(made).map(nodeLink)));
     }
     if (gone !== undefined) {
-      row(list, 'removed by', links([
-            rewriteLink(gone),
-            ' (' + data.rulePlace(data.rewrites[gone]) + ') in pass ' + data.steps[data.rewrites[gone].version].pass
-          ]));
+      row(list, 'removed by',
+          add(make('span'), rewriteLink(gone),
+              ' (' + data.rulePlace(data.rewrites[gone]) + ') in pass ' +
+                  data.steps[data.rewrites[gone].version].pass));
       row(list, 'became', links(data.rewrites[gone].created.filter(m => m >= 0).map(nodeLink)));
     }
     row(list, 'now', {
-      off: 'not in this version',
+      off: 'in neither version',
       plain: 'unchanged',
       added: '+ added',
       removed: '− removed',
       changed: '~ changed',
       matched: '◎ matched and kept'
-    }[data.state(n, v)]);
+    }[stateOf(n)]);
     if (data.overlay && data.overlay.of.has(n)) row(list, data.overlay.title, String(data.overlay.of.get(n)));
     add(detail, make('h2', data.name(n)), make('pre', data.call(n)), list);
     if (made !== undefined && data.rewrites[made].rule >= 0) add(detail, ruleText(data.rewrites[made].rule));
+    if (data.last[n] === data.versions - 1) add(detail, whyNot(n));
+  }
+  /// Which rules nearly matched a node of the last version, and what kept them from it.
+  function whyNot(n) {
+    const box = make('div'), misses = data.missesAt.get(n) || [];
+    if (!data.raw.misses) return box;
+    box.id = 'why-not';
+    add(box, make('h2', 'Why not rewritten further?'));
+    if (!misses.length)
+      add(box,
+          make(
+              'p',
+              data.raw.whyNoMisses || 'No rule of the passes that ran has an op like it, short of a whole match.'));
+    for (const miss of misses.slice(0, 6)) add(box, missSentence(miss));
+    return box;
   }
   function aboutGroup(g) {
     const group = data.groups[g], copies = data.copies[group.shape], list = make('dl'),
-          counts = data.groupStates(g, app.state.now);
+          counts = data.groupStates(g, app.state.base, app.state.now);
     row(list, 'is',
         {captured: 'a captured piece',
          eager: 'an eager piece',
@@ -321,20 +402,28 @@ const side = (() => {
         longList(
             group.nodes,
             (parent, some) =>
-                add(parent,
-                    table(
-                        ['', 'node', 'op'],
-                        some.map(n => [glyphs[data.state(n, app.state.now)], nodeLink(n), data.op(n)])))));
+                add(parent, table(['', 'node', 'op'], some.map(n => [glyphs[stateOf(n)], nodeLink(n), data.op(n)])))));
   }
+  let last = null;
   function drawDetail() {
     detail.replaceChildren();
     const picked = app.state.picked;
+    // What is chosen comes first, where it is seen without scrolling.
+    if (picked !== last) {
+      if (picked)
+        parent.prepend(detail);
+      else
+        parent.append(detail);
+      parent.scrollTop = 0;
+    }
+    last = picked;
     if (!picked) {
       add(detail,
           make(
               'p',
               'Choose a box for its type, readers, source and history.' +
-                  (data.versions > 1 ? ' [ and ] step through the passes.' : '') + ' ? lists the keys.',
+                  (data.versions > 1 ? ' [ and ] step through the passes, j and k through what they changed.' : '') +
+                  ' ? lists the keys.',
               'soft'));
       return;
     }
@@ -351,7 +440,13 @@ const side = (() => {
           make('p', outputLines(picked.output, app.state.now).join(': ')));
   }
   app.listen(moved => {
-    if (moved) far.hidden = !stage.places().edges.some(edge => edge.far);
+    if (moved) {
+      const places = stage.places();
+      far.hidden = !places.edges.some(edge => edge.far) &&
+          !places.items.some(
+              item => item.open && shapePlaces(data.groups[item.index].shape).edges.some(edge => edge.far));
+      next.hidden = !places.edges.some(edge => edge.next);
+    }
     drawPasses();
     drawDetail();
     $('caption').textContent = caption();

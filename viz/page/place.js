@@ -78,11 +78,14 @@ function edgesOf(sheet) {
   return out;
 }
 
+/// The way of an edge over several ranks that has no lane: its end only, and, once chosen, all of it.
+const stub = (x, y) => [x, y - 14, x, y];
+
 /// A shape: boxes and edges of its nodes relative to its upper left corner.
 const frame = {
-  side: 14,
-  top: 24,
-  bottom: 12
+  side: data.raw.frame[0],
+  top: data.raw.frame[1],
+  bottom: data.raw.frame[2]
 };
 class ShapePlaces {
   constructor(shape) {
@@ -106,12 +109,14 @@ class ShapePlaces {
     this.edges = edgesOf(shape).map((edge, e) => {
       const end = i => i < nodes ? this.boxes[i] : null, a = end(edge.from), b = end(edge.to), rank = shape.rank;
       const x = i => shape.x[i] + frame.side, row = i => shifted[rank[i]];
-      const points = route(
+      const far = rank[edge.to] - rank[edge.from] > 1 && !edge.lanes.length;
+      const whole = route(
           x(edge.from), a ? a.y + a.h : 0, a ? row(edge.from).top + row(edge.from).height : row(edge.from).top,
           edge.lanes.map(l => l + frame.side), shifted, rank[edge.from], x(edge.to),
           b ? row(edge.to).top : row(edge.to).top + row(edge.to).height, b ? b.y : this.height);
+      const points = far ? stub(x(edge.to), b ? b.y : this.height) : whole;
       this.edgeGrid.add(e, ...bounds(points));
-      return {...edge, points};
+      return {...edge, far, points, whole};
     });
   }
 }
@@ -126,7 +131,10 @@ class Places {
     this.top = top;
     this.folded = folded;
     this.copy = copy;
-    const n = top.kind.length;
+    const n = top.kind.length, opened = this.opens(expanded);
+    this.x = opened ? data.raw.opened.x : top.x;
+    this.size = opened ? data.raw.opened.size : top.size;
+    this.sheet = opened ? data.raw.opened : top;
     this.items = [];
     this.itemOfGroup = new Int32Array(data.groups.length).fill(-1);
     this.itemOfNode = new Map();
@@ -159,13 +167,21 @@ class Places {
     this.join();
   }
 
+  /// Whether most of the folded groups are open: then the places are those of a layout in which all are.
+  opens(expanded) {
+    if (this.top !== data.raw.folded) return false;
+    const groups = this.top.index.filter((_, i) => this.top.kind[i] === 0);
+    const open = groups.filter(g => data.copies[data.groups[g].shape].some(c => expanded.has(c)));
+    return 2 * open.length > groups.length;
+  }
+
   /// Columns are stretched until each open group has room between its old left and right; ranks
   /// are as high as their highest.
   stretch() {
-    const top = this.top, items = this.items, spans = new Map();
+    const top = this.sheet, items = this.items, spans = new Map();
     items.forEach((item, i) => {
       if (!item.open) return;
-      const l = top.x[i] - top.size[2 * i] / 2, r = l + top.size[2 * i], key = l + ' ' + r;
+      const l = this.x[i] - this.size[2 * i] / 2, r = l + this.size[2 * i], key = l + ' ' + r;
       spans.set(key, {l, r, w: Math.max(item.w, (spans.get(key) || {w: 0}).w)});
     });
     const stops = [...new Set([...spans.values()].flatMap(s => [s.l, s.r]))].sort((a, b) => a - b),
@@ -200,21 +216,45 @@ class Places {
       const row = this.rows[top.rank[i]];
       row.height = Math.max(row.height, item.h);
     });
-    let y = 0;
+    const margin = 16;  // above and below, for edges to the next copy
+    let y = margin;
     for (const row of this.rows) {
       row.top = y;
       y += row.height + between;
     }
-    this.height = Math.max(0, y - between);
+    this.height = Math.max(0, y - between + margin);
     this.width = X(top.width);
+    this.columns(margin, between);
     items.forEach((item, i) => {
       const row = this.rows[top.rank[i]];
-      item.cx = X(top.x[i]);
+      // An open box in the middle of what was stretched for it, which need not be where the middle went.
+      const l = this.x[i] - this.size[2 * i] / 2;
+      item.cx = item.open ? (X(l) + X(l + this.size[2 * i])) / 2 : X(this.x[i]);
+      item.cx += row.left;
       item.x = item.cx - item.w / 2;
       item.y = row.top + (row.height - item.h) / 2;
       item.rank = top.rank[i];
     });
     this.X = X;
+  }
+
+  /// A picture that is much taller than wide stands in columns, as the text of a newspaper does.
+  columns(margin, between) {
+    const tall = 4, gap = 80, wide = this.width + gap, count = Math.floor(Math.sqrt(1.6 * this.height / wide));
+    for (const row of this.rows) row.left = 0, row.column = 0;
+    if (this.height < tall * Math.max(wide, 600) || count < 2) return;
+    const each = this.height / count;
+    let column = 0, y = margin;
+    this.height = 0;
+    for (const row of this.rows) {
+      if (y > margin && y + row.height > each + margin && column + 1 < count) ++column, y = margin;
+      row.left = column * wide;
+      row.column = column;
+      row.top = y;
+      y += row.height + between;
+      this.height = Math.max(this.height, y - between + margin);
+    }
+    this.width += column * wide;
   }
 
   itemOf(source) {  // a node, or an input below zero
@@ -234,10 +274,10 @@ class Places {
   /// that it stands for is there.
   join() {
     const lanes = new Map(), n = this.items.length, joined = new Map();
-    for (const edge of edgesOf(this.top))
+    for (const edge of edgesOf(this.sheet))
       if (edge.lanes.length) lanes.set(edge.from * n + edge.to, edge.lanes);
     this.edges = [];
-    const note = (from, to, first, last, inPort) => {
+    const note = (from, to, first, last, inPort, value) => {
       const a = this.itemOf(from), b = typeof to === 'string' ? this.itemOfOutput.get(+to) : this.itemOf(to);
       const g = from < 0 ? -1 : data.groupOf[from], h = typeof to === 'string' ? -1 : data.groupOf[to];
       const outPort = g < 0 ? 0 : shapePlaces(data.groups[g].shape).leafOf.get(data.placeOf[from]) || 0;
@@ -253,38 +293,45 @@ class Places {
           before.life.push([first, last]);
         return;
       }
-      const edge = {a, b, outPort, inPort, life: [[first, last]], next: a >= b, source: from};
+      const edge = {a, b, outPort, inPort, life: [[first, last]], next: a >= b, source: from, value};
       joined.get(out).set(into, edge);
       this.edges.push(edge);
     };
     const e = data.edges;
     for (let i = 0; i < e.to.length; ++i) {
       if (e.from[i] >= 0 && data.groupOf[e.from[i]] >= 0 && data.groupOf[e.from[i]] === data.groupOf[e.to[i]]) continue;
-      note(e.from[i], e.to[i], e.first[i], e.last[i], e.port[i]);
+      note(e.from[i], e.to[i], e.first[i], e.last[i], e.port[i], e.value[i]);
     }
     for (const o of data.outputs)
       if (data.isDrawn(o.value))
-        note(o.value < data.inputs.length ? -1 - o.value : data.valueNode[o.value], String(o.slot), o.first, o.last, 0);
+        note(
+            o.value < data.inputs.length ? -1 - o.value : data.valueNode[o.value], String(o.slot), o.first, o.last, 0,
+            o.value);
     this.edgeGrid = new Grid(1024);
     this.edgesAt = new Map();  // item → its edges
+    const inner = this.width;
+    let gutters = 0;
     this.edges.forEach((edge, i) => {
       const a = this.items[edge.a], b = this.items[edge.b], x0 = this.port(a, edge.outPort, true),
             x1 = this.port(b, edge.inPort, false);
       const row0 = this.rows[a.rank], row1 = this.rows[b.rank];
-      edge.far = !edge.next && b.rank - a.rank > 1 && !lanes.has(edge.a * n + edge.b);
-      if (edge.next) {
-        const side = Math.max(a.x + a.w, b.x + b.w) + 12 + 4 * (i % 5);
+      edge.far =
+          !edge.next && (row0.column !== row1.column || (b.rank - a.rank > 1 && !lanes.has(edge.a * n + edge.b)));
+      if (edge.next) {  // around all that is drawn, on a way of its own
+        const side = inner + 16 + 5 * (gutters++ % 12);
+        this.width = Math.max(this.width, side + 8);
         edge.points = [
           x0, a.y + a.h, x0, row0.top + row0.height + 4, side, row0.top + row0.height + 4, side, row1.top - 8, x1,
           row1.top - 8, x1, b.y
         ];
       } else if (edge.far) {
-        edge.points = [x1, b.y - 14, x1, b.y];
+        edge.points = stub(x1, b.y);
         edge.whole = [x0, a.y + a.h, x0, row0.top + row0.height, x1, row1.top, x1, b.y];
       } else {
         edge.points = route(
-            x0, a.y + a.h, row0.top + row0.height, (lanes.get(edge.a * n + edge.b) || []).map(this.X), this.rows,
-            a.rank, x1, row1.top, b.y);
+            x0, a.y + a.h, row0.top + row0.height,
+            (lanes.get(edge.a * n + edge.b) || []).map(x => this.X(x) + row0.left), this.rows, a.rank, x1, row1.top,
+            b.y);
       }
       this.edgeGrid.add(i, ...bounds(edge.points));
       for (const end of [edge.a, edge.b]) {
@@ -306,12 +353,20 @@ class Places {
     const box = shapePlaces(data.groups[item.index].shape).boxes[data.placeOf[n]];
     return {x: item.x + box.x, y: item.y + box.y, w: box.w, h: box.h};
   }
-  /// Nodes that have a box of their own.
-  shown() {
-    let count = 0;
+  /// How many nodes have a box of their own that is drawn, and how many there are.
+  shown(drawn, there) {
+    let shown = 0, all = 0;
+    const note = n => {
+      if (drawn(n)) ++shown;
+    };
     for (const item of this.items)
-      count += item.kind === 'node' ? 1 : item.open ? data.groups[item.index].nodes.length : 0;
-    return count;
+      if (item.kind === 'node')
+        note(item.index);
+      else if (item.open)
+        data.groups[item.index].nodes.forEach(note);
+    for (let n = 0; n < data.count; ++n)
+      if (there(n)) ++all;
+    return {shown, all};
   }
   /// What is at a place: { node }, { group }, { input } or { output }.
   at(x, y) {

@@ -7,23 +7,84 @@ const drawSvg = (tag, attributes, ...children) => {
   return element;
 };
 
+/// How many pieces are captured.
+function pieceSentence() {
+  const steps = data.raw.stepCaptured, total = data.classes.reduce((sum, c) => sum + c.count, 0),
+        able = data.classes.reduce((sum, c) => sum + (c.captured ? c.count : 0), 0);
+  const captured = steps ? steps.reduce((sum, c) => sum + c, 0) : able;
+  const words = steps ?
+      counted(captured, 'piece') + ' of ' + digits(total) + (captured === 1 ? ' is' : ' are') + ' captured' :
+      digits(able) + ' of ' + counted(total, 'piece') + ' can be captured';
+  const rest = total - captured, classes = data.classes.filter(c => c.captured).length;
+  return words +
+      (classes ? ', in ' + counted(classes, 'class') + ' that ' + (classes === 1 ? 'is' : 'are') + ' compiled once' +
+               (classes === 1 ? '' : ' each') :
+                 '') +
+      (rest ? '; the other ' + (rest === 1 ? 'one runs' : digits(rest) + ' run') + ' eagerly.' : '.');
+}
+/// Runs of numbers of tokens that are padded alike.
+const padding = (() => {
+  const runs = [], raw = data.raw.padding || [];
+  for (let i = 0; i < raw.length; i += 4)
+    runs.push({first: raw[i], last: raw[i + 1], rows: raw[i + 2], mode: raw[i + 3]});
+  return {runs, modes: ['eagerly', 'in captured pieces', 'as one captured graph']};
+})();
+function paddingSentence(tokens) {
+  const plan = data.plan, run = padding.runs.find(r => r.first <= tokens && tokens <= r.last);
+  if (!run) return counted(tokens, 'token') + ': more than the ' + digits(plan.max) + ' that the plan is made for.';
+  const rows = run.rows || Math.ceil(tokens / plan.multiple) * plan.multiple, more = rows - tokens;
+  return counted(tokens, 'token') +
+      (more ? ' pad to ' + digits(rows) + ' rows: ' + digits(more) + ' of them padding (' + percent(100 * more / rows) +
+               ')' :
+              ' run as they are') +
+      '; they run ' + padding.modes[run.mode] + '.';
+}
+/// Storages with their lives, and where most is alive at once.
+const memoryFacts = (() => {
+  let facts = null;
+  function read() {
+    const slots = [], raw = data.raw.slots || [], plan = data.plan;
+    for (let i = 0; i < raw.length; i += 7)
+      slots.push({
+        name: raw[i],
+        first: raw[i + 1],
+        last: raw[i + 1] + raw[i + 2],
+        begin: raw[i + 3],
+        end: raw[i + 3] + raw[i + 4],
+        bytes: data.raw.slotBytes[raw[i + 5]],
+        offset: data.raw.slotOffsets[raw[i + 6]]
+      });
+    const end = slots.reduce((m, s) => Math.max(m, s.end), 0) + 1, aligned = b => Math.ceil(b / 256) * 256;
+    const live = new Float64Array(end + 1);
+    for (const s of slots) {
+      live[s.begin] += aligned(s.bytes);
+      live[s.end + 1] -= aligned(s.bytes);
+    }
+    let peak = 0;
+    for (let i = 1; i < end; ++i) {
+      live[i] += live[i - 1];
+      if (live[i] > live[peak]) peak = i;
+    }
+    const stepName = s =>
+        data.raw.stepName && data.raw.stepName[s] !== undefined ? data.text(data.raw.stepName[s]) : 'step ' + s;
+    const atPeak = slots.filter(s => s.begin <= peak && peak <= s.end).sort((a, b) => b.bytes - a.bytes);
+    const where = atPeak.length ? atPeak.reduce((best, s) => s.begin > best.begin ? s : best) : null;
+    const sentence = !slots.length ? 'No value has a place in the arena.' :
+                                     'The peak is ' + bytes(live[peak]) + ' alive at once' +
+            (where ? ', in ' + stepName(where.first) + ' when ' + data.text(where.name) + ' is made' : '') + ' (node ' +
+            digits(peak + 1) + ' of ' + digits(end) + '). The arena has ' + bytes(plan.arena) +
+            (plan.workspace ? ', ' + bytes(plan.workspace) + ' of it workspace' : '') + '; weights take ' +
+            bytes(plan.weights) + '.';
+    return {slots, live, end, peak, atPeak, stepName, sentence};
+  }
+  return () => facts = facts || read();
+})();
+
 if ($('pieces'))
   tabs.onOpen(id => {
     const parent = $('pieces');
     if (id !== 'pieces' || parent.childElementCount) return;
-    const steps = data.raw.stepCaptured, total = data.classes.reduce((sum, c) => sum + c.count, 0),
-          able = data.classes.reduce((sum, c) => sum + (c.captured ? c.count : 0), 0);
-    const captured = steps ? steps.reduce((sum, c) => sum + c, 0) : able;
-    const words = steps ? counted(captured, 'piece').replace(/piece$/, 'piece') + ' of ' + digits(total) +
-            (captured === 1 ? ' is' : ' are') + ' captured' :
-                          digits(able) + ' of ' + counted(total, 'piece') + ' can be captured';
-    add(parent,
-        make(
-            'p',
-            words + ', in ' +
-                counted(data.classes.filter(c => c.captured).length, 'class').replace('classs', 'classes') +
-                ' that are compiled once each; the other ' + digits(total - captured) + ' run eagerly.',
-            'answer'));
+    add(parent, make('p', pieceSentence(), 'answer'));
     if (data.plan)
       add(parent,
           make('p', 'Capture mode: ' + data.plan.mode + (data.plan.reason ? ' (' + data.plan.reason + ')' : '') + '.'));
@@ -63,21 +124,7 @@ if ($('pieces'))
 
 if ($('sizes'))
   (() => {
-    const parent = $('sizes'), plan = data.plan, runs = [],
-          modes = ['eagerly', 'in captured pieces', 'as one captured graph'];
-    const raw = data.raw.padding || [];
-    for (let i = 0; i < raw.length; i += 4)
-      runs.push({first: raw[i], last: raw[i + 1], rows: raw[i + 2], mode: raw[i + 3]});
-    function answer(tokens) {
-      const run = runs.find(r => r.first <= tokens && tokens <= r.last);
-      if (!run) return counted(tokens, 'token') + ': more than the ' + digits(plan.max) + ' that the plan is made for.';
-      const rows = run.rows || Math.ceil(tokens / plan.multiple) * plan.multiple, padding = rows - tokens;
-      return counted(tokens, 'token') +
-          (padding ? ' pad to ' + digits(rows) + ' rows: ' + digits(padding) + ' of them padding (' +
-                   percent(100 * padding / rows) + ')' :
-                     ' run as they are') +
-          '; they run ' + modes[run.mode] + '.';
-    }
+    const parent = $('sizes'), plan = data.plan, {runs, modes} = padding;
     function chart() {
       const largest = plan.sizes.length ? plan.sizes[plan.sizes.length - 1] : plan.max,
             end = Math.min(largest, plan.max), w = 900, h = 220, left = 46, bottom = 34;
@@ -125,7 +172,7 @@ if ($('sizes'))
         add(parent, make('p', 'The graph has no number of tokens that changes: nothing is padded.'));
         return;
       }
-      const ask = make('input'), out = make('p', answer(300), 'answer');
+      const ask = make('input'), out = make('p', paddingSentence(300), 'answer');
       ask.type = 'number';
       ask.min = 1;
       ask.value = 300;
@@ -133,7 +180,7 @@ if ($('sizes'))
       out.id = 'padded';
       out.setAttribute('role', 'status');
       ask.addEventListener('input', () => {
-        if (+ask.value > 0) out.textContent = answer(Math.floor(+ask.value));
+        out.textContent = +ask.value >= 1 ? paddingSentence(Math.floor(+ask.value)) : 'A step has one token or more.';
       });
       add(parent, add(make('p'), add(make('label', 'A step of '), ask, ' tokens:')), out);
       add(parent,
@@ -168,32 +215,7 @@ if ($('sizes'))
   })();
 
 const openMemory = () => {
-  const parent = $('memory'), plan = data.plan, slots = [], raw = data.raw.slots || [];
-  for (let i = 0; i < raw.length; i += 7)
-    slots.push({
-      name: raw[i],
-      first: raw[i + 1],
-      last: raw[i + 1] + raw[i + 2],
-      begin: raw[i + 3],
-      end: raw[i + 3] + raw[i + 4],
-      bytes: data.raw.slotBytes[raw[i + 5]],
-      offset: data.raw.slotOffsets[raw[i + 6]]
-    });
-  const stepName = s =>
-      data.raw.stepName && data.raw.stepName[s] !== undefined ? data.text(data.raw.stepName[s]) : 'step ' + s;
-  const end = slots.reduce((m, s) => Math.max(m, s.end), 0) + 1, aligned = b => Math.ceil(b / 256) * 256;
-  const live = new Float64Array(end + 1);
-  for (const s of slots) {
-    live[s.begin] += aligned(s.bytes);
-    live[s.end + 1] -= aligned(s.bytes);
-  }
-  let peak = 0;
-  for (let i = 1; i < end; ++i) {
-    live[i] += live[i - 1];
-    if (live[i] > live[peak]) peak = i;
-  }
-  const atPeak = slots.filter(s => s.begin <= peak && peak <= s.end).sort((a, b) => b.bytes - a.bytes);
-  const where = atPeak.length ? atPeak.reduce((best, s) => s.begin > best.begin ? s : best) : null;
+  const parent = $('memory'), plan = data.plan, {slots, live, end, peak, atPeak, stepName, sentence} = memoryFacts();
 
   // The part of the schedule that is shown: all of it, or, of a long one, what is around the peak.
   const most = 400, words = make('span');
@@ -273,18 +295,10 @@ const openMemory = () => {
     };
   }
   if (!slots.length) {
-    add(parent, make('p', 'No value has a place in the arena.'));
+    add(parent, make('p', sentence));
     return () => {};
   }
-  add(parent,
-      make(
-          'p',
-          'The peak is ' + bytes(live[peak]) + ' alive at once' +
-              (where ? ', in ' + stepName(where.first) + ' when ' + data.text(where.name) + ' is made' : '') +
-              ' (node ' + digits(peak + 1) + ' of ' + digits(end) + '). The arena has ' + bytes(plan.arena) +
-              (plan.workspace ? ', ' + bytes(plan.workspace) + ' of it workspace' : '') + '; weights take ' +
-              bytes(plan.weights) + '.',
-          'answer'));
+  add(parent, make('p', sentence, 'answer'));
   add(parent,
       make(
           'p',

@@ -53,7 +53,7 @@ function chooseRewrite(r) {
 function showRewrite(r) {
   const rewrite = data.rewrites[r], nodes = [...rewrite.created, ...rewrite.matched].filter(n => n >= 0);
   tabs.open('graph');
-  app.change({now: rewrite.version, rewrite: r});
+  app.change({base: rewrite.version - 1, now: rewrite.version, rewrite: r});
   for (const n of nodes) stage.reveal(n);
   if (nodes.length) {
     stage.pick({node: nodes[0]});
@@ -87,7 +87,7 @@ if ($('rewrites'))
       });
       for (const {step, mine} of rows) {
         const total = mine.reduce((sum, group) => sum + group.all.length, 0);
-        add(list, make('h2', 'pass ' + step.pass + ' · ' + counted(total, 'match').replace('matchs', 'matches')));
+        add(list, make('h2', 'pass ' + step.pass + ' · ' + counted(total, 'match')));
         add(list,
             longList(
                 mine,

@@ -26,7 +26,9 @@ function searchTest(query) {
     source: want => n => has(data.source(n), want),
     name: want => n => data.values(n).some(v => has(data.valueName(v), want)),
     piece: want => n => has(pieceOf(n), want),
-    state: want => n => data.state(n, app.state.now) === want,
+    state: want => n => stateOf(n) === want,
+    up: want => traced(want, 'up'),
+    down: want => traced(want, 'down'),
   };
   const tests = query.trim().split(/\s+/).filter(Boolean).map(word => {
     const number = /^(users|copies|overlay)(>=|<=|>|<|=)(-?[\d.]+(?:e[-+]?\d+)?)$/i.exec(word);
@@ -37,6 +39,23 @@ function searchTest(query) {
         has(data.source(n), word) || ruleOf(n).some(rule => has(rule, word));
   });
   return tests.length ? n => tests.every(test => test(n)) : null;
+}
+/// A test for the nodes that a value depends on, or that depend on it, in the version that is shown.
+function traced(name, way) {
+  const v = app.state.now, start = window.piecewise.find(name), seen = new Uint8Array(data.count), rest = [];
+  const note = n => {
+    if (n >= 0 && !seen[n]) seen[n] = 1, rest.push(n);
+  };
+  note(start);
+  while (rest.length) {
+    const n = rest.pop();
+    if (way === 'down')
+      data.users(n, v).forEach(note);
+    else
+      for (const link of data.links(n))
+        if (link.first <= v && v <= link.last && link.value >= data.inputs.length) note(data.valueNode[link.value]);
+  }
+  return n => seen[n] === 1;
 }
 /// Which nodes the query finds, as a byte each; null without a query.
 function searchAll(query) {

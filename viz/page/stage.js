@@ -10,18 +10,20 @@ const stage = (() => {
   const parent = $('pictures');
   const words =
       'graph; arrow keys walk along the edges, Enter opens and closes, ? lists all keys; the Table tab says the same in text';
-  const left = new Picture(parent, () => app.state.other, 'earlier ' + words),
-        right = new Picture(parent, () => app.state.now, words);
+  const left = new Picture(parent, true, 'earlier ' + words), right = new Picture(parent, false, words);
   const pictures = [left, right];
-  let places = null, pending = false, home = null;
+  const readable = 10 / 11;  // the text of boxes has 11 pixels; below 10 it is hard to read
+  let places = null, pending = false;
 
   function lay() {
     const s = app.state, top = s.folded || !data.raw.unfolded ? data.raw.folded : data.raw.unfolded;
     places = new Places(top, s.folded && !!data.raw.unfolded, s.expanded, s.copy);
   }
   function shown() { return app.state.beside ? pictures : [right]; }
+  let moved = null;  // called when the camera may have moved
   function drawNow() {
     pending = false;
+    if (moved) moved();
     for (const picture of shown()) picture.draw(places);
   }
   function draw() {
@@ -42,14 +44,74 @@ const stage = (() => {
     camera.y = places.height / 2;
     draw();
   }
-  /// So that texts can be read, from the top.
+  /// So that texts can be read, from the top: all of the width if it is not too wide for that.
   function fitWidth() {
-    const w = right.width || 800, h = right.height || 600;
-    camera.k = Math.min(1, Math.max(.36, w / (places.width + 60)));
+    const w = right.width || 800, h = right.height || 600, wide = w / (places.width + 60);
+    camera.k = Math.min(1, Math.max(readable, wide));
     camera.x = places.width / 2;
-    camera.y = Math.min(h / 2 / camera.k - 20, Math.max(places.height / 2, 0));
-    if (places.height * camera.k > h) camera.y = h / 2 / camera.k - 20;
+    if (wide < readable && places.items.length) camera.x = places.items[0].cx;
+    camera.y = places.height * camera.k > h ? h / 2 / camera.k - 20 : places.height / 2;
     draw();
+  }
+
+  // ---- changes: where the two versions that are shown differ, a window of them at a time
+  /// Rectangles that changed, from the top; what is drawn for several stands once.
+  function changed() {
+    const out = new Map();
+    for (const n of data.differences(app.state.base, app.state.now)) {
+      const r = places.rectOf(n);
+      if (r && r.w) out.set(r.x + ' ' + r.y, out.get(r.x + ' ' + r.y) || {n, x: r.x, y: r.y, w: r.w, h: r.h});
+    }
+    return [...out.values()].sort((a, b) => a.y - b.y || a.x - b.x);
+  }
+  /// As many as a window holds at a zoom that reads, from the top.
+  function windows() {
+    const w = (right.width || 800) * .8 / readable, h = (right.height || 600) * .8 / readable, out = [];
+    for (const r of changed()) {
+      const fits = out.find(
+          one => Math.max(one.x1, r.x + r.w) - Math.min(one.x0, r.x) <= w &&
+              Math.max(one.y1, r.y + r.h) - Math.min(one.y0, r.y) <= h);
+      if (fits) {
+        fits.x0 = Math.min(fits.x0, r.x), fits.x1 = Math.max(fits.x1, r.x + r.w);
+        fits.y0 = Math.min(fits.y0, r.y), fits.y1 = Math.max(fits.y1, r.y + r.h);
+        fits.nodes.push(r.n);
+      } else
+        out.push({x0: r.x, x1: r.x + r.w, y0: r.y, y1: r.y + r.h, nodes: [r.n]});
+    }
+    return out;
+  }
+  let window_ = -1;  // of the changes, the one that was gone to
+  function look(one) {
+    camera.k = Math.min(1, Math.max(readable, camera.k));
+    camera.x = (one.x0 + one.x1) / 2;
+    camera.y = (one.y0 + one.y1) / 2;
+    draw();
+  }
+  /// After a step: the camera stays if a change can be read where it is.
+  function follow() {
+    const all = windows(), [x0, y0] = right.toWorld(0, 0), [x1, y1] = right.toWorld(right.width, right.height);
+    window_ = -1;
+    if (!all.length) return;
+    const seen = changed().some(r => r.x >= x0 && r.x + r.w <= x1 && r.y >= y0 && r.y + r.h <= y1);
+    if (seen && camera.k >= readable) return;
+    window_ = 0;
+    look(all[0]);
+  }
+  /// The next window of changes, or the one before.
+  function goToChange(by) {
+    const all = windows();
+    if (!all.length) return;
+    window_ = window_ < 0 ? (by > 0 ? 0 : all.length - 1) : (window_ + by + all.length) % all.length;
+    pick({node: all[window_].nodes[0]});
+    look(all[window_]);
+    announce('change ' + (window_ + 1) + ' of ' + all.length + ': ' + counted(all[window_].nodes.length, 'node'));
+  }
+  /// Where the page opens: at what changed, or at all of a small graph, or at its top.
+  function home() {
+    const all = windows(), w = right.width || 800, h = right.height || 600;
+    if (Math.min(w / (places.width + 60), h / (places.height + 60)) >= readable) return fit();
+    fitWidth();
+    if (all.length) window_ = 0, look(all[0]);
   }
   function zoom(factor, px = right.width / 2, py = right.height / 2) {
     const [x, y] = right.toWorld(px, py);
@@ -68,7 +130,7 @@ const stage = (() => {
   function show(what, near = true) {
     const r = rectOf(what);
     if (!r) return;
-    if (near && camera.k < .5) camera.k = .8;
+    if (near && camera.k < readable) camera.k = 1;
     camera.x = r.x + r.w / 2;
     camera.y = r.y + r.h / 2;
     draw();
@@ -114,7 +176,7 @@ const stage = (() => {
     if (name === 'graph')
       for (const g of s.copy) s.expanded.add(g);
     app.change({view: name}, true);
-    fitWidth();
+    home();
   }
   function openAll() {
     app.state.expanded = new Set(data.groups.keys());
@@ -150,6 +212,7 @@ const stage = (() => {
       const inner = shapePlaces(data.groups[item.index].shape);
       inner.grid.query(x - reach - item.x, y - reach - item.y, x + reach - item.x, y + reach - item.y, k => {
         const b = inner.boxes[k];
+        if (!right.visible(stateOf(data.groups[item.index].nodes[k]))) return;
         consider({node: data.groups[item.index].nodes[k]}, {x: item.x + b.x, y: item.y + b.y, w: b.w, h: b.h});
       });
     });
@@ -178,13 +241,38 @@ const stage = (() => {
       zoom(Math.exp(-e.deltaY * .0015), e.clientX - r.left, e.clientY - r.top);
     }, {passive: false});
     let from = null, far = false;
+    const fingers = new Map();
+    /// Middle and distance of two fingers.
+    const pinch = () => {
+      const [a, b] = [...fingers.values()];
+      return {x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, d: Math.hypot(a.x - b.x, a.y - b.y)};
+    };
     canvas.addEventListener('pointerdown', e => {
       from = [e.clientX, e.clientY, camera.x, camera.y];
-      far = false;
-      canvas.setPointerCapture(e.pointerId);
+      far = fingers.size > 0;
+      fingers.set(e.pointerId, {x: e.clientX, y: e.clientY});
+      try {
+        canvas.setPointerCapture(e.pointerId);
+      } catch { /* a pointer that a script made */
+      }
+    });
+    const lift = e => fingers.delete(e.pointerId);
+    canvas.addEventListener('pointercancel', e => {
+      lift(e);
+      from = null;
     });
     canvas.addEventListener('pointermove', e => {
       const r = canvas.getBoundingClientRect();
+      if (fingers.size === 2 && fingers.has(e.pointerId)) {
+        const before = pinch();
+        fingers.set(e.pointerId, {x: e.clientX, y: e.clientY});
+        const after = pinch();
+        camera.x -= (after.x - before.x) / camera.k;
+        camera.y -= (after.y - before.y) / camera.k;
+        zoom(after.d / Math.max(1, before.d), after.x - r.left, after.y - r.top);
+        from = null;
+        return;
+      }
       if (!from) {
         hover(picture, e.clientX - r.left, e.clientY - r.top);
         return;
@@ -196,20 +284,27 @@ const stage = (() => {
       draw();
     });
     canvas.addEventListener('pointerup', e => {
+      lift(e);
       if (from && !far) {
         const r = canvas.getBoundingClientRect(), [x, y] = picture.toWorld(e.clientX - r.left, e.clientY - r.top);
-        pick(places.at(x, y));
+        pick(seen(places.at(x, y)));
       }
       from = null;
     });
     canvas.addEventListener('dblclick', e => {
       const r = canvas.getBoundingClientRect(), [x, y] = picture.toWorld(e.clientX - r.left, e.clientY - r.top),
-            what = places.at(x, y);
+            what = seen(places.at(x, y));
       if (what && what.group !== undefined) toggle(what.group);
     });
   }
+  /// A node that is not drawn is not there to be chosen.
+  function seen(what) {
+    return what && what.node !== undefined && !right.visible(stateOf(what.node)) ?
+        data.groupOf[what.node] >= 0 ? {group: data.groupOf[what.node]} : null :
+        what;
+  }
   function hover(picture, px, py) {
-    const what = places.at(...picture.toWorld(px, py));
+    const what = seen(places.at(...picture.toWorld(px, py)));
     picture.canvas.title = !what ? '' :
         what.node !== undefined  ? data.call(what.node) + '\n' + data.types(what.node) :
         what.group !== undefined ? groupTitle(what.group) + '\n' +
@@ -218,10 +313,12 @@ const stage = (() => {
     picture.canvas.style.cursor = what ? 'pointer' : 'grab';
   }
   window.addEventListener('resize', resize);
-  app.listen(moved => {
-    if (moved || !places) lay();
-    left.note.textContent = 'after ' + data.steps[app.state.other].pass;
-    right.note.textContent = app.state.beside ? 'after ' + data.steps[app.state.now].pass : '';
+  app.listen(anew => {
+    if (anew || !places) lay();
+    left.note.textContent = 'after ' + versionName(app.state.base);
+    right.note.textContent = data.versions < 2 ? '' :
+        app.state.beside                       ? 'after ' + versionName(app.state.now) :
+                                                 shownName();
     const beside = !left.frame.hidden;
     if (beside !== app.state.beside)
       resize();
@@ -230,6 +327,7 @@ const stage = (() => {
   });
   return {
     pictures,
+    onDraw: act => moved = act,
     picture: right,
     left,
     places: () => places,
@@ -238,6 +336,11 @@ const stage = (() => {
     resize,
     fit,
     fitWidth,
+    home,
+    follow,
+    goToChange,
+    windows,
+    readable,
     zoom,
     show,
     pick,

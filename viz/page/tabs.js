@@ -1,5 +1,5 @@
 // The tabs of the page: every [role=tabpanel] with its label, one of them shown. The place in the
-// page's address names the tab, so that a link can open it.
+// page's address begins with the tab, so that a link can open it.
 const tabs = (() => {
   const bar = document.querySelector('nav[role=tablist]');
   const panels = [...document.querySelectorAll('[role=tabpanel]')];
@@ -30,14 +30,9 @@ const tabs = (() => {
       buttons[i].setAttribute('aria-selected', String(panel.id === id));
       buttons[i].tabIndex = panel.id === id ? 0 : -1;
     });
-    try {
-      history.replaceState(null, '', '#' + id);
-    } catch { /* inside a notebook the page has no address */
-    }
     for (const act of shown) act(id);
   }
-  const start = () => open(decodeURIComponent(location.hash.slice(1)));
-  window.addEventListener('hashchange', start);
+  const start = () => open(decodeURIComponent(location.hash.slice(1).split(';')[0]));
   const next = () => open(panels[(panels.findIndex(panel => !panel.hidden) + 1) % panels.length].id);
   return {open, start, next, onOpen: act => shown.push(act), current: () => panels.find(panel => !panel.hidden).id};
 })();
