@@ -9,6 +9,8 @@
 namespace pw::cli {
 namespace {
 
+constexpr std::size_t kPythonColumns = 150;
+
 std::string_view pygments_token(LexicalClass kind) {
   switch (kind) {
     case LexicalClass::comment: return "Comment.Single";
@@ -38,11 +40,13 @@ std::string python_raw(const std::string& pattern) {
 std::string python_rows(const std::vector<LexicalRule>& rules, const std::string& otherwise) {
   std::string out;
   for (const LexicalRule& rule : rules) {
-    const std::string token(pygments_token(rule.kind));
-    out += fmt::format("            ({}, {}),\n", python_raw(rule.pattern),
-                       rule.escapes ? fmt::format("using(this, state=\"{}\")",
-                                                  rule.kind == LexicalClass::string ? "string" : "quoted")
-                                    : token);
+    const std::string pattern = python_raw(rule.pattern);
+    const std::string token = rule.escapes ? fmt::format("using(this, state=\"{}\")", name(rule.kind))
+                                           : std::string(pygments_token(rule.kind));
+    const bool fits = pattern.size() + token.size() + 17 <= kPythonColumns;
+    out += fits ? fmt::format("            ({}, {}),\n", pattern, token)
+                : fmt::format("            (\n                {},\n                {},\n            ),\n",
+                              pattern, token);
   }
   return out + otherwise;
 }

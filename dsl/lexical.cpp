@@ -156,7 +156,7 @@ std::string escaped(std::string_view text) {
   std::string out;
   for (char c : text) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '_' || c == ' ';
+                       c == '_' || c == ' ' || c == '"' || c == '`';
     if (!plain) out += '\\';
     out += c;
   }

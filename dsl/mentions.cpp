@@ -239,7 +239,7 @@ class Finder {
       put_name(i + 1, NamePlace::sequence);
       return i + 2;
     }
-    return is_name(t) ? named(i, at) : i + 1;
+    return is_name(t) || (t == Tok::out && top.in != In::operands) ? named(i, at) : i + 1;
   }
 
   static void mark_clause(Tok t, Frame& block) {
@@ -361,7 +361,8 @@ class Finder {
     Mention& m = put(i, MentionKind::attribute);
     m.of = of;
     m.shorthand = alone;
-    if (alone && is_name(kind(i))) put_name(i, NamePlace::attribute).shorthand = true;
+    if (alone && (is_name(kind(i)) || kind(i) == Tok::out))
+      put_name(i, NamePlace::attribute).shorthand = true;
     return i + 1;
   }
 
@@ -513,7 +514,7 @@ class Finder {
   /// A type from `i` on; returns the token behind it.
   std::size_t type(std::size_t i, std::size_t end) {
     std::size_t next = i;
-    if (is_name(kind(next))) {
+    if (is_name(kind(next)) || kind(next) == Tok::out) {
       next = path_end(next);
       if (kind(next) == Tok::lparen) next = behind(next);
     }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "graph/dtype.hpp"
+
 namespace pw {
 namespace {
 
@@ -185,6 +187,7 @@ std::optional<MentionAt> SymbolTable::declaration(MentionAt mention) const {
     }
     case MentionKind::callee: {
       if (auto at = found(callees_, m.name)) return at;
+      if (dtype_named(m.name)) return {};
       return local(mention);
     }
     case MentionKind::reference: {
@@ -192,6 +195,7 @@ std::optional<MentionAt> SymbolTable::declaration(MentionAt mention) const {
       return found(params_, m.name);
     }
     case MentionKind::name: {
+      if (dtype_named(m.name)) return {};
       auto at = local(mention);
       if (at && (*at)->declares) return at;
       if (auto param = found(params_, m.name)) return param;

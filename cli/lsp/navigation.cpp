@@ -111,11 +111,14 @@ std::vector<MentionAt> references(const DocumentView& view, MentionAt declaratio
   const bool local = declaration->kind == MentionKind::name &&
                      declaration->place != NamePlace::attribute;
   for (const SourceTextPtr& other : local ? std::vector<SourceTextPtr>() : view.workspace.all()) {
-    if (std::find(view.texts.begin(), view.texts.end(), other) != view.texts.end()) continue;
+    const bool seen_already =
+        std::find(view.texts.begin(), view.texts.end(), other) != view.texts.end();
+    if (seen_already || other->text.find(declaration->name) == std::string::npos) continue;
     const std::vector<SourceTextPtr> loaded = view.workspace.loaded_with(other);
     std::vector<const SourceText*> seen;
     for (const SourceTextPtr& text : loaded) seen.push_back(text.get());
-    if (std::find(seen.begin(), seen.end(), declaration.text) == seen.end()) continue;
+    const bool loads = std::find(seen.begin(), seen.end(), declaration.text) != seen.end();
+    if (!loads) continue;
     texts.insert(texts.end(), loaded.begin(), loaded.end());
     for (MentionAt m : SymbolTable(std::move(seen)).references(declaration))
       if (std::find(out.begin(), out.end(), m) == out.end()) out.push_back(m);

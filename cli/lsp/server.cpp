@@ -175,7 +175,11 @@ Server::Answer Server::initialize(const Params& params) {
     if (const std::string path = path_of_uri(uri); !path.empty()) workspace_.folders.push_back(path);
   return json_text::initialized(version(), client_.utf8);
 }
-Server::Answer Server::initialized(const Params&) { return json_text::null(); }
+/// Reads what answers will need, while the editor still starts.
+Server::Answer Server::initialized(const Params&) {
+  static_cast<void>(workspace_.all());
+  return json_text::null();
+}
 Server::Answer Server::ignore(const Params&) { return json_text::null(); }
 Server::Answer Server::shutdown(const Params&) {
   shut_down_ = true;
