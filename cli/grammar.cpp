@@ -41,12 +41,14 @@ std::string python_rows(const std::vector<LexicalRule>& rules, const std::string
   std::string out;
   for (const LexicalRule& rule : rules) {
     const std::string pattern = python_raw(rule.pattern);
-    const std::string token = rule.escapes ? fmt::format("using(this, state=\"{}\")", name(rule.kind))
-                                           : std::string(pygments_token(rule.kind));
+    const std::string token = rule.escapes
+                                  ? fmt::format("using(this, state=\"{}\")", name(rule.kind))
+                                  : std::string(pygments_token(rule.kind));
     const bool fits = pattern.size() + token.size() + 17 <= kPythonColumns;
     out += fits ? fmt::format("            ({}, {}),\n", pattern, token)
-                : fmt::format("            (\n                {},\n                {},\n            ),\n",
-                              pattern, token);
+                : fmt::format(
+                      "            (\n                {},\n                {},\n            ),\n",
+                      pattern, token);
   }
   return out + otherwise;
 }
@@ -69,9 +71,11 @@ std::string pygments_lexer() {
   const auto inside = [](LexicalClass kind) {
     return fmt::format("            (r\"[^\\\\]+\", {}),\n", pygments_token(kind));
   };
-  return "\"\"\"Highlights rules and graphs with Pygments: the lexer `pwr`. Made by `pwr grammar pygments`.\"\"\"\n"
+  return "\"\"\"Highlights rules and graphs with Pygments: the lexer `pwr`. Made by `pwr grammar "
+         "pygments`.\"\"\"\n"
          "from pygments.lexer import RegexLexer, this, using\n"
-         "from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, String, Whitespace\n"
+         "from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, "
+         "String, Whitespace\n"
          "\n__all__ = [\"PwrLexer\"]\n\n\n"
          "class PwrLexer(RegexLexer):\n"
          "    \"\"\"The texts that `pwr` reads: .pwr and .pwg.\"\"\"\n\n"
@@ -90,7 +94,8 @@ std::string pygments_lexer() {
 std::string emacs_words() {
   std::vector<std::string_view> dtypes;
   for (int i = 0; i < kDTypeCount; ++i) dtypes.push_back(name(static_cast<DType>(i)));
-  return ";;; pwr-words.el --- the words of Piecewise rules, made by `pwr grammar emacs` -*- lexical-binding: t -*-\n\n" +
+  return ";;; pwr-words.el --- the words of Piecewise rules, made by `pwr grammar emacs` -*- "
+         "lexical-binding: t -*-\n\n" +
          lisp_words("pwr-reserved-words", kReservedTexts) + "\n" +
          lisp_words("pwr-contextual-words", kContextualTexts) + "\n" +
          lisp_words("pwr-dtypes", dtypes) + "\n(provide 'pwr-words)\n;;; pwr-words.el ends here\n";

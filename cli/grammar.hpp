@@ -6,8 +6,9 @@
 
 namespace pw::cli {
 
-[[nodiscard]] std::string textmate_grammar();  ///< JSON, for VS Code and whatever reads its grammars
-[[nodiscard]] std::string pygments_lexer();    ///< a Python module
-[[nodiscard]] std::string emacs_words();       ///< an Emacs Lisp file
+[[nodiscard]] std::string
+textmate_grammar();                          ///< JSON, for VS Code and whatever reads its grammars
+[[nodiscard]] std::string pygments_lexer();  ///< a Python module
+[[nodiscard]] std::string emacs_words();     ///< an Emacs Lisp file
 
 }  // namespace pw::cli

@@ -46,7 +46,8 @@ void add_grammar_command(CLI::App& app, const Options& options) {
       ->check(CLI::IsMember({"textmate", "pygments", "emacs", "classes"}));
   sub->add_option("files", args->files, "rule files or graphs, with `classes`: offsets in bytes");
   sub->footer(
-      "Examples:\n  pwr grammar textmate > editors/vscode/syntaxes/pwr.tmLanguage.json\n  pwr grammar "
+      "Examples:\n  pwr grammar textmate > editors/vscode/syntaxes/pwr.tmLanguage.json\n  pwr "
+      "grammar "
       "classes my_rules.pwr --format csv");
   sub->callback([args, &options] { run_grammar(options, *args); });
 }

@@ -27,9 +27,7 @@ constexpr bool is_bracket(Tok t) {
   return t == Tok::lparen || t == Tok::rparen || t == Tok::lbracket || t == Tok::rbracket ||
          t == Tok::lbrace || t == Tok::rbrace;
 }
-constexpr bool is_literal(Tok t) {
-  return t == Tok::true_ || t == Tok::false_ || t == Tok::none;
-}
+constexpr bool is_literal(Tok t) { return t == Tok::true_ || t == Tok::false_ || t == Tok::none; }
 
 // ---- from tokens
 
@@ -39,12 +37,12 @@ class Spans {
 
   std::vector<LexicalSpan> run() {
     for (std::size_t i = 0; i + 1 < lexed_.tokens.size(); ++i) token(i);
-    for (const ast::Comment& c : lexed_.comments) put(c.span.begin, c.span.end, LexicalClass::comment);
+    for (const ast::Comment& c : lexed_.comments)
+      put(c.span.begin, c.span.end, LexicalClass::comment);
     for (const Diagnostic& d : lexed_.diagnostics)
       if (d.code == "PW0105") put(d.span.begin, d.span.end, LexicalClass::invalid);
-    std::stable_sort(out_.begin(), out_.end(), [](const LexicalSpan& a, const LexicalSpan& b) {
-      return a.begin < b.begin;
-    });
+    std::stable_sort(out_.begin(), out_.end(),
+                     [](const LexicalSpan& a, const LexicalSpan& b) { return a.begin < b.begin; });
     return std::move(out_);
   }
 
@@ -124,8 +122,7 @@ class Spans {
         continue;
       }
       const std::uint32_t length = text[i + 1] == 'x' && is_hex(text, i) ? 4 : 2;
-      const bool known =
-          length == 4 || kKnownEscapes.find(text[i + 1]) != std::string_view::npos;
+      const bool known = length == 4 || kKnownEscapes.find(text[i + 1]) != std::string_view::npos;
       put(from, t.begin + i, kind);
       const std::uint32_t shown = known ? length : 1;
       put(t.begin + i, t.begin + i + shown, known ? LexicalClass::escape : LexicalClass::invalid);
@@ -243,7 +240,8 @@ std::vector<LexicalRule> lexical_rules() {
       {C::name, word},
   };
   std::vector<std::string_view> brackets, operations;
-  for (const Spelt& sign : signs) (is_bracket(sign.kind) ? brackets : operations).push_back(sign.text);
+  for (const Spelt& sign : signs)
+    (is_bracket(sign.kind) ? brackets : operations).push_back(sign.text);
   out.push_back({C::operation, any_of_texts(std::move(operations))});
   out.push_back({C::bracket, any_of_texts(std::move(brackets))});
   out.push_back({C::invalid, "[^ \\t\\r\\n]"});
@@ -251,8 +249,9 @@ std::vector<LexicalRule> lexical_rules() {
 }
 
 std::vector<LexicalRule> escape_rules() {
-  return {{LexicalClass::escape, "\\\\(?:x[0-9a-fA-F][0-9a-fA-F]|[" + escaped(kKnownEscapes) + "])"},
-          {LexicalClass::invalid, "\\\\"}};
+  return {
+      {LexicalClass::escape, "\\\\(?:x[0-9a-fA-F][0-9a-fA-F]|[" + escaped(kKnownEscapes) + "])"},
+      {LexicalClass::invalid, "\\\\"}};
 }
 
 }  // namespace pw

@@ -226,8 +226,7 @@ Result<RuleSet> load_rule_texts(const ContextPtr& context,
 Draft load_draft(const ContextPtr& context, const std::vector<std::string>& paths,
                  LoadOptions options) {
   if (options.library) {
-    if (auto loaded = load_op_library(context); !loaded)
-      return {{}, std::move(loaded.error()), {}};
+    if (auto loaded = load_op_library(context); !loaded) return {{}, std::move(loaded.error()), {}};
   }
   Loader loader(context, options, true);
   for (const std::string& path : paths) loader.add_own(path);

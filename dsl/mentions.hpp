@@ -1,5 +1,5 @@
-// Every name of a text with what it stands for at its place, read off the tokens: for editors, where
-// most texts do not parse most of the time. What parses is read as parse_file() reads it.
+// Every name of a text with what it stands for at its place, read off the tokens: for editors,
+// where most texts do not parse most of the time. What parses is read as parse_file() reads it.
 #pragma once
 
 #include <cstdint>

@@ -133,7 +133,7 @@ std::vector<MentionAt> SymbolTable::members(MentionAt table, MentionKind kind) {
 }
 
 std::optional<MentionAt> SymbolTable::member(std::string_view table, MentionKind kind,
-                                         std::string_view name) const {
+                                             std::string_view name) const {
   const auto at = found(tables_, table);
   if (!at) return {};
   for (MentionAt m : members(*at, kind))

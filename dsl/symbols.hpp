@@ -54,7 +54,7 @@ class SymbolTable {
   [[nodiscard]] std::vector<MentionAt> references(MentionAt declaration) const;
 
   using Names = std::map<std::string, MentionAt, std::less<>>;
-  [[nodiscard]] const Names& callees() const { return callees_; }     ///< ops, patterns, externs
+  [[nodiscard]] const Names& callees() const { return callees_; }  ///< ops, patterns, externs
   [[nodiscard]] const Names& strategies() const { return strategies_; }
   [[nodiscard]] const Names& tables() const { return tables_; }
   [[nodiscard]] const Names& params() const { return params_; }

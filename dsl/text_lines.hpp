@@ -1,5 +1,5 @@
-// Places in a text as editors count them: lines and columns from 0, columns in units of UTF-16 or in
-// bytes of UTF-8.
+// Places in a text as editors count them: lines and columns from 0, columns in units of UTF-16 or
+// in bytes of UTF-8.
 #pragma once
 
 #include <cstdint>

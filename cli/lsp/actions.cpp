@@ -1,4 +1,4 @@
-// Exports offered_actions: one function a kind of diagnostic, listed in kFixes.
+// Exports offered_actions: one function a form of help, listed in kFixes.
 #include "cli/lsp/actions.hpp"
 
 #include <algorithm>
@@ -66,6 +66,7 @@ class Offering {
 
   /// `{eps}` of an attribute that has to be written.
   void attribute(const FoundDiagnostic& d) {
+    if (!d.help.starts_with("write `{")) return;
     for (const std::string& code : ticked(d.help)) {
       if (!code.starts_with('{') || code.find('=') != std::string::npos) continue;
       const bool braces = d.end > d.begin && text_.text[d.end - 1] == '}';
@@ -79,7 +80,9 @@ class Offering {
     }
   }
 
+  /// A reserved word as a name.
   void backquotes(const FoundDiagnostic& d) {
+    if (!d.help.ends_with("in backquotes")) return;
     const std::string word(text_.text_of(d.begin, d.end));
     offer(fmt::format("Write `{}` in backquotes", word), d, d.begin, d.end, "`" + word + "`");
   }
@@ -122,10 +125,9 @@ class Offering {
   std::vector<OfferedAction>& out_;
 };
 
-constexpr std::pair<std::string_view, void (Offering::*)(const FoundDiagnostic&)> kFixes[] = {
-    {"PW1150", &Offering::precedence}, {"PW1151", &Offering::precedence},
-    {"PW0287", &Offering::guard},      {"PW0235", &Offering::attribute},
-    {"PW0109", &Offering::backquotes}, {"PW0279", &Offering::comparison},
+constexpr void (Offering::* kFixes[])(const FoundDiagnostic&) = {
+    &Offering::other_name, &Offering::precedence, &Offering::guard,
+    &Offering::attribute,  &Offering::backquotes, &Offering::comparison,
 };
 
 }  // namespace
@@ -137,9 +139,7 @@ std::vector<OfferedAction> offered_actions(const DocumentView& view,
   Offering offering(view, out);
   for (const FoundDiagnostic& d : found) {
     if (d.begin > end || d.end < begin) continue;
-    offering.other_name(d);
-    for (const auto& [code, fix] : kFixes)
-      if (code == d.code) (offering.*fix)(d);
+    for (const auto fix : kFixes) (offering.*fix)(d);
   }
   return out;
 }

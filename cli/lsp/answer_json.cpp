@@ -13,9 +13,13 @@ std::string dumped(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 json json_of(TextPlace place) { return {{"line", place.line}, {"character", place.column}}; }
-json json_of(const TextRange& range) { return {{"start", json_of(range.start)}, {"end", json_of(range.end)}}; }
+json json_of(const TextRange& range) {
+  return {{"start", json_of(range.start)}, {"end", json_of(range.end)}};
+}
 json json_of(const Location& at) { return {{"uri", at.uri}, {"range", json_of(at.range)}}; }
-json json_of(const TextEdit& edit) { return {{"range", json_of(edit.range)}, {"newText", edit.text}}; }
+json json_of(const TextEdit& edit) {
+  return {{"range", json_of(edit.range)}, {"newText", edit.text}};
+}
 json json_of(const MessageId& id) {
   if (const auto* number = std::get_if<std::int64_t>(&id)) return *number;
   if (const auto* text = std::get_if<std::string>(&id)) return *text;
@@ -65,7 +69,8 @@ json json_of(const Completion& item) {
   return out;
 }
 json json_of(const TypeHint& hint) {
-  return {{"position", json_of(hint.at)}, {"label", hint.label}, {"kind", 1}, {"paddingLeft", false}};
+  return {
+      {"position", json_of(hint.at)}, {"label", hint.label}, {"kind", 1}, {"paddingLeft", false}};
 }
 json json_of(const OfferedAction& action) {
   json out{{"title", action.title},
@@ -114,8 +119,7 @@ std::string completions(const std::vector<Completion>& items) {
 }
 std::string signature(const SignatureText& signature) {
   json one{{"label", signature.label}, {"parameters", json::array()}};
-  if (!signature.documentation.empty())
-    one["documentation"] = markdown(signature.documentation);
+  if (!signature.documentation.empty()) one["documentation"] = markdown(signature.documentation);
   for (const auto& [begin, end] : signature.parameters)
     one["parameters"].push_back({{"label", json::array({begin, end})}});
   return dumped({{"signatures", json::array({one})},
@@ -170,7 +174,8 @@ std::string initialized(std::string_view version, bool utf8) {
 }  // namespace json_text
 
 std::string answer_message(const MessageId& id, std::string_view result) {
-  return R"({"jsonrpc":"2.0","id":)" + dumped(json_of(id)) + R"(,"result":)" + std::string(result) + "}";
+  return R"({"jsonrpc":"2.0","id":)" + dumped(json_of(id)) + R"(,"result":)" + std::string(result) +
+         "}";
 }
 std::string error_message(const MessageId& id, const RpcError& error) {
   return dumped({{"jsonrpc", "2.0"},
@@ -179,10 +184,10 @@ std::string error_message(const MessageId& id, const RpcError& error) {
 }
 std::string diagnostics_message(std::string_view uri, std::int64_t version,
                                 const std::vector<PublishedDiagnostic>& diagnostics) {
-  return dumped({{"jsonrpc", "2.0"},
-                 {"method", "textDocument/publishDiagnostics"},
-                 {"params",
-                  {{"uri", uri}, {"version", version}, {"diagnostics", list_of(diagnostics)}}}});
+  return dumped(
+      {{"jsonrpc", "2.0"},
+       {"method", "textDocument/publishDiagnostics"},
+       {"params", {{"uri", uri}, {"version", version}, {"diagnostics", list_of(diagnostics)}}}});
 }
 std::string request_message(std::int64_t id, std::string_view method) {
   return dumped({{"jsonrpc", "2.0"}, {"id", id}, {"method", method}});

@@ -70,7 +70,8 @@ class Placing {
 void check_graph_text(const CheckJob& job, CheckedDocument& out) {
   const auto context = std::make_shared<Context>();
   Diagnostics found;
-  if (auto library = load_op_library(context); !library) found = std::move(library.error());
+  if (auto library = load_op_library(context); !library)
+    found = std::move(library.error());
   else if (auto graph = parse_graph(context, job.text->text, job.path); !graph)
     found = std::move(graph.error());
   out.found = Placing(context->sources, *job.text).all(found);

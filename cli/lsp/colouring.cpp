@@ -22,8 +22,7 @@ std::uint32_t type_of(const Mention& m) {
     case MentionKind::pattern:
     case MentionKind::extern_:
     case MentionKind::foreign: return type_number("function");
-    case MentionKind::callee:
-      return type_number(dtype_named(m.name) ? "type" : "function");
+    case MentionKind::callee: return type_number(dtype_named(m.name) ? "type" : "function");
     case MentionKind::rule:
     case MentionKind::group:
     case MentionKind::pass:
@@ -79,7 +78,7 @@ std::vector<std::uint32_t> semantic_tokens(const DocumentView& view, std::uint32
   std::vector<std::uint32_t> out;
   auto mention = text.mentions.all.begin();
   const auto last = text.mentions.all.end();
-  TextPlace before;             // of the token before
+  TextPlace before;                     // of the token before
   std::size_t line = 0, column_at = 0;  // the line at hand, and the offset its column counts to
   std::uint32_t column = 0;
   for (const LexicalSpan& span : lexical_spans(text.text)) {
@@ -87,8 +86,8 @@ std::vector<std::uint32_t> semantic_tokens(const DocumentView& view, std::uint32
     if (span.end <= begin) continue;
     if (span.begin >= end) break;
     std::uint32_t type = type_of(span.kind), modifiers = 0;
-    const bool named = mention != last && mention->begin <= span.begin && span.end <= mention->end &&
-                       span.kind != LexicalClass::operation;
+    const bool named = mention != last && mention->begin <= span.begin &&
+                       span.end <= mention->end && span.kind != LexicalClass::operation;
     if (named) {
       type = type_of(*mention);
       if (mention->declares) modifiers |= kDeclaration;
@@ -112,16 +111,15 @@ std::vector<std::uint32_t> semantic_tokens(const DocumentView& view, std::uint32
     column_at = span.begin;
     const auto number = static_cast<std::uint32_t>(line);
     const std::uint32_t length = units_of(text.text_of(span.begin, span.end), unit);
-    out.insert(out.end(), {number - before.line,
-                           number == before.line ? column - before.column : column, length, type,
-                           modifiers});
+    out.insert(out.end(),
+               {number - before.line, number == before.line ? column - before.column : column,
+                length, type, modifiers});
     before = {number, column};
   }
   return out;
 }
 
-std::vector<TypeHint> type_hints(const DocumentView& view, std::uint32_t begin,
-                                 std::uint32_t end) {
+std::vector<TypeHint> type_hints(const DocumentView& view, std::uint32_t begin, std::uint32_t end) {
   std::vector<TypeHint> out;
   const std::vector<Mention>& all = view.text->mentions.all;
   for (std::uint32_t i = 0; i < all.size(); ++i) {

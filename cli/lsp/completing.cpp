@@ -111,13 +111,13 @@ class Completing {
       case MentionKind::attribute: attributes(m.of); return;
       case MentionKind::property: properties(probe, m); return;
       case MentionKind::kind:
-        for (const char* kind : {"int", "float", "bool", "str", "dtype", "axis", "ints", "dims",
-                                 "floats", "strs"})
+        for (const char* kind :
+             {"int", "float", "bool", "str", "dtype", "axis", "ints", "dims", "floats", "strs"})
           put(kind, kKeyword, "", "1");
         return;
       case MentionKind::trait:
-        for (const char* trait : {"commutative", "associative", "view", "collective", "effect",
-                                  "splitting", "rowwise"})
+        for (const char* trait :
+             {"commutative", "associative", "view", "collective", "effect", "splitting", "rowwise"})
           put(trait, kKeyword, "", "1");
         return;
       case MentionKind::name: names(probe, m); return;
@@ -143,17 +143,18 @@ class Completing {
   void callees(bool inside) {
     for (const auto& [name, at] : view_.symbols.callees()) {
       const OutlineItem* item = item_of(at);
-      Completion* put_item = put(print_path(name), kFunction,
-                                 item != nullptr ? std::string(head_of(*at.text, *item)) : "",
-                                 inside ? "2" : "1");
+      Completion* put_item =
+          put(print_path(name), kFunction,
+              item != nullptr ? std::string(head_of(*at.text, *item)) : "", inside ? "2" : "1");
       if (put_item == nullptr) continue;
       if (item != nullptr) put_item->documentation = comment_above(*at.text, *item);
       if (!inside || !snippets_) continue;
       put_item->insert = print_path(name) + "(";
       std::size_t number = 0;
       for (MentionAt operand : SymbolTable::operands(at))
-        put_item->insert += fmt::format("{}${{{}:{}}}", number == 0 ? "" : ", ", number + 1,
-                                        operand->name), ++number;
+        put_item->insert +=
+            fmt::format("{}${{{}:{}}}", number == 0 ? "" : ", ", number + 1, operand->name),
+            ++number;
       put_item->insert += ")";
       put_item->snippet = true;
     }
@@ -162,7 +163,8 @@ class Completing {
   void strategies() {
     for (const auto& [name, at] : view_.symbols.strategies())
       put(name, kClass, at->kind == MentionKind::rule ? "rule" : "", "1");
-    for (const char* name : {"dce", "cse", "elide_clones"}) put(name, kFunction, "built-in pass", "2");
+    for (const char* name : {"dce", "cse", "elide_clones"})
+      put(name, kFunction, "built-in pass", "2");
   }
 
   void rows(const Mention& m) {
@@ -173,7 +175,8 @@ class Completing {
   void members(const std::string& table, MentionKind kind) {
     const auto it = view_.symbols.tables().find(table);
     if (it == view_.symbols.tables().end()) return;
-    for (MentionAt m : SymbolTable::members(it->second, kind)) put(m->name, kEnumMember, table, "1");
+    for (MentionAt m : SymbolTable::members(it->second, kind))
+      put(m->name, kEnumMember, table, "1");
   }
   void properties(const SourceText& probe, const Mention& m) {
     const std::string& table =
@@ -187,7 +190,8 @@ class Completing {
   void attributes(const std::string& callee) {
     const auto it = view_.symbols.callees().find(callee);
     if (it == view_.symbols.callees().end()) return;
-    for (MentionAt a : SymbolTable::attributes(it->second)) put(a->name, kField, "of " + callee, "1");
+    for (MentionAt a : SymbolTable::attributes(it->second))
+      put(a->name, kField, "of " + callee, "1");
   }
 
   /// Names of the scope that fit the place.

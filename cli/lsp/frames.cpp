@@ -20,11 +20,10 @@ bool is_length(std::string_view name) {
 
 /// Where the next header may begin, behind `from`; npos where none is in sight.
 std::size_t next_header(std::string_view text, std::size_t from) {
-  const auto it = std::search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(),
-                              kLength.begin(), kLength.end(),
-                              [](char a, char b) { return lowered(a) == b; });
-  return it == text.end() ? std::string_view::npos
-                          : static_cast<std::size_t>(it - text.begin());
+  const auto it =
+      std::search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), kLength.begin(),
+                  kLength.end(), [](char a, char b) { return lowered(a) == b; });
+  return it == text.end() ? std::string_view::npos : static_cast<std::size_t>(it - text.begin());
 }
 
 }  // namespace
@@ -91,7 +90,8 @@ std::optional<Frame> FrameReader::header() {
     if (!is_length(trimmed(line.substr(0, colon)))) continue;
     const std::string_view value = trimmed(line.substr(colon + 1));
     std::size_t number = 0;
-    const auto [stopped, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const auto [stopped, error] =
+        std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc() || stopped != value.data() + value.size())
       return refuse("a Content-Length that is no number", 1);
     length = number;

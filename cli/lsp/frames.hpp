@@ -29,7 +29,7 @@ class FrameReader {
   std::optional<Frame> refuse(std::string problem, std::size_t from);
 
   std::string buffer_;
-  std::size_t skip_ = 0;              // bytes of a refused content still to come
+  std::size_t skip_ = 0;               // bytes of a refused content still to come
   std::optional<std::size_t> length_;  // of the content that comes
   bool lost_ = false;                  // looking for the next header, which was said
 };

@@ -38,7 +38,8 @@ std::string_view clipped(std::string_view text) {
 }
 
 std::string place_of(const SourceText& text, const OutlineItem& item) {
-  return fmt::format("*{}:{}*", as_text(text.name), text.lines.place(item.begin, ColumnUnit::utf8).line + 1);
+  return fmt::format("*{}:{}*", as_text(text.name),
+                     text.lines.place(item.begin, ColumnUnit::utf8).line + 1);
 }
 
 /// The declaration with its body, what stands above it, and where it is.
@@ -69,10 +70,12 @@ std::string declared_attribute(MentionAt attribute) {
   const std::vector<Token>& tokens = attribute.text->mentions.tokens;
   std::size_t depth = 0;
   std::uint32_t end = attribute->end;
-  for (auto t = std::partition_point(tokens.begin(), tokens.end() - 1,
-                                     [&](const Token& token) { return token.begin < attribute->begin; });
+  for (auto t =
+           std::partition_point(tokens.begin(), tokens.end() - 1,
+                                [&](const Token& token) { return token.begin < attribute->begin; });
        t->kind != Tok::end; ++t) {
-    const bool closes = t->kind == Tok::rbrace || t->kind == Tok::rbracket || t->kind == Tok::rparen;
+    const bool closes =
+        t->kind == Tok::rbrace || t->kind == Tok::rbracket || t->kind == Tok::rparen;
     if (depth == 0 && (t->kind == Tok::comma || closes)) break;
     if (t->kind == Tok::lbrace || t->kind == Tok::lbracket || t->kind == Tok::lparen) ++depth;
     if (closes) --depth;
@@ -94,8 +97,8 @@ std::string of_name(const DocumentView& view, const DocumentView::Named& named) 
   if (type && at->place == NamePlace::value) line += ": " + *type;
   std::string out = code_block(line) + "\n\n" + std::string(described(*at));
   if (item != nullptr && !item->name.empty())
-    out += fmt::format(" of {} `{}`",
-                       trimmed(at.text->text_of(item->begin, item->name_begin)), item->name);
+    out += fmt::format(" of {} `{}`", trimmed(at.text->text_of(item->begin, item->name_begin)),
+                       item->name);
   return out;
 }
 
@@ -243,9 +246,8 @@ std::optional<SignatureText> signature(const DocumentView& view, std::uint32_t o
   for (MentionAt attribute : attributes) add(attribute);
   std::size_t active = std::min(call->operand, operands.empty() ? 0 : operands.size() - 1);
   if (call->attributes) {
-    const auto it_attribute =
-        std::find_if(attributes.begin(), attributes.end(),
-                     [&](MentionAt a) { return a->name == call->attribute; });
+    const auto it_attribute = std::find_if(attributes.begin(), attributes.end(),
+                                           [&](MentionAt a) { return a->name == call->attribute; });
     active = operands.size() + static_cast<std::size_t>(it_attribute - attributes.begin());
   }
   out.active = static_cast<std::uint32_t>(active);

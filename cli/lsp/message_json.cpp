@@ -168,7 +168,8 @@ ReadMessages read_messages(std::string_view content) {
     read_one(value, out);
     return out;
   }
-  if (value.empty()) out.all.emplace_back(std::pair(MessageId(), RpcError{kInvalidRequest, "an empty batch"}));
+  if (value.empty())
+    out.all.emplace_back(std::pair(MessageId(), RpcError{kInvalidRequest, "an empty batch"}));
   for (const json& one : value) read_one(one, out);
   return out;
 }

@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::size_t kMostFound = 500;
 
-bool of_library(const SourceText& text) { return std::string_view(text.name).starts_with(kLibrary); }
+bool of_library(const SourceText& text) {
+  return std::string_view(text.name).starts_with(kLibrary);
+}
 
 /// What a `use` at the place names.
 std::vector<Location> used_at(const DocumentView& view, std::uint32_t offset) {
@@ -42,14 +44,16 @@ bool holds_letters(std::string_view name, std::string_view query) {
 OutlineSymbol symbol_of(const Workspace& workspace, const SourceText& text,
                         const OutlineItem& item) {
   OutlineSymbol out;
-  const std::string_view word = text.text_of(item.begin, text.text.find_first_of(" \t\n({\"", item.begin));
+  const std::string_view word =
+      text.text_of(item.begin, text.text.find_first_of(" \t\n({\"", item.begin));
   out.name = item.name.empty() ? std::string(word) : item.name;
   out.detail = word;
   out.kind = symbol_kind(item.kind);
   out.range = workspace.range(text, item.begin, item.end);
-  out.name_range = item.name.empty()
-                       ? workspace.range(text, item.begin, item.begin + static_cast<std::uint32_t>(word.size()))
-                       : workspace.range(text, item.name_begin, item.name_end);
+  out.name_range =
+      item.name.empty()
+          ? workspace.range(text, item.begin, item.begin + static_cast<std::uint32_t>(word.size()))
+          : workspace.range(text, item.name_begin, item.name_end);
   return out;
 }
 
@@ -108,8 +112,8 @@ std::vector<MentionAt> references(const DocumentView& view, MentionAt declaratio
   std::vector<MentionAt> out = view.symbols.references(declaration);
   texts = view.texts;
   // A name of a scope is used there only, unless it is an attribute of an op or a pattern.
-  const bool local = declaration->kind == MentionKind::name &&
-                     declaration->place != NamePlace::attribute;
+  const bool local =
+      declaration->kind == MentionKind::name && declaration->place != NamePlace::attribute;
   for (const SourceTextPtr& other : local ? std::vector<SourceTextPtr>() : view.workspace.all()) {
     const bool seen_already =
         std::find(view.texts.begin(), view.texts.end(), other) != view.texts.end();
@@ -154,7 +158,9 @@ std::vector<FoundSymbol> find_symbols(const Workspace& workspace, const std::str
       if (out.size() == kMostFound) return out;
       std::string group;
       if (item.group >= 0) group = text->mentions.items[static_cast<std::size_t>(item.group)].name;
-      out.push_back({item.name, group, symbol_kind(item.kind),
+      out.push_back({item.name,
+                     group,
+                     symbol_kind(item.kind),
                      {uri, workspace.range(*text, item.name_begin, item.name_end)}});
     }
   }

@@ -1,5 +1,5 @@
-// The parts of the language server protocol (3.17) that are spoken here, as plain data. What is read
-// and written as JSON stands in message_json.cpp and answer_json.cpp.
+// The parts of the language server protocol (3.17) that are spoken here, as plain data. What is
+// read and written as JSON stands in message_json.cpp and answer_json.cpp.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,8 @@ struct RpcError {
   std::string message;
 };
 inline constexpr int kParseError = -32700, kInvalidRequest = -32600, kMethodNotFound = -32601,
-                     kInvalidParams = -32602, kRpcInternalError = -32603,
-                     kNotInitialized = -32002, kRequestCancelled = -32800, kRequestFailed = -32803;
+                     kInvalidParams = -32602, kRpcInternalError = -32603, kNotInitialized = -32002,
+                     kRequestCancelled = -32800, kRequestFailed = -32803;
 
 /// What a frame holds; a batch has several.
 struct ReadMessages {
@@ -161,7 +161,7 @@ std::string request_message(std::int64_t id, std::string_view method);
 
 /// The legend of semantic tokens: a token's type is its place.
 inline constexpr std::string_view kTokenTypes[] = {
-    "comment", "string",   "number",   "keyword",  "operator",  "function", "type",
+    "comment", "string",   "number",   "keyword",   "operator",  "function",   "type",
     "class",   "variable", "property", "decorator", "parameter", "enumMember", "macro"};
 inline constexpr std::string_view kTokenModifiers[] = {"declaration", "defaultLibrary"};
 

@@ -48,8 +48,8 @@ class Events {
   std::deque<Event> all_;
 };
 
-/// Runs one job at a time on a thread of its own. A job that fails beyond its own errors brings what
-/// it was started with, so that the server goes on.
+/// Runs one job at a time on a thread of its own. A job that fails beyond its own errors brings
+/// what it was started with, so that the server goes on.
 class Worker {
  public:
   explicit Worker(Events& events) : events_(events), thread_([this] { run(); }) {}

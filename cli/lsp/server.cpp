@@ -37,8 +37,9 @@ std::vector<TextEdit> difference(const Workspace& workspace, const SourceText& f
   while (begin > 0 && a[begin - 1] != '\n') --begin;
   while (same > 0 && a[a.size() - same - 1] != '\n') --same;
   const std::size_t end = a.size() - same;
-  return {{workspace.range(from, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)),
-           to.substr(begin, to.size() - same - begin)}};
+  return {
+      {workspace.range(from, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)),
+       to.substr(begin, to.size() - same - begin)}};
 }
 
 PublishedDiagnostic published(const Workspace& workspace, const SourceText& text,
@@ -57,8 +58,8 @@ PublishedDiagnostic published(const Workspace& workspace, const SourceText& text
     if (at != nullptr)
       range = workspace.range(*at, at->lines.offset(range.start, ColumnUnit::utf8),
                               at->lines.offset(range.end, ColumnUnit::utf8));
-    const std::string uri = at != nullptr ? workspace.uri_of(*at)
-                                          : uri_of_path(real_path(r.file).generic_string());
+    const std::string uri =
+        at != nullptr ? workspace.uri_of(*at) : uri_of_path(real_path(r.file).generic_string());
     if (!uri.empty()) out.related.push_back({{uri, range}, r.text});
   }
   return out;
@@ -172,7 +173,8 @@ Server::Answer Server::initialize(const Params& params) {
   settings_ = params.settings;
   workspace_.unit = client_.utf8 ? ColumnUnit::utf8 : ColumnUnit::utf16;
   for (const std::string& uri : params.folders)
-    if (const std::string path = path_of_uri(uri); !path.empty()) workspace_.folders.push_back(path);
+    if (const std::string path = path_of_uri(uri); !path.empty())
+      workspace_.folders.push_back(path);
   return json_text::initialized(version(), client_.utf8);
 }
 /// Reads what answers will need, while the editor still starts.
@@ -200,7 +202,8 @@ Server::Answer Server::configure(const Params& params) {
 // ---- documents
 
 Server::Answer Server::open(const Params& params) {
-  if (!params.uri || !params.text) return refusal(kInvalidParams, "a document has a uri and a text");
+  if (!params.uri || !params.text)
+    return refusal(kInvalidParams, "a document has a uri and a text");
   workspace_.open(*params.uri, params.version.value_or(0), *params.text);
   states_.erase(*params.uri);
   ask_checks({});
@@ -344,7 +347,8 @@ Server::Answer Server::tokens(const Params& params) {
   const auto view = view_of(params);
   if (!view) return tl::unexpected(view.error());
   std::uint32_t begin = 0, end = static_cast<std::uint32_t>(view->text->text.size());
-  if (params.range) begin = view->offset(params.range->start), end = view->offset(params.range->end);
+  if (params.range)
+    begin = view->offset(params.range->start), end = view->offset(params.range->end);
   return json_text::semantic_tokens(semantic_tokens(*view, begin, end));
 }
 
@@ -418,10 +422,10 @@ void Server::ask_check(const std::string& uri, Clock::time_point due) { due_[uri
 
 /// The one that changed, and all others, which may use it, a little later.
 void Server::ask_checks(const std::string& changed) {
-  const std::chrono::milliseconds wait =
-      settings_.debounce_ms
-          ? std::chrono::milliseconds(std::clamp<std::int64_t>(*settings_.debounce_ms, 0, kLongestDebounce))
-          : kDebounce;
+  const std::chrono::milliseconds wait = settings_.debounce_ms
+                                             ? std::chrono::milliseconds(std::clamp<std::int64_t>(
+                                                   *settings_.debounce_ms, 0, kLongestDebounce))
+                                             : kDebounce;
   const Clock::time_point now = Clock::now();
   for (const auto& [uri, document] : workspace_.documents())
     ask_check(uri, now + (uri == changed ? wait : 2 * wait));
@@ -435,15 +439,14 @@ std::optional<Server::Clock::time_point> Server::next_check() const {
 }
 
 std::optional<CheckJob> Server::take_check() {
-  const auto first = std::min_element(due_.begin(), due_.end(), [](const auto& a, const auto& b) {
-    return a.second < b.second;
-  });
+  const auto first = std::min_element(
+      due_.begin(), due_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (first == due_.end() || first->second > Clock::now()) return {};
   const OpenDocument* document = workspace_.find(first->first);
   due_.erase(first);
   if (document == nullptr) return {};
-  return CheckJob{document->uri,         document->text->name,  document->version,
-                  document->text,        workspace_.unsaved(),  graph_of(*document)};
+  return CheckJob{document->uri,  document->text->name, document->version,
+                  document->text, workspace_.unsaved(), graph_of(*document)};
 }
 
 void Server::checked(CheckedDocument result) {
@@ -488,7 +491,8 @@ void Server::publish(const std::string& uri) {
   const State& state = states_[uri];
   std::vector<PublishedDiagnostic> out;
   const SourceText& text = *state.checked->text;
-  for (const FoundDiagnostic& d : state.checked->found) out.push_back(published(workspace_, text, d));
+  for (const FoundDiagnostic& d : state.checked->found)
+    out.push_back(published(workspace_, text, d));
   if (state.analysed && state.analysed->version == state.checked->version)
     for (const FoundDiagnostic& d : state.analysed->found)
       out.push_back(published(workspace_, text, d));

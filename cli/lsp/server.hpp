@@ -1,5 +1,5 @@
-// The language server: messages in, messages out. Answers come from the texts alone, at once; checks
-// run beside them and report when they are done.
+// The language server: messages in, messages out. Answers come from the texts alone, at once;
+// checks run beside them and report when they are done.
 #pragma once
 
 #include <chrono>

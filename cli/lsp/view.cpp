@@ -82,12 +82,12 @@ std::string_view head_of(const SourceText& text, const OutlineItem& item) {
 
 int symbol_kind(Tok item) {
   constexpr std::pair<Tok, int> kKinds[] = {
-      {Tok::op, 12},   {Tok::foreign, 12}, {Tok::pattern, 12},  // function
-      {Tok::rule, 5},                                           // class
-      {Tok::group, 3}, {Tok::pipeline, 2},                      // namespace, module
-      {Tok::pass, 6},  {Tok::extern_, 11},                      // method, interface
-      {Tok::table, 10}, {Tok::param, 14},                       // enum, constant
-      {Tok::test, 24},                                          // event
+      {Tok::op, 12},    {Tok::foreign, 12}, {Tok::pattern, 12},  // function
+      {Tok::rule, 5},                                            // class
+      {Tok::group, 3},  {Tok::pipeline, 2},                      // namespace, module
+      {Tok::pass, 6},   {Tok::extern_, 11},                      // method, interface
+      {Tok::table, 10}, {Tok::param, 14},                        // enum, constant
+      {Tok::test, 24},                                           // event
   };
   for (const auto& [kind, number] : kKinds)
     if (kind == item) return number;

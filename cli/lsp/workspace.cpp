@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFiles = 2000;
+constexpr std::size_t kMostEntries = 50000;  // of a folder, which may be a whole disk
 constexpr std::size_t kMostFileSize = std::size_t{16} << 20;
 
 std::string name_of_uri(const std::string& uri) {
@@ -27,12 +28,14 @@ std::string name_of_uri(const std::string& uri) {
 /// Where texts of the library are written for editors to open; empty where there is no home.
 fs::path library_folder() {
   const std::string cache = environment("XDG_CACHE_HOME"), home = environment("HOME");
-  fs::path base = !cache.empty() ? fs::path(cache) : home.empty() ? fs::path() : fs::path(home) / ".cache";
+  fs::path base = !cache.empty() ? fs::path(cache)
+                  : home.empty() ? fs::path()
+                                 : fs::path(home) / ".cache";
   if (!base.is_absolute()) return {};
   std::uint64_t hash = 0;
   for (const EmbeddedFile& file : embedded_rules())
     hash = combine(combine(hash, hash_text(file.path)), hash_text(file.text));
-  return base / "piecewise" / "library" / std::to_string(hash);
+  return base / "piecewise-library" / std::to_string(hash);
 }
 
 }  // namespace
@@ -41,8 +44,9 @@ SourceTextPtr library_text(const std::string& path) {
   static const auto texts = [] {
     std::map<std::string, SourceTextPtr, std::less<>> out;
     for (const EmbeddedFile& file : embedded_rules())
-      out.emplace(file.path, std::make_shared<SourceText>(std::string(kLibrary) + std::string(file.path),
-                                                          std::string(file.text)));
+      out.emplace(file.path,
+                  std::make_shared<SourceText>(std::string(kLibrary) + std::string(file.path),
+                                               std::string(file.text)));
     return out;
   }();
   const auto it = texts.find(path);
@@ -124,8 +128,10 @@ std::vector<SourceTextPtr> Workspace::all() const {
     std::error_code error;
     constexpr auto kOptions = fs::directory_options::skip_permission_denied;
     std::vector<std::string> paths;
+    std::size_t entries = 0;
     for (fs::recursive_directory_iterator it(folder, kOptions, error), end;
-         !error && it != end && paths.size() < kMostFiles; it.increment(error)) {
+         !error && it != end && paths.size() < kMostFiles && ++entries < kMostEntries;
+         it.increment(error)) {
       const std::string name = it->path().filename().string();
       if (name.starts_with(".") || name == "build" || name == "node_modules")
         it.disable_recursion_pending();
@@ -154,7 +160,8 @@ std::string Workspace::uri_of(const SourceText& text) const {
   const std::string path = text.name.substr(kLibrary.size());
   for (const std::string& folder : folders)
     for (const fs::path& near : {fs::path(folder) / path, fs::path(folder) / "rules" / path})
-      if (const SourceTextPtr there = file(near.generic_string()); there && there->text == text.text)
+      if (const SourceTextPtr there = file(near.generic_string());
+          there && there->text == text.text)
         return uri_of_path(there->name);
   const fs::path cache = library_folder();
   if (cache.empty()) return {};

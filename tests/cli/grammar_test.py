@@ -48,7 +48,32 @@ CLASS_OF_TOKEN = {
     "Token.Punctuation": "bracket",
     "Token.Error": "invalid",
 }
-STRANGE = ["{", "}", '"', "`", "\\", "//", "1.5", "12x", "1e5", "é", "🙂", "#", "=>", "<=", "rule", "group", "f32", ".", "\n", " ", "\\q", "inf", "?(", "\t"]
+STRANGE = [
+    "{",
+    "}",
+    '"',
+    "`",
+    "\\",
+    "//",
+    "1.5",
+    "12x",
+    "1e5",
+    "é",
+    "🙂",
+    "#",
+    "=>",
+    "<=",
+    "rule",
+    "group",
+    "f32",
+    ".",
+    "\n",
+    " ",
+    "\\q",
+    "inf",
+    "?(",
+    "\t",
+]
 BLANK = " \t\r\n"
 
 
@@ -151,7 +176,9 @@ class Grammar(ProgramTest):
 
     def test_a_text_has_its_classes_by_file(self):
         name = self.file("one.pwr", "rule a")
-        self.assertEqual(self.pwr("grammar", "classes", name, "--format", "csv").stdout.splitlines()[1:], [f"{name},0,4,contextual", f"{name},5,6,name"])
+        self.assertEqual(
+            self.pwr("grammar", "classes", name, "--format", "csv").stdout.splitlines()[1:], [f"{name},0,4,contextual", f"{name},5,6,name"]
+        )
 
 
 if __name__ == "__main__":

@@ -278,7 +278,9 @@ class Session(LspTest):
         self.assertEqual(cut(self.text, found[2]["selectionRange"]), "shift")
         self.assertTrue(cut(self.text, found[2]["range"]).startswith("rule shift {"))
         everywhere = self.client.ask("workspace/symbol", query="twcr")
-        self.assertEqual([(one["name"], one["containerName"], one["location"]["uri"]) for one in everywhere], [("twice_relu", "tidy", self.shared_uri)])
+        self.assertEqual(
+            [(one["name"], one["containerName"], one["location"]["uri"]) for one in everywhere], [("twice_relu", "tidy", self.shared_uri)]
+        )
 
     def renamed(self, code, name, offset=0, nth=0):
         changes = self.ask("rename", code, offset, nth, newName=name)["changes"]
@@ -358,14 +360,14 @@ class Session(LspTest):
         self.assertEqual(self.definition_of("h, \n"), ("main.pwr", "h", 11))
         with self.assertRaises(RuntimeError):
             self.ask("formatting", options={})
-        self.change(sound.replace("mul(h, w)\n  where", "mull(h, w)\n  where"), 3)
+        self.change(sound.replace("mul(h, w)\n  where", "mulh(h, w)\n  where"), 3)
         found = self.diagnostics(3)
-        self.assertEqual([(one["code"], cut(self.text, one["range"])) for one in found], [("PW0220", "mull(h, w)")])
+        self.assertEqual([(one["code"], cut(self.text, one["range"])) for one in found], [("PW0220", "mulh(h, w)")])
         actions = self.ask("codeAction", range=found[0]["range"], context={"diagnostics": found})
         self.assertEqual([action["title"] for action in actions], ["Replace by `mul`"])
         self.assertEqual(applied(self.text, actions[0]["edit"]["changes"][self.uri]), sound)
         # One character at a time, in units of UTF-16, behind é🙂.
-        index = self.text.index("mull(h") + 3
+        index = self.text.index("mulh(h") + 3
         span = {"start": place(self.text, index), "end": place(self.text, index + 1)}
         version = {"uri": self.uri, "version": 4}
         self.client.notify("textDocument/didChange", textDocument=version, contentChanges=[{"range": span, "text": ""}])
@@ -406,7 +408,13 @@ class Others(LspTest):
 
     def test_bad_frames_cost_no_answer(self):
         self.start()
-        for bad in [b"Content-Length: x\r\n\r\n", b"garbage\r\n\r\n", b"\xff\xfe\x00", b"Content-Length: 3\r\n\r\n{{{", b"Content-Length: 2\r\n\r\n[]"]:
+        for bad in [
+            b"Content-Length: x\r\n\r\n",
+            b"garbage\r\n\r\n",
+            b"\xff\xfe\x00",
+            b"Content-Length: 3\r\n\r\n{{{",
+            b"Content-Length: 2\r\n\r\n[]",
+        ]:
             self.client.raw(bad)
             self.assertEqual(self.client.ask("textDocument/documentSymbol", textDocument={"uri": self.uri})[0]["name"], "wide")
         refused = [self.client.take(lambda message: message.get("id", 0) is None) for _ in range(4)]

@@ -34,7 +34,8 @@ bool has_invalid(const std::string& text) {
 std::string classes_of(const std::string& text) {
   std::string out;
   for (const LexicalSpan& span : lexical_spans(text))
-    out += text.substr(span.begin, span.end - span.begin) + ":" + std::string(name(span.kind)) + " ";
+    out +=
+        text.substr(span.begin, span.end - span.begin) + ":" + std::string(name(span.kind)) + " ";
   return out;
 }
 
@@ -67,8 +68,9 @@ TEST_CASE("lexical: invalid is what the lexer refuses, on the tree and 1000 muta
       texts.push_back(test::pieces_of(text));
     }
   REQUIRE(texts.size() > 40);
-  const std::vector<std::string> foreign{"\"", "`", "\\", "1.5", "#", "$", "\xc3\xa9", "\xff", "!",
-                                         "e5", "12", "x", "\n", "//", "\\q", "\\x4", "?", "=>"};
+  const std::vector<std::string> foreign{"\"",       "`",    "\\",  "1.5",  "#",  "$",
+                                         "\xc3\xa9", "\xff", "!",   "e5",   "12", "x",
+                                         "\n",       "//",   "\\q", "\\x4", "?",  "=>"};
   Random random(19);
   std::size_t bad = 0;
   for (int i = 0; i < 1000; ++i) {

@@ -28,8 +28,7 @@ class TreeNames {
   explicit TreeNames(const std::string& text) : text_(text) {}
 
   void file(const ast::File& file) {
-    for (const ast::Item& item : file.items)
-      std::visit([&](const auto& i) { add(i); }, item);
+    for (const ast::Item& item : file.items) std::visit([&](const auto& i) { add(i); }, item);
   }
   Found found;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> covered;  // what was looked at
@@ -141,8 +140,9 @@ TEST_CASE("mentions: items, scopes and names are inside of any text", "[dsl]") {
   std::vector<std::vector<std::string>> texts;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("rules"))
     if (entry.path().extension() == ".pwr") texts.push_back(test::pieces_of(content(entry.path())));
-  const std::vector<std::string> foreign{"{", "}", "(", ")", "[", "]", "rule", "graph", "op", "=",
-                                         ".", "*", "for", "in", "out", ":", ",", "group", "test"};
+  const std::vector<std::string> foreign{"{",     "}",  "(", ")",     "[",   "]",   "rule",
+                                         "graph", "op", "=", ".",     "*",   "for", "in",
+                                         "out",   ":",  ",", "group", "test"};
   Random random(7);
   for (int i = 0; i < 1000; ++i) {
     const std::string text = test::mutated(texts[random.below(texts.size())], foreign, random);

@@ -36,7 +36,8 @@ TEST_CASE("text lines: there and back is the same on any bytes", "[dsl]") {
   for (int i = 0; i < 200; ++i) {
     std::string text;
     for (std::uint64_t n = random.below(60); n > 0; --n) {
-      constexpr std::string_view kParts[] = {"a", "\n", "\r\n", "\xc3\xa9", "\xff", "\xf0\x9f\x99\x82", "\xc3"};
+      constexpr std::string_view kParts[] = {
+          "a", "\n", "\r\n", "\xc3\xa9", "\xff", "\xf0\x9f\x99\x82", "\xc3"};
       text += kParts[random.below(7)];
     }
     const TextLines lines(text);

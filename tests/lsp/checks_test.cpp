@@ -80,8 +80,9 @@ TEST_CASE("checks: 1000 mutants, unsaved, have the diagnostics of pwr check", "[
   std::vector<std::vector<std::string>> texts;
   for (const char* path : {"examples/first_rule.pwr", "examples/own_kernel.pwr"})
     texts.push_back(test::pieces_of(file_text(path)));
-  const std::vector<std::string> foreign{"rule", "{",  "}",     "=>",  "where", "given", "relu", "T",
-                                         "x",    "[*s]", "1.5", "\"", "pass",  ",",     "(",    ")"};
+  const std::vector<std::string> foreign{"rule", "{", "}", "=>",   "where", "given",
+                                         "relu", "T", "x", "[*s]", "1.5",   "\"",
+                                         "pass", ",", "(", ")"};
   const std::string path = (scratch.path / "mutant.pwr").generic_string();
   const std::string unsaved = (scratch.path / "unsaved.pwr").generic_string();
   Random random(23);
@@ -105,13 +106,15 @@ TEST_CASE("checks: types nobody wrote follow the rule's variables", "[lsp]") {
       "test t {\n  graph { in x: bf16[n, 4]  y = f32(x)  out y }\n  apply p\n  expect none\n}\n";
   const CheckedDocument checked = check_document(job_of("/nowhere/r.pwr", text));
   std::vector<std::string> types;
-  for (const auto& [key, type] : checked.types) types.push_back(key.substr(key.rfind(' ') + 1) + ": " + type);
+  for (const auto& [key, type] : checked.types)
+    types.push_back(key.substr(key.rfind(' ') + 1) + ": " + type);
   std::sort(types.begin(), types.end());
   CHECK(types == std::vector<std::string>{"a: f32[*b, d]", "y: T[*b, d]", "y: f32[n, 4]"});
 }
 
 TEST_CASE("checks: a broken item leaves the types of the others", "[lsp]") {
-  const std::string text = "rule ok { y = relu(x: T[*b]) => y = silu(x) }\nrule bad { y = relu( }\n";
+  const std::string text =
+      "rule ok { y = relu(x: T[*b]) => y = silu(x) }\nrule bad { y = relu( }\n";
   const CheckedDocument checked = check_document(job_of("/nowhere/r.pwr", text));
   REQUIRE(checked.found.size() == 1);
   CHECK(checked.found.front().code == "PW0101");

@@ -75,12 +75,14 @@ TEST_CASE("frames: a message that is too large is passed over, not held", "[lsp]
 TEST_CASE("frames: any bytes end in finitely many frames, and a good one is still read", "[lsp]") {
   Random random(5);
   const std::string good = framed(R"({"jsonrpc":"2.0","method":"exit"})");
-  const std::vector<std::string> parts{"Content-Length: ", "\r\n", "\r\n\r\n", "12", "0", ":", "{}",
-                                       "content-length:3\r\n\r\n", "\xff", "\n", "-", " ", good};
+  const std::vector<std::string> parts{
+      "Content-Length: ",         "\r\n", "\r\n\r\n", "12", "0", ":", "{}",
+      "content-length:3\r\n\r\n", "\xff", "\n",       "-",  " ", good};
   std::size_t tried = 0;
   while (tried < 5000) {
     std::string stream;
-    for (std::uint64_t n = random.below(12); n > 0; --n) stream += parts[random.below(parts.size())];
+    for (std::uint64_t n = random.below(12); n > 0; --n)
+      stream += parts[random.below(parts.size())];
     if (stream.find("1212") != std::string::npos || stream.find("120") != std::string::npos)
       continue;  // what is awaited has at most 999 bytes
     ++tried;

@@ -69,7 +69,8 @@ TEST_CASE("server: each request has one answer, with its id", "[lsp]") {
   }
 }
 
-TEST_CASE("server: what is cancelled before it begins is answered so, and nothing else is", "[lsp]") {
+TEST_CASE("server: what is cancelled before it begins is answered so, and nothing else is",
+          "[lsp]") {
   Running running;
   const std::vector<std::string> all = requests();
   running.server.receive(all[0]);
@@ -88,9 +89,11 @@ TEST_CASE("server: what is cancelled before it begins is answered so, and nothin
 TEST_CASE("server: messages made wrong at random are refused or answered", "[lsp]") {
   Random random(11);
   const std::vector<std::string> all = requests();
-  const std::vector<std::string> parts{"{", "}", "[", "]", "null", "-1", "1e99", "\"", ":", ",",
-                                       "4294967296", "99999999999999999999", "true", "\\u0000",
-                                       "\xff", "file:", "%", "\"id\"", "\"range\""};
+  const std::vector<std::string> parts{
+      "{",        "}",       "[",    "]",     "null",       "-1",
+      "1e99",     "\"",      ":",    ",",     "4294967296", "99999999999999999999",
+      "true",     "\\u0000", "\xff", "file:", "%",          "\"id\"",
+      "\"range\""};
   for (int i = 0; i < 1000; ++i) {
     Running running;
     std::string text = random.below(4) == 0 ? open_message() : all[random.below(all.size())];
