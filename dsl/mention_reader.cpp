@@ -102,8 +102,8 @@ std::size_t MentionReader::path_end(std::size_t i) const {
   return i;
 }
 
-void MentionReader::code(std::size_t i, std::size_t end, In outer, NamePlace place,
-                         bool graph, bool type) {
+void MentionReader::code(std::size_t i, std::size_t end, In outer, NamePlace place, bool graph,
+                         bool type) {
   Reading at{{Frame{outer, {}, i}}, place, graph, Lines::statements, {}, type};
   while (i < end) i = step(i, at);
 }

@@ -162,6 +162,9 @@ class Service {
     if (!checker_.busy())
       if (auto job = server_.take_check()) {
         CheckedDocument failed{job->uri, job->version, job->text, {}, {}, nullptr};
+        failed.found.emplace_back().message =
+            "the check broke off: a bug of this program, which `pwr check` on the saved file "
+            "reports in full";
         checker_.start([job = std::move(*job)] { return check_document(job); }, std::move(failed));
       }
     if (!analyst_.busy())

@@ -166,8 +166,9 @@ std::string Workspace::uri_of(const SourceText& text) const {
   const fs::path cache = library_folder();
   if (cache.empty()) return {};
   const fs::path target = cache / path;
-  std::error_code error;
-  if (!fs::exists(target, error)) {
+  if (const auto there = read_file(target.generic_string(), kMostFileSize);
+      !there || *there != text.text) {
+    std::error_code error;
     fs::create_directories(target.parent_path(), error);
     if (!write_file(target.generic_string(), text.text)) return {};
   }

@@ -504,6 +504,53 @@ class Others(LspTest):
         while self.diagnostics():
             pass
 
+    def test_nothing_is_answered_before_and_after_the_session(self):
+        early = self.client.answer(self.client.request("textDocument/hover", {}))
+        self.assertEqual(early["error"]["code"], -32002)
+        self.client.open(self.uri, "rule")  # a notification that comes too early is dropped
+        self.start()
+        self.assertEqual(self.diagnostics(1), [])
+        self.client.ask("shutdown")
+        late = self.client.answer(self.client.request("textDocument/documentSymbol", {"textDocument": {"uri": self.uri}}))
+        self.assertEqual(late["error"]["code"], -32600)
+        self.client.notify("exit")
+        self.assertEqual(self.client.process.wait(60), 0)
+
+    def test_a_text_without_a_file(self):
+        self.start()
+        self.client.open("untitled:Untitled-1", "rule r { y = relu(x: T[*s]) => y = rellu(x) }\n")
+        found = self.client.told("textDocument/publishDiagnostics", uri="untitled:Untitled-1")["diagnostics"]
+        self.assertEqual([(one["code"], one["range"]["start"]["character"]) for one in found], [("PW0220", 35)])
+
+    def test_a_graph_has_the_diagnostics_of_a_graph(self):
+        self.start()
+        uri = Path(self.path("open.pwg")).as_uri()
+        self.client.open(uri, GRAPH.replace("neg(neg(c))", "neg(neg(d))"))
+        found = self.client.told("textDocument/publishDiagnostics", uri=uri)["diagnostics"]
+        self.assertEqual([one["range"]["start"]["line"] for one in found], [6])
+        where = {"textDocument": {"uri": uri}, "position": {"line": 4, "character": 16}}
+        self.assertEqual(self.client.ask("textDocument/definition", **where)[0]["range"]["start"], {"line": 3, "character": 2})
+
+    def test_codes_and_words_in_backquotes(self):
+        self.text = 'test t {\n  graph { in x: f32[n]  y = relu(x)  out y }\n  apply dce\n  expect none because N08 "x"\n}\nrule r { y = relu(many) => y = neg(many) }\n'
+        self.start()
+        self.assertIn("extra users", self.ask("hover", "N08", 1)["contents"]["value"])
+        found = self.diagnostics(1)
+        self.assertEqual([one["code"] for one in found], ["PW0109"])
+        actions = self.ask("codeAction", range=found[0]["range"], context={"diagnostics": found})
+        self.assertEqual([one["title"] for one in actions], ["Write `many` in backquotes"])
+        self.assertIn("relu(`many`)", applied(self.text, actions[0]["edit"]["changes"][self.uri]))
+
+    def test_an_attribute_that_has_to_be_written(self):
+        self.text = "op scaled(x: T[*s]) {by: float} -> y: T[*s] { y = T(f32(x) * by) }\nrule r { y = scaled(x) => y = neg(x) }\n"
+        self.start()
+        found = self.diagnostics(1)
+        self.assertEqual([one["code"] for one in found], ["PW0235"])
+        actions = self.ask("codeAction", range=found[0]["range"], context={"diagnostics": found})
+        edited = {one["title"]: applied(self.text, one["edit"]["changes"][self.uri]) for one in actions}
+        self.assertIn("scaled(x){by} =>", edited["Write `{by}`"])
+        self.assertIn("scaled(x){..} =>", edited["Write `{..}`"])
+
     def test_the_end_of_the_input_is_an_end(self):
         self.start()
         self.client.process.stdin.close()
