@@ -29,24 +29,22 @@ const OutlineItem* item_before(const SourceText& text, std::uint32_t offset) {
   return out;
 }
 
-void add_items(ExpectedWords& out) {
-  for (Tok t : kItemWords) out.words.push_back(spelt(t));
+void add_items(std::vector<std::string>& out) {
+  for (Tok t : kItemWords) out.push_back(spelt(t));
 }
 
-void add_expected(const Builder& builder, ExpectedWords& out) {
+void add_expected(const Builder& builder, std::vector<std::string>& out) {
   for (std::size_t i = 0; i < builder.expected().size(); ++i) {
     const Tok t = static_cast<Tok>(i);
-    if (!builder.expected().test(i)) continue;
-    if (is_language_word(t)) out.words.push_back(spelt(t));
-    if (t == Tok::word) out.name = true;
+    if (builder.expected().test(i) && is_language_word(t)) out.push_back(spelt(t));
   }
 }
 
 }  // namespace
 
-ExpectedWords expected_words(const SourceText& text, std::uint32_t offset) {
+std::vector<std::string> expected_words(const SourceText& text, std::uint32_t offset) {
   const std::vector<Token>& tokens = text.mentions.tokens;
-  ExpectedWords out;
+  std::vector<std::string> out;
   const OutlineItem* item = item_before(text, offset);
   const auto last_token = tokens.end() - 1;
   const auto end = std::partition_point(tokens.begin(), last_token, [&](const Token& t) {
@@ -60,7 +58,7 @@ ExpectedWords expected_words(const SourceText& text, std::uint32_t offset) {
     return out;
   }
   if (item->kind == Tok::group) {
-    out.words = {spelt(Tok::rule)};
+    out.push_back(spelt(Tok::rule));
     return out;
   }
   std::vector<Token> before(begin, end);

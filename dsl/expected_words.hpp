@@ -8,12 +8,8 @@
 
 namespace pw {
 
-struct ExpectedWords {
-  std::vector<std::string> words;  ///< of the language
-  bool name = false;               ///< a name may stand there
-};
 /// At the end of the tokens before `offset`, in the item that holds them; a word that ends at
 /// `offset` is left out, as it is being written.
-ExpectedWords expected_words(const SourceText& text, std::uint32_t offset);
+std::vector<std::string> expected_words(const SourceText& text, std::uint32_t offset);
 
 }  // namespace pw

@@ -43,8 +43,8 @@ class Completing {
     for (const std::uint32_t i : probe.at(begin_))
       if (probe.mentions.all[i].begin == begin_ || probe.mentions.all[i].name.ends_with(kCursor))
         names_for(probe, probe.mentions.all[i]);
-    const ExpectedWords expected = expected_words(*view_.text, begin_);
-    for (const std::string& word : expected.words) put(word, kKeyword, "", "3");
+    for (const std::string& word : expected_words(*view_.text, begin_))
+      put(word, kKeyword, "", "3");
     return std::move(out_);
   }
 
