@@ -24,6 +24,8 @@ void add_run_commands(CLI::App& app, const Options& options);      ///< run, rep
 void add_bench_command(CLI::App& app, const Options& options);
 void add_cache_commands(CLI::App& app, const Options& options);  ///< cache stats, verify, clear
 void add_ops_command(CLI::App& app, const Options& options);
+void add_lsp_command(CLI::App& app, const Options& options);
+void add_grammar_command(CLI::App& app, const Options& options);
 void add_doctor_command(CLI::App& app, const Options& options);
 
 }  // namespace pw::cli

@@ -51,6 +51,8 @@ int run(int argc, char** argv) {
   add_bench_command(app, options);
   add_cache_commands(app, options);
   add_ops_command(app, options);
+  add_lsp_command(app, options);
+  add_grammar_command(app, options);
   add_doctor_command(app, options);
   add_documentation_commands(app, options);
   return run_command_line(app, argc, argv);

@@ -49,12 +49,12 @@ Diagnostics without_repetitions(Diagnostics all) {
 
 }  // namespace
 
-Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> files,
-                            const std::vector<bool>& root) {
+RuleSet check_files(const ContextPtr& context, std::vector<ast::File> files,
+                    const std::vector<bool>& root, Diagnostics& out,
+                    std::vector<InferredType>* types) {
   RuleSet set;
   set.context = context;
   set.files = std::move(files);
-  Diagnostics out;
   const Program program = collect_program(set.files, root, out);
   check_dtype_names(program, out);
   declare_ops(*context, program, out);
@@ -64,7 +64,7 @@ Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> fi
   bind_library_natives(*context);
   check_externs(*context, program, out);
   const bool patterns_sound = check_patterns(*context, program, out);
-  RuleStage stage(context, program, out);
+  RuleStage stage(context, program, out, types);
   for (const RuleDecl& decl : program.rules) {
     for (Rule& rule : stage.run(decl, patterns_sound)) set.rules.push_back(std::move(rule));
   }
@@ -77,6 +77,13 @@ Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> fi
   check_reach(program, set, out);
   check_tests(program, set, out);
   out = without_repetitions(std::move(out));
+  return set;
+}
+
+Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> files,
+                            const std::vector<bool>& root) {
+  Diagnostics out;
+  RuleSet set = check_files(context, std::move(files), root, out, nullptr);
   if (has_errors(out)) return tl::unexpected<Diagnostics>(std::move(out));
   set.warnings = std::move(out);
   return set;

@@ -7,10 +7,17 @@
 
 namespace pw {
 
+struct InferredType;
+
 /// Files in load order, used ones first; `root` tells those that were named. Declares ops into the
 /// context.
 Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> files,
                             const std::vector<bool>& root);
+/// The same with all rules that passed, whatever is wrong elsewhere. Types of the rules of files
+/// that were named go into `types`, unless it is null.
+RuleSet check_files(const ContextPtr& context, std::vector<ast::File> files,
+                    const std::vector<bool>& root, Diagnostics& out,
+                    std::vector<InferredType>* types);
 
 /// What a check of one rule sees. `rule` is null in checks of the text, which run even where no
 /// Rule could be built.

@@ -1,6 +1,7 @@
 // Exports check_output_types: builds both sides on symbolic instances of the pattern's variables
 // and compares the types of the outputs; a list has two elements, or as many as a guard asks for.
-// What cannot be built or is not known is no error: only a proved change is.
+// What cannot be built or is not known is no error: only a proved change is. Where the types would
+// be equal for one dtype of a variable, the help has that guard.
 #include "dsl/check.hpp"
 #include "dsl/stand_ins.hpp"
 #include "dsl/suggest.hpp"
@@ -9,6 +10,9 @@
 namespace pw {
 namespace {
 
+constexpr std::string_view kKeepsItsType =
+    "an output keeps its type; cast or reshape the new value";
+
 class OutputTypes {
  public:
   OutputTypes(const CheckedRule& checked, const Rule& rule, std::size_t length)
@@ -16,8 +20,8 @@ class OutputTypes {
 
   /// Whether the sides could be compared; false where a guard refuses lists of this length, or what
   /// is not known is in the way.
-  bool run(Diagnostics& out) {
-    if (!stand_ins_.build_left() || stand_ins_.refuted()) return false;
+  bool run(Diagnostics& out, const DTypeChoice& dtypes = {}) {
+    if (!stand_ins_.build_left(dtypes) || stand_ins_.refuted()) return false;
     Env before = stand_ins_.env;
     if (!build_right()) return false;
     for (const std::string& name : stand_ins_.checked.rule->outputs) compare(name, before, out);
@@ -40,7 +44,7 @@ class OutputTypes {
       if (was == Types::unknown() || is == Types::unknown() || !differ(was, is)) continue;
       Diagnostic d =
           error_at(binder(name), "PW0287", "the type of output " + in_ticks(name) + " changes",
-                   "an output keeps its type; cast or reshape the new value");
+                   std::string(kKeepsItsType));
       d.label = "would be " + stand_ins_.context.types.print(is);
       d.secondary.push_back(
           {stand_ins_.checked.rule->values[stand_ins_.checked.rule->value_named(name)].span,
@@ -84,16 +88,45 @@ class OutputTypes {
   StandIns stand_ins_;
 };
 
+/// `T == f32`, where the outputs keep their types then; empty where no dtype of one variable is
+/// enough.
+std::string missing_guard(const CheckedRule& checked, const Rule& rule, std::size_t length) {
+  for (const auto& [text, info] : checked.names.names) {
+    if (info.kind != NameKind::dtype) continue;
+    for (int i = 0; i < kDTypeCount; ++i) {
+      const auto dtype = static_cast<DType>(i);
+      Diagnostics found;
+      if (OutputTypes(checked, rule, length).run(found, {{text, dtype}}) && found.empty())
+        return text + " == " + std::string(name(dtype));
+    }
+  }
+  return {};
+}
+
+/// Whether the sides could be compared with lists of this length.
+bool compare_outputs(const CheckedRule& checked, const Rule& rule, std::size_t length,
+                     Diagnostics& out) {
+  Diagnostics found;
+  if (!OutputTypes(checked, rule, length).run(found)) return false;
+  if (!found.empty())
+    if (const std::string guard = missing_guard(checked, rule, length); !guard.empty())
+      for (Diagnostic& d : found)
+        d.help = "write the guard " + in_ticks("where " + guard) + ", or " +
+                 std::string(kKeepsItsType.substr(kKeepsItsType.find("cast")));
+  append(out, std::move(found));
+  return true;
+}
+
 }  // namespace
 
 void check_output_types(const CheckedRule& checked, Diagnostics& out) {
   const Rule& rule = *checked.rule;
   if (rule.lists.empty() && rule.members.empty()) {
-    OutputTypes(checked, rule, 1).run(out);
+    compare_outputs(checked, rule, 1, out);
     return;
   }
   for (const std::size_t length : {2, 3, 4, 1})
-    if (OutputTypes(checked, unroll(rule, length), length).run(out)) return;
+    if (compare_outputs(checked, unroll(rule, length), length, out)) return;
 }
 
 }  // namespace pw

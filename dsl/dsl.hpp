@@ -1,6 +1,7 @@
 // The language's entry points: parse, check, load, format, and graph texts.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ std::string format_file(const ast::File& file, const SourceMap& sources);
 
 struct LoadOptions {
   bool library = true;  ///< load the embedded ops (rules/ops) first
+  /// Texts that stand for those of files, by real path: what an editor has not saved yet.
+  const std::map<std::string, std::string>* unsaved = nullptr;
 };
 /// Reads files (a path, or "-r llm": a library name), follows `use`, declares ops into context.ops,
 /// checks everything. Several diagnostics are collected over all files. Warnings are in

@@ -1,5 +1,5 @@
-// Exports load_rules, load_rule_texts, load_op_library: finds files, follows `use`, hands the trees
-// to the checks.
+// Exports load_rules, load_rule_texts, load_draft, load_op_library and find_used: finds files,
+// follows `use`, hands the trees to the checks.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -8,34 +8,18 @@
 #include "base/own_folders.hpp"
 #include "dsl/check.hpp"
 #include "dsl/declare_op.hpp"
-#include "dsl/dsl.hpp"
+#include "dsl/draft.hpp"
 #include "dsl/embedded_rules.hpp"
 #include "dsl/suggest.hpp"
+#include "dsl/used_file.hpp"
 
 namespace pw {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kLibrary = "<library>/";
 constexpr std::string_view kLibraryOps = "<library>/ops";
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-
-const EmbeddedFile* embedded(std::string_view path) {
-  for (const EmbeddedFile& file : embedded_rules()) {
-    if (file.path == path || file.path == std::string(path) + ".pwr") return &file;
-  }
-  return nullptr;
-}
-
-std::vector<std::string> library_names() {
-  std::vector<std::string> names;
-  for (const EmbeddedFile& file : embedded_rules()) {
-    names.emplace_back(file.path);
-    if (file.path.ends_with(".pwr")) names.emplace_back(file.path.substr(0, file.path.size() - 4));
-  }
-  return names;
-}
 
 /// Where `use "path"` in a file of this name looks first.
 std::string beside(const std::string& user, const std::string& path) {
@@ -56,7 +40,9 @@ std::vector<std::string> files_in(const std::string& folder) {
 
 class Loader {
  public:
-  explicit Loader(const ContextPtr& context) : context_(context) {}
+  /// `draft`: what parses of a broken file counts.
+  Loader(const ContextPtr& context, const LoadOptions& options, bool draft = false)
+      : context_(context), unsaved_(options.unsaved), draft_(draft) {}
 
   /// Before any file is read: the order in which files are named changes nothing.
   void add_own(const std::string& path) {
@@ -73,9 +59,9 @@ class Loader {
       const std::vector<std::string> paths = files_in(path);
       if (paths.empty()) out_.push_back(error_in(path, "PW0460", "this folder holds no .pwr file"));
       for (const std::string& file : paths) disk(file, true);
-    } else if (path == "-" || fs::exists(path, error)) {
+    } else if (path == "-" || unsaved(path) != nullptr || fs::exists(path, error)) {
       disk(path, true);
-    } else if (const EmbeddedFile* file = embedded(path)) {
+    } else if (const EmbeddedFile* file = embedded_file(path)) {
       library(*file, true);
     } else {
       out_.push_back(error_in(path, "PW0461",
@@ -97,11 +83,27 @@ class Loader {
     if (has_errors(out_)) return tl::unexpected<Diagnostics>(std::move(out_));
     return check_files(context_, std::move(files_), roots_);
   }
+  /// What is wrong with a text that does not parse hides what else is wrong, as in finish().
+  Draft finish_draft() {
+    Draft draft;
+    Diagnostics found;
+    draft.rules = check_files(context_, std::move(files_), roots_, found, &draft.types);
+    for (std::size_t i = 0; i < roots_.size(); ++i)
+      if (roots_[i]) infer_graph_types(context_, draft.rules.files[i], draft.types);
+    draft.diagnostics = has_errors(out_) ? std::move(out_) : std::move(found);
+    return draft;
+  }
 
  private:
+  [[nodiscard]] const std::string* unsaved(const std::string& path) const {
+    if (unsaved_ == nullptr) return nullptr;
+    const auto it = unsaved_->find(real_path(path).generic_string());
+    return it == unsaved_->end() ? nullptr : &it->second;
+  }
   void disk(const std::string& path, bool root, Span used = {}) {
     const std::string key = real_path(path).generic_string();
     if (keys_.contains(key)) return;
+    if (const std::string* written = unsaved(path)) return parse(key, path, *written, root, used);
     auto text = read_file(path, kMostBytes);
     if (!text) {
       append(out_, std::move(text.error()));
@@ -114,18 +116,19 @@ class Loader {
              Span used = {}) {
     if (!keys_.insert(key).second) return;
     const SourceId source = context_->sources.add(name, std::move(text));
-    auto file = parse_file(context_->sources, source);
-    if (!file) {
-      if (used.valid() && !own_.hold(name))
+    auto [file, wrong] = recover_file(context_->sources, source);
+    if (has_errors(wrong)) {
+      const bool foreign = used.valid() && !own_.hold(name);
+      if (foreign)
         out_.push_back(not_quoted(name, used));
       else
-        append(out_, std::move(file.error()));
-      return;
+        append(out_, std::move(wrong));
+      if (foreign || !draft_) return;
     }
-    for (const ast::Item& item : file->items) {
+    for (const ast::Item& item : file.items) {
       if (const auto* use = std::get_if<ast::Use>(&item)) follow(name, *use);
     }
-    files_.push_back(std::move(*file));
+    files_.push_back(std::move(file));
     roots_.push_back(root);
   }
 
@@ -137,15 +140,9 @@ class Loader {
   }
 
   void follow(const std::string& user, const ast::Use& use) {
-    const std::string near = beside(user, use.path);
-    std::error_code error;
-    if (near.starts_with(kLibrary)) {
-      if (const EmbeddedFile* file = embedded(near.substr(kLibrary.size())))
-        return library(*file, false);
-    } else if (fs::is_regular_file(near, error)) {
-      return disk(near, false, use.span);
-    }
-    if (const EmbeddedFile* file = embedded(use.path)) return library(*file, false);
+    const UsedFile found = find_used(user, use.path);
+    if (found.embedded != nullptr) return library(*found.embedded, false);
+    if (!found.path.empty()) return disk(found.path, false, use.span);
     out_.push_back(
         error_at(use.span, "PW0462",
                  "there is no " + in_ticks(use.path) + " beside this file, nor in the library",
@@ -153,6 +150,8 @@ class Loader {
   }
 
   ContextPtr context_;
+  const std::map<std::string, std::string>* unsaved_;
+  bool draft_;
   OwnFolders own_;
   std::set<std::string> keys_;
   std::vector<ast::File> files_;
@@ -173,12 +172,39 @@ Result<RuleSet> load(const ContextPtr& context, LoadOptions options, AddRoots ad
     auto loaded = load_op_library(context);
     if (!loaded) return forward(loaded);
   }
-  Loader loader(context);
+  Loader loader(context, options);
   add_roots(loader);
   return loader.finish();
 }
 
 }  // namespace
+
+const EmbeddedFile* embedded_file(std::string_view path) {
+  for (const EmbeddedFile& file : embedded_rules()) {
+    if (file.path == path || file.path == std::string(path) + ".pwr") return &file;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> library_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_rules()) {
+    names.emplace_back(file.path);
+    if (file.path.ends_with(".pwr")) names.emplace_back(file.path.substr(0, file.path.size() - 4));
+  }
+  return names;
+}
+
+UsedFile find_used(const std::string& user, const std::string& path) {
+  const std::string near = beside(user, path);
+  std::error_code error;
+  if (near.starts_with(kLibrary)) {
+    if (const EmbeddedFile* file = embedded_file(near.substr(kLibrary.size()))) return {"", file};
+  } else if (fs::is_regular_file(near, error)) {
+    return {near, nullptr};
+  }
+  return {"", embedded_file(path)};
+}
 
 Result<RuleSet> load_rules(const ContextPtr& context, const std::vector<std::string>& paths,
                            LoadOptions options) {
@@ -197,11 +223,22 @@ Result<RuleSet> load_rule_texts(const ContextPtr& context,
   });
 }
 
+Draft load_draft(const ContextPtr& context, const std::vector<std::string>& paths,
+                 LoadOptions options) {
+  if (options.library) {
+    if (auto loaded = load_op_library(context); !loaded) return {{}, std::move(loaded.error()), {}};
+  }
+  Loader loader(context, options, true);
+  for (const std::string& path : paths) loader.add_own(path);
+  for (const std::string& path : paths) loader.root(path);
+  return loader.finish_draft();
+}
+
 namespace {
 
 Result<std::monostate> read_op_library(const ContextPtr& context) {
   context->sources.add(std::string(kLibraryOps), "");
-  Loader loader(context);
+  Loader loader(context, {});
   for (const EmbeddedFile& file : embedded_rules()) {
     if (file.path.starts_with("ops/")) loader.library(file, false);
   }

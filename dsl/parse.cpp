@@ -1,9 +1,10 @@
-// Exports parse_file(): items one by one, at most one syntax error each, and on with the next item
-// after an error.
+// Exports parse_file() and recover_file(): items one by one, at most one syntax error each, and on
+// with the next item after an error.
 #include <algorithm>
 #include <array>
 #include <optional>
 
+#include "dsl/draft.hpp"
 #include "dsl/dsl.hpp"
 #include "dsl/grammar.hpp"
 
@@ -64,13 +65,13 @@ class Parser {
         at_(lexed_.tokens.data()),
         end_(at_ + lexed_.tokens.size() - 1) {}
 
-  Result<ast::File> run() && {
+  RecoveredFile run() && {
     diagnostics_ = std::move(lexed_.diagnostics);
     while (!lexed_.fatal && at_ != end_ && diagnostics_.size() < kMaxErrors) step();
-    if (has_errors(diagnostics_)) return tl::unexpected<Diagnostics>(std::move(diagnostics_));
+    if (group_) end_group_silently();
     file_.source = source_;
     file_.comments = std::move(lexed_.comments);
-    return std::move(file_);
+    return {std::move(file_), std::move(diagnostics_)};
   }
 
  private:
@@ -257,11 +258,17 @@ class Parser {
 
 }  // namespace
 
-Result<ast::File> parse_file(SourceMap& sources, SourceId source) {
+RecoveredFile recover_file(const SourceMap& sources, SourceId source) {
   const std::string_view text = sources.text(source);
   Lexed lexed = lex(text, source);
-  if (lexed.tokens.empty()) return tl::unexpected<Diagnostics>(std::move(lexed.diagnostics));
+  if (lexed.tokens.empty()) return {{}, std::move(lexed.diagnostics)};
   return Parser(text, source, std::move(lexed)).run();
+}
+
+Result<ast::File> parse_file(SourceMap& sources, SourceId source) {
+  auto [file, diagnostics] = recover_file(sources, source);
+  if (has_errors(diagnostics)) return tl::unexpected<Diagnostics>(std::move(diagnostics));
+  return std::move(file);
 }
 
 }  // namespace pw

@@ -9,6 +9,7 @@
 #include "dsl/equivalence.hpp"
 #include "dsl/families.hpp"
 #include "dsl/fuse.hpp"
+#include "dsl/inferred_types.hpp"
 #include "dsl/patterns.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
@@ -47,13 +48,15 @@ Diagnostics in_all(std::vector<Diagnostics> variants) {
 
 }  // namespace
 
-RuleStage::RuleStage(const ContextPtr& context, const Program& program, Diagnostics& out)
-    : context_(context), program_(program), out_(out) {
+RuleStage::RuleStage(const ContextPtr& context, const Program& program, Diagnostics& out,
+                     std::vector<InferredType>* types)
+    : context_(context), program_(program), out_(out), types_(types) {
   for (const auto& [name, param] : program.params) outer_.params.insert(name);
 }
 
 std::vector<Rule> RuleStage::run(const RuleDecl& decl, bool patterns_sound) {
   useless_.clear();
+  typed_ = types_ != nullptr && decl.root;
   std::vector<Rule> rules = variants(decl, patterns_sound);
   append(out_, in_all(std::move(useless_)));
   return rules;
@@ -136,6 +139,7 @@ void RuleStage::build(const Origin& origin, const ast::Rule& text, bool, std::ve
   if (sound) {
     check_never(checked, useless_.emplace_back());
     check_equal_nodes(checked, useless_.back());
+    if (typed_) infer_rule_types(checked, *types_);
   }
   if (!text.direction.empty()) note_direction(text, found);
   append(out_, std::move(found));

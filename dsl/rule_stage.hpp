@@ -28,7 +28,9 @@ struct ClosedRule {
 
 class RuleStage {
  public:
-  RuleStage(const ContextPtr& context, const Program& program, Diagnostics& out);
+  /// Types of the rules of files that were named go into `types`, unless it is null.
+  RuleStage(const ContextPtr& context, const Program& program, Diagnostics& out,
+            std::vector<InferredType>* types = nullptr);
 
   /// All variants of a rule that are sound; the others are diagnosed.
   std::vector<Rule> run(const RuleDecl& decl, bool patterns_sound);
@@ -54,6 +56,8 @@ class RuleStage {
   const ContextPtr& context_;
   const Program& program_;
   Diagnostics& out_;
+  std::vector<InferredType>* types_;
+  bool typed_ = false;  // of the rule at hand
   OuterNames outer_;
   std::vector<Diagnostics> useless_;  // why it would not match, by variant
   std::shared_ptr<const PatternScope> scope_;

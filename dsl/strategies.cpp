@@ -29,9 +29,9 @@ void sort_by_rank(const RuleSet& set, std::vector<RuleId>& rules) {
 
 /// Resolves one strategy tree; names of passes and pipelines are resolved on first use, circles are
 /// diagnosed.
-class Builder {
+class StrategyBuilder {
  public:
-  Builder(const Program& program, RuleSet& set, Diagnostics& out)
+  StrategyBuilder(const Program& program, RuleSet& set, Diagnostics& out)
       : program_(program), set_(set), index_(set), out_(out) {}
 
   void run() {
@@ -247,7 +247,7 @@ class Builder {
 }  // namespace
 
 void build_strategies(const Program& program, RuleSet& set, Diagnostics& out) {
-  Builder(program, set, out).run();
+  StrategyBuilder(program, set, out).run();
 }
 
 std::vector<RuleId> rules_of(const Strategy& strategy) {

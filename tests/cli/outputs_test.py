@@ -226,6 +226,8 @@ class Streams(ProgramTest):
             "completion": ["bash"],
             "man": ["run"],
             "fuzz-order": [g, "-r", rules, "-p", "p"],
+            "grammar": ["textmate"],
+            "lsp": None,  # prints when it is asked: lsp_test.py
             "tune": None,  # prints only where there is a device
         }
         cls.lines = [["pwr", name, *args] for name, args in cls.commands.items() if args is not None]

@@ -5,7 +5,7 @@
 
 namespace {
 
-pw::ContextPtr context_with_ops() {
+pw::ContextPtr library_context() {
   auto context = std::make_shared<pw::Context>();
   auto loaded = pw::load_op_library(context);
   INFO((loaded ? std::string() : pw::render(loaded.error(), context->sources)));
@@ -14,7 +14,7 @@ pw::ContextPtr context_with_ops() {
 }
 
 std::vector<std::string> codes(const std::string& text) {
-  auto context = context_with_ops();
+  auto context = library_context();
   auto graph = pw::parse_graph(context, text, "test.pwg");
   if (graph) return {};
   INFO(pw::render(graph.error(), context->sources));
@@ -29,7 +29,7 @@ std::vector<std::string> codes(const std::string& text) {
 }  // namespace
 
 TEST_CASE("graph text: inputs, symbols, nested calls and outputs", "[dsl]") {
-  auto context = context_with_ops();
+  auto context = library_context();
   auto graph = pw::parse_graph(context, R"(graph layer {
     symbol n in 1..64 tokens
     in x: bf16[n, 64], w: bf16[64], s: f32[1]
@@ -58,7 +58,7 @@ TEST_CASE("graph text: what divides a symbol makes dims one", "[dsl]") {
     g, h = split(x){dim = 0, sizes = [4 * (n / 8), n / 2]}
     out c, e, f, g, h })";
   for (const char* facts : {"8..64 by 8", "16..64 by 16"}) {
-    auto context = context_with_ops();
+    auto context = library_context();
     const auto graph = pw::parse_graph(
         context, "graph g { symbol n in " + std::string(facts) + " tokens" + body, "test.pwg");
     INFO((graph ? std::string() : pw::render(graph.error(), context->sources)));
@@ -91,7 +91,7 @@ TEST_CASE("graph text: facts that no number meets are refused, with the codes of
 }
 
 TEST_CASE("graph text: an op may be declared twice alike, and its types are inferred", "[dsl]") {
-  auto context = context_with_ops();
+  auto context = library_context();
   auto op = pw::parse_op(*context, "op my_op(x: T[n, d]) {layer: str} -> y: T[n, d] effect");
   INFO((op ? std::string() : pw::render(op.error(), context->sources)));
   REQUIRE(op);

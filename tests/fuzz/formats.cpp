@@ -16,6 +16,8 @@
 #include "backends/safetensors.hpp"
 #include "backends/steps.hpp"
 #include "cli/config_value.hpp"
+#include "cli/lsp/frames.hpp"
+#include "cli/lsp/server.hpp"
 #include "dsl/dsl.hpp"
 #include "dsl/graph_formats.hpp"
 #include "dsl/query.hpp"
@@ -100,6 +102,46 @@ std::string safetensors(const std::string& header, std::size_t contents) {
   std::string bytes(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(header.size() >> (8 * i));
   return bytes + header + std::string(contents, '\1');
+}
+
+/// What an editor sends.
+std::string lsp_session() {
+  const std::string document = R"({"textDocument":{"uri":"file:///nowhere/a.pwr","version":1)";
+  const std::string at = R"(},"position":{"line":0,"character":14}}})";
+  std::string out;
+  for (const std::string& message :
+       {std::string(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{}})"),
+        R"({"jsonrpc":"2.0","method":"textDocument/didOpen","params":)" + document +
+            R"(,"text":"rule r { y = relu(x: T[n]) => y = silu(x) }"}}})",
+        R"({"jsonrpc":"2.0","id":2,"method":"textDocument/hover","params":)" + document + at,
+        R"({"jsonrpc":"2.0","id":3,"method":"textDocument/completion","params":)" + document + at,
+        R"({"jsonrpc":"2.0","method":"textDocument/didChange","params":)" + document +
+            R"(},"contentChanges":[{"range":{"start":{"line":0,"character":5},)" +
+            R"("end":{"line":0,"character":6}},"text":"s"}]}})",
+        std::string(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}})"),
+        std::string(R"({"jsonrpc":"2.0","id":"x","method":"shutdown"})")})
+    out += cli::framed(message);
+  return out;
+}
+
+/// Refused if any of it is.
+Read serve_session(const std::string& stream) {
+  std::string refusal;
+  cli::Server server([&](const std::string& message) {
+    if (message.find("\"error\":") != std::string::npos) refusal = message;
+  });
+  cli::FrameReader frames;
+  frames.feed(stream);
+  while (const auto frame = frames.next()) {
+    if (!frame->problem.empty())
+      server.refuse_frame(frame->problem);
+    else
+      server.receive(frame->content);
+    while (server.work()) {
+    }
+  }
+  if (refusal.empty()) return std::monostate{};
+  return fail(error_in("the session", "PW1400", refusal));
 }
 
 }  // namespace
@@ -224,6 +266,9 @@ std::vector<Format> formats() {
                   "[run.define]\ntp = 2\n[[bench]]\nseed = 0x1F\nday = 2024-01-01\n\"é\" = 1\n"},
                  [](const ContextPtr& c, const std::string& text) {
                    return done(cli::parse_config(c->sources, text, "mutant.toml"));
+                 }});
+  out.push_back({"lsp", {lsp_session()}, [](const ContextPtr&, const std::string& text) {
+                   return serve_session(text);
                  }});
   for (Format& format : out)
     format.uses_context = std::ranges::find(kInContext, format.name) != std::end(kInContext);

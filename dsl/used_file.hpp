@@ -1,0 +1,27 @@
+// Where the file that a `use` names is found.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsl/embedded_rules.hpp"
+
+namespace pw {
+
+/// What sources of the library are called: `<library>/ops/norm.pwr`.
+inline constexpr std::string_view kLibrary = "<library>/";
+
+/// By its path, with or without `.pwr`; null where the library has none of that name.
+[[nodiscard]] const EmbeddedFile* embedded_file(std::string_view path);
+/// All names by which embedded_file() finds one.
+[[nodiscard]] std::vector<std::string> library_names();
+
+/// A file beside the one that names it, or one of the library; neither where there is none.
+struct UsedFile {
+  std::string path;
+  const EmbeddedFile* embedded = nullptr;
+};
+[[nodiscard]] UsedFile find_used(const std::string& user, const std::string& path);
+
+}  // namespace pw

@@ -1,0 +1,130 @@
+// The server answers every request once, whatever it is sent.
+#include "cli/lsp/server.hpp"
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "tests/catch.hpp"
+
+namespace pw::cli {
+namespace {
+
+constexpr std::string_view kText =
+    R"(rule r {\n  y = rms_norm(x: T[*b, d], w){eps}\n  =>\n  y = silu(x)\n}\n)";
+
+std::string open_message() {
+  return R"({"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":)"
+         R"({"uri":"file:///nowhere/a.pwr","version":1,"text":")" +
+         std::string(kText) + R"("}}})";
+}
+std::string request(int id, const std::string& method, const std::string& more) {
+  return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"method":")" + method +
+         R"(","params":{"textDocument":{"uri":"file:///nowhere/a.pwr"})" + more + "}}";
+}
+constexpr std::string_view kAt = R"(,"position":{"line":1,"character":7})";
+constexpr std::string_view kRange =
+    R"(,"range":{"start":{"line":0,"character":0},"end":{"line":9,"character":0}})";
+
+std::vector<std::string> requests() {
+  std::vector<std::string> out;
+  int id = 10;
+  for (const char* method : {"hover", "definition", "references", "documentHighlight", "completion",
+                             "signatureHelp", "prepareRename"})
+    out.push_back(request(++id, std::string("textDocument/") + method, std::string(kAt)));
+  out.push_back(request(++id, "textDocument/rename", std::string(kAt) + R"(,"newName":"z")"));
+  for (const char* method : {"documentSymbol", "formatting", "semanticTokens/full", "codeLens"})
+    out.push_back(request(++id, std::string("textDocument/") + method, ""));
+  for (const char* method : {"semanticTokens/range", "inlayHint", "codeAction"})
+    out.push_back(request(++id, std::string("textDocument/") + method, std::string(kRange)));
+  out.push_back(request(++id, "workspace/symbol", R"(,"query":"r")"));
+  out.push_back(request(++id, "workspace/executeCommand", R"(,"command":"piecewise.explain")"));
+  return out;
+}
+
+struct Running {
+  std::vector<std::string> sent;
+  Server server{[this](const std::string& message) { sent.push_back(message); }};
+
+  Running() {
+    tell(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}})");
+    tell(open_message());
+    sent.clear();
+  }
+  void tell(const std::string& content) {
+    server.receive(content);
+    while (server.work()) {
+    }
+  }
+};
+
+TEST_CASE("server: each request has one answer, with its id", "[lsp]") {
+  Running running;
+  for (const std::string& one : requests()) {
+    running.sent.clear();
+    running.tell(one);
+    INFO(one);
+    REQUIRE(running.sent.size() == 1);
+    const std::string id = one.substr(one.find("\"id\":") + 5, 2);
+    CHECK(running.sent[0].find("\"id\":" + id) != std::string::npos);
+  }
+}
+
+TEST_CASE("server: what is cancelled before it begins is answered so, and nothing else is",
+          "[lsp]") {
+  Running running;
+  const std::vector<std::string> all = requests();
+  running.server.receive(all[0]);
+  running.server.receive(all[1]);
+  running.server.receive(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":12}})");
+  running.server.receive(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":999}})");
+  REQUIRE(running.sent.size() == 1);
+  CHECK(running.sent[0].find("-32800") != std::string::npos);
+  CHECK(running.sent[0].find("\"id\":12") != std::string::npos);
+  while (running.server.work()) {
+  }
+  REQUIRE(running.sent.size() == 2);
+  CHECK(running.sent[1].find("\"id\":11") != std::string::npos);
+}
+
+TEST_CASE("server: messages made wrong at random are refused or answered", "[lsp]") {
+  Random random(11);
+  const std::vector<std::string> all = requests();
+  const std::vector<std::string> parts{
+      "{",        "}",       "[",    "]",     "null",       "-1",
+      "1e99",     "\"",      ":",    ",",     "4294967296", "99999999999999999999",
+      "true",     "\\u0000", "\xff", "file:", "%",          "\"id\"",
+      "\"range\""};
+  for (int i = 0; i < 1000; ++i) {
+    Running running;
+    std::string text = random.below(4) == 0 ? open_message() : all[random.below(all.size())];
+    for (std::uint64_t edits = 1 + random.below(3); edits > 0; --edits) {
+      const std::size_t at = random.below(text.size());
+      const std::size_t length = random.below(3) == 0 ? random.below(text.size() - at) : 1;
+      text.replace(at, length, parts[random.below(parts.size())]);
+      if (text.empty()) text = "{";
+    }
+    INFO(text);
+    running.tell(text);
+    REQUIRE(running.sent.size() <= 2);  // one, but for edits that make a batch
+    // It still serves.
+    running.sent.clear();
+    running.tell(R"({"jsonrpc":"2.0","id":77,"method":"workspace/symbol","params":{"query":"r"}})");
+    REQUIRE(running.sent.size() == 1);
+  }
+}
+
+TEST_CASE("server: brackets without end, batches and what is no message are refused", "[lsp]") {
+  Running running;
+  for (const std::string& text :
+       {std::string(100000, '['), std::string("[]"), std::string("3"), std::string("\"x\""),
+        std::string(""), std::string("{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"x\"}"),
+        std::string("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":3}")}) {
+    running.sent.clear();
+    running.tell(text);
+    REQUIRE(running.sent.size() == 1);
+    CHECK(running.sent[0].find("\"error\"") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace pw::cli
