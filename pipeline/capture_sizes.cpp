@@ -146,15 +146,28 @@ FrontierCurve SizeChoice::curve() const {
   return out;
 }
 
+Table chosen_table(const std::vector<SizeChoice>& choices) {
+  Table table({"traffic", "sizes"});
+  for (const SizeChoice& choice : choices) table.add({choice.traffic, list_cell(choice.chosen())});
+  return table;
+}
+
 Table size_table(const std::vector<SizeChoice>& choices, bool all) {
-  Table table({"traffic", "graphs", "set", "us a step", "% above least", "% padding", "% eager"});
+  Table table({"traffic",
+               "graphs",
+               "set",
+               {"us a step", "step_s"},
+               {"% above least", "above_least_percent"},
+               {"% padding", "padding_percent"},
+               {"% eager", "eager_percent"}});
   for (const SizeChoice& choice : choices)
     for (const SizeSet& set : choice.sets)
       if (all || !set.mark.empty() || shown_to_people(set.sizes.size()))
-        table.add({choice.traffic, std::to_string(set.sizes.size()), set.mark,
-                   fmt::format("{:.2f}", 1e6 * set.step_seconds),
-                   fmt::format("{:.2f}", set.above_least), fmt::format("{:.2f}", set.padding),
-                   fmt::format("{:.2f}", set.uncaptured)});
+        table.add({choice.traffic, set.sizes.size(), set.mark,
+                   real_cell(set.step_seconds, fmt::format("{:.2f}", 1e6 * set.step_seconds)),
+                   real_cell(set.above_least, fmt::format("{:.2f}", set.above_least)),
+                   real_cell(set.padding, fmt::format("{:.2f}", set.padding)),
+                   real_cell(set.uncaptured, fmt::format("{:.2f}", set.uncaptured))});
   return table;
 }
 

@@ -152,7 +152,7 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
                                                          RunRecord& record, Weights& weights,
                                                          const Log& log) {
   record.arch = engine.arch();
-  log.progress("compiling");
+  log.progress({"compiling"});
   auto executable = PW_TRY(engine.build({graph, *record.pieces, record.plan}, weights));
   EngineReport report = executable->report();
   for (const std::string& line : report.built) log.say(line);

@@ -84,6 +84,8 @@ class Picture {
     VizOptions viz = PW_TRY(options());
     const bool last = !viz.version || *viz.version + 1 == input_.versions.size();
     if (request_.split && last) PW_TRY(cut_and_plan_last());
+    log_.progress({"drawing"});
+    if (!request_.format.empty()) return render_as("picture." + request_.format, input_, viz);
     const bool text = request_.output.empty() || names_stream(request_.output);
     return text ? render_outline(input_, viz) : render_as(request_.output, input_, viz);
   }

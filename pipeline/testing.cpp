@@ -164,17 +164,28 @@ Result<TestOutcome> run_test_files(const TestRequest& request, const Log& log,
   for (const std::string& text : request.definitions)
     options.definitions.push_back(PW_TRY(parse_definition(text)));
   TestFiles files(request, std::move(options), log);
-  for (const std::string& path : PW_TRY(test_files(request.paths))) files.run(path, unloaded);
+  const std::vector<std::string> paths = PW_TRY(test_files(request.paths));
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    log.progress({"testing", i, paths.size(), "files"});
+    files.run(paths[i], unloaded);
+  }
   if (const std::string* name = files.unknown_param())
     return fail(error_at({}, "PW1422", "no file has a param `" + *name + "`"));
-  return files.take();
+  TestOutcome out = files.take();
+  if (out.report.tests.empty() && out.unloaded.empty())
+    return fail(error_at({}, "PW1441",
+                         request.only.empty() ? std::string("there is no test in what is named")
+                                              : "no test's name holds `" + request.only + "`",
+                         request.only.empty() ? "tests begin with `test name {` in a .pwr file"
+                                              : "without --only all tests run"));
+  return out;
 }
 
 Table test_table(const TestReport& report) {
   Table table({"file", "test", "expectations", "negative", "result"});
   for (const TestResult& test : report.tests)
-    table.add({test.file, test.name, std::to_string(test.expectations),
-               test.negative ? "yes" : "no", test.passed() ? "ok" : test.failures.front().message});
+    table.add({test.file, test.name, test.expectations, yes_cell(test.negative, "no"),
+               test.passed() ? "ok" : test.failures.front().message});
   return table;
 }
 

@@ -44,7 +44,7 @@ class Config(ProgramTest):
     def steps(self, *args, **how):
         """The token counts that pwr run runs."""
         done = self.here("--format", "json", "run", "g.pwg", *args, **how)
-        return [row["tokens"] for table in re.findall(r"(?ms)^\[.*?^\]", done.stdout) for row in json.loads(table) if "tokens" in row]
+        return [row["tokens"] for graph in json.loads(done.stdout)["graphs"] for row in graph["steps"]]
 
     def test_values_stand_for_options_that_are_left_out(self):
         self.assertEqual(self.steps("--tokens", "5"), [5])

@@ -95,8 +95,8 @@ TEST_CASE("pipeline: explain takes rules that there are, and options that fit", 
   CHECK(code_of(explain_rule(at.graph, at.rules, request)) == "PW1423");
   for (const char* name : {"aa", ""})
     CHECK(code_of(explain_rule(at.graph, at.rules, {name, {}, false})) == "PW1420");
-  CHECK(near_miss_meaning("N08").starts_with("extra users"));
-  CHECK(near_miss_meaning("N99").empty());
+  CHECK(code_meaning("N08").starts_with("extra users"));
+  CHECK(code_meaning("N99").empty());
 }
 
 TEST_CASE("pipeline: a pattern gives its matches, or the nearest misses", "[pipeline]") {

@@ -1,0 +1,16 @@
+// What a file is by its first bytes, for messages about one that is not what it was named as.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace pw {
+
+/// "a PNG picture", "a zip archive", "a page of HTML", …; empty for other text.
+[[nodiscard]] std::string file_kind(std::string_view content);
+
+/// What the member `format` of a JSON text says that it is: "piecewise.plan/1"; empty where it is
+/// no JSON object, or has none at its beginning.
+[[nodiscard]] std::string stated_format(std::string_view json);
+
+}  // namespace pw
