@@ -1,6 +1,8 @@
 // Exports the options of diagnostics, and what becomes of what is reported.
 #include "cli/diagnostic_output.hpp"
 
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 
 #include "base/file.hpp"
@@ -41,6 +43,9 @@ void report_diagnostics(const Diagnostics& diagnostics, const SourceMap& sources
   Diagnostics shown = diagnostics;
   if (options.quiet)
     std::erase_if(shown, [](const Diagnostic& d) { return d.severity != Severity::error; });
+  // The order of the text: of sources and of places in them.
+  std::ranges::stable_sort(
+      shown, {}, [](const Diagnostic& d) { return std::pair(d.span.source.index, d.span.begin); });
   std::vector<PlacedDiagnostic> all;
   if (options.diagnostics != "text")
     for (const Diagnostic& diagnostic : shown) all.push_back(placed(diagnostic, sources));

@@ -45,7 +45,7 @@ std::string wrapped_lines(const std::string& text, std::size_t width) {
 /// A name to the left of what it means; below it where the name is long.
 std::string help_row(const std::string& name, const std::string& meaning, std::size_t width) {
   const std::size_t names = std::min(kNames, width / 3);
-  std::string out = "  " + wrapped(name, width - 2, 6);
+  std::string out = "  " + wrapped(name, width - 6, 6);
   if (meaning.empty()) return out + "\n";
   const std::size_t last = out.rfind('\n') + 1;
   const std::size_t used = characters(std::string_view(out).substr(last));

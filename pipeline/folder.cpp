@@ -10,6 +10,7 @@
 #include "backends/run_given.hpp"
 #include "backends/safetensors.hpp"
 #include "base/file.hpp"
+#include "base/printable.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
 #include "graph/graph_json.hpp"
@@ -47,8 +48,10 @@ Result<SavedGraph> save_graph(const Graph& graph, const std::string& path, bool 
     PW_TRY(write_file(path, model.bytes));
     return SavedGraph{"", model.custom};
   }
-  PW_TRY(write_file(path,
-                    as_json || path.ends_with(".json") ? graph_to_json(graph) : print_pwg(graph)));
+  if (as_json)
+    PW_TRY(write_file(path, printable_json(graph_to_json(graph))));
+  else
+    PW_TRY(write_file(path, path.ends_with(".json") ? graph_to_json(graph) : print_pwg(graph)));
   return SavedGraph{};
 }
 

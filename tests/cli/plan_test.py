@@ -81,19 +81,19 @@ class Plan(ProgramTest):
 
     def test_counters(self):
         args = ("plan", self.model, "--sizes", "1,2", "--stats")
-        numbers = {row["counter"]: row["number"] for row in self.rows(*args)}
+        numbers = {row["counter"]: row["number"] for row in self.rows(*args)["counters"]}
         self.assertEqual(
             numbers, {"graphs_seen": 1, "pieces": 5, "capturable_pieces": 3, "piece_classes": 3, "backend_compilations": 3, "graphs_captured": 6}
         )
-        exact = {row["counter"]: row["number"] for row in self.rows(*args, "--ranges", "8,32", "--compile-sizes", "16,64,128")}
+        exact = {row["counter"]: row["number"] for row in self.rows(*args, "--ranges", "8,32", "--compile-sizes", "16,64,128")["counters"]}
         self.assertEqual(exact["backend_compilations"], 18)
 
     def test_memory_falls_with_the_size(self):
-        rows = self.rows("plan", self.model, "--sizes", "1,8,64", "--memory")
+        rows = self.rows("plan", self.model, "--sizes", "1,8,64", "--memory")["graphs"][0]["memory"]
         self.assertEqual([row["key"] for row in rows], ["64 tokens", "8 tokens", "1 tokens", "8192 tokens"])
-        live = [row["live"] for row in rows]
+        live = [row["live_bytes"] for row in rows]
         self.assertEqual(sorted(live[:3], reverse=True), live[:3])
-        self.assertGreaterEqual(rows[3]["arena"], rows[3]["live"])
+        self.assertGreaterEqual(rows[3]["arena_bytes"], rows[3]["live_bytes"])
 
     def test_plans_are_compared(self):
         one, two, three = self.path("one.json"), self.path("two.json"), self.path("three.json")

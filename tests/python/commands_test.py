@@ -158,7 +158,10 @@ class Commands(unittest.TestCase):
 
     def compare_fuzz_order(self):
         mine = pw.fuzz_order(self.small, self.rules, "both", orders=6)
-        self.assertEqual({name: mine[name] for name in ("orders", "different")}, self.json("fuzz-order", self.small, "-r", self.rules, "-p", "both", "--orders", "6", code=1))
+        self.assertEqual(
+            {name: mine[name] for name in ("orders", "different")},
+            self.json("fuzz-order", self.small, "-r", self.rules, "-p", "both", "--orders", "6", code=1),
+        )
         self.assertGreater(mine["different"], 0)
         found = self.path("found.pwr")
         self.pwr("fuzz-order", self.small, "-r", self.rules, "-p", "both", "--orders", "6", "-o", found, code=1)
@@ -226,7 +229,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(pw.split(self.model, "llm", "o2"), self.json("split", self.model, "-r", "llm", "-p", "o2"))
         mine, theirs = self.path("mine"), self.path("theirs")
         self.assertEqual(
-            [pw.split(self.model, output=mine, split_at=["silu"], fold=False)],
+            pw.split(self.model, output=mine, split_at=["silu"], fold=False),
             self.json("split", self.model, "--at", "silu", "--fold", "none", "-o", theirs),
         )
         self.assertEqual(self.texts(mine), self.texts(theirs))
