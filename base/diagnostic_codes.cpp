@@ -16,6 +16,8 @@ constexpr DiagnosticCode kCodes[] = {
      "install it; Debian's package is libzip4"},
     {"PW0004", "an archive is damaged, or would unpack to more than is allowed",
      "copy or write the archive again"},
+    {"PW0005", "a file is something else than it was named as",
+     "name one of the kind that the help says"},
     {"PW0100", "a rule or graph text is larger than 64 MiB",
      "split it, or use graph.json for a graph of this size"},
     {"PW0101", "the text breaks off the grammar: something else was expected",

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/file.hpp"
+
 namespace pw {
 namespace {
 
@@ -78,6 +80,18 @@ std::string stated_format(std::string_view json) {
   };
   if (!take("{") || !take("\"format\"") || !take(":") || !take("\"")) return "";
   return std::string(json.substr(0, json.find('"')));
+}
+
+Result<std::string> read_text_file(const std::string& path, std::string_view wanted,
+                                   std::string_view format) {
+  Result<std::string> text = read_file(path);
+  if (!text) return text;
+  std::string kind = file_kind(*text);
+  const std::string stated = stated_format(*text);
+  if (kind.empty() && stated.starts_with("piecewise.") && stated != format)
+    kind = "a JSON document of the format " + stated;
+  if (kind.empty()) return text;
+  return fail(error_in(path, "PW0005", "this is " + kind, "asked for is " + std::string(wanted)));
 }
 
 }  // namespace pw

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/diagnostic.hpp"
+
 namespace pw {
 
 /// "a PNG picture", "a zip archive", "a page of HTML", …; empty for other text.
@@ -12,5 +14,11 @@ namespace pw {
 /// What the member `format` of a JSON text says that it is: "piecewise.plan/1"; empty where it is
 /// no JSON object, or has none at its beginning.
 [[nodiscard]] std::string stated_format(std::string_view json);
+
+/// The text of a file that is meant to be `wanted`: "a histogram". PW0001 as read_file, and PW0005
+/// for what it is instead, where its first bytes or its `format` say so; `format`: the one of ours
+/// that it may have.
+Result<std::string> read_text_file(const std::string& path, std::string_view wanted,
+                                   std::string_view format = {});
 
 }  // namespace pw

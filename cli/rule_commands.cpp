@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/formatting.hpp"
 #include "pipeline/table.hpp"
@@ -19,7 +20,7 @@ void run_format(const Options& options, const FormatArgs& args) {
   if (args.to_stdout) session.refuse_json("--stdout prints rules");
   std::vector<std::string> changed;
   for (const std::string& path : args.files) {
-    const std::string text = session.need(read_file(path));
+    const std::string text = session.need(read_text_file(path, "a rule file (.pwr)"));
     const auto [formatted, differs] = session.need(format_rules(session.context, path, text));
     if (differs) changed.push_back(path);
     if (args.to_stdout || path == "-") {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "backends/kv_cache.hpp"
-#include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/try.hpp"
 #include "splitter/histogram.hpp"
 
@@ -34,7 +34,9 @@ Result<std::vector<MeasuredStep>> steps_of(const BenchRequest& request, const Gr
   }
   auto histogram = histogram_named(request.histogram);
   if (!histogram)
-    histogram = PW_TRY(read_histogram(PW_TRY(read_file(request.histogram)), request.histogram));
+    histogram = PW_TRY(
+        read_histogram(PW_TRY(read_text_file(request.histogram, "a histogram: text, CSV or JSON")),
+                       request.histogram));
   for (const auto& [tokens, count] : histogram->steps)
     out.push_back({{one_sequence(tokens), {}}, count});
   return out;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/try.hpp"
 #include "pipeline/static_rows.hpp"
 #include "splitter/choose.hpp"
@@ -27,7 +28,7 @@ Result<std::monostate> check_dynamic(const Graph& graph) {
 
 Result<Histogram> histogram_of(const std::string& traffic) {
   if (auto made = histogram_named(traffic)) return *made;
-  return read_histogram(PW_TRY(read_file(traffic)), traffic);
+  return read_histogram(PW_TRY(read_text_file(traffic, "a histogram: text, CSV or JSON")), traffic);
 }
 
 /// For people: every number of graphs up to 4, then steps that grow with it.
@@ -103,7 +104,8 @@ Result<SizedGraph> size_graph(const CutGraph& cut, const SizesRequest& request, 
     return fail(error_at({}, "PW1433", "nothing of this graph is captured", plan.mode_reason));
   std::vector<std::pair<std::int64_t, double>> times;
   if (!request.times.empty())
-    times = PW_TRY(read_step_times(PW_TRY(read_file(request.times)), request.times));
+    times = PW_TRY(
+        read_step_times(PW_TRY(read_text_file(request.times, "a table of times")), request.times));
   return SizedGraph{std::move(plan), StepTimes(StepCost(cut.pieces, cut.graph), std::move(times))};
 }
 

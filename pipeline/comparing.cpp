@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/try.hpp"
 #include "splitter/plan_text.hpp"
 
@@ -11,7 +11,7 @@ namespace pw {
 namespace {
 
 Result<PlanDocument> read_plan(const std::string& path) {
-  return plan_from_json(PW_TRY(read_file(path)), path);
+  return plan_from_json(PW_TRY(read_text_file(path, "a plan.json", "piecewise.plan/1")), path);
 }
 
 }  // namespace

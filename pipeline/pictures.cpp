@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
 #include "viz/named_journal.hpp"
@@ -131,7 +132,8 @@ class Picture {
   Result<VizOptions> options() {
     VizOptions viz = request_.viz;
     if (!request_.overlay.empty()) {
-      overlay_ = PW_TRY(overlay_from_json(PW_TRY(read_file(request_.overlay)), request_.overlay));
+      overlay_ = PW_TRY(overlay_from_json(
+          PW_TRY(read_text_file(request_.overlay, "a JSON object of numbers")), request_.overlay));
       overlay_.title = std::filesystem::path(request_.overlay).stem().string();
       viz.overlay = &overlay_;
     }

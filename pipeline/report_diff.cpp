@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/try.hpp"
 
 namespace pw {
@@ -144,8 +145,10 @@ std::vector<ReportChange> compare_reports(const Report& before, const Report& af
 
 Result<std::vector<ReportChange>> compare_report_files(const std::string& before,
                                                        const std::string& after) {
-  const Report a = PW_TRY(report_from_json(PW_TRY(read_file(before)), before));
-  const Report b = PW_TRY(report_from_json(PW_TRY(read_file(after)), after));
+  const Report a = PW_TRY(report_from_json(
+      PW_TRY(read_text_file(before, "a report.json", "piecewise.report/1")), before));
+  const Report b = PW_TRY(report_from_json(
+      PW_TRY(read_text_file(after, "a report.json", "piecewise.report/1")), after));
   return compare_reports(a, b);
 }
 

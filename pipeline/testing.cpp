@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "pipeline/generating.hpp"
@@ -106,7 +107,8 @@ class TestFiles {
 
   /// Each pipeline of a file of counts is a test.
   Result<TestReport> run_baseline(const ContextPtr& context, const std::string& path) {
-    Baseline baseline = PW_TRY(baseline_from_json(PW_TRY(read_file(path)), path));
+    Baseline baseline =
+        PW_TRY(baseline_from_json(PW_TRY(read_text_file(path, "a file of counts")), path));
     const RuleSet set = PW_TRY(load_rules(context, baseline.rules));
     const Env params = PW_TRY(bind_params(set, baseline.params));
     const Graph graph = PW_TRY(generate_model(context, PW_TRY(parse_model(baseline.generate))));

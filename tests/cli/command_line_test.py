@@ -28,6 +28,7 @@ test right {
 }
 """
 GRAPH = "graph g {\n  in x: f32[4]\n  y = relu(relu(x))\n  out y\n}\n"
+DEMO = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0"]
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
 
@@ -170,9 +171,26 @@ class OtherFiles(ProgramTest):
         self.assertIn("these are rules, and a graph is asked for", told)
         self.assertEqual(told.count("error["), 1)
 
-    def test_as_a_report(self):
-        graph = self.file("g.json", '{"format": "piecewise.graph/1", "inputs": [], "nodes": [], "outputs": []}')
-        self.assertIn("PW1280", self.pwr("report", "--diff", graph, graph, code=3).stderr)
+    def test_as_anything_else(self):
+        graph, json_graph = self.file("g.pwg", GRAPH), self.file("g.json", '{"format": "piecewise.graph/1", "inputs": []}')
+        png, plain = self.file("p.png", PNG + b"\xff" * 100), self.file("o.json", "{}")
+        for args in (
+            ["report", "--diff", png, png],
+            ["plan", "--diff", png, png],
+            ["run", graph, "--steps", png],
+            ["run", graph, "--plan", png],
+            ["sizes", *DEMO, "--histogram", png],
+            ["fmt", png],
+            ["run", graph, "--weights", png],
+        ):
+            with self.subTest(args=args):
+                told = self.pwr(*args, code=3).stderr
+                self.assertIn("this is a PNG picture", told)
+                self.assertEqual(told.count("error["), 1, told)
+        for args in (["report", "--diff"], ["plan", "--diff"]):
+            told = self.pwr(*args, json_graph, json_graph, code=3).stderr
+            self.assertIn("error[PW0005]: this is a JSON document of the format piecewise.graph/1", told)
+        self.assertIn("PW1280", self.pwr("report", "--diff", plain, plain, code=3).stderr)
 
     def test_mistakes_in_rules_are_still_told_at_their_place(self):
         told = self.pwr("check", self.file("bad.pwr", "rule r { y = relu(x => y = x }\n"), code=3).stderr
