@@ -104,19 +104,31 @@ class Documented(unittest.TestCase):
                 helps[words] = set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", done.stdout))
             return helps[words]
 
+        def examples():
+            for page in PAGES:
+                for quoted in re.findall(r"`((?:pwr|pwviz) [^`]+)`", page.read_text(encoding="utf-8")):
+                    yield page, quoted
+            # Those below "Examples:" of each --help.
+            text = subprocess.run([BIN / "pwr", "--help"], capture_output=True, text=True, check=True).stdout
+            names = re.findall(r"^  ([a-z][a-z-]*) {2,}\S", text.partition("Example")[0], re.M)
+            self.assertGreater(len(names), 25)
+            for words in (["pwviz"], *(["pwr", name] for name in names)):
+                told = subprocess.run([BIN / words[0], *words[1:], "--help"], capture_output=True, text=True, check=True).stdout
+                for line in re.findall(r"^  ((?:pwr|pwviz) .*)$", told.partition("Example")[2], re.M):
+                    yield " ".join(words) + " --help", re.split(r" \| | && | > |  +", line)[0]
+
         everywhere = help_of("pwr")
         found = 0
-        for page in PAGES:
-            for quoted in re.findall(r"`((?:pwr|pwviz) [^`]+)`", page.read_text(encoding="utf-8")):
-                words = quoted.split()
-                command = next((w for w in words[1:] if not w.startswith("-")), None)
-                if words[0] == "pwr" and (command is None or not re.fullmatch(r"[a-z-]+", command)):
-                    continue
-                known = help_of("pwviz") if words[0] == "pwviz" else help_of("pwr", command) | everywhere
-                for option in (w.partition("=")[0] for w in words if w.startswith("--") and len(w) > 2):
-                    found += 1
-                    self.assertIn(option.rstrip(",."), known, f"{page}: {quoted}")
-        self.assertGreater(found, 30)
+        for page, quoted in examples():
+            words = re.sub(r"\$\([^)]*\)", "1", quoted).split()
+            command = next((w for w in words[1:] if not w.startswith("-")), None)
+            if words[0] == "pwr" and (command is None or not re.fullmatch(r"[a-z-]+", command)):
+                continue
+            known = help_of("pwviz") if words[0] == "pwviz" else help_of("pwr", command) | everywhere
+            for option in (w.partition("=")[0] for w in words if w.startswith("--") and len(w) > 2):
+                found += 1
+                self.assertIn(option.rstrip(",."), known, f"{page}: {quoted}")
+        self.assertGreater(found, 80)
 
 
 if __name__ == "__main__":
