@@ -37,6 +37,7 @@ void run_import(const Options& options, const ImportArgs& args) {
   if (!args.rules.rules.empty()) load(session, args.rules);
   const Graph graph = session.need(import_graph(session.context, args.graph, session.log()));
   const bool streamed = names_standard_output(args.output);
+  session.log().progress({"writing " + args.output});
   const SavedGraph saved = session.need(save_model(graph, args.output, session.json() && streamed));
   if (!args.weights.empty()) session.need(save_weights(args.graph, args.weights));
   const GraphStats stats = count_graph(graph);

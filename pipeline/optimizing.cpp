@@ -124,6 +124,7 @@ Result<std::monostate> save_variants(const std::vector<GraphVariant>& variants,
   for (const GraphVariant& variant : variants) {
     const RangedResult& result = variant.result;
     const std::string file = variant_path(path, variant.name);
+    log.progress({"writing " + file});
     PW_TRY(save_graph(result.graph, file));
     if (variants.size() > 1)
       log.say(fmt::format("tokens {}..{}{}: {}", result.range.min, result.range.max,
