@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/safetensors.hpp"
+#include "base/file_kind.hpp"
 
 namespace pw {
 namespace {
@@ -107,6 +108,8 @@ class Parser {
     std::uint64_t length = 0;
     for (std::size_t i = kLength; i-- > 0;)
       length = length << 8 | static_cast<unsigned char>(bytes_[i]);
+    if (const std::string kind = file_kind(bytes_); length > kMostHeader && !kind.empty())
+      return wrong("", "this is " + kind, "weights are a safetensors file, or a .pt2");
     if (length > kMostHeader)
       return wrong("", fmt::format("a header of {} bytes is larger than {}", length, kMostHeader),
                    "is it a safetensors file?");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -91,6 +92,24 @@ void render_one(std::string& out, const Diagnostic& d, const SourceMap& sources,
   if (!d.help.empty()) out += fmt::format("{}: {}\n", paint("1;32", "help"), printable(d.help));
 }
 
+/// Characters added, left out, replaced or exchanged with their neighbour: the distance of optimal
+/// string alignment, in time of the product of the lengths.
+std::size_t edits(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> before, above(to.size() + 1), row(to.size() + 1);
+  std::iota(above.begin(), above.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const std::size_t change = above[j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, change});
+      const bool exchanged = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
+      if (exchanged) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before = std::exchange(above, row);
+  }
+  return above.back();
+}
+
 }  // namespace
 
 Diagnostic error_at(Span span, std::string_view code, std::string message, std::string help) {
@@ -158,19 +177,8 @@ std::string nearest(std::string_view word_given, const std::vector<std::string>&
   for (const std::string& candidate : candidates) {
     if (candidate.size() > word_given.size() + best || word_given.size() > candidate.size() + best)
       continue;
-    std::vector<std::size_t> row(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < word_given.size(); ++i) {
-      std::size_t diagonal = row[0];
-      row[0] = i + 1;
-      for (std::size_t j = 0; j < candidate.size(); ++j) {
-        std::size_t change = diagonal + (word_given[i] == candidate[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, change});
-      }
-    }
-    if (row.back() < best) {
-      best = row.back();
+    if (const std::size_t distance = edits(word_given, candidate); distance < best) {
+      best = distance;
       result = candidate;
     }
   }

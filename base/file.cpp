@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/read_paths.hpp"
+
 namespace pw {
 namespace {
 
@@ -31,6 +33,7 @@ Result<std::string> read_all(std::FILE* file, const std::string& path, std::size
 
 Result<std::string> read_file(const std::string& path, std::size_t limit) {
   if (path == "-") return read_all(stdin, "standard input", limit);
+  note_read_path(path);
   struct stat info{};
   if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
     return fail(cannot_read(path, "it is a folder"));

@@ -18,12 +18,11 @@ void run_bench(const Options& options, const BenchArgs& args) {
   BenchRequest request = args.bench;
   args.fill(session, request);
   const BenchReport report = session.need(bench_model(session.context, request, session.log()));
-  const auto print = [&](const Table& table) {
-    print_out(table.print(options.format) + (options.format == "table" ? "\n" : ""));
-  };
-  print(report.step_table());
-  if (args.pieces) print(report.piece_table());
-  print(report.totals());
+  Answer answer;
+  answer.add("steps", report.step_table());
+  if (args.pieces) answer.add("pieces", report.piece_table());
+  answer.add("totals", report.totals());
+  print_out(answer.print(options.format));
 }
 
 }  // namespace

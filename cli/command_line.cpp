@@ -1,20 +1,23 @@
-// Exports run_command_line.
+// Exports add_common_options and run_command_line.
 #include "cli/command_line.hpp"
 
 #include <sstream>
 
 #include <CLI/CLI.hpp>
 
-#include "base/printable.hpp"
+#include "cli/diagnostic_output.hpp"
+#include "cli/help_format.hpp"
 #include "cli/output.hpp"
+#include "cli/parse_mistake.hpp"
 #include "cli/session.hpp"
+#include "cli/watch.hpp"
 
 namespace pw::cli {
 namespace {
 
 /// Options whose value is the path of one file that is written.
 bool names_output(const CLI::Option& option) {
-  for (const char* name : {"--output", "--save", "--junit", "--tests"})
+  for (const char* name : {"--output", "--save", "--junit", "--tests", "--diagnostics-to"})
     if (option.check_name(name)) return true;
   return false;
 }
@@ -37,27 +40,57 @@ void prepare_options(CLI::App& app) {
 }
 
 /// Help goes to standard output, a mistake to standard error.
-int print_parse_result(const CLI::App& app, const CLI::ParseError& result) {
+int print_parse_result(const CLI::App& app, const CLI::ParseError& result, const Options& options) {
   std::ostringstream out, error;
-  const int code = app.exit(result, out, error);
+  if (app.exit(result, out, error) != 0) {
+    report_diagnostics({parse_mistake(app, result)}, SourceMap(), options);
+    return kUsage;
+  }
   print_out(out.str());
-  print_error(printable_lines(error.str()));
-  return code == 0 ? kOk : kUsage;
+  return kOk;
 }
 
-}  // namespace
-
-int run_command_line(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
-  prepare_options(app);
+int parse_and_run(CLI::App& app, const Options& options, int argc, char** argv,
+                  const std::function<void()>& body) {
   try {
     app.parse(argc, argv);
     body();
   } catch (const CLI::ParseError& result) {
-    return print_parse_result(app, result);
+    return print_parse_result(app, result, options);
   } catch (const Exit& early) {
     return early.code;
   }
   return kOk;
+}
+
+}  // namespace
+
+void add_common_options(CLI::App& app, Options& options) {
+  const OptionsOf output(app, "Output");
+  app.add_option("--color", options.color, "auto, always or never (NO_COLOR is honoured)")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN");
+  app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
+  app.add_option("--progress", options.progress,
+                 "what is being done, how fast and for how long still: auto (on a terminal, after "
+                 "half a second), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN");
+  add_diagnostic_options(app, options);
+  app.add_flag_function(
+      "--watch", [](std::int64_t) {},
+      "run again whenever a file that was read changes, until it is interrupted");
+}
+
+int run_command_line(CLI::App& app, const Options& options, int argc, char** argv,
+                     const std::function<void()>& body) {
+  prepare_options(app);
+  lay_out_help(app);
+  const auto run = [&] {
+    return finish_diagnostics(app.get_name(), parse_and_run(app, options, argc, argv, body),
+                              options);
+  };
+  return wants_watch(argc, argv) ? watch(argc, argv, run) : run();
 }
 
 }  // namespace pw::cli

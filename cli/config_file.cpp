@@ -22,10 +22,11 @@ constexpr const char* kName = "piecewise.toml";
 constexpr const char* kOtherProgram = "pwviz";  // whose table pwr leaves alone
 
 /// Options that write, or that are about the command line itself.
-constexpr std::array<std::string_view, 9> kWriting = {
-    "output", "save", "save-weights", "dump", "report", "trace", "junit", "tests", "update"};
-constexpr std::array<std::string_view, 6> kOfCommandLine = {"config",  "no-config", "help",
-                                                            "version", "man",       "completion"};
+constexpr std::array<std::string_view, 10> kWriting = {
+    "output", "save",  "save-weights", "dump",   "report",
+    "trace",  "junit", "tests",        "update", "diagnostics-to"};
+constexpr std::array<std::string_view, 7> kOfCommandLine = {
+    "config", "no-config", "help", "version", "man", "completion", "watch"};
 
 /// In this folder or the nearest one above it; a relative path, or an empty one.
 std::string found_file() {

@@ -39,7 +39,7 @@ void run_diff(const Options& options, const DiffArgs& args) {
   const Graph a = load(session, before), b = load(session, after);
   const GraphDiff diff = compare_graphs(a, b, args.fold != "none");
   if (!diff.equal() || options.format != "table")
-    print_out(change_table(diff, args.limit).print(options.format));
+    print_out(diff_answer(diff, args.limit).print(options.format));
   if (diff.renamed_inputs > 0)
     session.say(fmt::format("{} inputs are called otherwise, and are told apart by their use",
                             diff.renamed_inputs));

@@ -21,6 +21,7 @@ struct DocumentationArgs {
 
 void run_man(const CLI::App& program, const Options& options, const DocumentationArgs& args) {
   const Session session(options);
+  session.refuse_json("a page of the manual is roff");
   const std::vector<ManualPage> pages = manual_pages(program);
   if (args.output != "-") {
     std::error_code ignored;  // told by the first file that cannot be written
@@ -58,7 +59,9 @@ void add_documentation_commands(CLI::App& program, const Options& options) {
       "  pwr completion fish -o ~/.config/fish/completions/pwr.fish\n"
       "pwviz --completion SHELL writes those of pwviz.");
   sub->callback([args, &options, &program] {
-    Session(options).need(write_file(args->output, completion_script(program, args->shell)));
+    const Session session(options);
+    session.refuse_json("a completion is a script");
+    session.need(write_file(args->output, completion_script(program, args->shell)));
   });
 
   auto pages = std::make_shared<DocumentationArgs>();

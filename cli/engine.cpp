@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/help_format.hpp"
 #include "cli/option_table.hpp"
 #include "runtime/step_engine.hpp"
 
@@ -36,10 +37,11 @@ void EngineArgs::fill(const Session& session, ExecutionRequest& request) const {
     request.tokens = session.need(parse_numbers(tokens, 1, std::int64_t{1} << 24));
 }
 
-void EngineArgs::add_to(CLI::App& app) {
-  graph.add_to(app);
+void EngineArgs::add_to(CLI::App& app, bool graph_required) {
+  graph.add_to(app, graph_required);
   rules.add_to(app);
   plan.add_to(app);
+  const OptionsOf group(app, "Execution");
   app.add_option("--backend", stated.backend, backend_help())
       ->check(offered(backend_names()))
       ->capture_default_str();

@@ -15,7 +15,7 @@ struct EngineArgs {
   PlanArgs plan;
   ExecutionRequest stated;
   std::string tokens, grouping = "auto";
-  void add_to(CLI::App& app);
+  void add_to(CLI::App& app, bool graph_required = true);
   void fill(const Session& session, ExecutionRequest& request) const;
 };
 

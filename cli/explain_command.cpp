@@ -16,6 +16,7 @@ struct ExplainArgs {
   GraphOptions graph;
   RuleOptions rules;
   std::optional<std::size_t> expect;
+  bool codes = false;
 };
 
 std::string title_of(const NearMiss& miss) {
@@ -90,10 +91,24 @@ void print_text(const Session& session, const Explanation& found, bool pipeline)
   }
 }
 
-bool explained_code(const std::string& word) {
-  const std::string_view meaning = near_miss_meaning(word);
-  if (!meaning.empty()) print_out(fmt::format("{} {}\n", word, meaning));
-  return !meaning.empty();
+bool explained_code(const Options& options, const std::string& word) {
+  const std::string_view meaning = code_meaning(word), help = code_help(word);
+  if (meaning.empty()) return false;
+  Answer answer;
+  answer.add("code", Cell(word));
+  answer.add("meaning", Cell(meaning));
+  answer.add("help", help.empty() ? null_cell() : Cell(help));
+  const std::string text =
+      fmt::format("{} {}\n", word, meaning) + (help.empty() ? "" : fmt::format("help: {}\n", help));
+  print_out(options.format == "json" ? answer.print("json") : text);
+  return true;
+}
+
+bool looks_like_code(const std::string& word) {
+  const auto digits = [&](std::size_t from) {
+    return word.size() > from && word.find_first_not_of("0123456789", from) == std::string::npos;
+  };
+  return (word.starts_with("PW") && digits(2)) || (word.starts_with('N') && digits(1));
 }
 
 std::string header(const Explanation& found, const ExplainArgs& args) {
@@ -124,12 +139,19 @@ void print_explanation(const Session& session, const ExplainArgs& args, const Ex
 }
 
 void run_explain(const Options& options, const ExplainArgs& args) {
-  if (explained_code(args.explain.rule)) return;
+  if (args.codes) return print_out(code_table().print(options.format));
+  const std::string& word = args.explain.rule;
+  if (explained_code(options, word)) return;
   Session session(options);
+  if (word.empty())
+    session.die("there is no rule or code to explain",
+                "pwr explain add_rms model.json -r llm, pwr explain PW0220, pwr explain --codes",
+                kUsage);
+  if (args.graph.path.empty() && looks_like_code(word))
+    session.die("there is no code `" + word + "`", "`pwr explain --codes` lists them", kUsage);
   if (args.graph.path.empty())
-    session.die("`" + args.explain.rule + "` is no code " + near_miss_range() +
-                    "; to explain a rule, name a graph too",
-                "pwr explain add_rms model.json -r llm", kUsage);
+    session.die("`" + word + "` is no code; to explain a rule, name a graph too",
+                "pwr explain " + word + " model.json -r llm", kUsage);
   ExplainRequest request = args.explain;
   request.options.pipeline = args.rules.pipeline;
   session.need(check_options(request));
@@ -156,13 +178,14 @@ void run_match(const Options& options, const MatchArgs& args) {
   const PatternMatches found = match_pattern(load(session, args.graph), pattern);
   const std::size_t count = found.matches.size();
   const std::size_t most = options.format == "table" ? args.most : count;
-  if (const Table table = match_table(found, most); !table.empty())
+  if (const Table table = match_table(found, most); !table.empty() || session.json())
     print_out(table.print(options.format));
   session.say(
       fmt::format("{} match{}{}", count, count == 1 ? "" : "es",
                   count > most ? fmt::format(", {} shown; --most shows more", args.most) : ""));
   if (count > 0) return;
-  for (const Explanation& nearest : found.nearest) print_text(session, nearest, false);
+  if (!session.json())
+    for (const Explanation& nearest : found.nearest) print_text(session, nearest, false);
   throw Exit{kNegative};
 }
 
@@ -172,8 +195,8 @@ void add_explain_commands(CLI::App& app, const Options& options) {
   auto args = std::make_shared<ExplainArgs>();
   auto* sub = app.add_subcommand("explain", "Say why a rule did not match, or what a code means");
   sub->add_option("rule", args->explain.rule,
-                  "a rule, family or group; or a code " + near_miss_range())
-      ->required();
+                  "a rule, family or group; or a code: PW0220 of a diagnostic, " +
+                      near_miss_range() + " of a near miss");
   args->graph.add_to(*sub, false);
   args->rules.add_to(*sub);
   sub->add_option(
@@ -189,6 +212,7 @@ void add_explain_commands(CLI::App& app, const Options& options) {
                   "exit with 1 unless it matches so often; then print the odd ones out");
   sub->add_option("--most", args->explain.options.most,
                   "near misses printed at most, after grouping");
+  sub->add_flag("--codes", args->codes, "list all codes with what they mean, and stop");
   sub->add_flag("--pieces", args->explain.pieces,
                 "a match has to lie in one piece of the split graph");
   sub->footer(
@@ -207,7 +231,8 @@ void add_explain_commands(CLI::App& app, const Options& options) {
       "  pwr explain rms_quant model.json -r mine.pwr -p ranged --tokens 300\n"
       "  pwr explain rms_quant model.json -r llm -p o2 --before norm_quant --expect 32\n"
       "  pwr explain silu_mul model.json -r llm --at mul_7 --format json\n"
-      "  pwr explain N08");
+      "  pwr explain N08\n"
+      "  pwr explain PW0220");
   sub->callback([args, &options] { run_explain(options, *args); });
 
   auto match = std::make_shared<MatchArgs>();

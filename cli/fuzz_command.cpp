@@ -40,7 +40,10 @@ void run_fuzz(const Options& options, const FuzzArgs& args) {
   request.pipeline = args.rules.pipeline;
   request.reduce = !args.keep;
   const FuzzReport report = session.need(fuzz_orders(graph, rules, request));
-  print_out(order_run_table(report).print(options.format));
+  Answer answer;
+  answer.add("orders", order_run_table(report));
+  answer.add("different", Cell(report.different.size()));
+  print_out(answer.print(options.format));
   session.say(fmt::format("{} orders, seed {}: {} with another result", report.runs.size() - 1,
                           request.options.seed, report.different.size()));
   if (report.different.empty()) return;

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/folder.hpp"
 #include "pipeline/generating.hpp"
@@ -49,7 +50,14 @@ void run_generate(const Options& options, const GenerateArgs& args) {
   Session session(options);
   session.need(check_graph_path(args.output));
   const Graph graph = session.need(generate_model(session.context, args.model));
-  session.need(save_graph(graph, args.output));
+  const bool streamed = names_standard_output(args.output);
+  session.need(save_graph(graph, args.output, session.json() && streamed));
+  if (session.json() && !streamed) {
+    Answer answer;
+    answer.add("output", Cell(args.output));
+    answer.add("nodes", Cell(graph.node_count()));
+    print_out(answer.print("json"));
+  }
   session.say(fmt::format("{}: {} layers, {} nodes{}", args.model.family, args.model.llama.layers,
                           graph.node_count(),
                           args.model.shuffle ? fmt::format(", seed {}", *args.model.shuffle) : ""));

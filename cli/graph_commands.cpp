@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/folder.hpp"
 #include "pipeline/graph_stats.hpp"
@@ -19,15 +20,29 @@ struct ImportArgs {
   std::string weights;  ///< a file for those of a .pt2
 };
 
+Answer saved_answer(const GraphStats& stats, const std::string& output, const SavedGraph& saved) {
+  Answer out;
+  out.add("output", Cell(output));
+  out.add("nodes", Cell(stats.nodes));
+  out.add("inputs", Cell(stats.inputs));
+  out.add("outputs", Cell(stats.outputs));
+  out.add("weights", saved.weights.empty() ? null_cell() : Cell(saved.weights));
+  out.add("custom", list_cell(saved.custom));
+  return out;
+}
+
 void run_import(const Options& options, const ImportArgs& args) {
   Session session(options);
   session.need(check_graph_path(args.output));
   if (!args.rules.rules.empty()) load(session, args.rules);
   const Graph graph = session.need(import_graph(session.context, args.graph, session.log()));
-  const SavedGraph saved = session.need(save_model(graph, args.output));
+  const bool streamed = names_standard_output(args.output);
+  session.log().progress({"writing " + args.output});
+  const SavedGraph saved = session.need(save_model(graph, args.output, session.json() && streamed));
   if (!args.weights.empty()) session.need(save_weights(args.graph, args.weights));
-  session.say(args.graph.path + ": " + size_line(count_graph(graph)) +
-              (args.output == "-" ? "" : " → " + args.output));
+  const GraphStats stats = count_graph(graph);
+  if (session.json() && !streamed) print_out(saved_answer(stats, args.output, saved).print("json"));
+  session.say(args.graph.path + ": " + size_line(stats) + (streamed ? "" : " → " + args.output));
   if (!saved.weights.empty())
     session.say(
         fmt::format("weights → {}: run it with --weights {}", saved.weights, saved.weights));
@@ -40,7 +55,7 @@ void run_stats(const Options& options, const ImportArgs& args) {
   Session session(options);
   if (!args.rules.rules.empty()) load(session, args.rules);
   const GraphStats stats = count_graph(load(session, args.graph));
-  print_out(op_count_table(stats).print(options.format));
+  print_out(stats_answer(stats).print(options.format));
   session.say(fmt::format("{}, structural hash {:016x}", size_line(stats), stats.hash));
 }
 

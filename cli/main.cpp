@@ -11,6 +11,20 @@
 
 namespace {
 
+/// The headings of --help, and the commands below each.
+void group_commands(CLI::App& app) {
+  const std::pair<const char*, std::vector<const char*>> groups[] = {
+      {"Graphs", {"import", "export", "stats", "generate", "diff"}},
+      {"Rules", {"check", "fmt", "test", "verify", "fuzz-order"}},
+      {"Rewriting", {"opt", "explain", "match"}},
+      {"Plans and kernels", {"split", "plan", "sizes", "compile", "tune"}},
+      {"Running", {"run", "report", "bench"}},
+      {"This installation", {"ops", "cache", "doctor", "completion", "man"}},
+  };
+  for (const auto& [title, names] : groups)
+    for (const char* name : names) app.get_subcommand(name)->group(title);
+}
+
 int run(int argc, char** argv) {
   using namespace pw::cli;
   CLI::App app("Piecewise: rewrite tensor dataflow graphs, split them, plan them, run them.",
@@ -19,15 +33,15 @@ int run(int argc, char** argv) {
   app.fallthrough();
   Options options;
   options.arguments.assign(argv + 1, argv + argc);
-  app.add_option("--color", options.color, "auto, always or never (NO_COLOR is honoured)")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
-  app.add_option("--format", options.format, "of tables: table, json or csv")
-      ->check(CLI::IsMember({"table", "json", "csv"}));
+  app.add_option("--format", options.format,
+                 "of the answer: table; json: one document; csv: its tables")
+      ->check(CLI::IsMember({"table", "json", "csv"}))
+      ->type_name("FORM");
   app.add_option("--plugin", options.plugins,
                  "a shared library that adds backends, externs of rules, and functions that run "
                  "ops; it runs with your rights")
       ->type_name("FILE");
-  app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
+  add_common_options(app, options);
   app.set_version_flag("--version", std::string("pwr ") + pw::version());
   add_config_options(app, options, true);
   app.footer(
@@ -55,7 +69,8 @@ int run(int argc, char** argv) {
   add_grammar_command(app, options);
   add_doctor_command(app, options);
   add_documentation_commands(app, options);
-  return run_command_line(app, argc, argv);
+  group_commands(app);
+  return run_command_line(app, options, argc, argv);
 }
 
 }  // namespace

@@ -16,11 +16,14 @@ struct OptArgs {
 
 void print_tables(const Options& options, const OptArgs& args,
                   const std::vector<GraphVariant>& variants) {
-  print_out(pass_table(variants).print(options.format));
-  if (!args.optimize.stats) return;
-  print_out("\n" + rule_table(variants).print(options.format));
-  if (const Table table = choice_table(variants); !table.empty())
-    print_out("\n" + table.print(options.format));
+  Answer answer;
+  answer.add("passes", pass_table(variants));
+  if (args.optimize.stats) {
+    answer.add("rules", rule_table(variants));
+    Table choices = choice_table(variants);
+    if (!choices.empty() || options.format == "json") answer.add("choices", std::move(choices));
+  }
+  print_out(answer.print(options.format));
 }
 
 void run_opt(const Options& options, const OptArgs& args) {
@@ -29,6 +32,7 @@ void run_opt(const Options& options, const OptArgs& args) {
   const LoadedRules rules = load(session, args.rules);
   const Graph graph = load(session, args.graph);
   if (!args.emit.empty()) {
+    session.refuse_json("--emit prints the instructions as text");
     print_out(session.need(matcher_text(graph, rules, args.rules.pipeline)));
     return;
   }
@@ -37,7 +41,7 @@ void run_opt(const Options& options, const OptArgs& args) {
   request.naive = args.engine == "naive";
   const auto variants = session.need(optimize(graph, rules, request, session.log()));
   if (!args.output.empty()) session.need(save_variants(variants, args.output, session.log()));
-  if (request.stats || args.output.empty()) print_tables(options, args, variants);
+  if (request.stats || args.output.empty() || session.json()) print_tables(options, args, variants);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
+#include "cli/progress.hpp"
 #include "cli/session.hpp"
 
 namespace pw::cli {
@@ -43,10 +44,10 @@ class PipeSignalHeld {
 void print_out(std::string_view text) { print_rendered(printable_lines(text)); }
 
 void print_rendered(std::string_view text) {
-  if (standard_output_taken)
-    print_error(text);
-  else
-    write_standard_output(text);
+  if (standard_output_taken) return print_error(text);
+  const ProgressPause pause;
+  write_standard_output(text);
+  if (::isatty(STDOUT_FILENO) != 0) push_standard_output();  // before the line comes back
 }
 
 void take_standard_output_for(std::string_view path) {
@@ -54,6 +55,7 @@ void take_standard_output_for(std::string_view path) {
 }
 
 void print_error(std::string_view text) {
+  const ProgressPause pause;
   const PipeSignalHeld held;
   while (!text.empty()) {
     const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
@@ -72,6 +74,7 @@ void open_standard_streams() {
 }
 
 int finish_output(int code) {
+  end_progress();
   const auto flushed = flush_standard_output();
   if (flushed) return code;
   print_error(render(flushed.error(), SourceMap()));

@@ -27,7 +27,9 @@ struct PlanCommandArgs : SplitArgs {
 
 void run_comparison(const Session& session, const std::vector<std::string>& files) {
   const std::vector<std::string> lines = session.need(compare_plans(files[0], files[1]));
-  for (const std::string& line : lines) print_out(line + "\n");
+  if (session.json()) print_out(to_json(lines));
+  for (const std::string& line : lines)
+    if (!session.json()) print_out(line + "\n");
   if (lines.empty()) {
     session.say("the plans are equal");
     return;
@@ -51,27 +53,37 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
   if (variants.size() > 1 && !args.tables() && one)
     session.die(fmt::format("there are {} plans, and one standard output", variants.size()),
                 "name a file with -o: each plan gets one of its own", kUsage);
-  const auto print = [&](const Table& table) { print_out(table.print(options.format)); };
+  std::vector<Answer> answers;  // printed at the end as one JSON document, else at once
   Counting counting;
   for (const GraphVariant& variant : variants) {
     const StitchedGraph pieces = session.need(cut_graph(variant.result.graph, rules, request));
     const Plan plan = session.need(plan_variant(pieces, variant, rules, request, session.log()));
     counting.add(pieces, plan);
     if (!variant.name.empty() && args.tables()) session.say("tokens " + variant.name + ":");
+    Answer& answer = answers.emplace_back();
+    answer.add("variant", Cell(variant.name));
     if (!args.steps.empty())
-      print(session.need(dispatch_table(plan, args.steps, args.active_loras)));
+      answer.add("dispatch", session.need(dispatch_table(plan, args.steps, args.active_loras)));
     if (!args.steps.empty() && request.mode.empty() && plan.mode != "none" &&
         !plan.mode_reason.empty())
       session.say("note: " + plan.mode_reason);
-    if (args.memory) print(memory_table(plan));
+    if (args.memory) answer.add("memory", memory_table(plan));
+    if (!session.json()) print_out(answer.print(options.format));
     if (args.tables() && args.output.empty()) continue;
     const std::string path = args.output.empty() ? "-" : variant_path(args.output, variant.name);
     session.need(write_file(path, printable_json(plan_to_json(plan, pieces))));
+    answer.add("output", Cell(path));
     if (variants.size() > 1) session.say(variant.name + ": " + path);
     session.say(split_summary(pieces));
     session.say(plan_summary(plan));
   }
-  if (args.stats) print(counter_table(counting.counters()));
+  Answer whole;
+  whole.add("graphs", std::move(answers));
+  if (args.stats) whole.add("counters", counter_table(counting.counters()));
+  if (!session.json())
+    print_out(whole.print(options.format));
+  else if (args.tables() || !one)
+    print_out(whole.print("json"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/help_format.hpp"
 #include "pipeline/dump.hpp"
 #include "pipeline/record.hpp"
 
@@ -39,6 +40,7 @@ PlanRequest PlanArgs::request(const Session& session) const {
 }
 
 void PlanArgs::add_to(CLI::App& app) {
+  const OptionsOf group(app, "Split and plan");
   app.add_option("--at", stated.at, "split at this op too (repeatable)")->type_name("OP");
   app.add_option("--fold", fold,
                  "auto: structurally equal pieces are one class; none: each is its own")

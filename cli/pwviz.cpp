@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.hpp"
+#include "base/standard_output.hpp"
 #include "base/version.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
@@ -32,14 +33,19 @@ void run_pwviz(const Options& options, const VizArgs& args) {
   if (request.split) request.plan = args.plan.request(session);
   request.viz.collapse = *collapse_named(args.collapse);
   request.viz.view = *view_named(args.view);
+  const bool to_stream = request.output.empty() || names_standard_output(request.output);
+  if (to_stream && (request.format == "png" || request.format == "pdf") &&
+      ::isatty(STDOUT_FILENO) != 0)
+    session.die("a ." + request.format + " is no text for a terminal", "name a file with -o",
+                kUsage);
   // The outline goes to standard output, messages to standard error: both are looked at.
   request.viz.color = session.color() && request.output.empty() &&
                       (options.color == "always" || ::isatty(STDOUT_FILENO) != 0);
   const std::string picture = session.need(draw_picture(session.context, request, session.log()));
-  if (request.output.empty())
+  if (request.output.empty() && request.format.empty())
     print_rendered(picture);
   else
-    session.need(write_file(request.output, picture));
+    session.need(write_file(request.output.empty() ? "-" : request.output, picture));
 }
 
 int run(int argc, char** argv) {
@@ -56,6 +62,11 @@ int run(int argc, char** argv) {
   app.add_option("-o,--output", args.picture.output,
                  "the picture; its type follows the extension: .svg .png .pdf .dot .html .txt .md, "
                  ".me.json and .sync.json for Model Explorer; without it, a text outline");
+  app.add_option("--format", args.picture.format,
+                 "the type of the picture, whatever the path says; for -o -, or without -o")
+      ->check(
+          CLI::IsMember({"svg", "png", "pdf", "dot", "html", "txt", "md", "me.json", "sync.json"}))
+      ->type_name("FORM");
   app.add_option("--symbol", args.graph.symbols, "make input dims of a dump symbolic: n=arg0_1.0")
       ->type_name("NAME=DIMS");
   args.rules.add_to(app);
@@ -83,9 +94,7 @@ int run(int argc, char** argv) {
   app.add_flag("!--no-split", args.picture.split, "do not cut the graph at attention-like ops");
   args.picture.split = true;
   args.plan.add_to(app);
-  app.add_option("--color", options.color, "of the outline: auto, always, never")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
-  app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
+  add_common_options(app, options);
   app.set_version_flag("--version", std::string("pwviz ") + version());
   add_config_options(app, options, false);
   add_documentation_options(app);
@@ -97,8 +106,9 @@ int run(int argc, char** argv) {
       "  pwviz model.json -r llm -p o2 --pass norm_quant -o norm_quant.png\n"
       "  pwviz trace/ -r llm -o trace.html           a run that pwr opt --trace wrote down\n"
       "  pwviz model.json --overlay times.json -o times.html\n"
-      "  pwviz before.json after.json -o diff.svg");
-  return run_command_line(app, argc, argv, [&] { run_pwviz(options, args); });
+      "  pwviz before.json after.json -o diff.svg\n"
+      "  pwviz model.json --format svg -o - | rsvg-convert > model.png");
+  return run_command_line(app, options, argc, argv, [&] { run_pwviz(options, args); });
 }
 
 }  // namespace

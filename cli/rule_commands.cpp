@@ -2,8 +2,10 @@
 #include <CLI/CLI.hpp>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/formatting.hpp"
+#include "pipeline/table.hpp"
 
 namespace pw::cli {
 namespace {
@@ -15,21 +17,24 @@ struct FormatArgs {
 
 void run_format(const Options& options, const FormatArgs& args) {
   Session session(options);
-  bool changed = false;
+  if (args.to_stdout) session.refuse_json("--stdout prints rules");
+  std::vector<std::string> changed;
   for (const std::string& path : args.files) {
-    const std::string text = session.need(read_file(path));
+    const std::string text = session.need(read_text_file(path, "a rule file (.pwr)"));
     const auto [formatted, differs] = session.need(format_rules(session.context, path, text));
-    changed = changed || differs;
+    if (differs) changed.push_back(path);
     if (args.to_stdout || path == "-") {
+      session.refuse_json("what is read from standard input is printed as rules");
       print_out(formatted);
     } else if (args.check) {
-      if (differs) print_out(path + "\n");
+      if (differs && !session.json()) print_out(path + "\n");
     } else if (differs) {
       session.need(write_file(path, formatted));
       session.say("formatted " + path);
     }
   }
-  if (args.check && changed) throw Exit{kNegative};
+  if (session.json()) print_out(to_json(changed));
+  if (args.check && !changed.empty()) throw Exit{kNegative};
 }
 
 }  // namespace

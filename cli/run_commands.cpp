@@ -10,6 +10,7 @@
 #include "cli/engine.hpp"
 #include "pipeline/dump.hpp"
 #include "pipeline/report.hpp"
+#include "pipeline/report_diff.hpp"
 #include "pipeline/run.hpp"
 
 namespace pw::cli {
@@ -20,8 +21,10 @@ struct RunArgs : EngineArgs {
   std::string report, dump;
   std::string replicated;  ///< input names, or `all`
   bool no_pad = false;
-  std::string output = "-";    ///< of report
-  void add_to(CLI::App& sub);  ///< what a run takes, without where its answers go
+  std::string output = "-";           ///< of report
+  std::vector<std::string> compared;  ///< two reports
+  /// What a run takes, without where its answers go.
+  void add_to(CLI::App& sub, bool graph_required = true);
   [[nodiscard]] RunRequest request(const Session& session) const;
 };
 
@@ -37,22 +40,40 @@ RunRequest RunArgs::request(const Session& session) const {
   return out;
 }
 
-void print_results(const Session& session, const RunRecord& record, const RunRequest& request) {
-  const std::string& format = session.options.format;
-  auto print = [&](const Table& table) {
-    print_out(table.print(format) + (format == "table" ? "\n" : ""));
-  };
-  if (!record.rewrite.passes.empty()) print(pass_table(record.rewrite, format == "table"));
-  session.say(split_summary(*record.pieces));
-  session.say(plan_summary(record.plan));
-  print(step_table(record));
-  if (request.check) print(number_table(record));
-  if (!request.expect.empty()) print(expected_table(record));
+/// What a run of one graph came to.
+Answer answer_of(const RunRecord& record, const RunRequest& request) {
+  Answer out;
+  out.add("variant", Cell(record.variant));
+  out.add("passes", pass_table(record.rewrite));
+  out.add("steps", step_table(record));
+  if (request.check) out.add("numbers", number_table(record));
+  if (!request.expect.empty()) out.add("expected", expected_table(record));
+  return out;
 }
 
-/// Ends with 4 where numbers fail.
-void run_all(const Session& session, const RunRequest& request, const RunDone& done) {
+/// As they come, for people; one JSON document is printed at the end.
+void print_results(const Session& session, const RunRecord& record, const Answer& answer) {
+  session.say(split_summary(*record.pieces));
+  session.say(plan_summary(record.plan));
+  if (session.json()) return;
+  const std::string& format = session.options.format;
+  for (const auto& [key, member] : answer.members)
+    if (const auto* table = std::get_if<Table>(&member); table != nullptr && !table->empty())
+      print_out(table->print(format) + (format == "table" ? "\n" : ""));
+}
+
+/// Ends with 4 where numbers fail. `answers`: of all graphs, when they are done; null where
+/// standard output has the answer already.
+void run_all(const Session& session, const RunRequest& request, const RunDone& done,
+             const std::vector<Answer>* answers) {
   const RunSummary summary = session.need(run_model(session.context, request, session.log(), done));
+  if (session.json() && answers != nullptr) {
+    Answer whole;
+    whole.add("graphs", *answers);
+    whole.add("steps", Cell(summary.steps));
+    whole.add("failed", Cell(summary.failed));
+    print_out(whole.print("json"));
+  }
   if (summary.failed > 0) {
     session.say(fmt::format("{} of {} steps differ from {} by more than they may", summary.failed,
                             summary.steps, request.check ? "the reference" : request.expect));
@@ -68,8 +89,10 @@ void run_run(const Options& options, const RunArgs& args) {
   Session session(options);
   RunRequest request = args.request(session);
   request.hash_files = !args.report.empty();
-  run_all(session, request, [&](const RunRecord& record, const LoadedRules& rules) {
-    print_results(session, record, request);
+  std::vector<Answer> answers;
+  const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
+    answers.push_back(answer_of(record, request));
+    print_results(session, record, answers.back());
     if (!args.report.empty())
       session.say("report: " +
                   session.need(write_report(record, rules, inside(args.report, record.variant),
@@ -77,31 +100,75 @@ void run_run(const Options& options, const RunArgs& args) {
     if (!args.dump.empty())
       session.need(write_dump(record, rules.set, inside(args.dump, record.variant), session.log()));
     return Result<std::monostate>();
-  });
+  };
+  run_all(session, request, done, &answers);
   if (request.check) session.say("all outputs of all steps pass the check");
+}
+
+enum class ReportForm : std::uint8_t { text, page, markdown, json };
+
+/// By the extension; of standard output by --format.
+ReportForm report_form(const Session& session, const std::string& path) {
+  if (names_stream(path)) return session.json() ? ReportForm::json : ReportForm::text;
+  if (path.ends_with(".html") || path.ends_with(".htm")) return ReportForm::page;
+  if (path.ends_with(".md")) return ReportForm::markdown;
+  if (path.ends_with(".json")) return ReportForm::json;
+  if (!path.ends_with(".txt"))
+    session.die("cannot tell the type of `" + path + "` from its extension",
+                "a report is written as .html, .txt, .md or .json", kUsage);
+  return ReportForm::text;
+}
+
+Result<std::string> written(const Session& session, const RunRecord& record,
+                            const LoadedRules& rules, ReportForm form) {
+  switch (form) {
+    case ReportForm::text: return text_of(record, rules.set);
+    case ReportForm::page: return page_of(record, rules, session.log());
+    case ReportForm::markdown: return markdown_of(record, rules.set);
+    case ReportForm::json: return json_of(record, rules.set);
+  }
+  return std::string();
+}
+
+void run_report_diff(const Session& session, const std::vector<std::string>& files) {
+  const auto changes = session.need(compare_report_files(files[0], files[1]));
+  print_out(session.options.format == "table"
+                ? report_change_lines(changes)
+                : report_change_table(changes).print(session.options.format));
+  if (changes.empty()) return session.say("the reports are equal");
+  session.say(fmt::format("{} and {} differ", files[0], files[1]));
+  throw Exit{kNegative};
 }
 
 void run_report(const Options& options, const RunArgs& args) {
   Session session(options);
-  const bool page = args.output.ends_with(".html") || args.output.ends_with(".htm");
-  if (!page && !names_stream(args.output) && !args.output.ends_with(".txt"))
-    session.die("cannot tell the type of `" + args.output + "` from its extension",
-                "a report is written as .html or .txt", kUsage);
+  if (!args.compared.empty()) return run_report_diff(session, args.compared);
+  if (args.graph.path.empty())
+    session.die("there is no graph to report on", "pwr report model.json, or pwr report --diff A B",
+                kUsage);
+  const ReportForm form = report_form(session, args.output);
   RunRequest request = args.request(session);
   request.check = request.execute;
   request.hash_files = true;
-  run_all(session, request, [&](const RunRecord& record, const LoadedRules& rules) {
-    const std::string path =
-        names_stream(args.output) ? args.output : variant_path(args.output, record.variant);
-    session.need(write_file(path, session.need(page ? page_of(record, rules, session.log())
-                                                    : text_of(record, rules.set))));
-    if (!names_standard_output(path)) session.say("report: " + path);
+  const bool streamed = names_stream(args.output);
+  std::vector<Answer> answers;
+  const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
+    if (streamed && form == ReportForm::json && !answers.empty())
+      session.die("there are several reports, and one standard output",
+                  "name a file with -o: each graph gets one of its own", kUsage);
+    const std::string path = streamed ? args.output : variant_path(args.output, record.variant);
+    session.need(write_file(path, session.need(written(session, record, rules, form))));
+    if (!streamed) session.say("report: " + path);
+    Answer& answer = answers.emplace_back();
+    answer.add("variant", Cell(record.variant));
+    answer.add("output", Cell(path));
     return Result<std::monostate>();
-  });
+  };
+  run_all(session, request, done, streamed ? nullptr : &answers);
 }
 
-void RunArgs::add_to(CLI::App& sub) {
-  EngineArgs::add_to(sub);
+void RunArgs::add_to(CLI::App& sub, bool graph_required) {
+  EngineArgs::add_to(sub, graph_required);
   sub.add_option("--ranks", run.ranks,
                  "ranks in this process, in step, with exact collectives between them")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{64}))
@@ -146,8 +213,9 @@ void add_run_commands(CLI::App& app, const Options& options) {
                   "write the graph before and after each pass, the pieces, generated sources, "
                   "plan.json and stats.json into this folder")
       ->type_name("DIR");
-  sub->add_option("--report", args->report,
-                  "write report.html, report.txt, plan.json and the journal into this folder")
+  sub->add_option(
+         "--report", args->report,
+         "write report.html, report.txt, report.json, plan.json and the journal into this folder")
       ->type_name("DIR");
   sub->footer(
       "Examples:\n"
@@ -166,20 +234,27 @@ void add_run_commands(CLI::App& app, const Options& options) {
   reported->run.execute = false;
   sub = app.add_subcommand(
       "report", "Rewrite, split and plan a graph, and say all of it in one page or text");
-  reported->add_to(*sub);
+  reported->add_to(*sub, false);
   sub->add_flag("--run", reported->run.execute,
                 "execute the steps too, and compare their numbers as run --check does");
   sub->add_option("-o,--output", reported->output,
                   "report.html: one page with the graph after each pass; report.txt, or - for "
-                  "standard output: text")
+                  "standard output: text; report.md: Markdown; report.json: data, for --diff")
       ->capture_default_str();
+  sub->add_option("--diff", reported->compared,
+                  "compare two reports instead, written as .json; exit code 1 where they differ")
+      ->type_name("A B")
+      ->expected(2);
   sub->footer(
       "Nothing of the machine is in it, and the same input gives the same bytes (but for "
       "--times).\n"
       "Examples:\n"
       "  pwr report model.json -r llm -p o2 -o report.html\n"
       "  pwr report model.json -r llm -p o2 --run --tokens 1,7,300 -o report.html\n"
-      "  pwr report model.json -r llm -p o2 | less");
+      "  pwr report model.json -r llm -p o2 | less\n"
+      "  pwr report model.json -r llm -p o2 -o before.json\n"
+      "  pwr report model.json -r mine.pwr -p mine -o after.json\n"
+      "  pwr report --diff before.json after.json     what did my rules change?");
   sub->callback([reported, &options] { run_report(options, *reported); });
 }
 

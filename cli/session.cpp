@@ -11,6 +11,9 @@
 
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
+#include "cli/diagnostic_output.hpp"
+#include "cli/help_format.hpp"
+#include "cli/progress.hpp"
 
 namespace pw::cli {
 namespace {
@@ -57,28 +60,18 @@ EngineList Session::engines() const {
   return out;
 }
 
-bool Session::color() const {
+bool color_on_errors(const Options& options) {
   if (options.color == "always") return true;
   if (options.color == "never" || std::getenv("NO_COLOR")) return false;
   return ::isatty(STDERR_FILENO) != 0;
 }
 
+bool Session::color() const { return color_on_errors(options); }
+
 void Session::say(const std::string& line) const {
-  if (options.quiet) return;
+  if (options.quiet || !messages_wanted(options)) return;
   push_standard_output();  // in the order in which things were said, also when both go to one pipe
-  end_progress();
   print_error(printable_lines(line) + "\n");
-}
-
-void Session::end_progress() const {
-  if (progress_shown_) print_error("\r\x1b[K");
-  progress_shown_ = false;
-}
-
-void Session::progress(const std::string& line) const {
-  if (options.quiet || ::isatty(STDERR_FILENO) == 0) return;
-  print_error("\r\x1b[K" + printable(line));
-  progress_shown_ = true;
 }
 
 void Session::report(const Diagnostics& diagnostics) const {
@@ -87,8 +80,7 @@ void Session::report(const Diagnostics& diagnostics) const {
 
 void Session::report(const Diagnostics& diagnostics, const SourceMap& sources) const {
   if (diagnostics.empty()) return;
-  end_progress();
-  print_error(render(as_shown(diagnostics), sources, {color(), 20}));
+  report_diagnostics(as_shown(diagnostics), sources, options);
 }
 
 void Session::die(const Diagnostics& diagnostics, int code) const {
@@ -104,9 +96,13 @@ void Session::die(const std::string& message, const std::string& help, int code)
   die(Diagnostics{error_at({}, "", message, help)}, code);
 }
 
+void Session::refuse_json(const std::string& why) const {
+  if (json()) die("there is no JSON of this: " + why, "leave out --format", kUsage);
+}
+
 Log Session::log() const {
   return {[this](const std::string& line) { say(line); },
-          [this](const std::string& line) { progress(line); },
+          [this](const Progress& progress) { show_progress(progress, options); },
           [this](const Diagnostics& diagnostics) { report(diagnostics); }};
 }
 
@@ -119,6 +115,7 @@ int exit_code_of(const Diagnostics& diagnostics) {
 }
 
 void GraphOptions::add_to(CLI::App& app, bool required) {
+  const OptionsOf group(app, "Graph");
   auto* graph = app.add_option("graph", path, std::string(kGraphFiles) + "; - is standard input");
   if (required) graph->required();
   app.add_option("--symbol", symbols,
@@ -139,6 +136,7 @@ Graph load(const Session& session, const GraphSource& source, bool all) {
 }
 
 void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {
+  const OptionsOf group(app, "Rules");
   app.add_option(
          "-r,--rules", rules,
          "a rule file (.pwr); a bare name such as llm is looked up in the built-in library; "

@@ -38,10 +38,16 @@ struct Options {
   std::string color = "auto";  ///< auto, always, never
   std::string format = "table";
   bool quiet = false;
+  std::string progress = "auto";       ///< auto: on a terminal; always, never
+  std::string diagnostics = "text";    ///< text, json, sarif, github
+  std::string diagnostics_to;          ///< a file for the document; empty: standard error
   std::vector<std::string> plugins;    ///< shared libraries
   std::vector<std::string> arguments;  ///< of the command line, then of piecewise.toml
   std::string config;                  ///< the piecewise.toml that is in force; empty: none
 };
+
+/// Whether what goes to standard error is coloured.
+[[nodiscard]] bool color_on_errors(const Options& options);
 
 class Session {
  public:
@@ -51,10 +57,9 @@ class Session {
   const Options& options;
 
   [[nodiscard]] bool color() const;
+  [[nodiscard]] bool json() const { return options.format == "json"; }
   /// A line to standard error, unless --quiet.
   void say(const std::string& line) const;
-  /// Progress on a terminal only: overwrites its own line.
-  void progress(const std::string& line) const;
   void report(const Diagnostics& diagnostics) const;
   /// Of another context than the session's.
   void report(const Diagnostics& diagnostics, const SourceMap& sources) const;
@@ -62,6 +67,8 @@ class Session {
   [[noreturn]] void die(const Diagnostics& diagnostics, int code) const;
   [[noreturn]] void die(const Diagnostics& diagnostics) const;
   [[noreturn]] void die(const std::string& message, const std::string& help, int code) const;
+  /// Ends with 2 under --format json, for what has no JSON form.
+  void refuse_json(const std::string& why) const;
   template <class T>
   T need(Result<T> result) const {
     if (!result) die(result.error());
@@ -78,8 +85,6 @@ class Session {
   [[nodiscard]] Log log() const;
 
  private:
-  void end_progress() const;
-  mutable bool progress_shown_ = false;
   std::vector<Plugin> plugins_;
 };
 

@@ -31,7 +31,14 @@ void print_choices(const Session& session, const SizesArgs& args,
   const Table table = size_table(choices, format != "table");
   std::size_t points = 0;
   for (const SizeChoice& choice : choices) points += choice.sets.size() - 1;
-  print_out(table.print(format));
+  if (session.json()) {
+    Answer answer;
+    answer.add("rows", table);
+    answer.add("chosen", chosen_table(choices));
+    print_out(answer.print(format));
+  } else {
+    print_out(table.print(format));
+  }
   session.say(fmt::format(
       "{} of {} points shown; least is a graph for every count that occurs; times are {}",
       table.rows().size() - choices.size(), points,
@@ -52,7 +59,7 @@ void run_sizes(const Options& options, const SizesArgs& args) {
     curves.push_back(choices.back().curve());
     const std::string sizes = fmt::format("{}", fmt::join(choices.back().chosen(), ","));
     if (args.list)
-      print_out(sizes + "\n");
+      print_out(session.json() ? to_json(choices.back().chosen()) : sizes + "\n");
     else
       session.say(fmt::format("{}: --sizes {}", name, sizes));
   }

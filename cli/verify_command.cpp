@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/file.hpp"
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
+#include "pipeline/junit.hpp"
 #include "pipeline/verifying.hpp"
 
 namespace pw::cli {
@@ -18,6 +20,7 @@ struct VerifyArgs {
   RuleOptions rules;
   VerifyRequest verify;  ///< but for its ranks
   std::string ranks = "2,4";
+  std::string junit;
 };
 
 /// How many boundary values of its guards a rule was seen to hold and to refuse at.
@@ -107,9 +110,10 @@ void run_verify(const Options& options, const VerifyArgs& args) {
   VerifyRequest request = args.verify;
   request.ranks = session.need(parse_numbers(args.ranks, 1, 64));
   Rows rows(options.format, name_width(rules.set, ids));
-  session.need(verify_rules(rules, request, session.log(),
-                            [&](const RuleCheck& check) { rows.add(check); }));
+  const std::vector<RuleCheck> checks = session.need(verify_rules(
+      rules, request, session.log(), [&](const RuleCheck& check) { rows.add(check); }));
   rows.end();
+  if (!args.junit.empty()) session.need(write_file(args.junit, junit(checks)));
   std::vector<std::string> parts;
   for (const auto& [verdict, count] : rows.counts())
     parts.push_back(fmt::format("{} {}", count, name(verdict)));
@@ -133,6 +137,7 @@ void add_verify_command(CLI::App& app, const Options& options) {
   sub->add_option("--graph", args->verify.graph,
                   "a graph: the traits of the ops that it declares are checked too")
       ->type_name("FILE");
+  sub->add_option("--junit", args->junit, "write the verdicts as JUnit XML too")->type_name("FILE");
   sub->footer(
       "Verdicts: same_bits; rounds (the same function of the reals); differs_only_for NaN, "
       "infinity\nor the sign of zero; refuted, with the sample; no_instance; cannot_run, and which "

@@ -15,4 +15,10 @@ struct EmbeddedFile {
 
 std::span<const EmbeddedFile> embedded_rules();
 
+/// Before the path, in the name of a source that is of the library.
+inline constexpr std::string_view kLibrary = "<library>/";
+[[nodiscard]] inline bool is_of_library(std::string_view source) {
+  return source.starts_with(kLibrary);
+}
+
 }  // namespace pw

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "graph/graph_json.hpp"
 
 namespace pw {
@@ -28,6 +29,10 @@ Result<ReadGraph> read_fx(const ContextPtr& context, const std::string& text,
 
 Result<ReadGraph> read_json(const ContextPtr& context, const std::string& text,
                             const FxOptions& options) {
+  const std::string format = stated_format(text);
+  if (format.starts_with("piecewise.") && !format.starts_with("piecewise.graph/"))
+    return fail(error_in(options.file, "PW0481", "this is a JSON document of the format " + format,
+                         "a graph's `format` is piecewise.graph/1"));
   return wrapped(graph_from_json(context, text, options.file, parse_op));
 }
 

@@ -238,8 +238,16 @@ class GraphBuilder {
   Diagnostics out_;
 };
 
+bool is_graph(const ast::Item& item) { return std::holds_alternative<ast::GraphItem>(item); }
+
 const ast::GraphItem* only_graph(const ast::File& file, Diagnostics& out) {
   const ast::GraphItem* graph = nullptr;
+  if (file.items.size() > 1 && std::ranges::none_of(file.items, is_graph)) {
+    const Span first = std::visit([](const auto& i) { return i.span; }, file.items.front());
+    out.push_back(error_at(first, "PW0476", "these are rules, and a graph is asked for",
+                           "rules are named with -r; a .pwg file holds one graph"));
+    return nullptr;
+  }
   for (const ast::Item& item : file.items) {
     const auto* found = std::get_if<ast::GraphItem>(&item);
     if (found == nullptr) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/own_folders.hpp"
 #include "dsl/check.hpp"
 #include "dsl/declare_op.hpp"
@@ -12,6 +13,7 @@
 #include "dsl/embedded_rules.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/used_file.hpp"
+#include "graph/import/fx.hpp"
 
 namespace pw {
 namespace {
@@ -36,6 +38,21 @@ std::vector<std::string> files_in(const std::string& folder) {
   }
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+/// What a text that is not written as rules is; empty where it may be meant for rules.
+std::string instead_of_rules(std::string_view text) {
+  if (const std::string format = stated_format(text); !format.empty())
+    return "a JSON document of the format " + format;
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && (text[first] == '{' || text[first] == '['))
+    return "a JSON document";
+  if (looks_like_fx(text)) return "a dump of torch.fx";
+  return known_as(text);
+}
+
+bool is_a_graph(const ast::File& file) {
+  return file.items.size() == 1 && std::holds_alternative<ast::GraphItem>(file.items.front());
 }
 
 class Loader {
@@ -117,10 +134,19 @@ class Loader {
     if (!keys_.insert(key).second) return;
     const SourceId source = context_->sources.add(name, std::move(text));
     auto [file, wrong] = recover_file(context_->sources, source);
+    if (root && !has_errors(wrong) && is_a_graph(file)) {
+      out_.push_back(error_in(name, "PW0464", "this is a graph",
+                              "rules are written in .pwr files; a graph is named without -r"));
+      return;
+    }
     if (has_errors(wrong)) {
+      const std::string kind = root ? instead_of_rules(context_->sources.text(source)) : "";
       const bool foreign = used.valid() && !own_.hold(name);
       if (foreign)
         out_.push_back(not_quoted(name, used));
+      else if (!kind.empty())
+        out_.push_back(
+            error_in(name, "PW0464", "this is " + kind, "rules are written in .pwr files"));
       else
         append(out_, std::move(wrong));
       if (foreign || !draft_) return;

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "backends/kv_cache.hpp"
-#include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/try.hpp"
 #include "splitter/histogram.hpp"
 
@@ -21,7 +21,9 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-std::string microseconds(double seconds) { return fmt::format("{:.1f}", 1e6 * seconds); }
+Cell microseconds(double seconds) {
+  return real_cell(seconds, fmt::format("{:.1f}", 1e6 * seconds));
+}
 
 Result<std::vector<MeasuredStep>> steps_of(const BenchRequest& request, const Graph& graph) {
   std::vector<MeasuredStep> out;
@@ -32,7 +34,9 @@ Result<std::vector<MeasuredStep>> steps_of(const BenchRequest& request, const Gr
   }
   auto histogram = histogram_named(request.histogram);
   if (!histogram)
-    histogram = PW_TRY(read_histogram(PW_TRY(read_file(request.histogram)), request.histogram));
+    histogram = PW_TRY(
+        read_histogram(PW_TRY(read_text_file(request.histogram, "a histogram: text, CSV or JSON")),
+                       request.histogram));
   for (const auto& [tokens, count] : histogram->steps)
     out.push_back({{one_sequence(tokens), {}}, count});
   return out;
@@ -61,8 +65,8 @@ class Measurement {
     KvCache seen;
     for (std::size_t i = 0; i < report_.steps.size(); ++i) {
       MeasuredStep& m = report_.steps[i];
-      log_.progress(fmt::format("step {} of {}, {}", i + 1, report_.steps.size(),
-                                kHowNames[static_cast<std::size_t>(how)]));
+      log_.progress({fmt::format("measuring {}", kHowNames[static_cast<std::size_t>(how)]), i,
+                     report_.steps.size(), "steps"});
       Step step = m.planned.step;
       step.cache = request_.steps.empty() ? nullptr : &seen;
       RunOptions options;
@@ -133,32 +137,45 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
 }
 
 Table BenchReport::step_table() const {
-  std::vector<std::string> columns = {"tokens",  "sequences", "runs as", "mode",
-                                      "key",     "padding",   "time µs", "eager µs",
-                                      "kernels", "library",   "graphs"};
+  std::vector<Column> columns = {"tokens",
+                                 "sequences",
+                                 "runs as",
+                                 "mode",
+                                 "key",
+                                 "padding",
+                                 {"time µs", "time_s"},
+                                 {"eager µs", "eager_s"},
+                                 "kernels",
+                                 "library",
+                                 "graphs"};
   if (weighted) columns.insert(columns.begin() + 2, "count");
   Table table(columns);
   for (const MeasuredStep& m : steps) {
     const StepReport& r = m.report;
-    std::vector<std::string> row = {std::to_string(r.tokens),
-                                    std::to_string(m.planned.step.sequences.size()),
-                                    std::to_string(r.padded),
-                                    r.mode,
-                                    r.key,
-                                    std::to_string(r.padded - r.tokens),
-                                    microseconds(r.seconds),
-                                    microseconds(m.eager),
-                                    std::to_string(r.launches.kernels),
-                                    std::to_string(r.launches.library),
-                                    std::to_string(r.launches.graphs)};
-    if (weighted) row.insert(row.begin() + 2, std::to_string(m.count));
+    std::vector<Cell> row = {r.tokens,
+                             m.planned.step.sequences.size(),
+                             r.padded,
+                             r.mode,
+                             r.key,
+                             r.padded - r.tokens,
+                             microseconds(r.seconds),
+                             microseconds(m.eager),
+                             r.launches.kernels,
+                             r.launches.library,
+                             r.launches.graphs};
+    if (weighted) row.insert(row.begin() + 2, m.count);
     table.add(std::move(row));
   }
   return table;
 }
 
 Table BenchReport::piece_table() const {
-  Table table({"class", "pieces", "runs as", "mode", "median µs", "share %"});
+  Table table({"class",
+               "pieces",
+               "runs as",
+               "mode",
+               {"median µs", "median_s"},
+               {"share %", "share_percent"}});
   std::map<std::tuple<std::size_t, std::int64_t, std::string>, std::vector<double>> times;
   std::map<std::int64_t, double> whole;
   for (const MeasuredStep& m : steps) {
@@ -176,9 +193,9 @@ Table BenchReport::piece_table() const {
     const PieceClass& piece_class = record.pieces->classes[PieceClassId(c)];
     double sum = 0;
     for (double v : values) sum += v;
-    table.add({piece_class.name, std::to_string(piece_class.members.size()), std::to_string(rows),
-               mode, microseconds(median(values)),
-               fmt::format("{:.1f}", whole[rows] > 0 ? 100 * sum / whole[rows] : 0)});
+    const double share = whole[rows] > 0 ? 100 * sum / whole[rows] : 0;
+    table.add({piece_class.name, piece_class.members.size(), rows, mode,
+               microseconds(median(values)), real_cell(share, fmt::format("{:.1f}", share))});
   }
   return table;
 }
@@ -191,10 +208,10 @@ Table BenchReport::totals() const {
     eager += n * m.eager;
     padded += n * m.padded;
   }
-  Table table({"all steps", "time µs", "of planned"});
+  Table table({"all steps", {"time µs", "time_s"}, "of planned"});
   const auto add = [&](const std::string& what, double seconds) {
-    table.add(
-        {what, microseconds(seconds), fmt::format("{:.3f}", planned > 0 ? seconds / planned : 0)});
+    const double ratio = planned > 0 ? seconds / planned : 0;
+    table.add({what, microseconds(seconds), real_cell(ratio, fmt::format("{:.3f}", ratio))});
   };
   add("as planned", planned);
   add("eager, at their own sizes", eager);

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/try.hpp"
 #include "pipeline/static_rows.hpp"
 #include "splitter/choose.hpp"
@@ -27,7 +28,7 @@ Result<std::monostate> check_dynamic(const Graph& graph) {
 
 Result<Histogram> histogram_of(const std::string& traffic) {
   if (auto made = histogram_named(traffic)) return *made;
-  return read_histogram(PW_TRY(read_file(traffic)), traffic);
+  return read_histogram(PW_TRY(read_text_file(traffic, "a histogram: text, CSV or JSON")), traffic);
 }
 
 /// For people: every number of graphs up to 4, then steps that grow with it.
@@ -103,7 +104,8 @@ Result<SizedGraph> size_graph(const CutGraph& cut, const SizesRequest& request, 
     return fail(error_at({}, "PW1433", "nothing of this graph is captured", plan.mode_reason));
   std::vector<std::pair<std::int64_t, double>> times;
   if (!request.times.empty())
-    times = PW_TRY(read_step_times(PW_TRY(read_file(request.times)), request.times));
+    times = PW_TRY(
+        read_step_times(PW_TRY(read_text_file(request.times, "a table of times")), request.times));
   return SizedGraph{std::move(plan), StepTimes(StepCost(cut.pieces, cut.graph), std::move(times))};
 }
 
@@ -146,15 +148,28 @@ FrontierCurve SizeChoice::curve() const {
   return out;
 }
 
+Table chosen_table(const std::vector<SizeChoice>& choices) {
+  Table table({"traffic", "sizes"});
+  for (const SizeChoice& choice : choices) table.add({choice.traffic, list_cell(choice.chosen())});
+  return table;
+}
+
 Table size_table(const std::vector<SizeChoice>& choices, bool all) {
-  Table table({"traffic", "graphs", "set", "us a step", "% above least", "% padding", "% eager"});
+  Table table({"traffic",
+               "graphs",
+               "set",
+               {"us a step", "step_s"},
+               {"% above least", "above_least_percent"},
+               {"% padding", "padding_percent"},
+               {"% eager", "eager_percent"}});
   for (const SizeChoice& choice : choices)
     for (const SizeSet& set : choice.sets)
       if (all || !set.mark.empty() || shown_to_people(set.sizes.size()))
-        table.add({choice.traffic, std::to_string(set.sizes.size()), set.mark,
-                   fmt::format("{:.2f}", 1e6 * set.step_seconds),
-                   fmt::format("{:.2f}", set.above_least), fmt::format("{:.2f}", set.padding),
-                   fmt::format("{:.2f}", set.uncaptured)});
+        table.add({choice.traffic, set.sizes.size(), set.mark,
+                   real_cell(set.step_seconds, fmt::format("{:.2f}", 1e6 * set.step_seconds)),
+                   real_cell(set.above_least, fmt::format("{:.2f}", set.above_least)),
+                   real_cell(set.padding, fmt::format("{:.2f}", set.padding)),
+                   real_cell(set.uncaptured, fmt::format("{:.2f}", set.uncaptured))});
   return table;
 }
 

@@ -65,6 +65,8 @@ Result<SizeChoice> choose_sizes(const SizedGraph& graph, const std::string& traf
                                 const SizesRequest& request);
 
 /// A row a set; `all`: else those that differ in more than a few graphs.
+/// The chosen sizes of each.
+[[nodiscard]] Table chosen_table(const std::vector<SizeChoice>& choices);
 [[nodiscard]] Table size_table(const std::vector<SizeChoice>& choices, bool all);
 
 }  // namespace pw

@@ -7,21 +7,13 @@
 
 #include "base/printable.hpp"
 #include "pipeline/checking.hpp"
+#include "pipeline/diagnostics.hpp"
 #include "rewriter/analysis/passes.hpp"
 
 namespace pw {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string_view severity_name(Severity severity) {
-  switch (severity) {
-    case Severity::error: return "error";
-    case Severity::warning: return "warning";
-    case Severity::note: return "note";
-  }
-  return "?";
-}
 
 std::string place_of(const Diagnostic& diagnostic, const SourceMap& sources) {
   return diagnostic.span.valid() ? sources.describe(diagnostic.span) : diagnostic.place;
@@ -35,7 +27,7 @@ void add_diagnostic(Json& row, const Diagnostic& diagnostic, const SourceMap& so
 }
 
 Json diagnostic_row(const Diagnostic& diagnostic, const SourceMap& sources) {
-  Json row{{"kind", severity_name(diagnostic.severity)}, {"name", diagnostic.code}};
+  Json row{{"kind", name(diagnostic.severity)}, {"name", diagnostic.code}};
   add_diagnostic(row, diagnostic, sources);
   return row;
 }

@@ -76,11 +76,12 @@ Table order_table(const RuleSet& rules) {
   const Enables enables = find_enables(rules, all_rules(rules));
   Table table({"step", "rule", "in a cycle", "enables"});
   for (const Enables::Entry& entry : enables.rules) {
-    std::string edges;
+    std::vector<std::string> edges;
     for (const auto& edge : entry.edges)
-      edges += fmt::format("{}{} ({})", edges.empty() ? "" : ", ", enables.rules[edge.to].name,
-                           fmt::join(edge.ops, ", "));
-    table.add({std::to_string(entry.step), entry.name, entry.in_cycle ? "yes" : "no", edges});
+      edges.push_back(
+          fmt::format("{} ({})", enables.rules[edge.to].name, fmt::join(edge.ops, ", ")));
+    table.add(
+        {entry.step, entry.name, yes_cell(entry.in_cycle, "no"), list_cell(std::move(edges))});
   }
   return table;
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/try.hpp"
 #include "splitter/plan_text.hpp"
 
@@ -11,7 +11,7 @@ namespace pw {
 namespace {
 
 Result<PlanDocument> read_plan(const std::string& path) {
-  return plan_from_json(PW_TRY(read_file(path)), path);
+  return plan_from_json(PW_TRY(read_text_file(path, "a plan.json", "piecewise.plan/1")), path);
 }
 
 }  // namespace
@@ -25,10 +25,19 @@ Table change_table(const GraphDiff& diff, std::size_t most) {
   const std::size_t count = most == 0 ? diff.changes.size() : std::min(most, diff.changes.size());
   for (std::size_t i = 0; i < count; ++i) {
     const GraphChange& c = diff.changes[i];
-    table.add(
-        {std::string(name(c.kind)), std::to_string(c.count), c.thing, c.first, c.what, c.where});
+    table.add({std::string(name(c.kind)), c.count, c.thing, c.first, c.what, c.where});
   }
   return table;
+}
+
+Answer diff_answer(const GraphDiff& diff, std::size_t most) {
+  Answer out;
+  out.add("rows", change_table(diff, most));
+  out.add("matched", Cell(diff.matched));
+  out.add("changed", Cell(diff.changed));
+  out.add("removed", Cell(diff.removed));
+  out.add("added", Cell(diff.added));
+  return out;
 }
 
 Result<std::vector<std::string>> compare_plans(const std::string& before,

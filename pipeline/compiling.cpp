@@ -83,7 +83,7 @@ Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& ru
   std::optional<CompileCache> cache;
   if (nvrtc.present() && !request.sources_only)
     options.cache = &cache.emplace(CacheOptions::from_environment());
-  log.progress("compiling");
+  log.progress({"compiling"});
   out.report = cuda::compile_pieces(*out.record.pieces, options, nvrtc);
   PW_TRY(make_folder(request.output));
   PW_TRY(cuda::write_compiled(out.report, request.output,
@@ -125,7 +125,7 @@ Result<TunedGraph> Tuner::tune(const CutGraph& cut, const Log& log) {
   options.threads = all_cores();
   options.cache = cache_.get();
   options.progress = [&](std::size_t done) {
-    log.progress(fmt::format("tuning: {} of {} kernels", done, kernels.kernels.size()));
+    log.progress({"tuning", done, kernels.kernels.size(), "kernels"});
   };
   TunedGraph out{{}, found_, 0};
   for (const std::string& arch : request_.archs) {
@@ -146,15 +146,25 @@ Result<TunedGraph> Tuner::tune(const CutGraph& cut, const Log& log) {
 }
 
 Table schedule_table(const TunedGraph& tuned) {
-  Table table({"kernel", "arch", "tokens", "rows", "bytes", "candidates", "spill", "usual us",
-               "tuned us", "ratio", "schedule"});
+  Table table({"kernel",
+               "arch",
+               "tokens",
+               "rows",
+               "bytes",
+               "candidates",
+               "spill",
+               {"usual us", "usual_s"},
+               {"tuned us", "tuned_s"},
+               "ratio",
+               "schedule"});
   for (const auto& [arch, t] : tuned.rows) {
     const cuda::TunedSchedule& c = t.chosen;
-    table.add({c.op, arch, std::to_string(t.tokens), std::to_string(c.rows),
-               std::to_string(t.bytes), std::to_string(t.candidates), std::to_string(t.spilled),
-               fmt::format("{:.2f}", c.default_seconds * 1e6),
-               fmt::format("{:.2f}", c.seconds * 1e6),
-               fmt::format("{:.2f}", c.default_seconds / c.seconds), described(c.schedule)});
+    table.add({c.op, arch, t.tokens, c.rows, t.bytes, t.candidates, t.spilled,
+               real_cell(c.default_seconds, fmt::format("{:.2f}", c.default_seconds * 1e6)),
+               real_cell(c.seconds, fmt::format("{:.2f}", c.seconds * 1e6)),
+               real_cell(c.default_seconds / c.seconds,
+                         fmt::format("{:.2f}", c.default_seconds / c.seconds)),
+               described(c.schedule)});
   }
   return table;
 }

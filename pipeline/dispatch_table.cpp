@@ -57,10 +57,9 @@ Result<Table> dispatch_table(const Plan& plan, const std::vector<std::string>& s
                                  : range.begin == range.end
                                      ? fmt::format("exactly {}", range.begin)
                                      : fmt::format("{}..{}", range.begin, range.end);
-    table.add({text, std::to_string(step.tokens), std::to_string(step.tokens + found.padding),
-               std::string(name(found.mode)),
-               found.mode == DispatchMode::none ? "" : print(found.key),
-               std::to_string(found.padding), compiled, dispatcher.explain(step, found)});
+    table.add({text, step.tokens, step.tokens + found.padding, std::string(name(found.mode)),
+               found.mode == DispatchMode::none ? "" : print(found.key), found.padding, compiled,
+               dispatcher.explain(step, found)});
   }
   return table;
 }

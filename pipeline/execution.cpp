@@ -9,6 +9,7 @@
 #include "backends/run_given.hpp"
 #include "backends/safetensors.hpp"
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/try.hpp"
 #include "pipeline/artifact.hpp"
 #include "pipeline/static_rows.hpp"
@@ -20,7 +21,8 @@ namespace {
 constexpr std::int64_t kUsualTokens[] = {1, 7, 16, 300};
 
 Result<std::vector<PlannedStep>> stated_steps(const ExecutionRequest& request, const Graph& graph) {
-  if (!request.steps.empty()) return parse_steps(PW_TRY(read_file(request.steps)), request.steps);
+  if (!request.steps.empty())
+    return parse_steps(PW_TRY(read_text_file(request.steps, "a file of steps")), request.steps);
   std::vector<std::int64_t> tokens = request.tokens;
   if (const auto rows = static_rows(graph); tokens.empty() && !rows.empty())
     tokens = {rows.front()};
@@ -37,7 +39,8 @@ Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& g
       PW_TRY(Safetensors::open(request.weights, its_own ? request.graph.number : 0));
   TensorMap map;
   if (!request.map.empty())
-    map = PW_TRY(TensorMap::parse(PW_TRY(read_file(request.map)), request.map));
+    map = PW_TRY(TensorMap::parse(PW_TRY(read_text_file(request.map, "a map of weights in JSON")),
+                                  request.map));
   const GivenTensors given = PW_TRY(give_tensors(graph, file, map, weights));
   log.say(fmt::format(
       "{} inputs are tensors of {}, {} are drawn by the seed; {} tensors are "
@@ -142,8 +145,8 @@ Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const Loade
     record.plan = PW_TRY(plan_variant(*record.pieces, variant, rules, request.plan, log));
     return std::monostate{};
   }
-  const PlanDocument document =
-      PW_TRY(plan_from_json(PW_TRY(read_file(request.planned)), request.planned));
+  const PlanDocument document = PW_TRY(plan_from_json(
+      PW_TRY(read_text_file(request.planned, "a plan.json", "piecewise.plan/1")), request.planned));
   record.plan = PW_TRY(bind_plan(document, *record.pieces, variant.result.graph));
   return std::monostate{};
 }
@@ -152,7 +155,7 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
                                                          RunRecord& record, Weights& weights,
                                                          const Log& log) {
   record.arch = engine.arch();
-  log.progress("compiling");
+  log.progress({"compiling"});
   auto executable = PW_TRY(engine.build({graph, *record.pieces, record.plan}, weights));
   EngineReport report = executable->report();
   for (const std::string& line : report.built) log.say(line);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/diagnostic_codes.hpp"
 #include "base/try.hpp"
 #include "graph/text.hpp"
 #include "rewriter/code_help.hpp"
@@ -124,7 +125,8 @@ PatternMatch described_match(const Graph& graph, const Match& match, const Env& 
   PatternMatch out;
   for (NodeId n : all_nodes(match)) out.nodes.emplace_back(graph.node_name(n), graph.op_of(n).name);
   for (const auto& [name, binding] : match.env)
-    if (!params.contains(name)) out.bindings.emplace_back(name, binding_text(graph, binding));
+    if (!params.contains(name) && name.find('#') == std::string::npos)  // those of its own text
+      out.bindings.emplace_back(name, binding_text(graph, binding));
   return out;
 }
 
@@ -178,9 +180,23 @@ Result<Explanation> explain_rule(const Graph& graph, const LoadedRules& rules,
   return found;
 }
 
-std::string_view near_miss_meaning(std::string_view code) {
-  const NearMissCode* found = near_miss_code(code);
-  return found == nullptr ? std::string_view() : found->meaning;
+std::string_view code_meaning(std::string_view code) {
+  if (const NearMissCode* row = near_miss_code(code)) return row->meaning;
+  const DiagnosticCode* row = diagnostic_code(code);
+  return row == nullptr ? std::string_view() : row->meaning;
+}
+
+std::string_view code_help(std::string_view code) {
+  if (const NearMissCode* row = near_miss_code(code)) return row->help;
+  const DiagnosticCode* row = diagnostic_code(code);
+  return row == nullptr ? std::string_view() : row->help;
+}
+
+Table code_table() {
+  Table table({"code", "meaning", "help"});
+  for (const NearMissCode& row : kNearMissCodes) table.add({row.code, row.meaning, row.help});
+  for (const DiagnosticCode& row : diagnostic_codes()) table.add({row.code, row.meaning, row.help});
+  return table;
 }
 
 Result<LoadedPattern> load_pattern(const ContextPtr& context, const std::string& pattern,
@@ -211,12 +227,12 @@ PatternMatches match_pattern(const Graph& graph, const LoadedPattern& pattern) {
 Table match_table(const PatternMatches& found, std::size_t most) {
   Table table({"match", "nodes", "bindings"});
   for (std::size_t i = 0; i < std::min(most, found.matches.size()); ++i) {
-    std::string nodes, bindings;
+    std::vector<std::string> nodes, bindings;
     for (const auto& [name, op] : found.matches[i].nodes)
-      nodes += fmt::format("{}%{} {}", nodes.empty() ? "" : ", ", name, op);
+      nodes.push_back(fmt::format("%{} {}", name, op));
     for (const auto& [name, value] : found.matches[i].bindings)
-      bindings += fmt::format("{}{} = {}", bindings.empty() ? "" : ", ", name, value);
-    table.add({std::to_string(i + 1), nodes, bindings});
+      bindings.push_back(fmt::format("{} = {}", name, value));
+    table.add({i + 1, list_cell(std::move(nodes)), list_cell(std::move(bindings))});
   }
   return table;
 }

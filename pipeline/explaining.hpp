@@ -34,8 +34,12 @@ PageMisses near_misses_of(const Graph& graph, const LoadedRules& rules,
 ///   "near_misses": [ { "code", "rule", "at", "message", "taken_by", … } ] }
 [[nodiscard]] std::string explanation_to_json(const Explanation& found, const std::string& rule);
 
-/// Of a code N01 … N17; empty for another word.
-[[nodiscard]] std::string_view near_miss_meaning(std::string_view code);
+/// Of a code N01 … N17, or of a diagnostic's, PW0220; empty for another word.
+[[nodiscard]] std::string_view code_meaning(std::string_view code);
+/// What to do about it; may be empty.
+[[nodiscard]] std::string_view code_help(std::string_view code);
+/// All codes: code, meaning, help.
+[[nodiscard]] Table code_table();
 
 /// A pattern without a rule, ready to be looked for.
 struct LoadedPattern {

@@ -10,6 +10,7 @@
 #include "backends/run_given.hpp"
 #include "backends/safetensors.hpp"
 #include "base/file.hpp"
+#include "base/printable.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
 #include "graph/graph_json.hpp"
@@ -41,18 +42,21 @@ Result<std::monostate> make_folder(const std::string& path) {
   return std::monostate{};
 }
 
-Result<SavedGraph> save_graph(const Graph& graph, const std::string& path) {
+Result<SavedGraph> save_graph(const Graph& graph, const std::string& path, bool as_json) {
   if (path.ends_with(".onnx")) {
     const OnnxExport model = PW_TRY(export_onnx(graph));
     PW_TRY(write_file(path, model.bytes));
     return SavedGraph{"", model.custom};
   }
-  PW_TRY(write_file(path, path.ends_with(".json") ? graph_to_json(graph) : print_pwg(graph)));
+  if (as_json)
+    PW_TRY(write_file(path, printable_json(graph_to_json(graph))));
+  else
+    PW_TRY(write_file(path, path.ends_with(".json") ? graph_to_json(graph) : print_pwg(graph)));
   return SavedGraph{};
 }
 
-Result<SavedGraph> save_model(const Graph& graph, const std::string& path) {
-  SavedGraph out = PW_TRY(save_graph(graph, path));
+Result<SavedGraph> save_model(const Graph& graph, const std::string& path, bool as_json) {
+  SavedGraph out = PW_TRY(save_graph(graph, path, as_json));
   if (!graph.contents || graph.contents->empty() || path.ends_with(".onnx") || names_stream(path))
     return out;
   const GivenInputs tensors = contents_of_inputs(graph);

@@ -17,11 +17,12 @@ struct SavedGraph {
   std::string weights;              ///< a safetensors file; empty: none
   std::vector<std::string> custom;  ///< of an ONNX model: ops that ONNX has not
 };
-/// A graph by the extension of the path: .json, .onnx, or .pwg (also for "-").
-Result<SavedGraph> save_graph(const Graph& graph, const std::string& path);
+/// A graph by the extension of the path: .json, .onnx, or .pwg (also for "-"). `as_json`:
+/// graph.json for a terminal, whatever the extension.
+Result<SavedGraph> save_graph(const Graph& graph, const std::string& path, bool as_json = false);
 /// The same, and the contents of its weights, where the file that it was read from had them, as
 /// safetensors beside it.
-Result<SavedGraph> save_model(const Graph& graph, const std::string& path);
+Result<SavedGraph> save_model(const Graph& graph, const std::string& path, bool as_json = false);
 
 /// Writes 00-input.pwg, 01-PASS.pwg, … and journal.jsonl into a folder.
 class Trace {

@@ -41,8 +41,19 @@ GraphStats count_graph(const Graph& graph) {
 
 Table op_count_table(const GraphStats& stats) {
   Table table({"op", "nodes", "meaning"});
-  for (const auto& row : stats.ops) table.add({row.op, std::to_string(row.nodes), row.meaning});
+  for (const auto& row : stats.ops) table.add({row.op, row.nodes, row.meaning});
   return table;
+}
+
+Answer stats_answer(const GraphStats& stats) {
+  Answer out;
+  out.add("ops", op_count_table(stats));
+  out.add("nodes", Cell(stats.nodes));
+  out.add("inputs", Cell(stats.inputs));
+  out.add("outputs", Cell(stats.outputs));
+  out.add("written", list_cell(stats.written));
+  out.add("hash", Cell(fmt::format("{:016x}", stats.hash)));
+  return out;
 }
 
 std::string size_line(const GraphStats& stats) {

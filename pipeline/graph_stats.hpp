@@ -25,6 +25,8 @@ struct GraphStats {
 };
 GraphStats count_graph(const Graph& graph);
 [[nodiscard]] Table op_count_table(const GraphStats& stats);
+/// ops, nodes, inputs, outputs, written and hash.
+[[nodiscard]] Answer stats_answer(const GraphStats& stats);
 /// "30 nodes, 7 inputs, 2 outputs, writes cache".
 [[nodiscard]] std::string size_line(const GraphStats& stats);
 

@@ -41,16 +41,17 @@ std::string xml_attribute(std::string_view text) {
   return out;
 }
 
-std::string suite_head(const std::vector<TestResult>& tests, std::size_t errors) {
-  const auto failed =
-      std::count_if(tests.begin(), tests.end(), [](const TestResult& t) { return !t.passed(); });
+struct Suite {
+  std::string_view name;
+  std::size_t tests = 0, failures = 0, errors = 0;
   double seconds = 0;
-  for (const TestResult& test : tests) seconds += test.seconds;
+};
+
+std::string head(const Suite& suite) {
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuite name=\"pwr test\" tests=\"{}\" failures=\"{}\" errors=\"{}\" "
-      "time=\"{:.3f}\">\n",
-      tests.size() + errors, failed, errors, seconds);
+      "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{:.3f}\">\n",
+      suite.name, suite.tests, suite.failures, suite.errors, suite.seconds);
 }
 
 std::string test_case(const TestResult& test) {
@@ -71,12 +72,41 @@ std::string error_case(const UnloadedFile& file) {
       xml_attribute(file.file), xml_attribute(file.message), xml_text(file.report));
 }
 
+bool is_error(const RuleCheck& check) {
+  return check.judgement.verdict == RuleVerdict::no_instance ||
+         check.judgement.verdict == RuleVerdict::cannot_run;
+}
+
+std::string rule_case(const RuleCheck& check) {
+  std::string out = fmt::format("  <testcase classname=\"pwr verify\" name=\"{}\" time=\"0.000\"",
+                                xml_attribute(check.rule));
+  if (check.holds()) return out + "/>\n";
+  const char* kind = is_error(check) ? "error" : "failure";
+  return out + fmt::format(">\n    <{0} message=\"{1}\">{2}</{0}>\n  </testcase>\n", kind,
+                           xml_attribute(name(check.judgement.verdict)),
+                           xml_text(check.judgement.reason));
+}
+
 }  // namespace
 
 std::string junit(const std::vector<TestResult>& tests, const std::vector<UnloadedFile>& unloaded) {
-  std::string out = suite_head(tests, unloaded.size());
+  Suite suite{"pwr test", tests.size() + unloaded.size(), 0, unloaded.size(), 0};
+  for (const TestResult& test : tests) {
+    suite.failures += test.passed() ? 0 : 1;
+    suite.seconds += test.seconds;
+  }
+  std::string out = head(suite);
   for (const UnloadedFile& file : unloaded) out += error_case(file);
   for (const TestResult& test : tests) out += test_case(test);
+  return out + "</testsuite>\n";
+}
+
+std::string junit(const std::vector<RuleCheck>& checks) {
+  Suite suite{"pwr verify", checks.size(), 0, 0, 0};
+  for (const RuleCheck& check : checks)
+    if (!check.holds()) ++(is_error(check) ? suite.errors : suite.failures);
+  std::string out = head(suite);
+  for (const RuleCheck& check : checks) out += rule_case(check);
   return out + "</testsuite>\n";
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/rule_check.hpp"
 #include "verify/test_runner.hpp"
 
 namespace pw {
@@ -18,5 +19,7 @@ struct UnloadedFile {
 /// An unloaded file is a test with an error. Well-formed whatever the texts hold: bytes that XML
 /// cannot carry become `?` or U+FFFD.
 std::string junit(const std::vector<TestResult>& tests, const std::vector<UnloadedFile>& unloaded);
+/// A rule is a test: what differs is a failure, one without a graph or that cannot run an error.
+std::string junit(const std::vector<RuleCheck>& checks);
 
 }  // namespace pw

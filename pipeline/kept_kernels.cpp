@@ -36,9 +36,9 @@ Result<std::size_t> clear_kept_kernels() {
 Table kept_table(const KeptKernels& kept) {
   Table table({"what", "number", "bytes"});
   for (const auto& [kind, held] : kept.contents.kinds)
-    table.add({"objects of " + kind, std::to_string(held.objects), std::to_string(held.bytes)});
+    table.add({"objects of " + kind, held.objects, held.bytes});
   const auto add = [&](const char* what, std::uint64_t number) {
-    table.add({what, std::to_string(number), ""});
+    table.add({what, number, null_cell()});
   };
   add("damaged objects", kept.contents.bad);
   add("unfinished files", kept.contents.leftovers);
@@ -53,15 +53,15 @@ Table verified_table(const CacheContents& contents) {
   std::size_t good = 0;
   for (const auto& [kind, held] : contents.kinds) good += held.objects;
   Table table({"what", "number"});
-  table.add({"good objects", std::to_string(good)});
-  table.add({"damaged objects, thrown away", std::to_string(contents.bad)});
-  table.add({"unfinished files, thrown away", std::to_string(contents.leftovers)});
+  table.add({"good objects", good});
+  table.add({"damaged objects, thrown away", contents.bad});
+  table.add({"unfinished files, thrown away", contents.leftovers});
   return table;
 }
 
 Table cleared_table(std::size_t removed) {
   Table table({"what", "number"});
-  table.add({"objects removed", std::to_string(removed)});
+  table.add({"objects removed", removed});
   return table;
 }
 

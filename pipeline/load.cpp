@@ -89,6 +89,7 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
 
 Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
                                 const Log& log, bool all) {
+  if (source.loaded == nullptr) log.progress({"reading " + source.path});
   ReadGraph read = PW_TRY(load_graph(context, source));
   if (read.dump)
     for (const std::string& line : import_lines(*read.dump, all)) log.say(line);

@@ -1,6 +1,7 @@
 // What the stages say while they work. Callers print it, keep it, or let it be.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -8,10 +9,17 @@
 
 namespace pw {
 
+/// What is being done now. One with the same `what` goes on with what the last one began.
+struct Progress {
+  std::string what;
+  std::size_t done = 0, total = 0;  ///< 0: not known
+  std::string unit = {};            ///< "nodes"
+};
+
 struct Log {
   std::function<void(const std::string& line)> say = [](const std::string&) {};
-  /// What is being done now; each replaces the one before.
-  std::function<void(const std::string& line)> progress = [](const std::string&) {};
+  /// Each replaces the one before.
+  std::function<void(const Progress&)> progress = [](const Progress&) {};
   std::function<void(const Diagnostics&)> warn = [](const Diagnostics&) {};
 };
 

@@ -2,7 +2,6 @@
 #include "pipeline/op_list.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 
@@ -12,46 +11,11 @@
 #include "base/try.hpp"
 #include "graph/import/fx_ops.hpp"
 #include "graph/text.hpp"
+#include "pipeline/op_runs.hpp"
 #include "runtime/step_engine.hpp"
 
 namespace pw {
 namespace {
-
-/// Which ops a backend runs: those with a kernel, and those whose bodies are made of such.
-class OpRuns {
- public:
-  OpRuns(const Context& context, std::function<bool(const Op&)> kernel)
-      : context_(context), kernel_(std::move(kernel)) {}
-
-  bool op(OpId id) {
-    const auto [it, fresh] = known_.emplace(id, false);
-    if (!fresh) return it->second;
-    const Op& op = context_.ops[id];
-    const bool runs = op.has_body() ? std::all_of(op.body.begin(), op.body.end(),
-                                                  [&](const Statement& s) { return all(s.value); })
-                                    : kernel_(op);
-    return known_[id] = runs;
-  }
-
- private:
-  bool named(std::string_view name) {
-    const OpId id = context_.ops.find(name);
-    return !id.valid() || op(id);  // a cast, or a function of numbers
-  }
-  bool all(const Expr& e) {
-    static const std::map<std::string_view, std::string_view> kInfix{
-        {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}};
-    if (e.kind == Expr::Kind::call && !named(e.text)) return false;
-    if (e.kind == Expr::Kind::negate && !named("neg")) return false;
-    if (const auto it = kInfix.find(e.text); e.kind == Expr::Kind::binary && it != kInfix.end())
-      if (!named(it->second)) return false;
-    return std::all_of(e.args.begin(), e.args.end(), [&](const Expr& arg) { return all(arg); });
-  }
-
-  const Context& context_;
-  std::function<bool(const Op&)> kernel_;
-  std::map<OpId, bool> known_;
-};
 
 std::string traits_of(const Op& op) {
   std::vector<std::string> out;
@@ -159,16 +123,16 @@ Result<std::vector<OpLine>> list_ops(const Context& context, const OpRequest& re
 }
 
 Table op_table(const std::vector<OpLine>& lines, bool whole) {
-  Table table(whole ? std::vector<std::string>{"op", "signature", "meaning", "traits", "splits",
-                                               "backends", "foreign"}
-                    : std::vector<std::string>{"op", "meaning", "splits", "backends", "foreign"});
+  Table table(whole ? std::vector<Column>{"op", "signature", "meaning", "traits", "splits",
+                                          "backends", "foreign"}
+                    : std::vector<Column>{"op", "meaning", "splits", "backends", "foreign"});
   for (const OpLine& line : lines) {
-    std::vector<std::string> row{line.name};
+    std::vector<Cell> row{line.name};
     if (whole) row.push_back(line.signature);
     row.push_back(line.meaning);
     if (whole) row.push_back(line.traits);
     row.insert(row.end(),
-               {line.splits ? "yes" : "", comma_list(line.backends), comma_list(line.foreign)});
+               {yes_cell(line.splits), list_cell(line.backends), list_cell(line.foreign)});
     table.add(std::move(row));
   }
   return table;

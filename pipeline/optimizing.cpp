@@ -17,7 +17,7 @@ namespace {
 /// written after it.
 class Tracing {
  public:
-  explicit Tracing(const OptimizeRequest& request) : request_(request) {}
+  Tracing(const OptimizeRequest& request, const Log& log) : request_(request), log_(log) {}
 
   RewriteOptions options_for(const std::string& variant) {
     RewriteOptions rewrite;
@@ -25,6 +25,7 @@ class Tracing {
     rewrite.verify_each = request_.verify_each;
     rewrite.engine = request_.naive ? EngineKind::naive : EngineKind::compiled;
     rewrite.stats = request_.stats;
+    tell_progress(rewrite, log_);
     if (!request_.trace.empty() && state_) trace_into(rewrite, folder_of(variant));
     return rewrite;
   }
@@ -60,6 +61,7 @@ class Tracing {
   }
 
   const OptimizeRequest& request_;
+  const Log& log_;
   std::deque<std::pair<std::string, Trace>> traces_;  // one a range; they stay where they are
   Result<std::monostate> state_;
 };
@@ -67,7 +69,8 @@ class Tracing {
 void say_conditions(const std::vector<GraphVariant>& variants, bool idle, const Log& log) {
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const RangedResult& result = variants[i].result;
-    if (!result.otherwise) log.warn(warnings_of(result.report, idle));
+    if (!result.otherwise)
+      log.warn(warnings_of(result.report, result.graph.context().sources, idle));
     if (!result.conditions.empty() && i + 1 < variants.size())
       log.say(conditions_line(result, "`" + variants[i + 1].name + "`"));
   }
@@ -76,10 +79,7 @@ void say_conditions(const std::vector<GraphVariant>& variants, bool idle, const 
 Table choices_of(const RewriteReport& report) {
   Table table({"best of", "by", "costs", "chosen"});
   for (const Choice& choice : report.choices) {
-    std::string costs;
-    for (std::int64_t cost : choice.costs)
-      costs += (costs.empty() ? "" : " | ") + std::to_string(cost);
-    table.add({choice.strategy, choice.by, costs, std::to_string(choice.chosen + 1)});
+    table.add({choice.strategy, choice.by, list_cell(choice.costs, " | "), choice.chosen + 1});
   }
   return table;
 }
@@ -96,7 +96,7 @@ Table of_variants(const std::vector<GraphVariant>& variants, const TableOf& tabl
 
 Result<std::vector<GraphVariant>> optimize(const Graph& graph, const LoadedRules& rules,
                                            const OptimizeRequest& request, const Log& log) {
-  Tracing tracing(request);
+  Tracing tracing(request, log);
   auto variants = rewrite_ranges(graph, rules, request.pipeline, [&](const std::string& variant) {
     return tracing.options_for(variant);
   });
@@ -124,6 +124,7 @@ Result<std::monostate> save_variants(const std::vector<GraphVariant>& variants,
   for (const GraphVariant& variant : variants) {
     const RangedResult& result = variant.result;
     const std::string file = variant_path(path, variant.name);
+    log.progress({"writing " + file});
     PW_TRY(save_graph(result.graph, file));
     if (variants.size() > 1)
       log.say(fmt::format("tokens {}..{}{}: {}", result.range.min, result.range.max,

@@ -34,8 +34,8 @@ Result<FuzzReport> fuzz_orders(const Graph& graph, const LoadedRules& rules,
 Table order_run_table(const FuzzReport& report) {
   Table table({"order", "seed", "nodes", "hash", "counts that differ"});
   for (const OrderRun& run : report.runs)
-    table.add({std::string(name(run.kind)), std::to_string(run.seed),
-               std::to_string(run.graph.node_count()), fmt::format("{:016x}", run.hash),
+    table.add({std::string(name(run.kind)), run.seed, run.graph.node_count(),
+               fmt::format("{:016x}", run.hash),
                differing_counts(report.runs.front(), run).second});
   return table;
 }

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
 #include "pipeline/explaining.hpp"
@@ -85,10 +86,12 @@ class Picture {
     VizOptions viz = PW_TRY(options());
     const bool last = !viz.version || *viz.version + 1 == input_.versions.size();
     if (request_.split && last) PW_TRY(cut_and_plan_last());
+    log_.progress({"drawing"});
     if (wants_page() && !request_.rules.pipeline.empty()) {
       misses_ = near_misses_of(input_.versions.back().graph, *rules_, input_.versions);
       input_.misses = &misses_;
     }
+    if (!request_.format.empty()) return render_as("picture." + request_.format, input_, viz);
     const bool text = request_.output.empty() || names_stream(request_.output);
     return text ? render_outline(input_, viz) : render_as(request_.output, input_, viz);
   }
@@ -132,19 +135,23 @@ class Picture {
   }
 
   [[nodiscard]] std::string type() const {
-    const std::string type = std::filesystem::path(request_.output).extension().string();
+    const std::string type =
+        request_.format.empty() ? std::filesystem::path(request_.output).extension().string()
+                                : "." + request_.format;
     return type.empty() ? "an outline" : type;
   }
   [[nodiscard]] bool wants_page() const { return type() == ".html" || type() == ".htm"; }
   [[nodiscard]] bool is_text() const {
-    return request_.output.empty() || names_stream(request_.output) || type() == ".txt" ||
-           type() == ".md" || type() == ".json";
+    const bool outline = request_.output.empty() || names_stream(request_.output);
+    return (outline && request_.format.empty()) || type() == ".txt" || type() == ".md" ||
+           type() == ".json";
   }
 
   Result<VizOptions> options() {
     VizOptions viz = request_.viz;
     if (!request_.overlay.empty()) {
-      overlay_ = PW_TRY(overlay_from_json(PW_TRY(read_file(request_.overlay)), request_.overlay));
+      overlay_ = PW_TRY(overlay_from_json(
+          PW_TRY(read_text_file(request_.overlay, "a JSON object of numbers")), request_.overlay));
       overlay_.title = std::filesystem::path(request_.overlay).stem().string();
       if (is_text()) log_.say("the overlay is left out: " + type() + " has no colours");
       viz.overlay = &overlay_;

@@ -20,6 +20,7 @@ struct PictureRequest {
   std::string pass;     ///< the graph after it, by its name or number; empty: the last
   std::string overlay;  ///< a JSON file of numbers for nodes
   std::string output;   ///< a path, whose extension is the type; empty or a stream: an outline
+  std::string format;   ///< the type, whatever the path says: "svg", "me.json"; empty: by the path
   VizOptions viz;       ///< collapse, view, most_boxes and color of it are read
 };
 

@@ -6,14 +6,19 @@
 namespace pw {
 
 Table memory_table(const Plan& plan) {
-  Table table(
-      {"mode", "key", "graphs", "nodes", "inputs", "live", "arena", "weights", "workspace"});
+  Table table({"mode",
+               "key",
+               "graphs",
+               "nodes",
+               {"inputs", "inputs_bytes"},
+               {"live", "live_bytes"},
+               {"arena", "arena_bytes"},
+               {"weights", "weights_bytes"},
+               {"workspace", "workspace_bytes"}});
   const MemoryPlan& memory = plan.memory;
   const auto add = [&](const std::string& mode, const std::string& key, const Capture& capture) {
-    table.add({mode, key, std::to_string(capture.graphs), std::to_string(capture.nodes),
-               std::to_string(capture.input_bytes), std::to_string(capture.live_bytes),
-               std::to_string(memory.arena_bytes), std::to_string(memory.weight_bytes),
-               std::to_string(memory.workspace_bytes)});
+    table.add({mode, key, capture.graphs, capture.nodes, capture.input_bytes, capture.live_bytes,
+               memory.arena_bytes, memory.weight_bytes, memory.workspace_bytes});
   };
   for (const Capture& capture : plan.captures)
     add(std::string(name(capture.mode)), print(capture.key), capture);
@@ -26,7 +31,7 @@ Table memory_table(const Plan& plan) {
 
 Table counter_table(const Counters& counters) {
   Table table({"counter", "number"});
-  for (const auto& [name, number] : counters.list()) table.add({name, std::to_string(number)});
+  for (const auto& [name, number] : counters.list()) table.add({name, number});
   return table;
 }
 

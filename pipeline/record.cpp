@@ -5,21 +5,19 @@
 
 #include <fmt/format.h>
 
-#include "base/quantities.hpp"
-
 namespace pw {
 
 Table joined(const std::vector<std::pair<std::string, Table>>& tables) {
   bool named = false;
   for (const auto& [name, table] : tables) named = named || !name.empty();
   if (!named && tables.size() == 1) return tables.front().second;
-  std::vector<std::string> columns{"tokens"};
+  std::vector<Column> columns{"tokens"};
   if (!tables.empty())
     columns.insert(columns.end(), tables.front().second.columns().begin(),
                    tables.front().second.columns().end());
   Table out(columns);
   for (const auto& [name, table] : tables) {
-    for (std::vector<std::string> row : table.rows()) {
+    for (std::vector<Cell> row : table.rows()) {
       row.insert(row.begin(), name);
       out.add(std::move(row));
     }
@@ -28,15 +26,13 @@ Table joined(const std::vector<std::pair<std::string, Table>>& tables) {
 }
 
 Table pass_table(const RewriteReport& report, bool times) {
-  std::vector<std::string> columns{"pass", "rewrites", "nodes before", "nodes after", "stopped by"};
-  if (times) columns.push_back("time");
+  std::vector<Column> columns{"pass", "rewrites", "nodes before", "nodes after", "stopped by"};
+  if (times) columns.emplace_back("time", "time_s");
   Table table(columns);
   for (const PassStats& pass : report.passes) {
-    std::vector<std::string> row{
-        pass.pass, std::to_string(pass.rewrites), std::to_string(pass.nodes_before),
-        std::to_string(pass.nodes_after),
-        pass.skipped ? "skipped: when is false" : std::string(name(pass.stop))};
-    if (times) row.push_back(seconds(pass.seconds));
+    std::vector<Cell> row{pass.pass, pass.rewrites, pass.nodes_before, pass.nodes_after,
+                          pass.skipped ? "skipped: when is false" : name(pass.stop)};
+    if (times) row.push_back(seconds_cell(pass.seconds));
     table.add(std::move(row));
   }
   return table;
@@ -46,21 +42,15 @@ Table rule_table(const RewriteReport& report, bool times) {
   bool timed = false;
   for (const PassStats& pass : report.passes)
     for (const auto& [rule, stats] : pass.rules) timed = timed || (times && stats.seconds > 0);
-  std::vector<std::string> columns{"pass", "rule", "matches", "attempts", "hits", "rejected by"};
-  if (timed) columns.push_back("time");
+  std::vector<Column> columns{"pass", "rule", "matches", "attempts", "hits", "rejected by"};
+  if (timed) columns.emplace_back("time", "time_s");
   Table table(columns);
   for (const PassStats& pass : report.passes) {
     for (const auto& [rule, stats] : pass.rules) {
-      std::string rejections;
-      for (const auto& [code, count] : stats.rejections)
-        rejections += fmt::format("{}{} × {}", rejections.empty() ? "" : ", ", code, count);
-      std::vector<std::string> row{pass.pass,
-                                   rule,
-                                   std::to_string(stats.matches),
-                                   std::to_string(stats.attempts),
-                                   std::to_string(stats.hits),
-                                   rejections};
-      if (timed) row.push_back(seconds(stats.seconds));
+      Cell::Counts rejections(stats.rejections.begin(), stats.rejections.end());
+      std::vector<Cell> row{pass.pass,      rule,       stats.matches,
+                            stats.attempts, stats.hits, counts_cell(std::move(rejections))};
+      if (timed) row.push_back(seconds_cell(stats.seconds));
       table.add(std::move(row));
     }
   }
@@ -71,19 +61,18 @@ Table piece_table(const StitchedGraph& pieces) {
   Table table({"piece", "class", "runs", "nodes", "inputs", "outputs"});
   for (const Piece& piece : pieces.pieces)
     table.add({piece.name, pieces.classes[piece.piece_class].name,
-               piece.capturable() ? "captured" : "eagerly", std::to_string(piece.nodes.size()),
-               std::to_string(piece.inputs.size()), std::to_string(piece.outputs.size())});
+               piece.capturable() ? "captured" : "eagerly", piece.nodes.size(), piece.inputs.size(),
+               piece.outputs.size()});
   return table;
 }
 
 Table step_table(const RunRecord& record, bool times) {
-  std::vector<std::string> columns = {"tokens", "runs as", "mode", "time", "why"};
+  std::vector<Column> columns = {"tokens", "runs as", "mode", {"time", "time_s"}, "why"};
   if (!times) columns.erase(columns.begin() + 3);
   Table table(columns);
   for (const StepRun& step : record.steps) {
-    std::vector<std::string> row = {std::to_string(step.report.tokens),
-                                    std::to_string(step.report.padded), step.report.mode,
-                                    seconds(step.report.seconds), step.report.reason};
+    std::vector<Cell> row = {step.report.tokens, step.report.padded, step.report.mode,
+                             seconds_cell(step.report.seconds), step.report.reason};
     if (!times) row.erase(row.begin() + 3);
     table.add(std::move(row));
   }
@@ -91,25 +80,24 @@ Table step_table(const RunRecord& record, bool times) {
 }
 
 Table number_table(const RunRecord& record) {
-  std::vector<std::string> columns = {"tokens",   "output", "dtype",        "elements",
-                                      "left out", "rms",    "error before", "error after",
-                                      "may be",   "result"};
+  std::vector<Column> columns = {"tokens", "output",       "dtype",       "elements", "left out",
+                                 "rms",    "error before", "error after", "may be",   "result"};
   if (record.ranks > 1) columns.insert(columns.begin() + 1, "rank");
   Table table(columns);
   for (const StepRun& step : record.steps) {
     for (std::size_t rank = 0; rank < step.numbers.size(); ++rank) {
       for (const OutputCheck& o : step.numbers[rank].outputs) {
-        std::vector<std::string> row = {std::to_string(step.report.tokens),
-                                        o.name,
-                                        std::string(name(o.dtype)),
-                                        std::to_string(o.count),
-                                        std::to_string(o.left_out),
-                                        fmt::format("{:.4g}", o.reference_rms),
-                                        fmt::format("{:.3g}", o.before_error),
-                                        fmt::format("{:.3g}", o.after_error),
-                                        fmt::format("{:.3g}", o.bound),
-                                        o.passed ? "ok" : "FAILED: " + o.reason};
-        if (record.ranks > 1) row.insert(row.begin() + 1, std::to_string(rank));
+        std::vector<Cell> row = {step.report.tokens,
+                                 o.name,
+                                 std::string(name(o.dtype)),
+                                 o.count,
+                                 o.left_out,
+                                 real_cell(o.reference_rms, fmt::format("{:.4g}", o.reference_rms)),
+                                 real_cell(o.before_error, fmt::format("{:.3g}", o.before_error)),
+                                 real_cell(o.after_error, fmt::format("{:.3g}", o.after_error)),
+                                 real_cell(o.bound, fmt::format("{:.3g}", o.bound)),
+                                 o.passed ? "ok" : "FAILED: " + o.reason};
+        if (record.ranks > 1) row.insert(row.begin() + 1, rank);
         table.add(std::move(row));
       }
     }
@@ -122,11 +110,12 @@ Table expected_table(const RunRecord& record) {
                "largest", "outside", "result"});
   for (const StepRun& step : record.steps)
     for (const ExpectedCheck& o : step.expected)
-      table.add({std::to_string(step.report.tokens), o.name, std::string(name(o.dtype)),
-                 std::string(name(o.expected_dtype)), std::to_string(o.count),
-                 fmt::format("{:.4g}", o.rms), fmt::format("{:.3g}", o.rms_error),
-                 o.bound > 0 ? fmt::format("{:.3g}", o.bound) : "–",
-                 fmt::format("{:.3g}", o.largest), std::to_string(o.outside),
+      table.add({step.report.tokens, o.name, std::string(name(o.dtype)),
+                 std::string(name(o.expected_dtype)), o.count,
+                 real_cell(o.rms, fmt::format("{:.4g}", o.rms)),
+                 real_cell(o.rms_error, fmt::format("{:.3g}", o.rms_error)),
+                 o.bound > 0 ? real_cell(o.bound, fmt::format("{:.3g}", o.bound)) : null_cell("–"),
+                 real_cell(o.largest, fmt::format("{:.3g}", o.largest)), o.outside,
                  o.passed ? "ok" : "FAILED: " + o.reason});
   return table;
 }

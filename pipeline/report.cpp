@@ -1,4 +1,4 @@
-// Exports page_of, text_of and write_report.
+// Exports page_of, text_of, markdown_of, json_of and write_report.
 #include "pipeline/report.hpp"
 
 #include "base/file.hpp"
@@ -6,12 +6,13 @@
 #include "base/try.hpp"
 #include "pipeline/explaining.hpp"
 #include "pipeline/folder.hpp"
+#include "pipeline/report_diff.hpp"
 #include "pipeline/report_sections.hpp"
 
 namespace pw {
 
 Result<std::string> page_of(const RunRecord& record, const LoadedRules& rules, const Log& log) {
-  log.progress("drawing");
+  log.progress({"drawing"});
   const Report report = make_report(record, rules.set, false);
   const Journal journal =
       record.times ? record.rewrite.journal : without_times(record.rewrite.journal);
@@ -27,7 +28,10 @@ Result<std::string> page_of(const RunRecord& record, const LoadedRules& rules, c
   return render_html(input);
 }
 
-Result<std::string> text_of(const RunRecord& record, const RuleSet& rules) {
+namespace {
+
+/// With the graph at its end.
+Result<Report> whole_report(const RunRecord& record, const RuleSet& rules) {
   Report report = make_report(record, rules, true);
   VizInput input;
   input.versions = record.versions;
@@ -36,7 +40,21 @@ Result<std::string> text_of(const RunRecord& record, const RuleSet& rules) {
   if (record.versions.size() > 1) options.against = 0;
   report.sections.push_back(
       {"Graph", {ReportText{{PW_TRY(render_outline(input, options))}, true}}});
-  return printable_lines(report_text(report));
+  return report;
+}
+
+}  // namespace
+
+Result<std::string> text_of(const RunRecord& record, const RuleSet& rules) {
+  return printable_lines(report_text(PW_TRY(whole_report(record, rules))));
+}
+
+Result<std::string> markdown_of(const RunRecord& record, const RuleSet& rules) {
+  return printable_lines(report_markdown(PW_TRY(whole_report(record, rules))));
+}
+
+std::string json_of(const RunRecord& record, const RuleSet& rules) {
+  return printable_json(report_to_json(make_report(record, rules, true)));
 }
 
 Result<std::string> write_report(const RunRecord& record, const LoadedRules& rules,
@@ -47,6 +65,7 @@ Result<std::string> write_report(const RunRecord& record, const LoadedRules& rul
   PW_TRY(write_file(folder + "/journal.jsonl",
                     journal_to_json_lines(record.rewrite.journal, after, rules.set, record.times)));
   PW_TRY(write_file(folder + "/report.txt", PW_TRY(text_of(record, rules.set))));
+  PW_TRY(write_file(folder + "/report.json", json_of(record, rules.set)));
   PW_TRY(write_file(folder + "/report.html", PW_TRY(page_of(record, rules, log))));
   return folder + "/report.html";
 }

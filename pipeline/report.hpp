@@ -10,7 +10,11 @@ namespace pw {
 
 Result<std::string> page_of(const RunRecord& record, const LoadedRules& rules, const Log& log);
 Result<std::string> text_of(const RunRecord& record, const RuleSet& rules);
-/// report.html, report.txt, plan.json and journal.jsonl; the path of report.html.
+/// As Markdown, with the graph as a listing.
+Result<std::string> markdown_of(const RunRecord& record, const RuleSet& rules);
+/// `piecewise.report/1`, see docs/formats.md.
+std::string json_of(const RunRecord& record, const RuleSet& rules);
+/// report.html, report.txt, report.json, plan.json and journal.jsonl; the path of report.html.
 Result<std::string> write_report(const RunRecord& record, const LoadedRules& rules,
                                  const std::string& folder, const Log& log);
 

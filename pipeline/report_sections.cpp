@@ -22,7 +22,12 @@ constexpr const char* kBuiltBy = "GCC " __VERSION__;
 #endif
 
 ReportTable as_report(const Table& table, std::string caption = {}) {
-  return {table.columns(), table.rows(), std::move(caption)};
+  ReportTable out{{}, {}, std::move(caption)};
+  for (const Column& column : table.columns()) out.columns.push_back(column.title);
+  for (const std::vector<Cell>& row : table.rows())
+    for (std::vector<std::string>& line = out.rows.emplace_back(); const Cell& cell : row)
+      line.push_back(cell.text);
+  return out;
 }
 ReportText prose(std::string line) { return {{std::move(line)}}; }
 

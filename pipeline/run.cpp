@@ -8,6 +8,7 @@
 #include "backends/padding.hpp"
 #include "base/try.hpp"
 #include "pipeline/artifact.hpp"
+#include "pipeline/op_runs.hpp"
 #include "pipeline/run_steps.hpp"
 
 namespace pw {
@@ -134,6 +135,9 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
     if (request.execute && steps[i].empty() && variants.size() > 1) continue;
     if (!variants[i].name.empty()) log.say("tokens " + variants[i].name + ":");
     PW_TRY(check_sizes(records[i].plan, steps[i]));
+    if (const StepEngineKind* kind = find_engine(request.engines, request.backend);
+        request.execute && kind != nullptr)
+      PW_TRY(check_kernels(variants[i].result.graph, *kind));
     if (request.execute)
       PW_TRY(
           run_steps(request, graph, variants[i].result.graph, *engine, steps[i], records[i], log));

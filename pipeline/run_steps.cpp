@@ -10,6 +10,7 @@
 #include "backends/safetensors.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "dsl/embedded_rules.hpp"
 #include "pipeline/expecting.hpp"
 
 namespace pw {
@@ -59,7 +60,7 @@ class StepLoop {
     Step step = planned.step;
     const bool goes_on = !request_.steps.empty();
     step.cache = goes_on ? &seen_ : nullptr;
-    log_.progress(fmt::format("running {} tokens", step.tokens()));
+    log_.progress({"running", record_.steps.size(), count, "steps"});
     RunOptions options;
     options.pad = request_.pad;
     options.poison = request_.check;
@@ -68,8 +69,8 @@ class StepLoop {
     StepRun run{result.report, {}, {}, {}};
     std::optional<Yardstick> yardstick;
     if (request_.check || (expected_ && !request_.tolerance.named())) {
-      log_.progress(fmt::format("checking {} tokens against the double-precision interpreter",
-                                step.tokens()));
+      log_.progress({fmt::format("checking {} tokens against the double-precision interpreter",
+                                 step.tokens())});
       yardstick = PW_TRY(run_yardstick(original_, engine_.whole(), weights_, step, {},
                                        goes_on ? &others_ : nullptr));
     }
@@ -139,13 +140,12 @@ std::string digest_of(const MappedFile& file) {
 /// The rules that were named, and all that is built in as one.
 void add_rules(std::vector<RunRecord::File>& out, const RuleSet& rules, const SourceMap& sources) {
   KeyParts library;
-  const auto built_in = [](const std::string& name) { return name.starts_with("<library>/"); };
   for (const ast::File& file : rules.files) {
     const std::string& name = sources.name(file.source);
-    if (!built_in(name)) out.push_back({name, "rules", sha256(sources.text(file.source))});
+    if (!is_of_library(name)) out.push_back({name, "rules", sha256(sources.text(file.source))});
   }
   for (std::size_t i = 0; i < sources.size(); ++i)
-    if (built_in(sources.name(SourceId(i))))
+    if (is_of_library(sources.name(SourceId(i))))
       library.add(sources.name(SourceId(i)), sources.text(SourceId(i)));
   out.push_back({"built-in library", "ops and rules", library.digest()});
 }

@@ -1,11 +1,13 @@
-// Exports the printing of tables.
+// Exports cells of quantities, and the printing of tables and answers.
 #include "pipeline/table.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/printable.hpp"
+#include "base/quantities.hpp"
 
 namespace pw {
 namespace {
@@ -15,88 +17,118 @@ bool numeric(const std::string& text) {
          text.find_first_of("0123456789") != std::string::npos;
 }
 
-bool plain_number(const std::string& text) {  // as JSON writes it
-  if (text.empty() || text.size() > 18) return false;
-  std::size_t at = text[0] == '-' ? 1 : 0;
-  return at < text.size() && text.find_first_not_of("0123456789", at) == std::string::npos &&
-         (text[at] != '0' || text.size() == at + 1);
-}
-
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-std::string csv(const std::string& text) {
+std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
   return out + "\"";
 }
 
-std::string json_string(const std::string& text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      out += std::string("\\") + c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-    else
-      out += c;
+struct CsvValue {
+  std::string operator()(std::monostate) const { return ""; }
+  std::string operator()(bool held) const { return held ? "true" : "false"; }
+  std::string operator()(std::int64_t number) const { return std::to_string(number); }
+  std::string operator()(double number) const { return fmt::format("{}", number); }
+  std::string operator()(const std::string& text) const { return csv_field(text); }
+  template <class Member>
+  std::string operator()(const std::vector<Member>& list) const {
+    return csv_field(fmt::format("{}", fmt::join(list, ", ")));
   }
-  return out + "\"";
-}
+  std::string operator()(const Cell::Counts& counts) const {
+    return csv_field(counts_cell(counts).text);
+  }
+};
 
 }  // namespace
 
-std::string Table::print(const std::string& format) const {
+Cell seconds_cell(double held) { return {seconds(held), held}; }
+Cell yes_cell(bool holds, std::string otherwise) {
+  return {holds ? "yes" : std::move(otherwise), holds};
+}
+Cell real_cell(double number, std::string shown) { return {std::move(shown), number}; }
+Cell null_cell(std::string shown) { return {std::move(shown), std::monostate{}}; }
+Cell list_cell(std::vector<std::int64_t> numbers, std::string_view separator) {
+  std::string shown = fmt::format("{}", fmt::join(numbers, separator));
+  return {std::move(shown), std::move(numbers)};
+}
+Cell counts_cell(Cell::Counts counts) {
+  std::string shown;
+  for (const auto& [name, count] : counts)
+    shown += fmt::format("{}{} × {}", shown.empty() ? "" : ", ", name, count);
+  return {std::move(shown), std::move(counts)};
+}
+Cell list_cell(std::vector<std::string> members, std::string_view separator) {
+  std::string shown = fmt::format("{}", fmt::join(members, separator));
+  return {std::move(shown), std::move(members)};
+}
+
+std::string Column::key_of(std::string title) {
+  std::replace(title.begin(), title.end(), ' ', '_');
+  return title;
+}
+
+std::string Table::csv() const {
   std::string out;
-  if (format == "json") {
-    out = "[";
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      out += r ? ",\n  {" : "\n  {";
-      for (std::size_t c = 0; c < columns_.size(); ++c)
-        out += fmt::format("{}{}: {}", c ? ", " : "", json_string(columns_[c]),
-                           plain_number(rows_[r][c]) ? rows_[r][c] : json_string(rows_[r][c]));
-      out += "}";
-    }
-    return printable_json(out + (rows_.empty() ? "]\n" : "\n]\n"));
-  }
-  if (format == "csv") {
-    for (std::size_t c = 0; c < columns_.size(); ++c) out += (c ? "," : "") + csv(columns_[c]);
+  for (const Column& column : columns_)
+    out += (&column == columns_.data() ? "" : ",") + csv_field(column.key);
+  out += "\n";
+  for (const std::vector<Cell>& row : rows_) {
+    for (const Cell& cell : row)
+      out += (&cell == row.data() ? "" : ",") + std::visit(CsvValue(), cell.value);
     out += "\n";
-    for (const auto& row : rows_) {
-      for (std::size_t c = 0; c < row.size(); ++c) out += (c ? "," : "") + csv(row[c]);
-      out += "\n";
-    }
-    return out;
   }
-  std::vector<std::vector<std::string>> rows = rows_;
-  for (auto& row : rows)  // a cell is one line, whatever a name holds
-    for (std::string& cell : row) cell = printable(cell);
+  return out;
+}
+
+std::string Table::aligned() const {
+  std::vector<std::vector<std::string>> lines(1);
+  for (const Column& column : columns_) lines.front().push_back(column.title);
+  for (const std::vector<Cell>& row : rows_) {
+    std::vector<std::string>& line = lines.emplace_back();
+    for (const Cell& cell : row) line.push_back(printable(cell.text));  // one line, always
+  }
   std::vector<std::size_t> widths;
   std::vector<bool> right;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t w = width(columns_[c]);
-    bool numbers = !rows.empty();
-    for (const auto& row : rows) {
-      w = std::max(w, width(row[c]));
-      numbers = numbers && (row[c].empty() || row[c] == "–" || numeric(row[c]));
+    std::size_t w = 0;
+    bool numbers = !rows_.empty();
+    for (std::size_t r = 0; r < lines.size(); ++r) {
+      const std::string& cell = lines[r][c];
+      w = std::max(w, width(cell));
+      numbers = numbers && (r == 0 || cell.empty() || cell == "–" || numeric(cell));
     }
     widths.push_back(w);
     right.push_back(numbers);
   }
-  auto line = [&](const std::vector<std::string>& row) {
+  std::string out;
+  for (const std::vector<std::string>& line : lines) {
     std::string text;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      std::string pad(widths[c] - width(row[c]), ' ');
-      text += (c ? "  " : "") + (right[c] ? pad + row[c] : row[c] + pad);
+    for (std::size_t c = 0; c < line.size(); ++c) {
+      const std::string pad(widths[c] - width(line[c]), ' ');
+      text += (c ? "  " : "") + (right[c] ? pad + line[c] : line[c] + pad);
     }
     text.erase(text.find_last_not_of(' ') + 1);
     out += text + "\n";
-  };
-  line(columns_);
-  for (const auto& row : rows) line(row);
+  }
+  return out;
+}
+
+std::string Table::print(const std::string& format) const {
+  if (format == "json") return to_json(*this);
+  return format == "csv" ? csv() : aligned();
+}
+
+std::string Answer::print(const std::string& format) const {
+  if (format == "json") return to_json(*this);
+  std::string out;
+  for (const auto& [key, member] : members)
+    if (const auto* table = std::get_if<Table>(&member))
+      out += (out.empty() ? "" : "\n") + table->print(format);
   return out;
 }
 

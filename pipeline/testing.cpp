@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "pipeline/generating.hpp"
@@ -106,7 +107,8 @@ class TestFiles {
 
   /// Each pipeline of a file of counts is a test.
   Result<TestReport> run_baseline(const ContextPtr& context, const std::string& path) {
-    Baseline baseline = PW_TRY(baseline_from_json(PW_TRY(read_file(path)), path));
+    Baseline baseline =
+        PW_TRY(baseline_from_json(PW_TRY(read_text_file(path, "a file of counts")), path));
     const RuleSet set = PW_TRY(load_rules(context, baseline.rules));
     const Env params = PW_TRY(bind_params(set, baseline.params));
     const Graph graph = PW_TRY(generate_model(context, PW_TRY(parse_model(baseline.generate))));
@@ -164,17 +166,28 @@ Result<TestOutcome> run_test_files(const TestRequest& request, const Log& log,
   for (const std::string& text : request.definitions)
     options.definitions.push_back(PW_TRY(parse_definition(text)));
   TestFiles files(request, std::move(options), log);
-  for (const std::string& path : PW_TRY(test_files(request.paths))) files.run(path, unloaded);
+  const std::vector<std::string> paths = PW_TRY(test_files(request.paths));
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    log.progress({"testing", i, paths.size(), "files"});
+    files.run(paths[i], unloaded);
+  }
   if (const std::string* name = files.unknown_param())
     return fail(error_at({}, "PW1422", "no file has a param `" + *name + "`"));
-  return files.take();
+  TestOutcome out = files.take();
+  if (out.report.tests.empty() && out.unloaded.empty())
+    return fail(error_at({}, "PW1441",
+                         request.only.empty() ? std::string("there is no test in what is named")
+                                              : "no test's name holds `" + request.only + "`",
+                         request.only.empty() ? "tests begin with `test name {` in a .pwr file"
+                                              : "without --only all tests run"));
+  return out;
 }
 
 Table test_table(const TestReport& report) {
   Table table({"file", "test", "expectations", "negative", "result"});
   for (const TestResult& test : report.tests)
-    table.add({test.file, test.name, std::to_string(test.expectations),
-               test.negative ? "yes" : "no", test.passed() ? "ok" : test.failures.front().message});
+    table.add({test.file, test.name, test.expectations, yes_cell(test.negative, "no"),
+               test.passed() ? "ok" : test.failures.front().message});
   return table;
 }
 

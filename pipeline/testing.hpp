@@ -33,7 +33,7 @@ using UnloadedDone = std::function<void(const Diagnostics&, const ContextPtr&)>;
 /// The .pwr and .counts.json files below folders, in order of their names; a file is itself. PW1431
 /// where a folder cannot be read, PW1421 where it has none.
 Result<std::vector<std::string>> test_files(const std::vector<std::string>& paths);
-/// PW1422 where no file has a param of the definitions.
+/// PW1422 where no file has a param of the definitions, PW1441 where no test is run.
 Result<TestOutcome> run_test_files(
     const TestRequest& request, const Log& log,
     const UnloadedDone& unloaded = [](const Diagnostics&, const ContextPtr&) {});

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/try.hpp"
+#include "dsl/embedded_rules.hpp"
 #include "rewriter/driver.hpp"
 
 namespace pw {
@@ -28,8 +29,9 @@ std::string variant_name(const Strategy& strategy, TokenRange range, bool otherw
 }
 
 /// With what a report of the run shows, and with `versions` the graph after each pass.
-RewriteOptions recorded(std::vector<Version>* versions) {
+RewriteOptions recorded(std::vector<Version>* versions, const Log& log) {
   RewriteOptions options;
+  tell_progress(options, log);
   options.stats = true;
   options.hashes = true;
   if (versions != nullptr)
@@ -54,7 +56,7 @@ Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std:
                          "it makes a graph for each range of tokens, and this takes one",
                          "`pwr opt` writes one file a range, which can be used here"));
   RewriteReport report = PW_TRY(run_pipeline(graph, rules.set, pipeline, rules.params, options));
-  log.warn(warnings_of(report, false));
+  log.warn(warnings_of(report, graph.context().sources, false));
   return report;
 }
 
@@ -86,7 +88,7 @@ Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const Loaded
   std::vector<GraphVariant> out =
       PW_TRY(rewrite_ranges(graph, rules, pipeline, [&](const std::string&) {
         versions.emplace_back();
-        return recorded(keep ? &versions.back() : nullptr);
+        return recorded(keep ? &versions.back() : nullptr, log);
       }));
   for (GraphVariant& variant : out) {
     if (variant.result.otherwise) {
@@ -94,7 +96,7 @@ Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const Loaded
     } else {
       variant.versions = std::move(versions.front());
       versions.pop_front();
-      log.warn(warnings_of(variant.result.report, false));
+      log.warn(warnings_of(variant.result.report, graph.context().sources, false));
     }
     if (!variant.result.conditions.empty())
       log.say(conditions_line(variant.result, "a second graph"));
@@ -136,10 +138,20 @@ std::string conditions_line(const RangedResult& variant, const std::string& othe
                      variant.range.min, variant.range.max, fmt::join(texts, ", "), otherwise);
 }
 
-Diagnostics warnings_of(const RewriteReport& report, bool idle) {
+void tell_progress(RewriteOptions& options, const Log& log) {
+  options.progress = [&log](const std::string& pass, std::size_t done, std::size_t total,
+                            std::string_view unit) {
+    log.progress({"pass " + pass, done, total, std::string(unit)});
+  };
+}
+
+Diagnostics warnings_of(const RewriteReport& report, const SourceMap& sources, bool idle) {
+  const auto wanted = [&](const Diagnostic& warning) {
+    if (!is_idle_warning(warning)) return true;
+    return idle && !is_of_library(sources.name(warning.span.source));
+  };
   Diagnostics out;
-  std::copy_if(report.warnings.begin(), report.warnings.end(), std::back_inserter(out),
-               [&](const Diagnostic& warning) { return idle || !is_idle_warning(warning); });
+  std::copy_if(report.warnings.begin(), report.warnings.end(), std::back_inserter(out), wanted);
   return out;
 }
 

@@ -48,7 +48,11 @@ Result<std::size_t> variant_of(const std::vector<GraphVariant>& variants, std::i
 /// For which steps a graph with conditions is right; `otherwise` names the graph for the others.
 [[nodiscard]] std::string conditions_line(const RangedResult& variant,
                                           const std::string& otherwise);
-/// What went wrong in a run; rules and passes that did nothing only if `idle` is wanted.
-[[nodiscard]] Diagnostics warnings_of(const RewriteReport& report, bool idle);
+/// Tells the log what a rewrite does; the log outlives it.
+void tell_progress(RewriteOptions& options, const Log& log);
+/// What went wrong in a run; rules and passes that did nothing only if `idle` is wanted, and never
+/// those of the library.
+[[nodiscard]] Diagnostics warnings_of(const RewriteReport& report, const SourceMap& sources,
+                                      bool idle);
 
 }  // namespace pw

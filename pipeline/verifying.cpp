@@ -52,7 +52,7 @@ Result<std::vector<RuleCheck>> verify_rules(const LoadedRules& rules, const Veri
   std::vector<RuleCheck> out;
   const auto add = [&](RuleCheck check) { done(out.emplace_back(std::move(check))); };
   for (RuleId id : ids) {
-    log.progress("verifying " + rules.set.rules[id].name);
+    log.progress({"verifying", out.size(), ids.size(), "rules"});
     add(check_rule(rules.set, id, rules.params, options));
   }
   for (RuleCheck& trait : PW_TRY(checked_traits(rules.set, request, options)))

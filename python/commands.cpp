@@ -249,9 +249,8 @@ void add_rule_commands(py::module_& module) {
              py::arg("rule"), py::arg("pipeline"), py::arg("options"), py::arg("log"),
              "see piecewise.explain");
   module.def(
-      "near_miss_meaning",
-      [](const std::string& code) { return std::string(near_miss_meaning(code)); }, py::arg("code"),
-      "what a code N01 … means; empty for another word");
+      "code_meaning", [](const std::string& code) { return std::string(code_meaning(code)); },
+      py::arg("code"), "what a code N01 … means; empty for another word");
   module.def("match", &match, py::arg("graph"), py::arg("pattern"), py::arg("files"),
              py::arg("params"), "see piecewise.match");
   module.def(

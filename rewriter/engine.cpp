@@ -315,10 +315,16 @@ void RuleEngine::compile() {
   if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
 }
 
+void RuleEngine::tell(std::size_t done, std::size_t total, std::string_view unit) const {
+  if (run_.options.progress) run_.options.progress(stats_.pass, done, total, unit);
+}
+
 StopReason RuleEngine::run() {
   start();
   std::optional<StopReason> stop;
-  while (!stop) {
+  const std::size_t found = heap_.size() + seeds_.size();
+  for (std::size_t steps = 0; !stop; ++steps) {
+    if (steps % kTold == 0) tell(std::min(steps, found), found, "matches");
     stop = step();
     const bool opens = !frontiers_.empty() && !once_;
     if (stop || opens || new_facts_ || !heap_.empty() || !seeds_.empty()) continue;
@@ -333,7 +339,11 @@ void RuleEngine::seed() {
   pool_.reserve(2 * graph_.node_count());  // more than enough; what is not used costs nothing
   heap_.reserve(graph_.node_count() / 4);
   seeding_ = true;
-  for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) attempt(n);
+  std::size_t seen = 0;
+  for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
+    if (seen++ % kTold == 0) tell(seen - 1, graph_.node_count(), "nodes");
+    attempt(n);
+  }
   seeding_ = false;
   // Nearly in order already, and taken in order: a sorted list needs no heap.
   seeds_ = std::move(heap_);

@@ -87,6 +87,7 @@ class RuleEngine {
   void find_rules_above();
   void note_first();
   void seed();
+  void tell(std::size_t done, std::size_t total, std::string_view unit) const;
   void attempt(NodeId anchor);
   void give_up(std::uint32_t rule, NodeId anchor);
   bool accept(std::uint32_t rule, NodeId anchor);
@@ -210,6 +211,7 @@ class RuleEngine {
   MatchProgram program_;
   std::unique_ptr<Registers> registers_;
   std::unique_ptr<CountingTrace> trace_;
+  static constexpr std::size_t kTold = 4096;  ///< nodes or matches between two words of progress
   static constexpr std::uint64_t kLeastSteps = std::uint64_t{1} << 14;
   std::uint64_t steps_ = run_.options.limits.matcher_steps;  ///< at an anchor
   std::vector<std::uint32_t> pool_;

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "rewriter/written_names.hpp"
+
 namespace pw {
 namespace {
 
@@ -129,7 +131,7 @@ std::string describe(const Graph& graph, const RuleLayout& layout, const Escape&
   std::string out = fmt::format("`{}` is consumed by this rule, but it is also ",
                                 value.name.empty() || value.name == "_" || value.list
                                     ? fmt::format("%{}", graph.value_name(escape.graph_value))
-                                    : value.name);
+                                    : with_written_names(value.name));
   if (escape.output)
     out += escape.users.empty() ? "an output of the graph" : "an output of the graph, and ";
   for (std::size_t i = 0; i < escape.users.size() && i < kShown; ++i)

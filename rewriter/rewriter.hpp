@@ -68,6 +68,10 @@ struct RewriteOptions {
   /// Called with the graph before the first pass ("input") and after each top-level pass; for
   /// pictures and dumps.
   std::function<void(const std::string& pass, const Graph& graph)> after_pass;
+  /// Called now and then in a pass: `done` of `total` nodes were looked at, or matches tried.
+  std::function<void(const std::string& pass, std::size_t done, std::size_t total,
+                     std::string_view unit)>
+      progress;
 };
 
 /// Runs a pipeline, pass or built-in by name on the graph, in place. One that states ranges of

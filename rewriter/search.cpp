@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "rewriter/legality.hpp"
+#include "rewriter/written_names.hpp"
 
 namespace pw {
 
@@ -337,7 +338,12 @@ bool Search::reject(const State& state, const char* code, Span span, NodeId at, 
   if (quiet_) return false;
   if (std::pair(state.matched, state.gate) <= std::pair(failure_.matched, failure_.gate))
     return false;
-  failure_ = {state.matched,    state.gate, code, explain_ ? text() : std::string(), span, at,
+  failure_ = {state.matched,
+              state.gate,
+              code,
+              explain_ ? with_written_names(text()) : std::string(),
+              span,
+              at,
               state.nodes.raw()};
   return false;
 }

@@ -12,6 +12,7 @@
 #include "backends/numerics.hpp"
 #include "backends/runner.hpp"
 #include "dsl/dsl.hpp"
+#include "dsl/embedded_rules.hpp"
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
 #include "verify/sample.hpp"
@@ -145,7 +146,7 @@ void check_op(const ContextPtr& context, OpId id, const RuleCheckOptions& option
 std::vector<OpId> declared_in(const RuleSet& rules, bool library) {
   std::vector<OpId> out;
   for (const ast::File& file : rules.files) {
-    if (!library && rules.context->sources.name(file.source).starts_with("<library>/")) continue;
+    if (!library && is_of_library(rules.context->sources.name(file.source))) continue;
     for (const ast::Item& item : file.items) {
       const auto* declared = std::get_if<ast::OpItem>(&item);
       const OpId id = declared ? rules.context->ops.find(declared->name) : OpId();

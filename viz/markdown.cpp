@@ -1,4 +1,5 @@
-// Exports to_markdown: a heading, how much is shown, and a table of nodes for each group.
+// Exports markdown_text and to_markdown: a heading, how much is shown, and a table of nodes for
+// each group.
 #include "viz/markdown.hpp"
 
 #include "viz/label.hpp"
@@ -6,8 +7,31 @@
 namespace pw::viz {
 namespace {
 
-/// Text that stays text in a cell.
-std::string cell(std::string_view text) {
+std::string row(const UnionGraph& union_graph, const Box& box) {
+  const std::string mark = std::string("| ") + glyph(box.mark) + " | ";
+  if (box.kind == BoxKind::whole) {
+    std::string words;
+    for (const std::string& line : box.lines) words += (words.empty() ? "" : ", ") + line;
+    return mark + markdown_text(words) + " | | | |\n";
+  }
+  const UnionNode& node = union_graph.nodes[box.node];
+  const Graph& graph = union_graph.graph_of(node);
+  std::string names, types, reads;
+  for (std::size_t r = 0; r < graph.result_count(node.id); ++r) {
+    const ValueId v = graph.result(node.id, r);
+    names += (r == 0 ? "" : ", ") + std::string(graph.value_name(v));
+    types += (r == 0 ? "" : ", ") + graph.context().types.print(graph.type(v));
+  }
+  for (std::size_t i = 0; i < graph.operand_count(node.id); ++i)
+    reads += (i == 0 ? "" : ", ") + operand_text(graph, graph.operand(node.id, i));
+  return mark + markdown_text(names) + " | " + markdown_text(graph.op_of(node.id).name) +
+         markdown_text(graph.context().attributes.print(graph.attributes(node.id))) + " | " +
+         markdown_text(reads) + " | " + markdown_text(types) + " |\n";
+}
+
+}  // namespace
+
+std::string markdown_text(std::string_view text) {
   std::string out;
   for (const char c : clean(text)) {
     switch (c) {
@@ -31,32 +55,9 @@ std::string cell(std::string_view text) {
   return out;
 }
 
-std::string row(const UnionGraph& union_graph, const Box& box) {
-  const std::string mark = std::string("| ") + glyph(box.mark) + " | ";
-  if (box.kind == BoxKind::whole) {
-    std::string words;
-    for (const std::string& line : box.lines) words += (words.empty() ? "" : ", ") + line;
-    return mark + cell(words) + " | | | |\n";
-  }
-  const UnionNode& node = union_graph.nodes[box.node];
-  const Graph& graph = union_graph.graph_of(node);
-  std::string names, types, reads;
-  for (std::size_t r = 0; r < graph.result_count(node.id); ++r) {
-    const ValueId v = graph.result(node.id, r);
-    names += (r == 0 ? "" : ", ") + std::string(graph.value_name(v));
-    types += (r == 0 ? "" : ", ") + graph.context().types.print(graph.type(v));
-  }
-  for (std::size_t i = 0; i < graph.operand_count(node.id); ++i)
-    reads += (i == 0 ? "" : ", ") + operand_text(graph, graph.operand(node.id, i));
-  return mark + cell(names) + " | " + cell(graph.op_of(node.id).name) +
-         cell(graph.context().attributes.print(graph.attributes(node.id))) + " | " + cell(reads) +
-         " | " + cell(types) + " |\n";
-}
-
-}  // namespace
-
 std::string to_markdown(const UnionGraph& graph, const Scene& scene) {
-  std::string out = "# " + cell(scene.title) + "\n\n" + cell(scene.caption) + ".\n";
+  std::string out =
+      "# " + markdown_text(scene.title) + "\n\n" + markdown_text(scene.caption) + ".\n";
   if (graph.versions.size() > 1) out += "\n+ added, − removed, ~ changed.\n";
   std::uint32_t cluster = kNobody;
   bool open = false;
@@ -65,7 +66,7 @@ std::string to_markdown(const UnionGraph& graph, const Scene& scene) {
     if (!open || box.cluster != cluster) {
       cluster = box.cluster;
       open = true;
-      if (cluster != kNobody) out += "\n## " + cell(scene.clusters[cluster].title) + "\n";
+      if (cluster != kNobody) out += "\n## " + markdown_text(scene.clusters[cluster].title) + "\n";
       out += "\n| | results | op | reads | types |\n|---|---|---|---|---|\n";
     }
     out += row(graph, box);
@@ -74,16 +75,18 @@ std::string to_markdown(const UnionGraph& graph, const Scene& scene) {
   out += "\n## Inputs and outputs\n\n| | name | type |\n|---|---|---|\n";
   for (const ValueId v : last.inputs())
     if (last.input_kind(v) == InputKind::input)
-      out += "| in | " + cell(last.value_name(v)) + " | " +
-             cell(last.context().types.print(last.type(v))) + " |\n";
+      out += "| in | " + markdown_text(last.value_name(v)) + " | " +
+             markdown_text(last.context().types.print(last.type(v))) + " |\n";
   for (std::size_t i = 0; i < last.outputs().size(); ++i) {
     const ValueId v = last.outputs()[i];
     const bool written = i >= last.returned_count();
     const std::string what =
-        written ? "write " + cell(last.value_name(last.written_inputs()[i - last.returned_count()]))
-                : "out";
-    out += "| " + what + " | " + cell(last.value_name(v)) + " | " +
-           cell(last.context().types.print(last.type(v))) + " |\n";
+        written
+            ? "write " +
+                  markdown_text(last.value_name(last.written_inputs()[i - last.returned_count()]))
+            : "out";
+    out += "| " + what + " | " + markdown_text(last.value_name(v)) + " | " +
+           markdown_text(last.context().types.print(last.type(v))) + " |\n";
   }
   return out;
 }

@@ -33,5 +33,7 @@ struct Report {
 /// The items of a section, without its title and without a style.
 std::string section_html(const ReportSection& section);
 std::string report_text(const Report& report);
+/// The same as Markdown.
+std::string report_markdown(const Report& report);
 
 }  // namespace pw

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/blank.hpp"
+#include "base/file_kind.hpp"
 #include "graph/import/fx.hpp"
 
 namespace pw::fx {
@@ -327,22 +328,7 @@ bool looks_like_fx(std::string_view text) {
 }
 
 std::string known_as(std::string_view text) {
-  auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  if (text.starts_with("PK\x03\x04")) return "a zip file: torch.export's .pt2, or torch.save's?";
-  if (byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5) return "a pickle, as torch.save wrote them";
-  if (text.starts_with("\x1f\x8b")) return "a gzip file";
-  if (text.starts_with("\x7f"
-                       "ELF"))
-    return "a program or shared library (ELF)";
-  if (text.size() > 9 && byte(8) == '{' && byte(9) == '"' && byte(7) == 0 && byte(6) == 0)
-    return "safetensors: weights without a graph";
-  // A ModelProto begins with ir_version, and then has the producer's name, the graph or opsets.
-  if (byte(0) == 0x08 && byte(1) > 0 && byte(1) < 32 &&
-      (byte(2) == 0x12 || byte(2) == 0x3a || byte(2) == 0x42))
-    return "an ONNX file";
-  if (text.substr(0, 4096).find('\0') != std::string_view::npos) return "a binary file";
+  if (std::string kind = file_kind(text); !kind.empty()) return kind;
   const std::string_view head = text.substr(0, std::size_t{1} << 16);
   auto has = [&](std::string_view word) { return head.find(word) != std::string_view::npos; };
   if (has("= aten::") || has("= prim::")) return "TorchScript's graph";

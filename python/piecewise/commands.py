@@ -10,7 +10,7 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 import _piecewise
-from _piecewise import Graph, Rules, Session as _Session, cache_clear, cache_stats, cache_verify, doctor, format_rules, near_miss_meaning
+from _piecewise import Graph, Rules, Session as _Session, cache_clear, cache_stats, cache_verify, doctor, format_rules, code_meaning
 
 __all__ = [
     "bench",
@@ -30,7 +30,7 @@ __all__ = [
     "generate",
     "import_",
     "match",
-    "near_miss_meaning",
+    "code_meaning",
     "ops",
     "opt",
     "plan",
@@ -137,7 +137,7 @@ def explain(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, Any]:
-    """Says why a rule, family or group did not match a graph; with a pipeline, what became of each of its matches. near_miss_meaning() explains a code.
+    """Says why a rule, family or group did not match a graph; with a pipeline, what became of each of its matches. code_meaning() explains a code.
 
     Returns `rule`, `matches` (with a pipeline: rewrites), `range`, `otherwise`, `applied` (rule, builtin, pass, step, nodes, count) and `near_misses` (code, rule,
     at, message, nodes, taken_by, help, count, others, …).

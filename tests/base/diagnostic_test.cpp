@@ -48,4 +48,6 @@ TEST_CASE("nearest: a typing mistake is found, an unrelated word is not", "[base
   CHECK(nearest("rms_nrom", names) == "rms_norm");
   CHECK(nearest("rehsape", names) == "reshape");
   CHECK(nearest("attention", names).empty());
+  CHECK(nearest("tset", {"rest of it", "test"}) == "test");  // neighbours exchanged: one mistake
+  CHECK(nearest("tset", {"mist"}).empty());
 }

@@ -32,13 +32,13 @@ def section(text, head):
 
 def commands_of(program, *path):
     """[path] of each command, those below it too, by --help."""
-    names = re.findall(r"^  ([a-z-]+) ", section(help_of(program, *path), "Subcommands"), flags=re.M)
+    names = re.findall(r"^  ([a-z][a-z-]*) {2,}\S", help_of(program, *path).partition("Example")[0], flags=re.M)
     return [below for name in names for below in ([*path, name], *commands_of(program, *path, name))]
 
 
 def options_of(program, *path):
     """[["-q", "--quiet"], …] by --help."""
-    return [head.split(",") for head in re.findall(r"^  (-[^ ]+)", section(help_of(program, *path), "Options"), flags=re.M)]
+    return [head.split(",") for head in re.findall(r"^  (-[^ \n]+)", help_of(program, *path).partition("Example")[0], flags=re.M)]
 
 
 def plain(name):

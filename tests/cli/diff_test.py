@@ -42,7 +42,7 @@ class Diff(ProgramTest):
         cls.fused = cls.make("fused.json", "opt", cls.plain, "-r", "llm", "-p", "o2")
 
     def ops(self, graph):
-        return {row["op"]: row["nodes"] for row in json.loads(self.pwr("stats", graph, "--format", "json").stdout)}
+        return {row["op"]: row["nodes"] for row in json.loads(self.pwr("stats", graph, "--format", "json").stdout)["ops"]}
 
     def test_equal_up_to_names_and_order(self):
         text = Path(self.mixed).read_text(encoding="utf-8")
@@ -52,12 +52,12 @@ class Diff(ProgramTest):
             self.assertEqual(done.stdout, "")
             self.assertIn("equal up to names and order (110 nodes)", done.stderr)
         self.assertIn("41 inputs are called otherwise", done.stderr)
-        self.assertEqual(json.loads(self.pwr("diff", self.plain, other, "--format", "json").stdout), [])
+        self.assertEqual(json.loads(self.pwr("diff", self.plain, other, "--format", "json").stdout)["rows"], [])
 
     def test_what_a_pipeline_did(self):
         before, after = self.ops(self.plain), self.ops(self.fused)
         for second in (self.fused, self.file("fused2.json", renamed(Path(self.fused).read_text(encoding="utf-8"), 4))):
-            rows = json.loads(self.pwr("diff", self.plain, second, "--format", "json", code=1).stdout)
+            rows = json.loads(self.pwr("diff", self.plain, second, "--format", "json", code=1).stdout)["rows"]
             rows = [row for row in rows if row["op"] != "input"]
             for change, here, there in (("removed", before, after), ("added", after, before)):
                 expected = {op: count - there.get(op, 0) for op, count in here.items() if count > there.get(op, 0)}
@@ -86,7 +86,7 @@ class Diff(ProgramTest):
         other = self.file("other.fx.txt", text[:at] + text[at:].replace("silu.default", "gelu.default", 1))
         symbol = ("--symbol", "n=arg0_1.0,arg1_1.0")
         self.pwr("diff", DUMP, DUMP, *symbol)
-        rows = json.loads(self.pwr("diff", DUMP, other, *symbol, "--format", "json", code=1).stdout)
+        rows = json.loads(self.pwr("diff", DUMP, other, *symbol, "--format", "json", code=1).stdout)["rows"]
         self.assertEqual([(row["change"], row["op"]) for row in rows], [("changed", "silu")])
         self.assertIn("op: silu → gelu", rows[0]["what"])
 

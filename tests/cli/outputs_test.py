@@ -262,9 +262,7 @@ class Streams(ProgramTest):
 
     def test_every_command_is_walked_and_prints(self):
         text = self.pwr("--help").stdout
-        self.assertEqual(
-            set(re.findall(r"^  ([a-z][a-z-]+)\s", text[text.index("Subcommands:") : text.index("Examples:")], re.M)), set(self.commands)
-        )
+        self.assertEqual(set(re.findall(r"^  ([a-z][a-z-]*) {2,}\S", text.partition("Example")[0], re.M)), set(self.commands))
         for line, expected in zip(self.lines, self.expected):
             self.assertIn(expected.returncode, (0, 1), (line, expected.stderr))
             self.assertTrue(expected.stdout, line)

@@ -60,7 +60,7 @@ class Plan(ProgramTest):
         self.assertEqual(json.loads(self.pwr("plan", self.model, "--size-cap", "8").stdout)["capture_sizes"], [1, 2, 4, 8])
 
     def test_dispatch_is_explained(self):
-        rows = self.rows(
+        (graph,) = self.rows(
             "plan",
             self.model,
             "--sequence-parallel",
@@ -73,26 +73,27 @@ class Plan(ProgramTest):
             "300",
             "--explain-dispatch",
             "64x1,5",
-        )
-        self.assertEqual([(row["runs as"], row["mode"]) for row in rows], [(16, "piecewise"), (304, "none"), (72, "piecewise")])
+        )["graphs"]
+        rows = graph["dispatch"]
+        self.assertEqual([(row["runs_as"], row["mode"]) for row in rows], [(16, "piecewise"), (304, "none"), (72, "piecewise")])
         for bad in ("", "x", "0", "1,,2", "3x", "99999999x1", "1x99999999999999999999"):
             self.pwr("plan", self.model, "--explain-dispatch", bad, code=2)
 
     def test_counters(self):
         args = ("plan", self.model, "--sizes", "1,2", "--stats")
-        numbers = {row["counter"]: row["number"] for row in self.rows(*args)}
+        numbers = {row["counter"]: row["number"] for row in self.rows(*args)["counters"]}
         self.assertEqual(
             numbers, {"graphs_seen": 1, "pieces": 5, "capturable_pieces": 3, "piece_classes": 3, "backend_compilations": 3, "graphs_captured": 6}
         )
-        exact = {row["counter"]: row["number"] for row in self.rows(*args, "--ranges", "8,32", "--compile-sizes", "16,64,128")}
+        exact = {row["counter"]: row["number"] for row in self.rows(*args, "--ranges", "8,32", "--compile-sizes", "16,64,128")["counters"]}
         self.assertEqual(exact["backend_compilations"], 18)
 
     def test_memory_falls_with_the_size(self):
-        rows = self.rows("plan", self.model, "--sizes", "1,8,64", "--memory")
+        rows = self.rows("plan", self.model, "--sizes", "1,8,64", "--memory")["graphs"][0]["memory"]
         self.assertEqual([row["key"] for row in rows], ["64 tokens", "8 tokens", "1 tokens", "8192 tokens"])
-        live = [row["live"] for row in rows]
+        live = [row["live_bytes"] for row in rows]
         self.assertEqual(sorted(live[:3], reverse=True), live[:3])
-        self.assertGreaterEqual(rows[3]["arena"], rows[3]["live"])
+        self.assertGreaterEqual(rows[3]["arena_bytes"], rows[3]["live_bytes"])
 
     def test_plans_are_compared(self):
         one, two, three = self.path("one.json"), self.path("two.json"), self.path("three.json")
@@ -126,8 +127,8 @@ class Plan(ProgramTest):
         Path(steps).write_text("0:3\n0:1 1:2\n", encoding="utf-8")
         self.pwr("plan", self.model, "--sizes", "2,4,8", "--max-tokens", "64", "-o", plan)
         args = ("run", self.model, "--backend", "cuda", "--driver", "host", "--strict", "--steps", steps)
-        rows = self.rows(*args, "--plan", plan, "--report", again)
-        self.assertEqual([(row["tokens"], row["runs as"]) for row in rows], [(3, 4), (3, 4)])
+        rows = self.rows(*args, "--plan", plan, "--report", again)["graphs"][0]["steps"]
+        self.assertEqual([(row["tokens"], row["runs_as"]) for row in rows], [(3, 4), (3, 4)])
         once = Path(again, "plan.json").read_text(encoding="utf-8")
         self.assertEqual(len(json.loads(once)["memory"]["scratch"]), 5)
         self.rows(*args, "--plan", str(Path(again, "plan.json")), "--report", self.path("third"))
@@ -144,10 +145,10 @@ class Plan(ProgramTest):
 
     def test_the_frontier_is_printed_and_drawn(self):
         svg = self.path("frontier.svg")
-        rows = self.rows("sizes", self.model, "-o", svg)
+        rows = self.rows("sizes", self.model, "-o", svg)["rows"]
         for traffic in ("lognormal", "bimodal", "uniform"):
             own = [row for row in rows if row["traffic"] == traffic and row["set"] != "default"]
-            times = [float(row["% above least"]) for row in own]
+            times = [row["above_least_percent"] for row in own]
             self.assertEqual(times, sorted(times, reverse=True))
             self.assertEqual(sum(row["set"] == "chosen" for row in own), 1)
         drawn = Path(svg).read_text(encoding="utf-8")

@@ -38,6 +38,10 @@ class Ranges(unittest.TestCase):
             check=False,
         )
 
+    def steps(self, done):
+        """Tokens and size of each step that a run took, by graph."""
+        return [[(row["tokens"], row["runs_as"]) for row in graph["steps"]] for graph in json.loads(done.stdout)["graphs"]]
+
     def test_a_file_a_range(self):
         done = self.pwr("opt", "-o", "out.pwg", "--trace", "trace")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -51,8 +55,8 @@ class Ranges(unittest.TestCase):
     def test_counts_of_each_range(self):
         done = self.pwr("opt", "--stats", "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        passes, end = json.JSONDecoder().raw_decode(done.stdout)
-        rules = json.loads(done.stdout[end:])
+        answer = json.loads(done.stdout)
+        passes, rules = answer["passes"], answer["rules"]
         self.assertEqual([(p["tokens"], p["rewrites"]) for p in passes], [("1-16", 1), ("17-64", 1)])
         fired = {(r["tokens"], r["rule"]): r["matches"] for r in rules}
         self.assertEqual(fired, {("1-16", "few"): 1, ("1-16", "rest"): 0, ("17-64", "few"): 0, ("17-64", "rest"): 1})
@@ -66,12 +70,7 @@ class Ranges(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("tokens 1-16:", done.stderr)
         self.assertIn("all outputs of all steps pass", done.stderr)
-        decoder, text, tables = json.JSONDecoder(), done.stdout.strip(), []
-        while text:
-            table, end = decoder.raw_decode(text)
-            tables.append(table)
-            text = text[end:].strip()
-        steps = [[(row["tokens"], row["runs as"]) for row in table] for table in tables if "runs as" in table[0]]
+        steps = self.steps(done)
         self.assertEqual(steps, [[(1, 4), (16, 16)], [(17, 32), (40, 40)]])
         self.assertTrue((self.path / "report" / "17-64" / "report.html").exists())
         self.assertEqual(self.pwr("run", "--tokens", "65").returncode, 2)
@@ -107,12 +106,7 @@ class Ranges(unittest.TestCase):
         done = self.pwr("run", "--tokens", "4,6,7,9,16,18,63", "--check", "--sizes", "4,6,8,12,16,20,32", "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("all outputs of all steps pass", done.stderr)
-        decoder, text, steps = json.JSONDecoder(), done.stdout.strip(), []
-        while text:
-            table, end = decoder.raw_decode(text)
-            if "runs as" in table[0]:
-                steps.append([(row["tokens"], row["runs as"]) for row in table])
-            text = text[end:].strip()
+        steps = self.steps(done)
         # 4 and 6 are below 8; 7 and 9 are padded to what 4 divides; 63 is above the largest size and is not padded.
         self.assertEqual(steps, [[(7, 8), (9, 12), (16, 16)], [(4, 4), (6, 6)], [(18, 20)], [(63, 63)]])
         names = [line for line in done.stderr.splitlines() if line.startswith("tokens ") and line.endswith(":")]
@@ -174,12 +168,7 @@ class Ranges(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("n % 2 == 0, n >= 8", done.stderr)
         self.assertIn("all outputs of all steps pass", done.stderr)
-        decoder, text, steps = json.JSONDecoder(), done.stdout.strip(), []
-        while text:
-            table, end = decoder.raw_decode(text)
-            if "runs as" in table[0]:
-                steps.append([(row["tokens"], row["runs as"]) for row in table])
-            text = text[end:].strip()
+        steps = self.steps(done)
         # In parts: 7 as 8, and 14. As sums over ranks: too few tokens, and 13, which two ranks do not divide.
         self.assertEqual(steps, [[(7, 8), (14, 14)], [(3, 3), (4, 4), (13, 13)]])
 

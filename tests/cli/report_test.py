@@ -43,13 +43,12 @@ class Report(ProgramTest):
         self.assertRegex(sections["Memory"], rf"arena +{arena} ")
 
     def test_the_counts_are_those_of_the_tables(self):
-        tables = self.pwr("opt", *DEMO, *LLM, "--stats", "--format", "json").stdout.strip()
-        passes, end = json.JSONDecoder().raw_decode(tables)
-        rules, _ = json.JSONDecoder().raw_decode(tables[end:].strip())
+        answer = json.loads(self.pwr("opt", *DEMO, *LLM, "--stats", "--format", "json").stdout)
+        passes, rules = answer["passes"], answer["rules"]
         rewriting = self.sections(self.pwr("report", *DEMO, *LLM).stdout)["Rewriting"]
         rows = [re.split(r"  +", line.strip()) for line in rewriting.splitlines()]
         for row in passes:
-            found = [r for r in rows if r[0] == row["pass"] and r[3:4] == [str(row["nodes after"])]]
+            found = [r for r in rows if r[0] == row["pass"] and r[3:4] == [str(row["nodes_after"])]]
             self.assertIn(row["rewrites"], [int(matches) + int(built_in) for _, matches, built_in, *_ in found])
         tried = [row for row in rules if row["attempts"]]
         for row in tried:

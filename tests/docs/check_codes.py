@@ -5,7 +5,12 @@ import sys
 from pathlib import Path
 
 FOLDERS = ["base", "graph", "dsl", "rewriter", "splitter", "backends", "verify", "viz", "cli"]
-SAMPLES = {"base/diagnostic.hpp"}  # shows what a code looks like
+SAMPLES = {
+    "base/diagnostic.hpp",
+    "base/diagnostic_codes.hpp",
+    "base/diagnostic_codes.cpp",
+    "cli/explain_command.cpp",
+}  # show what codes look like, and what they mean
 
 
 def owners():

@@ -95,8 +95,8 @@ TEST_CASE("pipeline: explain takes rules that there are, and options that fit", 
   CHECK(code_of(explain_rule(at.graph, at.rules, request)) == "PW1423");
   for (const char* name : {"aa", ""})
     CHECK(code_of(explain_rule(at.graph, at.rules, {name, {}, false})) == "PW1420");
-  CHECK(near_miss_meaning("N08").starts_with("extra users"));
-  CHECK(near_miss_meaning("N99").empty());
+  CHECK(code_meaning("N08").starts_with("extra users"));
+  CHECK(code_meaning("N99").empty());
 }
 
 TEST_CASE("pipeline: a pattern gives its matches, or the nearest misses", "[pipeline]") {
@@ -137,7 +137,7 @@ TEST_CASE("pipeline: tests of a file that does not load hide no others", "[pipel
   REQUIRE(outcome->unloaded.size() == 1);
   CHECK(outcome->report.tests.size() == 2);
   CHECK(outcome->report.failed() == 1);
-  CHECK(test_table(outcome->report).rows().back().back() != "ok");
+  CHECK(test_table(outcome->report).rows().back().back().text != "ok");
   CHECK(code_of(run_test_files({{at.rule_file}, {"tp=2"}, "", 1, false}, Log())) == "PW1422");
   std::filesystem::create_directory(at.folder.path("empty"));
   CHECK(code_of(test_files({at.folder.path("empty")})) == "PW1421");

@@ -114,7 +114,7 @@ class Stubs(unittest.TestCase):
 
     def test_docstrings_say_what_is_returned(self):
         for name in pw.commands.__all__:
-            if name in ("export", "near_miss_meaning", "format_rules"):  # nothing, or a text
+            if name in ("export", "code_meaning", "format_rules"):  # nothing, or a text
                 continue
             said = inspect.getdoc(getattr(pw, name))
             self.assertRegex(said, r"Returns|: rows? of|: a row|, as `pwr plan --diff`", name)

@@ -1,0 +1,74 @@
+// Exports the options of diagnostics, and what becomes of what is reported.
+#include "cli/diagnostic_output.hpp"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+
+#include "base/file.hpp"
+#include "cli/session.hpp"
+#include "pipeline/diagnostics.hpp"
+
+namespace pw::cli {
+namespace {
+
+std::vector<PlacedDiagnostic> kept;  // for the document, of all sessions of the program
+
+bool is_document(const Options& options) {
+  return options.diagnostics == "json" || options.diagnostics == "sarif";
+}
+
+}  // namespace
+
+void add_diagnostic_options(CLI::App& program, Options& options) {
+  program
+      .add_option("--diagnostics", options.diagnostics,
+                  "how errors and warnings are written: text; json or sarif: one document at the "
+                  "end; github: annotations of a workflow")
+      ->check(CLI::IsMember({"text", "json", "sarif", "github"}))
+      ->type_name("FORM");
+  program
+      .add_option("--diagnostics-to", options.diagnostics_to,
+                  "write the document of json or sarif into this file, and text to standard error; "
+                  "the document goes to standard error, and nothing else does, if left out")
+      ->type_name("FILE");
+}
+
+bool messages_wanted(const Options& options) {
+  return !is_document(options) || !options.diagnostics_to.empty();
+}
+
+void report_diagnostics(const Diagnostics& diagnostics, const SourceMap& sources,
+                        const Options& options) {
+  Diagnostics shown = diagnostics;
+  if (options.quiet)
+    std::erase_if(shown, [](const Diagnostic& d) { return d.severity != Severity::error; });
+  // The order of the text: of sources and of places in them.
+  std::ranges::stable_sort(
+      shown, {}, [](const Diagnostic& d) { return std::pair(d.span.source.index, d.span.begin); });
+  std::vector<PlacedDiagnostic> all;
+  if (options.diagnostics != "text")
+    for (const Diagnostic& diagnostic : shown) all.push_back(placed(diagnostic, sources));
+  if (is_document(options)) kept.insert(kept.end(), all.begin(), all.end());
+  if (options.diagnostics == "github")
+    print_error(github_annotations(all));
+  else if (messages_wanted(options))
+    print_error(render(shown, sources, {color_on_errors(options), 20}));
+}
+
+int finish_diagnostics(const std::string& program, int code, const Options& options) {
+  if (!is_document(options)) return code;
+  const DiagnosticRun run{program, code, std::move(kept)};
+  const std::string text =
+      options.diagnostics == "json" ? diagnostics_to_json(run) : diagnostics_to_sarif(run);
+  if (options.diagnostics_to.empty()) {
+    print_error(text);
+    return code;
+  }
+  const auto written = write_file(options.diagnostics_to, text);
+  if (written) return code;
+  print_error(render(written.error(), SourceMap()));
+  return code == kOk ? kInvalidInput : code;
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+"""Every command of README.md and docs/ runs as it is written, in a fresh clone, the commands of a page one after another.
+
+Commands are the lines of indented blocks that begin with pwr, pwviz or source, lines that begin with `$ `, whose output is compared with what
+stands below, and blocks marked ```sh. A reader brings nothing but a model of PyTorch's: model.pt2 is made here.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path.cwd()
+BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+sys.path.insert(0, str(ROOT / "tests/cli"))
+import pt2_test  # pylint: disable=wrong-import-position
+
+PAGES = [Path("README.md"), *sorted(Path("docs").glob("*.md"))]
+CHECKED = {"README.md"}  # whose sessions tests/docs/check_readme.py compares, with the file that they need
+NEGATIVE = re.compile(r"^pwr (diff|explain|plan --diff|report --diff) ")  # 1 is an answer
+NOT_HERE = {"pwr tune": 5}  # NVRTC may be absent
+
+
+def blocks(text):
+    """(is a script, lines) of each indented block and each block marked sh."""
+    for found in re.finditer(r"^```sh\n(.*?)^```$|((?:^    [^\n]*\n)+)", text, flags=re.M | re.S):
+        if found[1] is not None:
+            yield True, found[1].splitlines()
+        else:
+            yield False, [line[4:] for line in found[2].splitlines()]
+
+
+def commands(page):
+    """(command, expected output or None)"""
+    for script, lines in blocks(page.read_text(encoding="utf-8")):
+        if script:
+            yield "\n".join(lines), None
+        elif lines[0].startswith("$ "):
+            yield lines[0][2:], "\n".join(lines[1:])
+        else:
+            joined = "\n".join(lines).replace("\\\n", " ")
+            yield from ((line, None) for line in joined.splitlines() if re.match(r"(pwr|pwviz|source) ", line))
+
+
+def same(printed, expected):
+    strip = lambda text: "\n".join(line.rstrip() for line in text.strip().splitlines())
+    return strip(printed) == strip(expected)
+
+
+class Documented(unittest.TestCase):
+    def clone(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name)
+        for name in ("examples", "rules"):
+            (path / name).symlink_to(ROOT / name)
+        (path / "home").mkdir()
+        for below in (".zfunc", ".config/fish/completions"):
+            (path / "home" / below).mkdir(parents=True)
+        (path / "model.pt2").write_bytes(pt2_test.archive())
+        return path
+
+    def run_one(self, command, folder):
+        path = f"{BIN}:{os.environ['PATH']}"
+        env = {**os.environ, "PATH": path, "HOME": str(folder / "home"), "PWR_CACHE_DIR": str(folder / "cache"), "NO_COLOR": "1", "MANPAGER": "cat"}
+        (folder / "cache").mkdir(mode=0o700, exist_ok=True)
+        return subprocess.run(["bash", "-ec", command], cwd=folder, capture_output=True, text=True, timeout=300, check=False, env=env)
+
+    def test_every_command(self):
+        ran = 0
+        for page in PAGES:
+            folder = self.clone()
+            for command, expected in commands(page):
+                if expected is not None and page.name in CHECKED:
+                    continue
+                with self.subTest(page=str(page), command=command):
+                    done = self.run_one(command, folder)
+                    ran += 1
+                    allowed = {0} | ({1} if NEGATIVE.match(command) else set())
+                    allowed |= {code for start, code in NOT_HERE.items() if command.startswith(start)}
+                    if done.returncode == 5 and 5 in allowed:
+                        self.skipTest("NVRTC is absent")
+                    self.assertIn(done.returncode, allowed, done.stdout + done.stderr)
+                    if expected is not None:
+                        self.assertTrue(same(done.stdout, expected) or same(done.stdout + done.stderr, expected), done.stdout + done.stderr)
+        self.assertGreater(ran, 45, "commands are not found any more")
+
+    def test_dev_has_the_commands_that_are_named(self):
+        known = set(re.findall(r"^  (\w+)", subprocess.run(["./dev", "help"], capture_output=True, text=True, check=True).stdout, re.M))
+        for page in PAGES + [Path("CONTRIBUTING.md")]:
+            for name in re.findall(r"\./dev (\w+)", page.read_text(encoding="utf-8")):
+                self.assertIn(name, known, page)
+
+    def test_commands_in_the_text_have_their_options(self):
+        """Every `pwr COMMAND … --option` in backquotes names a command and options that there are."""
+        helps = {}
+
+        def help_of(*words):
+            if words not in helps:
+                done = subprocess.run([BIN / words[0], *words[1:], "--help"], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, words)
+                helps[words] = set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", done.stdout))
+            return helps[words]
+
+        def examples():
+            for page in PAGES:
+                for quoted in re.findall(r"`((?:pwr|pwviz) [^`]+)`", page.read_text(encoding="utf-8")):
+                    yield page, quoted
+            # Those below "Examples:" of each --help.
+            text = subprocess.run([BIN / "pwr", "--help"], capture_output=True, text=True, check=True).stdout
+            names = re.findall(r"^  ([a-z][a-z-]*) {2,}\S", text.partition("Example")[0], re.M)
+            self.assertGreater(len(names), 25)
+            for words in (["pwviz"], *(["pwr", name] for name in names)):
+                told = subprocess.run([BIN / words[0], *words[1:], "--help"], capture_output=True, text=True, check=True).stdout
+                for line in re.findall(r"^  ((?:pwr|pwviz) .*)$", told.partition("Example")[2], re.M):
+                    yield " ".join(words) + " --help", re.split(r" \| | && | > |  +", line)[0]
+
+        everywhere = help_of("pwr")
+        found = 0
+        for page, quoted in examples():
+            words = re.sub(r"\$\([^)]*\)", "1", quoted).split()
+            command = next((w for w in words[1:] if not w.startswith("-")), None)
+            if words[0] == "pwr" and (command is None or not re.fullmatch(r"[a-z-]+", command)):
+                continue
+            known = help_of("pwviz") if words[0] == "pwviz" else help_of("pwr", command) | everywhere
+            for option in (w.partition("=")[0] for w in words if w.startswith("--") and len(w) > 2):
+                found += 1
+                self.assertIn(option.rstrip(",."), known, f"{page}: {quoted}")
+        self.assertGreater(found, 80)
+
+
+if __name__ == "__main__":
+    unittest.main()
