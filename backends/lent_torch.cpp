@@ -155,7 +155,7 @@ bool lent_convolution(const Convolution& c, const float* x, const float* w, cons
 
 bool lent_product(const Matrix& a, const Matrix& b, float* c) {
   constexpr std::int64_t kWorthACall = 1 << 22;  // multiplications
-  constexpr std::int64_t kWorthACopy = 48;      // multiplications a result, which is copied
+  constexpr std::int64_t kWorthACopy = 48;       // multiplications a result, which is copied
   const TorchFunctions& torch = lent_functions();
   if (torch.linear == nullptr || a.dtype != DType::f32 || b.dtype != DType::f32 || !is_dense(a) ||
       !is_dense(b) || a.columns < kWorthACopy || a.rows * a.columns * b.columns < kWorthACall)

@@ -20,8 +20,7 @@ void print_classes(const Session& session, const std::vector<std::string>& files
   for (const std::string& file : files) {
     const std::string text = session.need(read_file(file));
     for (const LexicalSpan& span : lexical_spans(text))
-      table.add({file, std::to_string(span.begin), std::to_string(span.end),
-                 std::string(name(span.kind))});
+      table.add({file, span.begin, span.end, std::string(name(span.kind))});
   }
   print_out(table.print(session.options.format));
 }
@@ -29,6 +28,7 @@ void print_classes(const Session& session, const std::vector<std::string>& files
 void run_grammar(const Options& options, const GrammarArgs& args) {
   const Session session(options);
   if (args.form == "classes") return print_classes(session, args.files);
+  session.refuse_json("a grammar is a file of the editor's");
   if (args.form == "textmate") print_out(textmate_grammar());
   if (args.form == "pygments") print_out(pygments_lexer());
   if (args.form == "emacs") print_out(emacs_words());

@@ -19,6 +19,7 @@ void group_commands(CLI::App& app) {
       {"Rewriting", {"opt", "explain", "match"}},
       {"Plans and kernels", {"split", "plan", "sizes", "compile", "tune"}},
       {"Running", {"run", "report", "bench"}},
+      {"Editors", {"lsp", "grammar"}},
       {"This installation", {"ops", "cache", "doctor", "completion", "man"}},
   };
   for (const auto& [title, names] : groups)

@@ -35,9 +35,8 @@ bool hangs_together(const Rule& rule) {
 }
 
 bool collect(const RuleSet& rules, const Strategy& strategy, std::vector<MatchedOps>& out) {
-  using Kind = ast::Strategy::Kind;
-  if (!strategy.builtin.empty() || !strategy.ensures.empty() || strategy.kind == Kind::best ||
-      strategy.kind == Kind::saturate)
+  if (!strategy.builtin.empty() || !strategy.ensures.empty() ||
+      strategy.kind == ast::Strategy::Kind::best || strategy.kind == ast::Strategy::Kind::saturate)
     return false;
   for (const RuleId id : strategy.rules) {
     const Rule& rule = rules.rules[id];
@@ -55,8 +54,7 @@ bool collect(const RuleSet& rules, const Strategy& strategy, std::vector<Matched
 
 }  // namespace
 
-std::optional<std::vector<MatchedOps>> matched_ops(const RuleSet& rules,
-                                                   const Strategy& strategy) {
+std::optional<std::vector<MatchedOps>> matched_ops(const RuleSet& rules, const Strategy& strategy) {
   std::vector<MatchedOps> out;
   if (!collect(rules, strategy, out)) return std::nullopt;
   return out;

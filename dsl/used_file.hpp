@@ -9,9 +9,6 @@
 
 namespace pw {
 
-/// What sources of the library are called: `<library>/ops/norm.pwr`.
-inline constexpr std::string_view kLibrary = "<library>/";
-
 /// By its path, with or without `.pwr`; null where the library has none of that name.
 [[nodiscard]] const EmbeddedFile* embedded_file(std::string_view path);
 /// All names by which embedded_file() finds one.

@@ -135,9 +135,9 @@ class Picture {
   }
 
   [[nodiscard]] std::string type() const {
-    const std::string type =
-        request_.format.empty() ? std::filesystem::path(request_.output).extension().string()
-                                : "." + request_.format;
+    const std::string type = request_.format.empty()
+                                 ? std::filesystem::path(request_.output).extension().string()
+                                 : "." + request_.format;
     return type.empty() ? "an outline" : type;
   }
   [[nodiscard]] bool wants_page() const { return type() == ".html" || type() == ".htm"; }

@@ -335,7 +335,8 @@ void add_fx_graph(py::module_& module) {
   py::class_<FxGraph>(module, "FxGraph", "A graph of torch.fx, told node by node.")
       .def(py::init<ContextPtr, const std::string&, bool, const py::object&>(), py::arg("session"),
            py::arg("name"), py::arg("keep_stateful"), py::arg("torch"),
-           "`torch` has `node`, `tensor`, `strided`, `dtypes`, target(), leaf(), type() and purity()")
+           "`torch` has `node`, `tensor`, `strided`, `dtypes`, target(), leaf(), type() and "
+           "purity()")
       .def("symbol", &FxGraph::symbol, py::arg("name"), py::arg("least"), py::arg("most"),
            "a symbol of shapes and its range")
       .def("schema", &FxGraph::schema, py::arg("target"), py::arg("line"),

@@ -68,10 +68,10 @@ class Parts {
 
 /// What calls of a target are to the rules.
 struct Target {
-  bool blocks = false;  ///< they matter in other ways than by what they read
-  bool is_part = false;   ///< of a call's several results
-  bool kept = false;      ///< they are told, whoever sees them
-  OpBits ops = 0;         ///< that rules name
+  bool blocks = false;   ///< they matter in other ways than by what they read
+  bool is_part = false;  ///< of a call's several results
+  bool kept = false;     ///< they are told, whoever sees them
+  OpBits ops = 0;        ///< that rules name
 };
 
 class Finder {

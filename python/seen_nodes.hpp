@@ -20,7 +20,8 @@ struct SeenNode {
   };
   pybind11::handle node;
   Telling telling = Telling::source;
-  std::vector<std::uint32_t> reads;  ///< of a call: nodes; of others: those that are calls or unseen
+  std::vector<std::uint32_t>
+      reads;  ///< of a call: nodes; of others: those that are calls or unseen
 };
 
 struct SeenGraph {
@@ -33,7 +34,6 @@ struct SeenGraph {
 /// so, but lacks ops which every rule requires, is not seen. Nothing where more of the graph
 /// matters: it writes, calls what is no op, or has attributes of its own.
 std::optional<SeenGraph> find_seen(const pybind11::handle& nodes, TorchObjects& torch,
-                                   const ContextPtr& context,
-                                   const std::vector<MatchedOps>& rules);
+                                   const ContextPtr& context, const std::vector<MatchedOps>& rules);
 
 }  // namespace pw::python

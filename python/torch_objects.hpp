@@ -12,9 +12,9 @@ namespace pw::python {
 
 /// Attributes that every node is asked for, as Python's own strings.
 struct NodeNames {
-  pybind11::str name{"name"}, target{"target"}, args{"args"}, kwargs{"kwargs"}, meta{"meta"}, val{"val"},
-      stack{"stack_trace"}, dtype{"dtype"}, layout{"layout"}, device{"device"}, shape{"shape"},
-      op{"op"}, inputs{"_input_nodes"};
+  pybind11::str name{"name"}, target{"target"}, args{"args"}, kwargs{"kwargs"}, meta{"meta"},
+      val{"val"}, stack{"stack_trace"}, dtype{"dtype"}, layout{"layout"}, device{"device"},
+      shape{"shape"}, op{"op"}, inputs{"_input_nodes"};
 };
 
 pybind11::object attribute(const pybind11::handle& object, const pybind11::str& name);
@@ -68,7 +68,9 @@ class TorchObjects {
   static PyTypeObject* type_object(const pybind11::object& type) {
     return reinterpret_cast<PyTypeObject*>(type.ptr());
   }
-  std::string told_type(const pybind11::handle& value) const { return type_(value).cast<std::string>(); }
+  std::string told_type(const pybind11::handle& value) const {
+    return type_(value).cast<std::string>();
+  }
   /// Whether it is the processor, of which most tensors have one object.
   bool is_known(const pybind11::object& device);
 

@@ -192,8 +192,7 @@ void attend_block(Call& call, const AttentionSizes& sizes, std::int64_t plane, s
           block, s.scores);
     s.running.weigh(s.scores);
     s.part.resize(rows, sizes.value_width);
-    gemm(matrix_of_scores(s.scores), packed(rows_at(v, key, block.keys), s.values),
-         s.part.data());
+    gemm(matrix_of_scores(s.scores), packed(rows_at(v, key, block.keys), s.values), s.part.data());
     s.running.sum_of_values += s.part;
   }
   const Column<T> sums = (s.running.total == T(0)).select(T(1), s.running.total);

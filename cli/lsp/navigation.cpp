@@ -13,9 +13,7 @@ namespace {
 
 constexpr std::size_t kMostFound = 500;
 
-bool of_library(const SourceText& text) {
-  return std::string_view(text.name).starts_with(kLibrary);
-}
+bool of_library(const SourceText& text) { return is_of_library(text.name); }
 
 /// What a `use` at the place names.
 std::vector<Location> used_at(const DocumentView& view, std::uint32_t offset) {

@@ -20,8 +20,8 @@ constexpr std::array kPlain = {
     Special::chunk,   Special::unbind,  Special::cat,       Special::stack,   Special::expand,
     Special::make,    Special::scalar,  Special::make_like, Special::to_copy, Special::type_of,
     Special::reduce,  Special::copy};
-constexpr std::array<std::string_view, 7> kMoves = {
-    "cat", "reshape", "slice", "slice_scatter", "split", "transpose", "full"};
+constexpr std::array<std::string_view, 7> kMoves = {"cat",   "reshape",   "slice", "slice_scatter",
+                                                    "split", "transpose", "full"};
 
 // What an operator of tensors is; empty: nothing that makes a node.
 std::string_view op_of(const pw::Expr& e) {

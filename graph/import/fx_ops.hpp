@@ -2,9 +2,9 @@
 // lists.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -88,8 +88,8 @@ class Table {
   explicit Table(const ForeignOps* foreign = nullptr) : foreign_(foreign) {}
   /// Another item, which must outlive the table.
   const std::vector<Mapping>* add(const ForeignOp& op);
-  /// Those of a target, in order of preference; the first whose conditions hold is used. Null: there
-  /// are none.
+  /// Those of a target, in order of preference; the first whose conditions hold is used. Null:
+  /// there are none.
   [[nodiscard]] const std::vector<Mapping>* find(std::string_view target);
   /// All that there are rows of.
   [[nodiscard]] std::set<std::string> targets() const;

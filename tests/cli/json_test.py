@@ -156,6 +156,7 @@ class Answers(ProgramTest):
             ("cache", 0, "cache", "clear"),
             ("ops", 0, "ops"),
             ("doctor", 0, "doctor"),
+            ("grammar classes", 0, "grammar", "classes", self.path("r.pwr")),
         ]
 
     def test_every_command(self):
@@ -170,8 +171,8 @@ class Answers(ProgramTest):
         text = self.pwr("--help").stdout
         listed = set(re.findall(r"^  ([a-z][a-z-]*) {2,}\S", text.partition("Example")[0], re.M))
         self.assertGreater(len(listed), 25)
-        # Scripts, pages of the manual, and schedules where there is a compiler: no JSON, or not here.
-        self.assertEqual(listed - walked, {"completion", "man", "tune"})
+        # Scripts, pages of the manual, a server, and schedules where there is a compiler: no JSON, or not here.
+        self.assertEqual(listed - walked, {"completion", "lsp", "man", "tune"})
 
     def test_tune(self):
         done = subprocess.run([BIN / "pwr", "tune", self.path("g.pwg"), "--format", "json"], capture_output=True, text=True, check=False)
@@ -180,7 +181,13 @@ class Answers(ProgramTest):
         accept(json.loads(done.stdout), "tune")
 
     def test_what_has_no_json_says_so(self):
-        for command in (["completion", "bash"], ["man"], ["fmt", "--stdout", self.path("r.pwr")], ["opt", self.path("g.pwg"), "--emit", "matcher"]):
+        for command in (
+            ["completion", "bash"],
+            ["man"],
+            ["grammar", "emacs"],
+            ["fmt", "--stdout", self.path("r.pwr")],
+            ["opt", self.path("g.pwg"), "--emit", "matcher"],
+        ):
             done = self.pwr(*command, "--format", "json", code=2)
             self.assertEqual(done.stdout, "", command)
             self.assertIn("there is no JSON of this", done.stderr)

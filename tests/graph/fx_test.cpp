@@ -2,6 +2,7 @@
 
 #include "base/hash.hpp"
 #include "graph/graph_json.hpp"
+#include "graph/import/fx_made_ops.hpp"
 #include "graph/import/fx_ops.hpp"
 #include "graph/verify.hpp"
 #include "tests/graph/library.hpp"
@@ -407,10 +408,10 @@ TEST_CASE("fx: several mistakes are told at once", "[graph][fx]") {
 TEST_CASE("fx: the table speaks of ops, operands and attributes that exist", "[graph][fx]") {
   ContextPtr context = library();
   fx::Table table;
-  for (const auto& [target, mappings] : table.all()) {
-    for (const fx::Mapping& m : mappings) {
+  for (const std::string& target : table.targets()) {
+    for (const fx::Mapping& m : *table.find(target)) {
       if (m.op.empty()) continue;
-      CAPTURE(std::string(target), std::string(m.op));
+      CAPTURE(target, std::string(m.op));
       OpId id = context->ops.find(m.op);
       REQUIRE(id.valid());
       const Op& op = context->ops[id];
@@ -422,6 +423,66 @@ TEST_CASE("fx: the table speaks of ops, operands and attributes that exist", "[g
       }
     }
   }
+}
+
+TEST_CASE("fx: calls make ops that are said of their targets, or of any", "[graph][fx]") {
+  ContextPtr context = library();
+  const fx::MadeOps made(context);
+  const auto& anywhere = fx::MadeOps::anywhere();
+  const std::pair<std::string, std::string> calls[] = {
+      {"aten.view.default", "(x, [8, 4])"},
+      {"aten.flatten.using_ints", "(x, 0, 1)"},
+      {"aten.unsqueeze.default", "(x, 1)"},
+      {"aten.squeeze.default", "(x)"},
+      {"aten.t.default", "(x)"},
+      {"aten.permute.default", "(x, [1, 0])"},
+      {"aten.permute.default", "(x, [0, 1])"},
+      {"aten.slice.Tensor", "(x, 1, 2, 6, 2)"},
+      {"aten.select.int", "(x, 0, 1)"},
+      {"aten.narrow.default", "(x, 1, 2, 3)"},
+      {"aten.cat.default", "([x, i], 1)"},
+      {"aten.stack.default", "([x, x])"},
+      {"aten.expand.default", "(x, [3, 4, 8])"},
+      {"aten.full.default", "([4], 1.5)"},
+      {"aten.zeros_like.default", "(x)"},
+      {"aten.scalar_tensor.default", "(2.0)"},
+      {"aten.sum.dim_IntList", "(i, [0, 1])"},
+      {"aten.mean.dim", "(x, [-1], True)"},
+      {"aten.type_as.default", "(i, x)"},
+      {"aten.to.dtype", "(x, torch.float64)"},
+      {"aten.copy.default", "(x, i)"},
+      {"aten.add.Tensor", "(x, i, alpha = 2)"},
+      {"aten.sub.Tensor", "(x, 1)"},
+      {"aten.rsub.Scalar", "(x, 1)"},
+      {"aten.mul.Tensor", "(i, 2.5)"},
+      {"aten.div.Tensor", "(i, i)"},
+      {"aten.pow.Tensor_Scalar", "(x, 3)"},
+      {"aten.addmm.default", "(x, x.t(), x)"},
+      {"aten.silu.default", "(x)"},
+      {"aten.clamp.default", "(x, 0.0, 1.0)"},
+      {"aten.where.self", "(x > 0, x, i)"},
+      {"aten.softmax.int", "(x, -1)"},
+      {"aten.rsqrt.default", "(i)"},
+  };
+  int taken = 0;
+  for (const auto& [target, arguments] : calls) {
+    CAPTURE(target, arguments);
+    const Result<FxImport> fx =
+        import_fx(context,
+                  in_function("y = torch.ops." + target + arguments + "\n        return (y,)",
+                              "x: \"f32[4, 8]\", i: \"i64[4, 8]\""),
+                  {});
+    REQUIRE(fx);
+    if (!fx->report.opaque.empty()) continue;  // a form that no row takes makes nothing
+    ++taken;
+    const std::optional<fx::MadeOps::Names> names = made("torch.ops." + target);
+    for (NodeId n : fx->graph.order()) {
+      const std::string& op = fx->graph.op_of(n).name;
+      const bool of_arguments = op == "gt" || op == "transpose";  // x > 0, x.t()
+      CHECK((of_arguments || anywhere.contains(op) || !names || names->contains(op)));
+    }
+  }
+  CHECK(taken > 28);
 }
 
 TEST_CASE("fx: mutated dumps give a graph or a diagnostic with a place", "[graph][fx][fuzz]") {

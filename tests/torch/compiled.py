@@ -338,6 +338,13 @@ class Inductor(WithRules):
         self.assertGreater(ops.count("unseen"), 0)
         self.assertIsNone(seen(graph, session, rules, "tidy"))
 
+    def test_what_only_the_match_read_goes(self):
+        """Whether the pass was told of it or not."""
+        rules = self.rules("rule zero { y = add(x, neg(z))  =>  y = x }\npass p = greedy { zero }\npipeline fuse { p }\n")
+        graph = make_fx(lambda x, w: x + -(torch.full((4, 4), 2.0) @ w).cos(), tracing_mode="fake")(torch.randn(4, 4), torch.randn(4, 4)).graph
+        front.inductor_pass(rules, "fuse")(graph)
+        self.assertEqual([node.op for node in graph.nodes], ["placeholder", "placeholder", "output"])
+
     def test_no_match_around_what_no_rule_sees(self):
         """z needs what the call would give that reads z: the product between them is told as what it reads."""
         inputs = torch.randn(8, 8), torch.randn(8, 8)

@@ -92,9 +92,11 @@ def _arguments(op: torch._ops.OpOverload, names: t.Dict[str, str], operands: t.L
 
 
 @functools.lru_cache(maxsize=None)
-def _is_random(target: t.Any) -> bool:
-    """Its call counts although nothing reads it: what comes behind it is other numbers without it."""
-    return isinstance(target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in target.tags
+def _counts_unread(target: t.Any) -> bool:
+    """A call does something although nothing reads it: it writes, or what comes behind it is other numbers without it."""
+    if isinstance(target, torch._ops.OpOverload):
+        return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags
+    return target is not operator.getitem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,10 +209,16 @@ class _Back:
             user.replace_input_with(node, by)
 
     def _erase(self, names):
-        for name in reversed(names):
-            for node in reversed(self._alike(name)):
-                if not node.users and node.op == "call_function" and not _is_random(node.target):
-                    self._graph.erase_node(node)
+        """And what was read by these alone, which the graph may not have been told of."""
+        rest = [node for name in names for node in self._alike(name)]
+        erased = set()
+        while rest:
+            node = rest.pop()
+            if node.users or node.op != "call_function" or node in erased or _counts_unread(node.target):
+                continue
+            rest += node.all_input_nodes
+            self._graph.erase_node(node)
+            erased.add(node)
 
 
 @contextlib.contextmanager
