@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+"""The navigation of mkdocs.yml names every page of docs/ once, and no page that is not there.
+
+check_site.py FOLDER looks into a built site, too: every link and file of its pages leads somewhere in it, nothing is fetched from elsewhere,
+and the search knows every page of the navigation.
+"""
+import json
+import re
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def nav(config):
+    """The paths of pages in the order of the navigation, as they stand there."""
+    return re.findall(r"^ +- (?:[^\n]*: )?(\S+\.md)$", config.partition("\nnav:\n")[2], flags=re.M)
+
+
+def source(page):
+    """The file of a page: below docs/, or of the tree where it stands in source/."""
+    return ROOT / page.removeprefix("source/") if page.startswith("source/") else ROOT / "docs" / page
+
+
+def misnamed(pages, there):
+    """What is wrong with the pages of a navigation, given the paths of those that are there."""
+    yield from (f"mkdocs.yml names {page} {count} times" for page, count in Counter(pages).items() if count > 1)
+    yield from (f"mkdocs.yml: no such page: {page}" for page in pages if not source(page).is_file())
+    yield from (f"mkdocs.yml does not name {page}" for page in sorted(there - set(pages)))
+
+
+class Links(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.leads, self.loads, self.ids = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids |= {given[key] for key in ("id", "name") if given.get(key)}
+        if tag == "a" and given.get("href"):
+            self.leads.append(given["href"])
+        for key in ("src", "href") if tag in ("script", "img", "link") else ():
+            if given.get(key):
+                self.loads.append(given[key])
+
+
+def broken(site):
+    """Links and files of the site's pages that lead nowhere; what would be fetched from elsewhere."""
+    pages = {path.resolve(): Links(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html")) if path.name != "404.html"}
+    for path, links in pages.items():
+        yield from (f"{path.relative_to(site)} fetches {url}" for url in links.loads if urlsplit(url).netloc)
+        for url in links.leads + links.loads:
+            parts = urlsplit(url)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.is_file():
+                yield f"{path.relative_to(site)}: no such file: {url}"
+            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids:
+                yield f"{path.relative_to(site)}: no such heading: {url}"
+
+
+def unsearched(site, pages):
+    index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))
+    known = {entry["location"].partition("#")[0] or "index.html" for entry in index["docs"]}
+    built = [re.sub(r"(^|/)README\.md$", r"\1index.md", page).removesuffix(".md") + ".html" for page in pages]
+    return [f"the search does not know {page}" for page in built if page not in known]
+
+
+def main():
+    there = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    assert list(misnamed(["no.md", "README.md", "README.md"], {"README.md", "ops.md"})) == [
+        "mkdocs.yml names README.md 2 times",
+        "mkdocs.yml: no such page: no.md",
+        "mkdocs.yml does not name ops.md",
+    ], "the check cannot fail"
+    pages = nav((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    wrong = list(misnamed(pages, there))
+    if len(sys.argv) > 1:
+        site = Path(sys.argv[1]).resolve()
+        wrong += [*broken(site), *unsearched(site, pages)]
+    print("\n".join(wrong) or f"site: the navigation has {len(pages)} pages, each of docs/ once")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
