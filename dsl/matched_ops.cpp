@@ -44,11 +44,7 @@ bool collect(const RuleSet& rules, const Strategy& strategy, std::vector<Matched
     MatchedOps& ops = out.emplace_back();
     for (const PatternNode& node : rule.nodes) {
       const std::string& name = rules.context->ops[node.op].name;
-      MatchedOps::Node& named = ops.nodes.emplace_back();
-      named.op = name;
-      for (const PatternValueId v : node.operands)
-        if (v.valid() && rule.values[v].producer.valid() && !rule.values[v].optional)
-          named.reads.insert(rules.context->ops[rule.nodes[rule.values[v].producer].op].name);
+      ops.named.insert(name);
       if (node.negation < 0 && !node.members.valid()) ops.required.insert(name);
     }
   }

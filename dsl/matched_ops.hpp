@@ -13,12 +13,7 @@ namespace pw {
 using OpNames = std::set<std::string, std::less<>>;
 
 struct MatchedOps {
-  /// A node of the left side, or one that must not be there, and what makes its operands there.
-  struct Node {
-    std::string op;
-    OpNames reads;
-  };
-  std::vector<Node> nodes;
+  OpNames named;     ///< by nodes of the left side, those that must not be there included
   OpNames required;  ///< of each of these a match has a node
 };
 

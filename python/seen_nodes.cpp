@@ -24,11 +24,13 @@ constexpr Index kNone = ~Index{0};
 class NamedOps {
  public:
   /// False where they are too many, or among those that are made anywhere.
-  bool add(const std::string& name) {
-    bits_.try_emplace(name, bits_.size());
-    return bits_.size() <= kMostOps && !fx::MadeOps::anywhere().contains(name);
+  bool add(const OpNames& names) {
+    for (const std::string& name : names) {
+      bits_.try_emplace(name, bits_.size());
+      if (fx::MadeOps::anywhere().contains(name)) return false;
+    }
+    return bits_.size() <= kMostOps;
   }
-  [[nodiscard]] OpBits of(const std::string& name) const { return OpBits{1} << bits_.at(name); }
   [[nodiscard]] OpBits of(const OpNames& names) const {
     OpBits out = 0;
     for (const std::string& name : names)
@@ -73,22 +75,13 @@ struct Target {
 };
 
 class Finder {
-  using ReadBits = std::vector<OpBits>;
-
  public:
   Finder(TorchObjects& torch, const ContextPtr& context) : torch_(torch), made_(context) {}
 
   std::optional<SeenGraph> find(const py::handle& nodes, const std::vector<MatchedOps>& rules) {
     for (const MatchedOps& rule : rules)
-      for (const MatchedOps::Node& node : rule.nodes)
-        if (!named_.add(node.op)) return std::nullopt;
-    for (const MatchedOps& rule : rules) {
-      required_.push_back(named_.of(rule.required));
-      for (const MatchedOps::Node& node : rule.nodes) {
-        std::vector<OpBits>& reads = patterns_.emplace_back(named_.of(node.op), ReadBits()).second;
-        for (const std::string& op : node.reads) reads.push_back(named_.of(op));
-      }
-    }
+      if (!named_.add(rule.named)) return std::nullopt;
+    for (const MatchedOps& rule : rules) required_.push_back(named_.of(rule.required));
     if (!read(nodes)) return std::nullopt;
     choose_calls();
     choose_others();
@@ -129,24 +122,11 @@ class Finder {
         target = of_node_[seen.reads.front()];
         target.is_part = true;
       }
-      if (!target.is_part) target.ops = possible(target.ops, seen.reads);
       places_.emplace(node.ptr(), static_cast<Index>(graph_.nodes.size()));
       of_node_.push_back(target);
       graph_.nodes.push_back(std::move(seen));
     }
     return false;
-  }
-
-  // Those of a call's ops whose nodes in some rule read no more than what its inputs could be, or
-  // what it makes itself.
-  OpBits possible(OpBits ops, const std::vector<Index>& inputs) const {
-    OpBits there = ops, out = 0;
-    for (const Index input : inputs) there |= of_node_[input].ops;
-    for (const auto& [op, reads] : patterns_)
-      if ((ops & op) != 0 &&
-          std::all_of(reads.begin(), reads.end(), [&](OpBits read) { return (read & there) != 0; }))
-        out |= op;
-    return out;
   }
 
   std::vector<Index> inputs_of(const py::handle& node) const {
@@ -216,7 +196,6 @@ class Finder {
   const fx::MadeOps made_;
   NamedOps named_;
   std::vector<OpBits> required_;
-  std::vector<std::pair<OpBits, ReadBits>> patterns_;  // nodes of rules: op, and what each reads
   std::unordered_map<PyObject*, Target> targets_;
   std::unordered_map<PyObject*, Index> places_;
   std::vector<Target> of_node_;
