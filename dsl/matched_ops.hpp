@@ -17,9 +17,8 @@ struct MatchedOps {
   OpNames required;  ///< of each of these a match has a node
 };
 
-/// By rule. The nodes of a match hang together: each reads what another one reads or makes. Nothing
-/// where the strategy looks at nodes of all ops: dce, cse, costs, patterns without a bottom; or at
-/// nodes that do not hang together.
+/// By rule; the nodes of a match share values with each other (check_connected). Nothing where the
+/// strategy looks at nodes of all ops: dce, cse, costs, patterns without a bottom.
 std::optional<std::vector<MatchedOps>> matched_ops(const RuleSet& rules, const Strategy& strategy);
 
 }  // namespace pw

@@ -205,7 +205,7 @@ class FxGraph {
   }
   /// All of a graph, of which the pipeline's rules see only what they can match: of calls that none
   /// of them sees, what they read. The names of what it returns; None where more of it matters:
-  /// writes, randomness, symbols, passes over all nodes. Then nothing may be told or converted.
+  /// writes, symbols, passes over all nodes. Then nothing may be told or converted.
   std::optional<std::vector<std::string>> tell_seen(const py::object& nodes, const PyRules& rules,
                                                     const std::string& pipeline) {
     const Strategy* const strategy = rules.set->strategy(pipeline);

@@ -90,9 +90,7 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
     if (base.kind != Value::Kind::tensor)
       return fail(site.span, "PW0512", "`_all_bases` holds something that is no tensor");
     Value copy = base;
-    const Type* type = type_of(base.tensor);
-    copy.handle = memory_.add_storage(
-        base.tensor, type ? dense_strides(context_.dims, type->shape) : std::nullopt);
+    copy.handle = memory_.add_storage(base.tensor, dense_strides_of(base.tensor));
     bases.push_back(std::move(copy));
   }
   Arguments inner;

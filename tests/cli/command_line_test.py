@@ -17,16 +17,8 @@ import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-from program import BIN, ProgramTest
+from program import BIN, RULES, ProgramTest
 
-RULES = """rule merge { y = relu(relu(x)) => y = relu(x) }
-pass p = greedy { merge }
-test right {
-  graph { in x: f32[n]  y = relu(relu(x))  out y }
-  apply p
-  expect merge == 1
-}
-"""
 GRAPH = "graph g {\n  in x: f32[4]\n  y = relu(relu(x))\n  out y\n}\n"
 DEMO = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0"]
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"

@@ -10,17 +10,9 @@ import threading
 import unittest
 from pathlib import Path
 
-from program import BIN, ProgramTest
+from program import BIN, RULES, ProgramTest
 
 DEMO = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0"]
-RULES = """rule merge { y = relu(relu(x)) => y = relu(x) }
-pass p = greedy { merge }
-test right {
-  graph { in x: f32[n]  y = relu(relu(x))  out y }
-  apply p
-  expect merge == 1
-}
-"""
 NO_DEVICE = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
 
 

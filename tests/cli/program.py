@@ -6,6 +6,15 @@ import unittest
 from pathlib import Path
 
 BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+# A rule, a pass of it and its test.
+RULES = """rule merge { y = relu(relu(x)) => y = relu(x) }
+pass p = greedy { merge }
+test right {
+  graph { in x: f32[n]  y = relu(relu(x))  out y }
+  apply p
+  expect merge == 1
+}
+"""
 
 
 class ProgramTest(unittest.TestCase):
