@@ -54,7 +54,7 @@ class PageData {
     put_nodes();
     put_groups();
     put_shapes();
-    put("frame", Ints{pixels(Frame::side), pixels(Frame::top), pixels(Frame::bottom)});
+    put("frame", Ints{pixels(Frame::kSide), pixels(Frame::kTop), pixels(Frame::kBottom)});
     put_top("folded", in_.placement.folded);
     put("opened", sheet_json(in_.placement.opened.sheet) + "}");
     if (!in_.placement.unfolded.items.empty()) put_top("unfolded", in_.placement.unfolded);

@@ -294,7 +294,7 @@ class Placer {
 
   [[nodiscard]] LayeredNode open_size(std::uint32_t group) const {
     const Layered& inside = out_.shapes[out_.shape_of[group]].sheet.layout;
-    return {inside.width + 2 * Frame::side, inside.total + Frame::top + Frame::bottom};
+    return {inside.width + 2 * Frame::kSide, inside.total + Frame::kTop + Frame::kBottom};
   }
 
   [[nodiscard]] Size group_size(std::uint32_t i) const {

@@ -18,7 +18,7 @@ struct SheetEdge {
 
 /// The frame around the nodes of an open group, in pixels.
 struct Frame {
-  static constexpr double side = 14, top = 24, bottom = 12;
+  static constexpr double kSide = 14, kTop = 24, kBottom = 12;
 };
 
 struct Sheet {

@@ -106,9 +106,9 @@ std::vector<SourceTextPtr> Workspace::loaded_with(const SourceTextPtr& root) con
   };
   add(root);
   for (std::size_t i = 0; i < out.size() && out.size() < kMostFiles; ++i) {
-    const SourceTextPtr user = out[i];
-    for (const UseOf& use : user->mentions.uses) {
-      const UsedFile used = find_used(user->name, use.path);
+    const SourceText& user = *out[i];  // which `out` keeps where it grows
+    for (const UseOf& use : user.mentions.uses) {
+      const UsedFile used = find_used(user.name, use.path);
       if (used.embedded != nullptr) add(library_text(std::string(used.embedded->path)));
       if (!used.path.empty()) add(file(used.path));
     }
