@@ -9,104 +9,86 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
-#include "dsl/matched_ops.hpp"
 #include "graph/import/fx.hpp"
 #include "graph/import/fx_ast.hpp"
 #include "python/module.hpp"
-#include "python/seen_nodes.hpp"
-#include "python/torch_objects.hpp"
+#include "python/seen_import.hpp"
+#include "python/torch_arguments.hpp"
 
 namespace py = pybind11;
 
 namespace pw::python {
 namespace {
 
-constexpr int kDeepest = fx::kMaxNesting;
-
-/// What an argument refers to instead of being it: a value of the graph, or a name of torch's, such
-/// as torch.float32.
-struct Ref {
-  std::string name;
-};
-
-/// Makes arguments of torch's calls those of the importer.
-class Arguments {
+/// Makes arguments of torch's calls expressions of the importer.
+class ExprMaker {
  public:
-  Arguments(const TorchObjects& torch, const Span& span) : torch_(torch), span_(span) {}
+  using Made = fx::Expr;
+  ExprMaker(const TorchObjects& torch, const Span& span) : torch_(torch), span_(span) {}
 
-  [[nodiscard]] fx::Expr name(std::string text) const {
-    fx::Expr out = empty(Kind::name);
-    out.text = std::move(text);
-    return out;
-  }
-
-  [[nodiscard]] fx::Expr call(std::string text, const py::handle& positional,
-                              const py::handle& keywords, int depth = 0) const {
-    fx::Expr out = list(positional, depth, Kind::call);
+  [[nodiscard]] Made of(const py::handle& object) { return torch_argument(torch_, *this, object); }
+  [[nodiscard]] Made call(std::string text, const py::handle& positional,
+                          const py::handle& keywords) {
+    Made out = of(positional);
+    out.kind = Kind::call;
     out.text = std::move(text);
     for (const auto& [key, value] : py::reinterpret_borrow<py::dict>(keywords)) {
       out.keywords.push_back(py::str(key).cast<std::string>());
-      out.args.push_back(of(value, depth + 1));
+      out.args.push_back(of(value));
     }
     return out;
   }
 
-  [[nodiscard]] fx::Expr of(const py::handle& object, int depth) const {
-    if (depth > kDeepest) throw mistake("PW1411", "an argument is nested too deeply");
-    PyObject* const value = object.ptr();
-    if (torch_.is_node(object))
-      return name(std::string(text_of(attribute(object, torch_.names.name))));
-    if (object.is_none()) return empty(Kind::none);
-    if (PyBool_Check(value)) return whole(Kind::boolean, value == Py_True ? 1 : 0);
-    if (PyLong_CheckExact(value)) return whole(Kind::integer, object.cast<std::int64_t>());
-    if (PyList_CheckExact(value)) return list(object, depth, Kind::list);
-    if (PyTuple_Check(value)) return list(object, depth, Kind::tuple);
-    if (PyFloat_Check(value)) {
-      fx::Expr out = empty(Kind::real);
-      out.real = object.cast<double>();
-      return out;
+  [[nodiscard]] Made node(const py::handle& node) const {
+    return word(std::string(text_of(attribute(node, torch_.names.name))));
+  }
+  [[nodiscard]] Made word(std::string text) const { return texts(Kind::name, std::move(text)); }
+  [[nodiscard]] Made text(std::string text) const { return texts(Kind::string, std::move(text)); }
+  [[nodiscard]] Made none() const { return empty(Kind::none); }
+  [[nodiscard]] Made boolean(bool value) const { return whole(Kind::boolean, value ? 1 : 0); }
+  [[nodiscard]] Made integer(std::int64_t value) const { return whole(Kind::integer, value); }
+  [[nodiscard]] Made real(double value) const {
+    Made out = empty(Kind::real);
+    out.real = value;
+    return out;
+  }
+  [[nodiscard]] Made list(std::vector<Made> items, bool tuple) const {
+    Made out = empty(tuple ? Kind::tuple : Kind::list);
+    out.args = std::move(items);
+    return out;
+  }
+  [[nodiscard]] Made slice(Made start, Made stop, Made step) const {
+    Made out = texts(Kind::call, "slice");
+    out.args = {std::move(start), std::move(stop), std::move(step)};
+    return out;
+  }
+  [[nodiscard]] Made dict(std::vector<std::pair<std::string, Made>> items) const {
+    Made out = texts(Kind::call, "dict");
+    for (auto& [key, value] : items) {
+      out.keywords.push_back(std::move(key));
+      out.args.push_back(std::move(value));
     }
-    if (PyUnicode_Check(value)) {
-      fx::Expr out = empty(Kind::string);
-      out.text = object.cast<std::string>();
-      return out;
-    }
-    return rare(object, depth);
+    return out;
   }
 
  private:
   using Kind = fx::Expr::Kind;
 
-  [[nodiscard]] fx::Expr empty(Kind kind) const {
-    fx::Expr out;
+  [[nodiscard]] Made empty(Kind kind) const {
+    Made out;
     out.kind = kind;
     out.span = span_;
     return out;
   }
-  [[nodiscard]] fx::Expr whole(Kind kind, std::int64_t value) const {
-    fx::Expr out = empty(kind);
+  [[nodiscard]] Made whole(Kind kind, std::int64_t value) const {
+    Made out = empty(kind);
     out.integer = value;
     return out;
   }
-  [[nodiscard]] fx::Expr list(const py::handle& object, int depth, Kind kind) const {
-    fx::Expr out = empty(kind);
-    for (const py::handle item : object) out.args.push_back(of(item, depth + 1));
+  [[nodiscard]] Made texts(Kind kind, std::string text) const {
+    Made out = empty(kind);
+    out.text = std::move(text);
     return out;
-  }
-
-  [[nodiscard]] fx::Expr rare(const py::handle& object, int depth) const {
-    if (py::isinstance<Ref>(object)) return name(object.cast<Ref>().name);
-    if (PyList_Check(object.ptr())) return list(object, depth, Kind::list);
-    if (PyDict_Check(object.ptr())) return call("dict", py::tuple(), object, depth);
-    if (PySlice_Check(object.ptr()))
-      return call("slice",
-                  py::make_tuple(object.attr("start"), object.attr("stop"), object.attr("step")),
-                  py::dict(), depth);
-    const py::object told = torch_.leaf(object);
-    if (!told.is(object)) return of(told, depth + 1);
-    if (PyLong_Check(object.ptr())) return whole(Kind::integer, object.cast<std::int64_t>());
-    throw mistake("PW1411", fmt::format("an argument is a {}, which no call of a graph has",
-                                        py::str(py::type::of(object)).cast<std::string>()));
   }
 
   const TorchObjects& torch_;
@@ -191,45 +173,17 @@ class FxGraph {
                      stack = py::reinterpret_borrow<py::object>(found(meta, names.stack));
     fx::Statement statement;
     statement.span = statement.type_span = span_;
-    statement.targets.push_back(arguments_.name(name));
+    statement.targets.push_back(arguments_.word(name));
     statement.type = torch_.type(value);
     if (PyTuple_Check(value.ptr()) || PyList_Check(value.ptr()))
       for (const py::handle part : value) torch_.type(part);  // which refuses some
     if (PyUnicode_Check(stack.ptr())) statement.source = place_of(text_of(stack));
     statement.value =
         is_known_number(target, value)
-            ? arguments_.of(value, 0)
+            ? arguments_.of(value)
             : arguments_.call(target, attribute(node, names.args), attribute(node, names.kwargs));
     if (target != "operator.getitem" && !statement.type.starts_with("Sym(")) ++ops_;
     function_.statements.push_back(std::move(statement));
-  }
-  /// All of a graph, of which the pipeline's rules see only what they can match: of calls that none
-  /// of them sees, what they read. The names of what it returns; None where more of it matters:
-  /// writes, symbols, passes over all nodes. Then nothing may be told or converted.
-  std::optional<std::vector<std::string>> tell_seen(const py::object& nodes, const PyRules& rules,
-                                                    const std::string& pipeline) {
-    const Strategy* const strategy = rules.set->strategy(pipeline);
-    const auto ops = strategy == nullptr ? std::nullopt : matched_ops(*rules.set, *strategy);
-    if (!ops) return std::nullopt;
-    options_.no_writes = true;
-    const std::optional<SeenGraph> seen = find_seen(nodes, torch_, context_, *ops);
-    if (!seen || seen->outputs.empty()) return std::nullopt;
-    std::vector<std::size_t> places(seen->nodes.size(), kUntold);
-    for (std::uint32_t i = 0; i < places.size(); ++i) {
-      const SeenNode& n = seen->nodes[i];
-      if (n.telling == SeenNode::Telling::unseen) {
-        places[i] = function_.statements.size();
-        tell_unseen(n, *seen);
-      } else if (n.telling == SeenNode::Telling::call) {
-        for (const std::uint32_t read : n.reads)
-          if (!tell_type(seen->nodes[read], places[read])) return std::nullopt;
-        call(py::reinterpret_borrow<py::object>(n.node));
-        if (is_symbolic(function_.statements.back().type)) return std::nullopt;
-      }
-    }
-    std::vector<std::string> out;
-    for (const std::uint32_t i : seen->outputs) out.push_back(name_of(seen->nodes[i].node));
-    return out;
   }
   /// Those that are no parts of others' results, and no numbers.
   [[nodiscard]] std::int64_t ops() const { return ops_; }
@@ -249,59 +203,18 @@ class FxGraph {
     fx::Statement last;
     last.kind = fx::Statement::Kind::return_;
     last.span = last.type_span = span_;
-    last.value = arguments_.of(outputs, 0);
+    last.value = arguments_.of(outputs);
     function_.statements.push_back(std::move(last));
     FxImport done = need(context_, import_fx(context_, std::move(function_), options_, "objects"));
     function_ = {};
-    py::dict out;
-    out["opaque"] = done.report.opaque;
-    out["reasons"] = done.report.reasons;
-    out["dropped"] = done.report.dropped;
-    out["aliases"] = done.report.aliases;
-    out["notes"] = done.report.notes;
-    out["graph"] = PyGraph{context_, std::move(done.graph)};
-    return out;
+    return told_of(context_, std::move(done));
   }
 
  private:
-  static constexpr std::size_t kUntold = ~std::size_t{0}, kTyped = kUntold - 1;
-
   [[nodiscard]] std::string name_of(const py::handle& node) const {
     std::string out(text_of(attribute(node, torch_.names.name)));
     check_word(out);
     return out;
-  }
-
-  void tell_unseen(const SeenNode& node, const SeenGraph& graph) {
-    fx::Statement statement;
-    statement.kind = fx::Statement::Kind::unseen;
-    statement.span = statement.type_span = span_;
-    statement.targets.push_back(arguments_.name(name_of(node.node)));
-    statement.value.kind = fx::Expr::Kind::list;
-    statement.value.args.reserve(node.reads.size());
-    for (const std::uint32_t read : node.reads)
-      statement.value.args.push_back(arguments_.name(name_of(graph.nodes[read].node)));
-    function_.statements.push_back(std::move(statement));
-  }
-
-  /// What a call reads has a type, and is an input where no call makes it. `place`: its statement.
-  /// False: the type has symbols.
-  bool tell_type(const SeenNode& node, std::size_t& place) {
-    if (place == kTyped || node.telling == SeenNode::Telling::call) return true;
-    std::string type = torch_.type(torch_.value(node.node));
-    const bool plain = !is_symbolic(type);
-    if (node.telling == SeenNode::Telling::source)
-      input(name_of(node.node), type, "input");
-    else
-      function_.statements[place].type = std::move(type);
-    place = kTyped;
-    return plain;
-  }
-
-  static bool is_symbolic(std::string_view type) {
-    return type.find_first_not_of("0123456789, []", std::min(type.find('['), type.size())) !=
-               std::string_view::npos ||
-           type.starts_with("Sym(");
   }
 
   /// A number of a tensor's shape, where no symbol is in it.
@@ -322,7 +235,7 @@ class FxGraph {
   FxOptions options_;
   Span span_;
   TorchObjects torch_;
-  Arguments arguments_;
+  ExprMaker arguments_;
   std::int64_t ops_ = 0;
 };
 
@@ -344,10 +257,6 @@ void add_fx_graph(py::module_& module) {
       .def("input", &FxGraph::input, py::arg("name"), py::arg("type"), py::arg("kind"),
            "the next input: its type in torch's notation; a weight, buffer, input or scalar")
       .def("call", &FxGraph::call, py::arg("node"), "the next node, which calls a function")
-      .def("tell_seen", &FxGraph::tell_seen, py::arg("nodes"), py::arg("rules"),
-           py::arg("pipeline"),
-           "a whole graph, as far as the rules see it, and then what it returns; None: it must be "
-           "told otherwise")
       .def_property_readonly("ops", &FxGraph::ops, "calls so far, without parts and numbers")
       .def("text", &FxGraph::text, "all that was told: equal where graphs are")
       .def("convert", &FxGraph::convert, py::arg("outputs"),

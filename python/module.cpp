@@ -233,6 +233,7 @@ PYBIND11_MODULE(_piecewise, m) {
   add_commands(m);
   add_planning(m);
   add_fx_graph(m);
+  add_seen_import(m);
   add_compiled(m);
   add_kept(session);
   add_changes(m);

@@ -89,6 +89,7 @@ void add_commands(pybind11::module_& module);
 void add_planning(pybind11::module_& module);
 /// Ref, FxGraph: graphs of torch.fx, told call by call.
 void add_fx_graph(pybind11::module_& module);
+void add_seen_import(pybind11::module_& module);
 /// Compiled: a graph compiled once, run on memory of the caller's.
 void add_compiled(pybind11::module_& module);
 /// What a run changed.

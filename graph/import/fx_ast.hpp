@@ -52,13 +52,7 @@ struct Parameter {
 };
 
 struct Statement {
-  enum class Kind : std::uint8_t {
-    assign,
-    expression,
-    return_,
-    unseen  ///< a call of one result, of which no more is known than what it reads: names in
-            ///< `value`
-  } kind = Kind::assign;
+  enum class Kind : std::uint8_t { assign, expression, return_ } kind = Kind::assign;
   Span span;
   std::vector<Expr> targets;  ///< assign: at least one
   std::string type;           ///< empty: not stated

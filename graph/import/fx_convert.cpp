@@ -14,7 +14,6 @@ namespace pw::fx {
 namespace {
 
 constexpr std::int64_t kMaxItem = 4096;  // of a tuple
-constexpr std::string_view kUnseen = "unseen";
 
 const std::map<std::string_view, DType> kTorchDTypes = {
     {"torch.bfloat16", DType::bf16},
@@ -168,7 +167,6 @@ void Converter::find_reads(const Expr& e) {
 Result<std::monostate> Converter::statement(const Statement& s) {
   group_ = s.group;
   if (s.kind == Statement::Kind::return_) return outputs(s.value);
-  if (s.kind == Statement::Kind::unseen) return unseen(s);
   Site site{s.span, s.source, s.kind == Statement::Kind::assign, {}, {}};
   if (s.kind == Statement::Kind::assign) {
     site.result = {s.targets.front().text, Types::unknown(), s.type_span};
@@ -196,38 +194,6 @@ Result<std::monostate> Converter::statement(const Statement& s) {
   if (!value) return forward(value);
   for (const Expr& target : s.targets)
     if (auto ok = assign(target, *value, site); !ok) return ok;
-  return std::monostate();
-}
-
-// A node that stands for the call: what reads what is all that rules ask of it. Where its type is
-// not stated, nothing that rules see reads it.
-Result<std::monostate> Converter::unseen(const Statement& s) {
-  NodeRequest request;
-  request.op = context_.ops.find(kUnseen);
-  if (!request.op.valid()) {
-    Op declared;
-    declared.name = std::string(kUnseen);
-    declared.imported = true;
-    Result<OpId> op = context_.ops.declare(declared);
-    if (!op) return forward(op);
-    request.op = *op;
-  }
-  request.span = s.span;
-  request.result_names = {s.targets.front().text};
-  if (!s.type.empty()) {
-    Result<TypeId> type = stated_type(s.type, s.type_span);
-    if (!type) return forward(type);
-    request.stated = {*type};
-  }
-  for (const Expr& name : s.value.args) {
-    Result<Value> read = evaluate_name(name);
-    if (!read) return forward(read);
-    if (read->kind == Value::Kind::tensor) request.operands.push_back(read->tensor);
-    for (const Value& item : read->items) request.operands.push_back(item.tensor);
-  }
-  Result<NodeId> node = build_node(graph_, request);
-  if (!node) return forward(node);
-  env_.insert_or_assign(s.targets.front().text, tensor(graph_.result(*node)));
   return std::monostate();
 }
 
@@ -292,29 +258,31 @@ Result<std::monostate> Converter::resolve(Value& value, const Site& site) {
   return std::monostate();
 }
 
-Result<Value> Converter::evaluate_name(const Expr& e) {
-  if (auto it = env_.find(e.text); it != env_.end()) return it->second;
+std::optional<Value> Converter::torch_word(const std::string& text) {
   Value out;
-  if (auto it = kTorchDTypes.find(e.text); it != kTorchDTypes.end()) {
+  if (auto it = kTorchDTypes.find(text); it != kTorchDTypes.end()) {
     out.kind = Value::Kind::dtype;
     out.dtype = it->second;
-    return out;
-  }
-  if (e.text == "inf" || e.text == "math.inf" || e.text == "nan" || e.text == "math.nan") {
+  } else if (text == "inf" || text == "math.inf" || text == "nan" || text == "math.nan") {
     out.kind = Value::Kind::real;
-    out.real = e.text.ends_with("inf") ? std::numeric_limits<double>::infinity()
-                                       : std::numeric_limits<double>::quiet_NaN();
-    return out;
+    out.real = text.ends_with("inf") ? std::numeric_limits<double>::infinity()
+                                     : std::numeric_limits<double>::quiet_NaN();
+  } else if (text.starts_with("torch.") || text == "Ellipsis" || text == "device" ||
+             text == "self") {
+    out.kind = Value::Kind::other;
+    out.text = text;
+  } else {
+    return std::nullopt;
   }
+  return out;
+}
+
+Result<Value> Converter::evaluate_name(const Expr& e) {
+  if (auto it = env_.find(e.text); it != env_.end()) return it->second;
+  if (std::optional<Value> word = torch_word(e.text)) return *word;
   if (e.text.starts_with("self.")) {
     attribute_input(e.text);
     return env_.find(e.text)->second;
-  }
-  if (e.text.starts_with("torch.") || e.text == "Ellipsis" || e.text == "device" ||
-      e.text == "self") {
-    out.kind = Value::Kind::other;
-    out.text = e.text;
-    return out;
   }
   std::vector<std::string> known;
   for (const auto& [name, value] : env_) known.push_back(name);

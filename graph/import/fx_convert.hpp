@@ -136,6 +136,20 @@ class Converter {
   // ---- fx_direct.cpp: for importers of other forms, which make the calls themselves. What they
   // call is pure.
   Result<std::monostate> begin();  ///< reads the function's parameters
+  /// What a name of torch's is, as torch.float32 or inf; nothing: it is none.
+  static std::optional<Value> torch_word(const std::string& text);
+  /// A call that the graph has by this name, in PyTorch's types; `items`: what parts of its result
+  /// are called. It writes nothing.
+  Result<Value> add_call(std::string_view target, const Arguments& arguments, std::string name,
+                         std::map<int, Wanted> items);
+  /// A node that stands for a call of which no more is known than what it reads. Where its type is
+  /// empty, nothing but such nodes may read it.
+  Result<Value> add_unseen(const std::string& name, const std::vector<Value>& reads,
+                           const std::string& type);
+  /// No name that is made up will be this one.
+  void reserve(const std::string& name) { names_.insert(name); }
+  /// The type of what has none yet, in torch's notation.
+  Result<std::monostate> state_type(const Value& value, const std::string& type);
   Value add_weight(const std::string& name, TypeId type);
   [[nodiscard]] const Value* input(std::string_view name) const;
   /// A call that a row of its target takes; or why none does, and then nothing is left of it.
@@ -169,7 +183,6 @@ class Converter {
   void name_output(const Expr& e, std::size_t at);
   Result<std::monostate> write_back();
   Result<std::monostate> statement(const Statement& s);
-  Result<std::monostate> unseen(const Statement& s);
   Result<std::monostate> outputs(const Expr& e);
   Result<Value> evaluate(const Expr& e, const Site& site);
   Result<Value> evaluate_name(const Expr& e);

@@ -2,6 +2,11 @@
 #include "graph/import/fx_convert.hpp"
 
 namespace pw::fx {
+namespace {
+
+constexpr std::string_view kUnseen = "unseen";
+
+}  // namespace
 
 Result<std::monostate> Converter::begin() {
   functional_ = pure_ = true;
@@ -49,6 +54,51 @@ OrReason<std::vector<Value>> Converter::try_op(
   std::vector<Value> out;
   for (const ValueId result : *results) out.push_back(tensor(result));
   return out;
+}
+
+Result<Value> Converter::add_call(std::string_view target, const Arguments& arguments,
+                                  std::string name, std::map<int, Wanted> items) {
+  const Site site{
+      function_.span, "", true, {std::move(name), Types::unknown(), {}}, std::move(items)};
+  Result<Value> out = call(target, arguments, site);
+  if (out && out->kind == Value::Kind::tensor && graph_.value_name(out->tensor) != site.result.name)
+    env_.insert_or_assign(site.result.name, *out);  // for the report's aliases
+  return out;
+}
+
+Result<Value> Converter::add_unseen(const std::string& name, const std::vector<Value>& reads,
+                                    const std::string& type) {
+  NodeRequest request;
+  request.op = context_.ops.find(kUnseen);
+  if (!request.op.valid()) {
+    Op declared;
+    declared.name = std::string(kUnseen);
+    declared.imported = true;
+    Result<OpId> op = context_.ops.declare(declared);
+    if (!op) return forward(op);
+    request.op = *op;
+  }
+  request.span = function_.span;
+  request.result_names = {name};
+  if (!type.empty()) {
+    Result<TypeId> stated = stated_type(type, function_.span);
+    if (!stated) return forward(stated);
+    request.stated = {*stated};
+  }
+  for (const Value& read : reads) {
+    if (read.kind == Value::Kind::tensor) request.operands.push_back(read.tensor);
+    for (const Value& item : read.items) request.operands.push_back(item.tensor);
+  }
+  Result<NodeId> node = build_node(graph_, request);
+  if (!node) return forward(node);
+  return tensor(graph_.result(*node));
+}
+
+Result<std::monostate> Converter::state_type(const Value& value, const std::string& type) {
+  Result<TypeId> stated = stated_type(type, function_.span);
+  if (!stated) return forward(stated);
+  graph_.set_type(value.tensor, *stated);
+  return std::monostate();
 }
 
 Result<Value> Converter::keep_call(std::string_view target, const Arguments& arguments,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <tuple>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -226,10 +227,12 @@ Result<std::monostate> Converter::read_symbol_input(const Parameter& p) {
 
 Result<std::monostate> Converter::read_inputs() {
   if (auto ok = read_symbols(); !ok) return ok;
+  std::vector<std::string> names;
+  for (const Parameter& p : function_.parameters) names.push_back(p.name);
+  const std::unordered_set<std::string_view> known(names.begin(), names.end());
   for (const auto& [name, kind] : options_.kinds) {
-    std::vector<std::string> names;
-    for (const Parameter& p : function_.parameters) names.push_back(p.name);
-    if (std::any_of(names.begin(), names.end(),
+    if (known.contains(name) ||
+        std::any_of(names.begin(), names.end(),
                     [&, given = name](const std::string& p) { return names_input(given, p); }))
       continue;
     std::string near = nearest(name, names);
@@ -303,6 +306,7 @@ void Converter::read_ranges() {
 // What was asked for, or what the dump says: torch.export's signature, and the names that export
 // and Dynamo give.
 std::optional<InputKind> Converter::said_kind(const std::string& name) {
+  if (const auto it = options_.kinds.find(name); it != options_.kinds.end()) return it->second;
   for (const auto& [given, kind] : options_.kinds)
     if (names_input(given, name)) return kind;
   if (signed_kinds_.empty() && !signature_.empty()) signed_kinds_ = signed_kinds(signature_);

@@ -345,6 +345,32 @@ class Inductor(WithRules):
         front.inductor_pass(rules, "fuse")(graph)
         self.assertEqual([node.op for node in graph.nodes], ["placeholder", "placeholder", "output"])
 
+    def test_parts_of_calls(self):
+        """Whose meaning the library has, and of an op of the user's own, which has none."""
+        rules = """
+            op pw_test.pair(x: f32[*b]) -> (p: f32[*b], q: f32[*b])
+            rule halves { given { p, q = split(x){dim = 0, sizes = [2, 2]} }  y = mul(neg(p), q)  =>  y = neg(mul(p, q)) }
+            rule twice { y = neg(neg(x: f32[*b]))  =>  y = x }
+            pass h = greedy { halves }
+            pass n = greedy { twice }
+            pipeline parts { h }
+            pipeline own { n }
+        """
+        told = {}
+        for pipeline, function in {
+            "parts": lambda x: (lambda p, q: -p * q)(*torch.split(x, 2)),
+            "own": lambda x: (lambda p, q: -(-q) + p)(*torch.ops.pw_test.pair(x)),
+        }.items():
+            graph = make_fx(function, tracing_mode="fake")(torch.randn(4, 8)).graph
+            one = front.inductor_pass(self.rules(rules), pipeline)
+            self.assertIsNotNone(seen(graph, one._session, one._rules, pipeline))
+            one(graph)
+            told[pipeline] = [str(node.target) for node in graph.nodes if node.op == "call_function"]
+            x = torch.randn(4, 8)
+            self.assertLessEqual(difference(function(x), torch.fx.GraphModule(torch.nn.Module(), graph)(x)), CLOSE)
+        self.assertEqual(told["parts"][-2:], ["aten.mul.Tensor", "aten.neg.default"])
+        self.assertEqual([name for name in told["own"] if "neg" in name], [])
+
     def test_no_match_around_what_no_rule_sees(self):
         """z needs what the call would give that reads z: the product between them is told as what it reads."""
         inputs = torch.randn(8, 8), torch.randn(8, 8)

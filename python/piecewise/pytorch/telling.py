@@ -81,6 +81,15 @@ class _Torch:
             return ""
         return "core" if target.namespace in ("aten", "prims") else "other"
 
+    def schemas(self) -> t.Dict[str, str]:
+        """Of ops asked for that are not PyTorch's own, by target."""
+        out = {}
+        for op in self.ops:
+            if op.namespace != "aten":
+                line = line_of(op.name(), op)
+                out.update({name: line for name in (str(op), str(op).removesuffix(".default"))})
+        return out
+
     def leaf(self, value: t.Any) -> t.Any:
         """What stands for an argument that is neither a node, a number, a text nor a list."""
         if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
@@ -107,24 +116,9 @@ def evaluated(number: t.Any, symbols: t.Mapping[str, int]) -> int:
     return int(number.subs({s: symbols[s.name] for s in number.free_symbols}))
 
 
-def _tell_schemas(told: _piecewise.FxGraph, operators: t.Iterable[torch._ops.OpOverload]) -> None:
-    """Of ops that are not PyTorch's own."""
-    for op in operators:
-        if op.namespace != "aten":
-            line = line_of(op.name(), op)
-            for name in (str(op), str(op).removesuffix(".default")):
-                told.schema(name, line)
-
-
 def seen(graph: torch.fx.Graph, session: _piecewise.Session, rules: _piecewise.Rules, pipeline: str) -> t.Optional[t.Dict[str, t.Any]]:
     """A graph, imported as far as the pipeline's rules can see it: what FxGraph.convert says; None: it must be told whole."""
-    of = _Torch()
-    told = _piecewise.FxGraph(session, "torch", True, of)
-    returned = told.tell_seen(graph.nodes, rules, pipeline)
-    if returned is None:
-        return None
-    _tell_schemas(told, of.ops)
-    return told.convert(tuple(map(Ref, returned)))
+    return _piecewise.import_seen(session, graph.nodes, rules, pipeline, _Torch())
 
 
 class Told:
@@ -156,7 +150,8 @@ class Told:
             tell[op] = getattr(self, "_" + op)
         for node in graph.nodes:
             tell[node.op](node)
-        _tell_schemas(self._told, self.operators)
+        for target, line in self._torch.schemas().items():
+            self._told.schema(target, line)
         self._tell_ranges()
 
     def convert(self) -> t.Dict[str, t.Any]:

@@ -1,0 +1,13 @@
+// A graph of torch.fx, imported as far as the rules of a pipeline can see it.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "graph/import/fx.hpp"
+
+namespace pw::python {
+
+/// The graph of an import, and what it says of it, for Python.
+pybind11::dict told_of(const ContextPtr& context, FxImport done);
+
+}  // namespace pw::python
