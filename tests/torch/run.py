@@ -78,6 +78,7 @@ def main():
         [ROOT / "tests/torch/onnx_out.py"],
         [ROOT / "tests/torch/pt2.py", "--pwr", arguments.build / "bin/pwr", *corpus],
         [ROOT / "tests/torch/compiled.py", *corpus],
+        [ROOT / "tests/torch/exported.py"],
         [ROOT / "tests/notebooks/run_notebook.py", ROOT / "notebooks/04-your-model.ipynb"],
     ]
     codes = [subprocess.run([str(python), *map(str, step)], env=environment, cwd=ROOT).returncode for step in steps]

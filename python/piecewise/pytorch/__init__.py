@@ -5,6 +5,7 @@
     piecewise.pytorch.report(f)                                      # ops taken, ops left to PyTorch, and why
     piecewise.pytorch.explain(f, "add_rms")                          # why a rule did not match
     torch.compile(model, options={"post_grad_custom_pre_pass": piecewise.pytorch.inductor_pass("my.pwr", "fuse")})
+    piecewise.pytorch.compile_export(torch.export.export(model, inputs)).save("model.pwt")   # ahead of time; then load_compiled("model.pwt")
 
 Graphs are taken as AOT autograd makes them, functional and of core ATen, call by call through the importer that reads dumps. A call of an op that Piecewise has no
 meaning for stays a call of PyTorch inside the graph. A graph that cannot be taken at all runs in PyTorch, and says why.
@@ -12,11 +13,31 @@ meaning for stays a call of PyTorch inside the graph. A graph that cannot be tak
 import torch._dynamo as _dynamo
 
 from .compiler import Backend, backend
+from .decorators import ignore, support
+from .exported import Program, compile_export, from_export, load_compiled
 from .inductor import InductorPass, inductor_pass
 from .options import Options
 from .reports import GraphReport, Reports, explain, forget, graphs, report
 
-__all__ = ["Backend", "GraphReport", "InductorPass", "Options", "Reports", "backend", "explain", "forget", "graphs", "inductor_pass", "report"]
+__all__ = [
+    "Backend",
+    "GraphReport",
+    "InductorPass",
+    "Options",
+    "Program",
+    "Reports",
+    "backend",
+    "compile_export",
+    "explain",
+    "forget",
+    "from_export",
+    "graphs",
+    "ignore",
+    "inductor_pass",
+    "load_compiled",
+    "report",
+    "support",
+]
 
 if "piecewise" not in _dynamo.list_backends(exclude_tags=None):  # an installed package is found by its entry point
     _dynamo.register_backend(backend, "piecewise")

@@ -30,7 +30,9 @@ def _meant(value: t.Any) -> t.Any:
     return value
 
 
-def _host_function(op: torch._ops.OpOverload) -> t.Callable[..., t.Any]:
+def host_function(op: torch._ops.OpOverload) -> t.Callable[..., t.Any]:
+    """What runs a call that stays PyTorch's."""
+
     def run(*args, **kwargs):
         with torch.no_grad():
             return op(*_meant(args), **_meant(kwargs))
@@ -42,7 +44,7 @@ def functions(told: Told) -> t.Dict[str, t.Callable[..., t.Any]]:
     """What runs the calls that stay PyTorch's, by op."""
     out = {}
     for op in told.operators:
-        out[str(op)] = out[str(op).removesuffix(".default")] = _host_function(op)
+        out[str(op)] = out[str(op).removesuffix(".default")] = host_function(op)
     return out
 
 

@@ -10,7 +10,6 @@ import time
 import typing as t
 
 import torch
-from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
@@ -19,6 +18,7 @@ from _piecewise import Error
 
 from .borrowed import lent_threads
 from .calls import Call, Checked, functions, over
+from .decompositions import decompositions
 from .options import Options
 from .reports import GraphReport, _graphs, origin
 from .telling import Refused, Told
@@ -119,7 +119,7 @@ class Backend:
             fw_compiler=compilers["forward"],
             bw_compiler=compilers["backward"],
             inference_compiler=compilers["inference"],
-            decompositions=_decompositions(),
+            decompositions=decompositions(),
         )(module, example_inputs)
 
     def _rules(self, session: _piecewise.Session) -> _piecewise.Rules:
@@ -152,15 +152,6 @@ class Backend:
             report.seconds = time.perf_counter() - start
             if self.options.report:
                 _write_page(self.options.report, report)
-
-
-@functools.lru_cache(maxsize=None)
-def _decompositions():
-    table = dict(core_aten_decompositions())
-    for name in ("_scaled_dot_product_flash_attention_for_cpu",):
-        for overload in getattr(torch.ops.aten, name).overloads():
-            table.pop(getattr(getattr(torch.ops.aten, name), overload), None)
-    return table
 
 
 def backend(

@@ -1,0 +1,254 @@
+"""Programs of torch.export: as graphs, compiled ahead of time, and kept as one file."""
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+import sympy
+import torch
+import torch.utils._pytree as pytree
+from torch.export.graph_signature import InputKind, OutputKind
+
+import _piecewise
+from _piecewise import Error
+
+from .. import commands
+from .borrowed import lent_threads
+from .calls import host_function, over
+from .decompositions import decompositions
+from .options import Options
+from .telling import DTYPES, Refused, Told, expression
+
+_FORMAT = 1
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+_WRITES = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+
+
+def _told(program: torch.export.ExportedProgram, session: _piecewise.Session, own_attention: bool = False) -> Told:
+    specs = program.graph_signature.input_specs
+    static = [i for i, spec in enumerate(specs) if spec.kind in _WEIGHTS]
+    try:
+        return Told(program.graph_module.graph, program.graph_module, session, static, own_attention)
+    except Refused as why:
+        raise Error(str(why)) from None
+
+
+def from_export(program: torch.export.ExportedProgram) -> _piecewise.Graph:
+    """The graph of a program of torch.export, in core ATen's ops; its weights are inputs. Error where it cannot be taken."""
+    return _told(program.run_decompositions(decompositions()), commands.shared_session()).convert()["graph"]
+
+
+def _extent(number: t.Any, what: str) -> t.Union[int, str]:
+    """A number, or a symbol's name."""
+    size = expression(number)
+    if isinstance(size, int):
+        return size
+    if isinstance(size, sympy.Symbol):
+        return size.name
+    raise Error(f"{what} has an extent of {size}: a number or a symbol alone is taken")
+
+
+def _order(fake: torch.Tensor) -> t.List[int]:
+    """Its dims from the outermost in memory to the innermost."""
+    strides = [int(expression(n)) if isinstance(expression(n), int) else n.node.hint for n in fake.stride()]
+    return sorted(range(fake.dim()), key=lambda dim: (-strides[dim], dim))
+
+
+class _Reader:
+    """What of a program is kept: numbers, texts, lists and tensors alone, so that a file of it runs nothing when it is read."""
+
+    def __init__(self, program: torch.export.ExportedProgram, options: Options):
+        self._program = program.run_decompositions(decompositions())
+        self._options = options
+        self._session = _piecewise.Session()
+        self._told = _told(self._program, self._session, options.own_attention)
+        self._places: t.Dict[str, t.Tuple[str, int]] = {}  # by placeholder
+        self._weights: t.List[torch.Tensor] = []
+        self._arguments: t.List[t.Any] = []  # by the caller's: dtype and extents; None: it is no tensor
+
+    def read(self) -> t.Dict[str, t.Any]:
+        self._read_inputs()
+        rules = self._session.rules(list(self._options.rules))
+        graph = self._told.convert()["graph"]
+        if self._options.pipeline:
+            graph = self._session.run(graph, rules, self._options.pipeline, dict(self._options.params)).graph
+        if graph.writes:
+            raise Error("the program's graph writes its inputs")
+        writes, outputs = self._outputs()
+        text = graph.json()
+        left = {node["op"] for node in json.loads(text)["nodes"]}
+        constants = {name: ("weight", self._keep(value)) for name, value in self._told.constants.items()}
+        spec = self._program.call_spec
+        return {
+            "format": _FORMAT,
+            "graph": text,
+            "backend": self._options.backend,
+            "weights": self._weights,
+            "arguments": self._arguments,
+            "inputs": [list((constants | self._places)[i.name]) for i in graph.inputs],
+            "symbols": {name: list(self._symbol(*place)) for name, place in self._told.symbols.items()},
+            "ranges": self._ranges(),
+            "results": [[_NAMES[fake.dtype], _order(fake)] for fake in self._told.results],
+            "writes": writes,
+            "outputs": outputs,
+            "in_spec": pytree.treespec_dumps(spec.in_spec),
+            "out_spec": pytree.treespec_dumps(spec.out_spec),
+            "ops": sorted(str(op) for op in self._told.operators if {str(op), str(op).removesuffix(".default")} & left),
+        }
+
+    def _keep(self, weight: torch.Tensor) -> int:
+        self._weights.append(weight.detach().contiguous())
+        return len(self._weights) - 1
+
+    def _read_inputs(self):
+        values = {node.name: node.meta.get("val") for node in self._program.graph_module.graph.find_nodes(op="placeholder")}
+        written = {spec.target for spec in self._program.graph_signature.output_specs if spec.kind in _WRITES}
+        for spec in self._program.graph_signature.input_specs:
+            name = spec.arg.name
+            if spec.kind in _WEIGHTS:
+                kept = self._program.constants if spec.target in self._program.constants else self._program.state_dict
+                value = kept[spec.target]
+                self._places[name] = ("weight", self._keep(value.clone() if spec.target in written else value))
+            elif spec.kind == InputKind.USER_INPUT:
+                self._places[name] = ("argument", len(self._arguments))
+                value = values[name]
+                tensor = isinstance(value, torch.Tensor)
+                self._arguments.append([_NAMES[value.dtype], [_extent(n, f"`{name}`") for n in value.shape]] if tensor else None)
+            else:
+                raise Error(f"the program's input `{name}` is a {spec.kind.name}")
+
+    def _symbol(self, index: int, dim: int) -> t.Tuple[int, int]:
+        """Of which of the caller's arguments, and which of its dims."""
+        spec = self._program.graph_signature.input_specs[index]
+        kind, place = self._places[spec.arg.name]
+        if kind != "argument":
+            raise Error(f"a weight's extent is a symbol: `{spec.arg.name}`")
+        return place, dim
+
+    def _ranges(self) -> t.Dict[str, t.List[int]]:
+        out = {}
+        for symbol, known in self._program.range_constraints.items():
+            least, most = known.lower, known.upper
+            out[symbol.name] = [int(least) if isinstance(least, sympy.Integer) else 0, int(most) if isinstance(most, sympy.Integer) else 1 << 40]
+        return out
+
+    def _outputs(self):
+        """What is written where, and what the caller gets."""
+        names = {i: name for name, i in self._told.arguments.items()}
+        writes, outputs = [], []
+        targets = {spec.target: spec.arg.name for spec in self._program.graph_signature.input_specs if spec.target}
+        for spec, (kind, what) in zip(self._program.graph_signature.output_specs, self._told.outputs):
+            if kind == "argument":
+                what = list(self._places[names[what]])
+            elif kind == "value" and isinstance(what, torch.Tensor):
+                kind, what = "argument", ["weight", self._keep(what)]
+            elif kind == "number":
+                what = _extent(what, "a result") if not isinstance(what, int) else what
+            if spec.kind in _WRITES:
+                written = targets.get(spec.target, spec.target)
+                writes.append([list(self._places[written]), [kind, what]])
+            elif spec.kind == OutputKind.USER_OUTPUT:
+                outputs.append([kind, what])
+            else:
+                raise Error(f"the program's output is a {spec.kind.name}")
+        return writes, outputs
+
+
+class Program:
+    """A compiled program, called as the module is that was exported. Error for arguments of other dtypes or extents."""
+
+    def __init__(self, kept: t.Dict[str, t.Any]):
+        lent_threads()
+        self._kept = kept
+        self._in, self._out = pytree.treespec_loads(kept["in_spec"]), pytree.treespec_loads(kept["out_spec"])
+        self.graph = _piecewise.Session().loads(kept["graph"], "torch")
+        functions = {}
+        for name in kept["ops"]:
+            op = _operator(name)
+            functions[name] = functions[name.removesuffix(".default")] = host_function(op)
+        self._compiled = _piecewise.Compiled(self.graph, kept["backend"], functions, over)
+        if len(kept["inputs"]) != len(self.graph.inputs):
+            raise Error("the file's graph has other inputs than the file says")
+
+    def save(self, path: t.Union[str, os.PathLike]) -> None:
+        """Into one file, weights with it, for load_compiled."""
+        temporary = f"{os.fspath(path)}.{os.getpid()}"
+        torch.save(self._kept, temporary)
+        os.replace(temporary, path)
+
+    def __call__(self, *args: t.Any, **kwargs: t.Any) -> t.Any:
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        if spec != self._in:
+            raise Error(f"the arguments are {spec}, and those of the program {self._in}")
+        symbols = self._symbols(flat)
+        places = {"weight": self._kept["weights"], "argument": flat}
+        given = [places[kind][i].contiguous() for kind, i in self._kept["inputs"]]
+        results = [
+            torch.empty([extents[dim] for dim in order], dtype=DTYPES[dtype]).permute([order.index(dim) for dim in range(len(order))])
+            for extents, (dtype, order) in zip(self._compiled.extents(symbols), self._kept["results"])
+        ]
+        dense = [torch.empty(result.shape, dtype=result.dtype) if not result.is_contiguous() else result for result in results]
+        self._compiled.run([x.data_ptr() for x in given], [x.data_ptr() for x in dense], symbols)
+        for result, made in zip(results, dense):
+            if result is not made:
+                result.copy_(made)
+
+        def meant(kind, what):
+            if kind == "result":
+                return results[what]
+            if kind == "argument":
+                return places[what[0]][what[1]]
+            return symbols[what] if kind == "number" and isinstance(what, str) else what
+
+        out = [meant(*output) for output in self._kept["outputs"]]
+        for (kind, i), what in self._kept["writes"]:
+            places[kind][i].copy_(meant(*what))
+        return pytree.tree_unflatten(out, self._out)
+
+    def _symbols(self, flat: t.Sequence[t.Any]) -> t.Dict[str, int]:
+        for i, (value, wanted) in enumerate(zip(flat, self._kept["arguments"])):
+            if wanted is None:
+                continue
+            dtype, extents = wanted
+            if not isinstance(value, torch.Tensor) or value.dtype != DTYPES[dtype] or value.dim() != len(extents) or value.device.type != "cpu":
+                raise Error(f"argument {i} is no {DTYPES[dtype]} tensor of rank {len(extents)} in CPU memory")
+        symbols = {name: flat[i] if dim < 0 else flat[i].shape[dim] for name, (i, dim) in self._kept["symbols"].items()}
+        for name, (least, most) in self._kept["ranges"].items():
+            if name in symbols and not least <= symbols[name] <= most:
+                raise Error(f"{name} is {symbols[name]}, and was exported for {least} to {most}")
+        for i, (value, wanted) in enumerate(zip(flat, self._kept["arguments"])):
+            if wanted is not None and [symbols.get(e, e) for e in wanted[1]] != list(value.shape):
+                raise Error(f"argument {i} is of {list(value.shape)}, and the program takes {wanted[1]}")
+        return symbols
+
+
+def _operator(name: str) -> torch._ops.OpOverload:
+    found: t.Any = torch.ops
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, torch._ops.OpOverload):
+        raise Error(f"the program calls `{name}`, which is no op of this PyTorch: register it first")
+    return found
+
+
+def compile_export(program: torch.export.ExportedProgram, **options: t.Any) -> Program:
+    """A program of torch.export, compiled: imported, rewritten by the options' rules (see Options), and its kernels made.
+
+    It shares the weights that it was exported with, but for buffers that it writes, of which it has its own. Error where it cannot be taken, and for mistakes in the options.
+    """
+    return Program(_Reader(program, Options.of(options)).read())
+
+
+def load_compiled(path: t.Union[str, os.PathLike]) -> Program:
+    """What Program.save wrote; no pass runs, and kernels come from the compile cache. Error for a file that is none."""
+    try:
+        kept = torch.load(path, weights_only=True)
+    except OSError:
+        raise
+    except Exception as why:  # of many kinds, for a file that is none
+        raise Error(f"{os.fspath(path)} is no compiled program: {why}") from None
+    if not isinstance(kept, dict) or kept.get("format") != _FORMAT:
+        raise Error(f"{os.fspath(path)} is no compiled program of this version")
+    return Program(kept)

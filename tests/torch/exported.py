@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Programs of torch.export beside the modules that they were exported from: numbers, weights, writes, files; and what decorators compile."""
+import json
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+import warnings
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import piecewise
+from compiled import CLOSE, ROOT, difference
+from piecewise import pytorch as front
+
+BATCH = torch.export.Dim("batch", min=2, max=64)
+
+
+class Block(nn.Module):
+    """A norm, a product, a residual; keywords, a tuple and a constant in what it returns."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.product = nn.RMSNorm(8), nn.Linear(8, 8)
+
+    def forward(self, x, *, scale):
+        return {"y": x + self.product(self.norm(x)) * scale, "rest": (x.T, 3)}
+
+
+class Counts(nn.Module):
+    """A buffer that each call writes."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("sum", torch.zeros(8))
+
+    def forward(self, x):
+        self.sum += x.sum(0)
+        return x * self.sum
+
+
+class Sorted(nn.Module):
+    """A call that stays PyTorch's."""
+
+    def forward(self, x):
+        return torch.linalg.qr(x)[1] + 1
+
+
+def programs():
+    torch.manual_seed(0)
+    x = torch.randn(4, 8)
+    return {
+        "block": (Block(), (x,), {"scale": torch.tensor(0.5)}, {"x": {0: BATCH}, "scale": None}),
+        "counts": (Counts(), (x,), {}, {"x": {0: BATCH}}),
+        "static": (nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8)), (x,), {}, None),
+        "left": (Sorted(), (x,), {}, None),
+    }
+
+
+class Programs(unittest.TestCase):
+    def test_numbers_and_files(self):
+        """Fresh and from a file, in this process and in another, at the exported batch and at others."""
+        for name, (module, args, kwargs, dims) in programs().items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder, torch.no_grad():
+                program = front.compile_export(torch.export.export(module, args, kwargs, dynamic_shapes=dims))
+                self.assertEqual([node["op"] for node in json.loads(program.graph.json())["nodes"] if "qr" in node["op"]] != [], name == "left")
+                path = str(Path(folder, "program.pwt"))
+                program.save(path)
+                again = front.load_compiled(path)
+                for batch in (4, 2, 64) if dims else (4, 4):
+                    x = torch.randn(batch, 8)
+                    want = module(x, **kwargs)
+                    for one in (program, again):
+                        self.assertLessEqual(difference(want, one(x, **kwargs)), CLOSE)
+
+    def test_another_process(self):
+        """It imports no model, runs no pass, and finds its kernels in the cache."""
+        module = Block()
+        x = torch.randn(4, 8)
+        with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+            path = Path(folder, "program.pwt")
+            front.compile_export(torch.export.export(module, (x,), {"scale": torch.tensor(2.0)})).save(path)
+            torch.save((x, module(x, scale=torch.tensor(2.0))["y"]), Path(folder, "numbers.pt"))
+            script = """
+                import sys, torch
+                from piecewise import pytorch as front
+                x, want = torch.load(sys.argv[2])
+                got = front.load_compiled(sys.argv[1])(x, scale=torch.tensor(2.0))
+                print((got["y"] - want).abs().max().item() < 1e-4, got["rest"][1])
+            """
+            run = [sys.executable, "-c", textwrap.dedent(script), str(path), str(Path(folder, "numbers.pt"))]
+            said = subprocess.run(run, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+        self.assertEqual(said.split(), ["True", "3"])
+
+    def test_the_graph(self):
+        module, args, kwargs, dims = programs()["block"]
+        graph = front.from_export(torch.export.export(module, args, kwargs, dynamic_shapes=dims))
+        self.assertIsInstance(graph, piecewise.Graph)
+        self.assertEqual([i.kind for i in graph.inputs].count("weight"), 3)
+
+    def test_arguments_of_another_kind(self):
+        module, args, kwargs, dims = programs()["block"]
+        program = front.compile_export(torch.export.export(module, args, kwargs, dynamic_shapes=dims))
+        scale = torch.tensor(1.0)
+        for x, why in (
+            (torch.randn(4, 9), "takes"),
+            (torch.randn(4, 8).double(), "float32"),
+            (torch.randn(65, 8), "2 to 64"),
+            (torch.randn(4, 8, 1), "rank 2"),
+        ):
+            with self.assertRaisesRegex(piecewise.Error, why):
+                program(x, scale=scale)
+        with self.assertRaisesRegex(piecewise.Error, "arguments"):
+            program(torch.randn(4, 8))
+
+    def test_files_that_are_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "some.pwt")
+            for content in (b"", b"no program", b"PK\x03\x04" + b"x" * 100):
+                path.write_bytes(content)
+                with self.assertRaisesRegex(piecewise.Error, "no compiled program"):
+                    front.load_compiled(path)
+            torch.save({"format": 0}, path)
+            with self.assertRaisesRegex(piecewise.Error, "of this version"):
+                front.load_compiled(path)
+            with self.assertRaises(FileNotFoundError):
+                front.load_compiled(Path(folder, "absent.pwt"))
+
+    def test_mistakes_in_options(self):
+        program = torch.export.export(nn.Linear(8, 8), (torch.randn(4, 8),))
+        with self.assertRaisesRegex(ValueError, "no option `rule`"):
+            front.compile_export(program, rule="x")
+        with self.assertRaisesRegex(piecewise.Error, "no_such"):
+            front.compile_export(program, pipeline="no_such")
+
+
+class Decorators(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        front.forget()
+        torch.manual_seed(0)
+
+    def graphs(self):
+        return len(front.graphs())
+
+    def test_a_class(self):
+        @front.support(dynamic={"x": 0}, enable_if=lambda self: self.on)
+        class Model(nn.Module):
+            def __init__(self, on=True):
+                super().__init__()
+                self.on, self.norm = on, nn.RMSNorm(8)
+
+            def forward(self, x):
+                return self.norm(x) + 1
+
+        @front.ignore
+        class Other(Model):
+            pass
+
+        class Same(Model):
+            pass
+
+        with torch.no_grad():
+            for cls, on, compiled in ((Model, True, True), (Model, False, False), (Other, True, False), (Same, True, True)):
+                torch._dynamo.reset()
+                front.forget()
+                model = cls(on)
+                for batch in (4, 5, 64):
+                    x = torch.randn(batch, 8)
+                    self.assertLessEqual(difference(nn.functional.rms_norm(x, [8], model.norm.weight) + 1, model(x)), CLOSE)
+                self.assertEqual(self.graphs(), 1 if compiled else 0, (cls, on))
+
+    def test_a_function(self):
+        @front.support
+        def double(x: torch.Tensor, times: int = 2):
+            return x * times
+
+        for batch in (3, 4, 5):
+            x = torch.randn(batch, 2)
+            self.assertLessEqual(difference(x * 2, double(x)), CLOSE)
+        self.assertEqual(self.graphs(), 1)
+
+    def test_inside_of_another(self):
+        inner = front.support(lambda x: x * 2)
+        outer = torch.compile(lambda x: inner(x) + 1, backend="piecewise")
+        x = torch.randn(4)
+        self.assertLessEqual(difference(x * 2 + 1, outer(x)), CLOSE)
+        self.assertEqual(self.graphs(), 1)
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(ValueError, "no parameter `y`; parameters are x"):
+            front.support(dynamic={"y": 0})(lambda x: x)
+        with self.assertRaisesRegex(ValueError, "no option"):
+            front.support(pipelines="o2")(lambda x: x)
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore")
+    unittest.main(verbosity=2)
