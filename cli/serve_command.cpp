@@ -169,15 +169,17 @@ void add_serve_command(CLI::App& app, const Options& options) {
       ->type_name("NAME=DIMS");
   sub->add_option("--port", args->port, "of 127.0.0.1; 0: any that is free")
       ->check(CLI::Range(0, 65535))
+      ->type_name("PORT")
       ->capture_default_str();
   sub->add_option("--time-limit", args->seconds, "seconds that checking, rewriting and drawing may take")
       ->check(CLI::Range(1, 3600))
+      ->type_name("SECONDS")
       ->capture_default_str();
   sub->add_flag("--no-open", args->no_open, "do not open a browser");
   sub->add_flag("--answer", args->answer)->group("");  // what the server itself starts
   sub->footer(
-      "Only this machine reaches the page, and only by the address that is printed. Nothing is "
-      "written to disk;\nthe page saves share files by the browser.\nExamples:\n"
+      "Only this machine reaches the page, by the address that is printed. Nothing is written to "
+      "disk:\nthe page saves share files through the browser.\nExamples:\n"
       "  pwr serve                                    an example to begin with\n"
       "  pwr serve model.json -r my_rules.pwr\n"
       "  pwr serve model.fx.txt --symbol n=arg0_1.0 -r llm -p o2\n"

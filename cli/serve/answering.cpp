@@ -132,6 +132,9 @@ class Runner {
         answer.problems.push_back(shown(d, sources, "graph"));
       return {};
     }
+    Log log;
+    log.say = [&](const std::string& line) { answer.log.push_back(line); };
+    say_import(*read, log);
     answer.ran = ask_.share.pipeline;
     if (answer.ran.empty() && !answer.strategies.empty() &&
         answer.strategies.front().kind != "used pipeline")
@@ -143,8 +146,6 @@ class Runner {
     request.rules.pipeline = answer.ran;
     request.most_rewrites = kMostRewrites;
     request.format = "html";
-    Log log;
-    log.say = [&](const std::string& line) { answer.log.push_back(line); };
     log.warn = [&](const Diagnostics& warnings) { add_run(answer, warnings, sources); };
     auto picture = draw_picture(rules.context, request, log);
     if (!picture) {

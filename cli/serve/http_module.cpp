@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kMostTime = std::chrono::seconds(30);  // to send a request, and to take an answer
+constexpr auto kMostTime = std::chrono::seconds(30);  // to send a request; to take an answer
 constexpr auto kSlice = std::chrono::milliseconds(100);
 constexpr auto kGoodbye = std::chrono::seconds(2);
 constexpr std::size_t kThreads = 8;
@@ -36,6 +36,7 @@ class BoundedStream : public httplib::Stream {
     return got;
   }
   ssize_t write(const char* from, size_t size) override {
+    if (!std::exchange(answering_, true)) deadline_ = Clock::now() + kMostTime;
     if (!wait(POLLOUT)) return -1;
     return ::send(socket_, from, size, MSG_NOSIGNAL);
   }
@@ -71,6 +72,7 @@ class BoundedStream : public httplib::Stream {
   int socket_;
   std::size_t left_;
   const std::atomic<bool>& stopped_;
+  bool answering_ = false;
   Clock::time_point deadline_ = Clock::now() + kMostTime;
 };
 

@@ -1,5 +1,6 @@
 // Exports share_to_json and share_from_json.
 #include <algorithm>
+#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

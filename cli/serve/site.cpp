@@ -37,7 +37,7 @@ bool is_id(std::string_view text) {
 std::string no_answer(WorkerResult::End end, std::chrono::seconds most) {
   if (end == WorkerResult::End::late)
     return problem_to_json(
-        "PW1604", fmt::format("this took longer than {} seconds, and was ended", most.count()),
+        "PW1604", fmt::format("this took longer than {} s, and was ended", most.count()),
         "do the rules come to an end? A larger graph may take longer: `pwr serve --time-limit`");
   if (end == WorkerResult::End::busy)
     return problem_to_json("PW1604", "other pages of this server are at work", "try it again");

@@ -58,7 +58,7 @@ const editor = (() => {
     const said = own.filter(m => m.line === number);
     if (said.length) {
       const first = said.find(m => m.severity === 'error') || said[0], [reason] = first.message.split('\n');
-      element.append(make('span', {className: 'lens ' + first.severity}, reason + (first.help ? ' — ' + first.help : '') + (said.length > 1 ? ' (+' + (said.length - 1) + ')' : '')));
+      element.append(make('span', {className: 'lens ' + first.severity}, make('span', {}, reason + (first.help ? ' — ' + first.help : '') + (said.length > 1 ? ' (+' + (said.length - 1) + ')' : ''))));
     }
     if (!line && !said.length) element.append('​');
     return element;
