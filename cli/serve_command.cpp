@@ -41,9 +41,10 @@ std::string file_name(const std::string& path) {
   return is_file_name(name) ? name : "graph";
 }
 
-tl::unexpected<Diagnostics> too_large(const std::string& path, std::size_t bytes, std::size_t most) {
-  return fail(error_in(path, "PW1603",
-                       fmt::format("it has {} bytes, and a page takes {}", bytes, most)));
+tl::unexpected<Diagnostics> too_large(const std::string& path, std::size_t bytes,
+                                      std::size_t most) {
+  return fail(
+      error_in(path, "PW1603", fmt::format("it has {} bytes, and a page takes {}", bytes, most)));
 }
 
 /// A graph as it is if it is text; as graph.json if it is an archive or a model.
@@ -56,8 +57,7 @@ Result<SharedGraph> shared_graph(const std::string& path, std::string content) {
     out.text = graph_to_json(PW_TRY(read_graph(context, out.text, source)).graph);
     out.name += ".json";
   }
-  if (out.text.size() > kMostGraphBytes)
-    return too_large(path, out.text.size(), kMostGraphBytes);
+  if (out.text.size() > kMostGraphBytes) return too_large(path, out.text.size(), kMostGraphBytes);
   return out;
 }
 
@@ -93,9 +93,9 @@ Result<Share> first_share(const ServeArgs& args) {
   if (why == EADDRINUSE)
     session.die({error_at({}, "PW1601", fmt::format("port {} is in use by another program", port),
                           "leave out --port, and a free one is taken")});
-  session.die({error_at({}, "PW1601",
-                        fmt::format("port {} cannot be had: {}", port, std::strerror(why)),
-                        port < 1024 ? "ports below 1024 are the system's" : "")});
+  session.die(
+      {error_at({}, "PW1601", fmt::format("port {} cannot be had: {}", port, std::strerror(why)),
+                port < 1024 ? "ports below 1024 are the system's" : "")});
 }
 
 /// No shell is asked. Where there is no screen, nobody would see a browser.
@@ -163,15 +163,17 @@ void add_serve_command(CLI::App& app, const Options& options) {
   sub->add_option("-r,--rules", args->rules,
                   "a rule file (.pwr), or a name of the built-in library, such as llm")
       ->type_name("FILE");
-  sub->add_option("-p,--pipeline", args->pipeline,
-                  "the pipeline, pass or rule to run; without it, the first that the rules declare");
+  sub->add_option(
+      "-p,--pipeline", args->pipeline,
+      "the pipeline, pass or rule to run; without it, the first that the rules declare");
   sub->add_option("--symbol", args->symbols, "make input dims of a dump symbolic: n=arg0_1.0")
       ->type_name("NAME=DIMS");
   sub->add_option("--port", args->port, "of 127.0.0.1; 0: any that is free")
       ->check(CLI::Range(0, 65535))
       ->type_name("PORT")
       ->capture_default_str();
-  sub->add_option("--time-limit", args->seconds, "seconds that checking, rewriting and drawing may take")
+  sub->add_option("--time-limit", args->seconds,
+                  "seconds that checking, rewriting and drawing may take")
       ->check(CLI::Range(1, 3600))
       ->type_name("SECONDS")
       ->capture_default_str();

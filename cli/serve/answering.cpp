@@ -78,7 +78,17 @@ PageProblem shown(const Diagnostic& diagnostic, const SourceMap& sources, std::s
   if (!d.label.empty()) message += "\n" + d.label;
   for (const std::string& note : d.notes) message += "\nnote: " + note;
   if (!d.help.empty()) message += "\nhelp: " + d.help;
-  return {std::string(name(d.severity)), d.code, message, d.help, std::move(where), place, 0, 0, 0, 0, {}};
+  return {std::string(name(d.severity)),
+          d.code,
+          message,
+          d.help,
+          std::move(where),
+          place,
+          0,
+          0,
+          0,
+          0,
+          {}};
 }
 
 /// The items of the text that can be run, the pipelines first; else what it uses offers.
@@ -109,8 +119,8 @@ class Runner {
 
   /// The picture; empty where there is none, or the page has it.
   std::string run(PageAnswer& answer) {
-    const CheckJob job{"", std::string(kRulesName), 0, text_,
-                       {{real_path(kRulesName).string(), text_->text}}, ""};
+    const CheckJob job{
+        "", std::string(kRulesName), 0, text_, {{real_path(kRulesName).string(), text_->text}}, ""};
     CheckedDocument checked = check_document(job);
     add(answer, checked.found);
     if (!checked.draft) return {};
@@ -212,16 +222,18 @@ void open_graph(const Ask& ask, const std::string& content, PageAnswer& answer) 
 void open_file(const Ask& ask, const std::string& content, PageAnswer& answer) {
   if (!is_text(content)) {
     const std::string kind = file_kind(content);
-    return refuse_file(answer,
-                       ask.file + " is " + (kind.empty() ? "no text" : kind),
-                       "dumps, graph.json, .pwg, rules and share files are opened here; `pwr import "
-                       "FILE -o model.json` makes graph.json of the others");
+    return refuse_file(
+        answer, ask.file + " is " + (kind.empty() ? "no text" : kind),
+        "dumps, graph.json, .pwg, rules and share files are opened here; `pwr import "
+        "FILE -o model.json` makes graph.json of the others");
   }
   const bool rules = ask.file.ends_with(".pwr");
   if (ask.file.ends_with(".share") || stated_format(content).starts_with("piecewise.share/"))
     return open_share(ask, content, answer);
   if (content.size() > (rules ? kMostRuleBytes : kMostGraphBytes))
-    return refuse_file(answer, fmt::format("{} has {} bytes, and {} are the most here", ask.file, content.size(), rules ? kMostRuleBytes : kMostGraphBytes),
+    return refuse_file(answer,
+                       fmt::format("{} has {} bytes, and {} are the most here", ask.file,
+                                   content.size(), rules ? kMostRuleBytes : kMostGraphBytes),
                        "pwviz draws larger ones");
   if (!rules) return open_graph(ask, content, answer);
   answer.opened = "rules";
@@ -265,8 +277,7 @@ int answer_one(std::int64_t seconds) {
   if (ask)
     picture = answer_ask(*ask, question->second, answer);
   else
-    for (const Diagnostic& d : ask.error())
-      answer.problems.push_back(shown(d, SourceMap(), "run"));
+    for (const Diagnostic& d : ask.error()) answer.problems.push_back(shown(d, SourceMap(), "run"));
   write_standard_output(framed(answer_to_json(answer)) + framed(picture));
   return kOk;
 }

@@ -35,8 +35,7 @@ bool has_own_secret(std::string_view path) {
 }
 
 std::optional<HttpAnswer> refuse_body(const HttpRequest& request, std::size_t most) {
-  if (!request.all("Transfer-Encoding").empty())
-    return no(411, "a body states its length here");
+  if (!request.all("Transfer-Encoding").empty()) return no(411, "a body states its length here");
   if (!request.all("Content-Encoding").empty()) return no(415, "a body is sent as it is here");
   const std::vector<std::string> lengths = request.all("Content-Length");
   if (lengths.empty())
@@ -67,7 +66,9 @@ std::string random_word() {
   return out;
 }
 
-std::string Gate::address() const { return fmt::format("http://127.0.0.1:{}/?token={}", port, token); }
+std::string Gate::address() const {
+  return fmt::format("http://127.0.0.1:{}/?token={}", port, token);
+}
 
 std::optional<HttpAnswer> Gate::refuse(const HttpRequest& request) const {
   if (request.method != "GET" && request.method != "POST")
@@ -87,7 +88,8 @@ std::optional<HttpAnswer> Gate::refuse(const HttpRequest& request) const {
   const std::string_view shown = query_of(request.target);
   const std::string header = request.one(kTokenHeader);
   if (same(opens ? shown : std::string_view(header), opens ? "token=" + token : token)) return {};
-  return no(403, "the token is missing or another server's: open the address that `pwr serve` said");
+  return no(403,
+            "the token is missing or another server's: open the address that `pwr serve` said");
 }
 
 }  // namespace pw::cli

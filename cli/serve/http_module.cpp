@@ -3,9 +3,8 @@
 
 // Debian builds the library with it, and a Request has one member more then.
 #define CPPHTTPLIB_OPENSSL_SUPPORT
-#include <httplib.h>
-
 #include <arpa/inet.h>
+#include <httplib.h>
 #include <poll.h>
 
 #include "cli/serve/http.hpp"
@@ -18,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kMostTime = std::chrono::seconds(30);  // to send a request; to take an answer
 constexpr auto kSlice = std::chrono::milliseconds(100);
 constexpr auto kGoodbye = std::chrono::seconds(2);
-constexpr std::size_t kThreads = 8;
+constexpr std::size_t kThreads = 32;  // a browser opens connections ahead of its requests
 
 /// A connection that a client cannot hold for long, nor fill the memory through.
 class BoundedStream : public httplib::Stream {

@@ -16,9 +16,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostSymbols = 64, kMostSymbolBytes = 4096;
 
-class Reader {
+class ShareReader {
  public:
-  explicit Reader(const std::string& file) : file_(file) {}
+  explicit ShareReader(const std::string& file) : file_(file) {}
 
   tl::unexpected<Diagnostics> wrong(const std::string& at, const std::string& why,
                                     const std::string& help = {}) const {
@@ -40,9 +40,9 @@ class Reader {
     if (it == of.end()) return wrong(at, fmt::format("`{}` is missing", key));
     if (!it->is_string()) return wrong(place, "this is no text");
     std::string out = it->get<std::string>();
-    if (out.size() > most)
-      return wrong(place, fmt::format("this is larger than {} bytes", most));
-    if (out.find('\0') != std::string::npos) return wrong(place, "there is a zero byte in this text");
+    if (out.size() > most) return wrong(place, fmt::format("this is larger than {} bytes", most));
+    if (out.find('\0') != std::string::npos)
+      return wrong(place, "there is a zero byte in this text");
     return out;
   }
   Result<SharedGraph> graph(const Json& value) const {
@@ -55,7 +55,8 @@ class Reader {
     const auto symbols = value.find("symbols");
     if (symbols == value.end()) return out;
     if (!symbols->is_array() || symbols->size() > kMostSymbols)
-      return wrong(at + "/symbols", fmt::format("this is no list of at most {} texts", kMostSymbols));
+      return wrong(at + "/symbols",
+                   fmt::format("this is no list of at most {} texts", kMostSymbols));
     for (const Json& symbol : *symbols) {
       if (!symbol.is_string() || symbol.get_ref<const std::string&>().size() > kMostSymbolBytes)
         return wrong(at + "/symbols", "a symbol is a text: `n=arg0_1.0`");
@@ -80,7 +81,7 @@ std::string share_to_json(const Share& share) {
 }
 
 Result<Share> share_from_json(std::string_view text, const std::string& file) {
-  const Reader read(file);
+  const ShareReader read(file);
   if (text.size() > kMostShareBytes)
     return read.wrong("", fmt::format("this is larger than {} bytes", kMostShareBytes));
   const Json json = Json::parse(text, nullptr, false);
@@ -89,8 +90,10 @@ Result<Share> share_from_json(std::string_view text, const std::string& file) {
   if (!json.is_object()) return read.wrong("", "this is no object");
   const std::string format = PW_TRY(read.text(json, "", "format", 200));
   if (format != kShareFormat)
-    return read.wrong("/format", fmt::format("this is `{}`, and {} is read here", printable(format), kShareFormat),
-                      format.starts_with("piecewise.share/") ? "it is of another version of pwr" : "");
+    return read.wrong(
+        "/format",
+        fmt::format("this is `{}`, and {} is read here", printable(format), kShareFormat),
+        format.starts_with("piecewise.share/") ? "it is of another version of pwr" : "");
   PW_TRY(read.object(json, "", {"format", "rules", "pipeline", "graph"}));
   Share out;
   out.rules = PW_TRY(read.text(json, "", "rules", kMostRuleBytes));

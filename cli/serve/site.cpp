@@ -18,10 +18,11 @@ constexpr const char* kJson = "application/json";
 
 /// Answers are for the page alone, and for now.
 HttpAnswer kept_private(HttpAnswer answer) {
-  const std::pair<std::string, std::string> own[] = {{"Cache-Control", "no-store"},
-                                                     {"Referrer-Policy", "no-referrer"},
-                                                     {"X-Content-Type-Options", "nosniff"},
-                                                     {"Cross-Origin-Resource-Policy", "same-origin"}};
+  const std::pair<std::string, std::string> own[] = {
+      {"Cache-Control", "no-store"},
+      {"Referrer-Policy", "no-referrer"},
+      {"X-Content-Type-Options", "nosniff"},
+      {"Cross-Origin-Resource-Policy", "same-origin"}};
   answer.headers.insert(answer.headers.end(), std::begin(own), std::end(own));
   return answer;
 }
@@ -41,8 +42,10 @@ std::string no_answer(WorkerResult::End end, std::chrono::seconds most) {
         "do the rules come to an end? A larger graph may take longer: `pwr serve --time-limit`");
   if (end == WorkerResult::End::busy)
     return problem_to_json("PW1604", "other pages of this server are at work", "try it again");
-  return problem_to_json("PW1604", "this ended without an answer: it took more than 4 GiB of memory, "
-                         "or met a bug of pwr", "`pwr check` and `pwviz` of the same files say more");
+  return problem_to_json("PW1604",
+                         "this ended without an answer: it took more than 4 GiB of memory, "
+                         "or met a bug of pwr",
+                         "`pwr check` and `pwviz` of the same files say more");
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ class Page(unittest.TestCase):
     def write(self, old, new):
         """Types: `new` in place of `old`."""
         self.driver.execute_script(
-            "const f = document.querySelector('#text'), at = f.value.indexOf(arguments[0]); f.focus(); f.setSelectionRange(at, at + arguments[0].length);", old
+            "const f = document.querySelector('#text'), at = f.value.indexOf(arguments[0]); f.focus(); f.setSelectionRange(at, at + arguments[0].length);",
+            old,
         )
         self.find("#text").send_keys(new)
 
@@ -96,7 +97,10 @@ class Page(unittest.TestCase):
         self.assertTrue(self.find("#old").is_displayed())  # the last picture stays, and is said to be old
         self.shot("mistake")
         self.find("#problems button").click()
-        self.assertEqual(self.driver.execute_script("const f = document.activeElement; return [f.id, f.value.slice(f.selectionStart, f.selectionStart + 8)]"), ["text", "rms_nrom"])
+        self.assertEqual(
+            self.driver.execute_script("const f = document.activeElement; return [f.id, f.value.slice(f.selectionStart, f.selectionStart + 8)]"),
+            ["text", "rms_nrom"],
+        )
         self.write("rms_nrom", "rms_norm")
         self.settle()
         self.assertFalse(self.find("#old").is_displayed())
@@ -178,7 +182,9 @@ class Page(unittest.TestCase):
         self.assertGreater(self.find("#left").size["width"], before)
 
     def test_the_colours_lie_on_the_text(self):
-        shown = self.driver.execute_script("return [...document.querySelectorAll('#colours .line')].map(l => l.textContent.replace('\\u200b', '')).join('\\n')")
+        shown = self.driver.execute_script(
+            "return [...document.querySelectorAll('#colours .line')].map(l => l.textContent.replace('\\u200b', '')).join('\\n')"
+        )
         self.assertEqual(shown, self.driver.execute_script("return document.querySelector('#text').value"))
         text, colours = self.find("#text").rect, self.find("#colours").rect
         self.assertEqual((text["x"], text["y"]), (colours["x"], colours["y"]))

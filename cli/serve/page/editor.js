@@ -14,9 +14,9 @@ const editor = (() => {
   const colours = make('pre', {id: 'colours', 'aria-hidden': 'true'});
   const sheet = make('div', {id: 'sheet'}, colours, field);
   const box = make('div', {id: 'editor'}, sheet);
-  let marks = [];  // {line, column, end_line, end_column, severity, message}
-  let shown = [];  // by line: what it was drawn from
-  let before = ['']; // lines at the last change
+  let marks = [];       // {line, column, end_line, end_column, severity, message}
+  let shown = [];       // by line: what it was drawn from
+  let before = [''];    // lines at the last change
   let leaving = false;  // Escape lets Tab leave the field
 
   /// [from, to, class], in the order of the line.
@@ -39,9 +39,12 @@ const editor = (() => {
   }
   const marksOf = number => marks.filter(m => m.line <= number && number <= Math.min(m.end_line, m.line + 50));
   /// Where a mark begins and ends in a line.
-  const within = (mark, number, length) => [mark.line === number ? Math.min(mark.column, length) : 0, mark.end_line === number ? Math.min(mark.end_column, length) : length];
+  const within = (mark, number, length) =>
+      [mark.line === number ? Math.min(mark.column, length) : 0,
+       mark.end_line === number ? Math.min(mark.end_column, length) : length];
   function drawn(line, number, own) {
-    const element = make('div', {className: own.length ? 'line bad' : 'line'}), cuts = new Set([0, line.length]), spans = tokens(line);
+    const element = make('div', {className: own.length ? 'line bad' : 'line'}), cuts = new Set([0, line.length]),
+          spans = tokens(line);
     for (const [from, to] of spans) cuts.add(from).add(to);
     const places = own.map(m => within(m, number, line.length));
     for (const [from, to] of places) cuts.add(from).add(to);
@@ -50,15 +53,23 @@ const editor = (() => {
       const [from, to] = [at[i], at[i + 1]], kind = spans.find(s => s[0] <= from && to <= s[1]);
       const marked = own.filter((_, k) => places[k][0] <= from && to <= places[k][1]);
       const worst = marked.find(m => m.severity === 'error') || marked[0];
-      element.append(make('span', {className: [kind ? kind[2] : '', worst ? 'mark ' + worst.severity : ''].join(' ').trim()}, line.slice(from, to)));
+      element.append(make(
+          'span', {className: [kind ? kind[2] : '', worst ? 'mark ' + worst.severity : ''].join(' ').trim()},
+          line.slice(from, to)));
     }
     own.forEach((m, k) => {
-      if (m.line === number && places[k][0] === places[k][1]) element.append(make('span', {className: 'mark empty'}, ' '));
+      if (m.line === number && places[k][0] === places[k][1])
+        element.append(make('span', {className: 'mark empty'}, ' '));
     });
     const said = own.filter(m => m.line === number);
     if (said.length) {
       const first = said.find(m => m.severity === 'error') || said[0], [reason] = first.message.split('\n');
-      element.append(make('span', {className: 'lens ' + first.severity}, make('span', {}, reason + (first.help ? ' — ' + first.help : '') + (said.length > 1 ? ' (+' + (said.length - 1) + ')' : ''))));
+      element.append(make(
+          'span', {className: 'lens ' + first.severity},
+          make(
+              'span', {},
+              reason + (first.help ? ' — ' + first.help : '') +
+                  (said.length > 1 ? ' (+' + (said.length - 1) + ')' : ''))));
     }
     if (!line && !said.length) element.append('​');
     return element;
@@ -67,7 +78,9 @@ const editor = (() => {
   function draw() {
     const lines = field.value.split('\n'), next = [];
     lines.forEach((line, number) => {
-      const own = marksOf(number), key = JSON.stringify([line, own.map(m => [within(m, number, line.length), m.line === number, m.severity, m.message])]);
+      const own = marksOf(number),
+            key = JSON.stringify(
+                [line, own.map(m => [within(m, number, line.length), m.line === number, m.severity, m.message])]);
       next.push(key);
       if (shown[number] === key) return;
       const element = drawn(line, number, own);
@@ -85,7 +98,9 @@ const editor = (() => {
     let same = 0;
     while (same < lines.length && same < before.length && lines[same] === before[same]) ++same;
     const by = lines.length - before.length;
-    if (by) marks = marks.filter(m => m.line !== same).map(m => m.line > same ? {...m, line: m.line + by, end_line: m.end_line + by} : m);
+    if (by)
+      marks = marks.filter(m => m.line !== same)
+                  .map(m => m.line > same ? {...m, line: m.line + by, end_line: m.end_line + by} : m);
     before = lines;
   }
   function insert(text) {
@@ -101,7 +116,8 @@ const editor = (() => {
       event.preventDefault();
       insert('  ');
     } else if (event.key === 'Enter' && !event.ctrlKey && !event.metaKey) {
-      const line = field.value.slice(0, field.selectionStart).split('\n').pop(), indent = line.match(/^ */)[0] + (/\{\s*$/.test(line) ? '  ' : '');
+      const line = field.value.slice(0, field.selectionStart).split('\n').pop(),
+            indent = line.match(/^ */)[0] + (/\{\s*$/.test(line) ? '  ' : '');
       if (indent) {
         event.preventDefault();
         insert('\n' + indent);
@@ -109,7 +125,8 @@ const editor = (() => {
     }
     leaving = event.key === 'Escape' || (leaving && event.key === 'Shift');
   });
-  const offset = (line, column) => field.value.split('\n').slice(0, line).reduce((sum, text) => sum + text.length + 1, 0) + column;
+  const offset = (line, column) =>
+      field.value.split('\n').slice(0, line).reduce((sum, text) => sum + text.length + 1, 0) + column;
   return {
     box,
     field,

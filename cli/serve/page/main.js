@@ -5,17 +5,42 @@ const page = (() => {
   let pipeline = '', timer = 0, drawn = '', edited = false;
 
   const file = make('span', {id: 'file'});
-  const run = make('select', {id: 'run', title: 'the pipeline, pass or rule that rewrites the graph', onchange: () => choose(run.value)});
-  const symbols = make('input', {id: 'symbols', placeholder: 'n=arg0_1.0', title: 'input dims of a dump that become symbolic: name=input.axis,…', oninput: () => later()});
+  const run = make(
+      'select',
+      {id: 'run', title: 'the pipeline, pass or rule that rewrites the graph', onchange: () => choose(run.value)});
+  const symbols = make('input', {
+    id: 'symbols',
+    placeholder: 'n=arg0_1.0',
+    title: 'input dims of a dump that become symbolic: name=input.axis,…',
+    oninput: () => later()
+  });
   const symbolsLabel = make('label', {hidden: true}, 'symbol', symbols);
   const chosen = make('input', {type: 'file', hidden: true, onchange: () => chosen.files[0] && open(chosen.files[0])});
-  const openButton = make('button', {id: 'open', title: 'a graph, rules or a share file; or drop one anywhere', onclick: () => chosen.click()}, 'Open…');
-  const saveButton = make('button', {id: 'save', title: 'rules and graph in one file, for `pwr serve FILE` (Ctrl+S)', onclick: () => save()}, 'Save share file');
-  const middle = make('div', {id: 'middle', role: 'separator', tabIndex: 0, title: 'drag to share the width', 'aria-label': 'width of the rules', 'aria-orientation': 'vertical'});
+  const openButton = make(
+      'button',
+      {id: 'open', title: 'a graph, rules or a share file; or drop one anywhere', onclick: () => chosen.click()},
+      'Open…');
+  const saveButton = make(
+      'button',
+      {id: 'save', title: 'rules and graph in one file, for `pwr serve FILE` (Ctrl+S)', onclick: () => save()},
+      'Save share file');
+  const middle = make('div', {
+    id: 'middle',
+    role: 'separator',
+    tabIndex: 0,
+    title: 'drag to share the width',
+    'aria-label': 'width of the rules',
+    'aria-orientation': 'vertical'
+  });
   const drop = make('div', {id: 'drop', hidden: true}, 'drop it: a dump, graph.json, .pwg, .pwr or a share file');
-  const two = make('div', {id: 'two'}, make('section', {id: 'left', 'aria-label': 'rules'}, editor.box, problems.box), middle, picture.box);
+  const two = make(
+      'div', {id: 'two'}, make('section', {id: 'left', 'aria-label': 'rules'}, editor.box, problems.box), middle,
+      picture.box);
   document.body.append(
-      make('header', {}, make('h1', {}, 'Piecewise'), file, make('label', {}, 'run', run), symbolsLabel, make('span', {className: 'space'}), openButton, saveButton, chosen), two, drop);
+      make(
+          'header', {}, make('h1', {}, 'Piecewise'), file, make('label', {}, 'run', run), symbolsLabel,
+          make('span', {className: 'space'}), openButton, saveButton, chosen),
+      two, drop);
 
   const counted = (n, word) => n + ' ' + word + (n === 1 ? '' : 's');
   const symbolList = () => symbols.value.split(/\s+/).filter(Boolean);
@@ -52,7 +77,8 @@ const page = (() => {
   }
   /// Asks, with the graph's text only where the server has not got it.
   async function question() {
-    const ask = whole => server.ask('run', {ask: 'run', picture: drawn, share: shared()}, whole && graph ? graph.text : '', graph ? graph.id : '');
+    const ask = whole => server.ask(
+        'run', {ask: 'run', picture: drawn, share: shared()}, whole && graph ? graph.text : '', graph ? graph.id : '');
     const mine = graph, answer = await ask(!graph?.sent);
     if (answer?.gone && graph === mine) return ask(true);
     if (mine && answer) mine.sent = true;
@@ -60,17 +86,22 @@ const page = (() => {
   }
   async function now() {
     clearTimeout(timer);
-    if (new Blob([editor.text()]).size > settings.most_rules) return problems.say('the rules are longer than this page takes: ' + settings.most_rules + ' bytes', 'bad');
+    if (new Blob([editor.text()]).size > settings.most_rules)
+      return problems.say('the rules are longer than this page takes: ' + settings.most_rules + ' bytes', 'bad');
     problems.say('checking…', 'busy');
     const began = performance.now(), answer = await question();
     if (answer) show(answer, Math.round(performance.now() - began));
   }
   function show(answer, took) {
-    const errors = answer.problems.filter(p => p.severity === 'error').length, warnings = answer.problems.length - errors;
+    const errors = answer.problems.filter(p => p.severity === 'error').length,
+          warnings = answer.problems.length - errors;
     editor.mark(answer.problems.filter(p => p.where === 'rules'));
     problems.show(answer.problems, answer.log);
     const words = errors ? counted(errors, 'mistake') : 'no mistakes';
-    problems.say((errors ? '✗ ' : '✓ ') + words + (warnings ? ', ' + counted(warnings, 'warning') : '') + (answer.ran && !errors ? ' · ran ' + answer.ran : '') + ' · ' + took + ' ms', errors ? 'bad' : 'good');
+    problems.say(
+        (errors ? '✗ ' : '✓ ') + words + (warnings ? ', ' + counted(warnings, 'warning') : '') +
+            (answer.ran && !errors ? ' · ran ' + answer.ran : '') + ' · ' + took + ' ms',
+        errors ? 'bad' : 'good');
     if (answer.strategies.length || !errors) offer(answer.strategies, answer.ran);
     if (answer.page) picture.show(answer.page);
     if (answer.picture) {
@@ -82,7 +113,8 @@ const page = (() => {
   }
   /// What can be run; the empty value is the page's own choice.
   function offer(strategies, ran) {
-    const option = (value, text) => make('option', {value}, text), own = strategies.filter(s => s.kind !== 'used pipeline');
+    const option = (value, text) => make('option', {value}, text),
+          own = strategies.filter(s => s.kind !== 'used pipeline');
     run.replaceChildren(option('', own.length ? 'the first: ' + own[0].name : 'nothing'));
     for (const kind of ['pipeline', 'pass', 'rule', 'used pipeline']) {
       const some = strategies.filter(s => s.kind === kind);
@@ -93,7 +125,8 @@ const page = (() => {
   }
   async function open(given) {
     chosen.value = '';
-    if (given.size > settings.most_share) return refuse(given.name + ' has ' + given.size + ' bytes, and ' + settings.most_share + ' are the most here');
+    if (given.size > settings.most_share)
+      return refuse(given.name + ' has ' + given.size + ' bytes, and ' + settings.most_share + ' are the most here');
     problems.say('opening ' + given.name + '…', 'busy');
     const answer = await server.ask('file', {ask: 'open', file: given.name}, given);
     if (!answer) return;
@@ -116,7 +149,10 @@ const page = (() => {
   async function save() {
     const answer = await server.ask('file', {ask: 'share', share: shared()}, graph ? graph.text : '');
     if (!answer?.document) return answer && problems.show(answer.problems, []);
-    const link = make('a', {href: URL.createObjectURL(new Blob([answer.document], {type: 'application/json'})), download: (graph ? graph.name : 'rules').replace(/\.[^.]*$/, '') + '.share'});
+    const link = make('a', {
+      href: URL.createObjectURL(new Blob([answer.document], {type: 'application/json'})),
+      download: (graph ? graph.name : 'rules').replace(/\.[^.]*$/, '') + '.share'
+    });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     edited = false;
@@ -173,6 +209,8 @@ const page = (() => {
     if (by) widen(+middle.getAttribute('aria-valuenow') + by);
   });
 
-  server.get('/share').then(response => response.json()).then(setShare, () => problems.say('✗ the server does not answer', 'bad'));
+  server.get('/share')
+      .then(response => response.json())
+      .then(setShare, () => problems.say('✗ the server does not answer', 'bad'));
   return {open};
 })();

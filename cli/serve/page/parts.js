@@ -13,24 +13,29 @@ const make = (tag, properties = {}, ...children) => {
   element.append(...children);
   return element;
 };
-const randomId = () => [...crypto.getRandomValues(new Uint8Array(16))].map(b => b.toString(16).padStart(2, '0')).join('');
+const randomId =
+    () => [...crypto.getRandomValues(new Uint8Array(16))].map(b => b.toString(16).padStart(2, '0')).join('');
 
 /// Questions to the server, see docs/serve.md. Each lane has one at a time there: a newer one ends the one before.
 const server = (() => {
   const token = new URLSearchParams(location.search).get('token');
   const lanes = {run: randomId(), file: randomId()};
   const waiting = {};
-  async function get(path) {
-    return fetch(path, {headers: {'X-Piecewise-Token': token}});
-  }
+  async function get(path) { return fetch(path, {headers: {'X-Piecewise-Token': token}}); }
   /// The answer, or null where a newer question has taken its place.
   async function ask(lane, question, content = '', graph = '') {
     waiting[lane]?.abort();
     const mine = waiting[lane] = new AbortController();
-    const headers = {'X-Piecewise-Token': token, 'X-Piecewise-Page': lanes[lane], 'Content-Type': 'application/octet-stream'};
+    const headers = {
+      'X-Piecewise-Token': token,
+      'X-Piecewise-Page': lanes[lane],
+      'Content-Type': 'application/octet-stream'
+    };
     if (graph) headers['X-Piecewise-Graph'] = graph;
     try {
-      const response = await fetch('/ask', {method: 'POST', headers, signal: mine.signal, body: new Blob([JSON.stringify(question), '\n', content])});
+      const response = await fetch(
+          '/ask',
+          {method: 'POST', headers, signal: mine.signal, body: new Blob([JSON.stringify(question), '\n', content])});
       if (response.status === 409) return null;
       if (response.status === 410) return {gone: true};
       if (!response.ok) return refused(await response.text());
@@ -42,6 +47,10 @@ const server = (() => {
       return refused('the server does not answer: has `pwr serve` ended?');
     }
   }
-  const refused = message => ({problems: [{severity: 'error', code: '', message, help: '', where: 'run', place: '', related: []}], strategies: [], log: []});
+  const refused = message => ({
+    problems: [{severity: 'error', code: '', message, help: '', where: 'run', place: '', related: []}],
+    strategies: [],
+    log: []
+  });
   return {get, ask};
 })();

@@ -1,5 +1,5 @@
-// The graph and its passes: the viewer's own page, in a frame that can reach nothing. A new one is loaded behind the old one
-// and takes its place when it is there; what one looks at stays.
+// The graph and its passes: the viewer's own page, in a frame that can reach nothing. A new one is loaded behind the
+// old one and takes its place when it is there; what one looks at stays.
 const picture = (() => {
   const shield = make('div', {id: 'shield', hidden: true});
   const old = make('p', {id: 'old', hidden: true}, 'of the rules before the mistake');
@@ -13,15 +13,17 @@ const picture = (() => {
   /// Where to look at the next picture: as before where somebody looked around, else its own beginning on the same tab.
   const place = () => touched ? seen : seen.split(';')[0];
   window.addEventListener('message', event => {
-    if (frame && event.source === frame.contentWindow && typeof event.data?.seen === 'string' && event.data.seen.startsWith('#')) {
+    if (frame && event.source === frame.contentWindow && typeof event.data?.seen === 'string' &&
+        event.data.seen.startsWith('#')) {
       seen = event.data.seen;
       touched ||= document.activeElement === frame;
     }
   });
-  // A file that is dragged in would fall into the frame, which takes none: from another window it meets the shield first.
+  // A file that is dragged in would fall into the frame, which takes none: from another window it meets the shield
+  // first.
   window.addEventListener('blur', () => setTimeout(() => {
-    shield.hidden = document.hasFocus();
-  }));
+                                    shield.hidden = document.hasFocus();
+                                  }));
   window.addEventListener('focus', () => {
     shield.hidden = true;
   });
@@ -31,18 +33,23 @@ const picture = (() => {
 
   function show(name) {
     coming?.remove();
-    coming = make('iframe', {className: 'coming', title: 'graph and passes', sandbox: 'allow-scripts allow-downloads', src: '/picture/' + name + place()});
+    coming = make('iframe', {
+      className: 'coming',
+      title: 'graph and passes',
+      sandbox: 'allow-scripts allow-downloads',
+      src: '/picture/' + name + place()
+    });
     const mine = coming;
     mine.addEventListener('load', () => setTimeout(() => {
-      if (coming !== mine) return;
-      frame?.remove();
-      frame = mine;
-      coming = null;
-      touched = false;
-      frame.className = '';
-      nothing.hidden = true;
-      picture.fresh();
-    }, 60));
+                                    if (coming !== mine) return;
+                                    frame?.remove();
+                                    frame = mine;
+                                    coming = null;
+                                    touched = false;
+                                    frame.className = '';
+                                    nothing.hidden = true;
+                                    picture.fresh();
+                                  }, 60));
     box.append(mine);
   }
   return {
@@ -65,8 +72,6 @@ const picture = (() => {
       nothing.hidden = false;
       picture.fresh();
     },
-    shield(on) {
-      shield.hidden = !on;
-    }
+    shield(on) { shield.hidden = !on; }
   };
 })();
