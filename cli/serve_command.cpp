@@ -132,13 +132,13 @@ void run_serve(const Options& options, const ServeArgs& args) {
   if (args.answer) throw Exit{answer_one(args.seconds)};
   Session session(options);
   session.refuse_json("it serves a page");
-  Gate gate{0, random_word(), kMostRuleBytes + kMostGraphBytes + (std::size_t{1} << 20)};
+  Gate gate{0, random_word(), kMostShareBytes + (std::size_t{1} << 20)};
   Site site(share_to_json(session.need(first_share(args))), gate.token,
             std::chrono::seconds(args.seconds));
   HttpService service;
   service.refuse = [&](const HttpRequest& request) { return gate.refuse(request); };
   service.answer = [&](const HttpRequest& request) { return site.answer(request); };
-  service.most_bytes = gate.most_body + (std::size_t{1} << 16);
+  service.most_bytes = gate.most_body;
   const auto server = session.need(make_http_server(std::move(service)));
   if (const int why = server->bind(args.port); why != 0) no_port(session, args.port, why);
   gate.port = server->port();

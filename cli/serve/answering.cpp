@@ -26,7 +26,17 @@
 namespace pw::cli {
 namespace {
 
-constexpr std::size_t kMostMemory = std::size_t{4} << 30;
+// The address sanitizer reserves terabytes of addresses.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PW_ALL_ADDRESSES 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(PW_ALL_ADDRESSES)
+constexpr rlim_t kMostMemory = RLIM_INFINITY;
+#else
+constexpr rlim_t kMostMemory = rlim_t{4} << 30;
+#endif
 constexpr std::size_t kMostRewrites = 20'000;
 constexpr std::string_view kRulesName = "<page>/rules.pwr";
 static_assert(kRulesName.starts_with(kNoFile));

@@ -40,7 +40,7 @@ struct HttpService {
   /// Asked before a body is read: the answer to a request that goes no further.
   std::function<std::optional<HttpAnswer>(const HttpRequest&)> refuse;
   std::function<HttpAnswer(const HttpRequest&)> answer;
-  std::size_t most_bytes = 0;  ///< of a request with its headers; one with more is cut off
+  std::size_t most_bytes = 0;  ///< of a body; one with more is cut off, as are headers of 64 KiB
 };
 
 /// Serves one request a connection, on 127.0.0.1 and nowhere else.

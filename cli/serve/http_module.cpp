@@ -14,7 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kMostTime = std::chrono::seconds(30);  // to send a request; to take an answer
+constexpr auto kMostTime = std::chrono::seconds(30);         // to send a request; to take an answer
+constexpr std::size_t kMostHeaders = std::size_t{64} << 10;  // bytes
 constexpr auto kSlice = std::chrono::milliseconds(100);
 constexpr auto kGoodbye = std::chrono::seconds(2);
 constexpr std::size_t kThreads = 32;  // a browser opens connections ahead of its requests
@@ -23,7 +24,7 @@ constexpr std::size_t kThreads = 32;  // a browser opens connections ahead of it
 class BoundedStream : public httplib::Stream {
  public:
   BoundedStream(int socket, std::size_t most_bytes, const std::atomic<bool>& stopped)
-      : socket_(socket), left_(most_bytes), stopped_(stopped) {}
+      : socket_(socket), most_bytes_(most_bytes), stopped_(stopped) {}
 
   bool is_readable() const override { return wait(POLLIN); }
   bool is_writable() const override { return wait(POLLOUT); }
@@ -31,7 +32,7 @@ class BoundedStream : public httplib::Stream {
     size = std::min(size, left_);
     if (size == 0 || !wait(POLLIN)) return -1;
     const ssize_t got = ::recv(socket_, to, size, 0);
-    if (got > 0) left_ -= static_cast<std::size_t>(got);
+    if (got > 0) count({to, static_cast<std::size_t>(got)});
     return got;
   }
   ssize_t write(const char* from, size_t size) override {
@@ -52,12 +53,24 @@ class BoundedStream : public httplib::Stream {
   void say_goodbye() {
     ::shutdown(socket_, SHUT_WR);
     deadline_ = Clock::now() + kGoodbye;
-    char rest[4096];
-    while (wait(POLLIN) && ::recv(socket_, rest, sizeof rest, 0) > 0) {
+    char rest[1 << 16];
+    for (left_ = most_bytes_; left_ > sizeof rest;) {
+      const ssize_t got = wait(POLLIN) ? ::recv(socket_, rest, sizeof rest, 0) : 0;
+      if (got <= 0) return;
+      left_ -= static_cast<std::size_t>(got);
     }
   }
 
  private:
+  /// The library reads headers byte by byte, so that none of the body is counted with them.
+  void count(std::string_view bytes) {
+    left_ -= bytes.size();
+    for (const char byte : bytes) end_ = end_ << 8 | static_cast<unsigned char>(byte);
+    constexpr std::uint32_t kEmptyLine = 0x0d0a0d0a;
+    if (in_body_ || end_ != kEmptyLine) return;
+    in_body_ = true;
+    left_ = most_bytes_;
+  }
   [[nodiscard]] bool wait(short events) const {
     while (!stopped_ && Clock::now() < deadline_) {
       pollfd one{socket_, events, 0};
@@ -69,7 +82,9 @@ class BoundedStream : public httplib::Stream {
   }
 
   int socket_;
-  std::size_t left_;
+  std::size_t most_bytes_, left_ = kMostHeaders;
+  std::uint32_t end_ = 0;  // the last four bytes of the headers
+  bool in_body_ = false;
   const std::atomic<bool>& stopped_;
   bool answering_ = false;
   Clock::time_point deadline_ = Clock::now() + kMostTime;

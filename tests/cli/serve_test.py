@@ -287,7 +287,7 @@ class Guarded(ProgramTest):
         ):
             with self.subTest(headers=headers, body=body):
                 self.assertEqual(self.status("POST", "/ask", body, **{**ids, **headers}), status)
-        self.assertEqual(self.status("POST", "/ask", b"{}\n" + bytes(33 << 20), **ids), 413)
+        self.assertEqual(self.status("POST", "/ask", b"{}\n" + bytes(54 << 20), **ids), 413)
         for text in ("nonsense", "[]", "{}", '{"ask": "steal"}', '{"ask": "open", "file": "../x"}', '{"ask": "run"}', "[" * 100000):
             with self.subTest(text=text[:20]):
                 status, _, answer = self.server.request("POST", "/ask", text.encode() + b"\n", **ids)
