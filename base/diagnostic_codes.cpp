@@ -638,6 +638,17 @@ constexpr DiagnosticCode kCodes[] = {
     {"PW1502", "a piecewise.toml has an unknown key", "keys are the long names of options"},
     {"PW1503", "an option may not be given by a piecewise.toml", "give it on the command line"},
     {"PW1504", "a value of a piecewise.toml is wrong", "the message says what the option takes"},
+    {"PW1600",
+     "`pwr serve` lacks what speaks HTTP: cpp-httplib's library, or the module beside pwr",
+     "install it; Debian's package is libcpp-httplib0.11"},
+    {"PW1601", "the port for `pwr serve` cannot be had",
+     "leave out --port, and a free one is taken"},
+    {"PW1602", "a share file is damaged, of another version, or holds what none holds",
+     "the place says which member; docs/formats.md has them all"},
+    {"PW1603", "what was given to the page of `pwr serve` is nothing that it opens",
+     "it takes rules, dumps, graph.json, .pwg and share files, up to a size"},
+    {"PW1604", "checking or drawing for the page of `pwr serve` was ended: by time or memory",
+     "make the graph smaller, see whether the rules come to an end, or give --time-limit"},
 };
 
 }  // namespace

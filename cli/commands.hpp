@@ -25,6 +25,7 @@ void add_bench_command(CLI::App& app, const Options& options);
 void add_cache_commands(CLI::App& app, const Options& options);  ///< cache stats, verify, clear
 void add_ops_command(CLI::App& app, const Options& options);
 void add_lsp_command(CLI::App& app, const Options& options);
+void add_serve_command(CLI::App& app, const Options& options);
 void add_grammar_command(CLI::App& app, const Options& options);
 void add_doctor_command(CLI::App& app, const Options& options);
 

@@ -19,7 +19,7 @@ void group_commands(CLI::App& app) {
       {"Rewriting", {"opt", "explain", "match"}},
       {"Plans and kernels", {"split", "plan", "sizes", "compile", "tune"}},
       {"Running", {"run", "report", "bench"}},
-      {"Editors", {"lsp", "grammar"}},
+      {"Editors", {"serve", "lsp", "grammar"}},
       {"This installation", {"ops", "cache", "doctor", "completion", "man"}},
   };
   for (const auto& [title, names] : groups)
@@ -66,6 +66,7 @@ int run(int argc, char** argv) {
   add_bench_command(app, options);
   add_cache_commands(app, options);
   add_ops_command(app, options);
+  add_serve_command(app, options);
   add_lsp_command(app, options);
   add_grammar_command(app, options);
   add_doctor_command(app, options);

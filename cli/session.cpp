@@ -20,11 +20,11 @@ namespace {
 
 // See docs/codes.md.
 constexpr std::string_view kDeviceFailed[] = {"PW1253"};
-constexpr std::string_view kCapabilities[] = {"PW0003", "PW0907", "PW1201",
-                                              "PW1219", "PW1260", "PW145"};
+constexpr std::string_view kCapabilities[] = {"PW0003", "PW0907", "PW1201", "PW1219",
+                                              "PW1260", "PW145",  "PW1600"};
 constexpr std::string_view kNothingFound[] = {"PW144"};
 constexpr std::string_view kUnfit[] = {"PW143"};
-constexpr std::string_view kRequests[] = {"PW14", "PW15", "PW1101", "PW1207"};
+constexpr std::string_view kRequests[] = {"PW14", "PW15", "PW1101", "PW1207", "PW1601"};
 constexpr std::string_view kArguments[] = {"PW142", "PW143", "PW144", "PW145"};
 
 bool begins(const Diagnostic& diagnostic, std::span<const std::string_view> codes) {

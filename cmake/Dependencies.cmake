@@ -43,5 +43,9 @@ elseif(NOT pybind11_FOUND)
   message(STATUS "pybind11 not found: the Python module will not be built")
 endif()
 
+# Optional: without it `pwr serve` says that it is missing. Debian's library, whose header only declares.
+find_library(PW_HTTPLIB cpp-httplib)
+find_path(PW_HTTPLIB_INCLUDE httplib.h)
+
 # Optional: without it `bench/` is left out.
 find_package(benchmark QUIET)

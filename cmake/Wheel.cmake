@@ -19,5 +19,7 @@ function(pw_install_wheel)
     install(TARGETS pwr pwviz DESTINATION "${SKBUILD_SCRIPTS_DIR}" COMPONENT wheel)
     install(TARGETS pw_python DESTINATION . COMPONENT wheel)
   endif()
+  # Beside bin/, where pwr looks for it; it needs cpp-httplib's library, which a wheel does not carry.
+  install(DIRECTORY "${build}/lib" DESTINATION "${SKBUILD_DATA_DIR}" COMPONENT wheel OPTIONAL)
   install(DIRECTORY "${build}/share" DESTINATION "${SKBUILD_DATA_DIR}" COMPONENT wheel)
 endfunction()

@@ -222,6 +222,7 @@ std::vector<std::string> library_names() {
 }
 
 UsedFile find_used(const std::string& user, const std::string& path) {
+  if (user.starts_with(kNoFile)) return {"", embedded_file(path)};
   const std::string near = beside(user, path);
   std::error_code error;
   if (near.starts_with(kLibrary)) {

@@ -14,6 +14,10 @@ namespace pw {
 /// All names by which embedded_file() finds one.
 [[nodiscard]] std::vector<std::string> library_names();
 
+/// What the name of a text begins with that is no file, a stranger's say: it uses the library only,
+/// and no path that it names is looked at.
+inline constexpr std::string_view kNoFile = "<page>/";
+
 /// A file beside the one that names it, or one of the library; neither where there is none.
 struct UsedFile {
   std::string path;

@@ -87,12 +87,16 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
   return read;
 }
 
+void say_import(const ReadGraph& read, const Log& log, bool all) {
+  if (!read.dump) return;
+  for (const std::string& line : import_lines(*read.dump, all)) log.say(line);
+}
+
 Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
                                 const Log& log, bool all) {
   if (source.loaded == nullptr) log.progress({"reading " + source.path});
   ReadGraph read = PW_TRY(load_graph(context, source));
-  if (read.dump)
-    for (const std::string& line : import_lines(*read.dump, all)) log.say(line);
+  say_import(read, log, all);
   return std::move(read.graph);
 }
 

@@ -40,7 +40,9 @@ Result<ReadGraph> load_graph(const ContextPtr& context, const GraphSource& sourc
 /// The same of a text; `source.path` names it.
 Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
                              const GraphSource& source);
-/// The same, and says what the import of a dump did, as far as `all` asks for.
+/// Says what the import of a dump did, as far as `all` asks for.
+void say_import(const ReadGraph& read, const Log& log, bool all = false);
+/// load_graph() and say_import().
 Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
                                 const Log& log, bool all = false);
 /// Warnings are said. `believe`: the traits that files declare of ops are not tried.

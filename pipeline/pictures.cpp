@@ -124,6 +124,7 @@ class Picture {
     Graph graph = std::move(input_.versions.front().graph);
     input_.versions.clear();
     RewriteOptions watched;
+    watched.limits.rewrites = request_.most_rewrites;
     watched.after_pass = [&](const std::string& pass, const Graph& g) {
       input_.versions.push_back({pass, g});
     };

@@ -15,8 +15,9 @@ struct PictureRequest {
   GraphSource graph;  ///< how dumps are read; its path is not
   RuleSource rules;
   PlanRequest plan;
-  bool split = true;    ///< cut the graph, and plan it
-  bool times = false;   ///< say how long passes took: other bytes each time
+  bool split = true;   ///< cut the graph, and plan it
+  bool times = false;  ///< say how long passes took: other bytes each time
+  std::size_t most_rewrites = Limits{}.rewrites;
   std::string pass;     ///< the graph after it, by its name or number; empty: the last
   std::string overlay;  ///< a JSON file of numbers for nodes
   std::string output;   ///< a path, whose extension is the type; empty or a stream: an outline

@@ -1,4 +1,4 @@
-// Exports check_document, type_key, lens_title and analyse_document.
+// Exports check_document, found_in, type_key, lens_title and analyse_document.
 #include "cli/lsp/checks.hpp"
 
 #include <algorithm>
@@ -172,6 +172,11 @@ CheckedDocument check_document(const CheckJob& job) {
   note_types(*draft, out);
   if (sound) out.draft = std::move(draft);
   return out;
+}
+
+std::vector<FoundDiagnostic> found_in(const SourceText& text, const SourceMap& sources,
+                                      const Diagnostics& diagnostics) {
+  return Placing(sources, text).all(diagnostics);
 }
 
 AnalysedDocument analyse_document(const CheckJob& job, Draft& draft) {

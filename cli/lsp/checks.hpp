@@ -44,6 +44,11 @@ struct CheckedDocument {
   std::shared_ptr<Draft> draft;  ///< for analyse_document(), if there are no errors; else null
 };
 [[nodiscard]] CheckedDocument check_document(const CheckJob& job);
+/// Diagnostics of `sources` with their places in the text; one of another text is placed at the
+/// `use` that leads there, or at the beginning.
+[[nodiscard]] std::vector<FoundDiagnostic> found_in(const SourceText& text,
+                                                    const SourceMap& sources,
+                                                    const Diagnostics& diagnostics);
 
 /// A name by its item and its scope there, so that a type is found again after the text moved.
 [[nodiscard]] std::string type_key(const SourceText& text, const Mention& mention);

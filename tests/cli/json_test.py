@@ -171,8 +171,8 @@ class Answers(ProgramTest):
         text = self.pwr("--help").stdout
         listed = set(re.findall(r"^  ([a-z][a-z-]*) {2,}\S", text.partition("Example")[0], re.M))
         self.assertGreater(len(listed), 25)
-        # Scripts, pages of the manual, a server, and schedules where there is a compiler: no JSON, or not here.
-        self.assertEqual(listed - walked, {"completion", "lsp", "man", "tune"})
+        # Scripts, pages of the manual, two servers, and schedules where there is a compiler: no JSON, or not here.
+        self.assertEqual(listed - walked, {"completion", "lsp", "man", "serve", "tune"})
 
     def test_tune(self):
         done = subprocess.run([BIN / "pwr", "tune", self.path("g.pwg"), "--format", "json"], capture_output=True, text=True, check=False)

@@ -220,6 +220,7 @@ class Streams(ProgramTest):
             "fuzz-order": [g, "-r", rules, "-p", "p"],
             "grammar": ["textmate"],
             "lsp": None,  # prints when it is asked: lsp_test.py
+            "serve": None,  # ends when it is interrupted: serve_test.py
             "tune": None,  # prints only where there is a device
         }
         cls.lines = [["pwr", name, *args] for name, args in cls.commands.items() if args is not None]

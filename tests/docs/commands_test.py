@@ -6,6 +6,7 @@ stands below, and blocks marked ```sh. A reader brings nothing but a model of Py
 """
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ PAGES = [Path("README.md"), *sorted(Path("docs").glob("*.md"))]
 CHECKED = {"README.md"}  # whose sessions tests/docs/check_readme.py compares, with the file that they need
 NEGATIVE = re.compile(r"^pwr (diff|explain|plan --diff|report --diff) ")  # 1 is an answer
 REFUSED = re.compile(r"^error\[|^\S+  refuted: ", re.M)  # a session that shows this ends with 1 or 3
-NOT_HERE = {"pwr tune": 5}  # NVRTC may be absent
+NOT_HERE = {"pwr tune": 5, "pwr serve": 5}  # NVRTC or cpp-httplib may be absent
 
 
 def blocks(text):
@@ -67,7 +68,17 @@ class Documented(unittest.TestCase):
         path = f"{BIN}:{os.environ['PATH']}"
         env = {**os.environ, "PATH": path, "HOME": str(folder / "home"), "PWR_CACHE_DIR": str(folder / "cache"), "NO_COLOR": "1", "MANPAGER": "cat"}
         (folder / "cache").mkdir(mode=0o700, exist_ok=True)
+        if command.startswith("pwr serve"):
+            return self.interrupted(command, cwd=folder, env=env)
         return subprocess.run(["bash", "-ec", command], cwd=folder, capture_output=True, text=True, timeout=300, check=False, env=env)
+
+    def interrupted(self, command, **how):
+        """A server, from its first line to Ctrl-C."""
+        process = subprocess.Popen(["bash", "-ec", "exec " + command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest, said = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(command, process.returncode, first + rest, said)
 
     def test_every_command(self):
         ran = 0
@@ -84,7 +95,7 @@ class Documented(unittest.TestCase):
                     if expected is not None and REFUSED.search(expected):
                         allowed = {1, 3}
                     if done.returncode == 5 and 5 in allowed:
-                        self.skipTest("NVRTC is absent")
+                        self.skipTest("NVRTC or cpp-httplib is absent")
                     self.assertIn(done.returncode, allowed, done.stdout + done.stderr)
                     if expected is not None:
                         self.assertTrue(same(done.stdout, expected) or same(done.stdout + done.stderr, expected), done.stdout + done.stderr)

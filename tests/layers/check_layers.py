@@ -23,6 +23,7 @@ LIBRARIES = [
     ("JSON", r"nlohmann/", r".*_json\.cpp"),
     ("TOML", r"toml\+\+/", r"cli/config_value\.cpp"),
     ("Graphviz", r"(graphviz/.*|gvc\.h|cgraph\.h)", r"viz/.*\.cpp"),
+    ("cpp-httplib", r"httplib\.h", r"cli/serve/http_module\.cpp"),
     ("libzip", r"zip\.h", r"base/zip\.cpp"),
     ("CUDA", r"(cuda|nvrtc|cuda_runtime)[^/]*\.h", r"backends/cuda/.*"),
 ]

@@ -45,11 +45,13 @@ class Layers(unittest.TestCase):
                     "backends/eager/k.cpp": "#include <Eigen/Core>\n",
                     "cli/a.cpp": "#include <graphviz/gvc.h>\n",
                     "viz/layout.cpp": "#include <graphviz/gvc.h>\n",
+                    "cli/serve/http_module.cpp": "#include <httplib.h>\n",
+                    "cli/serve/site.cpp": "#include <httplib.h>\n",
                     "backends/cuda/driver.cpp": "#include <cuda.h>\n",
                     "backends/cpu/driver.cpp": "#include <cuda.h>\n",
                 }
             ),
-            ["backends/cpu/driver.cpp:1", "backends/k.hpp:1", "cli/a.cpp:1", "dsl/ast.hpp:1", "graph/graph.cpp:1"],
+            ["backends/cpu/driver.cpp:1", "backends/k.hpp:1", "cli/a.cpp:1", "cli/serve/site.cpp:1", "dsl/ast.hpp:1", "graph/graph.cpp:1"],
         )
 
     def test_includes_are_written_from_the_root(self):

@@ -84,6 +84,7 @@ const share = (() => {
         history.replaceState(null, '', text());
       } catch { /* inside a notebook the page has no address */
       }
+      if (parent !== window) parent.postMessage({seen: text()}, '*');  // who frames the page may show it again so
     }, 200);
   }
   app.listen(note);

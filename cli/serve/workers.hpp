@@ -1,0 +1,51 @@
+// Processes that answer questions, one each, for a limited time. A page has one at a time: a newer
+// question ends the one before.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include <sys/types.h>
+
+namespace pw::cli {
+
+struct WorkerResult {
+  enum class End : std::uint8_t {
+    answered,
+    late,       ///< it took longer than it may
+    cancelled,  ///< by a newer question of its page, or by stop()
+    failed,     ///< it ended without an answer: memory, or a bug
+    busy,       ///< as many as there may be are at work for other pages
+  } end = End::failed;
+  std::string answer, picture;
+};
+
+class Workers {
+ public:
+  /// Each worker is `pwr serve --answer`, of this program, and lives for so long at most.
+  explicit Workers(std::chrono::seconds most) : most_(most) {}
+
+  /// Waits for the answer; called by any thread.
+  WorkerResult run(const std::string& page, std::string_view question, std::string_view graph);
+  /// Ends all that run, and lets none begin.
+  void stop();
+
+ private:
+  struct Running {
+    pid_t process = 0;
+    bool cancelled = false;
+  };
+  std::shared_ptr<Running> begin(const std::string& page, int& to, int& from, WorkerResult& out);
+  void end(const std::string& page, const std::shared_ptr<Running>& running, WorkerResult& out);
+
+  std::chrono::seconds most_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Running>> running_;  // by page
+  bool stopped_ = false;
+};
+
+}  // namespace pw::cli
