@@ -238,7 +238,7 @@ class Placer {
       switch (item.kind) {
         case Item::Kind::group:
           item_of_group[groups[item.index]] = at;
-          sheet.nodes.push_back(group_size(groups[item.index]).node());
+          sheet.nodes.push_back(group_size(groups[item.index], folded).node());
           break;
         case Item::Kind::node:
           item_of_[group.nodes[item.index]] = at;
@@ -365,7 +365,7 @@ class Placer {
       }
       const std::uint32_t group = folded ? folding_.groups[unit.index].drawn_as : unit.index;
       if (item_of_group[group] == kNobody)
-        item_of_group[group] = push({Item::Kind::group, group}, group_size(group).node());
+        item_of_group[group] = push({Item::Kind::group, group}, group_size(group, folded).node());
       for (const std::uint32_t at : folding_.groups[unit.index].nodes)
         item_of_[at] = item_of_group[group];
     }
@@ -405,15 +405,15 @@ class Placer {
   }
 
   /// "piece_4 · captured", or "×31 piece_4 … piece_64 · captured", of the copy with most to say.
-  const Size& group_size(std::uint32_t i) {
-    const auto [known, fresh] = group_sizes_.try_emplace(folding_.groups[i].same_as);
+  const Size& group_size(std::uint32_t i, bool folded) {
+    const auto [known, fresh] = group_sizes_.try_emplace({folding_.groups[i].same_as, folded});
     Size& size = known->second;
     if (!fresh) return size;
     for (const std::uint32_t copy : folding_.groups[folding_.groups[i].same_as].copies) {
       const Group& group = folding_.groups[copy];
       const std::vector<std::uint32_t>& beside = folding_.groups[group.drawn_as].beside;
       std::size_t width = width_of(group.name) + 12;
-      if (beside.size() > 1)
+      if (folded && beside.size() > 1)
         width += width_of(folding_.groups[beside.back()].name) + 5 +
                  std::to_string(beside.size()).size();
       size.characters = std::max(size.characters, width);
@@ -439,7 +439,8 @@ class Placer {
   std::vector<std::vector<Reader>> readers_;  // by union position
   // By union position, of the sheet in work: its item, and the group that holds it there.
   std::vector<std::uint32_t> item_of_, unit_of_;
-  std::map<std::uint32_t, Size> group_sizes_;  // by first group
+  std::map<std::pair<std::uint32_t, bool>, Size>
+      group_sizes_;  // by first group, and whether folded
 };
 
 }  // namespace

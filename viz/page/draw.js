@@ -234,7 +234,10 @@ class Picture {
   }
   fillGroup(item, group) {
     const c = this.context;
-    c.fillStyle = group.kind === 'captured' ? ink.captured : group.kind === 'eager' ? ink.stripe2 : ink.layer;
+    c.fillStyle = group.kind === 'captured' ? ink.captured :
+        group.kind === 'eager'              ? ink.stripe2 :
+        group.depth % 2                     ? ink.paper :
+                                              ink.layer;
     c.fillRect(item.x, item.y, item.w, item.h);
     if (group.kind === 'eager' && camera.k > .05) {
       c.fillStyle = ink.stripe1;
