@@ -641,11 +641,15 @@ class Nested(Page):
         for i in range(600):
             x = put(f"{('exp', 'relu')[i % 2]}({x})", "")
         model = Path(cls.folder.name, "model.pwg")
-        model.write_text("\n".join(["graph nested {", "  symbol n in 1..64 tokens", "  in x0: bf16[n, 64]", *lines, f"  out {x}", "}", ""]), encoding="utf-8")
+        model.write_text(
+            "\n".join(["graph nested {", "  symbol n in 1..64 tokens", "  in x0: bf16[n, 64]", *lines, f"  out {x}", "}", ""]), encoding="utf-8"
+        )
         cls.arguments = [model, "-q", "--collapse", "layers", "--most-boxes", "2000"]
 
     def titles(self):
-        return self.driver.execute_script("const out = []; stage.places().each(i => { if (i.kind === 'group') out.push(groupTitle(i.index)); }); return out;")
+        return self.driver.execute_script(
+            "const out = []; stage.places().each(i => { if (i.kind === 'group') out.push(groupTitle(i.index)); }); return out;"
+        )
 
     def test_groups_in_groups(self):
         """Equal ones are drawn once at every level; each opens and closes by itself, and all copies are there unfolded."""
@@ -696,15 +700,15 @@ class Long(Page):
     def prepare(cls):
         lines = [f"  v{i} = {('exp', 'relu')[i % 2]}({f'v{i - 1}' if i else 'x'})" for i in range(2000)]
         model = Path(cls.folder.name, "model.pwg")
-        model.write_text("\n".join(["graph long {", "  symbol n in 1..64 tokens", "  in x: bf16[n, 64]", *lines, "  out v1999", "}", ""]), encoding="utf-8")
+        model.write_text(
+            "\n".join(["graph long {", "  symbol n in 1..64 tokens", "  in x: bf16[n, 64]", *lines, "  out v1999", "}", ""]), encoding="utf-8"
+        )
         cls.arguments = [model, "-q", "-r", "llm", "-p", "o2", "--most-boxes", "5000"]
 
     def test_the_inside_of_a_group_stands_in_columns(self):
         self.keys("g")
         level = "stage.places().items.find(i => i.inner).inner"
-        width, height, columns = self.driver.execute_script(
-            f"const l = {level}; return [l.width, l.height, new Set(l.rows.map(r => r.column)).size]"
-        )
+        width, height, columns = self.driver.execute_script(f"const l = {level}; return [l.width, l.height, new Set(l.rows.map(r => r.column)).size]")
         self.assertGreater(columns, 3)
         self.assertLess(height, 2 * width)
         # Every node stands below the one that it reads, or at the top of a later column.

@@ -253,9 +253,7 @@ def nested(number, seed):
                 y = put(f"{one}({y})", inner)
                 total = put(f"add({total}, {put(f'mul({y}, x1)', inner)})", f"{path}.moe")
             x = total
-    return "\n".join(
-        [f"graph m{number} {{", "  symbol n in 1..4096 tokens", "  in x0: bf16[n, 64], x1: bf16[n, 64]", *lines, f"  out {x}", "}", ""]
-    )
+    return "\n".join([f"graph m{number} {{", "  symbol n in 1..4096 tokens", "  in x0: bf16[n, 64], x1: bf16[n, 64]", *lines, f"  out {x}", "}", ""])
 
 
 def cases(count, folder):
@@ -322,7 +320,9 @@ def main():
         print(line)
     if not given.folder and deep < given.generated // 8:
         broken.append(f"only {deep} pages have groups in groups")
-    print(f"{pages} pages, {deep} of them with groups in groups, {drawings} drawings, {len(broken)} problems, {len(unread)} files that are no graph: {time.monotonic() - begin:.0f} s")
+    print(
+        f"{pages} pages, {deep} of them with groups in groups, {drawings} drawings, {len(broken)} problems, {len(unread)} files that are no graph: {time.monotonic() - begin:.0f} s"
+    )
     if unread:
         print("no graph: " + json.dumps(unread))
     return 1 if broken or not pages else 0

@@ -183,7 +183,7 @@ class Level {
     }
     const below = whole ? margin : frame.bottom;
     this.height = Math.max(0, y - between + below);
-    this.width = X(this.sheet.width);
+    this.width = this.wide = X(this.sheet.width);  // wide: of a column
     this.columns(margin, between, below);
     const side = whole ? 0 : frame.side;
     items.forEach((item, i) => {
@@ -196,7 +196,6 @@ class Level {
     });
     for (const row of this.rows) row.left += side;
     this.gutters = Math.min(12, this.top.next);  // beside all, for edges to the next copy
-    this.gutter = this.width + side + 16;
     this.width += 2 * side + (this.gutters ? 24 + 5 * this.gutters : 0);
   }
 
@@ -209,7 +208,7 @@ class Level {
     let column = 0, y = margin;
     this.height = 0;
     for (const row of this.rows) {
-      if (y > margin && y + row.height > each + margin && column + 1 < count) ++column, y = margin;
+      if (y >= each + margin && column + 1 < count) ++column, y = margin;
       row.left = column * wide;
       row.column = column;
       row.top = y;
@@ -223,7 +222,6 @@ class Level {
   move(x, y) {
     this.x = x;
     this.y = y;
-    this.gutter += x;
     for (const row of this.rows) row.top += y, row.left += x;
     for (const item of this.items) {
       item.x += x;
@@ -341,8 +339,8 @@ class Level {
       edge.far =
           !edge.next && (row0.column !== row1.column || (b.rank - a.rank > 1 && !lanes.has(edge.a * n + edge.b)));
       edge.whole = [x0, a.y + a.h, x0, end0, x1, top1, x1, b.y];
-      if (edge.next) {  // around all that is drawn, on a way of its own
-        const side = this.gutter + 5 * (gutters++ % Math.max(1, this.gutters));
+      if (edge.next) {  // around what stands in its column, on a way of its own
+        const side = Math.max(row0.left, row1.left) + this.wide + 16 + 5 * (gutters++ % Math.max(1, this.gutters));
         edge.points = edge.whole =
             [x0, a.y + a.h, x0, end0 + 4, side, end0 + 4, side, row1.top - 8, x1, row1.top - 8, x1, b.y];
       } else if (edge.far)
