@@ -75,14 +75,17 @@ class Nester {
   /// Makes the groups in a group; their paths, by number.
   std::map<std::uint32_t, std::string> split(std::uint32_t group, std::string prefix) {
     const std::vector<std::uint32_t> nodes = out_.groups[group].nodes;
+    const GroupKind kind = out_.groups[group].kind;
+    const bool is_path = kind == GroupKind::layer || kind == GroupKind::module;
     std::map<std::string_view, std::size_t> counts;
     while (true) {
       counts.clear();
-      for (const std::uint32_t at : nodes) ++counts[beyond(path(at), prefix)];
+      for (const std::uint32_t at : nodes)
+        if (!(is_path && path(at).empty())) ++counts[beyond(path(at), prefix)];
       const bool all_alike = counts.size() == 1 && !counts.begin()->first.empty();
       if (!all_alike) break;
       std::string& name = out_.groups[group].name;
-      const bool renamed = out_.groups[group].kind == GroupKind::module && name == prefix;
+      const bool renamed = kind == GroupKind::module && name == prefix;
       prefix = counts.begin()->first;
       if (renamed) name = prefix;
     }

@@ -416,6 +416,13 @@ const char* glyph(Mark mark) {
   return "";
 }
 
+std::vector<std::uint32_t> clusters_around(const Scene& scene, std::uint32_t cluster) {
+  std::vector<std::uint32_t> out;
+  for (; cluster != kNobody; cluster = scene.clusters[cluster].parent) out.push_back(cluster);
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
 std::string grouped_digits(std::size_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, " ");

@@ -58,6 +58,9 @@ struct Scene {
 Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
                  bool marks, bool whole = false);
 
+/// A cluster and those that it stands in, from the outside in; none of kNobody.
+std::vector<std::uint32_t> clusters_around(const Scene& scene, std::uint32_t cluster);
+
 /// "20 009".
 std::string grouped_digits(std::size_t number);
 
