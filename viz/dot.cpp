@@ -2,6 +2,8 @@
 // then.
 #include "viz/dot.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "viz/label.hpp"
@@ -88,6 +90,8 @@ std::string cluster_style(GroupKind kind) {
     case GroupKind::layer:
     case GroupKind::run:
       return "style=\"filled,rounded\", fillcolor=\"#f7f7f7\", color=\"#999999\"";
+    case GroupKind::module:
+      return "style=\"filled,rounded\", fillcolor=\"#ffffff\", color=\"#999999\"";
   }
   return "";
 }
@@ -98,6 +102,7 @@ const char* class_of(GroupKind kind) {
     case GroupKind::eager: return "eager";
     case GroupKind::layer: return "layer";
     case GroupKind::run: return "run";
+    case GroupKind::module: return "module";
   }
   return "";
 }
@@ -155,15 +160,24 @@ class DotWriter {
 
   std::string run() {
     heading();
-    std::vector<std::vector<std::size_t>> inside(scene_.clusters.size());
+    boxes_.resize(scene_.clusters.size());
+    clusters_.resize(scene_.clusters.size());
     for (std::size_t i = 0; i < scene_.boxes.size(); ++i) {
       if (scene_.boxes[i].cluster == kNobody)
         box(i, "  ");
       else
-        inside[scene_.boxes[i].cluster].push_back(i);
+        boxes_[scene_.boxes[i].cluster].push_back(i);
     }
-    for (std::size_t c = 0; c < scene_.clusters.size(); ++c)
-      if (!inside[c].empty()) cluster(c, inside[c]);
+    // From the inside out: a cluster in which nothing is drawn is not drawn.
+    std::vector<std::size_t> outermost;
+    for (std::size_t c = scene_.clusters.size(); c-- > 0;) {
+      if (boxes_[c].empty() && clusters_[c].empty()) continue;
+      const std::uint32_t parent = scene_.clusters[c].parent;
+      (parent == kNobody ? outermost : clusters_[parent]).push_back(c);
+    }
+    std::reverse(outermost.begin(), outermost.end());
+    for (std::vector<std::size_t>& list : clusters_) std::reverse(list.begin(), list.end());
+    for (const std::size_t c : outermost) cluster(c, "  ");
     for (std::size_t i = 0; i < scene_.edges.size(); ++i) edge(i);
     return out_ + "}\n";
   }
@@ -183,10 +197,10 @@ class DotWriter {
         "height=0.3, penwidth=1];\n  edge [arrowsize=0.6, penwidth=0.9];\n";
   }
 
-  void box(std::size_t i, const char* indent) {
+  void box(std::size_t i, const std::string& indent) {
     const Box& box = scene_.boxes[i];
     const std::string id = "b" + std::to_string(i);
-    out_ += std::string(indent) + id + " [id=" + id + ", class=\"box " + name_of(box.kind) + " " +
+    out_ += indent + id + " [id=" + id + ", class=\"box " + name_of(box.kind) + " " +
             name_of(box.mark) + "\", " + shape_of(box.kind) + shade(box) +
             ", label=" + dot_string(box_text(box)) + tooltip(tooltips_, box.tooltip) +
             ", color=\"" + color_of(box.mark) + "\"";
@@ -196,12 +210,14 @@ class DotWriter {
     out_ += "];\n";
   }
 
-  void cluster(std::size_t c, const std::vector<std::size_t>& boxes) {
+  /// At most kDeepest levels down.
+  void cluster(std::size_t c, const std::string& indent) {
     const Cluster& cluster = scene_.clusters[c];
-    const std::string id = std::to_string(c);
-    out_ += "  subgraph cluster_" + id + " {\n    id=c" + id + "; class=\"cluster_of " +
-            class_of(cluster.kind) + "\"; label=" + dot_string(shorten(cluster.title, 60)) +
-            ";\n    graph [labeljust=l" + tooltip(tooltips_, cluster.tooltip) + ", " +
+    const std::string id = std::to_string(c), deeper = indent + "  ";
+    out_ += indent + "subgraph cluster_" + id + " {\n" + deeper + "id=c" + id +
+            "; class=\"cluster_of " + class_of(cluster.kind) +
+            "\"; label=" + dot_string(shorten(cluster.title, 60)) + ";\n" + deeper +
+            "graph [labeljust=l" + tooltip(tooltips_, cluster.tooltip) + ", " +
             cluster_style(cluster.kind);
     if (places_ != nullptr) {
       const Place& at = places_->clusters[c];
@@ -212,8 +228,9 @@ class DotWriter {
                           at.x + 8 + half, upwards(*places_, at.y + 10));
     }
     out_ += "];\n";
-    for (const std::size_t i : boxes) box(i, "    ");
-    out_ += "  }\n";
+    for (const std::size_t i : boxes_[c]) box(i, deeper);
+    for (const std::size_t inner : clusters_[c]) this->cluster(inner, deeper);
+    out_ += indent + "}\n";
   }
 
   void edge(std::size_t i) {
@@ -239,6 +256,7 @@ class DotWriter {
   const Scene& scene_;
   bool tooltips_;
   const ScenePlaces* places_;
+  std::vector<std::vector<std::size_t>> boxes_, clusters_;  // by the cluster that they stand in
   std::string out_;
 };
 

@@ -1,16 +1,17 @@
-// Exports fold: groups from pieces, layer names or splitting ops, their order, then equal groups by
-// their canonical form.
+// Exports fold: groups from pieces, layer names or splitting ops, then equal groups by their
+// canonical form.
 #include "viz/fold.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
-#include "base/assert.hpp"
-#include "viz/acyclic.hpp"
+#include "viz/arrange.hpp"
 #include "viz/label.hpp"
+#include "viz/modules.hpp"
 
 namespace pw::viz {
 namespace {
@@ -225,7 +226,7 @@ class Grouper {
   }
 
   std::uint32_t start(std::string name, GroupKind kind) {
-    out_.groups.push_back({std::move(name), kind, {}, kNobody, {}});
+    out_.groups.push_back({std::move(name), kind});
     return static_cast<std::uint32_t>(out_.groups.size() - 1);
   }
 
@@ -259,146 +260,23 @@ class Grouper {
   Folding& out_;
 };
 
-/// Orders groups and single nodes so that every edge goes forwards, and cuts groups into parts
-/// where none does: a path leaves a group and comes back to it, in one version or through several.
-class Arranger {
- public:
-  Arranger(const UnionGraph& graph, const Links& links, Folding& folding)
-      : graph_(graph), links_(links), folding_(folding) {}
-
-  void run() {
-    auto order = order_units();
-    if (!order) {
-      cut_cycles();
-      order = order_units();
-      PW_ASSERT(order.has_value(), "parts of groups have an order");
-    }
-    for (const std::uint32_t unit : *order) folding_.sequence.push_back(units_[unit]);
-  }
-
- private:
-  /// Units are numbered by their first node, so that the order is close to that of the nodes.
-  std::optional<std::vector<std::uint32_t>> order_units() {
-    units_.clear();
-    unit_of_.assign(graph_.nodes.size(), kNobody);
-    std::vector<std::uint32_t> unit_of_group(folding_.groups.size(), kNobody);
-    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
-      const std::uint32_t group = folding_.group_of[at];
-      const auto next = static_cast<std::uint32_t>(units_.size());
-      if (group != kNobody && unit_of_group[group] != kNobody) {
-        unit_of_[at] = unit_of_group[group];
-        continue;
-      }
-      unit_of_[at] = next;
-      if (group != kNobody) unit_of_group[group] = next;
-      units_.push_back({group != kNobody, group != kNobody ? group : at});
-    }
-    arrows_.clear();
-    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at)
-      for (const Link& link : links_.of(at))
-        if (link.source.kind == Source::Kind::node && unit_of_[link.source.index] != unit_of_[at])
-          arrows_.push_back({unit_of_[link.source.index], unit_of_[at]});
-    return stable_order(units_.size(), arrows_);
-  }
-
-  void cut_cycles() {
-    const std::vector<std::uint32_t> component = components(units_.size(), arrows_);
-    std::map<std::uint32_t, std::vector<std::uint32_t>> groups;  // by component
-    for (std::uint32_t unit = 0; unit < units_.size(); ++unit)
-      if (units_[unit].group) groups[component[unit]].push_back(units_[unit].index);
-    for (const auto& [id, list] : groups)
-      if (list.size() > 1 || !alone(component, id)) cut_component(component, id);
-  }
-
-  static bool alone(const std::vector<std::uint32_t>& component, std::uint32_t id) {
-    return std::count(component.begin(), component.end(), id) == 1;
-  }
-
-  /// One part after another: a unit of which all can follow what has been put, or else what can of
-  /// the one that waits for least.
-  void cut_component(const std::vector<std::uint32_t>& component, std::uint32_t id) {
-    std::map<std::uint32_t, std::vector<std::uint32_t>> left;  // by unit: nodes in order
-    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at)
-      if (component[unit_of_[at]] == id) left[unit_of_[at]].push_back(at);
-    std::set<std::uint32_t> waiting;  // nodes that are in no part yet
-    for (const auto& [unit, nodes] : left) waiting.insert(nodes.begin(), nodes.end());
-    std::set<std::uint32_t> begun;
-    while (!left.empty()) {
-      std::uint32_t best = kNobody;
-      std::size_t least = 0;
-      std::vector<std::uint32_t> part;
-      for (const auto& [unit, nodes] : left) {
-        const std::vector<std::uint32_t> now = ready(nodes, waiting);
-        const std::size_t later = nodes.size() - now.size();
-        if (now.empty() || (best != kNobody && later >= least)) continue;
-        best = unit;
-        least = later;
-        part = now;
-        if (later == 0) break;
-      }
-      PW_ASSERT(best != kNobody, "the nodes themselves have an order");
-      take(best, part, !begun.insert(best).second);
-      for (const std::uint32_t at : part) waiting.erase(at);
-      std::erase_if(left[best], [&](std::uint32_t at) { return !waiting.contains(at); });
-      if (left[best].empty()) left.erase(best);
-    }
-  }
-
-  /// Those that wait for none but each other, in order.
-  [[nodiscard]] std::vector<std::uint32_t> ready(const std::vector<std::uint32_t>& nodes,
-                                                 const std::set<std::uint32_t>& waiting) const {
-    std::set<std::uint32_t> chosen;
-    std::vector<std::uint32_t> out;
-    for (const std::uint32_t at : nodes) {
-      const std::span<const Link> links = links_.of(at);
-      const bool free = std::all_of(links.begin(), links.end(), [&](const Link& link) {
-        return link.source.kind != Source::Kind::node || !waiting.contains(link.source.index) ||
-               chosen.contains(link.source.index);
-      });
-      if (!free) continue;
-      chosen.insert(at);
-      out.push_back(at);
-    }
-    return out;
-  }
-
-  void take(std::uint32_t unit, const std::vector<std::uint32_t>& part, bool further) {
-    if (!further) return;
-    const Group& whole = folding_.groups[units_[unit].index];
-    const std::size_t number = ++parts_[units_[unit].index];
-    const auto id = static_cast<std::uint32_t>(folding_.groups.size());
-    Group rest{
-        whole.name + " (part " + std::to_string(number + 1) + ")", whole.kind, part, kNobody, {}};
-    std::vector<std::uint32_t>& nodes = folding_.groups[units_[unit].index].nodes;
-    std::erase_if(
-        nodes, [&](std::uint32_t at) { return std::binary_search(part.begin(), part.end(), at); });
-    for (const std::uint32_t at : part) folding_.group_of[at] = id;
-    folding_.groups.push_back(std::move(rest));
-  }
-
-  const UnionGraph& graph_;
-  const Links& links_;
-  Folding& folding_;
-  std::vector<Unit> units_;
-  std::vector<std::uint32_t> unit_of_;  // by union position
-  std::vector<Arrow> arrows_;           // between units
-  std::map<std::uint32_t, std::size_t> parts_;
-};
-
 /// What is left of a group when layer names, weights, names of values and what is outside are
-/// abstracted.
+/// abstracted; which of its nodes are in which group inside of it stays.
 class Former {
  public:
-  Former(const UnionGraph& graph, const Links& links)
-      : graph_(graph), links_(links), place_(graph.nodes.size(), kNobody) {}
+  Former(const UnionGraph& graph, const Links& links, const Folding& folding)
+      : graph_(graph), links_(links), folding_(folding), place_(graph.nodes.size(), kNobody) {}
 
-  std::vector<std::uint32_t> form(const Group& group) {
+  std::vector<std::uint32_t> form(std::uint32_t index) {
+    const Group& group = folding_.groups[index];
     std::vector<std::uint32_t> out{static_cast<std::uint32_t>(group.kind)};
+    inside_ = {{index, 0}};
     std::map<std::string, std::uint32_t> layers;
     for (std::uint32_t i = 0; i < group.nodes.size(); ++i) place_[group.nodes[i]] = i;
     for (const std::uint32_t at : group.nodes) {
       const UnionNode& node = graph_.nodes[at];
       const Graph& g = graph_.graph_of(node);
+      out.push_back(inside(folding_.inner_of[at], out));
       out.insert(out.end(), {g.op(node.id).index, node.first, node.last,
                              static_cast<std::uint32_t>(node.changed.size())});
       out.insert(out.end(), node.changed.begin(), node.changed.end());
@@ -413,6 +291,17 @@ class Former {
   }
 
  private:
+  /// The number of a group inside of the one that is formed; a new one brings that of its parent.
+  std::uint32_t inside(std::uint32_t group, std::vector<std::uint32_t>& out) {
+    const auto known = inside_.find(group);
+    if (known != inside_.end()) return known->second;
+    const std::uint32_t parent = inside(folding_.groups[group].parent, out);
+    const auto number = static_cast<std::uint32_t>(inside_.size());
+    inside_.emplace(group, number);
+    out.insert(out.end(), {number, parent});
+    return number;
+  }
+
   void source(const Link& link, std::vector<std::uint32_t>& out) const {
     const Source& from = link.source;
     out.insert(out.end(), {link.slot, link.first, link.last});
@@ -453,27 +342,51 @@ class Former {
 
   const UnionGraph& graph_;
   const Links& links_;
+  const Folding& folding_;
   std::vector<std::uint32_t> place_;
+  std::map<std::uint32_t, std::uint32_t> inside_;
 };
 
-void fold_equal(const UnionGraph& graph, const Links& links, Folding& folding) {
-  Former former(graph, links);
+void find_equal(const UnionGraph& graph, const Links& links, Folding& folding) {
+  Former former(graph, links, folding);
   std::map<std::vector<std::uint32_t>, std::uint32_t> seen;
   for (std::uint32_t i = 0; i < folding.groups.size(); ++i) {
-    Group& group = folding.groups[i];
-    if (group.nodes.empty()) continue;
-    const std::uint32_t first = seen.try_emplace(former.form(group), i).first->second;
-    group.same_as = first;
+    if (folding.groups[i].nodes.empty()) continue;
+    const std::uint32_t first = seen.try_emplace(former.form(i), i).first->second;
+    folding.groups[i].same_as = first;
     folding.groups[first].copies.push_back(i);
-    for (std::size_t k = 0; k < group.nodes.size(); ++k)
-      folding.drawn_as[group.nodes[k]] = folding.groups[first].nodes[k];
   }
 }
 
-void fold_nothing(Folding& folding) {
+void find_none_equal(Folding& folding) {
   for (std::uint32_t i = 0; i < folding.groups.size(); ++i) {
     folding.groups[i].same_as = i;
     folding.groups[i].copies = {i};
+  }
+}
+
+/// Of groups that stand beside each other and are equal, the first is drawn.
+void fold_beside(const std::vector<Unit>& sequence, Folding& folding) {
+  std::map<std::uint32_t, std::uint32_t> drawn;  // by what they are equal to
+  for (const Unit& unit : sequence) {
+    if (!unit.group) continue;
+    Group& group = folding.groups[unit.index];
+    group.drawn_as = drawn.try_emplace(group.same_as, unit.index).first->second;
+    folding.groups[group.drawn_as].beside.push_back(unit.index);
+  }
+}
+
+void fold_equal(Folding& folding) {
+  fold_beside(folding.sequence, folding);
+  for (const Group& group : folding.groups) fold_beside(group.sequence, folding);
+  for (std::uint32_t at = 0; at < folding.drawn_as.size(); ++at) folding.drawn_as[at] = at;
+  // From the inside out: what is in a further copy is drawn as what stands for it in the first.
+  for (std::size_t i = folding.groups.size(); i-- > 0;) {
+    const Group& group = folding.groups[i];
+    if (group.nodes.empty() || group.drawn_as == i) continue;
+    const Group& first = folding.groups[group.drawn_as];
+    for (std::size_t k = 0; k < group.nodes.size(); ++k)
+      folding.drawn_as[group.nodes[k]] = folding.drawn_as[first.nodes[k]];
   }
 }
 
@@ -487,13 +400,17 @@ Folding fold(const UnionGraph& graph, const Links& links, const VizInput& input,
   if (!(wanted_pieces && grouper.by_pieces()) && collapse != Collapse::pieces) {
     if (!grouper.by_layers()) grouper.by_splitting_ops();
   }
-  Arranger(graph, links, out).run();
-  out.drawn_as.resize(graph.nodes.size());
-  for (std::uint32_t at = 0; at < out.drawn_as.size(); ++at) out.drawn_as[at] = at;
+  Arranger arranger(graph, links, out.groups);
+  std::vector<std::uint32_t> all(graph.nodes.size());
+  std::iota(all.begin(), all.end(), 0);
+  out.sequence = arranger.run(all, out.group_of);
+  nest_modules(graph, arranger, out);
   if (collapse == Collapse::none)
-    fold_nothing(out);
+    find_none_equal(out);
   else
-    fold_equal(graph, links, out);
+    find_equal(graph, links, out);
+  out.drawn_as.resize(graph.nodes.size());
+  fold_equal(out);
   return out;
 }
 

@@ -2,6 +2,8 @@
 // each group.
 #include "viz/markdown.hpp"
 
+#include <algorithm>
+
 #include "viz/label.hpp"
 
 namespace pw::viz {
@@ -59,14 +61,20 @@ std::string to_markdown(const UnionGraph& graph, const Scene& scene) {
   std::string out =
       "# " + markdown_text(scene.title) + "\n\n" + markdown_text(scene.caption) + ".\n";
   if (graph.versions.size() > 1) out += "\n+ added, − removed, ~ changed.\n";
-  std::uint32_t cluster = kNobody;
+  std::vector<std::uint32_t> around;  // the clusters that are open
   bool open = false;
   for (const Box& box : scene.boxes) {
     if (box.kind == BoxKind::input || box.kind == BoxKind::output) continue;
-    if (!open || box.cluster != cluster) {
-      cluster = box.cluster;
+    const std::vector<std::uint32_t> now = clusters_around(scene, box.cluster);
+    if (!open || now != around) {
+      const auto common = static_cast<std::size_t>(
+          std::mismatch(now.begin(), now.end(), around.begin(), around.end()).first - now.begin());
+      // Back in a cluster, after another inside of it, its title stands again.
+      for (std::size_t i = std::min(common, now.empty() ? 0 : now.size() - 1); i < now.size(); ++i)
+        out += "\n" + std::string(std::min<std::size_t>(i + 2, 6), '#') + " " +
+               markdown_text(scene.clusters[now[i]].title) + "\n";
+      around = now;
       open = true;
-      if (cluster != kNobody) out += "\n## " + markdown_text(scene.clusters[cluster].title) + "\n";
       out += "\n| | results | op | reads | types |\n|---|---|---|---|---|\n";
     }
     out += row(graph, box);

@@ -51,14 +51,16 @@ class Outliner {
 
   std::string run() {
     heading();
-    std::uint32_t cluster = kNobody;
+    std::vector<std::uint32_t> around;  // the clusters that are open
     for (const Box& box : scene_.boxes) {
       if (box.kind == BoxKind::input || box.kind == BoxKind::output) continue;
-      if (box.cluster != cluster) {
-        cluster = box.cluster;
-        if (cluster != kNobody) out_ += styled(scene_.clusters[cluster].title, "\x1b[1m") + "\n";
-      }
-      line(box);
+      const std::vector<std::uint32_t> now = clusters_around(scene_, box.cluster);
+      const auto common = static_cast<std::size_t>(
+          std::mismatch(now.begin(), now.end(), around.begin(), around.end()).first - now.begin());
+      for (std::size_t i = common; i < now.size(); ++i)
+        out_ += std::string(2 * i, ' ') + styled(scene_.clusters[now[i]].title, "\x1b[1m") + "\n";
+      around = now;
+      line(box, around.size());
     }
     outputs();
     return std::move(out_);
@@ -90,9 +92,9 @@ class Outliner {
                 graph.context().types.print(graph.type(v)) + "\n";
   }
 
-  void line(const Box& box) {
+  void line(const Box& box, std::size_t depth) {
     const std::string mark = *glyph(box.mark) == '\0' ? " " : glyph(box.mark);
-    std::string text = std::string(box.cluster == kNobody ? " " : "  ") + mark + " ";
+    std::string text = std::string(depth == 0 ? 1 : 2 * depth, ' ') + mark + " ";
     if (box.kind == BoxKind::whole) {
       for (const std::string& words : box.lines) text += words + "  ";
     } else {

@@ -55,9 +55,7 @@ class PageData {
     put_groups();
     put_shapes();
     put("frame", Ints{pixels(Frame::kSide), pixels(Frame::kTop), pixels(Frame::kBottom)});
-    put_top("folded", in_.placement.folded);
-    put("opened", sheet_json(in_.placement.opened.sheet) + "}");
-    if (!in_.placement.unfolded.items.empty()) put_top("unfolded", in_.placement.unfolded);
+    put("whole", "{" + level_json(in_.placement.whole, true) + "}");
     put_rewrites();
     if (in_.input.misses != nullptr) put_misses(*in_.input.misses);
     if (in_.input.pieces != nullptr) put("classes", dump(classes_json(*in_.input.pieces)));
@@ -191,17 +189,31 @@ class PageData {
 
   // ---- groups and places
 
-  /// Groups with nodes only: their shape, name, kind, and nodes as runs.
+  /// Groups with nodes only: those in no other first, then those in each, in their order.
+  void number_groups() {
+    const std::vector<Group>& groups = in_.folding.groups;
+    number_of_group_.assign(groups.size(), -1);
+    const auto number = [&](std::uint32_t i) {
+      number_of_group_[i] = static_cast<std::int64_t>(group_at_.size());
+      group_at_.push_back(i);
+    };
+    for (std::uint32_t i = 0; i < groups.size(); ++i)
+      if (groups[i].parent == kNobody && !groups[i].nodes.empty()) number(i);
+    for (std::size_t k = 0; k < group_at_.size(); ++k)
+      for (const Unit& unit : groups[group_at_[k]].sequence)
+        if (unit.group) number(unit.index);
+  }
+
+  /// Their shape, name, kind, the group that they are in or −1, and nodes as runs.
   void put_groups() {
-    Ints shape, name, kind, nodes;
-    number_of_group_.assign(in_.folding.groups.size(), -1);
-    for (std::uint32_t i = 0; i < in_.folding.groups.size(); ++i) {
+    number_groups();
+    Ints shape, name, kind, parent, nodes;
+    for (const std::uint32_t i : group_at_) {
       const Group& group = in_.folding.groups[i];
-      if (group.nodes.empty()) continue;
-      number_of_group_[i] = static_cast<std::int64_t>(shape.size());
       shape.push_back(in_.placement.shape_of[i]);
       name.push_back(text(group.name));
       kind.push_back(static_cast<std::int64_t>(group.kind));
+      parent.push_back(group.parent == kNobody ? -1 : number_of_group_[group.parent]);
       const std::size_t runs = nodes.size();
       nodes.push_back(0);
       for (std::size_t k = 0; k < group.nodes.size();) {
@@ -215,6 +227,7 @@ class PageData {
     put("groupShape", shape);
     put("groupName", name);
     put("groupKind", kind);
+    put("groupParent", parent);
     put("groupNodes", nodes);
   }
 
@@ -234,10 +247,33 @@ class PageData {
                                  static_cast<std::int64_t>(lanes.size())});
       for (const double lane : lanes) edges.push_back(pixels(lane));
     }
-    return "{\"x\":" + print(x) + ",\"size\":" + print(size) + ",\"rank\":" + print(rank) +
+    return "\"x\":" + print(x) + ",\"size\":" + print(size) + ",\"rank\":" + print(rank) +
            ",\"rows\":" + print(tops) + ",\"edges\":" + print(edges) +
            ",\"width\":" + std::to_string(pixels(sheet.layout.width)) +
-           ",\"height\":" + std::to_string(pixels(sheet.layout.total));
+           ",\"height\":" + std::to_string(pixels(sheet.layout.total)) +
+           ",\"next\":" + std::to_string(sheet.next);
+  }
+
+  std::string items_json(const std::vector<Item>& items, bool whole) const {
+    Ints kind, index;
+    for (const Item& item : items) {
+      kind.push_back(static_cast<std::int64_t>(item.kind));
+      index.push_back(whole && item.kind == Item::Kind::group ? number_of_group_[item.index]
+                                                              : item.index);
+    }
+    return ",\"kind\":" + print(kind) + ",\"index\":" + print(index);
+  }
+
+  /// Of a group in which no other stands, the items are clear: ports, nodes, ports.
+  [[nodiscard]] std::string level_json(const Level& level, bool whole) const {
+    const bool plain = !whole && !level.any_group();
+    std::string out = "\"folded\":{" + sheet_json(level.folded) +
+                      (plain ? "" : items_json(level.items, whole)) + "}";
+    if (level.any_group()) out += ",\"opened\":{" + sheet_json(level.opened) + "}";
+    if (!level.unfolded_items.empty())
+      out += ",\"unfolded\":{" + sheet_json(level.unfolded) +
+             items_json(level.unfolded_items, whole) + "}";
+    return out;
   }
 
   void put_shapes() {
@@ -245,21 +281,11 @@ class PageData {
     for (const Shape& shape : in_.placement.shapes) {
       const Ints leaves(shape.leaves.begin(), shape.leaves.end());
       const Ints ports(shape.ports.begin(), shape.ports.end());
-      out += (out.size() > 1 ? ",\n" : "") + sheet_json(shape.sheet) +
+      out += (out.size() > 1 ? ",\n{" : "{") + level_json(shape.level, false) +
              ",\"sources\":" + std::to_string(shape.sources) + ",\"ports\":" + print(ports) +
              ",\"leaves\":" + print(leaves) + "}";
     }
     put("shapes", out + "]");
-  }
-
-  void put_top(const char* name, const Top& top) {
-    Ints kind, index;
-    for (const Item& item : top.items) {
-      kind.push_back(static_cast<std::int64_t>(item.kind));
-      index.push_back(item.kind == Item::Kind::group ? number_of_group_[item.index] : item.index);
-    }
-    put(name,
-        sheet_json(top.sheet) + ",\"kind\":" + print(kind) + ",\"index\":" + print(index) + "}");
   }
 
   // ---- what happened
@@ -475,6 +501,7 @@ class PageData {
   std::string out_;
   std::vector<std::int64_t> first_value_;      // by union position
   std::vector<std::int64_t> number_of_group_;  // on the page
+  std::vector<std::uint32_t> group_at_;        // by number on the page
   std::map<std::uint32_t, std::int64_t> ops_, attributes_, types_;
   Ints op_kinds_;
 };

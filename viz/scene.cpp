@@ -16,9 +16,16 @@ BoxKind kind_of(const Graph& graph, NodeId n) {
   return op.has_body() || op.traits.view ? BoxKind::node : BoxKind::product;
 }
 
+/// What the name of the group around it says already is left out.
+std::string name_in(const Folding& folding, const Group& group) {
+  if (group.parent == kNobody) return group.name;
+  const std::string around = folding.groups[group.parent].name + ".";
+  return group.name.starts_with(around) ? group.name.substr(around.size()) : group.name;
+}
+
 std::string names_of(const Folding& folding, const Group& group) {
-  const auto& copies = group.copies;
-  const auto name = [&](std::size_t i) { return folding.groups[copies[i]].name; };
+  const auto& copies = group.beside;
+  const auto name = [&](std::size_t i) { return name_in(folding, folding.groups[copies[i]]); };
   if (copies.size() == 1) return name(0);
   if (copies.size() == 2) return name(0) + ", " + name(1);
   return name(0) + ", " + name(1) + (copies.size() > 3 ? " … " : ", ") + name(copies.size() - 1);
@@ -29,7 +36,8 @@ const char* state_of(GroupKind kind) {
     case GroupKind::captured: return " · captured";
     case GroupKind::eager: return " · eager";
     case GroupKind::layer:
-    case GroupKind::run: return "";
+    case GroupKind::run:
+    case GroupKind::module: return "";
   }
   return "";
 }
@@ -44,7 +52,11 @@ class Composer {
     scene_.box_of.assign(graph_.nodes.size(), kNobody);
     add_clusters();
     add_inputs();
-    whole_ = too_many();
+    open_ = wanted_ ? 0 : kDeepest + 1;
+    if (too_many()) {
+      whole_ = true;
+      while (open_ > 0 && boxes_at(open_) > most_) --open_;
+    }
     if (whole_ || wanted_)
       add_wholes();
     else
@@ -73,11 +85,14 @@ class Composer {
     cluster_of_.assign(folding_.groups.size(), kNobody);
     for (std::uint32_t i = 0; i < folding_.groups.size(); ++i) {
       const Group& group = folding_.groups[i];
-      if (group.same_as != i) continue;
+      const std::uint32_t parent = group.parent == kNobody ? kNobody : cluster_of_[group.parent];
+      depth_.push_back(group.parent == kNobody ? 0 : depth_[group.parent] + 1);
+      if (group.drawn_as != i || (group.parent != kNobody && parent == kNobody)) continue;
       cluster_of_[i] = static_cast<std::uint32_t>(scene_.clusters.size());
       Cluster cluster;
       cluster.kind = group.kind;
-      cluster.copies = group.copies.size();
+      cluster.parent = parent;
+      cluster.copies = group.beside.size();
       cluster.title = (cluster.copies > 1 ? "×" + std::to_string(cluster.copies) + " " : "") +
                       clean(names_of(folding_, group)) + state_of(group.kind);
       cluster.tooltip = clean(copies_text(group));
@@ -88,20 +103,47 @@ class Composer {
   std::string copies_text(const Group& group) const {
     constexpr std::size_t kMost = 64;
     std::string text = grouped_digits(group.nodes.size()) + " nodes";
-    if (group.copies.size() > 1)
+    if (group.beside.size() > 1)
       text += " in each of";
     else
       text += " in";
-    for (std::size_t i = 0; i < group.copies.size() && i < kMost; ++i)
-      text += (i == 0 ? " " : ", ") + folding_.groups[group.copies[i]].name;
-    if (group.copies.size() > kMost)
-      text += " and " + grouped_digits(group.copies.size() - kMost) + " more";
+    for (std::size_t i = 0; i < group.beside.size() && i < kMost; ++i)
+      text += (i == 0 ? " " : ", ") + folding_.groups[group.beside[i]].name;
+    if (group.beside.size() > kMost)
+      text += " and " + grouped_digits(group.beside.size() - kMost) + " more";
     return text;
   }
 
+  /// The group that holds a node so many levels down, or kNobody.
+  std::uint32_t group_at(std::uint32_t at, std::size_t depth) const {
+    std::uint32_t group = folding_.inner_of[at];
+    while (group != kNobody && depth_[group] > depth) group = folding_.groups[group].parent;
+    return group != kNobody && depth_[group] == depth ? group : kNobody;
+  }
+
   std::uint32_t cluster_at(std::uint32_t at) const {
-    const std::uint32_t group = folding_.group_of[at];
-    return group == kNobody ? kNobody : cluster_of_[folding_.groups[group].same_as];
+    const std::uint32_t group = folding_.inner_of[folding_.drawn_as[at]];
+    return group == kNobody ? kNobody : cluster_of_[group];
+  }
+
+  /// That of the box which a closed group is, or kNobody where the node has a box of its own.
+  std::uint32_t whole_at(std::uint32_t at) const {
+    const std::uint32_t group = group_at(folding_.drawn_as[at], open_);
+    return group == kNobody ? kNobody : cluster_of_[group];
+  }
+
+  /// How many boxes are drawn with the groups open so many levels down.
+  std::size_t boxes_at(std::size_t depth) const {
+    std::size_t count = 0;
+    std::vector<bool> seen(folding_.groups.size(), false);
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      if (!drawn(at)) continue;
+      const std::uint32_t group = group_at(at, depth);
+      if (group != kNobody && seen[group]) continue;
+      if (group != kNobody) seen[group] = true;
+      ++count;
+    }
+    return count;
   }
 
   bool drawn(std::uint32_t at) const { return folding_.drawn_as[at] == at; }
@@ -135,7 +177,8 @@ class Composer {
     std::vector<std::uint32_t> box_of_cluster(scene_.clusters.size(), kNobody);
     std::uint32_t rest = kNobody;
     each_node([&](std::uint32_t at) {
-      const std::uint32_t cluster = cluster_at(at);
+      const std::uint32_t cluster = whole_at(at);
+      if (cluster == kNobody && !drawn(at)) return;
       if (cluster != kNobody && box_of_cluster[cluster] != kNobody) {
         widen(scene_.boxes[box_of_cluster[cluster]], at);
         scene_.box_of[at] = box_of_cluster[cluster];
@@ -154,22 +197,26 @@ class Composer {
   /// In the order of the folding, so that edges go forwards but for those to the next copy.
   template <class Act>
   void each_node(Act act) const {
-    for (const Unit& unit : folding_.sequence) {
+    each_of(folding_.sequence, act);
+  }
+  template <class Act>
+  void each_of(const std::vector<Unit>& sequence, Act act) const {
+    for (const Unit& unit : sequence) {
       if (!unit.group)
         act(unit.index);
       else
-        for (const std::uint32_t at : folding_.groups[unit.index].nodes) act(at);
+        each_of(folding_.groups[unit.index].sequence, act);
     }
   }
 
   Box whole_box(std::uint32_t at, std::uint32_t cluster) const {
-    const Group& group = folding_.groups[folding_.group_of[at]];
+    const Group& group = folding_.groups[group_at(folding_.drawn_as[at], open_)];
     Box box;
     box.kind = BoxKind::whole;
     box.lines = {shorten(scene_.clusters[cluster].title),
                  grouped_digits(group.nodes.size()) +
                      (group.nodes.size() == 1 ? " node" : " nodes") +
-                     (group.copies.size() > 1 ? " each" : "")};
+                     (group.beside.size() > 1 ? " each" : "")};
     box.tooltip = scene_.clusters[cluster].tooltip;
     box.cluster = cluster;
     box.node = at;
@@ -258,7 +305,9 @@ class Composer {
     const Graph& graph = graph_.versions[version]->graph;
     if (graph.is_input(v)) return false;
     const std::uint32_t from = graph_.position(version, graph.producer(v));
-    if (from == kNobody || folding_.group_of[from] == folding_.group_of[to]) return false;
+    if (from == kNobody) return false;
+    const std::uint32_t group = group_at(from, open_);
+    if (group != kNobody && group == group_at(to, open_)) return false;
     return !drawn(from) || !drawn(to);
   }
 
@@ -332,7 +381,9 @@ class Composer {
     if (wanted_ && !whole_) scene_.caption += "; boxes are whole " + folding_.reason;
     if (whole_)
       scene_.caption += "; too many to draw singly, so boxes are whole " +
-                        (folding_.reason.empty() ? std::string("parts") : folding_.reason);
+                        (folding_.reason.empty() ? std::string("parts")
+                         : open_ > 0             ? std::string("modules")
+                                                 : folding_.reason);
   }
 
   std::uint32_t push(Box box) {
@@ -344,8 +395,10 @@ class Composer {
   const Folding& folding_;
   std::size_t most_;
   bool marks_;
-  bool wanted_;         // whole groups were asked for
-  bool whole_ = false;  // there are too many nodes for anything else
+  bool wanted_;                     // whole groups were asked for
+  bool whole_ = false;              // there are too many nodes for anything else
+  std::size_t open_ = 0;            // so many levels of groups are open
+  std::vector<std::size_t> depth_;  // by group
   Scene scene_;
   std::vector<std::uint32_t> cluster_of_, inputs_, outputs_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> edges_;
@@ -361,6 +414,13 @@ const char* glyph(Mark mark) {
     case Mark::changed: return "~";
   }
   return "";
+}
+
+std::vector<std::uint32_t> clusters_around(const Scene& scene, std::uint32_t cluster) {
+  std::vector<std::uint32_t> out;
+  for (; cluster != kNobody; cluster = scene.clusters[cluster].parent) out.push_back(cluster);
+  std::reverse(out.begin(), out.end());
+  return out;
 }
 
 std::string grouped_digits(std::size_t number) {

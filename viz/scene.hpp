@@ -20,7 +20,7 @@ struct Box {
   Mark mark = Mark::plain;
   std::vector<std::string> lines;  ///< at most 40 characters each; the first stands out
   std::string tooltip;
-  std::uint32_t cluster = kNobody;
+  std::uint32_t cluster = kNobody;    ///< the innermost
   std::uint32_t node = kNobody;       ///< union position; a whole group: its first node
   std::uint32_t first = 0, last = 0;  ///< versions in which it is there
   std::size_t stands_for = 1;         ///< nodes of the graph
@@ -40,6 +40,7 @@ struct Cluster {
   std::string tooltip;
   GroupKind kind = GroupKind::layer;
   std::size_t copies = 1;
+  std::uint32_t parent = kNobody;  ///< the cluster that it stands in, which is before it
 };
 
 struct Scene {
@@ -52,9 +53,13 @@ struct Scene {
 };
 
 /// `marks`: boxes that only the first or only the last of the versions has are marked. `whole`:
-/// each group is one box, even where there is room for its nodes.
+/// each group is one box, even where there is room for its nodes. Where there is none, the
+/// innermost groups become boxes first.
 Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
                  bool marks, bool whole = false);
+
+/// A cluster and those that it stands in, from the outside in; none of kNobody.
+std::vector<std::uint32_t> clusters_around(const Scene& scene, std::uint32_t cluster);
 
 /// "20 009".
 std::string grouped_digits(std::size_t number);

@@ -23,23 +23,8 @@ LayeredNode size_of(const Box& box) {
           static_cast<double>(box.lines.size()) * kLine + kPadHigh};
 }
 
-/// The points of a way: straight, bend, straight, and so on; see route().
+/// The points of a way: straight, bend, straight, and so on; see ScenePlacer::route.
 using Way = std::vector<std::pair<double, double>>;
-
-/// From the bottom of one place through the lanes to the top of another.
-void route(Way& way, const Layered& layout, std::uint32_t from, std::uint32_t to,
-           const std::vector<double>& lanes, double bottom, double top, double dx, double dy) {
-  const auto row_end = [&](std::uint32_t rank) { return layout.top[rank] + layout.height[rank]; };
-  way.emplace_back(layout.x[from] + dx, bottom + dy);
-  way.emplace_back(layout.x[from] + dx, row_end(layout.rank[from]) + dy);
-  for (std::size_t k = 0; k < lanes.size(); ++k) {
-    const auto rank = layout.rank[from] + 1 + static_cast<std::uint32_t>(k);
-    way.emplace_back(lanes[k] + dx, layout.top[rank] + dy);
-    way.emplace_back(lanes[k] + dx, row_end(rank) + dy);
-  }
-  way.emplace_back(layout.x[to] + dx, layout.top[layout.rank[to]] + dy);
-  way.emplace_back(layout.x[to] + dx, top + dy);
-}
 
 std::vector<double> curves(const Way& way) {
   std::vector<double> out{way.front().first, way.front().second};
@@ -52,213 +37,239 @@ std::vector<double> curves(const Way& way) {
   return out;
 }
 
-struct Inner {
-  std::vector<std::uint32_t> boxes;
+/// What stands beside each other: in the whole, or in a cluster, between ports on top for what
+/// enters it and ports at the bottom for what leaves it.
+struct Floor {
   std::map<std::uint32_t, std::uint32_t> sources, leaves;  // box outside, box inside → its port
+  std::vector<LayeredNode> nodes;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> edge_of;  // nodes → edge
   std::vector<LayeredEdge> edges;
   Layered layout;
+  double x = 0, y = 0;  // where its layout begins
+
+  void join(std::uint32_t from, std::uint32_t to) {
+    if (from < to && edge_of.emplace(std::pair(from, to), edges.size()).second)
+      edges.push_back({from, to});
+  }
 };
 
 class ScenePlacer {
  public:
-  explicit ScenePlacer(const Scene& scene) : scene_(scene) {}
+  explicit ScenePlacer(const Scene& scene)
+      : scene_(scene), whole_(static_cast<std::uint32_t>(scene.clusters.size())) {}
 
   ScenePlaces run() {
-    gather();
-    for (Inner& inner : inner_) lay_out_inner(inner);
-    lay_out_whole();
-    place_boxes();
-    for (const Edge& edge : scene_.edges) {
+    find_ways();
+    number_nodes();
+    for (std::uint32_t floor = whole_; floor-- > 0;) lay_out_cluster(floor);
+    lay_out(whole_);
+    place_all();
+    for (std::size_t e = 0; e < scene_.edges.size(); ++e) {
       cut_ = false;
-      out_.edges.push_back(curves(way_of(edge)));
+      out_.edges.push_back(curves(way_of(e)));
       out_.stubs += cut_ ? 1 : 0;
     }
     return std::move(out_);
   }
 
  private:
-  void gather() {
-    inner_.resize(scene_.clusters.size());
-    node_.resize(scene_.boxes.size());
-    for (std::uint32_t b = 0; b < scene_.boxes.size(); ++b)
-      if (scene_.boxes[b].cluster != kNobody) inner_[scene_.boxes[b].cluster].boxes.push_back(b);
+  [[nodiscard]] std::uint32_t around(std::uint32_t floor) const {
+    const std::uint32_t parent = scene_.clusters[floor].parent;
+    return parent == kNobody ? whole_ : parent;
+  }
+  /// The floors that hold a box, from the inside out.
+  [[nodiscard]] std::vector<std::uint32_t> floors_of(std::uint32_t box) const {
+    const std::uint32_t cluster = scene_.boxes[box].cluster;
+    std::vector<std::uint32_t> out{cluster == kNobody ? whole_ : cluster};
+    while (out.back() != whole_) out.push_back(around(out.back()));
+    return out;
+  }
+
+  /// An edge leaves clusters, crosses a floor, and enters clusters; all from the inside out.
+  struct Path {
+    std::vector<std::uint32_t> out, in;
+    std::uint32_t across = 0;
+  };
+
+  void find_ways() {
+    floors_.resize(whole_ + 1);
     for (const Edge& edge : scene_.edges) {
-      const std::uint32_t from = cluster_of(edge.from), to = cluster_of(edge.to);
-      if (from == to && !edge.back) continue;
-      if (to != kNobody) inner_[to].sources.emplace(edge.from, 0);
-      if (from != kNobody) inner_[from].leaves.emplace(edge.from, 0);
-    }
-  }
-
-  [[nodiscard]] std::uint32_t cluster_of(std::uint32_t box) const {
-    return scene_.boxes[box].cluster;
-  }
-
-  static void join(Inner& inner, std::uint32_t from, std::uint32_t to) {
-    if (inner.edge_of.emplace(std::pair(from, to), inner.edges.size()).second)
-      inner.edges.push_back({from, to});
-  }
-
-  void lay_out_inner(Inner& inner) {
-    if (inner.boxes.empty()) return;
-    std::vector<LayeredNode> nodes;
-    for (auto& [box, port] : inner.sources) {
-      port = static_cast<std::uint32_t>(nodes.size());
-      nodes.push_back({4, 0, LayeredNode::Pin::top});
-    }
-    for (const std::uint32_t box : inner.boxes) {
-      node_[box] = static_cast<std::uint32_t>(nodes.size());
-      nodes.push_back(size_of(scene_.boxes[box]));
-    }
-    for (auto& [box, port] : inner.leaves) {
-      port = static_cast<std::uint32_t>(nodes.size());
-      nodes.push_back({4, 0, LayeredNode::Pin::bottom});
-      join(inner, node_[box], port);
-    }
-    const std::uint32_t cluster = cluster_of(inner.boxes.front());
-    for (const Edge& edge : scene_.edges) {
-      if (cluster_of(edge.to) != cluster) continue;
-      if (cluster_of(edge.from) == cluster && !edge.back)
-        join(inner, node_[edge.from], node_[edge.to]);
-      else
-        join(inner, inner.sources.at(edge.from), node_[edge.to]);
-    }
-    inner.layout = lay_out_layers(nodes, inner.edges, {.far = kFar});
-  }
-
-  void lay_out_whole() {
-    std::vector<LayeredNode> nodes;
-    std::vector<std::uint32_t> of_cluster(inner_.size(), kNobody);
-    item_.resize(scene_.boxes.size());
-    for (std::uint32_t b = 0; b < scene_.boxes.size(); ++b) {
-      const std::uint32_t cluster = cluster_of(b);
-      if (cluster == kNobody) {
-        item_[b] = static_cast<std::uint32_t>(nodes.size());
-        nodes.push_back(size_of(scene_.boxes[b]));
-        continue;
+      Path path{floors_of(edge.from), floors_of(edge.to), whole_};
+      while (!path.out.empty() && !path.in.empty() && path.out.back() == path.in.back()) {
+        path.across = path.out.back();
+        path.out.pop_back();
+        path.in.pop_back();
       }
-      if (of_cluster[cluster] == kNobody) {
-        of_cluster[cluster] = static_cast<std::uint32_t>(nodes.size());
-        const Layered& layout = inner_[cluster].layout;
-        const double title = static_cast<double>(std::min<std::size_t>(
-                                 width_of(scene_.clusters[cluster].title), 60)) *
-                                 kCharacter +
-                             2 * kSide;
-        nodes.push_back({std::max(layout.width + 2 * kSide, title), layout.total + kHead + kSide});
+      if (!edge.back) {
+        for (const std::uint32_t floor : path.out) floors_[floor].leaves.emplace(edge.from, 0);
+        for (const std::uint32_t floor : path.in) floors_[floor].sources.emplace(edge.from, 0);
       }
-      item_[b] = of_cluster[cluster];
+      paths_.push_back(std::move(path));
     }
-    sizes_ = nodes;
-    for (const Edge& edge : scene_.edges)
-      if (item_[edge.from] != item_[edge.to] &&
-          whole_edge_.emplace(std::pair(item_[edge.from], item_[edge.to]), edges_.size()).second)
-        edges_.push_back({item_[edge.from], item_[edge.to]});
-    whole_ = lay_out_layers(nodes, edges_, {.between = 20, .below = 26, .far = kFar});
   }
 
-  [[nodiscard]] Place item_place(std::uint32_t item) const {
-    const LayeredNode& size = sizes_[item];
-    return {whole_.x[item] - size.width / 2, whole_.y[item] - size.height / 2, size.width,
-            size.height};
+  /// Ports on top, then boxes and clusters in the order of the boxes, then ports at the bottom.
+  void number_nodes() {
+    for (Floor& floor : floors_)
+      for (auto& [box, port] : floor.sources) {
+        port = static_cast<std::uint32_t>(floor.nodes.size());
+        floor.nodes.push_back({4, 0, LayeredNode::Pin::top});
+      }
+    node_of_box_.resize(scene_.boxes.size());
+    node_of_cluster_.assign(scene_.clusters.size(), kNobody);
+    for (std::uint32_t box = 0; box < scene_.boxes.size(); ++box) {
+      const std::vector<std::uint32_t> floors = floors_of(box);
+      node_of_box_[box] = static_cast<std::uint32_t>(floors_[floors[0]].nodes.size());
+      floors_[floors[0]].nodes.push_back(size_of(scene_.boxes[box]));
+      for (std::size_t i = 1; i < floors.size(); ++i) {
+        std::uint32_t& node = node_of_cluster_[floors[i - 1]];
+        if (node != kNobody) break;
+        node = static_cast<std::uint32_t>(floors_[floors[i]].nodes.size());
+        floors_[floors[i]].nodes.push_back({});  // its size is known when it is laid out
+      }
+    }
+    for (Floor& floor : floors_)
+      for (auto& [box, port] : floor.leaves) {
+        port = static_cast<std::uint32_t>(floor.nodes.size());
+        floor.nodes.push_back({4, 0, LayeredNode::Pin::bottom});
+      }
+    for (std::size_t e = 0; e < scene_.edges.size(); ++e) {
+      const std::uint32_t from = scene_.edges[e].from, to = scene_.edges[e].to;
+      if (scene_.edges[e].back) continue;
+      const Path& path = paths_[e];
+      for (std::size_t i = 0; i < path.out.size(); ++i)
+        floors_[path.out[i]].join(node_at(from, path.out, i), floors_[path.out[i]].leaves.at(from));
+      floors_[path.across].join(node_at(from, path.out, path.out.size()),
+                                node_at(to, path.in, path.in.size()));
+      for (std::size_t i = 0; i < path.in.size(); ++i)
+        floors_[path.in[i]].join(floors_[path.in[i]].sources.at(from), node_at(to, path.in, i));
+    }
   }
 
-  /// Where the nodes of a cluster's own layout begin.
-  [[nodiscard]] std::pair<double, double> origin(std::uint32_t cluster, std::uint32_t item) const {
-    const Place place = item_place(item);
-    return {place.x + (place.width - inner_[cluster].layout.width) / 2, place.y + kHead};
+  /// What a box is so many floors out: itself, or the cluster that it stands in there.
+  [[nodiscard]] std::uint32_t node_at(std::uint32_t box, const std::vector<std::uint32_t>& floors,
+                                      std::size_t i) const {
+    return i == 0 ? node_of_box_[box] : node_of_cluster_[floors[i - 1]];
   }
 
-  void place_boxes() {
+  void lay_out(std::uint32_t floor) {
+    Floor& in = floors_[floor];
+    if (floor == whole_)
+      in.layout = lay_out_layers(in.nodes, in.edges, {.between = 20, .below = 26, .far = kFar});
+    else
+      in.layout = lay_out_layers(in.nodes, in.edges, {.far = kFar});
+  }
+
+  void lay_out_cluster(std::uint32_t cluster) {
+    if (node_of_cluster_[cluster] == kNobody) return;  // nothing of it is drawn
+    lay_out(cluster);
+    const Layered& layout = floors_[cluster].layout;
+    const double title =
+        static_cast<double>(std::min<std::size_t>(width_of(scene_.clusters[cluster].title), 60)) *
+            kCharacter +
+        2 * kSide;
+    floors_[around(cluster)].nodes[node_of_cluster_[cluster]] = {
+        std::max(layout.width + 2 * kSide, title), layout.total + kHead + kSide};
+  }
+
+  [[nodiscard]] Place place_of(std::uint32_t floor, std::uint32_t node) const {
+    const Floor& in = floors_[floor];
+    const LayeredNode& size = in.nodes[node];
+    return {in.x + in.layout.x[node] - size.width / 2, in.y + in.layout.y[node] - size.height / 2,
+            size.width, size.height};
+  }
+
+  void place_all() {
     out_.clusters.resize(scene_.clusters.size());
-    for (std::uint32_t b = 0; b < scene_.boxes.size(); ++b) {
-      const std::uint32_t cluster = cluster_of(b);
-      if (cluster == kNobody) {
-        out_.boxes.push_back(item_place(item_[b]));
-        continue;
-      }
-      out_.clusters[cluster] = item_place(item_[b]);
-      const auto [x, y] = origin(cluster, item_[b]);
-      const LayeredNode size = size_of(scene_.boxes[b]);
-      const Layered& layout = inner_[cluster].layout;
-      out_.boxes.push_back({x + layout.x[node_[b]] - size.width / 2,
-                            y + layout.y[node_[b]] - size.height / 2, size.width, size.height});
+    for (std::uint32_t cluster = 0; cluster < whole_; ++cluster) {
+      if (node_of_cluster_[cluster] == kNobody) continue;
+      Floor& floor = floors_[cluster];
+      const Place place = place_of(around(cluster), node_of_cluster_[cluster]);
+      out_.clusters[cluster] = place;
+      floor.x = place.x + (place.width - floor.layout.width) / 2;
+      floor.y = place.y + kHead;
     }
-    out_.width = whole_.width;
-    out_.height = whole_.total;
+    for (std::uint32_t box = 0; box < scene_.boxes.size(); ++box)
+      out_.boxes.push_back(place_of(floors_of(box)[0], node_of_box_[box]));
+    out_.width = floors_[whole_].layout.width;
+    out_.height = floors_[whole_].layout.total;
   }
 
-  static bool far(const Layered& layout, std::uint32_t from, std::uint32_t to) {
-    return layout.rank[to] > layout.rank[from] + kFar;
-  }
-
-  /// Inside of a cluster, between two of its nodes.
-  void inside(Way& way, std::uint32_t cluster, std::uint32_t item, std::uint32_t from,
-              std::uint32_t to, double bottom, double top) {
-    const Inner& inner = inner_[cluster];
-    const auto [dx, dy] = origin(cluster, item);
-    if (far(inner.layout, from, to)) {
-      way = stub(inner.layout.x[to] + dx, top);
-      return;
+  /// From a place below one node of a floor through the lanes to a place above another.
+  void route(Way& way, std::uint32_t floor, std::uint32_t from, std::uint32_t to, double x0,
+             double y0, double x1, double y1) {
+    const Floor& in = floors_[floor];
+    const Layered& layout = in.layout;
+    if (layout.rank[to] > layout.rank[from] + kFar) cut_ = true;
+    if (cut_) return;
+    const auto row_end = [&](std::uint32_t rank) {
+      return in.y + layout.top[rank] + layout.height[rank];
+    };
+    const std::vector<double>& lanes = layout.lanes[in.edge_of.at({from, to})];
+    way.emplace_back(x0, y0);
+    way.emplace_back(x0, row_end(layout.rank[from]));
+    for (std::size_t k = 0; k < lanes.size(); ++k) {
+      const auto rank = layout.rank[from] + 1 + static_cast<std::uint32_t>(k);
+      way.emplace_back(in.x + lanes[k], in.y + layout.top[rank]);
+      way.emplace_back(in.x + lanes[k], row_end(rank));
     }
-    route(way, inner.layout, from, to, inner.layout.lanes[inner.edge_of.at({from, to})],
-          bottom - dy, top - dy, dx, dy);
+    way.emplace_back(x1, in.y + layout.top[layout.rank[to]]);
+    way.emplace_back(x1, y1);
   }
 
-  /// Only the end of an edge from far above, whose title says where it comes from.
-  Way stub(double x, double y) {
-    cut_ = true;
-    return {{x, y - kStub}, {x, y}};
+  [[nodiscard]] double port_x(std::uint32_t floor, std::uint32_t port) const {
+    return floors_[floor].x + floors_[floor].layout.x[port];
   }
 
-  [[nodiscard]] Way way_of(const Edge& edge) {
+  [[nodiscard]] Way way_of(std::size_t e) {
+    const Edge& edge = scene_.edges[e];
+    const Path& path = paths_[e];
     const Place &a = out_.boxes[edge.from], &b = out_.boxes[edge.to];
-    const std::uint32_t from = cluster_of(edge.from), to = cluster_of(edge.to);
-    Way way;
-    if (from == to && from != kNobody && !edge.back) {
-      inside(way, from, item_[edge.from], node_[edge.from], node_[edge.to], a.y + a.height, b.y);
-      return way;
-    }
-    const std::uint32_t i = item_[edge.from], j = item_[edge.to];
-    if (i >= j) {  // to the next repetition: around, beside what lies between
-      const double side =
-          std::max(item_place(i).x + item_place(i).width, item_place(j).x + item_place(j).width) +
-          8;
+    const std::uint32_t i = node_at(edge.from, path.out, path.out.size()),
+                        j = node_at(edge.to, path.in, path.in.size());
+    if (edge.back || i >= j) {  // to the next repetition: around, beside what lies between
+      const Place upper = place_of(path.across, i), lower = place_of(path.across, j);
+      const double side = std::max(upper.x + upper.width, lower.x + lower.width) + 8;
       return {{a.x + a.width / 2, a.y + a.height},
               {side, a.y + a.height + 10},
               {side, b.y - 10},
               {b.x + b.width / 2, b.y}};
     }
-    const Place upper = item_place(i), lower = item_place(j);
-    if (from != kNobody)
-      inside(way, from, i, node_[edge.from], inner_[from].leaves.at(edge.from), a.y + a.height,
-             upper.y + upper.height);
-    if (far(whole_, i, j) || cut_) return stub(b.x + b.width / 2, b.y);
-    const std::size_t whole = whole_edge_.at({i, j});
-    Way between;
-    route(between, whole_, i, j, whole_.lanes[whole], upper.y + upper.height, lower.y, 0, 0);
-    // It begins and ends at the ports.
-    if (!way.empty()) between[0].first = between[1].first = way.back().first;
-    if (to != kNobody) {
-      Way end;
-      inside(end, to, j, inner_[to].sources.at(edge.from), node_[edge.to], lower.y, b.y);
-      if (cut_) return end;
-      between[between.size() - 2].first = between.back().first = end.front().first;
-      between.insert(between.end(), end.begin(), end.end());
+    Way way;
+    double x = a.x + a.width / 2, y = a.y + a.height;
+    for (std::size_t k = 0; k < path.out.size(); ++k) {
+      const std::uint32_t floor = path.out[k], port = floors_[floor].leaves.at(edge.from);
+      const double end = out_.clusters[floor].y + out_.clusters[floor].height;
+      route(way, floor, node_at(edge.from, path.out, k), port, x, y, port_x(floor, port), end);
+      x = port_x(floor, port);
+      y = end;
     }
-    way.insert(way.end(), between.begin(), between.end());
+    const auto enter = [&](std::size_t k) -> std::pair<double, double> {
+      if (k == 0) return {b.x + b.width / 2, b.y};
+      const std::uint32_t floor = path.in[k - 1];
+      return {port_x(floor, floors_[floor].sources.at(edge.from)), out_.clusters[floor].y};
+    };
+    for (std::size_t k = path.in.size() + 1; k-- > 0;) {
+      const bool across = k == path.in.size();
+      const std::uint32_t floor = across ? path.across : path.in[k];
+      const auto [x1, y1] = enter(k);
+      route(way, floor, across ? i : floors_[floor].sources.at(edge.from),
+            node_at(edge.to, path.in, k), x, y, x1, y1);
+      x = x1;
+      y = y1;
+    }
+    // Only the end of an edge from far above, whose title says where it comes from.
+    if (cut_) return {{x, y - kStub}, {x, y}};
     return way;
   }
 
   const Scene& scene_;
-  std::vector<Inner> inner_;         // by cluster
-  std::vector<std::uint32_t> node_;  // by box: in its cluster's layout
-  std::vector<std::uint32_t> item_;  // by box: in the layout of the whole
-  std::vector<LayeredNode> sizes_;   // by item
-  std::vector<LayeredEdge> edges_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> whole_edge_;
-  Layered whole_;
-  bool cut_ = false;  // the way that was made last
+  std::uint32_t whole_;        // the floor on which all stands; others are numbered as clusters
+  std::vector<Floor> floors_;  // a cluster's is before those of the clusters in it
+  std::vector<Path> paths_;    // by edge
+  std::vector<std::uint32_t> node_of_box_;      // on its floor
+  std::vector<std::uint32_t> node_of_cluster_;  // on the floor around it; kNobody: nothing is drawn
+  bool cut_ = false;                            // the way that was made last
   ScenePlaces out_;
 };
 

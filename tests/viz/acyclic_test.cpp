@@ -157,13 +157,14 @@ TEST_CASE("sheet: an edge leaves a group as long as it is read outside, in no ot
   std::size_t ended = 0;
   for (const viz::Shape& shape : placement.shapes) {
     const viz::Group& group = folding.groups[shape.group];
-    for (const viz::SheetEdge& edge : shape.sheet.edges) {
+    for (const viz::SheetEdge& edge : shape.level.folded.edges) {
       for (const std::uint32_t end : {edge.from, edge.to}) {
-        if (end >= group.nodes.size()) continue;
-        CHECK(graph.nodes[group.nodes[end]].first <= edge.first);
-        CHECK(graph.nodes[group.nodes[end]].last >= edge.last);
+        const viz::Item& item = shape.level.items[end];
+        if (item.kind != viz::Item::Kind::node) continue;
+        CHECK(graph.nodes[group.nodes[item.index]].first <= edge.first);
+        CHECK(graph.nodes[group.nodes[item.index]].last >= edge.last);
       }
-      ended += edge.to >= group.nodes.size() + shape.sources && edge.last == 0 ? 1 : 0;
+      ended += shape.level.items[edge.to].kind == viz::Item::Kind::leaf && edge.last == 0 ? 1 : 0;
     }
   }
   CHECK(ended > 0);

@@ -568,7 +568,7 @@ class Folded(Page):
         self.assertIn("l31_attn_qkv", self.text("#detail"))
 
     def test_another_copy_is_shown(self):
-        self.driver.execute_script("stage.pick({ group: app.state.copy[2] }, true)")
+        self.driver.execute_script("stage.pick({ group: data.groups.findIndex(g => g.beside.length > 30) }, true)")
         choice = self.driver.find_element(By.CSS_SELECTOR, "#detail select")
         options = choice.find_elements(By.TAG_NAME, "option")
         self.assertGreater(len(options), 30)
@@ -615,6 +615,111 @@ class Folded(Page):
         node = self.ask("find('l3_attn_qkv')")
         self.driver.execute_script("stage.pick({ node: arguments[0] }, true)", node)
         self.shot("overlay")
+
+
+class Nested(Page):
+    """Two stages of six blocks of eight experts, as module paths say, and then a chain of 600 nodes in one piece."""
+
+    @classmethod
+    def prepare(cls):
+        lines, x = [], "x0"
+
+        def put(text, path):
+            lines.append(f"  v{len(lines)} = {text}" + (f' @ "{path}"' if path else ""))
+            return f"v{len(lines) - 1}"
+
+        for stage in range(2):
+            for block in range(6):
+                path = f"stages.{stage}.blocks.{block}"
+                x = put(f"silu({x})", path)
+                parts = []
+                for expert in range(8):
+                    inner = f"{path}.moe.experts.{expert}"
+                    parts.append(put(f"exp({put(f'sigmoid({x})', inner)})", inner))
+                for part in parts:
+                    x = put(f"add({x}, {part})", f"{path}.moe")
+        for i in range(600):
+            x = put(f"{('exp', 'relu')[i % 2]}({x})", "")
+        model = Path(cls.folder.name, "model.pwg")
+        model.write_text(
+            "\n".join(["graph nested {", "  symbol n in 1..64 tokens", "  in x0: bf16[n, 64]", *lines, f"  out {x}", "}", ""]), encoding="utf-8"
+        )
+        cls.arguments = [model, "-q", "--collapse", "layers", "--most-boxes", "2000"]
+
+    def titles(self):
+        return self.driver.execute_script(
+            "const out = []; stage.places().each(i => { if (i.kind === 'group') out.push(groupTitle(i.index)); }); return out;"
+        )
+
+    def test_groups_in_groups(self):
+        """Equal ones are drawn once at every level; each opens and closes by itself, and all copies are there unfolded."""
+        self.keys("g")
+        experts = "×8 experts.0 … experts.7"
+        self.assertEqual(self.titles(), ["×2 stages.0 … stages.1", "×6 blocks.0 … blocks.5", "moe", experts])
+        self.shot("nested")
+        shown = self.ask("shown()")
+        self.driver.execute_script("stage.toggle(data.groups.findIndex(g => groupTitle(data.groups.indexOf(g)) === arguments[0]))", experts)
+        self.assertEqual(self.ask("shown()"), shown - 2)
+        self.keys("o")
+        self.assertEqual(self.titles(), ["×2 stages.0 … stages.1"])
+        self.keys("a", "e")
+        self.assertEqual(self.ask("shown()"), self.ask("nodes()"))
+        self.assertEqual(len(self.titles()), 2 * (1 + 6 * (1 + 1 + 8)))
+
+    def test_a_node_of_any_depth_is_reached(self):
+        self.keys("o")
+        node = self.driver.execute_script("return data.groups.find(g => g.name === 'stages.1.blocks.4.moe.experts.5').nodes[1]")
+        self.driver.execute_script("stage.pick({ node: arguments[0] }, true)", node)
+        self.assertTrue(self.on_screen(node))
+        self.assertEqual(self.driver.execute_script("return stage.places().rectOf(arguments[0]).index", node), node)
+        for name in ("stages.1", "blocks.4", "moe", "experts.5"):
+            self.assertIn(name, self.text("#detail"))
+
+    def test_a_link_holds_groups_in_groups(self):
+        self.keys("g")
+        self.driver.execute_script("stage.pick({ group: data.groups.findIndex(g => g.name === 'stages.0.blocks.0.moe') }, true)")
+        self.driver.execute_script("stage.toggle(app.state.picked.group)")
+        titles, link = self.titles(), self.driver.execute_script("return share.text()")
+        self.driver.get("about:blank")
+        self.driver.get(self.path.as_uri() + link)
+        self.assertEqual(self.titles(), titles)
+        self.assertEqual(self.driver.execute_script("return data.groups[app.state.picked.group].name"), "stages.0.blocks.0.moe")
+
+    def test_a_chain_of_hundreds_stands_in_columns(self):
+        self.keys("g")
+        width, height = self.driver.execute_script("return [stage.places().width, stage.places().height]")
+        self.assertLess(height, 4 * width)
+        self.driver.execute_script("stage.fit()")
+        self.shot("chain")
+
+
+class Long(Page):
+    """One piece of 2 000 nodes."""
+
+    @classmethod
+    def prepare(cls):
+        lines = [f"  v{i} = {('exp', 'relu')[i % 2]}({f'v{i - 1}' if i else 'x'})" for i in range(2000)]
+        model = Path(cls.folder.name, "model.pwg")
+        model.write_text(
+            "\n".join(["graph long {", "  symbol n in 1..64 tokens", "  in x: bf16[n, 64]", *lines, "  out v1999", "}", ""]), encoding="utf-8"
+        )
+        cls.arguments = [model, "-q", "-r", "llm", "-p", "o2", "--most-boxes", "5000"]
+
+    def test_the_inside_of_a_group_stands_in_columns(self):
+        self.keys("g")
+        level = "stage.places().items.find(i => i.inner).inner"
+        width, height, columns = self.driver.execute_script(f"const l = {level}; return [l.width, l.height, new Set(l.rows.map(r => r.column)).size]")
+        self.assertGreater(columns, 3)
+        self.assertLess(height, 2 * width)
+        # Every node stands below the one that it reads, or at the top of a later column.
+        turns = self.driver.execute_script(
+            f"const l = {level}, nodes = l.items.filter(i => i.kind === 'node'); return nodes.filter((b, i) => i && b.y <= nodes[i - 1].y + nodes[i - 1].h).map(b => [b.x, b.y, b.h]);"
+        )
+        self.assertEqual(len(turns), columns - 1)
+        self.assertEqual(turns, sorted(turns))
+        self.driver.execute_script("stage.fit()")
+        self.assertGreater(self.drawn(), 10)
+        self.shot("long")
 
 
 class OneInAThousand(Page):

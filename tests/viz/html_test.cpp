@@ -100,7 +100,7 @@ TEST_CASE("html: every node is in the page, however much of it is folded", "[viz
     REQUIRE(html.has_value());
     const nlohmann::json data = data_of(*html);
     CHECK(data["op"].size() == 332);
-    CHECK(data.contains("unfolded") == (collapse == Collapse::automatic));
+    CHECK(data["whole"].contains("unfolded") == (collapse == Collapse::automatic));
   }
 }
 

@@ -102,15 +102,19 @@ TEST_CASE("sheet: each shape is laid out once and stands for all its copies", "[
   const viz::Links links = viz::link(graph, true);
   const viz::Folding folding = viz::fold(graph, links, input, Collapse::automatic);
   const viz::Placement placement = viz::place(graph, links, folding);
-  CHECK(placement.shapes.size() == 4);
-  CHECK(placement.folded.items.size() == 4 + 2);  // an input and an output
-  CHECK(placement.unfolded.items.size() == 25 + 2);
+  std::size_t outermost = 0;
+  CHECK(placement.whole.items.size() == 4 + 2);  // an input and an output
+  CHECK(placement.whole.unfolded_items.size() == 25 + 2);
   for (const viz::Shape& shape : placement.shapes) {
     const viz::Group& group = folding.groups[shape.group];
-    CHECK(shape.sheet.nodes.size() == group.nodes.size() + shape.sources + shape.leaves.size());
-    for (const viz::SheetEdge& edge : shape.sheet.edges)
-      CHECK(shape.sheet.layout.rank[edge.from] < shape.sheet.layout.rank[edge.to]);
+    outermost += group.parent == viz::kNobody ? 1 : 0;
+    const viz::Sheet& sheet = shape.level.folded;
+    if (!shape.level.any_group())
+      CHECK(sheet.nodes.size() == group.nodes.size() + shape.sources + shape.leaves.size());
+    for (const viz::SheetEdge& edge : sheet.edges)
+      CHECK(sheet.layout.rank[edge.from] < sheet.layout.rank[edge.to]);
   }
+  CHECK(outermost == 4);
 }
 
 TEST_CASE("links: each operand with the versions in which it is read", "[viz]") {

@@ -2,17 +2,17 @@
 // `change`, and all that listen draw themselves anew.
 const app = (() => {
   const state = {
-    now: data.versions - 1,                  // version shown
-    base: 0,                                 // version that it is compared with
-    beside: false,                           // side by side
-    ghosts: false,                           // show what is in neither of the two
-    labels: false,                           // show types on edges
-    idle: false,                             // show passes that changed nothing
-    folded: true,                            // each shape once
-    expanded: new Set(),                     // groups whose nodes are shown
-    copy: data.copies.map(list => list[0]),  // by shape: the copy that stands for all, while folded
-    picked: null,                            // { node } | { group } | { input } | { output }
-    rewrite: -1,                             // chosen rewrite
+    now: data.versions - 1,                   // version shown
+    base: 0,                                  // version that it is compared with
+    beside: false,                            // side by side
+    ghosts: false,                            // show what is in neither of the two
+    labels: false,                            // show types on edges
+    idle: false,                              // show passes that changed nothing
+    folded: true,                             // each shape once
+    expanded: new Set(),                      // open groups: what they are alike to
+    copy: data.groups.map(g => g.beside[0]),  // by first of equal ones: that which stands for all, while folded
+    picked: null,                             // { node } | { group } | { input } | { output }
+    rewrite: -1,                              // chosen rewrite
     query: '',
     found: null,  // what the search finds: a test of nodes
     overlay: data.overlay !== null,
@@ -59,3 +59,16 @@ const versionName = v => data.steps[v].pass || 'graph';
 const shownName = () => app.state.base === app.state.now ?
     versionName(app.state.now) :
     versionName(app.state.base) + ' → ' + versionName(app.state.now);
+/// Groups that are drawn while equal ones are folded, down to a depth, as what they are alike to.
+const groupsDownTo = depth =>
+    data.groups.filter((group, g) => group.depth < depth && group.beside[0] === g).map(group => group.alike);
+/// How many boxes are drawn with the groups open down to a depth.
+function boxesAt(depth) {
+  const first = g => data.groups[g].beside[0] === g && (data.groups[g].parent < 0 || first(data.groups[g].parent));
+  let boxes = data.groups.filter((group, g) => group.depth === depth && first(g)).length;
+  for (let n = 0; n < data.count; ++n) {
+    const around = data.groupsOf(n);
+    if (around.length <= depth && around.every(first)) ++boxes;
+  }
+  return boxes;
+}

@@ -81,35 +81,68 @@ const data = (() => {
     return out;
   }
 
-  // Groups: copies of shapes.
+  // Groups: copies of shapes; those in no other first, each after the one that it stands in.
   const groups = raw.groupShape.map((shape, i) => ({
                                       shape,
                                       name: text(raw.groupName[i]),
-                                      kind: ['captured', 'eager', 'layer', 'run'][raw.groupKind[i]],
+                                      kind: ['captured', 'eager', 'layer', 'run', 'module'][raw.groupKind[i]],
+                                      parent: raw.groupParent[i],
+                                      depth: 0,
+                                      children: [],  // in their order
+                                      beside: null,  // all that are equal to it and stand beside it, itself included
+                                      alike: i,      // what stands at its place in the first group equal to its parent
                                       nodes: null
                                     }));
-  const groupOf = new Int32Array(count).fill(-1), placeOf = new Int32Array(count);
+  const groupAt = [], placeAt = [];  // by depth, then by node: the group that it is in there, and its place in it
   {
     let at = 0;
+    const firstOf = new Map(), families = new Map();  // by shape; by parent and shape
     groups.forEach((group, g) => {
-      const nodes = [];
+      const nodes = [], parent = groups[group.parent];
       for (let runs = raw.groupNodes[at++]; runs > 0; --runs, at += 2)
         for (let k = 0; k < raw.groupNodes[at + 1]; ++k) nodes.push(raw.groupNodes[at] + k);
       group.nodes = nodes;
+      // What the name of the group around it says already is left out.
+      group.label =
+          parent && group.name.startsWith(parent.name + '.') ? group.name.slice(parent.name.length + 1) : group.name;
+      if (!firstOf.has(group.shape)) firstOf.set(group.shape, g);
+      if (parent) {
+        group.depth = parent.depth + 1;
+        group.alike = groups[firstOf.get(parent.shape)].children[parent.children.length] ?? g;
+        parent.children.push(g);
+      }
+      const family = list(families, group.parent + ' ' + group.shape);
+      family.push(g);
+      group.beside = family;
+      if (!groupAt[group.depth]) groupAt.push(new Int32Array(count).fill(-1)), placeAt.push(new Int32Array(count));
       nodes.forEach((n, k) => {
-        groupOf[n] = g;
-        placeOf[n] = k;
+        groupAt[group.depth][n] = g;
+        placeAt[group.depth][n] = k;
       });
     });
   }
-  const copies = raw.shapes.map(() => []);
-  groups.forEach((group, g) => copies[group.shape].push(g));
+  if (!groupAt.length) groupAt.push(new Int32Array(count).fill(-1)), placeAt.push(new Int32Array(count));
+  const groupOf = groupAt[0];
+  /// The groups that hold a node, from the outside in.
+  function groupsOf(n) {
+    const out = [];
+    for (const level of groupAt) {
+      if (level[n] < 0) break;
+      out.push(level[n]);
+    }
+    return out;
+  }
+  /// A name that no other group has: "piece_4/layers.3.mlp".
+  const groupPath = g => (groups[g].parent < 0 ? '' : groupPath(groups[g].parent) + '/') + groups[g].name;
+  /// The place of a node in a group that holds it, which is that of its like in every copy.
+  const placeIn = (g, n) => placeAt[groups[g].depth][n];
 
   // Edges between what is drawn: from a node or (below zero) an input, to a node.
-  const edges = {from: [], to: [], value: [], first: [], last: [], port: []};  // port: on top of the group it enters
-  const portAt = new Int32Array(groups.length);
-  const readers = new Map();  // by source
-  for (let n = 0; n < count; ++n)
+  const edges = {from: [], to: [], value: [], first: [], last: []}, edgeStart = new Int32Array(count + 1);  // by reader
+  const ports = groupAt.map(() => []),
+        portAt = new Int32Array(groups.length);  // ports: by depth, on top of the group it enters
+  const readers = new Map();                     // by source
+  for (let n = 0; n < count; ++n) {
     for (const link of links(n)) {
       if (!isDrawn(link.value)) continue;
       const from = link.value < inputs.length ? -1 - link.value : valueNode[link.value];
@@ -119,9 +152,13 @@ const data = (() => {
       edges.value.push(link.value);
       edges.first.push(link.first);
       edges.last.push(link.last);
-      const g = groupOf[n], enters = g >= 0 && (from < 0 || groupOf[from] !== g);
-      edges.port.push(enters ? raw.shapes[groups[g].shape].ports[portAt[g]++] : 0);
+      groupAt.forEach((level, depth) => {
+        const g = level[n], enters = g >= 0 && (from < 0 || level[from] !== g);
+        ports[depth].push(enters ? raw.shapes[groups[g].shape].ports[portAt[g]++] : 0);
+      });
     }
+    edgeStart[n + 1] = edges.to.length;
+  }
   const outputs = [];
   for (let i = 0; i < raw.outputs.length; i += 4)
     outputs.push(
@@ -129,14 +166,6 @@ const data = (() => {
   const returned = new Map();
   for (const o of outputs)
     if (o.value >= inputs.length) list(returned, valueNode[o.value]).push(o);
-
-  /// The value that an edge of a shape carries in a group: that which its reader reads from its source.
-  function groupValue(g, edge) {
-    const nodes = groups[g].nodes;
-    if (edge.from >= nodes.length || edge.to >= nodes.length) return undefined;
-    const from = nodes[edge.from], link = links(nodes[edge.to]).find(l => l.value >= 0 && valueNode[l.value] === from);
-    return link && link.value;
-  }
 
   const users = (n, v) =>
       (readers.get(n) || []).filter(e => edges.first[e] <= v && v <= edges.last[e]).map(e => edges.to[e]);
@@ -286,13 +315,16 @@ const data = (() => {
     types: n => values(n).map(valueType).join(', '),
     groups,
     groupOf,
-    placeOf,
-    copies,
+    groupsOf,
+    groupPath,
+    groupAt,
+    placeIn,
+    ports,
+    edgeStart,
     shapes: raw.shapes,
     edges,
     readers,
     returned,
-    groupValue,
     users,
     state,
     edgeState,

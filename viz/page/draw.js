@@ -91,19 +91,13 @@ class Picture {
     const [x0, y0] = this.toWorld(0, 0), [x1, y1] = this.toWorld(this.width, this.height);
     this.window = [x0, y0, x1, y1];
     this.places = places;
-    const visible = [];
-    places.grid.query(x0, y0, x1, y1, i => {
-      const item = places.items[i];
-      if (item.x < x1 && item.x + item.w > x0 && item.y < y1 && item.y + item.h > y0) visible.push(i);
-    });
-    visible.sort((a, b) => a - b);
+    const visible = this.inWindow(places);
     if (k < .08 && visible.length > 1500)
-      this.drawFar(visible, places);
+      this.drawFar(visible);
     else {
-      for (const i of visible)
-        if (places.items[i].open && this.groupShown(places.items[i].index)) this.drawFrame(places.items[i]);
+      this.drawFrames(places);
       if (k > .02) this.drawEdges(places);
-      for (const i of visible) this.drawItem(places.items[i]);
+      this.drawItems(places);
       if (app.state.labels && k > .5) this.drawLabels(places);
       this.drawChosen(places);
     }
@@ -111,14 +105,23 @@ class Picture {
     this.context = this.screen;
   }
 
+  /// The items of a level that the window shows, in order.
+  inWindow(level) {
+    const [x0, y0, x1, y1] = this.window, found = [];
+    level.grid.query(x0, y0, x1, y1, i => {
+      const item = level.items[i];
+      if (item.x < x1 && item.x + item.w > x0 && item.y < y1 && item.y + item.h > y0) found.push(i);
+    });
+    return found.sort((a, b) => a - b).map(i => level.items[i]);
+  }
+
   /// From far away boxes that fall on the same spot are drawn once: the marked before the plain.
-  drawFar(visible, places) {
+  drawFar(visible) {
     const c = this.context, spot = 3, wide = Math.ceil(this.width / spot) + 1,
           taken = new Uint8Array(wide * (Math.ceil(this.height / spot) + 1));
     const rank = {off: 0, plain: 1, matched: 2, changed: 3, removed: 4, added: 5},
           colors = [null, ink.soft, ink.matched, ink.changed, ink.removed, ink.added];
-    for (const i of visible) {
-      const item = places.items[i];
+    for (const item of visible) {
       let state = 'plain';
       if (item.kind === 'node')
         state = this.state(item.index);
@@ -157,30 +160,22 @@ class Picture {
 
   groupShown(g) { return app.state.ghosts || this.counts(g).off < data.groups[g].nodes.length; }
 
-  /// Calls `act(edge, state, dx, dy)` for each edge in the window that one of the versions has.
-  eachEdge(places, act) {
-    const [x0, y0, x1, y1] = this.window;
-    places.edgeGrid.query(x0, y0, x1, y1, i => {
-      const edge = places.edges[i], state = this.edgeState(edge.life);
-      if (state !== 'off') act(edge, state, 0, 0);
+  /// Calls `act(edge, state)` for each edge in the window that one of the versions has.
+  eachEdge(level, act) {
+    level.edgeGrid.query(...this.window, i => {
+      const edge = level.edges[i], state = this.edgeState(edge.life);
+      if (state !== 'off') act(edge, state);
     });
     if (camera.k > .12)
-      places.grid.query(x0, y0, x1, y1, i => {
-        const item = places.items[i];
-        if (!item.open) return;
-        const inner = shapePlaces(data.groups[item.index].shape);
-        inner.edgeGrid.query(x0 - item.x, y0 - item.y, x1 - item.x, y1 - item.y, e => {
-          const edge = inner.edges[e], state = this.edgeState([[edge.first, edge.last]]);
-          if (state !== 'off') act(edge, state, item.x, item.y, item);
-        });
-      });
+      for (const item of this.inWindow(level))
+        if (item.inner) this.eachEdge(item.inner, act);
   }
   /// Paths of one look are stroked together.
   drawEdges(places) {
     const looks = {plain: [], next: [], added: [], removed: [], nextAdded: [], nextRemoved: []};
-    this.eachEdge(places, (edge, state, dx, dy) => {
+    this.eachEdge(places, (edge, state) => {
       const look = !edge.next ? state : {plain: 'next', added: 'nextAdded', removed: 'nextRemoved'}[state];
-      looks[look].push(dx || dy ? edge.points.map((p, j) => p + (j % 2 ? dy : dx)) : edge.points);
+      looks[look].push(edge.points);
     });
     for (const [look, color, width, dash] of [
              ['plain', ink.soft, 1, []], ['next', ink.soft, 1.2, [2, 3]], ['nextAdded', ink.added, 1.6, [2, 3]],
@@ -193,13 +188,12 @@ class Picture {
     const c = this.context, done = new Set();
     c.font = labelFont;
     c.textBaseline = 'top';
-    this.eachEdge(places, (edge, state, dx, dy, item) => {
-      const value = item ? data.groupValue(item.index, edge) : edge.value;
-      if (value === undefined || edge.far) return;
-      const x = edge.points[0] + dx + 4, y = edge.points[1] + dy + 2, key = x + ' ' + y;
+    this.eachEdge(places, edge => {
+      if (edge.far) return;
+      const x = edge.points[0] + 4, y = edge.points[1] + 2, key = x + ' ' + y;
       if (done.has(key)) return;
       done.add(key);
-      const words = shorten(data.valueType(value), 28);
+      const words = shorten(data.valueType(edge.value), 28);
       c.fillStyle = ink.paper;
       c.fillRect(x - 1, y, c.measureText(words).width + 2, 12);
       c.fillStyle = ink.ink;
@@ -222,6 +216,13 @@ class Picture {
     c.fill();
   }
 
+  drawFrames(level) {
+    for (const item of this.inWindow(level)) {
+      if (!item.inner || !this.groupShown(item.index)) continue;
+      this.drawFrame(item);
+      if (camera.k > .05) this.drawFrames(item.inner);
+    }
+  }
   drawFrame(item) {
     const c = this.context, group = data.groups[item.index];
     this.fillGroup(item, group);
@@ -233,7 +234,10 @@ class Picture {
   }
   fillGroup(item, group) {
     const c = this.context;
-    c.fillStyle = group.kind === 'captured' ? ink.captured : group.kind === 'eager' ? ink.stripe2 : ink.layer;
+    c.fillStyle = group.kind === 'captured' ? ink.captured :
+        group.kind === 'eager'              ? ink.stripe2 :
+        group.depth % 2                     ? ink.paper :
+                                              ink.layer;
     c.fillRect(item.x, item.y, item.w, item.h);
     if (group.kind === 'eager' && camera.k > .05) {
       c.fillStyle = ink.stripe1;
@@ -244,17 +248,16 @@ class Picture {
     c.strokeRect(item.x, item.y, item.w, item.h);
   }
 
-  drawItem(item) {
-    const [x0, y0, x1, y1] = this.window;
-    if (item.kind === 'node') return this.drawNode(item.index, item);
-    if (item.kind !== 'group') return this.drawPort(item);
-    if (!item.open) return this.drawGroup(item);
-    const inner = shapePlaces(data.groups[item.index].shape);
-    if (camera.k < .05) return;
-    inner.grid.query(x0 - item.x, y0 - item.y, x1 - item.x, y1 - item.y, k => {
-      const box = inner.boxes[k];
-      this.drawNode(data.groups[item.index].nodes[k], {x: item.x + box.x, y: item.y + box.y, w: box.w, h: box.h});
-    });
+  drawItems(level) {
+    for (const item of this.inWindow(level))
+      if (item.kind === 'node')
+        this.drawNode(item.index, item);
+      else if (item.kind !== 'group')
+        this.drawPort(item);
+      else if (!item.inner)
+        this.drawGroup(item);
+      else if (camera.k >= .05)
+        this.drawItems(item.inner);
   }
 
   fitted(words, width, character) { return shorten(words, Math.max(3, Math.floor(width / character))); }
@@ -300,7 +303,7 @@ class Picture {
   drawGroup(item) {
     if (!this.groupShown(item.index)) return;
     const c = this.context, group = data.groups[item.index], counts = this.counts(item.index),
-          copies = app.state.folded ? data.copies[group.shape].length : 1;
+          copies = app.state.folded ? group.beside.length : 1;
     if (copies > 1 && camera.k > .1)
       for (const d of [6, 3]) {
         c.fillStyle = ink.paper;
@@ -318,10 +321,7 @@ class Picture {
       c.strokeRect(item.x, item.y, item.w, item.h);
       c.setLineDash([]);
     }
-    const found = app.state.found;
-    if (found &&
-        data.copies[group.shape].some(
-            g => (app.state.folded || g === item.index) && data.groups[g].nodes.some(n => found[n]))) {
+    if (this.hits().has(item)) {
       c.strokeStyle = ink.matched;
       c.lineWidth = 3;
       c.strokeRect(item.x - 4, item.y - 4, item.w + 8, item.h + 8);
@@ -338,6 +338,18 @@ class Picture {
         this.fitted(
             marks || '⊞ ' + counted(group.nodes.length - counts.off - counts.removed, 'node'), item.w - 14, 6.63),
         item.x + 7, item.y + 19);
+  }
+
+  /// The closed groups that hold what the search finds, or its like.
+  hits() {
+    const found = app.state.found, old = this.hitsOf;
+    if (old && old.found === found && old.places === this.places) return old.items;
+    const items = new Set();
+    if (found)
+      for (let n = 0; n < data.count; ++n)
+        if (found[n]) items.add(this.places.rectOf(n));
+    this.hitsOf = {found, places: this.places, items};
+    return items;
   }
 
   drawPort(item) {
@@ -362,43 +374,30 @@ class Picture {
 
   /// What is chosen stands out, with the edges at it; a chosen rewrite with the names of its rule.
   drawChosen(places) {
-    const c = this.context, picked = app.state.picked;
-    if (picked) {
-      let r = null, i;
-      if (picked.node !== undefined) {
-        r = places.rectOf(picked.node);
-        i = places.itemOf(picked.node);
-      } else if (picked.group !== undefined) {
-        i = places.itemOfGroup[picked.group];
-        r = places.items[i];
-      } else {
-        i = picked.input !== undefined ? places.itemOfInput.get(picked.input) : places.itemOfOutput.get(picked.output);
-        r = places.items[i];
-      }
-      if (r) {
-        const near = [];
-        for (const e of places.edgesAt.get(i) || []) {
-          const edge = places.edges[e];
-          if (this.edgeState(edge.life) === 'off' ||
-              (picked.node !== undefined && data.groupOf[picked.node] >= 0 && places.items[i].open &&
-               edge.source !== picked.node))
-            continue;
-          near.push(edge.whole || edge.points);
-        }
-        const item = places.items[i];
-        if (picked.node !== undefined && item.open) {
-          const inner = shapePlaces(data.groups[item.index].shape), place = data.placeOf[picked.node];
-          for (const edge of inner.edges)
-            if ((edge.from === place || edge.to === place) && this.edgeState([[edge.first, edge.last]]) !== 'off')
-              near.push(edge.whole.map((p, j) => p + (j % 2 ? item.y : item.x)));
-        }
-        this.strokeAll(near, ink.matched, 2.2, []);
-        c.strokeStyle = ink.ink;
-        c.lineWidth = 3 / Math.min(1, camera.k * 1.5);
-        c.strokeRect(r.x - 3, r.y - 3, r.w + 6, r.h + 6);
-      }
+    const c = this.context, picked = app.state.picked, r = picked && stage.rectOf(picked);
+    if (r) {
+      this.strokeAll(this.edgesOf(picked, places).map(edge => edge.whole), ink.matched, 2.2, []);
+      c.strokeStyle = ink.ink;
+      c.lineWidth = 3 / Math.min(1, camera.k * 1.5);
+      c.strokeRect(r.x - 3, r.y - 3, r.w + 6, r.h + 6);
     }
     if (app.state.rewrite >= 0) this.drawRewrite(data.rewrites[app.state.rewrite], places);
+  }
+  /// The edges at what is chosen; of a node, those that leave the groups around it too.
+  edgesOf(picked, places) {
+    const at = (level, i) => (level.edgesAt.get(i) || []).map(e => level.edges[e]);
+    let found = [];
+    if (picked.node !== undefined)
+      for (const {level, i, item, node} of places.find(picked.node))
+        found.push(...at(level, i).filter(edge => !item.inner || edge.source === node));
+    else if (picked.group !== undefined) {
+      const {level, i} = places.findGroup(picked.group);
+      found = at(level, i);
+    } else
+      found = at(
+          places,
+          picked.input !== undefined ? places.itemOfInput.get(picked.input) : places.itemOfOutput.get(picked.output));
+    return found.filter(edge => this.edgeState(edge.life) !== 'off');
   }
   drawRewrite(rewrite, places) {
     const c = this.context, tags = new Map();
@@ -422,8 +421,8 @@ class Picture {
     c.font = 'bold 12px ui-monospace, "DejaVu Sans Mono", monospace';
     c.textBaseline = 'top';
     for (const [n, words] of tags) {
-      const r = places.rectOf(n), item = places.items[places.itemOf(n)];
-      if (!r || (item.kind === 'group' && !item.open)) continue;
+      const r = places.rectOf(n);
+      if (!r || r.kind === 'group') continue;
       const w = words.length * 7.3 + 10, x = r.x + r.w - w + 8, y = r.y - 17;
       c.fillStyle = ink.matched;
       c.fillRect(x, y, w, 17);
@@ -433,11 +432,11 @@ class Picture {
   }
 }
 function groupTitle(g) {
-  const group = data.groups[g], copies = data.copies[group.shape];
-  const state = {captured: ' · captured', eager: ' · eager', layer: '', run: ''}[group.kind];
-  if (!app.state.folded || copies.length === 1) return group.name + state;
+  const group = data.groups[g], copies = group.beside;
+  const state = {captured: ' · captured', eager: ' · eager'}[group.kind] || '';
+  if (!app.state.folded || copies.length === 1) return group.label + state;
   return '×' + copies.length + ' ' +
-      (g === copies[0] ? group.name + ' … ' + data.groups[copies[copies.length - 1]].name : group.name + ' shown') +
+      (g === copies[0] ? group.label + ' … ' + data.groups[copies[copies.length - 1]].label : group.label + ' shown') +
       state;
 }
 function outputLines(slot, v) {

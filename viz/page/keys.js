@@ -39,7 +39,7 @@ const keys = (() => {
         o: () => stage.view('overview'),
         g: () => stage.view('graph'),
         a: () => {
-          if (data.raw.unfolded) stage.view('all');
+          if (data.raw.whole.unfolded) stage.view('all');
         }
       }
     ],

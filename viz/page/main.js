@@ -7,11 +7,12 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   app.change();
 });
 {
-  const shown = data.raw.folded.kind.reduce(
-      (sum, kind, i) => sum + (kind === 0 ? data.groups[data.raw.folded.index[i]].nodes.length : 1), 0);
-  if (shown <= mostBoxes)
-    for (const g of app.state.copy) app.state.expanded.add(g);
-  app.state.view = shown <= mostBoxes ? 'graph' : 'overview';
+  // As deep as boxes stay few.
+  const depths = data.groups.reduce((most, group) => Math.max(most, group.depth + 1), 0);
+  let depth = depths;
+  while (depth > 0 && boxesAt(depth) > mostBoxes) --depth;
+  app.state.expanded = new Set(groupsDownTo(depth));
+  app.state.view = depth === depths ? 'graph' : 'overview';
 }
 const opening = data.raw.view === 'auto' ? '' : data.raw.view;
 const asked = data.raw.version === undefined ? -1 : Math.min(data.raw.version, data.versions - 1);
@@ -38,56 +39,44 @@ if (opening && !location.hash)
 else
   tabs.start();
 
-/// What is drawn, all of it: frames, boxes with their state, edges with their ways and what they join.
-/// Numbers are those of the page, before the camera.
+/// What is drawn, all of it: frames, boxes with their state, edges with their ways and what they join;
+/// `inside` is the frame, `toGroup`
+/// the group that an edge ends at, or −1.
 function drawing() {
   const places = stage.places(), picture = stage.picture, boxes = [], edges = [];
-  const box = (kind, index, state, r, inside) =>
-      boxes.push({kind, index, state, x: r.x, y: r.y, w: r.w, h: r.h, inside});
-  places.items.forEach((item, i) => {
-    if (item.kind === 'node') {
-      const state = picture.state(item.index);
-      if (picture.visible(state)) box('node', item.index, state, item, -1);
-    } else if (item.kind !== 'group')
-      box(item.kind, item.index, 'plain', item, -1);
-    else if (picture.groupShown(item.index)) {
-      box('group', item.index, item.open ? 'open' : 'closed', item, -1);
-      if (!item.open) return;
-      const inner = shapePlaces(data.groups[item.index].shape), at = boxes.length - 1;
-      data.groups[item.index].nodes.forEach((n, k) => {
-        const b = inner.boxes[k], state = picture.state(n);
-        if (picture.visible(state)) box('node', n, state, {x: item.x + b.x, y: item.y + b.y, w: b.w, h: b.h}, at);
-      });
-      for (const edge of inner.edges) {
-        const state = picture.edgeState([[edge.first, edge.last]]),
-              name = k => k < data.groups[item.index].nodes.length ? data.groups[item.index].nodes[k] : -1;
-        if (state !== 'off')
-          edges.push({
-            state,
-            next: false,
-            far: edge.far,
-            from: name(edge.from),
-            to: name(edge.to),
-            inside: at,
-            points: edge.points.map((p, j) => p + (j % 2 ? item.y : item.x))
-          });
+  const visit = (level, inside) => {
+    for (const item of level.items) {
+      const {kind, index, x, y, w, h} = item;
+      let state = 'plain';
+      if (kind === 'source' || kind === 'leaf') continue;
+      if (kind === 'node') {
+        state = picture.state(index);
+        if (!picture.visible(state)) continue;
       }
+      if (kind === 'group') {
+        if (!picture.groupShown(index)) continue;
+        state = item.inner ? 'open' : 'closed';
+      }
+      boxes.push({kind, index, state, x, y, w, h, inside});
+      if (item.inner) visit(item.inner, boxes.length - 1);
     }
-  });
-  for (const edge of places.edges) {
-    const state = picture.edgeState(edge.life);
-    if (state !== 'off')
+    const name = i => level.items[i].kind === 'node' ? level.items[i].index : -1;
+    for (const edge of level.edges) {
+      const state = picture.edgeState(edge.life);
+      if (state === 'off') continue;
       edges.push({
         state,
         next: edge.next,
         far: edge.far,
-        from: edge.source,
-        to: -1,
-        item: edge.b,
-        inside: -1,
+        from: inside < 0 && edge.source >= 0 ? edge.source : name(edge.a),
+        to: name(edge.b),
+        toGroup: level.items[edge.b].kind === 'group' ? level.items[edge.b].index : -1,
+        inside,
         points: edge.points
       });
-  }
+    }
+  };
+  visit(places, -1);
   return {boxes, edges, width: places.width, height: places.height};
 }
 
@@ -114,8 +103,13 @@ window.piecewise = Object.freeze({
   picked: () => app.state.picked && {...app.state.picked},
   rewrite: () => app.state.rewrite,
   hits: () => app.state.found ? app.state.found.reduce((a, b) => a + b, 0) : null,
-  open: () => stage.places().items.filter(item => item.open).length,
-  items: () => stage.places().items.map(({kind, index, x, y, w, h, open}) => ({kind, index, x, y, w, h, open})),
+  open: () => {
+    let open = 0;
+    stage.places().each(item => open += item.inner ? 1 : 0);
+    return open;
+  },
+  items: () =>
+      stage.places().items.map(({kind, index, x, y, w, h, inner}) => ({kind, index, x, y, w, h, open: !!inner})),
   /// Where each shown node stands, by its number: x, y, width, height, rounded.
   places: () => {
     const out = {};

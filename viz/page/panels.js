@@ -25,7 +25,7 @@ const bar = (() => {
     ['overview', 'Overview', 'groups closed, equal ones folded (o)'],
     ['graph', 'Graph', 'groups open, equal ones drawn once (g)']
   ];
-  if (data.raw.unfolded)
+  if (data.raw.whole.unfolded)
     views.push([
       'all', data.classes ? 'All pieces' : 'All groups',
       'nothing folded: each copy by itself, as they are stitched together (a)'
@@ -154,13 +154,14 @@ function missSentence(miss) {
 // ---- the caption: how much of the graph is shown
 function caption() {
   const {shown, all} = stage.places().shown(n => stage.picture.visible(stateOf(n)), n => stateOf(n) !== 'off'),
-                folded = app.state.folded && data.raw.unfolded;
+                folded = app.state.folded && data.raw.whole.unfolded;
   let words = 'showing ' + digits(shown) + ' of ' + digits(all) + ' nodes';
   if (data.versions > 1) words += ' of ' + shownName();
   if (folded)
     words += '; equal ' + data.folding + ' drawn once: × says how many, All ' + (data.classes ? 'pieces' : 'groups') +
         ' unfolds them';
-  const closed = stage.places().items.filter(item => item.kind === 'group' && !item.open).length;
+  let closed = 0;
+  stage.places().each(item => closed += item.kind === 'group' && !item.inner ? 1 : 0);
   if (closed) words += '; ' + counted(closed, 'closed box') + ' ⊞: double click or Enter opens';
   return words;
 }
@@ -291,7 +292,8 @@ const side = (() => {
   }
 
   function aboutNode(n) {
-    const list = make('dl'), g = data.groupOf[n], v = app.state.now, users = data.users(n, Math.min(v, data.last[n]));
+    const list = make('dl'), around = data.groupsOf(n), v = app.state.now,
+          users = data.users(n, Math.min(v, data.last[n]));
     row(list, 'op', data.op(n));
     row(list, 'attributes', data.attributes(n));
     row(list, 'results', data.values(n).map(data.typed).join('\n'));
@@ -307,9 +309,13 @@ const side = (() => {
     if (returned.length) row(list, 'returned', returned.map(o => 'output ' + o.slot).join(', '));
     row(list, 'group', data.group(n));
     row(list, 'source', data.source(n));
-    if (g >= 0)
-      row(list, data.classes ? 'piece' : 'in',
-          link(data.groups[g].name, 'choose it', () => stage.pick({group: g}, true)));
+    around.forEach(
+        (g, depth) =>
+            row(list,
+                depth            ? 'in' :
+                    data.classes ? 'piece' :
+                                   'in',
+                link(data.groups[g].label, 'choose it', () => stage.pick({group: g}, true))));
     const made = data.madeBy.get(n), gone = data.goneBy.get(n);
     if (made !== undefined) {
       row(list, 'made by',
@@ -353,13 +359,18 @@ const side = (() => {
     return box;
   }
   function aboutGroup(g) {
-    const group = data.groups[g], copies = data.copies[group.shape], list = make('dl'),
+    const group = data.groups[g], copies = group.beside, list = make('dl'),
           counts = data.groupStates(g, app.state.base, app.state.now);
-    row(list, 'is',
-        {captured: 'a captured piece',
-         eager: 'an eager piece',
-         layer: 'a layer',
-         run: 'a run between splitting ops'}[group.kind]);
+    row(list, 'is', {
+      captured: 'a captured piece',
+      eager: 'an eager piece',
+      layer: 'a layer',
+      run: 'a run between splitting ops',
+      module: 'a module'
+    }[group.kind]);
+    if (group.parent >= 0)
+      row(list, 'in',
+          link(data.groups[group.parent].label, 'choose it', () => stage.pick({group: group.parent}, true)));
     row(list, 'nodes',
         digits(group.nodes.length - counts.off - counts.removed) +
             (counts.off + counts.removed ? ' now, ' + digits(group.nodes.length) + ' in all passes' : ''));
@@ -369,7 +380,8 @@ const side = (() => {
                       .join(', ');
     if (marks) row(list, 'now', marks);
     add(detail, make('h2', group.name), list);
-    const open = app.state.folded ? copies.some(c => app.state.expanded.has(c)) : app.state.expanded.has(g);
+    const isOpen = c => app.state.expanded.has(data.groups[c].alike),
+          open = app.state.folded ? copies.some(isOpen) : isOpen(g);
     add(detail, button(open ? 'Close' : 'Open', 'Enter', () => stage.toggle(g)));
     if (copies.length > 1) {
       add(detail,
@@ -388,7 +400,7 @@ const side = (() => {
       choice.addEventListener('change', () => {
         const c = +choice.value;
         if (app.state.folded) {
-          app.state.copy[group.shape] = c;
+          app.state.copy[copies[0]] = c;
           app.change({picked: {group: c}}, true);
         } else
           stage.pick({group: c}, true);
@@ -442,10 +454,8 @@ const side = (() => {
   app.listen(moved => {
     if (moved) {
       const places = stage.places();
-      far.hidden = !places.edges.some(edge => edge.far) &&
-          !places.items.some(
-              item => item.open && shapePlaces(data.groups[item.index].shape).edges.some(edge => edge.far));
-      next.hidden = !places.edges.some(edge => edge.next);
+      far.hidden = !places.some(level => level.cut);
+      next.hidden = !places.some(level => level.top.next > 0);
     }
     drawPasses();
     drawDetail();

@@ -1,5 +1,6 @@
-// Where everything stands. A top sheet holds closed boxes; opening some stretches it like a rubber
-// sheet, so that nothing overlaps and what stood left, right, above or below stays there.
+// Where everything stands. A level is what stands beside each other: in the whole graph, or in a group
+// that is open. Its sheet holds closed boxes; opening some stretches it like a rubber sheet, so that
+// nothing overlaps and what stood left, right, above or below stays there.
 
 /// Rectangles by place: what touches a window is found without looking at the rest.
 class Grid {
@@ -81,165 +82,125 @@ function edgesOf(sheet) {
 /// The way of an edge over several ranks that has no lane: its end only, and, once chosen, all of it.
 const stub = (x, y) => [x, y - 14, x, y];
 
-/// A shape: boxes and edges of its nodes relative to its upper left corner.
 const frame = {
   side: data.raw.frame[0],
   top: data.raw.frame[1],
   bottom: data.raw.frame[2]
 };
-class ShapePlaces {
-  constructor(shape) {
-    const rows = rowsOf(shape), nodes = shape.x.length - shape.sources - shape.leaves.length;
-    this.count = nodes;
-    this.width = shape.width + 2 * frame.side;
-    this.height = shape.height + frame.top + frame.bottom;
-    this.ports = shape.x.slice(nodes).map(x => x + frame.side);  // sources on top, then leaves at the bottom
-    this.sources = shape.sources;
-    this.leafOf = new Map(shape.leaves.map((place, p) => [place, p]));
-    const shifted = rows.map(row => ({top: row.top + frame.top, height: row.height}));
-    this.boxes = [];
-    this.grid = new Grid(400);
-    for (let k = 0; k < nodes; ++k) {
-      const w = shape.size[2 * k], h = shape.size[2 * k + 1], row = shifted[shape.rank[k]];
-      const box = {x: shape.x[k] + frame.side - w / 2, y: row.top + (row.height - h) / 2, w, h};
-      this.boxes.push(box);
-      this.grid.add(k, box.x, box.y, box.x + w, box.y + h);
-    }
-    this.edgeGrid = new Grid(400);
-    this.edges = edgesOf(shape).map((edge, e) => {
-      const end = i => i < nodes ? this.boxes[i] : null, a = end(edge.from), b = end(edge.to), rank = shape.rank;
-      const x = i => shape.x[i] + frame.side, row = i => shifted[rank[i]];
-      const far = rank[edge.to] - rank[edge.from] > 1 && !edge.lanes.length;
-      const whole = route(
-          x(edge.from), a ? a.y + a.h : 0, a ? row(edge.from).top + row(edge.from).height : row(edge.from).top,
-          edge.lanes.map(l => l + frame.side), shifted, rank[edge.from], x(edge.to),
-          b ? row(edge.to).top : row(edge.to).top + row(edge.to).height, b ? b.y : this.height);
-      const points = far ? stub(x(edge.to), b ? b.y : this.height) : whole;
-      this.edgeGrid.add(e, ...bounds(points));
-      return {...edge, far, points, whole};
-    });
+const itemKinds = ['group', 'node', 'input', 'output', 'source', 'leaf'];
+/// Of a group in which no other stands: ports on top, nodes, ports at the bottom.
+function plainItems(shape) {
+  const count = shape.folded.x.length, kind = new Array(count).fill(1), index = [];
+  for (let i = 0; i < count; ++i) {
+    const leaf = i - count + shape.leaves.length;
+    if (i < shape.sources)
+      kind[i] = 4;
+    else if (leaf >= 0)
+      kind[i] = 5;
+    index.push(i < shape.sources ? i : leaf >= 0 ? leaf : i - shape.sources);
   }
+  return {kind, index};
 }
-const shapePlaces = (() => {
-  const made = [];
-  return s => made[s] || (made[s] = new ShapePlaces(data.shapes[s]));
-})();
+/// By shape, the place of a node → the number of its port at the bottom.
+const leavesOf = data.shapes.map(shape => new Map(shape.leaves.map((place, p) => [place, p])));
 
-/// A top sheet with some of its groups open.
-class Places {
-  constructor(top, folded, expanded, copy) {
-    this.top = top;
-    this.folded = folded;
-    this.copy = copy;
-    const n = top.kind.length, opened = this.opens(expanded);
-    this.x = opened ? data.raw.opened.x : top.x;
-    this.size = opened ? data.raw.opened.size : top.size;
-    this.sheet = opened ? data.raw.opened : top;
+/// `group`: what it is the inside of, or −1; `view`: {folded, expanded, copy} of the state.
+class Level {
+  constructor(group, view) {
+    this.group = group;
+    this.view = view;
+    this.shape = group < 0 ? data.raw.whole : data.shapes[data.groups[group].shape];
+    this.depth = group < 0 ? 0 : data.groups[group].depth + 1;  // of the groups that stand in it
+    this.top = !view.folded && this.shape.unfolded || this.shape.folded;
+    const items = this.top.kind ? this.top : plainItems(this.shape);
     this.items = [];
-    this.itemOfGroup = new Int32Array(data.groups.length).fill(-1);
+    this.itemOfGroup = new Map();
     this.itemOfNode = new Map();
     this.itemOfInput = new Map();
     this.itemOfOutput = new Map();
-    for (let i = 0; i < n; ++i) {
-      const kind = ['group', 'node', 'input', 'output'][top.kind[i]], index = top.index[i];
-      const item = {kind, index, w: top.size[2 * i], h: top.size[2 * i + 1], open: false};
-      if (kind === 'group') {
-        const shape = data.groups[index].shape;
-        for (const g of folded ? data.copies[shape] : [index]) this.itemOfGroup[g] = i;
-        if (folded) item.index = copy[shape];
-        if (folded ? data.copies[shape].some(g => expanded.has(g)) : expanded.has(index)) {
-          const inner = shapePlaces(shape);
-          item.open = true;
-          item.w = inner.width;
-          item.h = inner.height;
-        }
-      } else if (kind === 'node')
-        this.itemOfNode.set(index, i);
-      else if (kind === 'input')
-        this.itemOfInput.set(index, i);
+    this.sources = [];
+    this.leaves = [];
+    const children = group < 0 ? null : data.groups[group].children;
+    for (let i = 0; i < this.top.x.length; ++i) {
+      const kind = itemKinds[items.kind[i]],
+            item = {kind, index: items.index[i], w: this.top.size[2 * i], h: this.top.size[2 * i + 1], inner: null};
+      if (kind === 'group')
+        this.putGroup(item, children ? children[item.index] : item.index, i);
+      else if (kind === 'node') {
+        if (group >= 0) item.index = data.groups[group].nodes[item.index];
+        this.itemOfNode.set(item.index, i);
+      } else if (kind === 'input')
+        this.itemOfInput.set(item.index, i);
+      else if (kind === 'output')
+        this.itemOfOutput.set(item.index, i);
       else
-        this.itemOfOutput.set(index, i);
+        (kind === 'source' ? this.sources : this.leaves).push(i);
       this.items.push(item);
     }
     this.stretch();
-    this.grid = new Grid(1024);
-    this.items.forEach((item, i) => this.grid.add(i, item.x, item.y, item.x + item.w, item.y + item.h));
-    this.join();
   }
 
-  /// Whether most of the folded groups are open: then the places are those of a layout in which all are.
-  opens(expanded) {
-    if (this.top !== data.raw.folded) return false;
-    const groups = this.top.index.filter((_, i) => this.top.kind[i] === 0);
-    const open = groups.filter(g => data.copies[data.groups[g].shape].some(c => expanded.has(c)));
-    return 2 * open.length > groups.length;
+  putGroup(item, g, i) {
+    const {folded, expanded, copy} = this.view, beside = folded ? data.groups[g].beside : [g];
+    for (const one of beside) this.itemOfGroup.set(one, i);
+    item.index = folded ? copy[beside[0]] : g;
+    if (!beside.some(one => expanded.has(data.groups[one].alike))) return;
+    item.inner = new Level(item.index, this.view);
+    item.w = item.inner.width;
+    item.h = item.inner.height;
+  }
+
+  /// Whether most of the groups are open: then the places are those of a layout in which all are.
+  opens() {
+    if (!this.shape.opened || this.top !== this.shape.folded) return false;
+    const groups = this.items.filter(item => item.kind === 'group');
+    return 2 * groups.filter(item => item.inner).length > groups.length;
   }
 
   /// Columns are stretched until each open group has room between its old left and right; ranks
   /// are as high as their highest.
   stretch() {
-    const top = this.sheet, items = this.items, spans = new Map();
+    this.sheet = this.opens() ? this.shape.opened : this.top;
+    const {x, size, rank} = this.sheet, items = this.items, spans = new Map();
     items.forEach((item, i) => {
-      if (!item.open) return;
-      const l = this.x[i] - this.size[2 * i] / 2, r = l + this.size[2 * i], key = l + ' ' + r;
+      if (!item.inner) return;
+      const l = x[i] - size[2 * i] / 2, r = l + size[2 * i], key = l + ' ' + r;
       spans.set(key, {l, r, w: Math.max(item.w, (spans.get(key) || {w: 0}).w)});
     });
-    const stops = [...new Set([...spans.values()].flatMap(s => [s.l, s.r]))].sort((a, b) => a - b),
-          widths = stops.slice(1).map((x, i) => x - stops[i]);
-    for (const span of spans.values()) {
-      const a = stops.indexOf(span.l), b = stops.indexOf(span.r);
-      let now = 0;
-      for (let i = a; i < b; ++i) now += widths[i];
-      if (now < span.w)
-        for (let i = a; i < b; ++i) widths[i] *= span.w / now;
-    }
-    const at = [stops.length ? stops[0] : 0];
-    for (const w of widths) at.push(at[at.length - 1] + w);
-    const X = x => {
-      if (!stops.length || x <= stops[0]) return x;
-      const end = stops.length - 1;
-      if (x >= stops[end]) return x - stops[end] + at[end];
-      let i = 0, j = end;
-      while (j - i > 1) {
-        const m = (i + j) >> 1;
-        if (stops[m] <= x)
-          i = m;
-        else
-          j = m;
-      }
-      return at[i] + (x - stops[i]) / (stops[j] - stops[i]) * (at[j] - at[i]);
-    };
-    const between = 30;
-    this.rows = rowsOf(top);
+    const X = this.X = stretched([...spans.values()]);
+    const between = 30, whole = this.group < 0;
+    const margin = whole ? 16 : frame.top;  // above, for edges to the next copy or the title; below alike
+    this.rows = rowsOf(this.sheet);
     for (const row of this.rows) row.height = 0;
     items.forEach((item, i) => {
-      const row = this.rows[top.rank[i]];
+      const row = this.rows[rank[i]];
       row.height = Math.max(row.height, item.h);
     });
-    const margin = 16;  // above and below, for edges to the next copy
     let y = margin;
     for (const row of this.rows) {
       row.top = y;
       y += row.height + between;
     }
-    this.height = Math.max(0, y - between + margin);
-    this.width = X(top.width);
-    this.columns(margin, between);
+    const below = whole ? margin : frame.bottom;
+    this.height = Math.max(0, y - between + below);
+    this.width = this.wide = X(this.sheet.width);  // wide: of a column
+    this.columns(margin, between, below);
+    const side = whole ? 0 : frame.side;
     items.forEach((item, i) => {
-      const row = this.rows[top.rank[i]];
+      const row = this.rows[rank[i]], l = x[i] - size[2 * i] / 2;
       // An open box in the middle of what was stretched for it, which need not be where the middle went.
-      const l = this.x[i] - this.size[2 * i] / 2;
-      item.cx = item.open ? (X(l) + X(l + this.size[2 * i])) / 2 : X(this.x[i]);
-      item.cx += row.left;
+      item.cx = (item.inner ? (X(l) + X(l + size[2 * i])) / 2 : X(x[i])) + row.left + side;
       item.x = item.cx - item.w / 2;
-      item.y = row.top + (row.height - item.h) / 2;
-      item.rank = top.rank[i];
+      item.y = item.kind === 'source' ? 0 : item.kind === 'leaf' ? this.height : row.top + (row.height - item.h) / 2;
+      item.rank = rank[i];
     });
-    this.X = X;
+    for (const row of this.rows) row.left += side;
+    this.gutters = Math.min(12, this.top.next);  // beside all, for edges to the next copy
+    this.width += 2 * side + (this.gutters ? 24 + 5 * this.gutters : 0);
   }
 
   /// A picture that is much taller than wide stands in columns, as the text of a newspaper does.
-  columns(margin, between) {
+  columns(margin, between, below) {
     const tall = 4, gap = 80, wide = this.width + gap, count = Math.floor(Math.sqrt(1.6 * this.height / wide));
     for (const row of this.rows) row.left = 0, row.column = 0;
     if (this.height < tall * Math.max(wide, 600) || count < 2) return;
@@ -247,27 +208,101 @@ class Places {
     let column = 0, y = margin;
     this.height = 0;
     for (const row of this.rows) {
-      if (y > margin && y + row.height > each + margin && column + 1 < count) ++column, y = margin;
+      if (y >= each + margin && column + 1 < count) ++column, y = margin;
       row.left = column * wide;
       row.column = column;
       row.top = y;
       y += row.height + between;
-      this.height = Math.max(this.height, y - between + margin);
+      this.height = Math.max(this.height, y - between + below);
     }
     this.width += column * wide;
   }
 
-  itemOf(source) {  // a node, or an input below zero
-    if (source < 0) return this.itemOfInput.get(-1 - source);
-    const g = data.groupOf[source];
-    return g < 0 ? this.itemOfNode.get(source) : this.itemOfGroup[g];
+  /// Moves it, and all in it, to its place in the picture.
+  move(x, y) {
+    this.x = x;
+    this.y = y;
+    for (const row of this.rows) row.top += y, row.left += x;
+    for (const item of this.items) {
+      item.x += x;
+      item.cx += x;
+      item.y += y;
+      if (item.inner) item.inner.move(item.x, item.y);
+    }
+    return this;
   }
+
+  /// What is in a window is found by these, which are made when first asked for.
+  get grid() {
+    if (this.grid_) return this.grid_;
+    this.grid_ = new Grid(this.group < 0 ? 1024 : 400);
+    this.items.forEach((item, i) => {
+      if (item.kind !== 'source' && item.kind !== 'leaf')
+        this.grid_.add(i, item.x, item.y, item.x + item.w, item.y + item.h);
+    });
+    return this.grid_;
+  }
+  get edges() { return this.edges_ || this.join(); }
+  get edgeGrid() {
+    this.edges;
+    return this.edgeGrid_;
+  }
+  get edgesAt() {
+    this.edges;
+    return this.edgesAt_;
+  }
+
+  /// The item that holds a node, or an input below zero; undefined where it is outside.
+  itemOf(source) {
+    if (source < 0) return this.itemOfInput.get(-1 - source);
+    const level = data.groupAt[this.depth], g = level ? level[source] : -1;
+    return g < 0 ? this.itemOfNode.get(source) : this.itemOfGroup.get(g);
+  }
+  holds(n) { return this.group < 0 || (n >= 0 && data.groupAt[this.depth - 1][n] === this.group); }
   /// Where a port of an item is: the sources of a group on top, what leaves it at the bottom.
   port(item, at, bottom) {
     if (item.kind !== 'group') return item.cx;
-    const inner = shapePlaces(data.groups[item.index].shape), leaves = inner.ports.length - inner.sources;
-    if (item.open) return item.x + inner.ports[bottom ? inner.sources + at : at];
-    return item.x + item.w * (at + 1) / ((bottom ? leaves : inner.sources) + 1);
+    const inner = item.inner, shape = data.shapes[data.groups[item.index].shape],
+          count = bottom ? shape.leaves.length : shape.sources;
+    return inner ? inner.items[(bottom ? inner.leaves : inner.sources)[at]].cx :
+                   item.x + item.w * (at + 1) / (count + 1);
+  }
+
+  /// Calls `act(from, to, first, last, a, outPort, b, inPort, value)` for each edge between two items:
+  /// those of a group are between what stands in it and its ports.
+  eachLink(act) {
+    const e = data.edges, depth = this.depth, level = data.groupAt[depth], whole = this.group < 0,
+          inner = n => level && n >= 0 ? level[n] : -1;
+    const leafOf = n => {
+      const g = inner(n);
+      return g < 0 ? 0 : leavesOf[data.groups[g].shape].get(data.placeIn(g, n)) || 0;
+    };
+    const enter = (i, to) => {
+      const from = e.from[i], outside = !whole && !this.holds(from);
+      if (!outside && inner(from) >= 0 && inner(from) === inner(to)) return;
+      const a = outside ? this.sources[data.ports[depth - 1][i]] : this.itemOf(from);
+      act(from, to, e.first[i], e.last[i], a, outside ? 0 : leafOf(from), this.itemOf(to),
+          inner(to) >= 0 ? data.ports[depth][i] : 0, e.value[i]);
+    };
+    const leave = (n, first, last, value) => {
+      const own = leavesOf[data.groups[this.group].shape].get(data.placeIn(this.group, n));
+      act(n, -1, first, last, this.itemOf(n), leafOf(n), this.leaves[own], 0, value);
+    };
+    if (whole) {
+      for (let i = 0; i < e.to.length; ++i) enter(i, e.to[i]);
+      for (const o of data.outputs)
+        if (data.isDrawn(o.value)) {
+          const from = o.value < data.inputs.length ? -1 - o.value : data.valueNode[o.value];
+          act(from, -1, o.first, o.last, this.itemOf(from), leafOf(from), this.itemOfOutput.get(o.slot), 0, o.value);
+        }
+      return;
+    }
+    for (const n of data.groups[this.group].nodes) {
+      for (let i = data.edgeStart[n]; i < data.edgeStart[n + 1]; ++i) enter(i, n);
+      for (const i of data.readers.get(n) || [])
+        if (!this.holds(e.to[i])) leave(n, e.first[i], e.last[i], e.value[i]);
+      for (const o of data.returned.get(n) || []) leave(n, o.first, o.last, o.value);
+    }
   }
 
   /// Edges between items, each pair of ports once, with the versions in which one of the edges
@@ -276,11 +311,8 @@ class Places {
     const lanes = new Map(), n = this.items.length, joined = new Map();
     for (const edge of edgesOf(this.sheet))
       if (edge.lanes.length) lanes.set(edge.from * n + edge.to, edge.lanes);
-    this.edges = [];
-    const note = (from, to, first, last, inPort, value) => {
-      const a = this.itemOf(from), b = typeof to === 'string' ? this.itemOfOutput.get(+to) : this.itemOf(to);
-      const g = from < 0 ? -1 : data.groupOf[from], h = typeof to === 'string' ? -1 : data.groupOf[to];
-      const outPort = g < 0 ? 0 : shapePlaces(data.groups[g].shape).leafOf.get(data.placeOf[from]) || 0;
+    this.edges_ = [];
+    this.eachLink((source, reader, first, last, a, outPort, b, inPort, value) => {
       const out = a * 2097152 + outPort, into = b * 2097152 + inPort;
       if (!joined.has(out)) joined.set(out, new Map());
       const before = joined.get(out).get(into);
@@ -293,77 +325,88 @@ class Places {
           before.life.push([first, last]);
         return;
       }
-      const edge = {a, b, outPort, inPort, life: [[first, last]], next: a >= b, source: from, value};
+      const edge = {a, b, outPort, inPort, life: [[first, last]], next: a >= b, source, reader, value};
       joined.get(out).set(into, edge);
-      this.edges.push(edge);
-    };
-    const e = data.edges;
-    for (let i = 0; i < e.to.length; ++i) {
-      if (e.from[i] >= 0 && data.groupOf[e.from[i]] >= 0 && data.groupOf[e.from[i]] === data.groupOf[e.to[i]]) continue;
-      note(e.from[i], e.to[i], e.first[i], e.last[i], e.port[i], e.value[i]);
-    }
-    for (const o of data.outputs)
-      if (data.isDrawn(o.value))
-        note(
-            o.value < data.inputs.length ? -1 - o.value : data.valueNode[o.value], String(o.slot), o.first, o.last, 0,
-            o.value);
-    this.edgeGrid = new Grid(1024);
-    this.edgesAt = new Map();  // item → its edges
-    const inner = this.width;
+      this.edges_.push(edge);
+    });
+    this.edgeGrid_ = new Grid(this.group < 0 ? 1024 : 400);
+    this.edgesAt_ = new Map();  // item → its edges
     let gutters = 0;
-    this.edges.forEach((edge, i) => {
+    this.edges_.forEach((edge, i) => {
       const a = this.items[edge.a], b = this.items[edge.b], x0 = this.port(a, edge.outPort, true),
-            x1 = this.port(b, edge.inPort, false);
-      const row0 = this.rows[a.rank], row1 = this.rows[b.rank];
+            x1 = this.port(b, edge.inPort, false), row0 = this.rows[a.rank], row1 = this.rows[b.rank],
+            end0 = row0.top + row0.height, top1 = b.kind === 'leaf' ? row1.top + row1.height : row1.top;
       edge.far =
           !edge.next && (row0.column !== row1.column || (b.rank - a.rank > 1 && !lanes.has(edge.a * n + edge.b)));
-      if (edge.next) {  // around all that is drawn, on a way of its own
-        const side = inner + 16 + 5 * (gutters++ % 12);
-        this.width = Math.max(this.width, side + 8);
-        edge.points = [
-          x0, a.y + a.h, x0, row0.top + row0.height + 4, side, row0.top + row0.height + 4, side, row1.top - 8, x1,
-          row1.top - 8, x1, b.y
-        ];
-      } else if (edge.far) {
+      edge.whole = [x0, a.y + a.h, x0, end0, x1, top1, x1, b.y];
+      if (edge.next) {  // around what stands in its column, on a way of its own
+        const side = Math.max(row0.left, row1.left) + this.wide + 16 + 5 * (gutters++ % Math.max(1, this.gutters));
+        edge.points = edge.whole =
+            [x0, a.y + a.h, x0, end0 + 4, side, end0 + 4, side, row1.top - 8, x1, row1.top - 8, x1, b.y];
+      } else if (edge.far)
         edge.points = stub(x1, b.y);
-        edge.whole = [x0, a.y + a.h, x0, row0.top + row0.height, x1, row1.top, x1, b.y];
-      } else {
-        edge.points = route(
-            x0, a.y + a.h, row0.top + row0.height,
-            (lanes.get(edge.a * n + edge.b) || []).map(x => this.X(x) + row0.left), this.rows, a.rank, x1, row1.top,
-            b.y);
-      }
-      this.edgeGrid.add(i, ...bounds(edge.points));
-      for (const end of [edge.a, edge.b]) {
-        const list = this.edgesAt.get(end);
+      else
+        edge.points = edge.whole = route(
+            x0, a.y + a.h, end0, (lanes.get(edge.a * n + edge.b) || []).map(x => this.X(x) + row0.left), this.rows,
+            a.rank, x1, top1, b.y);
+      this.edgeGrid_.add(i, ...bounds(edge.points));
+      for (const end of new Set([edge.a, edge.b])) {
+        const list = this.edgesAt_.get(end);
         if (list)
           list.push(i);
         else
-          this.edgesAt.set(end, [i]);
+          this.edgesAt_.set(end, [i]);
       }
     });
+    return this.edges_;
   }
 
-  /// The rectangle of a node: its own box, or the closed group that holds it.
-  rectOf(n) {
-    const i = this.itemOf(n);
-    if (i === undefined || i < 0) return null;
-    const item = this.items[i];
-    if (item.kind !== 'group' || !item.open) return item;
-    const box = shapePlaces(data.groups[item.index].shape).boxes[data.placeOf[n]];
-    return {x: item.x + box.x, y: item.y + box.y, w: box.w, h: box.h};
+  /// Where a node is drawn: the levels from the outside in, each with the item in it; the last of
+  /// these is its own box, that of its like in the copy that is shown, or the closed group that holds it.
+  find(n) {
+    const out = [];
+    for (let level = this; level;) {
+      const i = level.itemOf(n);
+      if (i === undefined) return null;
+      const item = level.items[i];
+      out.push({level, i, item, node: n});
+      if (item.kind === 'group' && item.inner)
+        n = data.groups[item.index].nodes[data.placeIn(data.groupAt[level.depth][n], n)];
+      level = item.inner;
+    }
+    return out;
   }
+  findGroup(g) {
+    const way = this.find(data.groups[g].nodes[0]);
+    return way ? way[Math.min(way.length - 1, data.groups[g].depth)] : null;
+  }
+  /// The rectangle of a node, a group, an input or an output, which may be that of what holds it.
+  rectOf(n) {
+    const way = this.find(n);
+    return way && way[way.length - 1].item;
+  }
+  rectOfGroup(g) {
+    const found = this.findGroup(g);
+    return found && found.item;
+  }
+
+  /// Calls `act(item, level)` for all that stands in it, and in what is open in it; without ports.
+  each(act) {
+    for (const item of this.items) {
+      if (item.kind === 'source' || item.kind === 'leaf') continue;
+      act(item, this);
+      if (item.inner) item.inner.each(act);
+    }
+  }
+  /// Whether one of its edges has no way of its own.
+  get cut() { return this.rows.some(row => row.column) || isCut(this.sheet); }
+  some(test) { return test(this) || this.items.some(item => item.inner && item.inner.some(test)); }
   /// How many nodes have a box of their own that is drawn, and how many there are.
   shown(drawn, there) {
     let shown = 0, all = 0;
-    const note = n => {
-      if (drawn(n)) ++shown;
-    };
-    for (const item of this.items)
-      if (item.kind === 'node')
-        note(item.index);
-      else if (item.open)
-        data.groups[item.index].nodes.forEach(note);
+    this.each(item => {
+      if (item.kind === 'node' && drawn(item.index)) ++shown;
+    });
     for (let n = 0; n < data.count; ++n)
       if (there(n)) ++all;
     return {shown, all};
@@ -374,15 +417,41 @@ class Places {
     this.grid.query(x, y, x, y, i => {
       const item = this.items[i];
       if (x < item.x || x > item.x + item.w || y < item.y || y > item.y + item.h) return;
-      found = {[item.kind]: item.index};
-      if (!item.open) return;
-      const inner = shapePlaces(data.groups[item.index].shape);
-      inner.grid.query(x - item.x, y - item.y, x - item.x, y - item.y, k => {
-        const box = inner.boxes[k];
-        if (x - item.x >= box.x && x - item.x <= box.x + box.w && y - item.y >= box.y && y - item.y <= box.y + box.h)
-          found = {node: data.groups[item.index].nodes[k]};
-      });
+      found = item.inner && item.inner.at(x, y) || {[item.kind]: item.index};
     });
     return found;
   }
+}
+const isCut = sheet => {
+  if (sheet.cut === undefined)
+    sheet.cut = edgesOf(sheet).some(e => !e.lanes.length && sheet.rank[e.to] - sheet.rank[e.from] > 1);
+  return sheet.cut;
+};
+/// Maps places so that each span is as wide as it asks for, and order stays.
+function stretched(spans) {
+  const stops = [...new Set(spans.flatMap(s => [s.l, s.r]))].sort((a, b) => a - b),
+        widths = stops.slice(1).map((x, i) => x - stops[i]), index = new Map(stops.map((x, i) => [x, i]));
+  for (const span of spans) {
+    const a = index.get(span.l), b = index.get(span.r);
+    let now = 0;
+    for (let i = a; i < b; ++i) now += widths[i];
+    if (now < span.w)
+      for (let i = a; i < b; ++i) widths[i] *= span.w / now;
+  }
+  const at = [stops.length ? stops[0] : 0];
+  for (const w of widths) at.push(at[at.length - 1] + w);
+  return x => {
+    if (!stops.length || x <= stops[0]) return x;
+    const end = stops.length - 1;
+    if (x >= stops[end]) return x - stops[end] + at[end];
+    let i = 0, j = end;
+    while (j - i > 1) {
+      const m = (i + j) >> 1;
+      if (stops[m] <= x)
+        i = m;
+      else
+        j = m;
+    }
+    return at[i] + (x - stops[i]) / (stops[j] - stops[i]) * (at[j] - at[i]);
+  };
 }

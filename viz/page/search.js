@@ -4,10 +4,10 @@ function searchTest(query) {
   const ruleOf = n => [data.madeBy.get(n), data.goneBy.get(n)]
                           .filter(r => r !== undefined)
                           .map(r => data.ruleName(data.rewrites[r]));
-  const pieceOf = n => data.groupOf[n] < 0 ? '' : data.groups[data.groupOf[n]].name;
+  const piecesOf = n => data.groupsOf(n).map(g => data.groups[g].name);
   const numbers = {
     users: n => data.users(n, data.last[n]).length + (data.returned.get(n) || []).length,
-    copies: n => data.groupOf[n] < 0 ? 1 : data.copies[data.groups[data.groupOf[n]].shape].length,
+    copies: n => data.groupsOf(n).reduce((most, g) => Math.max(most, data.groups[g].beside.length), 1),
     overlay: n => data.overlay && data.overlay.of.has(n) ? data.overlay.of.get(n) : NaN,
   };
   const compare = {
@@ -25,7 +25,7 @@ function searchTest(query) {
     group: want => n => has(data.group(n), want),
     source: want => n => has(data.source(n), want),
     name: want => n => data.values(n).some(v => has(data.valueName(v), want)),
-    piece: want => n => has(pieceOf(n), want),
+    piece: want => n => piecesOf(n).some(name => has(name, want)),
     state: want => n => stateOf(n) === want,
     up: want => traced(want, 'up'),
     down: want => traced(want, 'down'),

@@ -4,14 +4,14 @@ const share = (() => {
   const nameOf = picked => {
     if (!picked) return '';
     if (picked.node !== undefined) return 'node:' + data.name(picked.node);
-    if (picked.group !== undefined) return 'group:' + data.groups[picked.group].name;
+    if (picked.group !== undefined) return 'group:' + data.groupPath(picked.group);
     return picked.input !== undefined ? 'input:' + data.inputs[picked.input].name : 'output:' + picked.output;
   };
   const named = words => {
     const at = words.indexOf(':'), kind = words.slice(0, at), name = words.slice(at + 1);
     const found = {
       node: () => window.piecewise.find(name),
-      group: () => data.groups.findIndex(g => g.name === name),
+      group: () => data.groups.findIndex((_, g) => data.groupPath(g) === name),
       input: () => data.inputs.findIndex(i => i.name === name),
       output: () => data.raw.outputs.some((slot, i) => i % 4 === 0 && slot === +name) ? +name : -1
     }[kind];
@@ -27,7 +27,7 @@ const share = (() => {
     put('pick', nameOf(s.picked));
     put('camera', [camera.x, camera.y, camera.k].map(round).join(','));
     put('view', s.view);
-    if (s.expanded.size <= 64) put('open', [...s.expanded].map(g => data.groups[g].name).join(','));
+    if (s.expanded.size <= 64) put('open', [...s.expanded].map(data.groupPath).join(','));
     if (s.beside) put('side', 1);
     if (s.ghosts) put('hidden', 1);
     if (s.labels) put('types', 1);
@@ -61,7 +61,7 @@ const share = (() => {
     }
     if (given.has('open')) {
       const open = new Set(given.get('open').split(','));
-      s.expanded = new Set([...data.groups.keys()].filter(g => open.has(data.groups[g].name)));
+      s.expanded = new Set([...data.groups.keys()].filter(g => open.has(data.groupPath(g))));
     }
     app.change({picked: given.has('pick') ? named(given.get('pick')) : null}, true);
     if (given.has('find')) {

@@ -15,10 +15,7 @@ const stage = (() => {
   const readable = 10 / 11;  // the text of boxes has 11 pixels; below 10 it is hard to read
   let places = null, pending = false;
 
-  function lay() {
-    const s = app.state, top = s.folded || !data.raw.unfolded ? data.raw.folded : data.raw.unfolded;
-    places = new Places(top, s.folded && !!data.raw.unfolded, s.expanded, s.copy);
-  }
+  function lay() { places = new Level(-1, app.state).move(0, 0); }
   function shown() { return app.state.beside ? pictures : [right]; }
   let moved = null;  // called when the camera may have moved
   function drawNow() {
@@ -122,9 +119,8 @@ const stage = (() => {
   }
   function rectOf(what) {
     if (what.node !== undefined) return places.rectOf(what.node);
-    const i = what.group !== undefined ? places.itemOfGroup[what.group] :
-        what.input !== undefined       ? places.itemOfInput.get(what.input) :
-                                         places.itemOfOutput.get(what.output);
+    if (what.group !== undefined) return places.rectOfGroup(what.group);
+    const i = what.input !== undefined ? places.itemOfInput.get(what.input) : places.itemOfOutput.get(what.output);
     return i === undefined ? null : places.items[i];
   }
   function show(what, near = true) {
@@ -135,31 +131,37 @@ const stage = (() => {
     camera.y = r.y + r.h / 2;
     draw();
   }
-  /// Opens what hides a node: its group, and, while equal groups are folded, makes it the copy that is shown.
+  /// Opens what hides a node: its groups, and, while equal ones are folded, makes them the copies that are shown.
   function reveal(n) {
-    const g = data.groupOf[n];
-    if (g < 0) return;
-    const s = app.state, shape = data.groups[g].shape;
-    if (s.copy[shape] === g && s.expanded.has(g)) return;
-    s.copy[shape] = g;
-    s.expanded.add(g);
-    app.change({}, true);
+    const s = app.state;
+    let hidden = false;
+    for (const g of data.groupsOf(n)) {
+      const {beside, alike} = data.groups[g];
+      hidden = hidden || s.copy[beside[0]] !== g || !s.expanded.has(alike);
+      s.copy[beside[0]] = g;
+      s.expanded.add(alike);
+    }
+    if (hidden) app.change({}, true);
+  }
+  /// A group can be drawn as the inside of what is open.
+  function revealGroup(g) {
+    const parent = data.groups[g].parent;
+    if (parent >= 0) reveal(data.groups[g].nodes[0]);
   }
   function pick(what, center = false) {
     if (what && what.node !== undefined && center) reveal(what.node);
+    if (what && what.group !== undefined && center) revealGroup(what.group);
     app.change({picked: what});
     if (what && center) show(what);
   }
   function toggle(g) {
-    const s = app.state,
-          open = s.folded ? data.copies[data.groups[g].shape].filter(c => s.expanded.has(c)) :
-        s.expanded.has(g) ? [g] :
-                            [];
+    const s = app.state, some = (s.folded ? data.groups[g].beside : [g]).map(c => data.groups[c].alike),
+          open = some.filter(c => s.expanded.has(c));
     const before = rectOf({group: g}), at = before && [before.x + before.w / 2, before.y];
     if (open.length)
       for (const c of open) s.expanded.delete(c);
     else
-      s.expanded.add(g);
+      s.expanded.add(data.groups[g].alike);
     app.change({}, true);
     const after = rectOf({group: g});  // what was opened stays under the eye
     if (at && after) {
@@ -174,12 +176,12 @@ const stage = (() => {
     s.expanded.clear();
     s.folded = name !== 'all';
     if (name === 'graph')
-      for (const g of s.copy) s.expanded.add(g);
+      for (const g of groupsDownTo(Infinity)) s.expanded.add(g);
     app.change({view: name}, true);
     home();
   }
   function openAll() {
-    app.state.expanded = new Set(data.groups.keys());
+    app.state.expanded = new Set(data.groups.map(group => group.alike));
     app.change({}, true);
     fitWidth();
   }
@@ -203,19 +205,13 @@ const stage = (() => {
       if (along > 4 && along + 2.5 * across < least) least = along + 2.5 * across, best = what;
     };
     const reach = 3000;
-    places.grid.query(x - reach, y - reach, x + reach, y + reach, i => {
-      const item = places.items[i];
-      if (!item.open) {
-        consider({[item.kind]: item.index}, item);
-        return;
-      }
-      const inner = shapePlaces(data.groups[item.index].shape);
-      inner.grid.query(x - reach - item.x, y - reach - item.y, x + reach - item.x, y + reach - item.y, k => {
-        const b = inner.boxes[k];
-        if (!right.visible(stateOf(data.groups[item.index].nodes[k]))) return;
-        consider({node: data.groups[item.index].nodes[k]}, {x: item.x + b.x, y: item.y + b.y, w: b.w, h: b.h});
-      });
+    const visit = level => level.grid.query(x - reach, y - reach, x + reach, y + reach, i => {
+      const item = level.items[i];
+      if (item.inner) return visit(item.inner);
+      if (item.kind === 'node' && !right.visible(stateOf(item.index))) return;
+      consider({[item.kind]: item.index}, item);
     });
+    visit(places);
     if (best) {
       pick(best);
       show(best, false);
@@ -227,7 +223,7 @@ const stage = (() => {
     if (picked.group !== undefined)
       toggle(picked.group);
     else if (picked.node !== undefined && data.groupOf[picked.node] >= 0) {
-      const g = data.groupOf[picked.node];
+      const g = data.groupsOf(picked.node).pop();
       toggle(g);
       pick({group: g});
     }
@@ -300,7 +296,7 @@ const stage = (() => {
   /// A node that is not drawn is not there to be chosen.
   function seen(what) {
     return what && what.node !== undefined && !right.visible(stateOf(what.node)) ?
-        data.groupOf[what.node] >= 0 ? {group: data.groupOf[what.node]} : null :
+        data.groupOf[what.node] >= 0 ? {group: data.groupsOf(what.node).pop()} : null :
         what;
   }
   function hover(picture, px, py) {
