@@ -67,6 +67,7 @@ Result<FxOptions> fx_options(const GraphSource& source) {
   for (const std::string& input : source.inputs) fx.kinds[input] = InputKind::input;
   for (const std::string& weight : source.weights) fx.kinds[weight] = InputKind::weight;
   for (const std::string& buffer : source.buffers) fx.kinds[buffer] = InputKind::buffer;
+  fx.progress = source.progress;
   return fx;
 }
 
@@ -89,8 +90,10 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
 
 Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
                                 const Log& log, bool all) {
+  GraphSource told = source;
+  told.progress = told_to(log, source.path);
   if (source.loaded == nullptr) log.progress({"reading " + source.path});
-  ReadGraph read = PW_TRY(load_graph(context, source));
+  ReadGraph read = PW_TRY(load_graph(context, told));
   if (read.dump)
     for (const std::string& line : import_lines(*read.dump, all)) log.say(line);
   return std::move(read.graph);

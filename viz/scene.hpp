@@ -51,10 +51,13 @@ struct Scene {
   std::vector<std::uint32_t> box_of;  ///< by union position, or kNobody
 };
 
-/// `marks`: boxes that only the first or only the last of the versions has are marked. `whole`:
-/// each group is one box, even where there is room for its nodes.
+struct SceneForm {
+  bool marks = false;    ///< on boxes that only the first or only the last of the versions has
+  bool whole = false;    ///< each group is one box, even where there is room for its nodes
+  bool cropped = false;  ///< to what is marked, and what that touches
+};
 Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
-                 bool marks, bool whole = false);
+                 const SceneForm& form = {});
 
 /// "20 009".
 std::string grouped_digits(std::size_t number);

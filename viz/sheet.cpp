@@ -90,8 +90,13 @@ std::vector<Life> joined(std::vector<Life> lives) {
 
 class Placer {
  public:
-  Placer(const UnionGraph& graph, const Links& links, const Folding& folding)
-      : graph_(graph), links_(links), folding_(folding), ruler_(graph, links) {}
+  Placer(const UnionGraph& graph, const Links& links, const Folding& folding,
+         const StageProgress& progress)
+      : graph_(graph),
+        links_(links),
+        folding_(folding),
+        progress_(progress),
+        ruler_(graph, links) {}
 
   Placement run() {
     find_places();
@@ -262,13 +267,15 @@ class Placer {
       return source.kind == Source::Kind::node ? item_of_node[source.index]
                                                : item_of_input[source.index];
     };
-    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at)
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      tell(progress_, "laying out", laid_out_++, (folds_ ? 3 : 2) * graph_.nodes.size(), "nodes");
       for (const Link& link : links_.of(at)) {
         if (!links_.drawn(link.source)) continue;
         const std::uint32_t from = from_item(link.source);
         if (from < item_of_node[at])
           edges.push_back({from, item_of_node[at], link.first, link.last});
       }
+    }
     std::map<std::uint32_t, std::uint32_t> outputs;
     for (const Link& link : links_.outputs) {
       if (!links_.drawn(link.source)) continue;
@@ -321,17 +328,20 @@ class Placer {
   const UnionGraph& graph_;
   const Links& links_;
   const Folding& folding_;
+  const StageProgress& progress_;
   Ruler ruler_;
   Placement out_;
   std::vector<std::uint32_t> place_;       // by union position: in its group
   std::vector<std::vector<Life>> leaves_;  // by union position: when it is read outside its group
   bool folds_ = false;
+  std::size_t laid_out_ = 0;  // nodes, of all layouts of the whole
 };
 
 }  // namespace
 
-Placement place(const UnionGraph& graph, const Links& links, const Folding& folding) {
-  return Placer(graph, links, folding).run();
+Placement place(const UnionGraph& graph, const Links& links, const Folding& folding,
+                const StageProgress& progress) {
+  return Placer(graph, links, folding, progress).run();
 }
 
 }  // namespace pw::viz

@@ -56,6 +56,7 @@ struct Placement {
   Top unfolded;                         ///< closed; no items, if nothing is folded
 };
 
-Placement place(const UnionGraph& graph, const Links& links, const Folding& folding);
+Placement place(const UnionGraph& graph, const Links& links, const Folding& folding,
+                const StageProgress& progress = {});
 
 }  // namespace pw::viz
