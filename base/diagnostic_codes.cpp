@@ -178,6 +178,8 @@ constexpr DiagnosticCode kCodes[] = {
     {"PW0295", "a name of a list or of `unless` is used where it has no value or type",
      "write the type where the pattern binds it, or compare in `where`"},
     {"PW0296", "a shared pattern of this form cannot stand here", "write the nodes themselves"},
+    {"PW0297", "an output keeps its type only where a dim is a certain one, and no guard says so",
+     "write the guard: no other match can be taken"},
     {"PW0301", "an expression has no value: a name is unknown, or an operation does not apply",
      "the message says which part of it"},
     {"PW0302", "an expression is no dtype", "dtypes are names such as bf16, f32 and i64"},

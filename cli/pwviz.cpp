@@ -74,8 +74,8 @@ int run(int argc, char** argv) {
                  "show the graph after this pass (its name or number; input is the first)")
       ->type_name("PASS");
   app.add_option("--view", args.view,
-                 fmt::format("where a page opens: {}; overview and all are also forms of the other "
-                             "pictures",
+                 fmt::format("where a page opens: {}; overview, all and changes (cropped to what "
+                             "changed) are also forms of the other pictures",
                              fmt::join(view_names(), ", ")))
       ->check(CLI::IsMember(view_names()))
       ->capture_default_str();

@@ -33,7 +33,7 @@ Result<ReadGraph> read_json(const ContextPtr& context, const std::string& text,
   if (format.starts_with("piecewise.") && !format.starts_with("piecewise.graph/"))
     return fail(error_in(options.file, "PW0481", "this is a JSON document of the format " + format,
                          "a graph's `format` is piecewise.graph/1"));
-  return wrapped(graph_from_json(context, text, options.file, parse_op));
+  return wrapped(graph_from_json(context, text, options.file, parse_op, options.progress));
 }
 
 std::string format_names() {

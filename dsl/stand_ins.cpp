@@ -81,8 +81,9 @@ void StandIns::bind_choice(const Expr& guard) {
     env.emplace(guard.args[0].text, DTypeBinding{*dtype, false});
 }
 
-bool StandIns::build_left(const DTypeChoice& dtypes) {
+bool StandIns::build_left(const DTypeChoice& dtypes, const DimChoice& dims) {
   for (const auto& [name, dtype] : dtypes) env.emplace(name, DTypeBinding{dtype, false});
+  for (const auto& [name, dim] : dims) env.emplace(name, dim);
   for (const auto& [name, param] : checked.program.params) bind_param(name, *param);
   for (const Expr& guard : rule.where) bind_choice(guard);
   bind_variables();

@@ -1,7 +1,7 @@
 // Symbolic instances of a pattern's variables, and its left side built on them, so that types can
 // be inferred without a graph. A dtype is what the caller chooses, else the first that its guard
-// allows, or bf16; a dim is a fresh symbol; a sequence is two symbols; a list has a few elements.
-// Params have their defaults.
+// allows, or bf16; a dim is what the caller chooses, or a fresh symbol; a sequence is two symbols;
+// a list has a few elements. Params have their defaults.
 #pragma once
 
 #include <map>
@@ -13,6 +13,7 @@
 namespace pw {
 
 using DTypeChoice = std::map<std::string, DType, std::less<>>;
+using DimChoice = std::map<std::string, DimId, std::less<>>;
 
 class StandIns {
  public:
@@ -21,7 +22,7 @@ class StandIns {
   StandIns(const CheckedRule& of, const Rule& pattern, std::size_t length);
 
   /// False if something cannot be built, or has no known type.
-  bool build_left(const DTypeChoice& dtypes = {});
+  bool build_left(const DTypeChoice& dtypes = {}, const DimChoice& dims = {});
   /// Whether a guard is false on them.
   bool refuted();
   /// Whether types that the pattern states of its results are of the dtypes that they have.

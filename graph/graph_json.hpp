@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "base/progress.hpp"
 #include "graph/graph.hpp"
 
 namespace pw {
@@ -16,7 +17,8 @@ using OpParser = std::function<Result<Op>(Context&, std::string_view text)>;
 /// definition, cycle, dangling output, number out of range, nesting over 64, size over limits.
 /// `file` names the text in messages.
 Result<Graph> graph_from_json(const ContextPtr& context, std::string_view text,
-                              const std::string& file, const OpParser& parse_op);
+                              const std::string& file, const OpParser& parse_op,
+                              const StageProgress& progress = {});
 std::string graph_to_json(const Graph& graph);
 
 }  // namespace pw

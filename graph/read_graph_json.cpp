@@ -45,10 +45,12 @@ struct NodeRecord {
 
 class Reader {
  public:
-  Reader(const ContextPtr& context, const std::string& file, const OpParser& parse_op)
+  Reader(const ContextPtr& context, const std::string& file, const OpParser& parse_op,
+         const StageProgress& progress)
       : context_(*context),
         file_(file),
         parse_op_(parse_op),
+        progress_(progress),
         graph_(context),
         check_(file, {"PW1005", "PW1006"}) {
     graph_.trust_names(true);  // define() sees to it
@@ -61,6 +63,7 @@ class Reader {
       element(key, i, tree);
     };
     sink.member = [&](std::string_view key, const Tree& tree) { member(key, tree); };
+    sink.progress = progress_;
     auto scanned = json::scan(text, file_, sink);
     if (!scanned) check_.add(std::move(scanned.error()));
     if (scanned && !has_format_)
@@ -394,8 +397,10 @@ class Reader {
         unknown_value(value, at, "PW1013", "dangling output: ");
     }
     if (!check_.passed()) return;
-    for (std::size_t n = 0; n < nodes_.size() && !check_.full(); ++n)
+    for (std::size_t n = 0; n < nodes_.size() && !check_.full(); ++n) {
+      tell(progress_, "building", n, nodes_.size(), "nodes");
       build_one(nodes_[n], nodes / n);
+    }
     if (!check_.passed()) return;
     for (NameId output : outputs_) graph_.add_output(definitions_[output].value);
     for (const auto& [input, value] : writes_)
@@ -641,6 +646,7 @@ class Reader {
   Context& context_;
   const std::string& file_;
   const OpParser& parse_op_;
+  const StageProgress& progress_;
   Graph graph_;
   json::Checks check_;
   AttributeReader attributes_{context_, check_};
@@ -666,8 +672,9 @@ class Reader {
 }  // namespace
 
 Result<Graph> graph_from_json(const ContextPtr& context, std::string_view text,
-                              const std::string& file, const OpParser& parse_op) {
-  return Reader(context, file, parse_op).read(text);
+                              const std::string& file, const OpParser& parse_op,
+                              const StageProgress& progress) {
+  return Reader(context, file, parse_op, progress).read(text);
 }
 
 }  // namespace pw

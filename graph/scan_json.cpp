@@ -16,6 +16,8 @@
 namespace pw::json {
 namespace {
 
+constexpr std::size_t kKilobyte = 1000;
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 void append_utf8(std::string& out, std::uint32_t c) {
@@ -370,6 +372,8 @@ class Scanner {
       Tree element;
       if (!value(element, 2)) return false;
       sink_.element(list, count++, element);
+      if (sink_.progress && count % kToldEvery == 0)
+        sink_.progress("reading", at_ / kKilobyte, text_.size() / kKilobyte, "kB");
       memory_.release();
     } while (take(','));
     path_.pop_back();

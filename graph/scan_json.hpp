@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/diagnostic.hpp"
+#include "base/progress.hpp"
 
 namespace pw::json {
 
@@ -48,7 +49,8 @@ struct Sink {
   std::vector<std::string> streamed;  ///< keys whose lists come by element
   std::function<void(std::string_view key, std::size_t index, const Tree& value)> element;
   std::function<void(std::string_view key, const Tree& value)>
-      member;  ///< all others; and streamed keys that are no list
+      member;                   ///< all others; and streamed keys that are no list
+  StageProgress progress = {};  ///< of the bytes, between elements
 };
 
 /// The text must be one object. `file` names it in places: "graph.json:3:14 at /nodes/7".

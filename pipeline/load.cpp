@@ -67,6 +67,7 @@ Result<FxOptions> fx_options(const GraphSource& source) {
   for (const std::string& input : source.inputs) fx.kinds[input] = InputKind::input;
   for (const std::string& weight : source.weights) fx.kinds[weight] = InputKind::weight;
   for (const std::string& buffer : source.buffers) fx.kinds[buffer] = InputKind::buffer;
+  fx.progress = source.progress;
   return fx;
 }
 
@@ -94,8 +95,10 @@ void say_import(const ReadGraph& read, const Log& log, bool all) {
 
 Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
                                 const Log& log, bool all) {
+  GraphSource told = source;
+  told.progress = told_to(log, source.path);
   if (source.loaded == nullptr) log.progress({"reading " + source.path});
-  ReadGraph read = PW_TRY(load_graph(context, source));
+  ReadGraph read = PW_TRY(load_graph(context, told));
   say_import(read, log, all);
   return std::move(read.graph);
 }

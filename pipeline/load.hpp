@@ -20,6 +20,7 @@ struct GraphSource {
   std::vector<std::string> inputs, weights, buffers;  ///< of a dump: names of inputs, by kind
   /// Instead of what the path names: a graph of the request's context.
   std::shared_ptr<const Graph> loaded = {};
+  StageProgress progress = {};  ///< told while a text is read
 };
 
 struct RuleSource {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/diagnostic.hpp"
+#include "base/progress.hpp"
 
 namespace pw {
 
@@ -22,5 +23,13 @@ struct Log {
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   std::function<void(const Diagnostics&)> warn = [](const Diagnostics&) {};
 };
+
+/// What a stage says of its work on `of`, told to the log, which must live as long.
+[[nodiscard]] inline StageProgress told_to(const Log& log, std::string of) {
+  return [&log, of = std::move(of)](std::string_view what, std::size_t done, std::size_t total,
+                                    std::string_view unit) {
+    log.progress({std::string(what) + " " + of, done, total, std::string(unit)});
+  };
+}
 
 }  // namespace pw

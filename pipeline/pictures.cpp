@@ -150,6 +150,7 @@ class Picture {
 
   Result<VizOptions> options() {
     VizOptions viz = request_.viz;
+    viz.progress = told_to(log_, "the picture");
     if (!request_.overlay.empty()) {
       overlay_ = PW_TRY(overlay_from_json(
           PW_TRY(read_text_file(request_.overlay, "a JSON object of numbers")), request_.overlay));

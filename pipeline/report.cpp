@@ -25,7 +25,9 @@ Result<std::string> page_of(const RunRecord& record, const LoadedRules& rules, c
   input.journal = &journal;
   input.rules = &rules.set;
   input.report = &report;
-  return render_html(input);
+  VizOptions options;
+  options.progress = told_to(log, "the page");
+  return render_html(input, options);
 }
 
 namespace {

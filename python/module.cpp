@@ -5,6 +5,8 @@
 #include <optional>
 #include <variant>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -76,12 +78,16 @@ VizInput viz_input(const PyRun& run) {
 
 /// `version`: what it changed is marked; without one, what all passes changed.
 std::string draw(const ContextPtr& context, VizInput input, const std::string& format,
-                 const std::string& collapse, bool split_too,
+                 const std::string& collapse, bool split_too, const std::string& view = "auto",
                  std::optional<std::size_t> version = std::nullopt) {
   std::optional<Collapse> how = collapse_named(collapse);
   if (!how) throw mistake("PW1413", "collapse is auto, none, pieces or layers");
+  std::optional<View> shown = view_named(view);
+  if (!shown)
+    throw mistake("PW1413", fmt::format("view is one of {}", fmt::join(view_names(), ", ")));
   VizOptions options;
   options.collapse = *how;
+  options.view = *shown;
   options.most_boxes = format == "svg" ? 300 : 600;
   if (input.versions.size() > 1) options.against = 0;
   if (version && *version > 0) options.against = *version - 1;
@@ -216,15 +222,17 @@ PYBIND11_MODULE(_piecewise, m) {
       .def(
           "draw",
           [](const PyRun& r, const std::string& format, const std::string& collapse, bool split_too,
-             const std::optional<std::variant<std::size_t, std::string>>& pass) {
+             const std::optional<std::variant<std::size_t, std::string>>& pass,
+             const std::string& view) {
             std::optional<std::size_t> version;
             if (pass) version = version_of(r, *pass);
-            return py::bytes(draw(r.context, viz_input(r), format, collapse, split_too, version));
+            return py::bytes(
+                draw(r.context, viz_input(r), format, collapse, split_too, view, version));
           },
           py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true,
-          py::arg("after") = py::none(),
+          py::arg("after") = py::none(), py::arg("view") = "auto",
           "a picture of what all passes changed, or one, by its name or its place among the "
-          "versions");
+          "versions; view=\"changes\" crops it to what changed");
 
   py::class_<Context, ContextPtr> session(m, "Session",
                                           "What graphs and rules share: names, types, ops.");

@@ -82,9 +82,9 @@ Result<std::string> render_html(const VizInput& input, const VizOptions& options
                      " nodes is more than a browser holds: at most " +
                      std::to_string(options.most_page_nodes),
                  "`--view overview -o x.svg` draws its groups; .txt and .md have no limit"));
-  const viz::Links links = viz::link(graph, input.related);
+  const viz::Links links = viz::link(graph, input.related, options.progress);
   const viz::Folding folding = viz::fold(graph, links, input, options.collapse);
-  const viz::Placement placement = viz::place(graph, links, folding);
+  const viz::Placement placement = viz::place(graph, links, folding, options.progress);
   const viz::Timeline timeline = viz::make_timeline(input, graph, links);
   return page(viz::clean(input.versions.back().graph.name), input,
               viz::page_data_json({input, options, graph, links, folding, placement, timeline}));

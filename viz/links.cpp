@@ -12,9 +12,10 @@ class Linker {
  public:
   Linker(const UnionGraph& graph, bool related) : graph_(graph), related_(related) {}
 
-  Links run() {
+  Links run(const StageProgress& progress) {
     find_inputs();
     for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      tell(progress, "linking", at, graph_.nodes.size(), "nodes");
       out_.begin.push_back(static_cast<std::uint32_t>(out_.all.size()));
       link_node(at);
     }
@@ -154,6 +155,8 @@ class Linker {
 
 }  // namespace
 
-Links link(const UnionGraph& graph, bool related) { return Linker(graph, related).run(); }
+Links link(const UnionGraph& graph, bool related, const StageProgress& progress) {
+  return Linker(graph, related).run(progress);
+}
 
 }  // namespace pw::viz

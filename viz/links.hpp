@@ -48,6 +48,6 @@ struct Links {
   }
 };
 
-Links link(const UnionGraph& graph, bool related);
+Links link(const UnionGraph& graph, bool related, const StageProgress& progress = {});
 
 }  // namespace pw::viz

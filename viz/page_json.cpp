@@ -115,6 +115,7 @@ class PageData {
   void put_nodes() {
     Ints op, attributes, group, source, results, result, operands, operand, alive, changed, moved;
     for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      tell(in_.options.progress, "writing", at, graph_.nodes.size(), "nodes");
       const UnionNode& node = graph_.nodes[at];
       const Graph& g = graph_.graph_of(node);
       op.push_back(op_text(g, node.id));

@@ -37,10 +37,11 @@ Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
   Drawing drawing;
   drawing.graph = viz::unite(versions, input.related);
   const viz::Folding folding =
-      viz::fold(drawing.graph, viz::link(drawing.graph, input.related), input,
+      viz::fold(drawing.graph, viz::link(drawing.graph, input.related, options.progress), input,
                 options.view == View::all ? Collapse::none : options.collapse);
-  drawing.scene = viz::make_scene(drawing.graph, folding, options.most_boxes, versions.size() > 1,
-                                  options.view == View::overview);
+  const viz::SceneForm form{versions.size() > 1, options.view == View::overview,
+                            options.view == View::changes};
+  drawing.scene = viz::make_scene(drawing.graph, folding, options.most_boxes, form);
   if (options.overlay != nullptr) viz::shade_boxes(drawing.scene, drawing.graph, *options.overlay);
   const std::string& pass = input.versions[version].pass;
   if (!pass.empty() && count > 1)

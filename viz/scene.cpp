@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "viz/crop.hpp"
 #include "viz/label.hpp"
 
 namespace pw::viz {
@@ -44,20 +45,20 @@ const char* state_of(GroupKind kind) {
 
 class Composer {
  public:
-  Composer(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes, bool marks,
-           bool whole)
-      : graph_(graph), folding_(folding), most_(most_boxes), marks_(marks), wanted_(whole) {}
+  Composer(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
+           const SceneForm& form)
+      : graph_(graph), folding_(folding), most_(most_boxes), form_(form) {}
 
   Scene run() {
     scene_.box_of.assign(graph_.nodes.size(), kNobody);
     add_clusters();
     add_inputs();
-    open_ = wanted_ ? 0 : kDeepest + 1;
+    open_ = form_.whole ? 0 : kDeepest + 1;
     if (too_many()) {
       whole_ = true;
       while (open_ > 0 && boxes_at(open_) > most_) --open_;
     }
-    if (whole_ || wanted_)
+    if (whole_ || form_.whole)
       add_wholes();
     else
       each_node([this](std::uint32_t at) { add_node(at); });
@@ -65,6 +66,7 @@ class Composer {
     add_edges();
     add_outputs();
     finish_edges();
+    if (form_.cropped) left_out_ = crop_to_changes(scene_);
     name_scene();
     return std::move(scene_);
   }
@@ -75,7 +77,7 @@ class Composer {
   }
 
   Mark mark_of(const UnionNode& node) const {
-    if (!marks_) return Mark::plain;
+    if (!form_.marks) return Mark::plain;
     if (node.first > 0) return Mark::added;
     if (node.last < last_version()) return Mark::removed;
     return node.changed.empty() ? Mark::plain : Mark::changed;
@@ -359,7 +361,7 @@ class Composer {
   }
 
   void finish_edges() {
-    if (!marks_) return;
+    if (!form_.marks) return;
     for (Edge& edge : scene_.edges) {
       if (edge.versions.front() > 0)
         edge.mark = Mark::added;
@@ -378,12 +380,15 @@ class Composer {
                      grouped_digits(graph_.nodes.size()) + " nodes";
     if (shown == graph_.nodes.size()) return;
     if (!folding_.reason.empty()) scene_.caption += "; equal " + folding_.reason + " drawn once";
-    if (wanted_ && !whole_) scene_.caption += "; boxes are whole " + folding_.reason;
+    if (form_.whole && !whole_) scene_.caption += "; boxes are whole " + folding_.reason;
     if (whole_)
       scene_.caption += "; too many to draw singly, so boxes are whole " +
                         (folding_.reason.empty() ? std::string("parts")
                          : open_ > 0             ? std::string("modules")
                                                  : folding_.reason);
+    if (left_out_ > 0)
+      scene_.caption +=
+          "; cropped to what changed: " + grouped_digits(left_out_) + " boxes are left out";
   }
 
   std::uint32_t push(Box box) {
@@ -394,11 +399,11 @@ class Composer {
   const UnionGraph& graph_;
   const Folding& folding_;
   std::size_t most_;
-  bool marks_;
-  bool wanted_;                     // whole groups were asked for
+  SceneForm form_;
   bool whole_ = false;              // there are too many nodes for anything else
   std::size_t open_ = 0;            // so many levels of groups are open
   std::vector<std::size_t> depth_;  // by group
+  std::size_t left_out_ = 0;        // of boxes, by cropping
   Scene scene_;
   std::vector<std::uint32_t> cluster_of_, inputs_, outputs_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> edges_;
@@ -430,8 +435,13 @@ std::string grouped_digits(std::size_t number) {
 }
 
 Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
-                 bool marks, bool whole) {
-  return Composer(graph, folding, most_boxes, marks, whole).run();
+                 const SceneForm& form) {
+  if (form.cropped) {  // what changed is often little where the whole is too much
+    constexpr auto kAll = static_cast<std::size_t>(-1);
+    Scene scene = Composer(graph, folding, kAll, form).run();
+    if (scene.boxes.size() <= most_boxes) return scene;
+  }
+  return Composer(graph, folding, most_boxes, form).run();
 }
 
 }  // namespace pw::viz

@@ -52,11 +52,14 @@ struct Scene {
   std::vector<std::uint32_t> box_of;  ///< by union position, or kNobody
 };
 
-/// `marks`: boxes that only the first or only the last of the versions has are marked. `whole`:
-/// each group is one box, even where there is room for its nodes. Where there is none, the
-/// innermost groups become boxes first.
+/// Where there is no room for all nodes, the innermost groups become boxes first.
+struct SceneForm {
+  bool marks = false;    ///< on boxes that only the first or only the last of the versions has
+  bool whole = false;    ///< each group is one box, even where there is room for its nodes
+  bool cropped = false;  ///< to what is marked, and what that touches
+};
 Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
-                 bool marks, bool whole = false);
+                 const SceneForm& form = {});
 
 /// A cluster and those that it stands in, from the outside in; none of kNobody.
 std::vector<std::uint32_t> clusters_around(const Scene& scene, std::uint32_t cluster);

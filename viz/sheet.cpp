@@ -91,8 +91,13 @@ std::vector<Life> joined(std::vector<Life> lives) {
 
 class Placer {
  public:
-  Placer(const UnionGraph& graph, const Links& links, const Folding& folding)
-      : graph_(graph), links_(links), folding_(folding), ruler_(graph, links) {}
+  Placer(const UnionGraph& graph, const Links& links, const Folding& folding,
+         const StageProgress& progress)
+      : graph_(graph),
+        links_(links),
+        folding_(folding),
+        progress_(progress),
+        ruler_(graph, links) {}
 
   Placement run() {
     find_readers();
@@ -322,6 +327,11 @@ class Placer {
 
   void place_whole() {
     Level& level = out_.whole;
+    const bool any = folds(folding_.sequence) ||
+                     std::any_of(out_.shapes.begin(), out_.shapes.end(), [](const Shape& shape) {
+                       return !shape.level.unfolded_items.empty();
+                     });
+    layouts_ = any ? 2 : 1;
     fill_whole(true, level.items, level.folded);
     if (level.any_group()) {
       level.opened = level.folded;
@@ -331,10 +341,6 @@ class Placer {
       lay_out(level.opened);
     }
     lay_out(level.folded);
-    const bool any = folds(folding_.sequence) ||
-                     std::any_of(out_.shapes.begin(), out_.shapes.end(), [](const Shape& shape) {
-                       return !shape.level.unfolded_items.empty();
-                     });
     if (!any) return;
     fill_whole(false, level.unfolded_items, level.unfolded);
     lay_out(level.unfolded);
@@ -374,7 +380,8 @@ class Placer {
       return source.kind == Source::Kind::node ? item_of_[source.index]
                                                : item_of_input[source.index];
     };
-    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at)
+    for (std::uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      tell(progress_, "laying out", laid_out_++, layouts_ * graph_.nodes.size(), "nodes");
       for (const Link& link : links_.of(at)) {
         if (!links_.drawn(link.source)) continue;
         const bool inside = link.source.kind == Source::Kind::node &&
@@ -382,6 +389,7 @@ class Placer {
                             folding_.group_of[at] == folding_.group_of[link.source.index];
         if (!inside) edges.push_back({from_item(link.source), item_of_[at], link.first, link.last});
       }
+    }
     std::map<std::uint32_t, std::uint32_t> outputs;
     for (const Link& link : links_.outputs) {
       if (!links_.drawn(link.source)) continue;
@@ -401,7 +409,8 @@ class Placer {
   [[nodiscard]] LayeredNode open_size(std::uint32_t group) const {
     const Level& level = out_.shapes[out_.shape_of[folding_.groups[group].same_as]].level;
     const Sheet& sheet = level.any_group() ? level.opened : level.folded;
-    return {sheet.layout.width + 2 * Frame::kSide, sheet.layout.total + Frame::kTop + Frame::kBottom};
+    return {sheet.layout.width + 2 * Frame::kSide,
+            sheet.layout.total + Frame::kTop + Frame::kBottom};
   }
 
   /// "piece_4 · captured", or "×31 piece_4 … piece_64 · captured", of the copy with most to say.
@@ -434,13 +443,16 @@ class Placer {
   const UnionGraph& graph_;
   const Links& links_;
   const Folding& folding_;
+  const StageProgress& progress_;
   Ruler ruler_;
   Placement out_;
   std::vector<std::vector<Reader>> readers_;  // by union position
   // By union position, of the sheet in work: its item, and the group that holds it there.
   std::vector<std::uint32_t> item_of_, unit_of_;
   std::map<std::pair<std::uint32_t, bool>, Size>
-      group_sizes_;  // by first group, and whether folded
+      group_sizes_;           // by first group, and whether folded
+  std::size_t layouts_ = 1;   // of the whole
+  std::size_t laid_out_ = 0;  // nodes, of all of them
 };
 
 }  // namespace
@@ -450,8 +462,9 @@ bool Level::any_group() const {
                      [](const Item& item) { return item.kind == Item::Kind::group; });
 }
 
-Placement place(const UnionGraph& graph, const Links& links, const Folding& folding) {
-  return Placer(graph, links, folding).run();
+Placement place(const UnionGraph& graph, const Links& links, const Folding& folding,
+                const StageProgress& progress) {
+  return Placer(graph, links, folding, progress).run();
 }
 
 }  // namespace pw::viz

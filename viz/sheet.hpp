@@ -62,6 +62,7 @@ struct Placement {
   Level whole;
 };
 
-Placement place(const UnionGraph& graph, const Links& links, const Folding& folding);
+Placement place(const UnionGraph& graph, const Links& links, const Folding& folding,
+                const StageProgress& progress = {});
 
 }  // namespace pw::viz

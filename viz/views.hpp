@@ -10,7 +10,8 @@
 namespace pw {
 
 /// Where a page opens, and whether a picture shows whole groups: `overview` closes them and draws
-/// equal ones once, `graph` opens them, `all` draws every copy by itself, `side` two versions.
+/// equal ones once, `graph` opens them, `all` draws every copy by itself, `side` two versions; of a
+/// picture, `changes` is cropped to what changed.
 enum class View : std::uint8_t {
   automatic,
 #define PW_VIEW(name, title, needs) name,

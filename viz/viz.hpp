@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.hpp"
 #include "rewriter/journal.hpp"
 #include "splitter/plan.hpp"
 #include "viz/views.hpp"
@@ -81,6 +82,7 @@ struct VizOptions {
   View view = View::automatic;
   /// Colours the nodes of a page or picture; a text says only what it is.
   const Overlay* overlay = nullptr;
+  StageProgress progress = {};  ///< told while a picture is made
 };
 
 Result<std::string> render_dot(const VizInput& input, const VizOptions& options = {});

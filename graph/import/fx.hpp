@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.hpp"
 #include "graph/graph.hpp"
 
 namespace pw {
@@ -36,6 +37,8 @@ struct FxOptions {
   bool computed_types = false;
   /// No call writes: who shares memory with whom is of no interest.
   bool no_writes = false;
+  /// Told while a text of any form is read.
+  StageProgress progress = {};
 };
 
 struct FxReport {

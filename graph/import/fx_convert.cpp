@@ -62,7 +62,9 @@ Converter::Converter(const ContextPtr& context, const FxOptions& options, const 
 Result<FxImport> Converter::convert() {
   if (auto ok = read_inputs(); !ok) return forward(ok);
   find_getitems();
+  std::size_t read = 0;
   for (const Statement& s : function_.statements) {
+    tell(options_.progress, "building", read++, function_.statements.size(), "calls");
     Result<std::monostate> done = statement(s);
     if (done) continue;
     std::move(done.error().begin(), done.error().end(), std::back_inserter(errors_));

@@ -24,6 +24,7 @@ import typing as _t
 import _piecewise
 from _piecewise import Error, Graph, PieceCall, Rules, Run, Session, __version__, engines
 
+from . import colours as _colours
 from . import commands as _commands
 from .commands import *  # noqa: F401,F403
 from .graphs import Input, Node, Value
@@ -159,8 +160,9 @@ def _cut(text, limit):
 
 
 def _cell(text, svg):
-    """Text always; the SVG where both fit into a cell, and a line that says so where not."""
+    """Text always; the SVG, no wider than the cell, where both fit into a cell, and a line that says so where not."""
     text = _cut(text, _CELL_LIMIT // 2)
+    svg = svg.replace("<svg ", '<svg style="max-width: 100%; height: auto" ', 1)
     if _bytes(text) + _bytes(svg) <= _CELL_LIMIT:
         return {"text/plain": text, "image/svg+xml": svg}
     return {
@@ -173,17 +175,25 @@ def _bundle(self, include=None, exclude=None):
 
 
 class _Frame:
-    def __init__(self, page):
-        self.page = page
+    """The page, and where pages are not shown (a code host, a file that nbconvert wrote) the picture."""
 
-    def _repr_html_(self):
+    def __init__(self, drawn):
+        self.page = drawn.draw("html").decode()
+        self.drawn = drawn
+
+    def html(self):
         return f'<iframe srcdoc="{_html.escape(self.page, quote=True)}" ' 'style="width:100%;height:36rem;border:1px solid #ccc"></iframe>'
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        page, still = self.html(), self.drawn._repr_mimebundle_()
+        room = _CELL_LIMIT - _bytes(page)
+        return {"text/html": page, **(still if sum(map(_bytes, still.values())) <= room else {"text/plain": repr(self.drawn)})}
 
 
 def _show(self) -> _Frame:
     """The interactive page in an iframe, for a notebook."""
-    frame = _Frame(self.draw("html").decode())
-    if (size := _bytes(frame._repr_html_())) > _CELL_LIMIT:
+    frame = _Frame(self)
+    if (size := _bytes(frame.html())) > _CELL_LIMIT:
         raise Error(
             f"the page takes {size} bytes, more than the {_CELL_LIMIT} a cell may hold; write it to a file: "
             "open('page.html', 'wb').write(….draw('html'))"
@@ -197,17 +207,20 @@ def show(graph_or_run: _t.Union[Graph, Run]) -> _Frame:
 
 
 class _Step:
-    """What one pass of a run changed."""
+    """What one pass of a run changed: the nodes that came, went or changed, and those that they touch."""
 
     def __init__(self, run, number):
         self.run, self.number = run, number
 
+    def draw(self, format: str = "svg") -> bytes:
+        return self.run.draw(format, after=self.number, view="changes")
+
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return _cell(*(self.run.draw(format, after=self.number).decode() for format in ("txt", "svg")))
+        return _cell(*(self.draw(format).decode() for format in ("txt", "svg")))
 
 
 def _step(self, pass_: _t.Union[int, str]) -> _Step:
-    """A picture of what a pass changed; the pass by its name or its place among run.versions."""
+    """A picture of what a pass changed, cropped to that; the pass by its name or its place among run.versions."""
     self.after(pass_)  # complains of one that there was not
     return _Step(self, pass_)
 
@@ -257,6 +270,14 @@ def diff(
     return Diff(_piecewise.compare(*(_commands._graph(context, graph, symbols, log) for graph in (before, after)), fold))
 
 
+def load_ipython_extension(shell: _t.Any) -> None:
+    """`%load_ext piecewise`: makes the cell magic %%pwr known."""
+    from .magic import register
+
+    register(shell)
+
+
+Error._repr_html_ = lambda self: _colours.message_html(str(self))
 Graph._repr_mimebundle_ = _bundle
 Run._repr_mimebundle_ = _bundle
 Graph.run = _run_graph

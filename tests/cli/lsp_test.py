@@ -476,6 +476,16 @@ class Others(LspTest):
         self.change(applied(self.text, actions[0]["edit"]["changes"][self.uri]), 2)
         self.assertEqual(self.diagnostics(2), [])
 
+    def test_actions_write_the_missing_guard_of_dims(self):
+        self.text = "rule drop {\n  a, b = split(x: T[n, d]){dim = 1, sizes = [64, 64]}\n  y = cat(a, b){dim = 1}\n  => y = x\n}\npipeline p { walk { drop } }\n"
+        self.start()
+        found = self.diagnostics(1)
+        self.assertEqual([(one["code"], one["severity"]) for one in found], [("PW0297", 2)])
+        actions = self.ask("codeAction", range=self.whole(), context={"diagnostics": found})
+        self.assertEqual([one["title"] for one in actions], ["Add the guard `where d == 128`"])
+        self.change(applied(self.text, actions[0]["edit"]["changes"][self.uri]), 2)
+        self.assertEqual(self.diagnostics(2), [])
+
     def test_an_overlap_is_offered_its_two_orders(self):
         self.text = (
             "rule one {\n  a = relu(x)\n  y = neg(a)\n  =>\n  y = silu(x)\n}\n"

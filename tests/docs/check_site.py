@@ -2,11 +2,15 @@
 """The navigation of mkdocs.yml names every page of docs/ once, and no page that is not there.
 
 check_site.py FOLDER looks into a built site, too: every link and file of its pages leads somewhere in it, nothing is fetched from elsewhere,
-and the search knows every page of the navigation.
+the search knows every page of the navigation, and rules are in colours. check_site.py --build builds the site first, and ends with 77 where mkdocs
+is not installed.
 """
 import json
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -67,11 +71,50 @@ def broken(site):
 def unsearched(site, pages):
     index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))
     known = {entry["location"].partition("#")[0] or "index.html" for entry in index["docs"]}
-    built = [re.sub(r"(^|/)README\.md$", r"\1index.md", page).removesuffix(".md") + ".html" for page in pages]
+    built = map(built_page, pages)
     return [f"the search does not know {page}" for page in built if page not in known]
 
 
+KEYWORD = re.compile(r'<div class="codehilite">(?:(?!</div>).)*<span class="kp?">', re.S)  # a block of code with a keyword of ours
+
+
+def built_page(page):
+    """Where a page of the navigation stands in the site."""
+    return re.sub(r"(^|/)README\.md$", r"\1index.md", page).removesuffix(".md") + ".html"
+
+
+def colourless(source_text, html):
+    """How many blocks of rules of a page have no colours on the site."""
+    return max(len(re.findall(r"^```pwr$", source_text, flags=re.M)) - len(KEYWORD.findall(html)), 0)
+
+
+def uncoloured(site, pages):
+    for page in pages:
+        text = source(page).read_text(encoding="utf-8")
+        if count := colourless(text, (site / built_page(page)).read_text(encoding="utf-8")):
+            yield f"{page}: {count} blocks of rules have no colours"
+
+
+def build(folder):
+    """The site, in a folder of its own. False without mkdocs."""
+    if not shutil.which("mkdocs"):
+        return False
+    subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", folder], cwd=ROOT, check=True)
+    return True
+
+
 def main():
+    if sys.argv[1:] == ["--build"]:
+        with tempfile.TemporaryDirectory() as folder:
+            if not build(folder):
+                print("SKIPPED: no mkdocs: install mkdocs and python3-pygments", file=sys.stderr)
+                return 77
+            return check([folder])
+    return check(sys.argv[1:])
+
+
+def check(folders):
+    assert colourless("```pwr\nrule a {}\n```\n", "<pre><code>rule a {}</code></pre>") == 1, "the check cannot fail"
     there = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
     assert list(misnamed(["no.md", "README.md", "README.md"], {"README.md", "ops.md"})) == [
         "mkdocs.yml names README.md 2 times",
@@ -80,9 +123,8 @@ def main():
     ], "the check cannot fail"
     pages = nav((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     wrong = list(misnamed(pages, there))
-    if len(sys.argv) > 1:
-        site = Path(sys.argv[1]).resolve()
-        wrong += [*broken(site), *unsearched(site, pages)]
+    for site in map(Path, folders):
+        wrong += [*broken(site.resolve()), *unsearched(site, pages), *uncoloured(site, pages)]
     print("\n".join(wrong) or f"site: the navigation has {len(pages)} pages, each of docs/ once")
     return 1 if wrong else 0
 

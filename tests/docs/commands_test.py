@@ -2,10 +2,15 @@
 """Every command of README.md and docs/ runs as it is written, in a fresh clone, the commands of a page one after another.
 
 Commands are the lines of indented blocks that begin with pwr, pwviz or source, lines that begin with `$ `, whose output is compared with what
-stands below, and blocks marked ```sh. A reader brings nothing but a model of PyTorch's: model.pt2 is made here.
+stands below, and blocks marked ```sh. A reader brings nothing but a model of PyTorch's: model.pt2 is made here. A picture that a page shows and a
+command of the page draws says what the drawn one says; PW_UPDATE_GOLDEN=1 puts the drawn one in its place.
+
+commands_test.py PAGE… looks at these pages alone.
 """
+import html
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +23,9 @@ BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
 sys.path.insert(0, str(ROOT / "tests/cli"))
 import pt2_test  # pylint: disable=wrong-import-position
 
-PAGES = [Path("README.md"), *sorted(Path("docs").glob("*.md"))]
+GIVEN = [Path(name) for name in sys.argv[1:] if name.endswith(".md")]
+PAGES = GIVEN or [Path("README.md"), *sorted(Path("docs").glob("*.md"))]
+MOST_PICTURES = 600_000  # bytes of all pictures that are checked in
 CHECKED = {"README.md"}  # whose sessions tests/docs/check_readme.py compares, with the file that they need
 NEGATIVE = re.compile(r"^pwr (diff|explain|plan --diff|report --diff) ")  # 1 is an answer
 REFUSED = re.compile(r"^error\[|^\S+  refuted: ", re.M)  # a session that shows this ends with 1 or 3
@@ -49,6 +56,17 @@ def commands(page):
 def same(printed, expected):
     strip = lambda text: "\n".join(line.rstrip() for line in text.strip().splitlines())
     return strip(printed) == strip(expected)
+
+
+def pictures(page):
+    """The pictures of ours that a page shows."""
+    for name in re.findall(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)", page.read_text(encoding="utf-8")):
+        yield page.parent / name
+
+
+def words(svg):
+    """The texts of a picture; places depend on the version of Graphviz."""
+    return sorted(html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)<", svg.read_text(encoding="utf-8")))
 
 
 class Documented(unittest.TestCase):
@@ -99,7 +117,24 @@ class Documented(unittest.TestCase):
                     self.assertIn(done.returncode, allowed, done.stdout + done.stderr)
                     if expected is not None:
                         self.assertTrue(same(done.stdout, expected) or same(done.stdout + done.stderr, expected), done.stdout + done.stderr)
-        self.assertGreater(ran, 45, "commands are not found any more")
+            for picture in pictures(page):
+                with self.subTest(page=str(page), picture=picture.name):
+                    self.compare(picture, folder / picture.name)
+        if not GIVEN:
+            self.assertGreater(ran, 45, "commands are not found any more")
+
+    def compare(self, picture, drawn):
+        self.assertTrue(drawn.exists(), "no command of the page draws it")
+        if os.environ.get("PW_UPDATE_GOLDEN"):
+            shutil.copyfile(drawn, picture)
+        self.assertEqual(words(picture), words(drawn), "another picture is checked in: PW_UPDATE_GOLDEN=1 replaces it")
+        self.assertGreater(len(words(drawn)), 3)
+
+    def test_pictures_are_small(self):
+        sizes = {path: path.stat().st_size for kind in ("svg", "png") for path in Path("docs").rglob(f"*.{kind}")}
+        self.assertLess(sum(sizes.values()), MOST_PICTURES, sizes)
+        shown = {path.resolve() for page in [Path("README.md"), *Path("docs").glob("*.md")] for path in pictures(page)}
+        self.assertEqual({path.resolve() for path in Path("docs").rglob("*.svg")}, shown, "pictures that no page shows, or that are not there")
 
     def test_dev_has_the_commands_that_are_named(self):
         known = set(re.findall(r"^  (\w+)", subprocess.run(["./dev", "help"], capture_output=True, text=True, check=True).stdout, re.M))
@@ -146,4 +181,4 @@ class Documented(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=[sys.argv[0], *(word for word in sys.argv[1:] if not word.endswith(".md"))])

@@ -72,6 +72,7 @@ def main():
     corpus = ["--corpus", arguments.corpus] if arguments.corpus.exists() else []
     steps = [
         [ROOT / "tests/import_programs/check.py", "--torch", "--programs", "400"],
+        [ROOT / "tests/torch/readme.py"],
         [ROOT / "tests/torch/core_ops.py"],
         [ROOT / "tests/torch/compare.py", *(["--cases", arguments.cases] if arguments.cases.exists() else [])],
         [ROOT / "tests/torch/onnx_nodes.py"],

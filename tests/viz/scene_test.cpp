@@ -17,13 +17,15 @@ struct Drawn {
   viz::Scene scene;
 };
 
-Drawn draw(const VizInput& input, Collapse collapse = Collapse::automatic, std::size_t most = 600) {
+Drawn draw(const VizInput& input, Collapse collapse = Collapse::automatic, std::size_t most = 600,
+           bool cropped = false) {
   Drawn out;
   std::vector<const Version*> versions;
   for (const Version& v : input.versions) versions.push_back(&v);
   out.graph = viz::unite(versions, input.related);
   out.folding = viz::fold(out.graph, viz::link(out.graph, input.related), input, collapse);
-  out.scene = viz::make_scene(out.graph, out.folding, most, versions.size() > 1);
+  out.scene = viz::make_scene(out.graph, out.folding, most,
+                              {.marks = versions.size() > 1, .cropped = cropped});
   return out;
 }
 
@@ -114,6 +116,58 @@ TEST_CASE("scene: versions are united and marked", "[viz]") {
   const Drawn folded = draw(input);
   CHECK(count(folded.scene, viz::Mark::added) == 4);  // two in the middle piece, two in the last
   CHECK(count(folded.scene, viz::Mark::removed) == 8);
+}
+
+TEST_CASE("scene: cropping keeps what changed and what that touches", "[viz]") {
+  Decoder d(12);
+  const Graph before = d.graph;
+  d.graph.set_attributes(d.norms[5],
+                         d.context->attributes.intern({{d.context->strings.intern("eps"), 1e-5}}));
+  const VizInput input{{{"input", before}, {"tune", d.graph}}};
+  const Drawn whole = draw(input, Collapse::none);
+  const viz::Scene cropped = draw(input, Collapse::none, 600, true).scene;
+  REQUIRE(count(cropped, viz::Mark::changed) == 1);
+  const auto changed = static_cast<std::uint32_t>(
+      std::find_if(cropped.boxes.begin(), cropped.boxes.end(),
+                   [](const viz::Box& box) { return box.mark == viz::Mark::changed; }) -
+      cropped.boxes.begin());
+  for (std::uint32_t i = 0; i < cropped.boxes.size(); ++i) {
+    const bool touches =
+        std::any_of(cropped.edges.begin(), cropped.edges.end(), [&](const viz::Edge& edge) {
+          return (edge.from == i && edge.to == changed) || (edge.to == i && edge.from == changed);
+        });
+    CHECK((i == changed || touches));
+  }
+  // Every edge of the changed box is still there, and nothing else is.
+  const auto degree = [](const viz::Scene& scene, std::uint32_t box) {
+    return std::count_if(scene.edges.begin(), scene.edges.end(),
+                         [&](const viz::Edge& edge) { return edge.from == box || edge.to == box; });
+  };
+  const std::uint32_t node = cropped.boxes[changed].node;
+  CHECK(degree(cropped, changed) == degree(whole.scene, whole.scene.box_of[node]));
+  CHECK(cropped.box_of[node] == changed);
+  const std::size_t left_out = whole.scene.boxes.size() - cropped.boxes.size();
+  CHECK(cropped.caption.ends_with("cropped to what changed: " + std::to_string(left_out) +
+                                  " boxes are left out"));
+}
+
+TEST_CASE("scene: a small change of a graph that is too large to draw is drawn singly", "[viz]") {
+  Decoder d(12);
+  const Graph before = d.graph;
+  d.graph.set_attributes(d.norms[5],
+                         d.context->attributes.intern({{d.context->strings.intern("eps"), 1e-5}}));
+  const VizInput input{{{"input", before}, {"tune", d.graph}}};
+  CHECK(draw(input, Collapse::none, 20).scene.caption.find("too many") != std::string::npos);
+  const viz::Scene cropped = draw(input, Collapse::none, 20, true).scene;
+  CHECK(count(cropped, viz::Mark::changed) == 1);
+  CHECK(cropped.caption.find("too many") == std::string::npos);
+}
+
+TEST_CASE("scene: cropping where nothing changed keeps all", "[viz]") {
+  Decoder d(2);
+  const VizInput input{{{"input", d.graph}, {"idle", d.graph}}};
+  CHECK(draw(input, Collapse::none, 600, true).scene.boxes.size() ==
+        draw(input, Collapse::none).scene.boxes.size());
 }
 
 TEST_CASE("scene: another attribute is a change; a redirected operand is not", "[viz]") {
