@@ -23,6 +23,8 @@ template <class Real>
 template <class Real>
 [[nodiscard]] KernelTable interpreter_attention();
 template <class Real>
+[[nodiscard]] KernelTable interpreter_latent();
+template <class Real>
 [[nodiscard]] KernelTable interpreter_convolutions();
 template <class Real>
 [[nodiscard]] KernelTable interpreter_windows();

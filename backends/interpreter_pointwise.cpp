@@ -116,6 +116,7 @@ KernelTable whole_table() {
     for (KernelTable part : {KernelTable(kPointwise<Real>), interpreter_reductions<Real>(),
                              interpreter_products<Real>(), interpreter_indexing<Real>(),
                              interpreter_scan<Real>(), interpreter_attention<Real>(),
+                             interpreter_latent<Real>(),
                              interpreter_convolutions<Real>(), interpreter_windows<Real>()}) {
       all.insert(all.end(), part.begin(), part.end());
     }

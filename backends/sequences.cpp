@@ -34,6 +34,16 @@ Array rows_of(const Array& x, const RowSpan& rows) {
   return out;
 }
 
+/// Row-major [rows, heads, width]; rows of latents are one head.
+Array by_heads(const Array& x) {
+  Array out = contiguous(x);
+  if (out.rank() == 2) {
+    out.extents.insert(out.extents.begin() + 1, 1);
+    out.strides.insert(out.strides.begin() + 1, out.strides[0]);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string layer_name(const Graph& graph, NodeId attention) {
@@ -43,7 +53,7 @@ std::string layer_name(const Graph& graph, NodeId attention) {
 }
 
 Result<SeenKeys> seen_keys(const Call& call) {
-  SeenKeys out{contiguous(call.operand(1)), contiguous(call.operand(2)), {}, {}};
+  SeenKeys out{by_heads(call.operand(1)), by_heads(call.operand(2)), {}, {}};
   out.queries = out.keys = sequence_rows(call.context, call.operand(0).extents[0]);
   KvCache* cache = call.context.step == nullptr ? nullptr : call.context.step->cache;
   if (cache == nullptr) return out;

@@ -106,6 +106,7 @@ struct Table {
     std::vector<Expr> cells;
   };
   std::vector<Row> rows;
+  std::vector<std::pair<std::string, Span>> factors;  ///< of `table P = A * B`, which has no rows
 };
 struct Group {
   Span span, name_span;

@@ -123,6 +123,8 @@ class Builder {
   void pattern_results();
   void end_pattern();
   void table_columns();
+  void table_product();
+  void table_factor();
   void table_row();
   void end_row();
   void end_table();

@@ -196,6 +196,15 @@ void Builder::table_columns() {
   table_.name_span = names_[mark].span;
   table_.columns = take_words(mark + 1);
 }
+void Builder::table_product() {
+  table_ = {};
+  table_.name_span = names_.back().span;
+  table_.name = pop_name().text;
+}
+void Builder::table_factor() {
+  Named n = pop_name();
+  table_.factors.emplace_back(std::move(n.text), n.span);
+}
 void Builder::table_row() {
   open();
   table_.rows.push_back({{}, word(last()), {}});

@@ -162,11 +162,12 @@ class GuardKinds {
       const auto kind = attribute_kind_named(it->second->result);
       return kind ? kind_of(*kind) : GuardKind::open;
     }
-    if (e.text == "replicated") return GuardKind::truth;
+    if (e.text == "replicated" || e.text == "weight" || e.text == "constant")
+      return GuardKind::truth;
     if (e.text == "min" || e.text == "max")
       for (const Expr& arg : e.args) number(arg, in_ticks(e.text));
     const bool known = e.text == "min" || e.text == "max" || e.text == "size" || e.text == "rank" ||
-                       e.text == "count";
+                       e.text == "count" || e.text == "users";
     return known ? GuardKind::number : GuardKind::open;
   }
 

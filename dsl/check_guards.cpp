@@ -25,8 +25,8 @@ std::vector<std::string> readable(const CheckedRule& checked) {
 }  // namespace
 
 const std::vector<std::string>& known_functions() {
-  static const std::vector<std::string> kFunctions{"size", "rank", "count",
-                                                   "min",  "max",  "replicated"};
+  static const std::vector<std::string> kFunctions{
+      "size", "rank", "count", "min", "max", "replicated", "weight", "constant", "users"};
   return kFunctions;
 }
 

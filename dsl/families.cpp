@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dsl/row_lists.hpp"
 #include "dsl/suggest.hpp"
 
 namespace pw {
@@ -140,6 +141,7 @@ std::vector<Variant> expand_family(const Context& context, const ast::Rule& rule
   std::vector<Variant> variants;
   if (table == nullptr) {
     variants.push_back({"", rule, {}});
+    forward_attributes(context, variants.back().rule, out);
     return variants;
   }
   for (const ast::Table::Row& row : table->rows) {
@@ -148,6 +150,8 @@ std::vector<Variant> expand_family(const Context& context, const ast::Rule& rule
     Substitution substitution(context, rule.variant, *table, row, out);
     substitution.apply(variant.rule.body);
     for (Statement& s : variant.rule.replacement) substitution.apply(s);
+    name_list_elements(context, variant.rule, out);
+    forward_attributes(context, variant.rule, out);
     for (std::size_t i = 0; i < table->columns.size() && i < row.cells.size(); ++i) {
       if (auto value = cell_value(row.cells[i]))
         variant.constants.emplace(rule.variant + "." + table->columns[i], *value);

@@ -60,6 +60,12 @@ void align(std::vector<std::vector<std::string>>& rows) {
 }
 
 Layout format_item(const FormatContext& context, const ast::Table& t) {
+  if (!t.factors.empty()) {
+    Layout out{t.span, "table " + print_name(t.name) + " ="};
+    for (const auto& [name, span] : t.factors)
+      out.text += (out.text.back() == '=' ? " " : " * ") + print_name(name);
+    return out;
+  }
   std::vector<std::string> columns;
   for (const std::string& c : t.columns) columns.push_back(print_word(c));
   Layout out{t.span, "table " + print_name(t.name) + " (" + comma_separated(columns) + ") {"};

@@ -193,7 +193,12 @@ class ItemReader : MentionReader {
   void table(std::size_t i) {
     declare(i, MentionKind::table);
     const std::string name = out_.items[item_].name;
-    if (kind(++i) != Tok::lparen) return;
+    if (kind(++i) == Tok::assign) {
+      for (++i; i < end_; ++i)
+        if (is_name(kind(i))) put(i, MentionKind::table);
+      return;
+    }
+    if (kind(i) != Tok::lparen) return;
     const std::size_t close = behind(i) - 1;
     for (++i; i < close; ++i)
       if (is_word(kind(i))) member(i, MentionKind::column, name);

@@ -38,13 +38,52 @@ class Collection {
     root_ = root;
     for (const ast::Item& item : file.items) std::visit([&](const auto& i) { add(i); }, item);
   }
-  Program finish() { return std::move(program_); }
+  Program finish() {
+    multiply_tables();
+    return std::move(program_);
+  }
 
  private:
   template <class Map, class T>
   void keep(Map& map, std::string_view what, const T& item, Span span) {
     auto [it, fresh] = map.emplace(item.name, &item);
     if (!fresh) out_.push_back(twice(what, item.name, span, it->second->span));
+  }
+
+  /// A product takes the place of its declaration, with a row for each choice of rows.
+  void multiply_tables() {
+    for (auto& [name, table] : program_.tables) {
+      if (table->factors.empty()) continue;
+      auto product = std::make_shared<ast::Table>(*table);
+      product->rows.resize(1);
+      for (const auto& [factor, span] : table->factors) multiply(*product, factor, span);
+      program_.products.push_back(product);
+      table = product.get();
+    }
+  }
+
+  void multiply(ast::Table& product, const std::string& factor, Span span) {
+    const auto found = program_.tables.find(factor);
+    if (found == program_.tables.end() || !found->second->factors.empty()) {
+      std::vector<std::string> names;
+      for (const auto& [name, table] : program_.tables)
+        if (table->factors.empty()) names.push_back(name);
+      out_.push_back(error_at(span, "PW0376", "no table of rows is called " + in_ticks(factor),
+                              did_you_mean(factor, names)));
+      return;
+    }
+    const ast::Table& by = *found->second;
+    product.columns.insert(product.columns.end(), by.columns.begin(), by.columns.end());
+    std::vector<ast::Table::Row> rows;
+    for (const ast::Table::Row& left : product.rows) {
+      for (const ast::Table::Row& right : by.rows) {
+        ast::Table::Row row{product.span, left.name, left.cells};
+        row.name += (row.name.empty() ? "" : "_") + right.name;
+        row.cells.insert(row.cells.end(), right.cells.begin(), right.cells.end());
+        rows.push_back(std::move(row));
+      }
+    }
+    product.rows = std::move(rows);
   }
 
   void add(const ast::Use&) {}

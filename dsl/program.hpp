@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Program {
   std::vector<const ast::Test*> tests;
   std::vector<const ast::GraphItem*> graphs;
   std::map<std::string, const ast::Table*, std::less<>> tables;
+  std::vector<std::shared_ptr<const ast::Table>> products;  ///< `table P = A * B`, multiplied out
   std::map<std::string, const ast::Pattern*, std::less<>> patterns;
   std::map<std::string, const ast::Param*, std::less<>> params;
   std::map<std::string, const ast::Extern*, std::less<>> externs;

@@ -9,7 +9,8 @@ namespace {
 std::string_view head(std::string_view path) { return path.substr(0, path.find('.')); }
 
 bool reads_a_value(std::string_view function) {
-  constexpr std::array<std::string_view, 4> kNames{"size", "rank", "count", "replicated"};
+  constexpr std::array<std::string_view, 7> kNames{"size",   "rank",     "count", "replicated",
+                                                   "weight", "constant", "users"};
   for (auto name : kNames) {
     if (function == name) return true;
   }

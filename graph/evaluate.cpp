@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "graph/build.hpp"
+#include "graph/constancy.hpp"
 #include "graph/replication.hpp"
 #include "graph/text.hpp"
 
@@ -36,7 +37,10 @@ class Evaluator {
   Result<Attribute> call(const Expr& e, int depth);
   Result<Attribute> index(const Expr& e, int depth);
   Result<Attribute> native(const Expr& e, const Native& function, int depth);
+  /// The tensors that the first argument of a call names; none for an absent operand.
+  Result<std::vector<ValueId>> tensors(const Expr& call);
   Result<Truth> replicated(const Expr& e, std::string* why, int depth);
+  Result<Truth> lasting(const Expr& e, std::string* why);
   Result<Truth> decide(const Expr& e, std::string* why, int depth);
   Result<Truth> compare(const Expr& e, std::string* why, int depth);
   Result<Truth> member(const Expr& e, std::string* why, int depth);
@@ -232,6 +236,17 @@ Result<Attribute> Evaluator::call(const Expr& e, int depth) {
     }
     return error(e, "`" + print(e) + "`: not a list");
   }
+  if (e.text == "users" && arity(1)) {
+    Result<std::vector<ValueId>> read = tensors(e);
+    if (!read) return forward(read);
+    std::int64_t users = 0;
+    for (ValueId v : *read) {
+      const std::vector<ValueId>& outputs = graph_->outputs();
+      users += static_cast<std::int64_t>(graph_->users(v).size());
+      users += std::count(outputs.begin(), outputs.end(), v);
+    }
+    return Attribute(users);
+  }
   if ((e.text == "min" || e.text == "max") && arity(2)) {
     Result<Attribute> a = value(e.args[0], depth + 1);
     if (!a) return a;
@@ -248,8 +263,8 @@ Result<Attribute> Evaluator::call(const Expr& e, int depth) {
   if (auto it = context_.natives.find(e.text); it != context_.natives.end())
     return native(e, it->second, depth);
   return error(e, "unknown function `" + e.text + "` in an expression",
-               "known here: size(x, axis), rank(x), count(xs), min(a, b), max(a, b), "
-               "replicated(x, group)");
+               "known here: size(x, axis), rank(x), count(xs), users(x), min(a, b), max(a, b), "
+               "replicated(x, group), weight(x), constant(x)");
 }
 
 Result<Attribute> Evaluator::native(const Expr& e, const Native& function, int depth) {
@@ -269,24 +284,49 @@ Result<Attribute> Evaluator::native(const Expr& e, const Native& function, int d
   return result;
 }
 
+Result<std::vector<ValueId>> Evaluator::tensors(const Expr& call) {
+  std::vector<ValueId> values;
+  if (call.args.empty() || call.args[0].kind != Kind::path)
+    return error(call, "`" + print(call) + "` needs a value");
+  const auto it = env_.find(call.args[0].text);
+  if (it != env_.end()) {
+    if (std::holds_alternative<Absent>(it->second)) return values;
+    if (auto v = std::get_if<ValueId>(&it->second)) values.push_back(*v);
+    if (auto list = std::get_if<std::vector<ValueId>>(&it->second)) values = *list;
+  }
+  if (values.empty() || graph_ == nullptr)
+    return error(call.args[0], "`" + call.args[0].text + "` is not a tensor");
+  return values;
+}
+
+/// `weight(x)`, `constant(x)`.
+Result<Truth> Evaluator::lasting(const Expr& e, std::string* why) {
+  Result<std::vector<ValueId>> values = tensors(e);
+  if (!values) return forward(values);
+  Truth all = Truth::yes;
+  for (ValueId v : *values) {
+    std::string reason;
+    const Truth one =
+        e.text == "weight" ? is_weight(*graph_, v, &reason) : is_constant(*graph_, v, &reason);
+    if (one != Truth::yes && all == Truth::yes && why)
+      *why = fmt::format("`{}` {}: {}", print(e), one == Truth::no ? "is false" : "is not known",
+                         reason);
+    all = both(all, one);
+  }
+  return all;
+}
+
 Result<Truth> Evaluator::replicated(const Expr& e, std::string* why, int depth) {
   if (e.args.size() != 2 || e.args[0].kind != Kind::path)
     return error(e, "`" + print(e) + "` needs a value and a group of ranks");
-  auto it = env_.find(e.args[0].text);
   Result<Attribute> group = value(e.args[1], depth + 1);
   if (!group) return forward(group);
   const auto* over = std::get_if<std::string>(&*group);
   if (over == nullptr) return error(e.args[1], "a group of ranks is a string");
-  std::vector<ValueId> values;
-  if (it != env_.end()) {
-    if (auto v = std::get_if<ValueId>(&it->second)) values.push_back(*v);
-    if (auto list = std::get_if<std::vector<ValueId>>(&it->second)) values = *list;
-    if (std::holds_alternative<Absent>(it->second)) return Truth::yes;
-  }
-  if (values.empty() || graph_ == nullptr)
-    return error(e.args[0], "`" + e.args[0].text + "` is not a tensor");
+  Result<std::vector<ValueId>> values = tensors(e);
+  if (!values) return forward(values);
   Truth all = Truth::yes;
-  for (ValueId v : values) {
+  for (ValueId v : *values) {
     std::string reason;
     const Truth one = is_replicated(*graph_, v, *over, &reason);
     if (one != Truth::yes && all == Truth::yes && why)
@@ -497,6 +537,7 @@ Result<Truth> Evaluator::decide(const Expr& e, std::string* why, int depth) {
     return compare(e, why, depth);
   if (e.kind == Kind::in_set || e.kind == Kind::in_range) return member(e, why, depth);
   if (e.kind == Kind::call && e.text == "replicated") return replicated(e, why, depth);
+  if (e.kind == Kind::call && (e.text == "weight" || e.text == "constant")) return lasting(e, why);
   Result<Attribute> v = value(e, depth + 1);
   if (!v) return forward(v);
   if (e.kind == Kind::call && std::holds_alternative<None>(*v)) {

@@ -33,7 +33,9 @@ namespace {
 
 /// Whether an expression depends on more than types and attributes.
 bool looks_around(const Expr& expr) {
-  if (expr.kind == Expr::Kind::call && expr.text == "replicated") return true;
+  if (expr.kind == Expr::Kind::call &&
+      (expr.text == "replicated" || expr.text == "constant" || expr.text == "users"))
+    return true;
   return std::any_of(expr.args.begin(), expr.args.end(), looks_around);
 }
 

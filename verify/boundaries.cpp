@@ -103,23 +103,43 @@ class Variable {
   bool dim_;
 };
 
-void declare_inputs_of(Graph& graph, ValueId value, const std::string& group) {
+template <class Declare>
+void declare_inputs_of(Graph& graph, ValueId value, const Declare& declare) {
   if (!value.valid()) return;
-  if (graph.is_input(value)) return graph.declare_replicated(value, group);
+  if (graph.is_input(value)) return declare(value);
   for (ValueId operand : graph.operands(graph.producer(value)))
-    declare_inputs_of(graph, operand, group);
+    declare_inputs_of(graph, operand, declare);
+}
+
+std::vector<ValueId> tensors_of(const Binding& binding) {
+  if (const auto* value = std::get_if<ValueId>(&binding)) return {*value};
+  const auto* list = std::get_if<std::vector<ValueId>>(&binding);
+  return list == nullptr ? std::vector<ValueId>() : *list;
+}
+
+void declare_weights(Graph& graph, const Expr& guard, const Env& bound) {
+  if (guard.args.size() != 1) return;
+  const auto found = bound.find(guard.args[0].text);
+  if (found == bound.end()) return;
+  for (ValueId value : tensors_of(found->second))
+    declare_inputs_of(graph, value,
+                      [&](ValueId input) { graph.set_input_kind(input, InputKind::weight); });
 }
 
 void declare_asked(Graph& graph, const Expr& guard, const Env& bound) {
   for (const Expr& arg : guard.args) declare_asked(graph, arg, bound);
-  if (guard.kind != Expr::Kind::call || guard.text != "replicated" || guard.args.size() != 2)
-    return;
+  if (guard.kind != Expr::Kind::call) return;
+  if (guard.text == "weight" || guard.text == "constant")
+    return declare_weights(graph, guard, bound);
+  if (guard.text != "replicated" || guard.args.size() != 2) return;
   const auto found = bound.find(guard.args[0].text);
   const auto group = evaluate(graph.context(), &graph, guard.args[1], bound);
   if (found == bound.end() || !group) return;
-  const auto* value = std::get_if<ValueId>(&found->second);
   const auto* name = std::get_if<std::string>(&*group);
-  if (value != nullptr && name != nullptr) declare_inputs_of(graph, *value, *name);
+  if (name == nullptr) return;
+  for (ValueId value : tensors_of(found->second))
+    declare_inputs_of(graph, value,
+                      [&](ValueId input) { graph.declare_replicated(input, *name); });
 }
 
 }  // namespace
@@ -160,7 +180,7 @@ std::vector<GuardBoundary> boundaries_of(const RuleSet& rules, const Rule& rule,
   return out;
 }
 
-void declare_replicated(Graph& graph, const Rule& rule, const Env& bound) {
+void declare_facts(Graph& graph, const Rule& rule, const Env& bound) {
   for (const std::vector<Expr>* guards : {&rule.where, &rule.assume})
     for (const Expr& guard : *guards) declare_asked(graph, guard, bound);
 }

@@ -28,8 +28,9 @@ struct GuardBoundary {
 std::vector<GuardBoundary> boundaries_of(const RuleSet& rules, const Rule& rule, const Env& known,
                                          std::int64_t most = 8192);
 
-/// Declares of the inputs that x is made of what each guard `replicated(x, group)` of the rule
-/// asks, and nothing more. `bound` holds what the variables are in the graph.
-void declare_replicated(Graph& graph, const Rule& rule, const Env& bound);
+/// Declares of the inputs that x is made of what the guards `replicated(x, group)`, `weight(x)` and
+/// `constant(x)` of the rule ask, and nothing more. `bound` holds what the variables are in the
+/// graph.
+void declare_facts(Graph& graph, const Rule& rule, const Env& bound);
 
 }  // namespace pw

@@ -47,7 +47,7 @@ class Attempt {
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
       if (auto done = add_node(rule_.nodes[PatternNodeId(i)]); !done) return forward(done);
     }
-    declare_replicated(graph_, rule_, env_);
+    declare_facts(graph_, rule_, env_);
     for (const std::string& name : rule_.outputs) return_value(rule_.value_named(name));
     for (const PatternNode& node : rule_.nodes) {
       for (PatternValueId result : node.results) {

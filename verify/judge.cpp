@@ -206,6 +206,7 @@ bool has_sums(const Graph& graph) {
                                                    "block_scaled_mm",
                                                    "all_reduce",
                                                    "unified_attention",
+                                                   "unified_mla_attention",
                                                    "scaled_attention",
                                                    "scaled_attention_gradient",
                                                    "convolution",

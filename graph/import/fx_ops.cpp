@@ -183,21 +183,21 @@ constexpr Row kRows[] = {
      "forced_token_heads_per_warp:-=-1"},
     {"_C.silu_and_mul_per_block_quant", "silu_and_mul_per_block_quant",
      "out|result!0 input:gu scales|scale!1 group_size:{group} scale_ub:none=None "
-     "is_scale_transposed:-=False least:{least}=0.001953125"},
+     "is_scale_transposed:{column_major}=False least:{least}=0.001953125"},
     {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant",
      "result|out!0 input:x scale:s group_shape:none=None"},
     {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant",
      "result|out!0 input:x scale:s group_shape:none=[-1,-1]"},
     {"_C.per_token_group_fp8_quant", "per_token_group_fp8_quant",
-     "input:x output_q!0 output_s!1 group_size:{group} eps:{eps} fp8_min:none=-448.0 "
-     "fp8_max:none=448.0 scale_ue8m0:{ue8m0} dummy_is_scale_transposed:-=False "
-     "dummy_is_tma_aligned:-=False"},
+     "input:x output_q!0 output_s!1 group_size:{group} eps:{least} fp8_min:none=-448.0 "
+     "fp8_max:none=448.0 scale_ue8m0:{ue8m0} "
+     "dummy_is_scale_transposed:{column_major}=False dummy_is_tma_aligned:{tma_aligned}=False"},
     {"_C.rms_norm_per_block_quant", "rms_norm_per_block_quant",
      "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:none=None "
-     "group_size:{group} is_scale_transposed:-=False least:{least}=0.001953125"},
+     "group_size:{group} is_scale_transposed:{column_major}=False least:{least}=0.001953125"},
     {"_C.rms_norm_per_block_quant", "fused_add_rms_norm_per_block_quant",
      "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:res!2 "
-     "group_size:{group} is_scale_transposed:-=False least:{least}=0.001953125"},
+     "group_size:{group} is_scale_transposed:{column_major}=False least:{least}=0.001953125"},
     {"_C.cutlass_scaled_mm", "scaled_mm", "out!0 a:a b:b a_scales:sa b_scales:sb bias:none=None",
      Special::scaled_product},
     {"vllm.fp8_gemm_nt_op", "block_scaled_mm",

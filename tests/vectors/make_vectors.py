@@ -17,6 +17,8 @@ import torch.nn.functional as F
 HERE = pathlib.Path(__file__).parent
 NAMES = {
     torch.bool: "b8",
+    torch.int8: "i8",
+    torch.uint8: "u8",
     torch.int32: "i32",
     torch.int64: "i64",
     torch.float16: "f16",
@@ -469,6 +471,119 @@ def quotients():
         case("div_floor", label(x), [x, y], [(torch.div(x, y, rounding_mode="floor"), {})])
 
 
+E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], dtype=torch.float64)
+
+
+def nearest_e2m1(v):
+    """The code of the nearest number, of two the even one, by distances; 8 more for what is below 0."""
+    distance = (v.double().abs()[..., None] - E2M1).abs()
+    odd = torch.arange(8) % 2
+    best = distance.amin(-1, keepdim=True)
+    code = torch.where(distance == best, odd, 9).argmin(-1)
+    return code + 8 * (v < 0)
+
+
+def packed(codes):
+    return (codes[..., 0::2] + 16 * codes[..., 1::2]).to(torch.uint8)
+
+
+def unpacked(q):
+    codes = torch.stack([q.long() % 16, q.long() // 16], -1).flatten(-2)
+    return E2M1[codes % 8] * torch.where(codes >= 8, -1.0, 1.0).double()
+
+
+def fp4_quant(x, g):
+    """In f32 and in f64, which have to agree, so that nothing depends on where it is computed."""
+    both = []
+    for wide in (torch.float32, torch.float64):
+        parts, scale = x.to(wide).unflatten(-1, (-1, 16)), g.to(wide)
+        t = (parts.abs().amax(-1, keepdim=True) / 6 * scale).float().to(F8)
+        v = torch.where(t.float() == 0, torch.zeros((), dtype=wide), parts * (scale / t.to(wide)))
+        both.append((packed(nearest_e2m1(v.flatten(-2))), t.squeeze(-1)))
+    assert torch.equal(both[0][0], both[1][0]) and torch.equal(both[0][1].float(), both[1][1].float())
+    return both[0]
+
+
+def four_bits():
+    v = torch.cat([torch.arange(-52, 53) / 8.0, torch.tensor([1e-9, -1e-9, 100.0, -100.0])]).float()
+    case("e2m1_code", label(v), [v], [(nearest_e2m1(v).float(), {})])
+    codes = torch.arange(16).float()
+    numbers = torch.cat([E2M1, -E2M1]).float()
+    case("e2m1_number", label(codes), [codes], [(numbers, {"floor": 1.0})])
+    codes = torch.randint(0, 16, (3, 8))
+    case("pack_e2m1", label(codes), [codes.float()], [(packed(codes), {})])
+    q = torch.arange(256).to(torch.uint8).view(2, 128)
+    case("unpack_e2m1", label(q), [q], [(unpacked(q).float(), {"floor": 1.0})])
+    for x, scale in ((rows(BF16, 5, 64), 8.0), (rows(F32, 2, 3, 32), 64.0), (rows(F16, 3, 16, scale=10), 1.0)):
+        g = torch.tensor([scale])
+        case("scaled_fp4_quant", label(x), [x, g], [(part, {}) for part in fp4_quant(x, g)])
+    for dtype, n, m, p, out in ((BF16, 3, 4, 32, BF16), (F32, 5, 8, 64, F32)):
+        (a, sa), (b, sb) = (fp4_quant(rows(dtype, k, p), torch.tensor([4.0])) for k in (n, m))
+        wide = [unpacked(q) * s.double().repeat_interleave(16, 1) for q, s in ((a, sa), (b, sb))]
+        y = (wide[0] @ wide[1].T / 16).to(out)
+        near = {"ulps": 64 if out == F32 else 1, "floor": 8.0}
+        case("scaled_fp4_mm", label(a, NAMES[out]), [a, b, sa, sb, torch.tensor([1 / 16])], [(y, near)], {"out": NAMES[out]})
+
+
+def before_four_bits():
+    """Of norms and activations that are exact, so that codes are equal."""
+    g = torch.tensor([16.0])
+    for dtype in (BF16, F32):
+        x = torch.where(torch.rand(4, 64) < 0.5, -1.0, 1.0).to(dtype)
+        w = (2.0 ** torch.randint(-3, 4, (64,))).to(dtype)
+        q, s = fp4_quant(x * w, g)
+        case("rms_norm_fp4_quant", label(x), [x, w, g], [(q, {}), (s, {})], {"eps": 0.0})
+        a, res = x * 0.25, x * 0.75
+        case("fused_add_rms_norm_fp4_quant", label(x), [a, res, w, g], [(q, {}), (s, {}), (x, {})], {"eps": 0.0})
+        gate = torch.tensor([0.0, 128.0, 256.0])[torch.randint(0, 3, (4, 32))].to(dtype)
+        u = rows(dtype, 4, 32)
+        q, s = fp4_quant(gate * u, g)
+        case("silu_and_mul_nvfp4_quant", label(u), [torch.cat([gate, u], -1), g], [(q, {}), (s, {})])
+
+
+def eight_bits():
+    for x in (rows(BF16, 5, 64), rows(F32, 2, 3, 96), rows(F16, 3, 32, scale=10)):
+        parts = x.double().unflatten(-1, (-1, 32))
+        e = torch.ceil(torch.log2(torch.clamp(parts.abs().amax(-1, keepdim=True) / 448, min=2.0**-125)))
+        q = (parts / 2.0**e).clamp(-448, 448).float().to(F8).flatten(-2)
+        case("mxfp8_quant", label(x), [x], [(q, {}), ((e.squeeze(-1) + 127).to(torch.uint8), {})])
+        s = torch.tensor([2.0**-4])
+        q = torch.round(x.double() / s.double()).clamp(-128, 127).to(torch.int8)
+        case("static_scaled_int8_quant", label(x), [x, s], [(q, {})])
+        s = (x.double().abs().amax(-1, keepdim=True) / 127).float()
+        q = torch.where(s == 0, torch.zeros((), dtype=torch.float64), torch.round(x.double() / s.double())).to(torch.int8)
+        case("dynamic_scaled_int8_quant", label(x), [x], [(q, {}), (s, TWO)])
+
+
+def norms_with_gates():
+    for dtype, wdtype in ((BF16, BF16), (F32, F32), (F16, F32)):
+        x, gate = rows(dtype, 3, 2, 24, scale=2), rows(dtype, 3, 2, 24)
+        w = (1 + 0.2 * torch.randn(24, dtype=torch.float64)).to(wdtype)
+        y = rms_stored(x, w, 1e-6) * F.silu(gate.double()).to(dtype)
+        near = {"ulps": 64 if dtype == F32 else 4, "floor": 1e-2}
+        case("rms_norm_gated", label(x, f"weight {NAMES[wdtype]}"), [x, w, gate], [(y, near)], {"eps": 1e-6})
+
+
+def three_positions():
+    for dtype, head, sections in ((BF16, 16, [4, 2, 2]), (F32, 8, [2, 1, 1])):
+        frequency = 10000.0 ** (-torch.arange(0, head, 2, dtype=torch.float64) / head)
+        angle = torch.arange(32, dtype=torch.float64)[:, None] * frequency
+        cos_sin = torch.cat([angle.cos(), angle.sin()], -1).to(dtype)
+        positions = torch.randint(0, 32, (3, 5))
+        units = [torch.complex(*(part.contiguous() for part in cos_sin[p].double().chunk(2, -1))) for p in positions]
+        unit = torch.cat([u.split(sections, -1)[i] for i, u in enumerate(units)], -1)
+        q, k = (torch.randn(5, n * head, dtype=torch.float64).to(dtype) for n in (4, 2))
+        near = {"ulps": 4 if dtype == F32 else 1, "floor": 1.0}
+        for neox in (True, False):
+            case(
+                "mrotary_embedding",
+                label(q, f"head {head}", "neox" if neox else "interleaved"),
+                [positions, q, k, cos_sin],
+                [(turned(q, unit, head, neox), near), (turned(k, unit, head, neox), near)],
+                {"head": head, "sections": sections, "neox": neox},
+            )
+
+
 def main():
     for make in (
         pointwise,
@@ -491,6 +606,11 @@ def main():
         block_products,
         truths,
         quotients,
+        four_bits,
+        before_four_bits,
+        eight_bits,
+        norms_with_gates,
+        three_positions,
     ):
         make()
     for op, cases in files.items():
