@@ -311,8 +311,8 @@ constexpr DiagnosticCode kCodes[] = {
      "write what it shows: `expect rule == 1`"},
     {"PW0443", "a test applies a pipeline, pass or rule that does not exist",
      "look for a typing mistake"},
-    {"PW0444", "an expectation calls another function than `count(op)`",
-     "it counts the nodes of the graph that have the op"},
+    {"PW0444", "an expectation calls another function than `count`, `diagnostics` and `orders`",
+     "they count nodes that have an op, warnings of a code, and results of orders of rewrites"},
     {"PW0445", "an expectation names no rule, group or param",
      "it counts rewrites by a rule's name, or nodes by `count(op)`"},
     {"PW0446", "an expectation is of a rule that the test never runs",
@@ -609,6 +609,12 @@ constexpr DiagnosticCode kCodes[] = {
      "a piece's function returns an array for each output, in order"},
     {"PW1415", "an extern in Python has a kind of argument that there is not",
      "the message lists the kinds"},
+    {"PW1416", "the command that looks for a failure cannot be run",
+     "it is a program on PATH or a path, and words as a shell splits them, without a shell; it "
+     "ends "
+     "with 0 for good, 125 where it cannot tell, and with another code for bad"},
+    {"PW1417", "a failure cannot be bisected, or not be made a test",
+     "bisection needs a graph that is good before the first rewrite; the message says what is not"},
     {"PW1420", "a rule is named that does not exist", "`pwr check` lists the rules of a file"},
     {"PW1421", "a folder holds nothing to test", "name a folder with .pwr or .counts.json files"},
     {"PW1422", "no file of the tests has a param of this name", "look for a typing mistake"},

@@ -18,7 +18,7 @@ void group_commands(CLI::App& app) {
       {"Rules", {"check", "fmt", "test", "verify", "fuzz-order"}},
       {"Rewriting", {"opt", "explain", "match"}},
       {"Plans and kernels", {"split", "plan", "sizes", "compile", "tune"}},
-      {"Running", {"run", "report", "bench"}},
+      {"Running", {"run", "report", "bench", "bisect", "reduce"}},
       {"Editors", {"lsp", "grammar"}},
       {"This installation", {"ops", "cache", "doctor", "completion", "man"}},
   };
@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
   add_compile_commands(app, options);
   add_run_commands(app, options);
   add_bench_command(app, options);
+  add_failure_commands(app, options);
   add_cache_commands(app, options);
   add_ops_command(app, options);
   add_lsp_command(app, options);
