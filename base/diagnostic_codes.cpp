@@ -615,6 +615,8 @@ constexpr DiagnosticCode kCodes[] = {
      "with 0 for good, 125 where it cannot tell, and with another code for bad"},
     {"PW1417", "a failure cannot be bisected, or not be made a test",
      "bisection needs a graph that is good before the first rewrite; the message says what is not"},
+    {"PW1418", "a space of orders is empty, or too large to be looked at",
+     "name fewer passes, or say which stand before others; no circle of them"},
     {"PW1420", "a rule is named that does not exist", "`pwr check` lists the rules of a file"},
     {"PW1421", "a folder holds nothing to test", "name a folder with .pwr or .counts.json files"},
     {"PW1422", "no file of the tests has a param of this name", "look for a typing mistake"},

@@ -34,12 +34,7 @@ void run_bisect(const Options& options, const FailureArgs& args) {
   const Graph graph = load(session, args.graph);
   const BisectRequest request{args.rules.pipeline, args.failure.request(session), args.most_runs};
   const BisectOutcome found = session.need(bisect(graph, rules, request, session.log()));
-  Answer answer;
-  answer.add("culprit", culprit_table(found));
-  answer.add("reason", Cell(found.reason));
-  answer.add("changes", Cell(found.changes));
-  answer.add("runs", Cell(found.runs));
-  print_out(answer.print(options.format));
+  print_out(bisect_answer(found).print(options.format));
   if (!found.culprit) {
     session.say(fmt::format("the run of {} changes does not fail", found.changes));
     throw Exit{kNegative};
@@ -59,11 +54,7 @@ void run_reduce(const Options& options, const FailureArgs& args) {
   const ReduceRequest request{args.rules.pipeline, args.failure.request(session), args.rules.rules,
                               args.most_runs};
   const ReduceOutcome found = session.need(reduce(graph, rules, request, session.log()));
-  Answer answer;
-  answer.add("reduction", reduction_table(found));
-  answer.add("reason", Cell(found.reason));
-  answer.add("test", Cell(found.test));
-  print_out(answer.print(options.format));
+  print_out(reduce_answer(found).print(options.format));
   if (!found.fails) {
     session.say("the run does not fail");
     throw Exit{kNegative};

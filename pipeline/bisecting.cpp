@@ -110,6 +110,16 @@ std::vector<std::string> texts(const Graph& graph, const std::vector<NodeId>& no
   return out;
 }
 
+Table culprit_table(const BisectOutcome& outcome) {
+  Table table({"change", "of", "pass", "rule", "before", "after"});
+  if (!outcome.culprit) return table;
+  const Culprit& found = *outcome.culprit;
+  table.add({found.number, outcome.changes, found.change.pass, found.change.what,
+             list_cell(texts(found.before, found.matched), "; "),
+             list_cell(texts(found.after, found.created), "; ")});
+  return table;
+}
+
 }  // namespace
 
 Result<BisectOutcome> bisect(const Graph& graph, const LoadedRules& rules,
@@ -122,14 +132,13 @@ Result<BisectOutcome> bisect(const Graph& graph, const LoadedRules& rules,
   return Bisection(graph, rules, *strategy, check, request, log).run();
 }
 
-Table culprit_table(const BisectOutcome& outcome) {
-  Table table({"change", "of", "pass", "rule", "before", "after"});
-  if (!outcome.culprit) return table;
-  const Culprit& found = *outcome.culprit;
-  table.add({found.number, outcome.changes, found.change.pass, found.change.what,
-             list_cell(texts(found.before, found.matched), "; "),
-             list_cell(texts(found.after, found.created), "; ")});
-  return table;
+Answer bisect_answer(const BisectOutcome& outcome) {
+  Answer out;
+  out.add("culprit", culprit_table(outcome));
+  out.add("reason", Cell(outcome.reason));
+  out.add("changes", Cell(outcome.changes));
+  out.add("runs", Cell(outcome.runs));
+  return out;
 }
 
 }  // namespace pw

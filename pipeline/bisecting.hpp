@@ -37,7 +37,8 @@ struct BisectOutcome {
 Result<BisectOutcome> bisect(const Graph& graph, const LoadedRules& rules,
                              const BisectRequest& request, const Log& log);
 
-/// A row of the change: number, pass, what, nodes before and after. Empty without one.
-[[nodiscard]] Table culprit_table(const BisectOutcome& outcome);
+/// `culprit`: no row or one, of change, pass, rule, nodes before and after; `reason`, `changes`,
+/// `runs`.
+[[nodiscard]] Answer bisect_answer(const BisectOutcome& outcome);
 
 }  // namespace pw

@@ -44,10 +44,13 @@ class Reduction {
     units_ = units_of(rules_.set, strategy);
     whole_ = strategy;
     best_ = graph.compact();
-    const bool fails = shows(best_, strategy);
-    PW_TRY(Result<std::monostate>(state_));
+    const Saying said = PW_TRY(check_.of_run(best_, strategy));
     out.runs = check_.runs();
-    if (!fails) return out;
+    if (said == Saying::unclear)
+      return fail(error_in("reduce", "PW1417", "the run cannot be told to be good or bad",
+                           "numbers need ops that run, and inputs on which they are finite; a "
+                           "command must not end with 125, or run too long"));
+    if (said == Saying::good) return out;
     out.fails = true;
     if (!shows(best_, strategy_of(units_))) units_.clear();  // a condition matters, or fuel
     PW_TRY(start_at_culprit());
@@ -250,12 +253,16 @@ Result<ReduceOutcome> reduce(const Graph& graph, const LoadedRules& rules,
   return Reduction(rules, check, request, log).run(graph, *strategy);
 }
 
-Table reduction_table(const ReduceOutcome& outcome) {
+Answer reduce_answer(const ReduceOutcome& outcome) {
   Table table({"failure", "rules", "nodes before", "nodes", "runs"});
   if (outcome.fails)
-    table.add({std::string(name(outcome.kind)), list_cell(outcome.rules), outcome.nodes_before,
-               outcome.nodes, outcome.runs});
-  return table;
+    table.add({name(outcome.kind), list_cell(outcome.rules), outcome.nodes_before, outcome.nodes,
+               outcome.runs});
+  Answer out;
+  out.add("reduction", std::move(table));
+  out.add("reason", Cell(outcome.reason));
+  out.add("test", Cell(outcome.test));
+  return out;
 }
 
 }  // namespace pw

@@ -32,6 +32,7 @@ struct ReduceOutcome {
 Result<ReduceOutcome> reduce(const Graph& graph, const LoadedRules& rules,
                              const ReduceRequest& request, const Log& log);
 
-[[nodiscard]] Table reduction_table(const ReduceOutcome& outcome);
+/// `reduction`: no row or one, of failure, rules, nodes and runs; `reason`, `test`.
+[[nodiscard]] Answer reduce_answer(const ReduceOutcome& outcome);
 
 }  // namespace pw

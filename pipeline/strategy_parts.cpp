@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "dsl/strategy_options.hpp"
 #include "rewriter/analysis/outcome.hpp"
 #include "rewriter/analysis/passes.hpp"
 
@@ -39,10 +40,6 @@ void add_units(const RuleSet& rules, const Strategy& strategy, std::size_t& plac
     one.rules = std::move(ids);
     out.push_back({name, place, std::move(one)});
   }
-}
-
-std::string word_of_kind(Kind kind) {
-  return kind == Kind::walk ? "walk" : kind == Kind::once ? "once" : "greedy";
 }
 
 }  // namespace
@@ -85,7 +82,7 @@ std::string strategy_text(const RuleSet& rules, const std::vector<StrategyUnit>&
     std::vector<std::string> names;
     const std::size_t place = units[i].place;
     for (; i < units.size() && units[i].place == place; ++i) names.push_back(units[i].name);
-    parts.push_back(fmt::format("{} {{ {} }}{}", word_of_kind(strategy.kind),
+    parts.push_back(fmt::format("{} {{ {} }}{}", word(strategy.kind),
                                 fmt::join(names, ", "),
                                 strategy.fuel ? fmt::format(" fuel {}", *strategy.fuel) : ""));
   }

@@ -23,11 +23,16 @@ pass early = greedy { positive }
 pipeline all { early greedy { exponent, planted RIVAL } dce }
 """
 SEGFAULT = "#!/bin/sh\nif grep -q 'crashing(' \"$1\"; then kill -SEGV $$; fi\n"
-TOO_MANY = "#!/bin/sh\ntest \"$1\" != --graph && exit 127\nif grep -q 'tanh(' \"$2\"; then exit 3; fi\n"
+TOO_MANY = '#!/bin/sh\ntest "$1" != --graph && exit 127\nif grep -q \'tanh(\' "$2"; then exit 3; fi\n'
 
 # name: what is asked of reduce, the planted rule, the rule as it should be, and a rival in its pass.
 FAULTS = {
-    "swapped_operands": ([], "rule planted { y = mul(sigmoid(g), x) => y = own_gate(g, x) }", "rule planted { y = mul(sigmoid(g), x) => y = own_gate(x, g) }", ""),
+    "swapped_operands": (
+        [],
+        "rule planted { y = mul(sigmoid(g), x) => y = own_gate(g, x) }",
+        "rule planted { y = mul(sigmoid(g), x) => y = own_gate(x, g) }",
+        "",
+    ),
     "lost_sign": ([], "rule planted { y = neg(neg(x)) => y = neg(x) }", "rule planted { y = neg(neg(x)) => y = x }", ""),
     "lost_relu": ([], "rule planted { y = relu(relu(x)) => y = x }", "rule planted { y = relu(relu(x)) => y = relu(x) }", ""),
     "lost_eps": (
@@ -36,10 +41,30 @@ FAULTS = {
         "rule planted { r = add(x, res) y = rms_norm(r, w){eps} => y, r = fused_add_rms_norm(x, res, w){eps} }",
         "",
     ),
-    "crash": (["--command", "SEGFAULT {after}"], "rule planted { y = relu(x) => y = crashing(x) }", "rule planted { y = relu(x) => y = maximum(x, 0) }", ""),
-    "exit_code": (["--command", "TOO_MANY --graph"], "rule planted { y = sigmoid(x) => y = tanh(x) }", "rule planted { y = sigmoid(x) => y = exp(x) }", ""),
-    "cycle": (["--code", "PW1103"], "rule planted { y = mul(a, b) => y = mul(b, a) }", "rule planted { y = mul(neg(a), neg(b)) => y = mul(a, b) }", ""),
-    "growth": (["--code", "PW1104"], "rule planted { y = relu(x) => y = relu(neg(neg(x))) }", "rule planted { y = relu(neg(neg(x))) => y = relu(x) }", ""),
+    "crash": (
+        ["--command", "SEGFAULT {after}"],
+        "rule planted { y = relu(x) => y = crashing(x) }",
+        "rule planted { y = relu(x) => y = maximum(x, 0) }",
+        "",
+    ),
+    "exit_code": (
+        ["--command", "TOO_MANY --graph"],
+        "rule planted { y = sigmoid(x) => y = tanh(x) }",
+        "rule planted { y = sigmoid(x) => y = exp(x) }",
+        "",
+    ),
+    "cycle": (
+        ["--code", "PW1103"],
+        "rule planted { y = mul(a, b) => y = mul(b, a) }",
+        "rule planted { y = mul(neg(a), neg(b)) => y = mul(a, b) }",
+        "",
+    ),
+    "growth": (
+        ["--code", "PW1104"],
+        "rule planted { y = relu(x) => y = relu(neg(neg(x))) }",
+        "rule planted { y = relu(neg(neg(x))) => y = relu(x) }",
+        "",
+    ),
     "rivals": (
         ["--order"],
         "rule planted { q = neg(x) r = exp(x) => q, r = neg_exp(x) }",
@@ -137,7 +162,9 @@ class Bisection(ProgramTest):
             self.assertEqual(culprit["before"], [f"a{wrong} = abs(x)"])
 
     def test_a_command_finds_it_and_may_not_know(self):
-        script = self.file("count.sh", '#!/bin/sh\ncount=$(grep -c "abs(" "$1")\ntest "$count" -gt 30 -a "$count" -lt 34 && exit 125\ntest "$count" -gt 25\n')
+        script = self.file(
+            "count.sh", '#!/bin/sh\ncount=$(grep -c "abs(" "$1")\ntest "$count" -gt 30 -a "$count" -lt 34 && exit 125\ntest "$count" -gt 25\n'
+        )
         os.chmod(script, stat.S_IRWXU)
         rules = self.file("skip.pwr", self.RULES)
         graph = self.graph(0, 64)
@@ -165,23 +192,44 @@ class Bisection(ProgramTest):
 class Runs(ProgramTest):
     def setUp(self):
         self.graph = self.file("model.pwg", model(2))
-        self.wrong = self.file("wrong.pwr", COMMON + FAULTS["lost_relu"][1] + PASSES.replace("RIVAL", "") + "pass late = greedy { planted }\npipeline three { early late dce }\n")
+        self.wrong = self.file(
+            "wrong.pwr",
+            COMMON + FAULTS["lost_relu"][1] + PASSES.replace("RIVAL", "") + "pass late = greedy { planted }\npipeline three { early late dce }\n",
+        )
         self.right = self.file("right.pwr", COMMON + FAULTS["lost_relu"][2] + PASSES.replace("RIVAL", ""))
 
     def test_check_each_names_the_first_pass_that_fails(self):
         done = self.pwr("run", self.graph, "-r", self.wrong, "-p", "three", "--tokens", "1,3", "--check-each", "--format", "json", code=4)
         checks = json.loads(done.stdout)["graphs"][0]["checks"]
-        self.assertEqual([(row["pass"], row["tokens"], row["passed"]) for row in checks], [(p, t, p == "early") for t in (1, 3) for p in ("early", "late", "dce")])
+        self.assertEqual(
+            [(row["pass"], row["tokens"], row["passed"]) for row in checks], [(p, t, p == "early") for t in (1, 3) for p in ("early", "late", "dce")]
+        )
         self.assertIn("late is the first pass after which the numbers fail", done.stderr)
         self.pwr("run", self.graph, "-r", self.right, "-p", "all", "--tokens", "1", "--check-each")
 
     def test_on_failure_writes_a_test(self):
         out = self.path("found.pwr")
-        done = self.pwr("run", self.graph, "-r", self.wrong, "-p", "all", "--tokens", "3", "--check", "--on-failure", "reduce", "--reproducer", out, code=4)
+        done = self.pwr(
+            "run", self.graph, "-r", self.wrong, "-p", "all", "--tokens", "3", "--check", "--on-failure", "reduce", "--reproducer", out, code=4
+        )
         self.assertIn("planted", done.stderr)
         self.pwr("test", out, code=1)
         self.assertFalse(os.path.exists(self.path("none.pwr")))
-        self.pwr("run", self.graph, "-r", self.right, "-p", "all", "--tokens", "3", "--check", "--on-failure", "reduce", "--reproducer", self.path("none.pwr"))
+        self.pwr(
+            "run",
+            self.graph,
+            "-r",
+            self.right,
+            "-p",
+            "all",
+            "--tokens",
+            "3",
+            "--check",
+            "--on-failure",
+            "reduce",
+            "--reproducer",
+            self.path("none.pwr"),
+        )
         self.assertFalse(os.path.exists(self.path("none.pwr")))
 
 
