@@ -23,20 +23,6 @@ bool executable(const fs::path& path) {
   return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path, ignored);
 }
 
-std::string on_path(const std::string& name) {
-  if (name.find('/') != std::string::npos) return executable(name) ? name : "";
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path ? path : "/usr/bin:/bin";
-  while (!rest.empty()) {
-    const std::string_view folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-    if (folder.empty()) continue;
-    const fs::path candidate = fs::path(folder) / name;
-    if (executable(candidate)) return candidate.string();
-  }
-  return "";
-}
-
 std::string identity_of(const std::string& compiler) {
   std::error_code error;
   const fs::path resolved = fs::canonical(compiler, error);
@@ -69,12 +55,26 @@ std::string first_words(const std::string& log) {
 
 }  // namespace
 
+std::string find_executable(const std::string& name) {
+  if (name.find('/') != std::string::npos) return executable(name) ? name : "";
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path ? path : "/usr/bin:/bin";
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    if (folder.empty()) continue;
+    const fs::path candidate = fs::path(folder) / name;
+    if (executable(candidate)) return candidate.string();
+  }
+  return "";
+}
+
 std::string host_compiler() {
   if (const std::string chosen = environment("CXX"); !chosen.empty()) {
-    if (std::string found = on_path(chosen); !found.empty()) return found;
+    if (std::string found = find_executable(chosen); !found.empty()) return found;
   }
   for (const char* name : {"c++", "g++", "clang++"}) {
-    if (std::string found = on_path(name); !found.empty()) return found;
+    if (std::string found = find_executable(name); !found.empty()) return found;
   }
   return "";
 }

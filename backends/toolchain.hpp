@@ -15,6 +15,10 @@ namespace pw {
 /// $CXX is one path or name: words after it are not split off, and such a value finds nothing.
 [[nodiscard]] std::string host_compiler();
 
+/// The path of an executable that a shell would find on PATH by this name, which may be a path
+/// itself; empty when there is none.
+[[nodiscard]] std::string find_executable(const std::string& name);
+
 /// A folder that only this user can read, removed with all in it. Empty path: none could be made.
 class PrivateFolder {
  public:

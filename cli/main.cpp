@@ -16,9 +16,9 @@ void group_commands(CLI::App& app) {
   const std::pair<const char*, std::vector<const char*>> groups[] = {
       {"Graphs", {"import", "export", "stats", "generate", "diff"}},
       {"Rules", {"check", "fmt", "test", "verify", "fuzz-order"}},
-      {"Rewriting", {"opt", "explain", "match"}},
+      {"Rewriting", {"opt", "explain", "match", "explore"}},
       {"Plans and kernels", {"split", "plan", "sizes", "compile", "tune"}},
-      {"Running", {"run", "report", "bench"}},
+      {"Running", {"run", "report", "bench", "bisect", "reduce"}},
       {"Editors", {"serve", "lsp", "grammar"}},
       {"This installation", {"ops", "cache", "doctor", "completion", "man"}},
   };
@@ -57,6 +57,7 @@ int run(int argc, char** argv) {
   add_rule_commands(app, options);
   add_opt_command(app, options);
   add_explain_commands(app, options);
+  add_explore_command(app, options);
   add_diff_command(app, options);
   add_split_command(app, options);
   add_plan_command(app, options);
@@ -64,6 +65,7 @@ int run(int argc, char** argv) {
   add_compile_commands(app, options);
   add_run_commands(app, options);
   add_bench_command(app, options);
+  add_failure_commands(app, options);
   add_cache_commands(app, options);
   add_ops_command(app, options);
   add_serve_command(app, options);

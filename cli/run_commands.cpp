@@ -2,13 +2,16 @@
 // says.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/file.hpp"
 #include "base/standard_output.hpp"
 #include "cli/command_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/engine.hpp"
+#include "pipeline/check_each.hpp"
 #include "pipeline/dump.hpp"
+#include "pipeline/reducing.hpp"
 #include "pipeline/report.hpp"
 #include "pipeline/report_diff.hpp"
 #include "pipeline/run.hpp"
@@ -19,6 +22,8 @@ namespace {
 struct RunArgs : EngineArgs {
   RunRequest run;  ///< what is no option of EngineArgs
   std::string report, dump;
+  bool check_each = false;
+  std::string on_failure, reproducer = "failure.pwr";
   std::string replicated;  ///< input names, or `all`
   bool no_pad = false;
   std::string output = "-";           ///< of report
@@ -51,6 +56,37 @@ Answer answer_of(const RunRecord& record, const RunRequest& request) {
   return out;
 }
 
+/// A graph whose numbers failed, kept to look for the reason once all are done.
+struct FailedRun {
+  Graph input;
+  LoadedRules rules;
+  std::vector<std::int64_t> tokens;
+};
+
+std::vector<std::int64_t> failed_tokens(const RunRecord& record) {
+  std::vector<std::int64_t> out;
+  for (const StepRun& step : record.steps)
+    if (step.failed()) out.push_back(step.report.tokens);
+  return out;
+}
+
+/// Writes the smallest test that shows the failure.
+void reduce_failure(const Session& session, const RunArgs& args, const FailedRun& failed) {
+  ReduceRequest request;
+  request.pipeline = args.rules.pipeline;
+  request.files = args.rules.rules;
+  request.failure.tokens = failed.tokens;
+  request.failure.seed = args.stated.engine.seed;
+  const Result<ReduceOutcome> found = reduce(failed.input, failed.rules, request, session.log());
+  if (!found) return session.report(found.error());  // the run has failed already, and says so
+  if (!found->fails)
+    return session.say(
+        "nothing to reduce: the whole graph passes on the eager engine, with inputs by the seed");
+  session.need(write_file(args.reproducer, found->test));
+  session.say(fmt::format("{} nodes and {} show it: {}", found->nodes,
+                          fmt::join(found->rules, ", "), args.reproducer));
+}
+
 /// As they come, for people; one JSON document is printed at the end.
 void print_results(const Session& session, const RunRecord& record, const Answer& answer) {
   session.say(split_summary(*record.pieces));
@@ -62,10 +98,11 @@ void print_results(const Session& session, const RunRecord& record, const Answer
       print_out(table->print(format) + (format == "table" ? "\n" : ""));
 }
 
-/// Ends with 4 where numbers fail. `answers`: of all graphs, when they are done; null where
-/// standard output has the answer already.
-void run_all(const Session& session, const RunRequest& request, const RunDone& done,
-             const std::vector<Answer>* answers) {
+/// Ends with 4 where numbers fail, after `failing`. `answers`: of all graphs, when they are done;
+/// null where standard output has the answer already.
+void run_all(
+    const Session& session, const RunRequest& request, const RunDone& done,
+    const std::vector<Answer>* answers, const std::function<void()>& failing = [] {}) {
   const RunSummary summary = session.need(run_model(session.context, request, session.log(), done));
   if (session.json() && answers != nullptr) {
     Answer whole;
@@ -77,8 +114,20 @@ void run_all(const Session& session, const RunRequest& request, const RunDone& d
   if (summary.failed > 0) {
     session.say(fmt::format("{} of {} steps differ from {} by more than they may", summary.failed,
                             summary.steps, request.check ? "the reference" : request.expect));
+    failing();
     throw Exit{kNumericMismatch};
   }
+}
+
+void add_pass_checks(const Session& session, const RunRequest& request, const RunRecord& record,
+                     Answer& answer) {
+  const auto checks = session.need(check_each_pass(request, record, session.log()));
+  answer.add("checks", pass_check_table(checks));
+  if (const PassCheck* first = first_failing(checks); first != nullptr)
+    session.say(fmt::format(
+        "{} is the first pass after which the numbers fail, at {} tokens: {}; `pwr bisect` finds "
+        "the rewrite",
+        first->pass, first->tokens, first->reason));
 }
 
 std::string inside(const std::string& folder, const std::string& variant) {
@@ -89,9 +138,14 @@ void run_run(const Options& options, const RunArgs& args) {
   Session session(options);
   RunRequest request = args.request(session);
   request.hash_files = !args.report.empty();
+  request.check = request.check || args.check_each || !args.on_failure.empty();
   std::vector<Answer> answers;
+  std::optional<FailedRun> failed;
   const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
     answers.push_back(answer_of(record, request));
+    if (args.check_each) add_pass_checks(session, request, record, answers.back());
+    if (!args.on_failure.empty() && !failed && failed_steps(record) > 0)
+      failed = FailedRun{record.versions.front().graph, rules, failed_tokens(record)};
     print_results(session, record, answers.back());
     if (!args.report.empty())
       session.say("report: " +
@@ -101,7 +155,9 @@ void run_run(const Options& options, const RunArgs& args) {
       session.need(write_dump(record, rules.set, inside(args.dump, record.variant), session.log()));
     return Result<std::monostate>();
   };
-  run_all(session, request, done, &answers);
+  run_all(session, request, done, &answers, [&] {
+    if (failed) reduce_failure(session, args, *failed);
+  });
   if (request.check) session.say("all outputs of all steps pass the check");
 }
 
@@ -191,6 +247,17 @@ void add_run_commands(CLI::App& app, const Options& options) {
   sub->add_flag("--check", args->run.check,
                 "compare with the unrewritten graph, both against the double-precision "
                 "interpreter; exit 4 if worse");
+  sub->add_flag("--check-each", args->check_each,
+                "compare the graph after each pass, too, and name the first that fails");
+  CLI::Option* on_failure =
+      sub->add_option("--on-failure", args->on_failure,
+                      "reduce: where the numbers fail, make the graph and the rules as small as "
+                      "can be, and write a test of them")
+          ->check(CLI::IsMember({"reduce"}));
+  sub->add_option("--reproducer", args->reproducer, "where --on-failure writes the test")
+      ->type_name("FILE")
+      ->needs(on_failure)
+      ->capture_default_str();
   sub->add_option("--save", args->run.save,
                   "write the outputs to this safetensors file, NAME@STEP where there are several "
                   "steps")

@@ -45,7 +45,7 @@ Result<OrderDifference> find_difference(const Graph& graph, const LoadedRules& r
   const Strategy* strategy = PW_TRY(find_strategy(rules.set, request.pipeline));
   Graph shown = graph;
   if (request.reduce) {
-    shown = reduce_graph(graph, rules.set, *strategy, rules.params, request.options);
+    shown = reduce_order_dependence(graph, rules.set, *strategy, rules.params, request.options);
     log.say(fmt::format("the smallest graph found that shows it has {} of {} nodes",
                         shown.node_count(), graph.node_count()));
   }

@@ -48,13 +48,18 @@ SymbolFact declared_tokens(const Graph& graph) {
   return fact == nullptr ? SymbolFact() : *fact;
 }
 
-Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std::string& pipeline,
-                              const RewriteOptions& options, const Log& log) {
+Result<const Strategy*> one_graph_strategy(const LoadedRules& rules, const std::string& pipeline) {
   const Strategy* strategy = PW_TRY(strategy_of(rules, pipeline));
   if (!strategy->ranges.empty())
     return fail(error_in("pipeline " + pipeline, "PW1407",
                          "it makes a graph for each range of tokens, and this takes one",
                          "`pwr opt` writes one file a range, which can be used here"));
+  return strategy;
+}
+
+Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std::string& pipeline,
+                              const RewriteOptions& options, const Log& log) {
+  PW_TRY(one_graph_strategy(rules, pipeline));
   RewriteReport report = PW_TRY(run_pipeline(graph, rules.set, pipeline, rules.params, options));
   log.warn(warnings_of(report, graph.context().sources, false));
   return report;

@@ -19,6 +19,10 @@ struct GraphVariant {
   SymbolFact declared;            ///< of the tokens, before ranges and conditions narrowed it
 };
 
+/// The strategy of that name, of one graph: PW1101 for an unknown name, PW1407 for one that makes a
+/// graph for each range.
+Result<const Strategy*> one_graph_strategy(const LoadedRules& rules, const std::string& pipeline);
+
 /// Runs the pipeline in place. PW1101 for an unknown name, PW1407 for one that makes a graph for
 /// each range. Warnings are said, but for rules and passes that did nothing.
 Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std::string& pipeline,

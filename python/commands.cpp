@@ -4,10 +4,12 @@
 
 #include "base/file.hpp"
 #include "base/printable.hpp"
+#include "pipeline/bisecting.hpp"
 #include "pipeline/capabilities.hpp"
 #include "pipeline/checking.hpp"
 #include "pipeline/comparing.hpp"
 #include "pipeline/explaining.hpp"
+#include "pipeline/exploring.hpp"
 #include "pipeline/folder.hpp"
 #include "pipeline/formatting.hpp"
 #include "pipeline/generating.hpp"
@@ -16,6 +18,7 @@
 #include "pipeline/op_list.hpp"
 #include "pipeline/optimizing.hpp"
 #include "pipeline/order_fuzzing.hpp"
+#include "pipeline/reducing.hpp"
 #include "pipeline/testing.hpp"
 #include "pipeline/verifying.hpp"
 #include "python/module.hpp"
@@ -221,6 +224,71 @@ py::dict fuzz_order_call(const PyGraph& graph, const PyRules& rules, const Texts
   return out;
 }
 
+FailureRequest failure_of(Given& given) {
+  FailureRequest out;
+  given.take("command", out.command);
+  given.take("timeout", out.seconds);
+  given.take("code", out.code);
+  given.take("order", out.order);
+  given.take("tokens", out.tokens);
+  given.take("seed", out.seed);
+  out.orders.seed = out.seed;
+  return out;
+}
+
+py::object bisect_call(const PyGraph& graph, const PyRules& rules, const Texts& params,
+                       const std::string& pipeline, const py::dict& options,
+                       const py::object& log) {
+  BisectRequest request;
+  request.pipeline = pipeline;
+  Given given("bisect", options);
+  request.failure = failure_of(given);
+  given.take("runs", request.most_runs);
+  given.end();
+  const Log told = log_to(log, graph.context);
+  const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
+  return from_json(
+      to_json(bisect_answer(need(graph.context, bisect(graph.graph, loaded, request, told)))));
+}
+
+py::object reduce_call(const PyGraph& graph, const PyRules& rules, const Texts& files,
+                       const Texts& params, const std::string& pipeline, const py::dict& options,
+                       const py::object& log) {
+  ReduceRequest request;
+  request.pipeline = pipeline;
+  request.files = files;
+  Given given("reduce", options);
+  request.failure = failure_of(given);
+  given.take("runs", request.most_runs);
+  given.end();
+  const Log told = log_to(log, graph.context);
+  const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
+  return from_json(
+      to_json(reduce_answer(need(graph.context, reduce(graph.graph, loaded, request, told)))));
+}
+
+py::object explore_call(const PyGraph& graph, const PyRules& rules, const Texts& params,
+                        const std::string& pipeline, const py::dict& options,
+                        const py::object& log) {
+  ExploreRequest request;
+  request.pipeline = pipeline;
+  std::size_t most = 20;
+  std::vector<std::string> before;
+  Given given("explore", options);
+  given.take("passes", request.passes);
+  given.take("before", before);
+  given.take("by", request.by);
+  given.take("subsets", request.subsets);
+  given.take("most", most);
+  given.end();
+  const Log told = log_to(log, graph.context);
+  for (const std::string& pair : before)
+    request.before.push_back(need(graph.context, parse_before(pair)));
+  const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
+  return from_json(to_json(
+      explore_answer(need(graph.context, explore(graph.graph, loaded, request, told)), most)));
+}
+
 py::dict compare(const PyGraph& before, const PyGraph& after, bool fold) {
   if (before.context != after.context)
     throw mistake("PW1412", "the graphs are of different sessions");
@@ -313,6 +381,13 @@ void add_graph_commands(py::module_& module) {
       },
       py::arg("graph"), py::arg("rules"), py::arg("params"), py::arg("pipeline"), py::arg("orders"),
       py::arg("seed"), py::arg("reduce"), py::arg("log"), "see piecewise.fuzz_order");
+  module.def("bisect", &bisect_call, py::arg("graph"), py::arg("rules"), py::arg("params"),
+             py::arg("pipeline"), py::arg("options"), py::arg("log"), "see piecewise.bisect");
+  module.def("reduce", &reduce_call, py::arg("graph"), py::arg("rules"), py::arg("files"),
+             py::arg("params"), py::arg("pipeline"), py::arg("options"), py::arg("log"),
+             "see piecewise.reduce");
+  module.def("explore", &explore_call, py::arg("graph"), py::arg("rules"), py::arg("params"),
+             py::arg("pipeline"), py::arg("options"), py::arg("log"), "see piecewise.explore");
   module.def("compare", &compare, py::arg("before"), py::arg("after"), py::arg("fold") = true,
              "see piecewise.diff");
 }

@@ -15,6 +15,7 @@
 #include "backends/runner.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/text.hpp"
+#include "rewriter/analysis/fuzz_order.hpp"
 #include "verify/isomorphism.hpp"
 #include "verify/numeric.hpp"
 #include "verify/sample.hpp"
@@ -48,6 +49,34 @@ std::int64_t nodes_of(const Graph& graph, std::string_view op) {
                        [&](NodeId node) { return graph.op_of(node).name == op; });
 }
 
+/// What the passes warned of with this code.
+std::int64_t diagnostics_of(const RangeRun& run, std::string_view code) {
+  std::int64_t count = 0;
+  for (const RewriteReport& report : run.reports)
+    count += std::count_if(report.warnings.begin(), report.warnings.end(),
+                           [&](const Diagnostic& d) { return d.code == code; });
+  return count;
+}
+
+/// How many results the passes have in so many orders of rules, nodes and matches, and as declared;
+/// nothing where one cannot be run.
+std::optional<std::int64_t> results_of_orders(const RangeRun& run, std::int64_t orders) {
+  Strategy all;
+  for (const ExplainedRun& applied : run.variant.runs) {
+    const Strategy* strategy = run.rules.strategy(applied.pipeline);
+    if (strategy == nullptr) return std::nullopt;
+    all.parts.push_back(*strategy);
+  }
+  FuzzOptions options;
+  options.orders = static_cast<std::size_t>(std::clamp<std::int64_t>(orders, 1, 10000));
+  const auto report = fuzz_order(
+      run.before, run.rules, all.parts.size() == 1 ? all.parts.front() : all, run.params, options);
+  if (!report) return std::nullopt;
+  std::set<std::pair<std::uint64_t, std::map<std::string, std::size_t>>> results;
+  for (const OrderRun& order : report->runs) results.emplace(order.hash, order.counts);
+  return static_cast<std::int64_t>(results.size());
+}
+
 /// A rule reference as it stands in an expression: `noop.detach`, `rms_quant_dyn[token]`.
 std::string reference_of(const Expr& expr) {
   if (expr.kind == Expr::Kind::path) return expr.text;
@@ -59,8 +88,11 @@ std::string reference_of(const Expr& expr) {
 /// The number an expression of counts stands for; nothing when it names no rule and is no number.
 std::optional<std::int64_t> number(const RangeRun& run, const Expr& expr) {
   if (expr.kind == Expr::Kind::integer) return expr.integer;
-  if (expr.kind == Expr::Kind::call && expr.text == "count" && expr.args.size() == 1)
-    return nodes_of(run.after, expr.args[0].text);
+  if (expr.kind == Expr::Kind::call && expr.args.size() == 1) {
+    if (expr.text == "count") return nodes_of(run.after, expr.args[0].text);
+    if (expr.text == "diagnostics") return diagnostics_of(run, expr.args[0].text);
+    if (expr.text == "orders") return results_of_orders(run, expr.args[0].integer);
+  }
   if (const std::string reference = reference_of(expr); !reference.empty()) {
     if (!run.rules.resolve(reference).empty()) return rewrites(run, reference);
   }

@@ -14,6 +14,7 @@ from _piecewise import Graph, Rules, Session as _Session, cache_clear, cache_sta
 
 __all__ = [
     "bench",
+    "bisect",
     "compile_model",
     "cache_clear",
     "cache_stats",
@@ -23,6 +24,7 @@ __all__ = [
     "doctor",
     "draw",
     "explain",
+    "explore",
     "export",
     "fmt",
     "format_rules",
@@ -35,6 +37,7 @@ __all__ = [
     "opt",
     "plan",
     "plan_diff",
+    "reduce",
     "report",
     "rule_order",
     "run_model",
@@ -337,6 +340,88 @@ def fuzz_order(
     context = _session_of(session, graph, rules)
     loaded = _rules(context, rules)
     return _piecewise.fuzz_order(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, orders, seed, reduce, log)
+
+
+def _failure(command: str, timeout: float, code: str, tokens: Sequence[int], seed: int, runs: int) -> Dict[str, Any]:
+    return {"command": command, "timeout": timeout, "code": code, "tokens": list(tokens), "seed": seed, "runs": runs}
+
+
+def bisect(
+    graph: GraphLike,
+    rules: RulesLike,
+    pipeline: str,
+    params: Params = None,
+    *,
+    command: str = "",
+    timeout: float = 60,
+    code: str = "",
+    tokens: Sequence[int] = (),
+    seed: int = 1,
+    runs: int = 40,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Dict[str, Any]:
+    """Finds the one change of a pipeline's run after which its numbers fail, or `command` (words, run without a shell: {before}, {after} are graphs), or the verifier with `code`.
+
+    Returns `culprit` (no row, or one of change, of, pass, rule, before and after), `reason`, `changes` and `runs`.
+    """
+    context = _session_of(session, graph, rules)
+    loaded = _rules(context, rules)
+    options = _failure(command, timeout, code, tokens, seed, runs)
+    return _piecewise.bisect(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, options, log)
+
+
+def reduce(
+    graph: GraphLike,
+    rules: Union[Path, Sequence[Path]],
+    pipeline: str,
+    params: Params = None,
+    *,
+    command: str = "",
+    timeout: float = 60,
+    code: str = "",
+    order: bool = False,
+    tokens: Sequence[int] = (),
+    seed: int = 1,
+    runs: int = 2000,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Dict[str, Any]:
+    """Makes a failing graph and its rules as small as can be; the failure is one of numbers, of `command`, of the diagnostic `code`, or an `order` that matters.
+
+    Returns `reduction` (no row, or one of failure, rules, nodes_before, nodes and runs), `reason`, and `test`: a text of .pwr that fails while the fault is there.
+    """
+    context = _session_of(session, graph)
+    files = _texts(rules)
+    options = {**_failure(command, timeout, code, tokens, seed, runs), "order": order}
+    return _piecewise.reduce(_graph(context, graph, symbols, log), _rules(context, rules), files, _param_texts(params), pipeline, options, log)
+
+
+def explore(
+    graph: GraphLike,
+    rules: RulesLike,
+    pipeline: str = "",
+    params: Params = None,
+    *,
+    passes: Sequence[str] = (),
+    before: Sequence[str] = (),
+    by: Sequence[str] = ("nodes",),
+    subsets: bool = False,
+    most: int = 20,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Dict[str, Any]:
+    """Runs passes of a pipeline in all orders, or those that keep `before` ("a:b"): what they cost, and which rule takes whose nodes.
+
+    Returns rows: `ends` (the best first, at most `most`), `thefts` and `pairs`; and `orders`, `graphs`, `runs`, `suggestion`.
+    """
+    context = _session_of(session, graph, rules)
+    loaded = _rules(context, rules)
+    options = {"passes": list(passes), "before": list(before), "by": list(by), "subsets": subsets, "most": most}
+    return _piecewise.explore(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, options, log)
 
 
 def _planned(

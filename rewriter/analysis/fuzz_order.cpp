@@ -1,9 +1,10 @@
-// Exports fuzz_order, differing_counts and fuzz_tests.
+// Exports fuzz_order, reduce_order_dependence, differing_counts and fuzz_tests.
 #include "rewriter/analysis/fuzz_order.hpp"
 
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
+#include "rewriter/analysis/reduce.hpp"
 #include "rewriter/analysis/shuffle.hpp"
 #include "rewriter/driver.hpp"
 
@@ -71,6 +72,15 @@ Result<FuzzReport> fuzz_order(const Graph& graph, const RuleSet& rules, const St
     if (!same(report.runs.front(), report.runs.back())) report.different.push_back(order);
   }
   return report;
+}
+
+Graph reduce_order_dependence(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
+                              const Env& params, const FuzzOptions& options) {
+  const StillShows differs = [&](const Graph& smaller) {
+    const auto report = fuzz_order(smaller, rules, strategy, params, options);
+    return report && !report->different.empty();
+  };
+  return reduce_graph(graph, differs, options.tries);
 }
 
 std::pair<std::string, std::string> differing_counts(const OrderRun& a, const OrderRun& b) {

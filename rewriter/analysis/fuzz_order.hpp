@@ -38,8 +38,8 @@ struct FuzzReport {
 Result<FuzzReport> fuzz_order(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
                               const Env& params, const FuzzOptions& options = {});
 /// The smallest graph found on which some order still makes a difference.
-Graph reduce_graph(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
-                   const Env& params, const FuzzOptions& options);
+Graph reduce_order_dependence(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
+                              const Env& params, const FuzzOptions& options);
 /// Rules whose counts differ, with both: "a == 1, b == 0".
 std::pair<std::string, std::string> differing_counts(const OrderRun& a, const OrderRun& b);
 /// A test that passes with the order that always runs; where another order of nodes made the

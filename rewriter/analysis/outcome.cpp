@@ -8,16 +8,12 @@
 #include <fmt/ranges.h>
 
 #include "base/hash.hpp"
+#include "dsl/strategy_options.hpp"
 #include "graph/text.hpp"
 #include "rewriter/driver.hpp"
 
 namespace pw {
 namespace {
-
-std::string_view word(ast::Strategy::Kind kind) {
-  if (kind == ast::Strategy::Kind::walk) return "walk";
-  return kind == ast::Strategy::Kind::once ? "once" : "greedy";
-}
 
 constexpr std::uint64_t kMatcherSteps = std::uint64_t{1} << 16;  // a match takes a few a node
 

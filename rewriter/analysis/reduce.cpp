@@ -1,8 +1,7 @@
-// Exports reduce_graph: delta debugging by dropping outputs and cutting off nodes at both ends, as
-// long as some order still makes a difference.
-#include <algorithm>
+// Exports graph_around, reduce_graph.
+#include "rewriter/analysis/reduce.hpp"
 
-#include "rewriter/analysis/fuzz_order.hpp"
+#include <algorithm>
 
 namespace pw {
 namespace {
@@ -60,56 +59,114 @@ Graph cut_graph(const Graph& graph, const Cut& cut) {
   return out;
 }
 
-/// The outputs without one of them.
-std::vector<ValueId> without(std::vector<ValueId> outputs, std::size_t place) {
-  outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(place));
-  return outputs;
-}
+/// A search by blocks of the order of nodes, from halves down to single ones.
+class Reducer {
+ public:
+  Reducer(const Graph& graph, const StillShows& shows, std::size_t tries)
+      : best_(graph.compact()), shows_(shows), tries_(tries) {}
 
-/// What the node reads, in place of its results.
-std::vector<ValueId> operands_for(const Graph& graph, NodeId node) {
-  std::vector<ValueId> out;
-  const auto add = [&](ValueId v) {
-    if (v.valid() && std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
-  };
-  for (ValueId v : graph.outputs())
-    if (graph.is_input(v) || graph.producer(v) != node) add(v);
-  for (ValueId v : graph.operands(node))
-    if (v.valid() && !graph.is_input(v)) add(v);
-  return out;
-}
+  Graph run() {
+    for (std::size_t block = std::max<std::size_t>(best_.node_count() / 2, 1); tries_ > 0;) {
+      const bool smaller = drop_outputs(block) | drop_nodes(block);
+      if (block == 1 && !smaller) break;
+      if (!smaller || block > best_.node_count()) block = std::max<std::size_t>(block / 2, 1);
+    }
+    return std::move(best_);
+  }
+
+ private:
+  bool keep(const Cut& cut) {
+    if (tries_ == 0 || cut.outputs.empty()) return false;
+    Graph smaller = cut_graph(best_, cut);
+    const auto size = [](const Graph& g) { return std::pair(g.node_count(), g.outputs().size()); };
+    if (size(smaller) >= size(best_)) return false;
+    --tries_;
+    if (!shows_(smaller)) return false;
+    best_ = smaller.compact();
+    return true;
+  }
+  [[nodiscard]] std::vector<char> nothing() const { return std::vector<char>(best_.node_bound()); }
+
+  bool drop_outputs(std::size_t block) {
+    bool smaller = false;
+    for (std::size_t i = 0; i < best_.outputs().size();) {
+      std::vector<ValueId> outputs = best_.outputs();
+      const std::size_t end = std::min(i + block, outputs.size());
+      outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(i),
+                    outputs.begin() + static_cast<std::ptrdiff_t>(end));
+      if (keep({std::move(outputs), nothing()}))
+        smaller = true;
+      else
+        i += block;
+    }
+    return smaller;
+  }
+
+  /// From the end on, where a cut takes most: without what reads a block, then without the block.
+  bool drop_nodes(std::size_t block) {
+    bool smaller = false;
+    for (std::size_t end = best_.node_bound(); end > 0;) {
+      const std::size_t begin = end - std::min(block, end);
+      smaller = keep({outputs_before(begin, end), nothing()}) || smaller;
+      end = std::min(end, best_.node_bound());
+      if (begin < end) {
+        std::vector<char> becomes = nothing();
+        std::fill(becomes.begin() + static_cast<std::ptrdiff_t>(begin),
+                  becomes.begin() + static_cast<std::ptrdiff_t>(end), 1);
+        smaller = keep({best_.outputs(), std::move(becomes)}) || smaller;
+      }
+      end = std::min(begin, best_.node_bound());
+    }
+    return smaller;
+  }
+
+  /// The outputs that no node of the block makes, and what the block reads in place of the others.
+  [[nodiscard]] std::vector<ValueId> outputs_before(std::size_t begin, std::size_t end) const {
+    std::vector<ValueId> out;
+    const auto inside = [&](ValueId v) {
+      return !best_.is_input(v) && begin <= best_.producer(v).index &&
+             best_.producer(v).index < end;
+    };
+    const auto add = [&](ValueId v) {
+      if (v.valid() && !inside(v) && std::find(out.begin(), out.end(), v) == out.end())
+        out.push_back(v);
+    };
+    for (ValueId v : best_.outputs()) add(v);
+    for (std::size_t n = begin; n < std::min(end, best_.node_bound()); ++n)
+      for (ValueId v : best_.operands(NodeId(n)))
+        if (v.valid() && !best_.is_input(v)) add(v);
+    return out;
+  }
+
+  Graph best_;
+  const StillShows& shows_;
+  std::size_t tries_;
+};
 
 }  // namespace
 
-Graph reduce_graph(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
-                   const Env& params, const FuzzOptions& options) {
-  Graph best = graph.compact();
-  std::size_t tries = 0;
-  const auto keep = [&](const Cut& cut) {
-    if (++tries > options.tries) return false;
-    Graph smaller = cut_graph(best, cut);
-    const auto size = [](const Graph& g) { return std::pair(g.node_count(), g.outputs().size()); };
-    if (smaller.outputs().empty() || size(smaller) >= size(best)) return false;
-    const auto report = fuzz_order(smaller, rules, strategy, params, options);
-    if (!report || report->different.empty()) return false;
-    best = smaller.compact();
-    return true;
-  };
-  const auto nothing = [&] { return std::vector<char>(best.node_bound()); };
-  for (bool smaller = true; smaller && tries <= options.tries;) {
-    smaller = false;
-    for (std::size_t i = 0; i < best.outputs().size(); ++i)
-      smaller = keep({without(best.outputs(), i), nothing()}) || smaller;
-    for (std::size_t i = best.node_bound(); i-- > 0;) {
-      if (i >= best.node_bound()) continue;  // it became much smaller
-      smaller = keep({operands_for(best, NodeId(i)), nothing()}) || smaller;
-      if (i >= best.node_bound()) continue;
-      std::vector<char> becomes = nothing();
-      becomes[i] = 1;
-      smaller = keep({best.outputs(), std::move(becomes)}) || smaller;
-    }
+Graph graph_around(const Graph& graph, std::span<const NodeId> nodes) {
+  Cut cut{{}, std::vector<char>(graph.node_bound(), 1)};
+  for (NodeId n : nodes) {
+    cut.becomes[n.index] = 0;
+    for (ValueId v : graph.operands(n))  // a literal as an input would be any number
+      if (v.valid() && !graph.is_input(v) && graph.op_of(graph.producer(v)).is_literal())
+        cut.becomes[graph.producer(v).index] = 0;
   }
-  return best;
+  for (NodeId n : nodes)
+    for (std::size_t i = 0; i < graph.result_count(n); ++i) {
+      const ValueId v = graph.result(n, i);
+      const std::vector<NodeId> users = graph.users(v);
+      if (graph.is_output(v) || std::any_of(users.begin(), users.end(), [&](NodeId user) {
+            return cut.becomes[user.index] != 0;
+          }))
+        cut.outputs.push_back(v);
+    }
+  return cut_graph(graph, cut);
+}
+
+Graph reduce_graph(const Graph& graph, const StillShows& shows, std::size_t tries) {
+  return Reducer(graph, shows, tries).run();
 }
 
 }  // namespace pw

@@ -86,8 +86,8 @@ TEST_CASE("fuzz: over is kept in every order", "[analysis]") {
 
 TEST_CASE("fuzz: what is left of a graph is what it takes", "[analysis]") {
   const World world(kReaders);
-  const Graph small =
-      reduce_graph(world.graph(kGraph), world.rules, *world.rules.strategy("p"), world.params, {});
+  const Graph small = reduce_order_dependence(world.graph(kGraph), world.rules,
+                                              *world.rules.strategy("p"), world.params, {});
   std::vector<std::string> left = ops(small);
   std::sort(left.begin(), left.end());
   CHECK(left == std::vector<std::string>{"exp", "neg", "relu"});

@@ -80,6 +80,7 @@ class Answers(ProgramTest):
         cls.put("odd.pwr", RULES.replace("rule merge {", "rule merge{"))
         cls.put("oops.pwr", RULES.replace("maximum(", "maximun("))
         cls.put("orders.pwr", RULES.replace("relu(relu(x)) => y = relu(x)", "relu(x) => y = neg(x)"))
+        cls.put("wrong.pwr", RULES.replace("=> y = relu(x)", "=> y = neg(x)"))
         cls.put("g.pwg", GRAPH)
         cls.put("h.pwg", GRAPH.replace("relu(relu(x))", "neg(x)"))
         cls.put("counts.csv", "1 10\n7 3\n")
@@ -122,6 +123,13 @@ class Answers(ProgramTest):
             ("test", 1, "test", r),
             ("verify", 0, "verify", "-r", r),
             ("fuzz-order", 1, "fuzz-order", g, "-r", self.path("orders.pwr"), "-p", "both"),
+            ("bisect", 0, "bisect", g, "-r", self.path("wrong.pwr"), "-p", "p"),
+            ("bisect", 1, "bisect", g, "-r", r, "-p", "p"),
+            ("reduce", 0, "reduce", g, "-r", self.path("wrong.pwr"), "-p", "p"),
+            ("reduce", 1, "reduce", g, "-r", r, "-p", "p"),
+            ("explore", 0, "explore", g, "-r", self.path("orders.pwr"), "--passes", "p,both", "--by", "nodes,bytes"),
+            ("explore", 0, "explore", g, "-r", r, "-p", "p"),
+            ("run", 4, "run", g, "-r", self.path("wrong.pwr"), "-p", "p", "--check-each"),
             ("opt", 0, "opt", g, "-r", r, "-p", "p"),
             ("opt", 0, "opt", *DEMO, *LLM, "--stats"),
             ("opt", 0, "opt", g, "-r", r, "-p", "few", "--stats", "-o", out + ".pwg"),

@@ -217,6 +217,9 @@ class Streams(ProgramTest):
             "doctor": [],
             "completion": ["bash"],
             "man": ["run"],
+            "bisect": [g, "-r", rules, "-p", "p"],
+            "reduce": [g, "-r", rules, "-p", "p"],
+            "explore": [g, "-r", rules, "-p", "p"],
             "fuzz-order": [g, "-r", rules, "-p", "p"],
             "grammar": ["textmate"],
             "lsp": None,  # prints when it is asked: lsp_test.py

@@ -168,6 +168,26 @@ class Commands(unittest.TestCase):
         self.assertTrue(Path(found).read_text().endswith(mine["difference"]["tests"]))
         self.assertIsNone(pw.fuzz_order(self.small, self.rules, "p", orders=2)["difference"])
 
+    def compare_bisect(self):
+        wrong = self.path("wrong.pwr")
+        Path(wrong).write_text("rule w { y = relu(relu(x)) => y = neg(x) }\npass p = greedy { w }\n")
+        mine = pw.bisect(self.small, wrong, "p", tokens=[3])
+        self.assertEqual(mine, self.json("bisect", self.small, "-r", wrong, "-p", "p", "--tokens", "3"))
+        self.assertEqual([row["rule"] for row in mine["culprit"]], ["w"])
+        self.assertEqual(pw.bisect(self.small, self.rules, "p")["culprit"], [])
+
+    def compare_reduce(self):
+        wrong = self.path("wrong.pwr")
+        Path(wrong).write_text("rule w { y = relu(relu(x)) => y = neg(x) }\npass p = greedy { w }\n")
+        mine = pw.reduce(self.small, wrong, "p")
+        self.assertEqual(mine, self.json("reduce", self.small, "-r", wrong, "-p", "p"))
+        self.assertEqual([row["nodes"] for row in mine["reduction"]], [2])
+
+    def compare_explore(self):
+        mine = pw.explore(self.small, self.rules, passes=["p", "both"], by=["nodes", "bytes"])
+        self.assertEqual(mine, self.json("explore", self.small, "-r", self.rules, "--passes", "p,both", "--by", "nodes,bytes"))
+        self.assertEqual(mine["orders"], 2)
+
     def compare_fmt(self):
         ugly = self.path("ugly.pwr")
         Path(ugly).write_text("rule   a {y=relu(x)=>y=neg( x )} // c\n")
@@ -423,6 +443,9 @@ class Mistakes(unittest.TestCase):
             ("PW1425", lambda: pw.ops(backend="gpu")),
             ("PW1101", pw.opt, self.small, "llm", "o22"),
             ("PW1101", pw.fuzz_order, self.small, "llm", "o22"),
+            ("PW1101", pw.bisect, self.small, "llm", "o22"),
+            ("PW1101", pw.reduce, self.small, "llm", "o22"),
+            ("PW1101", pw.explore, self.small, "llm", "o22"),
             ("PW1430", pw.generate, "gpt"),
             ("PW1430", lambda: pw.generate("llama", layers=0)),
             ("PW1424", lambda: pw.explain(self.small, "llm", "add_rms", at="nothing")),

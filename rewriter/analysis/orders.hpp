@@ -1,0 +1,76 @@
+// All orders of some passes on one graph. A pass does the same to equal graphs, so each is run once
+// on each graph that some order comes to: orders that begin alike, or meet, share all that follows.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rewriter/cost.hpp"
+#include "rewriter/rewriter.hpp"
+
+namespace pw {
+
+struct OrderSpace {
+  std::vector<Strategy> passes;                             ///< at most 16, in the written order
+  std::vector<std::pair<std::size_t, std::size_t>> before;  ///< the first stands before the second
+  Strategy last;                    ///< runs behind each order; may be empty
+  bool subsets = false;             ///< passes may be left out
+  std::size_t most_runs = 200'000;  ///< of a pass
+};
+
+/// A graph that some order comes to, known by its structural hash.
+struct SeenGraph {
+  std::uint64_t hash = 0;
+  std::vector<std::int64_t> costs;              ///< in the order of Cost
+  std::map<std::size_t, std::size_t> next;      ///< by pass: the graph that it makes
+  std::map<std::size_t, std::size_t> rewrites;  ///< by pass
+};
+
+/// A graph that some order ends with.
+struct OrderEnd {
+  std::size_t graph = 0;             ///< in OrderResults::graphs
+  std::uint64_t orders = 0;          ///< how many end with it
+  std::vector<std::size_t> example;  ///< the first of them, as places in the space's passes
+};
+
+/// What two passes do to each other, wherever both can still run.
+struct OrderPair {
+  std::size_t first = 0, second = 0;  ///< in the space's passes
+  std::size_t states = 0;             ///< where both orders were run
+  std::size_t different = 0;          ///< of these: where the graphs differ
+};
+
+struct OrderResults {
+  std::vector<SeenGraph> graphs;  ///< the first is the graph that all orders begin with
+  std::vector<OrderEnd> ends;     ///< each graph once
+  std::vector<OrderPair> pairs;   ///< of all passes, first < second
+  std::uint64_t orders = 0;       ///< in the space, those of `before` left out
+  std::size_t runs = 0;           ///< of a pass
+  std::size_t written = 0;        ///< of `ends`: of the written order
+};
+
+/// A run that fails is the mistake. PW1418 for more passes, or more runs,
+/// than there may be, and where no order keeps `before`.
+Result<OrderResults> explore_orders(const Graph& graph, const RuleSet& rules, const Env& params,
+                                    const OrderSpace& space);
+
+/// The ends that no other end beats in every one of the costs; indices of `ends`.
+std::vector<std::size_t> pareto_front(const OrderResults& results, const std::vector<Cost>& by);
+
+/// A match of one pass that another pass took nodes of.
+struct Theft {
+  std::size_t thief = 0, victim = 0;  ///< passes of the space
+  std::string thief_rule, victim_rule;
+  std::size_t lost = 0;  ///< matches of the victim's rule that are gone with the thief before it
+  std::string node;      ///< one that the thief took, as text
+  std::vector<std::size_t> losing, keeping;  ///< the orders that show it: with few passes before
+};
+/// For each two passes, on the graph and on what one other pass makes of it: matches that the one
+/// has alone, and not behind the other, with the rewrite of the other that consumed a node of them.
+Result<std::vector<Theft>> find_thefts(const Graph& graph, const RuleSet& rules, const Env& params,
+                                       const OrderSpace& space);
+
+}  // namespace pw
