@@ -57,7 +57,7 @@ Result<std::vector<PassCheck>> check_each_pass(const RunRequest& request, const 
   PW_TRY(give_contents_of(request, original, weights.front(), Log()));
   std::vector<PassState> passes;
   for (std::size_t i = 1; i < record.versions.size(); ++i)
-    passes.push_back({&record.versions[i], i, {}});
+    passes.push_back({&record.versions[i], i, KvCache()});
   CheckCaches caches;
   const bool goes_on = !request.steps.empty();
   for (const PlannedStep& planned : PW_TRY(wanted_steps(request, original))) {

@@ -148,7 +148,7 @@ TEST_CASE("nesting: module paths are groups in groups, equal ones are drawn once
   std::size_t boxes = 0;
   for (std::uint32_t at = 0; at < f.drawn_as.size(); ++at) boxes += f.drawn_as[at] == at ? 1 : 0;
   CHECK(boxes == 4);
-  const viz::Scene scene = viz::make_scene(drawn.graph, f, 600, false);
+  const viz::Scene scene = viz::make_scene(drawn.graph, f, 600);
   CHECK(scene.clusters.size() == 3);
   CHECK(scene.clusters[2].title == "×4 experts.0, experts.1 … experts.3");
   CHECK(scene.clusters[2].parent == 1);
