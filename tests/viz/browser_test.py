@@ -489,6 +489,11 @@ class Rewritten(Page):
       const color = ground ? getComputedStyle(ground).backgroundColor : 'white';
       if (ratio(rgb(color), rgb(getComputedStyle(e).color)) < 4.5) bad.push(e.tagName + ' ' + e.textContent.slice(0, 30));
     }
+    for (const e of document.querySelectorAll('input')) {
+      if (!e.offsetParent || !e.placeholder) continue;
+      const style = getComputedStyle(e, '::placeholder');
+      if (style.opacity !== '1' || ratio(rgb(style.color), rgb(getComputedStyle(e).backgroundColor)) < 4.5) bad.push('placeholder ' + e.placeholder);
+    }
     return bad;"""
 
     def test_contrast(self):

@@ -15,7 +15,10 @@ const stage = (() => {
   const readable = 10 / 11;  // the text of boxes has 11 pixels; below 10 it is hard to read
   let places = null, pending = false;
 
-  function lay() { places = new Level(-1, app.state).move(0, 0); }
+  function lay() {
+    places = new Level(-1, app.state).move(0, 0);
+    places.join();  // here, so that the first frame is no slower than the next
+  }
   function shown() { return app.state.beside ? pictures : [right]; }
   let moved = null;  // called when the camera may have moved
   function drawNow() {
