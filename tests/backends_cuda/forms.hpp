@@ -100,7 +100,8 @@ inline constexpr Form kSpecial[] = {
     {"mxfp8_quant", "in x: {0}[n, 64]  q, s = mxfp8_quant(x)  out q, s"},
     {"static_scaled_int8_quant",
      "in x: {0}[n, 40], s: f32[1]  q = static_scaled_int8_quant(x, s)  out q"},
-    {"dynamic_scaled_int8_quant", "in x: {0}[n, 40]  q, s = dynamic_scaled_int8_quant(x)  out q, s"},
+    {"dynamic_scaled_int8_quant",
+     "in x: {0}[n, 40]  q, s = dynamic_scaled_int8_quant(x)  out q, s"},
     {"rms_norm_gated",
      "in x: {0}[n, 3, 40], w: {0}[40], g: {0}[n, 3, 40]  y = rms_norm_gated(x, w, g)  out y"},
     // something is reduced over groups of the columns

@@ -37,9 +37,9 @@ std::set<std::string> rules_that_make(const RuleSet& rules, const std::set<std::
 TEST_CASE("library: its fusions are at most 70 rules", "[verify][library]") {
   // The others hold what changes no number: no-ops, slices that are a split, quantisations spelled
   // out.
-  const std::set<std::string> fusions = {"activation", "attention", "collectives", "fused",
-                                         "merge",      "norm",      "norm_quant",  "rope",
-                                         "sequence_parallel"};
+  const std::set<std::string> fusions = {"activation", "attention", "collectives",
+                                         "fused",      "merge",     "norm",
+                                         "norm_quant", "rope",      "sequence_parallel"};
   const auto context = std::make_shared<Context>();
   const RuleSet rules = checked(load_rules(context, {"llm", "merge"}), context);
   std::size_t count = 0, files = 0;

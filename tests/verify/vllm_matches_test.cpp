@@ -39,7 +39,8 @@ std::size_t count(const PipelineCounts& counts, const std::vector<std::string>& 
                   std::string& which) {
   std::size_t sum = 0;
   for (const auto& [rule, times] : counts.rewrites) {
-    if (std::find(rules.begin(), rules.end(), rule.substr(0, rule.find_first_of("[#"))) == rules.end())
+    if (std::find(rules.begin(), rules.end(), rule.substr(0, rule.find_first_of("[#"))) ==
+        rules.end())
       continue;
     sum += times;
     which += fmt::format("{}{} {}", which.empty() ? "" : ", ", rule, times);
