@@ -21,8 +21,8 @@ class LayerMatrix {
   LayerMatrix(std::string_view layer, std::uint64_t which, std::int64_t summed)
       : seed_(hash_text(layer) + which), scale_(1 / std::sqrt(static_cast<Real>(summed))) {}
   Real operator()(std::int64_t row, std::int64_t column) const {
-    const std::uint64_t at =
-        mix(seed_ ^ mix(static_cast<std::uint64_t>(row) << 32 ^ static_cast<std::uint64_t>(column)));
+    const std::uint64_t at = mix(
+        seed_ ^ mix(static_cast<std::uint64_t>(row) << 32 ^ static_cast<std::uint64_t>(column)));
     return (static_cast<Real>(at >> 44) / Real(1 << 19) - 1) * scale_;
   }
 
@@ -84,9 +84,10 @@ Done latent_attention(Call& call) {
   const Array& query = call.operand(0);
   const auto keys = seen_keys(call);
   if (!keys) return tl::unexpected(keys.error());
-  const Latents<Real> x{elements_of<Real>(query), elements_of<Real>(keys->k),
-                        elements_of<Real>(keys->v), query.extents[1], query.extents[2],
-                        keys->k.extents[2], keys->v.extents[2]};
+  const Latents<Real> x{elements_of<Real>(query),   elements_of<Real>(keys->k),
+                        elements_of<Real>(keys->v), query.extents[1],
+                        query.extents[2],           keys->k.extents[2],
+                        keys->v.extents[2]};
   Array& y = call.result();
   const std::int64_t width = y.extents[1];
   const std::string layer = layer_name(call.graph, call.node);

@@ -113,11 +113,11 @@ template <class Real>
 KernelTable whole_table() {
   static const std::vector<KernelEntry> table = [] {
     std::vector<KernelEntry> all;
-    for (KernelTable part : {KernelTable(kPointwise<Real>), interpreter_reductions<Real>(),
-                             interpreter_products<Real>(), interpreter_indexing<Real>(),
-                             interpreter_scan<Real>(), interpreter_attention<Real>(),
-                             interpreter_latent<Real>(),
-                             interpreter_convolutions<Real>(), interpreter_windows<Real>()}) {
+    for (KernelTable part :
+         {KernelTable(kPointwise<Real>), interpreter_reductions<Real>(),
+          interpreter_products<Real>(), interpreter_indexing<Real>(), interpreter_scan<Real>(),
+          interpreter_attention<Real>(), interpreter_latent<Real>(),
+          interpreter_convolutions<Real>(), interpreter_windows<Real>()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -143,7 +143,7 @@ constexpr DiagnosticCode kCodes[] = {
      "take its statement out of `given { }` to replace it, or use another name"},
     {"PW0278",
      "`..` copies the attributes of one node of the pattern, and there is none or more than one of "
-     "that op",
+     "that op, or what that node leaves open has no place",
      "write the attributes"},
     {"PW0279", "a guard is of the wrong kind: an operand, a comparison or a function's argument",
      "compare values of one kind; a condition is true or false"},

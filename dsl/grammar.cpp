@@ -285,14 +285,13 @@ const auto pattern_item_def =
 
 const auto cell = !Peek(peek_row) >> expr;
 const auto factor = name[act<&B::push_name>] >> x3::eps[act<&B::table_factor>];
-const auto table_item_def =
-    t(Tok::table)[act<&B::open>] > name[act<&B::push_name>] >
-    (t(Tok::assign)[act<&B::table_product>] > factor > +(t(Tok::star) > factor) >
-         x3::eps[act<&B::end_table>] |
-     t(Tok::lparen) > some_of(word[act<&B::push_name>]) >
-         t(Tok::rparen)[act<&B::table_columns>] > t(Tok::lbrace) >
-         *(word[act<&B::table_row>] > t(Tok::colon) > list_of(cell) > x3::eps[act<&B::end_row>]) >
-         t(Tok::rbrace)[act<&B::end_table>]);
+const auto table_item_def = t(Tok::table)[act<&B::open>] > name[act<&B::push_name>] >
+                            (t(Tok::assign)[act<&B::table_product>] > factor >
+                                 +(t(Tok::star) > factor) > x3::eps[act<&B::end_table>] |
+                             t(Tok::lparen) > some_of(word[act<&B::push_name>]) >
+                                 t(Tok::rparen)[act<&B::table_columns>] > t(Tok::lbrace) >
+                                 *(word[act<&B::table_row>] > t(Tok::colon) > list_of(cell) >
+                                   x3::eps[act<&B::end_row>]) > t(Tok::rbrace)[act<&B::end_table>]);
 
 const auto parameter = (Peek(peek_row) >> word[act<&B::extern_parameter_name>] > t(Tok::colon) >
                         word[act<&B::extern_parameter>]) |

@@ -76,8 +76,8 @@ class ListNames {
     if (!fresh && known->second.size() != count)
       out_.push_back(error_at(span, "PW0292",
                               in_ticks(list) + " stands for " + std::to_string(count) +
-                                  " values here, and for " +
-                                  std::to_string(known->second.size()) + " elsewhere"));
+                                  " values here, and for " + std::to_string(known->second.size()) +
+                                  " elsewhere"));
   }
 
   void put(Expr& e) const {

@@ -138,8 +138,7 @@ void declare_asked(Graph& graph, const Expr& guard, const Env& bound) {
   const auto* name = std::get_if<std::string>(&*group);
   if (name == nullptr) return;
   for (ValueId value : tensors_of(found->second))
-    declare_inputs_of(graph, value,
-                      [&](ValueId input) { graph.declare_replicated(input, *name); });
+    declare_inputs_of(graph, value, [&](ValueId input) { graph.declare_replicated(input, *name); });
 }
 
 }  // namespace

@@ -121,7 +121,9 @@ std::string dump(const ast::ForeignItem::Parameter& p) {
 std::string dump(const ast::ForeignItem& i) {
   return node("foreign", i.target, i.parameters, i.returns, i.where, i.block, i.body);
 }
-std::string dump(const ast::Table& i) { return node("table", i.name, i.columns, i.rows, i.factors); }
+std::string dump(const ast::Table& i) {
+  return node("table", i.name, i.columns, i.rows, i.factors);
+}
 std::string dump(const ast::Pattern& i) {
   return node("pattern", i.recursive, i.name, i.operands, i.attributes, i.results, i.alternatives);
 }

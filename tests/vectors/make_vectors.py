@@ -580,7 +580,7 @@ def three_positions():
                 label(q, f"head {head}", "neox" if neox else "interleaved"),
                 [positions, q, k, cos_sin],
                 [(turned(q, unit, head, neox), near), (turned(k, unit, head, neox), near)],
-                {"head": head, "sections": sections, "neox": neox},
+                {"head": head, "time": sections[0], "height": sections[1], "neox": neox},
             )
 
 
