@@ -43,5 +43,9 @@ elseif(NOT pybind11_FOUND)
   message(STATUS "pybind11 not found: the Python module will not be built")
 endif()
 
+# Optional: without it ranks are those of one process.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+
 # Optional: without it `bench/` is left out.
 find_package(benchmark QUIET)
