@@ -15,6 +15,7 @@
 
 namespace pw {
 
+class Communicator;
 class CompileCache;
 class KvCache;
 
@@ -43,6 +44,9 @@ struct Step {
   /// The ranks of groups that no op of the graph determines; null: neighbouring ranks, or all ranks
   /// where there is no `world`. For runs of several ranks in this process.
   const RankGroups* groups = nullptr;
+  /// Of a run whose ranks are processes: this one's end of its collectives. Null: all ranks are
+  /// here.
+  Communicator* ranks = nullptr;
   [[nodiscard]] std::int64_t tokens() const;  ///< sum of new tokens: the valid rows
 };
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "backends/interpreter_kernels.hpp"
+#include "base/try.hpp"
 
 namespace pw {
 namespace {
@@ -26,15 +27,15 @@ Array part_of(const Array& whole, std::size_t axis, std::int64_t i, std::int64_t
 }
 
 template <class T>
-void add_up(std::span<const Call> group, DType declared, const Array& sum) {
+void add_up(std::span<const Array> addends, DType declared, const Array& sum) {
   std::vector<Extents> strides;
-  for (const Call& call : group) strides.push_back(call.operand(0).strides);
+  for (const Array& x : addends) strides.push_back(x.strides);
   strides.push_back(sum.strides);
   T total[kRun], next[kRun];
   for_each_run(sum.extents, strides, kRun, [&](const Run& run) {
     std::fill(total, total + run.length, T(0));
-    for (std::size_t r = 0; r < group.size(); ++r) {
-      const Array& x = group[r].operand(0);
+    for (std::size_t r = 0; r < addends.size(); ++r) {
+      const Array& x = addends[r];
       load_run(x.dtype, x.at(run.offsets[r]), run.steps[r], run.length, next);
       for (std::int64_t i = 0; i < run.length; ++i) total[i] += next[i];
     }
@@ -47,11 +48,9 @@ Array sum_of(std::span<const Call> group) {
   if (group.size() == 1) return first.operand(0);
   const DType declared = first.operand_dtype(0);
   Array sum = make_array(first.storage(declared), first.operand(0).extents);
-  if (is_float(declared)) {
-    add_up<double>(group, declared, sum);
-  } else {
-    add_up<std::int64_t>(group, declared, sum);
-  }
+  std::vector<Array> addends;
+  for (const Call& call : group) addends.push_back(call.operand(0));
+  add_in_order(addends, declared, sum);
   return sum;
 }
 
@@ -134,6 +133,14 @@ std::int64_t world_of(const Graph& graph, NodeId node) {
 
 }  // namespace
 
+void add_in_order(std::span<const Array> addends, DType declared, const Array& sum) {
+  if (is_float(declared)) {
+    add_up<double>(addends, declared, sum);
+  } else {
+    add_up<std::int64_t>(addends, declared, sum);
+  }
+}
+
 Collective find_collective(std::string_view op) {
   for (const auto& [name, collective] : kCollectives) {
     if (name == op) return collective;
@@ -186,11 +193,97 @@ Done run_group(Collective collective, std::span<Call> ranks, std::size_t first, 
   return done;
 }
 
+/// Entry i along the first axis, without that axis; a view.
+Array entry(const Array& x, std::int64_t i) {
+  Array out = part_of(x, 0, i, x.extents[0]);
+  out.extents.erase(out.extents.begin());
+  out.strides.erase(out.strides.begin());
+  return out;
+}
+
+/// The parts of an array along an axis, one after the other.
+Array parts_in_order(const Array& x, std::size_t axis, std::int64_t n) {
+  Extents extents = x.extents;
+  extents[axis] /= n;
+  extents.insert(extents.begin(), n);
+  const Array packed = make_array(x.dtype, extents);
+  for (std::int64_t i = 0; i < n; ++i) {
+    copy(part_of(x, axis, i, n), entry(packed, i));
+  }
+  return packed;
+}
+
+/// What a message says of a call.
+std::string in_words(const Call& call, const std::string& group) {
+  const Array& x = call.operand(0);
+  return fmt::format("{} at node {} (group {}, {} bytes)", call.graph.op_of(call.node).name,
+                     call.graph.node_name(call.node), group.empty() ? "of all" : group,
+                     x.count() * size_of(call.operand_dtype(0)));
+}
+
+/// This rank's part of one collective over a group of processes.
+class Across {
+ public:
+  Across(Call& call, RankGroup group, Communicator& others)
+      : call_(call), group_(group), others_(others) {}
+
+  Done run(Collective collective) {
+    if (collective == shard) return own_part();
+    const std::string* name = group_name(call_.graph, call_.node);
+    others_.enter(in_words(call_, name == nullptr ? std::string() : *name));
+    if (collective == all_reduce) return reduced();
+    return collective == reduce_scatter ? scattered() : gathered();
+  }
+
+ private:
+  [[nodiscard]] std::int64_t ranks() const { return group_.size; }
+  [[nodiscard]] DType declared() const { return call_.operand_dtype(0); }
+  [[nodiscard]] std::size_t axis(const Array& x) const { return call_.axis("dim", 0, x.rank()); }
+
+  Done own_part() {
+    const Array& x = call_.operand(0);
+    PW_TRY(check_parts(call_, x.extents, call_.extents[0], axis(x), count()));
+    const std::int64_t place = others_.rank() % (group_.size * group_.stride) / group_.stride;
+    call_.results[0] = part_of(x, axis(x), place, ranks());
+    return Done{};
+  }
+  Done reduced() {
+    const Array x = contiguous(call_.operand(0));
+    call_.results[0] = make_array(call_.storage(declared()), x.extents);
+    return others_.all_reduce(x, declared(), call_.results[0], group_);
+  }
+  Done scattered() {
+    const Array& x = call_.operand(0);
+    PW_TRY(check_parts(call_, x.extents, call_.extents[0], axis(x), count()));
+    call_.results[0] = make_array(call_.storage(declared()), call_.extents[0]);
+    return others_.reduce_scatter(parts_in_order(x, axis(x), ranks()), declared(), call_.results[0],
+                                  group_);
+  }
+  Done gathered() {
+    const Array x = contiguous(call_.operand(0));
+    PW_TRY(check_parts(call_, call_.extents[0], x.extents, axis(x), count()));
+    Extents extents = x.extents;
+    extents.insert(extents.begin(), ranks());
+    const Array packed = make_array(x.dtype, extents);
+    PW_TRY(others_.all_gather(x, packed, group_));
+    const Array whole = call_.result();
+    for (std::int64_t i = 0; i < ranks(); ++i) {
+      copy(entry(packed, i), part_of(whole, axis(x), i, ranks()));
+    }
+    return Done{};
+  }
+  [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(ranks()); }
+
+  Call& call_;
+  RankGroup group_;
+  Communicator& others_;
+};
+
 }  // namespace
 
-Result<std::monostate> run_collective(Collective collective, std::span<Call> ranks,
-                                      RankGroup group) {
-  const auto all = static_cast<std::int64_t>(ranks.size());
+Result<std::monostate> run_collective(Collective collective, std::span<Call> ranks, RankGroup group,
+                                      Communicator* others) {
+  const auto all = others != nullptr ? others->size() : static_cast<std::int64_t>(ranks.size());
   if (group.size == 0) group = {all, 1};
   const std::int64_t size = group.size, block = size * group.stride;
   if (all == 1 && size != 1) {
@@ -203,6 +296,8 @@ Result<std::monostate> run_collective(Collective collective, std::span<Call> ran
                      fmt::format("a group of {} ranks is no part of {}", size, all),
                      "the ranks of a run must be a multiple of every group's");
   }
+  if (others != nullptr && size > 1) return Across(ranks[0], group, *others).run(collective);
+  if (others != nullptr) return collective(ranks);
   for (std::int64_t begin = 0; begin < all; begin += block)
     for (std::int64_t i = 0; i < group.stride; ++i)
       if (auto done = run_group(collective, ranks, static_cast<std::size_t>(begin + i), group);

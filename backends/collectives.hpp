@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/communicator.hpp"
 #include "backends/kernel.hpp"
 
 namespace pw {
@@ -25,10 +26,12 @@ using Collective = Result<std::monostate> (*)(std::span<Call> group);
 Result<RankGroups> stated_groups(const Graph& graph);
 /// The ranks that a collective of the graph spans, as far as the graph says.
 [[nodiscard]] RankGroup group_of(const Graph& graph, NodeId node, const RankGroups& stated);
-/// Runs a collective on every group of ranks. PW1201 if one rank is too few, PW1208 if groups of
-/// that size and stride do not divide the ranks.
-Result<std::monostate> run_collective(Collective collective, std::span<Call> ranks,
-                                      RankGroup group);
+/// Runs a collective on every group of ranks; with `others`, on this process's rank and theirs.
+/// PW1201 if one rank is too few, PW1208 if groups of that size and stride do not divide the ranks.
+Result<std::monostate> run_collective(Collective collective, std::span<Call> ranks, RankGroup group,
+                                      Communicator* others = nullptr);
+/// Sums arrays of equal extents in their order, in double (integers in 64 bits), and rounds once.
+void add_in_order(std::span<const Array> addends, DType declared, const Array& sum);
 /// Ranks with the same number hold the same in an input that is replicated over these groups: the
 /// least number of a group that can be reached from the rank. A group that is not known is all.
 [[nodiscard]] std::int64_t replica_of(const std::vector<std::string>& over, std::int64_t rank,

@@ -11,6 +11,7 @@
 #include "backends/host_functions.hpp"
 #include "backends/memory.hpp"
 #include "base/assert.hpp"
+#include "base/try.hpp"
 #include "graph/build.hpp"
 
 namespace pw {
@@ -292,18 +293,19 @@ Result<RankGroup> OpProgram::group_in(const Instruction& instruction,
 
 Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span<RankRun> ranks,
                                        const RunContext& context) const {
+  Communicator* others = context.step == nullptr ? nullptr : context.step->ranks;
   std::vector<Call> calls;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     auto call = call_of(instruction, ranks[rank].values, context);
     if (!call) return forward(call);
-    call->on_rank = static_cast<std::int64_t>(rank);
+    call->on_rank = others != nullptr ? others->rank() : static_cast<std::int64_t>(rank);
     place_results(instruction, *call, ranks[rank]);
     calls.push_back(std::move(*call));
   }
   if (instruction.collective != nullptr) {
     auto group = group_in(instruction, context);
     if (!group) return forward(group);
-    if (auto done = run_collective(instruction.collective, calls, *group); !done) return done;
+    PW_TRY(run_collective(instruction.collective, calls, *group, others));
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (instruction.kernel) {

@@ -18,6 +18,7 @@ namespace pw {
 struct PlannedStep {
   Step step;  ///< `past` is what earlier steps gave the sequence
   std::vector<std::int64_t> ended;
+  std::size_t number = 0;  ///< of the run's steps, from 0
 };
 
 /// A line a step: `ID:NEW` for each sequence that gets NEW tokens, `ID.` for one that is over after

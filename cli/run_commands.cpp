@@ -1,8 +1,12 @@
 // Exports the commands run and report: the main job, from a model's graph to numbers, and what it
 // says.
+#include <chrono>
+#include <thread>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "base/file.hpp"
 #include "base/standard_output.hpp"
@@ -12,6 +16,7 @@
 #include "pipeline/check_each.hpp"
 #include "pipeline/dump.hpp"
 #include "pipeline/reducing.hpp"
+#include "pipeline/ranks.hpp"
 #include "pipeline/report.hpp"
 #include "pipeline/report_diff.hpp"
 #include "pipeline/run.hpp"
@@ -24,7 +29,7 @@ struct RunArgs : EngineArgs {
   std::string report, dump;
   bool check_each = false;
   std::string on_failure, reproducer = "failure.pwr";
-  std::string replicated;  ///< input names, or `all`
+  std::string ranks = "1";  ///< a number of this process, or who starts processes
   bool no_pad = false;
   std::string output = "-";           ///< of report
   std::vector<std::string> compared;  ///< two reports
@@ -33,15 +38,40 @@ struct RunArgs : EngineArgs {
   [[nodiscard]] RunRequest request(const Session& session) const;
 };
 
+/// What a lost rank ends this process with; at once, as the work under way waits for that rank.
+Lifeline::Lost end_of(const Session& session) {
+  return [&session](const Diagnostics& said) {
+    if (!said.empty()) session.report(said);
+    constexpr auto kRead = std::chrono::milliseconds(200);  // the other ranks end at what they hear
+    std::this_thread::sleep_for(kRead);
+    ::_exit(kInvalidInput);
+  };
+}
+
+bool are_processes(const std::string& ranks) { return ranks == "mpi" || ranks == "nccl"; }
+
+void take_ranks(const Session& session, const std::string& ranks, RunRequest& request) {
+  if (!are_processes(ranks)) {
+    request.ranks = session.need(parse_numbers(ranks, 1, 64)).front();
+    return;
+  }
+  request.others = session.need(open_ranks(ranks, request.engine, end_of(session)));
+  if (request.others->size() == 1) session.say("one rank: mpirun or torchrun starts several");
+}
+
+/// Ranks say the same, so that one of them does.
+bool speaks(const RunRequest& request) {
+  return request.others == nullptr || request.others->rank() == 0;
+}
+
 RunRequest RunArgs::request(const Session& session) const {
   RunRequest out = run;
   fill(session, out);
+  take_ranks(session, ranks, out);
   out.pad = !no_pad;
   out.command = shown_command("pwr", session.options.arguments);
-  out.replication.all = replicated == "all";
-  if (!out.replication.all)
-    for (const std::string& name : CLI::detail::split(replicated, ','))
-      if (!name.empty()) out.replication.names.insert(name);
+  out.replication = {.all = false, .names = {graph.replicated.begin(), graph.replicated.end()}};
+  out.replication.all = out.replication.names.erase("all") > 0;
   return out;
 }
 
@@ -103,8 +133,14 @@ void print_results(const Session& session, const RunRecord& record, const Answer
 void run_all(
     const Session& session, const RunRequest& request, const RunDone& done,
     const std::vector<Answer>* answers, const std::function<void()>& failing = [] {}) {
-  const RunSummary summary = session.need(run_model(session.context, request, session.log(), done));
-  if (session.json() && answers != nullptr) {
+  const Log log = speaks(request) ? session.log() : Log();
+  const auto run = run_model(session.context, request, log, done);
+  if (!run && !speaks(request) && run.error().front().code == "PW1291")
+    throw Exit{exit_code_of(run.error())};
+  if (!run && request.others)
+    session.say(fmt::format("rank {} of {}:", request.others->rank(), request.others->size()));
+  const RunSummary summary = session.need(run);
+  if (session.json() && answers != nullptr && speaks(request)) {
     Answer whole;
     whole.add("graphs", *answers);
     whole.add("steps", Cell(summary.steps));
@@ -112,8 +148,11 @@ void run_all(
     print_out(whole.print("json"));
   }
   if (summary.failed > 0) {
-    session.say(fmt::format("{} of {} steps differ from {} by more than they may", summary.failed,
-                            summary.steps, request.check ? "the reference" : request.expect));
+    const std::string rank =
+        request.others ? fmt::format("rank {}: ", request.others->rank()) : std::string();
+    session.say(fmt::format("{}{} of {} steps differ from {} by more than they may", rank,
+                            summary.failed, summary.steps,
+                            request.check ? "the reference" : request.expect));
     failing();
     throw Exit{kNumericMismatch};
   }
@@ -139,9 +178,16 @@ void run_run(const Options& options, const RunArgs& args) {
   RunRequest request = args.request(session);
   request.hash_files = !args.report.empty();
   request.check = request.check || args.check_each || !args.on_failure.empty();
+  if (request.others && (args.check_each || !args.on_failure.empty()))
+    session.need(Result<std::monostate>(
+        fail(error_in("--ranks " + args.ranks, "PW1401",
+                      "--check-each and --on-failure look at ranks of one process",
+                      "the numbers are the same: --ranks " +
+                          std::to_string(request.others->size())))));
   std::vector<Answer> answers;
   std::optional<FailedRun> failed;
   const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
+    if (!speaks(request)) return Result<std::monostate>();
     answers.push_back(answer_of(record, request));
     if (args.check_each) add_pass_checks(session, request, record, answers.back());
     if (!args.on_failure.empty() && !failed && failed_steps(record) > 0)
@@ -158,7 +204,7 @@ void run_run(const Options& options, const RunArgs& args) {
   run_all(session, request, done, &answers, [&] {
     if (failed) reduce_failure(session, args, *failed);
   });
-  if (request.check) session.say("all outputs of all steps pass the check");
+  if (request.check && speaks(request)) session.say("all outputs of all steps pass the check");
 }
 
 enum class ReportForm : std::uint8_t { text, page, markdown, json };
@@ -209,6 +255,7 @@ void run_report(const Options& options, const RunArgs& args) {
   const bool streamed = names_stream(args.output);
   std::vector<Answer> answers;
   const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
+    if (!speaks(request)) return Result<std::monostate>();
     if (streamed && form == ReportForm::json && !answers.empty())
       session.die("there are several reports, and one standard output",
                   "name a file with -o: each graph gets one of its own", kUsage);
@@ -225,13 +272,15 @@ void run_report(const Options& options, const RunArgs& args) {
 
 void RunArgs::add_to(CLI::App& sub, bool graph_required) {
   EngineArgs::add_to(sub, graph_required);
-  sub.add_option("--ranks", run.ranks,
-                 "ranks in this process, in step, with exact collectives between them")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{64}))
+  sub.add_option(
+         "--ranks", ranks,
+         "N: ranks in this process, in step, with exact collectives between them; mpi, nccl: "
+         "this process is one of those that mpirun or torchrun started")
+      ->check([](const std::string& text) {
+        return are_processes(text) ? std::string() : CLI::Range(1, 64)(text);
+      })
+      ->type_name("N|mpi|nccl")
       ->capture_default_str();
-  sub.add_option("--replicated", replicated,
-                 "inputs that hold the same on every rank, or `all`; others differ")
-      ->type_name("NAMES");
   sub.add_flag("--no-pad", no_pad, "run each step at its own size");
   sub.add_flag("--times", run.times,
                "say in the report how long passes and steps took; without, the same input gives "
@@ -294,7 +343,8 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "  pwr run model.json -r llm -p o2 --plan plan.json --steps traffic.txt\n"
       "  pwr run model.json -r llm -p o2 --weights model.safetensors --map names.json --tokens 7 "
       "--expect outputs.safetensors\n"
-      "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check");
+      "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check\n"
+      "  mpirun -n 2 pwr run model.json -r llm -p o2 -D tp=2 --ranks mpi --check");
   sub->callback([args, &options] { run_run(options, *args); });
 
   auto reported = std::make_shared<RunArgs>();

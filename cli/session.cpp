@@ -129,6 +129,11 @@ void GraphOptions::add_to(CLI::App& app, bool required) {
       ->type_name("NAME");
   app.add_option("--weight", weights, "an input of a dump that is a weight")->type_name("NAME");
   app.add_option("--buffer", buffers, "an input of a dump that is a buffer")->type_name("NAME");
+  app.add_option("--replicated", replicated,
+                 "inputs that hold the same on every rank of the groups of collectives: names "
+                 "between commas, or `all`")
+      ->delimiter(',')
+      ->type_name("NAMES");
 }
 
 Graph load(const Session& session, const GraphSource& source, bool all) {

@@ -47,5 +47,9 @@ endif()
 find_library(PW_HTTPLIB cpp-httplib)
 find_path(PW_HTTPLIB_INCLUDE httplib.h)
 
+# Optional: without it ranks are those of one process.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+
 # Optional: without it `bench/` is left out.
 find_package(benchmark QUIET)

@@ -5,7 +5,9 @@
 
 #include "backends/cuda/cuda_driver.hpp"
 #include "backends/cuda/lt_library.hpp"
+#include "backends/cuda/nccl_ranks.hpp"
 #include "backends/cuda/nvrtc.hpp"
+#include "backends/mpi_ranks.hpp"
 #include "backends/toolchain.hpp"
 #include "runtime/step_engine.hpp"
 #include "viz/graphviz.hpp"
@@ -27,6 +29,10 @@ std::vector<Capability> list_capabilities() {
   const std::string compiler = host_compiler();
   out.push_back({"C++ compiler", compiler.empty() ? "not found" : compiler,
                  "pwr run --backend cpu: row ops as compiled C++; without it, eager"});
+  out.push_back({"MPI", mpi_state(),
+                 "pwr run --ranks mpi: processes of mpirun; without it, --ranks N in one process"});
+  out.push_back(
+      {"NCCL", cuda::nccl_state(), "pwr run --ranks nccl: processes of torchrun, one a device"});
   out.push_back({"Graphviz", viz::graphviz_state(),
                  "pwviz: .svg, .png and .pdf; without it, .html, .dot, .txt and .md"});
   return out;

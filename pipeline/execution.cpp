@@ -33,10 +33,10 @@ Result<std::vector<PlannedStep>> stated_steps(const ExecutionRequest& request, c
 }
 
 Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& graph,
-                                 Weights& weights, const Log& log) {
-  const bool its_own = request.weights == request.graph.path;
-  const Safetensors file =
-      PW_TRY(Safetensors::open(request.weights, its_own ? request.graph.number : 0));
+                                 Weights& weights, const Log& log, std::int64_t rank) {
+  const std::string path = of_rank(request.weights, rank);
+  const bool its_own = path == request.graph.path;
+  const Safetensors file = PW_TRY(Safetensors::open(path, its_own ? request.graph.number : 0));
   TensorMap map;
   if (!request.map.empty())
     map = PW_TRY(TensorMap::parse(PW_TRY(read_text_file(request.map, "a map of weights in JSON")),
@@ -45,7 +45,7 @@ Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& g
   log.say(fmt::format(
       "{} inputs are tensors of {}, {} are drawn by the seed; {} tensors are "
       "not used{}",
-      given.inputs, request.weights, given.of_seed, given.unused.size(),
+      given.inputs, path, given.of_seed, given.unused.size(),
       given.unused.empty() ? ""
                            : ": " + given.unused.front() + (given.unused.size() > 1 ? ", …" : "")));
   return std::monostate{};
@@ -102,6 +102,7 @@ Result<std::monostate> check_given(const Graph& graph, const std::string& name,
 Result<std::vector<PlannedStep>> wanted_steps(const ExecutionRequest& request, const Graph& graph) {
   std::vector<PlannedStep> steps = PW_TRY(stated_steps(request, graph));
   PW_TRY(check_steps(graph, steps));
+  for (std::size_t i = 0; i < steps.size(); ++i) steps[i].number = i;
   return steps;
 }
 
@@ -123,10 +124,17 @@ Result<std::monostate> check_sizes(const Plan& plan, const std::vector<PlannedSt
   return std::monostate{};
 }
 
+std::string of_rank(std::string path, std::int64_t rank) {
+  constexpr std::string_view kRank = "{rank}";
+  for (std::size_t at = 0; (at = path.find(kRank, at)) != std::string::npos;)
+    path.replace(at, kRank.size(), std::to_string(rank));
+  return path;
+}
+
 Result<std::monostate> give_contents_of(const ExecutionRequest& request, const Graph& graph,
-                                        Weights& weights, const Log& log) {
+                                        Weights& weights, const Log& log, std::int64_t rank) {
   for (const auto& [name, tensor] : contents_of_inputs(graph)) weights.give(name, tensor);
-  if (!request.weights.empty()) PW_TRY(give_file(request, graph, weights, log));
+  if (!request.weights.empty()) PW_TRY(give_file(request, graph, weights, log, rank));
   for (const auto& [name, tensor] : request.given) {
     PW_TRY(check_given(graph, name, tensor));
     weights.give(name, tensor);

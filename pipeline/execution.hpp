@@ -41,9 +41,12 @@ Result<std::vector<PlannedStep>> wanted_steps(const ExecutionRequest& request, c
 Result<std::monostate> check_steps(const Graph& graph, const std::vector<PlannedStep>& steps);
 /// PW1408 where a step has more tokens than the plan.
 Result<std::monostate> check_sizes(const Plan& plan, const std::vector<PlannedStep>& steps);
-/// Gives inputs the tensors of the request; says what was taken of a file and what was not.
+/// Gives inputs of a rank the tensors of the request; says what was taken of a file and what was
+/// not.
 Result<std::monostate> give_contents_of(const ExecutionRequest& request, const Graph& graph,
-                                        Weights& weights, const Log& log);
+                                        Weights& weights, const Log& log, std::int64_t rank = 0);
+/// A path of a request for one rank: `{rank}` in it is the rank's number.
+[[nodiscard]] std::string of_rank(std::string path, std::int64_t rank);
 /// Cuts one of the graphs and plans it, or takes the plan that is given, into the record.
 Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const LoadedRules& rules,
                                     GraphVariant& variant, RunRecord& record, const Log& log);

@@ -2,9 +2,11 @@
 #include "pipeline/load.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "backends/collectives.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "verify/traits.hpp"
@@ -71,10 +73,41 @@ Result<FxOptions> fx_options(const GraphSource& source) {
   return fx;
 }
 
+/// The groups that collectives of the graph name.
+std::set<std::string> groups_of(const Graph& graph) {
+  std::set<std::string> out;
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+    const Op& op = graph.op_of(n);
+    const std::string* group = group_name(graph, n);
+    if (group != nullptr && (op.traits.collective || find_collective(op.name) != nullptr))
+      out.insert(*group);
+  }
+  return out;
+}
+
+Result<std::monostate> declare_replicated(Graph& graph, const std::vector<std::string>& names) {
+  if (names.empty()) return std::monostate{};
+  std::set<std::string_view> missing(names.begin(), names.end());
+  const bool all = missing.erase("all") > 0;
+  const std::set<std::string> groups = groups_of(graph);
+  for (ValueId input : graph.inputs()) {
+    if (missing.erase(graph.value_name(input)) == 0 && !all) continue;
+    for (const std::string& group : groups) graph.declare_replicated(input, group);
+  }
+  if (missing.empty()) return std::monostate{};
+  return fail(error_in("replicated", "PW1409",
+                       fmt::format("the graph has no input `{}`", *missing.begin()),
+                       "--replicated takes input names, or all"));
+}
+
 }  // namespace
 
 Result<ReadGraph> load_graph(const ContextPtr& context, const GraphSource& source) {
-  if (source.loaded != nullptr) return ReadGraph{*source.loaded, std::nullopt};
+  if (source.loaded != nullptr) {
+    ReadGraph read{*source.loaded, std::nullopt};
+    PW_TRY(declare_replicated(read.graph, source.replicated));
+    return read;
+  }
   return read_graph(context, PW_TRY(read_file(source.path)), source);
 }
 
@@ -85,6 +118,7 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
     return fail(error_in(source.path, "PW1401",
                          "--symbol is for FX dumps, and this graph states its symbols itself"));
   PW_TRY(refuse_false_traits(read.graph));
+  PW_TRY(declare_replicated(read.graph, source.replicated));
   return read;
 }
 

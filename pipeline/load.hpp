@@ -18,6 +18,8 @@ struct GraphSource {
   std::vector<std::string> symbols;  ///< of a dump: n=arg0_1.0,arg6_1.0 makes input dims symbolic
   std::size_t number = 0;            ///< of a dump with several graphs, from 1; 0: the only one
   std::vector<std::string> inputs, weights, buffers;  ///< of a dump: names of inputs, by kind
+  /// Inputs that all ranks hold alike, over each group that a collective names; `all`: every input.
+  std::vector<std::string> replicated = {};
   /// Instead of what the path names: a graph of the request's context.
   std::shared_ptr<const Graph> loaded = {};
   StageProgress progress = {};  ///< told while a text is read
@@ -36,7 +38,8 @@ struct LoadedRules {
   Env params;
 };
 
-/// Ops that the graph declares with a trait that is false are refused (PW1320).
+/// Ops that the graph declares with a trait that is false are refused (PW1320), and replicated
+/// inputs that it does not have (PW1409).
 Result<ReadGraph> load_graph(const ContextPtr& context, const GraphSource& source);
 /// The same of a text; `source.path` names it.
 Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,

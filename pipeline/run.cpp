@@ -2,13 +2,14 @@
 #include "pipeline/run.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
-#include "backends/padding.hpp"
 #include "base/try.hpp"
 #include "pipeline/artifact.hpp"
 #include "pipeline/op_runs.hpp"
+#include "pipeline/rank_sequences.hpp"
 #include "pipeline/run_steps.hpp"
 
 namespace pw {
@@ -26,7 +27,7 @@ void say_graph(const RunRequest& request, const Graph& graph, const Log& log) {
     names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", graph.value_name(input),
                          name(graph.input_kind(input)));
   if (!names.empty()) log.say("writes " + names);
-  if (has_collectives(graph) && request.ranks == 1 && request.execute)
+  if (has_collectives(graph) && request.ranks == 1 && !request.others && request.execute)
     log.say("one rank: collectives run as the identity, up to their shape");
 }
 
@@ -35,13 +36,46 @@ EngineList several_ranks(EngineList engines) {
   return engines;
 }
 
+/// As this process's rank reads it.
+RunRequest own_request(RunRequest request) {
+  if (!request.others) return request;
+  for (std::string* path : {&request.graph.path, &request.weights, &request.save, &request.expect})
+    *path = of_rank(*path, request.others->rank());
+  request.ranks = 1;
+  return request;
+}
+
+/// Ranks that are processes would write over each other.
+Result<std::monostate> check_processes(const RunRequest& request) {
+  if (!request.others || request.others->size() == 1 || request.save.empty() ||
+      request.save.find("{rank}") != std::string::npos)
+    return std::monostate{};
+  return fail(error_in("ranks", "PW1201", "--save is a file of one rank",
+                       "write {rank} where its name has the rank's number"));
+}
+
+/// Where pieces are captured, collectives of processes lie between them.
+RunRequest cut_at_collectives(RunRequest request, const Graph& graph) {
+  const StepEngineKind* engine = find_engine(request.engines, request.backend);
+  if (!request.others || engine == nullptr || !engine->can.capture) return request;
+  std::set<std::string> ops(request.plan.at.begin(), request.plan.at.end());
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
+    if (graph.op_of(n).traits.collective) ops.insert(graph.op_of(n).name);
+  request.plan.at.assign(ops.begin(), ops.end());
+  return request;
+}
+
 /// What several ranks, or several graphs, cannot do.
 Result<std::monostate> check_ranks(const RunRequest& request) {
   PW_TRY(check_number("ranks", request.ranks, 1, 64));
   if (request.ranks == 1) return std::monostate{};
-  if (!(request.weights + request.save + request.expect).empty())
-    return fail(error_in("ranks", "PW1201", "--weights, --save and --expect are of one rank",
-                         "leave out --ranks"));
+  for (const auto& [name, path] :
+       {std::pair("--weights", &request.weights), {"--save", &request.save}})
+    if (!path->empty() && path->find("{rank}") == std::string::npos)
+      return fail(error_in("ranks", "PW1201", std::string(name) + " is a file of one rank",
+                           "write {rank} where its name has the rank's number"));
+  if (!request.expect.empty())
+    return fail(error_in("ranks", "PW1201", "--expect is of one rank", "leave out --ranks"));
   if (!request.given.empty())
     return fail(error_in("ranks", "PW1201", "tensors are given to one rank", "leave out ranks"));
   const StepEngineKind* engine = find_engine(request.engines, request.backend);
@@ -58,8 +92,6 @@ Result<std::monostate> check_variants(const RunRequest& request,
   if (!request.steps.empty())
     PW_TRY(need_one(
         variants, "--steps runs one graph: a sequence's earlier tokens would be another graph's"));
-  if (!(request.save + request.expect).empty())
-    PW_TRY(need_one(variants, "--save and --expect are of one graph"));
   return std::monostate{};
 }
 
@@ -75,7 +107,7 @@ RunRecord empty_record(const RunRequest& request, const Graph& graph,
   record.fuse = request.engine.fuse;
   record.schedules = request.engine.schedules;
   record.seed = request.engine.seed;
-  record.ranks = request.ranks;
+  record.ranks = request.others ? request.others->size() : request.ranks;
   record.collectives = has_collectives(graph);
   record.executed = request.execute;
   record.times = request.times;
@@ -88,15 +120,9 @@ Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request
                                                        const std::vector<RunRecord>& records,
                                                        const std::vector<PlannedStep>& steps) {
   std::vector<std::vector<PlannedStep>> out(variants.size());
-  for (const PlannedStep& planned : steps) {
-    const std::int64_t t = planned.step.tokens();
-    const auto runs_as = [&](std::size_t i) {
-      if (!request.pad) return t;
-      const std::int64_t size = records[i].plan.capture.pad(t);
-      return size > 0 ? size : round_up(t, records[i].plan.eager_multiple);
-    };
-    out[PW_TRY(variant_of(variants, t, runs_as))].push_back(planned);
-  }
+  for (const PlannedStep& planned : steps)
+    out[PW_TRY(place_of(request.pad, variants, records, planned.step.tokens())).variant].push_back(
+        planned);
   return out;
 }
 
@@ -105,7 +131,8 @@ Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request
 Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked, const Log& log,
                              const RunDone& done) {
   // Load.
-  const RunRequest request = PW_TRY(with_artifact(context, asked, log));
+  PW_TRY(check_processes(asked));
+  const RunRequest request = PW_TRY(with_artifact(context, own_request(asked), log));
   const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
   PW_TRY(check_ranks(request));
   std::unique_ptr<StepEngine> engine;  // opened before any work is done
@@ -126,11 +153,16 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
   std::vector<RunRecord> records(
       variants.size(), empty_record(request, graph, PW_TRY(read_files(request, rules, *context))));
   for (std::size_t i = 0; i < variants.size(); ++i)
-    PW_TRY(cut_and_plan(request, rules, variants[i], records[i], log));
+    PW_TRY(cut_and_plan(cut_at_collectives(request, variants[i].result.graph), rules, variants[i],
+                        records[i], log));
   const auto steps = PW_TRY(assigned(request, variants, records, wanted));
+
+  if (request.others && request.execute)
+    PW_TRY(check_sequences(*request.others, request.pad, variants, records, wanted));
 
   // Build and run.
   RunSummary summary{wanted.size(), 0};
+  RunSteps all{wanted.size()};
   for (std::size_t i = 0; i < variants.size(); ++i) {
     if (request.execute && steps[i].empty() && variants.size() > 1) continue;
     if (!variants[i].name.empty()) log.say("tokens " + variants[i].name + ":");
@@ -139,11 +171,13 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
         request.execute && kind != nullptr)
       PW_TRY(check_kernels(variants[i].result.graph, *kind));
     if (request.execute)
-      PW_TRY(
-          run_steps(request, graph, variants[i].result.graph, *engine, steps[i], records[i], log));
+      PW_TRY(run_steps(request, graph, variants[i].result.graph, *engine, steps[i], all, records[i],
+                       log));
     PW_TRY(done(records[i], rules));
     summary.failed += failed_steps(records[i]);
   }
+  PW_TRY(write_saved(all.saved));
+  if (request.others) PW_TRY(request.others->finish());
   return summary;
 }
 

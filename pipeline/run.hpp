@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "backends/communicator.hpp"
 #include "pipeline/execution.hpp"
 
 namespace pw {
@@ -16,10 +18,13 @@ struct RunRequest : ExecutionRequest {
   bool pad = true;         ///< false: each step runs at its own size
   bool keep = false;       ///< outputs stay in the record
   std::int64_t ranks = 1;  ///< of this process, in step
+  /// Instead: this process is one rank of several. In paths of the graph, of weights, outputs and
+  /// what is expected `{rank}` is its number.
+  std::shared_ptr<Communicator> others = {};
   Replication replication;
   std::string expect;       ///< a safetensors file of another system's outputs, to compare with
   Tolerance tolerance;      ///< of `expect`; unnamed: a yardstick decides, as of `check`
-  std::string save;         ///< a safetensors file for the outputs
+  std::string save;         ///< a safetensors file for the outputs; of several ranks with `{rank}`
   std::string command;      ///< for the record
   bool times = false;       ///< for the record
   bool hash_files = false;  ///< for the record: what was read, with its SHA-256

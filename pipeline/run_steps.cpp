@@ -2,6 +2,7 @@
 #include "pipeline/run_steps.hpp"
 
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -16,29 +17,27 @@
 namespace pw {
 namespace {
 
-Result<std::monostate> check_replicated(const RunRequest& request, const Graph& graph) {
-  std::set<std::string, std::less<>> inputs;
-  for (ValueId input : graph.inputs()) inputs.emplace(graph.value_name(input));
-  for (const std::string& name : request.replication.names)
-    if (!inputs.contains(name))
-      return fail(error_in("replicated", "PW1409", "the graph has no input `" + name + "`",
-                           "--replicated takes input names, or all"));
-  return std::monostate{};
-}
-
 /// The steps of one planned graph. Sequences go on from step to step: each engine remembers what
 /// attention has seen.
 class StepLoop {
  public:
-  StepLoop(const RunRequest& request, const Graph& original, StepEngine& engine, RunRecord& record,
-           const Log& log)
-      : request_(request), original_(original), engine_(engine), record_(record), log_(log) {}
+  StepLoop(const RunRequest& request, const Graph& original, StepEngine& engine, RunSteps& all,
+           RunRecord& record, const Log& log)
+      : request_(request),
+        original_(original),
+        engine_(engine),
+        all_(all),
+        record_(record),
+        log_(log) {}
 
   Result<std::monostate> run(const Graph& graph, const std::vector<PlannedStep>& steps) {
-    PW_TRY(check_replicated(request_, original_));
-    weights_ =
-        weights_of_ranks(original_, request_.engine.seed, request_.ranks, request_.replication);
-    PW_TRY(give_contents_of(request_, original_, weights_.front(), log_));
+    if (request_.others)
+      weights_.emplace_back(original_, request_.engine.seed, first_rank(), request_.replication);
+    else
+      weights_ =
+          weights_of_ranks(original_, request_.engine.seed, request_.ranks, request_.replication);
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      PW_TRY(give_contents_of(request_, original_, weights_[i], log_, rank_of(i)));
     if (!request_.expect.empty()) expected_ = PW_TRY(Safetensors::open(request_.expect));
     const auto executable =
         PW_TRY(build_executable(engine_, graph, record_, weights_.front(), log_));
@@ -49,18 +48,26 @@ class StepLoop {
                       "machine",
                       cache->missing()),
           "compile it again, with this program on this machine"));
-    for (const PlannedStep& planned : steps) PW_TRY(run_one(*executable, planned, steps.size()));
+    for (const PlannedStep& planned : steps) PW_TRY(run_one(*executable, planned));
     finish_record(*executable, record_, log_);
     return std::monostate{};
   }
 
  private:
-  Result<std::monostate> run_one(StepExecutable& executable, const PlannedStep& planned,
-                                 std::size_t count) {
+  /// The rank of this process's first weights.
+  [[nodiscard]] std::int64_t first_rank() const {
+    return request_.others ? request_.others->rank() : 0;
+  }
+  [[nodiscard]] std::int64_t rank_of(std::size_t i) const {
+    return first_rank() + static_cast<std::int64_t>(i);
+  }
+
+  Result<std::monostate> run_one(StepExecutable& executable, const PlannedStep& planned) {
     Step step = planned.step;
+    step.ranks = request_.others.get();
     const bool goes_on = !request_.steps.empty();
     step.cache = goes_on ? &seen_ : nullptr;
-    log_.progress({"running", record_.steps.size(), count, "steps"});
+    log_.progress({"running", planned.number, all_.count, "steps"});
     RunOptions options;
     options.pad = request_.pad;
     options.poison = request_.check;
@@ -74,22 +81,33 @@ class StepLoop {
       yardstick = PW_TRY(run_yardstick(original_, engine_.whole(), weights_, step, {},
                                        goes_on ? &others_ : nullptr));
     }
-    if (expected_) run.expected = PW_TRY(compared(result.outputs.front(), count, yardstick));
+    if (expected_)
+      run.expected = PW_TRY(compared(result.outputs.front(), planned.number, yardstick));
     if (request_.check) run.numbers = check_outputs(original_, *yardstick, result.outputs);
     for (std::size_t rank = 0; rank < weights_.size(); ++rank)
       weights_[rank].write_back(original_, result.outputs[rank]);
     for (const std::int64_t id : planned.ended)
       for (KvCache* of : {&seen_, &others_.before, &others_.reference}) of->end(id);
-    if (request_.keep || !request_.save.empty()) run.outputs = std::move(result.outputs.front());
+    if (!request_.save.empty()) save(planned.number, result.outputs);
+    if (request_.keep) run.outputs = std::move(result.outputs.front());
     record_.steps.push_back(std::move(run));
     return std::monostate{};
   }
 
+  void save(std::size_t number, const RankOutputs& outputs) {
+    for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
+      auto& file = all_.saved[of_rank(request_.save, rank_of(rank))];
+      for (std::size_t i = 0; i < outputs[rank].size(); ++i)
+        file.insert_or_assign(stored_output(output_name(original_, i), number, all_.count),
+                              outputs[rank][i]);
+    }
+  }
+
   /// What another system says the outputs are, against what they are: by the tolerance that is
   /// named, else by the yardstick of rank 0.
-  Result<std::vector<ExpectedCheck>> compared(std::span<const Tensor> outputs, std::size_t count,
+  Result<std::vector<ExpectedCheck>> compared(std::span<const Tensor> outputs, std::size_t at,
                                               const std::optional<Yardstick>& yardstick) const {
-    const std::size_t at = record_.steps.size();
+    const std::size_t count = all_.count;
     const ExpectedTensors found = PW_TRY(find_expected(original_, *expected_, at, count));
     if (found.by_place && at == 0)
       log_.say(
@@ -114,6 +132,7 @@ class StepLoop {
   const RunRequest& request_;
   const Graph& original_;
   StepEngine& engine_;
+  RunSteps& all_;
   RunRecord& record_;
   const Log& log_;
   std::vector<Weights> weights_;
@@ -121,16 +140,6 @@ class StepLoop {
   KvCache seen_;
   CheckCaches others_;
 };
-
-Result<std::monostate> save_outputs(const RunRequest& request, const Graph& original,
-                                    const RunRecord& record) {
-  std::map<std::string, TensorView> views;
-  for (std::size_t at = 0; at < record.steps.size(); ++at)
-    for (std::size_t i = 0; i < record.steps[at].outputs.size(); ++i)
-      views[stored_output(output_name(original, i), at, record.steps.size())] =
-          record.steps[at].outputs[i].view();
-  return write_file(request.save, safetensors_text({views.begin(), views.end()}));
-}
 
 std::string digest_of(const MappedFile& file) {
   const auto bytes = file.bytes();
@@ -154,10 +163,17 @@ void add_rules(std::vector<RunRecord::File>& out, const RuleSet& rules, const So
 
 Result<std::monostate> run_steps(const RunRequest& request, const Graph& original,
                                  const Graph& graph, StepEngine& engine,
-                                 const std::vector<PlannedStep>& steps, RunRecord& record,
-                                 const Log& log) {
-  PW_TRY(StepLoop(request, original, engine, record, log).run(graph, steps));
-  if (!request.save.empty()) PW_TRY(save_outputs(request, original, record));
+                                 const std::vector<PlannedStep>& steps, RunSteps& all,
+                                 RunRecord& record, const Log& log) {
+  return StepLoop(request, original, engine, all, record, log).run(graph, steps);
+}
+
+Result<std::monostate> write_saved(const SavedOutputs& saved) {
+  for (const auto& [path, tensors] : saved) {
+    std::vector<std::pair<std::string, TensorView>> views;
+    for (const auto& [name, tensor] : tensors) views.emplace_back(name, tensor.view());
+    PW_TRY(write_file(path, safetensors_text(std::move(views))));
+  }
   return std::monostate{};
 }
 
@@ -172,8 +188,12 @@ Result<std::vector<RunRecord::File>> read_files(const RunRequest& request, const
     if (!path->empty() && *path != "-")
       out.push_back({*path, what, sha256(PW_TRY(read_file(*path)))});
   for (const auto& [path, what] :
-       {std::pair(&request.weights, "weights"), {&request.expect, "expected"}})
-    if (!path->empty()) out.push_back({*path, what, digest_of(PW_TRY(MappedFile::open(*path)))});
+       {std::pair(&request.weights, "weights"), {&request.expect, "expected"}}) {
+    std::set<std::string> files;
+    for (std::int64_t rank = 0; rank < request.ranks; ++rank) files.insert(of_rank(*path, rank));
+    for (const std::string& file : files)
+      if (!file.empty()) out.push_back({file, what, digest_of(PW_TRY(MappedFile::open(file)))});
+  }
   add_rules(out, rules.set, context.sources);
   return out;
 }

@@ -136,6 +136,7 @@ PyGraph import_call(const ContextPtr& context, const std::string& path, const py
   given.take("inputs", source.inputs);
   given.take("weights", source.weights);
   given.take("buffers", source.buffers);
+  given.take("replicated", source.replicated);
   given.end();
   const Log told = log_to(log, context);
   return {context, need(context, whole ? import_graph(context, source, told)

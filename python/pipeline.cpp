@@ -116,6 +116,7 @@ void take_run(Given& given, RunRequest& request) {
   std::vector<std::string> replicated;
   given.take("replicated", replicated);
   for (const std::string& name : replicated) request.replication.names.insert(name);
+  request.graph.replicated = std::move(replicated);
   request.replication.all = request.replication.names.erase("all") > 0;
 }
 

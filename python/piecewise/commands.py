@@ -222,18 +222,19 @@ def import_(
     inputs: Sequence[str] = (),
     weights: Sequence[str] = (),
     buffers: Sequence[str] = (),
+    replicated: Sequence[str] = (),
     rules: RulesLike = (),
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Graph:
     """Reads a graph of any form, checks its invariants, and says to `log` all that its import did.
 
-    `number`, `inputs`, `weights` and `buffers` are of FX dumps; `rules` say what foreign ops are. Returns the Graph; without rules it is of the session of load().
+    `number`, `inputs`, `weights` and `buffers` are of FX dumps; `replicated` inputs hold the same on every rank of the groups of collectives; `rules` say what foreign ops are. Returns the Graph; without rules it is of the session of load().
     """
     context = _session_of(session or (None if rules else shared_session()), rules)
     if rules:
         _rules(context, rules)
-    options = {"symbols": symbol_texts(symbols), "number": number, "inputs": list(inputs), "weights": list(weights), "buffers": list(buffers)}
+    options = {"symbols": symbol_texts(symbols), "number": number, "inputs": list(inputs), "weights": list(weights), "buffers": list(buffers), "replicated": list(replicated)}
     return _piecewise.import_graph(context, os.fspath(path), options, True, log)
 
 
