@@ -106,11 +106,10 @@ class TestCheck {
     if (o.name == "diagnostics" && argument == Expr::Kind::path) return;
     if (o.name == "orders" && argument == Expr::Kind::integer) return;
     if (o.name != "count" || o.expr->args.size() != 1) {
-      out_.push_back(
-          error_at(o.span, "PW0444",
-                   "a test knows `count(op)`, which counts nodes, `diagnostics(PW1103)`, "
-                   "which counts warnings, and `orders(20)`, which counts the results "
-                   "of as many orders of rewrites"));
+      out_.push_back(error_at(o.span, "PW0444",
+                              "a test knows `count(op)`, which counts nodes, `diagnostics(CODE)`, "
+                              "which counts warnings, and `orders(20)`, which counts the results "
+                              "of as many orders of rewrites"));
       return;
     }
     const Expr& op = o.expr->args.front();

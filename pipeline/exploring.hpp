@@ -34,7 +34,7 @@ struct Exploration {
 Result<std::pair<std::string, std::string>> parse_before(const std::string& text);
 /// What stands in the pipeline before the first of the passes runs first, and the rest of it last.
 /// PW1101 for an unknown pipeline or pass, PW1402 for a cost that there is not, PW1407 for a
-/// pipeline of ranges, PW1418 for more than can be looked at.
+/// pipeline of ranges, PW1114 for more than can be looked at.
 Result<Exploration> explore(const Graph& graph, const LoadedRules& rules,
                             const ExploreRequest& request, const Log& log);
 

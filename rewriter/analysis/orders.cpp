@@ -16,7 +16,7 @@ using Mask = std::uint32_t;
 constexpr std::size_t kMostPasses = 16;
 
 tl::unexpected<Diagnostics> too_much(const std::string& why, const std::string& help) {
-  return fail(error_in("explore", "PW1418", why, help));
+  return fail(error_in("explore", "PW1114", why, help));
 }
 
 /// How some orders came to a graph with the same passes behind them.

@@ -52,7 +52,7 @@ struct OrderResults {
   std::size_t written = 0;        ///< of `ends`: of the written order
 };
 
-/// A run that fails is the mistake. PW1418 for more passes, or more runs,
+/// A run that fails is the mistake. PW1114 for more passes, or more runs,
 /// than there may be, and where no order keeps `before`.
 Result<OrderResults> explore_orders(const Graph& graph, const RuleSet& rules, const Env& params,
                                     const OrderSpace& space);

@@ -106,7 +106,7 @@ TEST_CASE("orders: constraints and subsets are those of counting", "[analysis]")
   space.before = {{0, 1}, {2, 3}};
   CHECK(explore_orders(graph, world.rules, world.params, space)->orders == 6);
   space.before = {{0, 1}, {1, 0}};
-  CHECK(explore_orders(graph, world.rules, world.params, space).error().front().code == "PW1418");
+  CHECK(explore_orders(graph, world.rules, world.params, space).error().front().code == "PW1114");
   space.before.clear();
   space.subsets = true;
   CHECK(explore_orders(graph, world.rules, world.params, space)->orders == 65);
@@ -153,8 +153,18 @@ TEST_CASE("thefts: who took the node, and the orders that show it", "[analysis]"
       {{"p_negative", "p_other"},
        "in x: f32[8] q = neg(x) r = exp(x) z = neg(q) out z, r",
        "negative",
-       "",
-       {}},
+       "other_pair",
+       {0, 1}},
+      {{"p_negative", "p_pair"},
+       "in x: f32[8] q = neg(x) p = relu(x) z = neg(q) out z, p",
+       "negative",
+       "pair",
+       {0, 1}},
+      {{"p_pair", "p_negative"},
+       "in x: f32[8] q = neg(x) p = relu(x) z = neg(q) out z, p",
+       "pair",
+       "negative",
+       {0, 1}},
       {{"p_spell", "p_outer", "p_inner"},
        "in x: f32[8] y = abs(relu(sigmoid(x))) out y",
        "inner",

@@ -129,7 +129,7 @@ class Answers(ProgramTest):
             ("reduce", 1, "reduce", g, "-r", r, "-p", "p"),
             ("explore", 0, "explore", g, "-r", self.path("orders.pwr"), "--passes", "p,both", "--by", "nodes,bytes"),
             ("explore", 0, "explore", g, "-r", r, "-p", "p"),
-            ("run", 4, "run", g, "-r", self.path("wrong.pwr"), "-p", "p", "--check-each"),
+            ("run", 4, "run", g, "-r", self.path("wrong.pwr"), "-p", "p", "--tokens", "3", "--check-each"),
             ("opt", 0, "opt", g, "-r", r, "-p", "p"),
             ("opt", 0, "opt", *DEMO, *LLM, "--stats"),
             ("opt", 0, "opt", g, "-r", r, "-p", "few", "--stats", "-o", out + ".pwg"),
