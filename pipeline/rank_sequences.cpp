@@ -97,9 +97,9 @@ Result<std::vector<std::vector<std::uint64_t>>> gathered(Communicator& ranks,
   return out;
 }
 
-class Comparison {
+class SequenceComparison {
  public:
-  Comparison(Communicator& ranks, bool pad, const std::vector<GraphVariant>& variants,
+  SequenceComparison(Communicator& ranks, bool pad, const std::vector<GraphVariant>& variants,
              const std::vector<RunRecord>& records)
       : ranks_(ranks), pad_(pad), variants_(variants), records_(records) {}
 
@@ -225,7 +225,7 @@ Result<std::monostate> check_sequences(Communicator& ranks, bool pad,
                                        const std::vector<RunRecord>& records,
                                        const std::vector<PlannedStep>& steps) {
   if (ranks.size() == 1) return std::monostate{};
-  Comparison comparison(ranks, pad, variants, records);
+  SequenceComparison comparison(ranks, pad, variants, records);
   PW_TRY(comparison.compare_plans());
   return comparison.compare_steps(steps);
 }
