@@ -152,9 +152,9 @@ std::string see_also(const std::string& program, const CommandRow& row, const CL
   std::string out = ".SH SEE ALSO\n";
   if (!row.path.empty())
     return out + "The options of " + bold(program) + "(1) may be given here too.\n";
-  std::string names;
+  std::string names;  // `\%` keeps each on one line
   for (const CLI::App* command : whole.get_subcommands([](const CLI::App*) { return true; }))
-    names += (names.empty() ? "" : ",\n") + bold(program + "-" + command->get_name()) + "(1)";
+    names += (names.empty() ? "\\%" : ",\n\\%") + bold(program + "-" + command->get_name()) + "(1)";
   return names.empty() ? "" : out + names + "\n";
 }
 

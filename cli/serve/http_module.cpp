@@ -145,9 +145,14 @@ class Server : public HttpServer, private httplib::Server {
     return 0;
   }
   [[nodiscard]] int port() const override { return port_; }
-  void serve() override { listen_after_bind(); }
+  void serve() override {
+    if (!stopped_) listen_after_bind();
+    ended_ = true;
+  }
+  /// The library's stop() is lost on a server that is about to listen.
   void stop() override {
     stopped_ = true;
+    while (!is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     httplib::Server::stop();
   }
 
@@ -162,7 +167,7 @@ class Server : public HttpServer, private httplib::Server {
   }
 
   HttpService service_;
-  std::atomic<bool> stopped_ = false;
+  std::atomic<bool> stopped_ = false, ended_ = false;
   int port_ = 0;
 };
 

@@ -102,7 +102,7 @@ class Serve:
         return [int(pid) for path in children for pid in path.read_text().split()]
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=180):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
