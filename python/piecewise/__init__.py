@@ -162,7 +162,8 @@ def _cut(text, limit):
 def _cell(text, svg):
     """Text always; the SVG, no wider than the cell, where both fit into a cell, and a line that says so where not."""
     text = _cut(text, _CELL_LIMIT // 2)
-    svg = svg.replace("<svg ", '<svg style="max-width: 100%; height: auto" ', 1)
+    element = svg[svg.index("<svg ") :]  # nbconvert takes no declaration of XML
+    svg = element.replace("<svg ", '<svg style="max-width: 100%; height: auto" ', 1)
     if _bytes(text) + _bytes(svg) <= _CELL_LIMIT:
         return {"text/plain": text, "image/svg+xml": svg}
     return {
