@@ -12,7 +12,8 @@ namespace pw {
 using StageProgress = std::function<void(std::string_view what, std::size_t done, std::size_t total,
                                          std::string_view unit)>;
 
-/// Every so many things a stage says a word: often enough for an eye, seldom enough to cost nothing.
+/// Every so many things a stage says a word: often enough for an eye, seldom enough to cost
+/// nothing.
 inline constexpr std::size_t kToldEvery = 4096;
 
 inline void tell(const StageProgress& progress, std::string_view what, std::size_t done,

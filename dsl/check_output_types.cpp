@@ -173,10 +173,10 @@ void warn_of_dims(const CheckedRule& checked, const Rule& rule, std::size_t leng
   OutputTypes under_it(checked, rule, length);
   if (!under_it.run(none, {}, chosen) || !none.empty() || !under_it.open().empty()) return;
   const std::string& output = compared.open().front().output;
-  out.push_back(warning_at(compared.binder(output), "PW0297",
-                           "output " + in_ticks(output) + " keeps its type only where " + guard,
-                           "write the guard " + in_ticks("where " + guard) +
-                               ": no other match can be taken"));
+  out.push_back(warning_at(
+      compared.binder(output), "PW0297",
+      "output " + in_ticks(output) + " keeps its type only where " + guard,
+      "write the guard " + in_ticks("where " + guard) + ": no other match can be taken"));
 }
 
 /// Whether the sides could be compared with lists of this length.
@@ -185,8 +185,7 @@ bool compare_outputs(const CheckedRule& checked, const Rule& rule, std::size_t l
   Diagnostics found;
   OutputTypes compared(checked, rule, length);
   if (!compared.run(found)) return false;
-  if (found.empty() && !compared.open().empty())
-    warn_of_dims(checked, rule, length, compared, out);
+  if (found.empty() && !compared.open().empty()) warn_of_dims(checked, rule, length, compared, out);
   if (!found.empty())
     if (const std::string guard = missing_guard(checked, rule, length); !guard.empty())
       for (Diagnostic& d : found)

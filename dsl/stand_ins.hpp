@@ -1,7 +1,7 @@
 // Symbolic instances of a pattern's variables, and its left side built on them, so that types can
 // be inferred without a graph. A dtype is what the caller chooses, else the first that its guard
-// allows, or bf16; a dim is what the caller chooses, or a fresh symbol; a sequence is two symbols; a list has a few elements.
-// Params have their defaults.
+// allows, or bf16; a dim is what the caller chooses, or a fresh symbol; a sequence is two symbols;
+// a list has a few elements. Params have their defaults.
 #pragma once
 
 #include <map>

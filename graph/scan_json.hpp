@@ -49,7 +49,7 @@ struct Sink {
   std::vector<std::string> streamed;  ///< keys whose lists come by element
   std::function<void(std::string_view key, std::size_t index, const Tree& value)> element;
   std::function<void(std::string_view key, const Tree& value)>
-      member;  ///< all others; and streamed keys that are no list
+      member;                   ///< all others; and streamed keys that are no list
   StageProgress progress = {};  ///< of the bytes, between elements
 };
 

@@ -349,7 +349,7 @@ class Composer {
   const Folding& folding_;
   std::size_t most_;
   SceneForm form_;
-  bool whole_ = false;  // there are too many nodes for anything else
+  bool whole_ = false;        // there are too many nodes for anything else
   std::size_t left_out_ = 0;  // of boxes, by cropping
   Scene scene_;
   std::vector<std::uint32_t> cluster_of_, inputs_, outputs_;

@@ -25,7 +25,7 @@ Drawn draw(const VizInput& input, Collapse collapse = Collapse::automatic, std::
   out.graph = viz::unite(versions, input.related);
   out.folding = viz::fold(out.graph, viz::link(out.graph, input.related), input, collapse);
   out.scene = viz::make_scene(out.graph, out.folding, most,
-                               {.marks = versions.size() > 1, .cropped = cropped});
+                              {.marks = versions.size() > 1, .cropped = cropped});
   return out;
 }
 
@@ -124,17 +124,16 @@ TEST_CASE("scene: cropping keeps what changed and what that touches", "[viz]") {
                    [](const viz::Box& box) { return box.mark == viz::Mark::changed; }) -
       cropped.boxes.begin());
   for (std::uint32_t i = 0; i < cropped.boxes.size(); ++i) {
-    const bool touches = std::any_of(
-        cropped.edges.begin(), cropped.edges.end(), [&](const viz::Edge& edge) {
+    const bool touches =
+        std::any_of(cropped.edges.begin(), cropped.edges.end(), [&](const viz::Edge& edge) {
           return (edge.from == i && edge.to == changed) || (edge.to == i && edge.from == changed);
         });
     CHECK((i == changed || touches));
   }
   // Every edge of the changed box is still there, and nothing else is.
   const auto degree = [](const viz::Scene& scene, std::uint32_t box) {
-    return std::count_if(scene.edges.begin(), scene.edges.end(), [&](const viz::Edge& edge) {
-      return edge.from == box || edge.to == box;
-    });
+    return std::count_if(scene.edges.begin(), scene.edges.end(),
+                         [&](const viz::Edge& edge) { return edge.from == box || edge.to == box; });
   };
   const std::uint32_t node = cropped.boxes[changed].node;
   CHECK(degree(cropped, changed) == degree(whole.scene, whole.scene.box_of[node]));
