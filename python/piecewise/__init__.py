@@ -162,7 +162,8 @@ def _cut(text, limit):
 def _cell(text, svg):
     """Text always; the SVG, no wider than the cell, where both fit into a cell, and a line that says so where not."""
     text = _cut(text, _CELL_LIMIT // 2)
-    svg = svg.replace("<svg ", '<svg style="max-width: 100%; height: auto" ', 1)
+    element = svg[svg.index("<svg ") :]  # nbconvert takes no declaration of XML
+    svg = element.replace("<svg ", '<svg style="max-width: 100%; height: auto" ', 1)
     if _bytes(text) + _bytes(svg) <= _CELL_LIMIT:
         return {"text/plain": text, "image/svg+xml": svg}
     return {
@@ -181,11 +182,11 @@ class _Frame:
         self.page = drawn.draw("html").decode()
         self.drawn = drawn
 
-    def html(self):
+    def _repr_html_(self):
         return f'<iframe srcdoc="{_html.escape(self.page, quote=True)}" ' 'style="width:100%;height:36rem;border:1px solid #ccc"></iframe>'
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        page, still = self.html(), self.drawn._repr_mimebundle_()
+        page, still = self._repr_html_(), self.drawn._repr_mimebundle_()
         room = _CELL_LIMIT - _bytes(page)
         return {"text/html": page, **(still if sum(map(_bytes, still.values())) <= room else {"text/plain": repr(self.drawn)})}
 
@@ -193,7 +194,7 @@ class _Frame:
 def _show(self) -> _Frame:
     """The interactive page in an iframe, for a notebook."""
     frame = _Frame(self)
-    if (size := _bytes(frame.html())) > _CELL_LIMIT:
+    if (size := _bytes(frame._repr_html_())) > _CELL_LIMIT:
         raise Error(
             f"the page takes {size} bytes, more than the {_CELL_LIMIT} a cell may hold; write it to a file: "
             "open('page.html', 'wb').write(….draw('html'))"

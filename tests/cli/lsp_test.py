@@ -477,12 +477,12 @@ class Others(LspTest):
         self.assertEqual(self.diagnostics(2), [])
 
     def test_actions_write_the_missing_guard_of_dims(self):
-        self.text = "rule drop {\n  a, b = split(x: T[n, d]){dim = 1, sizes = [64, 64]}\n  y = cat(a, b){dim = 1}\n  => y = x\n}\npipeline p { walk { drop } }\n"
+        self.text = "rule drop {\n  y = mm(x: T[n, 8], w: T[8, m])\n  => y = neg(x)\n}\npipeline p { walk { drop } }\n"
         self.start()
         found = self.diagnostics(1)
         self.assertEqual([(one["code"], one["severity"]) for one in found], [("PW0297", 2)])
         actions = self.ask("codeAction", range=self.whole(), context={"diagnostics": found})
-        self.assertEqual([one["title"] for one in actions], ["Add the guard `where d == 128`"])
+        self.assertEqual([one["title"] for one in actions], ["Add the guard `where m == 8`"])
         self.change(applied(self.text, actions[0]["edit"]["changes"][self.uri]), 2)
         self.assertEqual(self.diagnostics(2), [])
 

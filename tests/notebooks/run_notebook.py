@@ -38,6 +38,17 @@ def kept(output):
     return nbformat.from_dict(out)
 
 
+def joined(outputs):
+    """What was printed without a break is one output, however it came."""
+    out = []
+    for output in map(kept, outputs):
+        if out and output.output_type == "stream" and out[-1].get("name") == output.name:
+            out[-1].text += output.text
+        else:
+            out.append(output)
+    return out
+
+
 def words(svg):
     """The texts of a picture, in order."""
     return sorted(html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)<", svg))
@@ -71,7 +82,7 @@ def run(path, stored=False, update=False):
             return f"{path}: cell {index} leaves {size} bytes of output, more than {CELL_LIMIT}"
         if cell.cell_type != "code":
             continue
-        cell.outputs = [kept(output) for output in cell.outputs]
+        cell.outputs = joined(cell.outputs)
         cell.execution_count = None
         cell.metadata.pop("execution", None)
         if stored and comparable(before[index]) != comparable(cell.outputs):

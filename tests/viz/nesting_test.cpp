@@ -154,7 +154,7 @@ TEST_CASE("nesting: module paths are groups in groups, equal ones are drawn once
   CHECK(scene.clusters[2].parent == 1);
   check_places(scene);
   // Where there is no room for the nodes, the innermost groups are boxes.
-  const viz::Scene closed = viz::make_scene(drawn.graph, f, 3, false);
+  const viz::Scene closed = viz::make_scene(drawn.graph, f, 3);
   CHECK(closed.caption.find("boxes are whole modules") != std::string::npos);
   CHECK(closed.boxes.size() == 3 + 2);  // norm, experts, sum; an input and an output
 }
@@ -208,8 +208,8 @@ TEST_CASE("nesting: edges go forwards at every level, whatever the paths and ver
           if (link.source.kind == viz::Source::Kind::node && rank.contains(link.source.index))
             REQUIRE(rank[link.source.index] <= rank[at]);
     }
-    check_places(viz::make_scene(drawn.graph, f, 600, true));
-    check_places(viz::make_scene(drawn.graph, f, 20, true));
+    check_places(viz::make_scene(drawn.graph, f, 600, {.marks = true}));
+    check_places(viz::make_scene(drawn.graph, f, 20, {.marks = true}));
     const viz::Placement placement = viz::place(drawn.graph, drawn.links, f);
     for (const viz::Shape& shape : placement.shapes)
       for (const viz::Sheet* sheet :
