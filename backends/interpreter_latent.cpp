@@ -127,7 +127,6 @@ Done cache_update(Call& call) {
 
 template <class Real>
 constexpr KernelEntry kLatent[] = {{"unified_mla_attention", latent_attention<Real>},
-                                   {"unified_kv_cache_update", cache_update},
                                    {"unified_mla_kv_cache_update", cache_update}};
 
 }  // namespace

@@ -56,7 +56,8 @@ struct KernelEntry {
 };
 using KernelTable = std::span<const KernelEntry>;
 
-/// reshape, transpose, slice, split, expand (views), cat, constant, full, empty.
+/// What computes nothing, for all engines: reshape, transpose, slice, split, expand (views), cat,
+/// constant, full, empty, extent, and the write to a cache.
 [[nodiscard]] KernelTable layout_kernels();
 /// Products and attention: a library's wherever there is one.
 [[nodiscard]] bool is_library_call(const Op& op);

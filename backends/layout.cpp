@@ -3,6 +3,7 @@
 
 #include "backends/kernel.hpp"
 #include "backends/numerics.hpp"
+#include "backends/sequences.hpp"
 #include "base/assert.hpp"
 
 namespace pw {
@@ -105,10 +106,17 @@ Done empty(Call& call) {
 }
 
 constexpr KernelEntry kTable[] = {
-    {"reshape", reshape},   {"transpose", transpose}, {"slice", slice},
-    {"split", split},       {"expand", expand},       {"cat", cat},
-    {"constant", constant}, {"full", constant},       {"empty", empty},
+    {"reshape", reshape},
+    {"transpose", transpose},
+    {"slice", slice},
+    {"split", split},
+    {"expand", expand},
+    {"cat", cat},
+    {"constant", constant},
+    {"full", constant},
+    {"empty", empty},
     {"extent", constant},
+    {"unified_kv_cache_update", update_cache},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Exports the row spans of a step, and the keys that attention sees.
+// Exports the row spans of a step, the keys that attention sees, and their write to the cache.
 #include "backends/sequences.hpp"
 
 #include <algorithm>
@@ -44,6 +44,23 @@ Array by_heads(const Array& x) {
   return out;
 }
 
+/// Rows of k and v go to the sequences of the step that they belong to.
+Result<std::monostate> put_rows(const Call& call, KvCache& cache, const Array& k, const Array& v,
+                                const std::vector<RowSpan>& spans) {
+  const KvCache::Layer layer{call.on_rank, layer_name(call.graph, call.node)};
+  for (std::size_t s = 0; s < spans.size(); ++s) {
+    const Sequence& sequence = call.context.step->sequences[s];
+    auto put =
+        cache.put(layer, sequence.id, sequence.past, rows_of(k, spans[s]), rows_of(v, spans[s]));
+    if (!put) return put;
+  }
+  return std::monostate{};
+}
+
+KvCache* cache_of(const Call& call) {
+  return call.context.step == nullptr ? nullptr : call.context.step->cache;
+}
+
 }  // namespace
 
 std::string layer_name(const Graph& graph, NodeId attention) {
@@ -55,16 +72,13 @@ std::string layer_name(const Graph& graph, NodeId attention) {
 Result<SeenKeys> seen_keys(const Call& call) {
   SeenKeys out{by_heads(call.operand(1)), by_heads(call.operand(2)), {}, {}};
   out.queries = out.keys = sequence_rows(call.context, call.operand(0).extents[0]);
-  KvCache* cache = call.context.step == nullptr ? nullptr : call.context.step->cache;
+  KvCache* cache = cache_of(call);
   if (cache == nullptr) return out;
+  if (auto put = put_rows(call, *cache, out.k, out.v, out.queries); !put) return forward(put);
   const KvCache::Layer layer{call.on_rank, layer_name(call.graph, call.node)};
   std::int64_t total = 0;
   for (std::size_t s = 0; s < out.queries.size(); ++s) {
-    const Sequence& sequence = call.context.step->sequences[s];
-    auto put = cache->put(layer, sequence.id, sequence.past, rows_of(out.k, out.queries[s]),
-                          rows_of(out.v, out.queries[s]));
-    if (!put) return forward(put);
-    const std::int64_t rows = cache->tokens(layer, sequence.id);
+    const std::int64_t rows = cache->tokens(layer, call.context.step->sequences[s].id);
     out.keys[s] = {total, total + rows};
     total += rows;
   }
@@ -81,6 +95,14 @@ Result<SeenKeys> seen_keys(const Call& call) {
   out.k = std::move(k);
   out.v = std::move(v);
   return out;
+}
+
+Result<std::monostate> update_cache(Call& call) {
+  call.result();  // no element: it says that the write is done
+  KvCache* cache = cache_of(call);
+  if (cache == nullptr) return std::monostate{};
+  const Array k = contiguous(call.operand(0)), v = contiguous(call.operand(1));
+  return put_rows(call, *cache, k, v, sequence_rows(call.context, k.extents[0]));
 }
 
 }  // namespace pw

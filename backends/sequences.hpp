@@ -34,4 +34,8 @@ struct SeenKeys {
 /// Operands 1 and 2 of the call, with what the step's cache holds; the call's rows are added to it.
 Result<SeenKeys> seen_keys(const Call& call);
 
+/// unified_kv_cache_update: operands 0 and 1 go to the step's cache, if it has one. Attention that
+/// follows writes the same rows again.
+Result<std::monostate> update_cache(Call& call);
+
 }  // namespace pw

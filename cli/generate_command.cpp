@@ -17,26 +17,51 @@ void add_number(CLI::App& app, ModelRequest& request, std::string_view name,
   for (const ModelNumber& number : model_numbers())
     if (number.name == name)
       app.add_option(fmt::format("--{}", name), *number.place(request), what)
-          ->check(CLI::Range(number.least, number.most))
-          ->capture_default_str();
+          ->check(CLI::Range(number.least, number.most));
+}
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const FamilyName& family : model_families()) names.push_back(family.name);
+  return names;
+}
+
+std::string family_lines() {
+  std::string lines;
+  for (const FamilyName& family : model_families())
+    lines += fmt::format("  {:12} {}\n", family.name, family.what);
+  return lines;
 }
 
 void add_model_options(CLI::App& app, ModelRequest& request) {
-  app.add_option("family", request.family, "llama, or moe: with experts in its feed-forward layers")
-      ->check(CLI::IsMember(model_families()))
+  app.add_option("family", request.model.family, "one of the families below")
+      ->check(CLI::IsMember(family_names()))
       ->required();
   add_number(app, request, "layers", "decoder layers");
   add_number(app, request, "hidden", "width of the residual stream");
   add_number(app, request, "heads", "query heads");
   add_number(app, request, "kv-heads", "key and value heads");
+  add_number(app, request, "head", "width of a head");
   add_number(app, request, "ffn", "width of the feed-forward layer");
   add_number(app, request, "vocab", "rows of the embedding");
-  app.add_option("--quant", request.llama.quant, "none or fp8")
+  app.add_option("--eps", request.model.eps, "of all norms");
+  app.add_option(
+         "--quant", request.model.quant,
+         "of linear layers: none, fp8 (a static scale for the tensor), fp8-token (a scale for each "
+         "row), fp8-group (for each --group neighbours)")
       ->check(CLI::IsMember(model_quantisations()))
       ->capture_default_str();
+  add_number(app, request, "group", "of fp8-group: neighbours with one scale, 128 unless given");
   add_number(app, request, "tp", "tensor-parallel ranks: local widths and all_reduce");
-  add_number(app, request, "experts", "of moe: experts of a layer, each a branch of its own");
-  add_number(app, request, "topk", "of moe: experts that a token goes to");
+  add_number(app, request, "rank", "with --tp: the rank that the graph is for, 0 unless given");
+  add_number(app, request, "experts", "experts of a layer");
+  add_number(app, request, "topk", "experts that a token goes to");
+  add_number(app, request, "expert-ffn", "width of an expert, --ffn unless given");
+  add_number(app, request, "q-rank", "of latent attention: rank of the queries, 0: they have none");
+  add_number(app, request, "kv-rank", "of latent attention: rank of keys and values");
+  app.add_flag("--opaque", request.model.opaque,
+               "a mixture of experts, and latent attention, are one op with weights of its own, as "
+               "vLLM compiles them: to rewrite, split and plan, not to run");
   app.add_option("--shuffle", request.shuffle,
                  "put the nodes in another topological order, drawn by this seed");
 }
@@ -58,8 +83,8 @@ void run_generate(const Options& options, const GenerateArgs& args) {
     answer.add("nodes", Cell(graph.node_count()));
     print_out(answer.print("json"));
   }
-  session.say(fmt::format("{}: {} layers, {} nodes{}", args.model.family, args.model.llama.layers,
-                          graph.node_count(),
+  session.say(fmt::format("{}: {} layers, {} nodes{}", args.model.model.family,
+                          model_layers(args.model), graph.node_count(),
                           args.model.shuffle ? fmt::format(", seed {}", *args.model.shuffle) : ""));
 }
 
@@ -73,9 +98,12 @@ void add_generate_command(CLI::App& app, const Options& options) {
   sub->add_option("-o,--output", generate->output,
                   "the file to write, .json or .pwg; - is standard output (.pwg)");
   sub->footer(
-      "Example:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn "
+      "Families, each with the sizes of the model named unless others are given:\n" +
+      family_lines() +
+      "\nExamples:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn "
       "14336 --quant fp8 -o llama.json\n  pwr generate moe --layers 8 --experts 16 --shuffle 1 -o "
-      "moe.json");
+      "moe.json\n  pwr generate qwen3 --layers 2 --hidden 256 --heads 4 --ffn 512 --vocab 512 -o "
+      "qwen3.pwg\n  pwr generate deepseek-v3 --quant fp8-group --tp 8 --opaque -o v3.json");
   sub->callback([generate, &options] { run_generate(options, *generate); });
 }
 

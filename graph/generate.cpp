@@ -1,13 +1,10 @@
-// Exports generate_llama and shuffled. Types and attributes are inferred once for each distinct
-// call, so that equal layers cost little.
+// Exports generate_llama and shuffled.
 #include "graph/generate.hpp"
 
 #include <algorithm>
-#include <map>
 
-#include "base/assert.hpp"
 #include "base/hash.hpp"
-#include "graph/build.hpp"
+#include "graph/node_maker.hpp"
 
 namespace pw {
 namespace {
@@ -52,50 +49,44 @@ Result<std::monostate> check_options(const LlamaOptions& o) {
   return std::monostate{};
 }
 
-class Llama {
+class Llama : NodeMaker {
  public:
   Llama(const ContextPtr& context, const LlamaOptions& options)
-      : context_(*context),
+      : NodeMaker(context, options.experts > 0 ? "moe" : "llama"),
         o_(options),
-        graph_(context, options.experts > 0 ? "moe" : "llama"),
         head_(options.hidden / options.heads),
         heads_(options.heads / options.tp),
         kv_heads_(std::max<std::int64_t>(1, options.kv_heads / options.tp)),
         ffn_(options.ffn / options.tp) {
-    graph_.trust_names(true);  // prefixes keep them apart
-    graph_.facts.symbols["n"] = {1, options.max_tokens, 1, "tokens"};
-    tokens_ = context_.dims.symbol("n");
+    graph.facts.symbols["n"] = {1, options.max_tokens, 1, "tokens"};
+    tokens_ = context->dims.symbol("n");
   }
 
   Result<Graph> run() {
     const ValueId ids =
-        everywhere(graph_.add_input("ids", type(DType::i64, {tokens_}), InputKind::input));
+        everywhere(graph.add_input("ids", type(DType::i64, {tokens_}), InputKind::input));
     positions_ =
-        everywhere(graph_.add_input("positions", type(DType::i64, {tokens_}), InputKind::input));
+        everywhere(graph.add_input("positions", type(DType::i64, {tokens_}), InputKind::input));
     const ValueId table = everywhere(weight("embed_w", DType::bf16, {o_.vocab, o_.hidden}));
     cos_sin_ = everywhere(weight("cos_sin", DType::bf16, {o_.positions, head_}));
-    group_ = "embed";
+    group = "embed";
     ValueId x = call("embedding", {table, ids}, {}, {"embedded"});
-    for (std::int64_t i = 0; i < o_.layers && errors_.empty(); ++i) x = layer(i, x);
-    group_ = "final";
-    prefix_ = "final_";
+    for (std::int64_t i = 0; i < o_.layers && !failed(); ++i) x = layer(i, x);
+    group = "final";
+    prefix = "final_";
     x = normalised(x);
-    graph_.add_output(x);
-    if (!errors_.empty()) return tl::unexpected(std::move(errors_));
-    graph_.settle();
-    return std::move(graph_);
+    graph.add_output(x);
+    return finish();
   }
 
  private:
-  using Given = std::vector<std::pair<std::string_view, Attribute>>;
-
   ValueId layer(std::int64_t i, ValueId x) {
     const std::string number = std::to_string(i);
-    prefix_ = "l" + number + "_attn_";
-    group_ = "layers." + number + ".attn";
+    prefix = "l" + number + "_attn_";
+    group = "layers." + number + ".attn";
     x = attention(normalised(x), "layers." + number + ".attn");
-    prefix_ = "l" + number + "_mlp_";
-    group_ = "layers." + number + ".mlp";
+    prefix = "l" + number + "_mlp_";
+    group = "layers." + number + ".mlp";
     x = normalised(x);
     return reduced(o_.experts > 0 ? mixture(x) : mlp(x));
   }
@@ -114,14 +105,13 @@ class Llama {
         "split", {qkv}, {{"dim", std::int64_t{-1}}, {"sizes", dims({q_width, kv_width, kv_width})}},
         {"q", "k", "v"});
     if (!parts.valid()) return x;
-    const NodeId turned =
-        node("rotary_embedding",
-             {positions_, graph_.result(parts, 0), graph_.result(parts, 1), cos_sin_},
-             {{"head", head_}, {"neox", true}}, {"qr", "kr"});
+    const NodeId turned = node(
+        "rotary_embedding", {positions_, graph.result(parts, 0), graph.result(parts, 1), cos_sin_},
+        {{"head", head_}, {"neox", true}}, {"qr", "kr"});
     if (!turned.valid()) return x;
-    const ValueId q = heads_of(graph_.result(turned, 0), heads_, "qh");
-    const ValueId k = heads_of(graph_.result(turned, 1), kv_heads_, "kh");
-    const ValueId v = heads_of(graph_.result(parts, 2), kv_heads_, "vh");
+    const ValueId q = heads_of(graph.result(turned, 0), heads_, "qh");
+    const ValueId k = heads_of(graph.result(turned, 1), kv_heads_, "kh");
+    const ValueId v = heads_of(graph.result(parts, 2), kv_heads_, "vh");
     const ValueId y =
         call("unified_attention", {q, k, v, ValueId()}, {{"layer", layer_name}}, {"attended"});
     const ValueId flat = call("reshape", {y}, {{"shape", Shape{tokens_, dim(q_width)}}}, {"flat"});
@@ -134,25 +124,25 @@ class Llama {
         node("split", {both}, {{"dim", std::int64_t{-1}}, {"sizes", dims({ffn_, ffn_})}},
              {"gate", "up"});
     if (!parts.valid()) return x;
-    const ValueId gate = call("silu", {graph_.result(parts, 0)}, {}, {"gated"});
-    const ValueId both_halves = call("mul", {gate, graph_.result(parts, 1)}, {}, {"activated"});
+    const ValueId gate = call("silu", {graph.result(parts, 0)}, {}, {"gated"});
+    const ValueId both_halves = call("mul", {gate, graph.result(parts, 1)}, {}, {"activated"});
     return product(both_halves, "down", ffn_, o_.hidden);
   }
 
   /// Every expert sees every token; the weights of those that were not chosen are 0.
   ValueId mixture(ValueId x) {
     const ValueId chosen = routed(x);
-    const std::string layer = prefix_;
+    const std::string layer = prefix;
     ValueId sum;
-    for (std::int64_t e = 0; e < o_.experts && errors_.empty(); ++e) {
-      prefix_ = layer + "e" + std::to_string(e) + "_";
+    for (std::int64_t e = 0; e < o_.experts && !failed(); ++e) {
+      prefix = layer + "e" + std::to_string(e) + "_";
       const ValueId y = mlp(x);
       const ValueId weight = call(
           "slice", {chosen}, {{"dim", std::int64_t{-1}}, {"start", e}, {"end", e + 1}}, {"weight"});
       const ValueId weighted = call("mul", {y, weight}, {}, {"weighted"});
       sum = sum.valid() ? call("add", {sum, weighted}, {}, {"so_far"}) : weighted;
     }
-    prefix_ = layer;
+    prefix = layer;
     return sum;
   }
 
@@ -192,96 +182,16 @@ class Llama {
     return call("all_reduce", {x}, {{"group", std::string(kRanks)}}, {"reduced"});
   }
 
-  // ---- nodes
-  ValueId call(std::string_view op, std::vector<ValueId> operands, Given given,
-               std::vector<std::string> results) {
-    const NodeId n = node(op, std::move(operands), std::move(given), std::move(results));
-    return n.valid() ? graph_.result(n)
-                     : positions_;  // after an error any value will do: the graph is not returned
-  }
-
-  NodeId node(std::string_view op, std::vector<ValueId> operands, Given given,
-              std::vector<std::string> results) {
-    const Call* inferred = infer(op, operands, given, results.size());
-    if (inferred == nullptr) return {};
-    NodeSpec spec{inferred->op, std::move(operands), inferred->attributes, {}, "", group_, ""};
-    for (std::size_t i = 0; i < results.size(); ++i)
-      spec.results.push_back({inferred->types[i], prefix_ + results[i]});
-    return graph_.add_node(spec);
-  }
-
-  struct Call {
-    OpId op;
-    AttributesId attributes;
-    std::vector<TypeId> types;
-  };
-  using Key = std::pair<AttributesId, std::vector<std::uint32_t>>;
-
-  /// Null after an error, which is kept.
-  const Call* infer(std::string_view name, const std::vector<ValueId>& operands, const Given& given,
-                    std::size_t results) {
-    if (!errors_.empty()) return nullptr;
-    const OpId op = context_.ops.find(name);
-    if (!op.valid())
-      return refuse(
-          {error_in("graph llama", "PW0802", "no op is called `" + std::string(name) + "`",
-                    "load the op library first")});
-    AttributeList list;
-    for (const auto& [attribute, value] : given)
-      list.emplace_back(context_.strings.intern(attribute), value);
-    std::sort(list.begin(), list.end(), [&](const auto& a, const auto& b) {
-      return context_.strings.text(a.first) < context_.strings.text(b.first);
-    });
-    Key key{context_.attributes.intern(list), {op.index}};
-    std::vector<TypeId> types;
-    for (const ValueId v : operands) {
-      types.push_back(v.valid() ? graph_.type(v) : Types::unknown());
-      key.second.push_back(types.back().index);
-    }
-    const auto known = calls_.find(key);
-    if (known != calls_.end()) return &known->second;
-    auto attributes = complete_attributes(context_, context_.ops[op], std::move(list), types);
-    if (!attributes) return refuse(std::move(attributes.error()));
-    auto inferred = infer_types(context_, op, types, *attributes, static_cast<int>(results));
-    if (!inferred) return refuse(std::move(inferred.error()));
-    PW_ASSERT(inferred->size() == results,
-              "an op has another number of results than the generator");
-    return &calls_.emplace(std::move(key), Call{op, *attributes, std::move(*inferred)})
-                .first->second;
-  }
-
-  const Call* refuse(Diagnostics errors) {
-    errors_ = std::move(errors);
-    return nullptr;
-  }
-
-  // ---- types
-  DimId dim(std::int64_t value) { return context_.dims.constant(value); }
-  Shape dims(std::initializer_list<std::int64_t> values) {
-    Shape shape;
-    for (const std::int64_t value : values) shape.push_back(dim(value));
-    return shape;
-  }
-  TypeId type(DType dtype, const Shape& shape) { return context_.types.get(dtype, shape); }
-  ValueId weight(const std::string& name, DType dtype, std::initializer_list<std::int64_t> shape) {
-    return graph_.add_input(prefix_ + name, type(dtype, dims(shape)), InputKind::weight);
-  }
-
   /// All ranks hold the same: what is not a part of a sharded product.
   ValueId everywhere(ValueId input) {
-    if (o_.tp > 1) graph_.declare_replicated(input, kRanks);
+    if (o_.tp > 1) graph.declare_replicated(input, kRanks);
     return input;
   }
 
-  Context& context_;
   const LlamaOptions& o_;
-  Graph graph_;
   std::int64_t head_, heads_, kv_heads_, ffn_;
   DimId tokens_;
   ValueId positions_, cos_sin_, residual_;
-  std::string prefix_, group_;
-  std::map<Key, Call> calls_;
-  Diagnostics errors_;
 };
 
 }  // namespace

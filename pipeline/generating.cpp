@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <set>
 #include <sstream>
 
@@ -11,6 +12,7 @@
 
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
+#include "graph/generate.hpp"
 
 namespace pw {
 namespace {
@@ -20,6 +22,14 @@ std::optional<Number> whole_number(std::string_view text) {
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> real_number(const std::string& text) {
+  double value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
 
@@ -33,6 +43,15 @@ std::string not_among(std::string_view option, const std::string& word,
                       const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), word) != known.end()) return "";
   return fmt::format("{}: {} not in {{{}}}", option, word, fmt::join(known, ","));
+}
+
+const std::vector<std::string>& family_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> out;
+    for (const FamilyName& family : model_families()) out.push_back(family.name);
+    return out;
+  }();
+  return kNames;
 }
 
 /// Reads the words of a command; the first mistake is kept.
@@ -51,7 +70,7 @@ class ModelWords {
       return fmt::format("The following argument{} not expected: {}",
                          unexpected_.size() == 1 ? " was" : "s were",
                          fmt::join(unexpected_.rbegin(), unexpected_.rend(), " "));
-    return request.family.empty() ? "family is required" : "";
+    return request.model.family.empty() ? "family is required" : "";
   }
 
  private:
@@ -71,22 +90,26 @@ class ModelWords {
       return "";
     }
     if (!seen_.insert(word).second) return word + ": At Most 1 required but received 2";
+    if (word == "--opaque") {
+      request.model.opaque = true;
+      return "";
+    }
     if (at + 1 == words_.size()) return word + ": 1 required value missing";
     return take_value(request, word.substr(2), words_[++at]);
   }
 
   std::string take_family(ModelRequest& request, const std::string& word) {
-    if (!request.family.empty()) {
+    if (!request.model.family.empty()) {
       unexpected_.push_back(word);
       return "";
     }
-    request.family = word;
-    return not_among("family", word, model_families());
+    request.model.family = word;
+    return not_among("family", word, family_names());
   }
 
   static bool is_option(const std::string& word) {
     const auto& numbers = model_numbers();
-    return word == "--quant" || word == "--shuffle" ||
+    return word == "--quant" || word == "--eps" || word == "--shuffle" || word == "--opaque" ||
            std::any_of(numbers.begin(), numbers.end(),
                        [&](const ModelNumber& n) { return word.substr(2) == n.name; });
   }
@@ -94,8 +117,12 @@ class ModelWords {
   static std::string take_value(ModelRequest& request, const std::string& name,
                                 const std::string& value) {
     if (name == "quant") {
-      request.llama.quant = value;
+      request.model.quant = value;
       return not_among("--quant", value, model_quantisations());
+    }
+    if (name == "eps") {
+      request.model.eps = real_number(value);
+      return request.model.eps ? "" : "Could not convert: --eps = " + value;
     }
     if (name == "shuffle") {
       request.shuffle = whole_number<std::uint64_t>(value);
@@ -115,41 +142,104 @@ class ModelWords {
 };
 
 std::string wrong_in(ModelRequest& request) {
-  if (std::string wrong = not_among("family", request.family, model_families()); !wrong.empty())
+  if (std::string wrong = not_among("family", request.model.family, family_names()); !wrong.empty())
     return wrong;
   for (const ModelNumber& number : model_numbers()) {
-    const std::int64_t value = *number.place(request);
-    if (value < number.least || value > number.most)
-      return out_of_range(number, std::to_string(value));
+    const std::optional<std::int64_t>& value = *number.place(request);
+    if (value && (*value < number.least || *value > number.most))
+      return out_of_range(number, std::to_string(*value));
   }
-  return not_among("--quant", request.llama.quant, model_quantisations());
+  return not_among("--quant", request.model.quant, model_quantisations());
+}
+
+bool is_plain(std::string_view family) { return family == "llama" || family == "moe"; }
+
+/// The families llama and moe. What they do not have is refused.
+Result<LlamaOptions> plain_options(const ModelRequest& request) {
+  const FamilyOptions& given = request.model;
+  for (const auto& [name, is_given] : {std::pair{"head", given.head.has_value()},
+                                       {"expert-ffn", given.expert_ffn.has_value()},
+                                       {"q-rank", given.q_rank.has_value()},
+                                       {"kv-rank", given.kv_rank.has_value()},
+                                       {"rank", request.rank.has_value()},
+                                       {"group", request.group.has_value()},
+                                       {"eps", given.eps.has_value()},
+                                       {"opaque", given.opaque}}) {
+    if (is_given)
+      return fail(error_at({}, "PW1430",
+                           fmt::format("--{}: {} has no such part", name, given.family),
+                           "leave it out, or name another family"));
+  }
+  LlamaOptions out;
+  for (auto [size, value] : {std::pair{&out.layers, given.layers},
+                             {&out.hidden, given.hidden},
+                             {&out.heads, given.heads},
+                             {&out.kv_heads, given.kv_heads},
+                             {&out.ffn, given.ffn},
+                             {&out.vocab, given.vocab},
+                             {&out.topk, given.topk},
+                             {&out.tp, request.tp}})
+    *size = value.value_or(*size);
+  out.quant = given.quant;
+  out.experts = given.family == "moe" ? given.experts.value_or(8) : 0;
+  return out;
+}
+
+Result<Graph> generate_any(const ContextPtr& context, const ModelRequest& request) {
+  if (is_plain(request.model.family))
+    return generate_llama(context, PW_TRY(plain_options(request)));
+  FamilyOptions options = request.model;
+  options.tp = request.tp.value_or(options.tp);
+  options.rank = request.rank.value_or(options.rank);
+  options.group = request.group.value_or(options.group);
+  return generate_family(context, options);
 }
 
 }  // namespace
 
 const std::vector<ModelNumber>& model_numbers() {
   static const std::vector<ModelNumber> kNumbers{
-      {"layers", 1, 100000, [](ModelRequest& r) { return &r.llama.layers; }},
-      {"hidden", 1, 1 << 20, [](ModelRequest& r) { return &r.llama.hidden; }},
-      {"heads", 1, 1 << 16, [](ModelRequest& r) { return &r.llama.heads; }},
-      {"kv-heads", 1, 1 << 16, [](ModelRequest& r) { return &r.llama.kv_heads; }},
-      {"ffn", 1, 1 << 22, [](ModelRequest& r) { return &r.llama.ffn; }},
-      {"vocab", 1, 1 << 24, [](ModelRequest& r) { return &r.llama.vocab; }},
-      {"tp", 1, 1024, [](ModelRequest& r) { return &r.llama.tp; }},
-      {"experts", 1, 1024, [](ModelRequest& r) { return &r.experts; }},
-      {"topk", 1, 1024, [](ModelRequest& r) { return &r.llama.topk; }},
+      {"layers", 1, 100000, [](ModelRequest& r) { return &r.model.layers; }},
+      {"hidden", 1, 1 << 20, [](ModelRequest& r) { return &r.model.hidden; }},
+      {"heads", 1, 1 << 16, [](ModelRequest& r) { return &r.model.heads; }},
+      {"kv-heads", 1, 1 << 16, [](ModelRequest& r) { return &r.model.kv_heads; }},
+      {"head", 1, 1 << 16, [](ModelRequest& r) { return &r.model.head; }},
+      {"ffn", 1, 1 << 22, [](ModelRequest& r) { return &r.model.ffn; }},
+      {"vocab", 1, 1 << 24, [](ModelRequest& r) { return &r.model.vocab; }},
+      {"tp", 1, 1024, [](ModelRequest& r) { return &r.tp; }},
+      {"rank", 0, 1023, [](ModelRequest& r) { return &r.rank; }},
+      {"group", 1, 1 << 16, [](ModelRequest& r) { return &r.group; }},
+      {"experts", 1, 1024, [](ModelRequest& r) { return &r.model.experts; }},
+      {"topk", 1, 1024, [](ModelRequest& r) { return &r.model.topk; }},
+      {"expert-ffn", 1, 1 << 22, [](ModelRequest& r) { return &r.model.expert_ffn; }},
+      {"q-rank", 0, 1 << 16, [](ModelRequest& r) { return &r.model.q_rank; }},
+      {"kv-rank", 1, 1 << 16, [](ModelRequest& r) { return &r.model.kv_rank; }},
   };
   return kNumbers;
 }
 
-const std::vector<std::string>& model_families() {
-  static const std::vector<std::string> kFamilies{"llama", "moe"};
+const std::vector<FamilyName>& model_families() {
+  static const std::vector<FamilyName> kFamilies = [] {
+    std::vector<FamilyName> out{
+        {"llama", "a Llama of plain ops, before any fusion"},
+        {"moe", "the same with experts, a branch for each"},
+    };
+    for (const ModelFamily& family : decoder_families())
+      out.push_back({std::string(family.name), std::string(family.what)});
+    return out;
+  }();
   return kFamilies;
 }
 
 const std::vector<std::string>& model_quantisations() {
-  static const std::vector<std::string> kQuantisations{"none", "fp8"};
+  static const std::vector<std::string> kQuantisations{"none", "fp8", "fp8-token", "fp8-group"};
   return kQuantisations;
+}
+
+std::int64_t model_layers(const ModelRequest& request) {
+  if (request.model.layers) return *request.model.layers;
+  const ModelFamily* family = find_family(request.model.family);
+  return family != nullptr ? family->sizes.layers : LlamaOptions{}.layers;
 }
 
 Result<Graph> generate_model(const ContextPtr& context, const ModelRequest& request) {
@@ -157,8 +247,7 @@ Result<Graph> generate_model(const ContextPtr& context, const ModelRequest& requ
   if (const std::string wrong = wrong_in(model); !wrong.empty())
     return fail(error_at({}, "PW1430", wrong, "`pwr generate --help` lists the options"));
   PW_TRY(load_op_library(context));
-  model.llama.experts = model.family == "moe" ? model.experts : 0;
-  Graph graph = PW_TRY(generate_llama(context, model.llama));
+  Graph graph = PW_TRY(generate_any(context, model));
   return model.shuffle ? shuffled(std::move(graph), *model.shuffle) : std::move(graph);
 }
 

@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "base/diagnostic.hpp"
-#include "graph/generate.hpp"
+#include "graph/families.hpp"
 
 namespace pw {
 
 struct ModelRequest {
-  std::string family;  ///< llama, or moe: with experts in its feed-forward layers
-  LlamaOptions llama;  ///< its `experts` are those of `experts`, of the family moe
-  std::int64_t experts = 8;
+  /// Its `family` may also be `llama`, or `moe` with experts in its feed-forward layers: decoders
+  /// before any fusion, written with plain ops.
+  FamilyOptions model;
+  std::optional<std::int64_t> tp, rank, group;
   std::optional<std::uint64_t> shuffle;  ///< another topological order, drawn by this seed
 };
 
@@ -23,13 +24,20 @@ struct ModelRequest {
 struct ModelNumber {
   std::string_view name;  ///< "kv-heads"
   std::int64_t least = 1, most = 1;
-  std::int64_t* (*place)(ModelRequest&);
+  std::optional<std::int64_t>* (*place)(ModelRequest&);
 };
 [[nodiscard]] const std::vector<ModelNumber>& model_numbers();
-[[nodiscard]] const std::vector<std::string>& model_families();
+/// What `--family` may be, with a line about each.
+struct FamilyName {
+  std::string name, what;
+};
+[[nodiscard]] const std::vector<FamilyName>& model_families();
 [[nodiscard]] const std::vector<std::string>& model_quantisations();
 
-/// PW1430 for a family, a number or a quantisation that there is not.
+/// The layers of the model that is asked for, of a family that there is.
+[[nodiscard]] std::int64_t model_layers(const ModelRequest& request);
+/// PW1430 for a family, a number or a quantisation that there is not, PW0801 for numbers that do
+/// not fit the family or each other.
 Result<Graph> generate_model(const ContextPtr& context, const ModelRequest& request);
 /// `llama --layers 2 --tp 2`. PW1430 where `pwr generate` would not take it.
 Result<ModelRequest> parse_model(const std::string& options);

@@ -162,14 +162,16 @@ py::dict stats(const PyGraph& graph) {
 
 PyGraph generate(const ContextPtr& context, const std::string& family, const py::dict& options) {
   ModelRequest request;
-  request.family = family;
+  request.model.family = family;
   Given given("generate", options);
   for (const ModelNumber& number : model_numbers()) {
     std::string name(number.name);
     std::replace(name.begin(), name.end(), '-', '_');
     given.take(name.c_str(), *number.place(request));
   }
-  given.take("quant", request.llama.quant);
+  given.take("quant", request.model.quant);
+  given.take("eps", request.model.eps);
+  given.take("opaque", request.model.opaque);
   given.take("shuffle", request.shuffle);
   given.end();
   return {context, need(context, generate_model(context, request))};

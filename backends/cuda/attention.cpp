@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/rowprogram/cxx.hpp"
+#include "backends/sequences.hpp"
 #include "base/hash.hpp"
 
 namespace pw::cuda {
@@ -88,18 +89,37 @@ std::string pointer(DType dtype, bool written, int number) {
                      number);
 }
 
+constexpr std::size_t kRead = 4;  // q, k, v and the divisor; what follows is not read
+
+bool is_op(const Graph& piece, NodeId node, std::string_view op) {
+  return node.valid() && piece.op_of(node).name == op && !piece.op_of(node).has_body();
+}
+
+/// The attention of a piece that is nothing else, but for the write of the same keys and values to
+/// the cache of its layer, which it does itself. Invalid: there is none.
+NodeId attention_node(const Graph& piece) {
+  const NodeId first = piece.first();
+  if (is_op(piece, first, "unified_attention") && piece.node_count() == 1) return first;
+  if (!is_op(piece, first, "unified_kv_cache_update") || piece.node_count() != 2) return {};
+  const NodeId node = piece.next(first);
+  const bool same = is_op(piece, node, "unified_attention") &&
+                    piece.operand(node, 1) == piece.operand(first, 0) &&
+                    piece.operand(node, 2) == piece.operand(first, 1) &&
+                    layer_name(piece, node) == layer_name(piece, first) &&
+                    !piece.is_output(piece.result(first));
+  return same ? node : NodeId();
+}
+
 }  // namespace
 
 std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64_t page_tokens) {
-  if (piece.node_count() != 1) return std::nullopt;
-  const NodeId node = piece.first();
-  if (piece.op_of(node).name != "unified_attention" || piece.op_of(node).has_body() ||
-      piece.outputs().size() != 1)
-    return std::nullopt;
+  const NodeId node = attention_node(piece);
+  if (!node.valid() || piece.outputs().size() != 1) return std::nullopt;
   AttentionKernels out;
   Context& context = piece.context();
   std::vector<TypeId> types;
-  for (ValueId v : piece.operands(node)) {
+  for (std::size_t i = 0; i < std::min(piece.operand_count(node), kRead); ++i) {
+    const ValueId v = piece.operand(node, i);
     if (!v.valid()) continue;
     const auto at = std::find(piece.inputs().begin(), piece.inputs().end(), v);
     if (at == piece.inputs().end() || piece.type(v) == Types::unknown()) return std::nullopt;

@@ -29,7 +29,8 @@ struct AttentionKernels {
 };
 
 /// Of a piece that is one unified_attention of floats of at most 32 bits, whose heads and widths
-/// are fixed; none for any other. `page_tokens` is the cache's.
+/// are fixed, with or without the write of its keys and values to the cache; none for any other.
+/// `page_tokens` is the cache's.
 [[nodiscard]] std::optional<AttentionKernels> attention_kernels(const Graph& piece,
                                                                 std::int64_t page_tokens);
 

@@ -254,33 +254,51 @@ def stats(graph: GraphLike, *, symbols: Symbols = None, session: Optional[_Sessi
 def generate(
     family: str,
     *,
-    layers: int = 32,
-    hidden: int = 4096,
-    heads: int = 32,
-    kv_heads: int = 8,
-    ffn: int = 14336,
-    vocab: int = 32000,
+    layers: Optional[int] = None,
+    hidden: Optional[int] = None,
+    heads: Optional[int] = None,
+    kv_heads: Optional[int] = None,
+    head: Optional[int] = None,
+    ffn: Optional[int] = None,
+    vocab: Optional[int] = None,
+    eps: Optional[float] = None,
     quant: str = "none",
-    tp: int = 1,
-    experts: int = 8,
-    topk: int = 2,
+    group: Optional[int] = None,
+    tp: Optional[int] = None,
+    rank: Optional[int] = None,
+    experts: Optional[int] = None,
+    topk: Optional[int] = None,
+    expert_ffn: Optional[int] = None,
+    q_rank: Optional[int] = None,
+    kv_rank: Optional[int] = None,
+    opaque: bool = False,
     shuffle: Optional[int] = None,
     session: Optional[_Session] = None,
 ) -> Graph:
-    """Makes a graph of a model family, llama or moe; `shuffle` is the seed of another order of its nodes. Returns the Graph, of the session of load()."""
-    options = {
+    """Makes a graph of a model family, `pwr generate --help` lists them; sizes that are not given are the family's. `quant` is none, fp8, fp8-token or
+    fp8-group; with `opaque` a mixture of experts, and latent attention, are one op that no engine runs; `shuffle` is the seed of another order of the nodes.
+    Returns the Graph, of the session of load().
+    """
+    sizes = {
         "layers": layers,
         "hidden": hidden,
         "heads": heads,
         "kv_heads": kv_heads,
+        "head": head,
         "ffn": ffn,
         "vocab": vocab,
-        "quant": quant,
+        "eps": eps,
+        "group": group,
         "tp": tp,
+        "rank": rank,
         "experts": experts,
         "topk": topk,
-        **({} if shuffle is None else {"shuffle": shuffle}),
+        "expert_ffn": expert_ffn,
+        "q_rank": q_rank,
+        "kv_rank": kv_rank,
+        "shuffle": shuffle,
     }
+    options = {"quant": quant, "opaque": opaque, **{name: size for name, size in sizes.items() if size is not None}}
     return _piecewise.generate(session or shared_session(), family, options)
 
 

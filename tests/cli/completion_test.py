@@ -86,7 +86,7 @@ class Completion(ProgramTest):
         self.assertEqual(self.bash("pwr", "--color", "never", "-q", "ex"), ["export", "explain"])
         self.assertEqual(self.bash("pwr", "cache", "st"), ["stats"])
         self.assertEqual(self.bash("pwr", "completion", "z"), ["zsh"])
-        self.assertEqual(self.bash("pwr", "generate", ""), ["llama", "moe"])
+        self.assertEqual(self.bash("pwr", "generate", "ge"), ["gemma", "gemma2", "gemma3"])
 
     def test_bash_completes_options_of_the_command_and_of_the_program(self):
         self.assertEqual(self.bash("pwr", "run", "--ba"), ["--backend"])

@@ -162,19 +162,19 @@ TEST_CASE("pipeline: models by the text of their options", "[pipeline]") {
   const auto request =
       parse_model("--layers=2 moe --hidden 64 --heads 4 --kv-heads 2 --ffn 128 --shuffle 3");
   REQUIRE(request);
-  CHECK(request->family == "moe");
-  CHECK(request->llama.layers == 2);
+  CHECK(request->model.family == "moe");
+  CHECK(request->model.layers == 2);
   CHECK(request->shuffle == 3);
   CHECK(generate_model(context, *request)->node_count() > 20);
   const std::pair<const char*, const char*> wrong[] = {
       {"", "family is required"},
-      {"gpt", "family: gpt not in {llama,moe}"},
+      {"gpt", "family: gpt not in {llama,moe,llama3,"},
       {"llama --layers", "--layers: 1 required"},
       {"llama --layers 2.5", "--layers: Value 2.5 not in range 1 to 100000"},
       {"llama --layers 99999999999999999999", "not in range"},
       {"llama --layers 2 --layers 3", "--layers: At Most 1 required but received 2"},
       {"llama --shuffle x", "Could not convert: --shuffle = x"},
-      {"llama --quant int4", "--quant: int4 not in {none,fp8}"},
+      {"llama --quant int4", "--quant: int4 not in {none,fp8,"},
       {"llama extra", "The following argument was not expected: extra"},
       {"llama --layer 2", "The following arguments were not expected: 2 --layer"},
   };
