@@ -15,8 +15,8 @@
 #include "cli/engine.hpp"
 #include "pipeline/check_each.hpp"
 #include "pipeline/dump.hpp"
-#include "pipeline/reducing.hpp"
 #include "pipeline/ranks.hpp"
+#include "pipeline/reducing.hpp"
 #include "pipeline/report.hpp"
 #include "pipeline/report_diff.hpp"
 #include "pipeline/run.hpp"
@@ -179,11 +179,10 @@ void run_run(const Options& options, const RunArgs& args) {
   request.hash_files = !args.report.empty();
   request.check = request.check || args.check_each || !args.on_failure.empty();
   if (request.others && (args.check_each || !args.on_failure.empty()))
-    session.need(Result<std::monostate>(
-        fail(error_in("--ranks " + args.ranks, "PW1401",
-                      "--check-each and --on-failure look at ranks of one process",
-                      "the numbers are the same: --ranks " +
-                          std::to_string(request.others->size())))));
+    session.need(Result<std::monostate>(fail(
+        error_in("--ranks " + args.ranks, "PW1401",
+                 "--check-each and --on-failure look at ranks of one process",
+                 "the numbers are the same: --ranks " + std::to_string(request.others->size())))));
   std::vector<Answer> answers;
   std::optional<FailedRun> failed;
   const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {

@@ -100,7 +100,7 @@ Result<std::vector<std::vector<std::uint64_t>>> gathered(Communicator& ranks,
 class SequenceComparison {
  public:
   SequenceComparison(Communicator& ranks, bool pad, const std::vector<GraphVariant>& variants,
-             const std::vector<RunRecord>& records)
+                     const std::vector<RunRecord>& records)
       : ranks_(ranks), pad_(pad), variants_(variants), records_(records) {}
 
   /// All ranks plan for the same counts of tokens, and issue the same at each.

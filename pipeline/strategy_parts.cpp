@@ -82,8 +82,7 @@ std::string strategy_text(const RuleSet& rules, const std::vector<StrategyUnit>&
     std::vector<std::string> names;
     const std::size_t place = units[i].place;
     for (; i < units.size() && units[i].place == place; ++i) names.push_back(units[i].name);
-    parts.push_back(fmt::format("{} {{ {} }}{}", word(strategy.kind),
-                                fmt::join(names, ", "),
+    parts.push_back(fmt::format("{} {{ {} }}{}", word(strategy.kind), fmt::join(names, ", "),
                                 strategy.fuel ? fmt::format(" fuel {}", *strategy.fuel) : ""));
   }
   if (parts.size() == 1 && has_rules(units.front().strategy.kind))

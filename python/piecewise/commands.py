@@ -234,7 +234,14 @@ def import_(
     context = _session_of(session or (None if rules else shared_session()), rules)
     if rules:
         _rules(context, rules)
-    options = {"symbols": symbol_texts(symbols), "number": number, "inputs": list(inputs), "weights": list(weights), "buffers": list(buffers), "replicated": list(replicated)}
+    options = {
+        "symbols": symbol_texts(symbols),
+        "number": number,
+        "inputs": list(inputs),
+        "weights": list(weights),
+        "buffers": list(buffers),
+        "replicated": list(replicated),
+    }
     return _piecewise.import_graph(context, os.fspath(path), options, True, log)
 
 
