@@ -87,7 +87,7 @@ inline constexpr Form kSpecial[] = {
      "1}}  out y"},
     {"e2m1_code", "in x: f32[n, 40]  y = e2m1_code(x)  out y"},
     {"e2m1_number", "in x: f32[n, 40]  y = e2m1_number(x)  out y"},
-    {"pack_e2m1", "in x: f32[n, 40]  y = pack_e2m1(e2m1_code(x))  out y"},
+    {"pack_e2m1", "in c: f32[n, 40]  y = pack_e2m1(c)  out y"},
     {"unpack_e2m1", "in q: u8[n, 20]  y = unpack_e2m1(q)  out y"},
     {"scaled_fp4_quant", "in x: {0}[n, 64], g: f32[1]  q, s = scaled_fp4_quant(x, g)  out q, s"},
     {"rms_norm_fp4_quant",
