@@ -17,7 +17,7 @@ class Arranger {
  public:
   /// Parts are added to `groups`, with the parent of the whole.
   Arranger(const UnionGraph& graph, const Links& links, std::vector<Group>& groups)
-      : graph_(graph), links_(links), groups_(groups), unit_of_(graph.nodes.size(), kNobody) {}
+      : links_(links), groups_(groups), unit_of_(graph.nodes.size(), kNobody) {}
 
   /// Of these nodes, ascending; `group_of`, by union position, says which group each is in, or
   /// kNobody, and names parts afterwards.
@@ -32,7 +32,6 @@ class Arranger {
                                                  const std::set<std::uint32_t>& waiting) const;
   void take(std::uint32_t unit, const std::vector<std::uint32_t>& part, bool further);
 
-  const UnionGraph& graph_;
   const Links& links_;
   std::vector<Group>& groups_;
   std::vector<std::uint32_t> unit_of_;  // by union position; kNobody: not among the nodes
