@@ -26,16 +26,18 @@ std::vector<std::string> family_names() {
   return names;
 }
 
-std::string family_lines() {
-  std::string lines;
+std::string families() {
+  std::string out;
   for (const FamilyName& family : model_families())
-    lines += fmt::format("  {:12} {}\n", family.name, family.what);
-  return lines;
+    out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", family.name, family.what);
+  return out;
 }
 
 void add_model_options(CLI::App& app, ModelRequest& request) {
-  app.add_option("family", request.model.family, "one of the families below")
+  app.add_option("family", request.model.family,
+                 "each with the sizes of the model named unless others are given: " + families())
       ->check(CLI::IsMember(family_names()))
+      ->option_text("FAMILY")
       ->required();
   add_number(app, request, "layers", "decoder layers");
   add_number(app, request, "hidden", "width of the residual stream");
@@ -44,6 +46,7 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
   add_number(app, request, "head", "width of a head");
   add_number(app, request, "ffn", "width of the feed-forward layer");
   add_number(app, request, "vocab", "rows of the embedding");
+  add_number(app, request, "max-tokens", "the most tokens that a step may have");
   app.add_option("--eps", request.model.eps, "of all norms");
   app.add_option(
          "--quant", request.model.quant,
@@ -98,9 +101,7 @@ void add_generate_command(CLI::App& app, const Options& options) {
   sub->add_option("-o,--output", generate->output,
                   "the file to write, .json or .pwg; - is standard output (.pwg)");
   sub->footer(
-      "Families, each with the sizes of the model named unless others are given:\n" +
-      family_lines() +
-      "\nExamples:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn "
+      "Examples:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn "
       "14336 --quant fp8 -o llama.json\n  pwr generate moe --layers 8 --experts 16 --shuffle 1 -o "
       "moe.json\n  pwr generate qwen3 --layers 2 --hidden 256 --heads 4 --ffn 512 --vocab 512 -o "
       "qwen3.pwg\n  pwr generate deepseek-v3 --quant fp8-group --tp 8 --opaque -o v3.json");

@@ -180,7 +180,7 @@ void run_run(const Options& options, const RunArgs& args) {
   request.check = request.check || args.check_each || !args.on_failure.empty();
   if (request.others && (args.check_each || !args.on_failure.empty()))
     session.need(Result<std::monostate>(fail(
-        error_in("--ranks " + args.ranks, "PW1401",
+        error_in("--ranks " + args.ranks, "PW1201",
                  "--check-each and --on-failure look at ranks of one process",
                  "the numbers are the same: --ranks " + std::to_string(request.others->size())))));
   std::vector<Answer> answers;

@@ -212,7 +212,8 @@ bool MentionReader::is_fuse(std::size_t i) const {
 }
 
 std::size_t MentionReader::head_and_tail(std::size_t i, std::size_t end, NamePlace place) {
-  put_name(i, place);
+  // A row's column may be a dtype; the row is none.
+  put_name(i, place == NamePlace::dtype ? NamePlace::value : place);
   if (kind(i + 2) != Tok::star) put(i + 2, MentionKind::property).of = word(i);
   return end;
 }

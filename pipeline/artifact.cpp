@@ -91,6 +91,16 @@ Result<std::vector<std::string>> splitting_names(const ContextPtr& context,
   return out;
 }
 
+/// Those that are ops of the graph: rules declare more, which another process does not know.
+std::vector<std::string> present(const std::vector<std::string>& ops, const Graph& graph) {
+  std::set<std::string> there;
+  for (const NodeId node : graph.order()) there.insert(graph.op_of(node).name);
+  std::vector<std::string> out;
+  for (const std::string& op : ops)
+    if (there.contains(op)) out.push_back(op);
+  return out;
+}
+
 void say_artifact(const Artifact& artifact, const Log& log) {
   log.say(fmt::format("compiled by version {} for {}{}, {} objects", artifact.version,
                       artifact.backend, artifact.arch.empty() ? "" : " " + artifact.arch,
@@ -150,7 +160,7 @@ Result<std::monostate> write_artifact(const ContextPtr& context, const RunReques
       out.conditions.push_back(text_of(condition, context->dims));
     out.graph = graph_to_json(variant.result.graph);
     out.plan = plan_to_json(record.plan, *record.pieces);
-    out.split_at = split_at;
+    out.split_at = present(split_at, variant.result.graph);
     (void)PW_TRY(build_executable(*engine, variant.result.graph, record, weights, log));
     artifact.arch = record.arch;
   }

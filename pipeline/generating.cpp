@@ -177,6 +177,7 @@ Result<LlamaOptions> plain_options(const ModelRequest& request) {
                              {&out.kv_heads, given.kv_heads},
                              {&out.ffn, given.ffn},
                              {&out.vocab, given.vocab},
+                             {&out.max_tokens, request.max_tokens},
                              {&out.topk, given.topk},
                              {&out.tp, request.tp}})
     *size = value.value_or(*size);
@@ -189,6 +190,7 @@ Result<Graph> generate_any(const ContextPtr& context, const ModelRequest& reques
   if (is_plain(request.model.family))
     return generate_llama(context, PW_TRY(plain_options(request)));
   FamilyOptions options = request.model;
+  options.max_tokens = request.max_tokens.value_or(options.max_tokens);
   options.tp = request.tp.value_or(options.tp);
   options.rank = request.rank.value_or(options.rank);
   options.group = request.group.value_or(options.group);
@@ -206,6 +208,7 @@ const std::vector<ModelNumber>& model_numbers() {
       {"head", 1, 1 << 16, [](ModelRequest& r) { return &r.model.head; }},
       {"ffn", 1, 1 << 22, [](ModelRequest& r) { return &r.model.ffn; }},
       {"vocab", 1, 1 << 24, [](ModelRequest& r) { return &r.model.vocab; }},
+      {"max-tokens", 1, 1 << 24, [](ModelRequest& r) { return &r.max_tokens; }},
       {"tp", 1, 1024, [](ModelRequest& r) { return &r.tp; }},
       {"rank", 0, 1023, [](ModelRequest& r) { return &r.rank; }},
       {"group", 1, 1 << 16, [](ModelRequest& r) { return &r.group; }},

@@ -16,7 +16,7 @@ struct ModelRequest {
   /// Its `family` may also be `llama`, or `moe` with experts in its feed-forward layers: decoders
   /// before any fusion, written with plain ops.
   FamilyOptions model;
-  std::optional<std::int64_t> tp, rank, group;
+  std::optional<std::int64_t> max_tokens, tp, rank, group;
   std::optional<std::uint64_t> shuffle;  ///< another topological order, drawn by this seed
 };
 

@@ -268,6 +268,7 @@ class Check {
     const Instances instances = make_instances(rules_, id_, params_, instance_options());
     if (instances.found.empty()) return none(instances);
     for (const Instance& instance : instances.found) check(instance);
+    if (report_.runs == 0 && going()) return never_ran();
     if (!whole()) return std::nullopt;
     for (const GuardBoundary& boundary : boundaries_of(rules_, rules_.rules[id_], known()))
       if (going()) at(boundary);
@@ -281,6 +282,14 @@ class Check {
   /// Whether all groups are all ranks: there the whole check is made, elsewhere a short one.
   [[nodiscard]] bool whole() const {
     return layout_.world == layout_.ranks && layout_.unstated == layout_.ranks;
+  }
+
+  /// What no sample ran on is nothing that was seen to hold.
+  [[nodiscard]] static Judgement never_ran() {
+    Judgement judgement;
+    judgement.verdict = RuleVerdict::cannot_run;
+    judgement.reason = "none of its graphs runs on the eager engine";
+    return judgement;
   }
 
   [[nodiscard]] Judgement none(const Instances& instances) const {

@@ -4,6 +4,7 @@
 #include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
 #include "backends/instruction_set.hpp"
+#include "backends/interpreter_kernels.hpp"
 #include "backends/parallel.hpp"
 #include "backends/program.hpp"
 
@@ -25,8 +26,9 @@ const Curves& curves() {
 KernelTable kernels() {
   static const std::vector<KernelEntry> table = [] {
     std::vector<KernelEntry> all;
-    for (KernelTable part : {pointwise(), reductions(), gathers(), indexing(), scans(), products(),
-                             attention(), scaled_attention(), convolutions(), windows()}) {
+    for (KernelTable part :
+         {pointwise(), reductions(), gathers(), indexing(), scans(), products(), attention(),
+          scaled_attention(), convolutions(), windows(), interpreter_latent<float>()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

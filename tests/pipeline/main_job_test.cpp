@@ -122,7 +122,7 @@ TEST_CASE("pipeline: what cannot be done is an error with a code, not the end of
   request.tokens = {600};
   CHECK(code_of(request) == "PW1207");
   request = request_of(graph);
-  request.replication.names = {"nobody"};
+  request.graph.replicated = {"nobody"};
   CHECK(code_of(request) == "PW1409");
   CHECK(code_of(request_of("build/there_is_no_such.pwg")) == "PW0001");
 }

@@ -71,7 +71,7 @@ TEST_CASE("progress: drawing counts nodes, stage by stage", "[pipeline]") {
   const std::string page = draw_picture(std::make_shared<Context>(), request, told.log).value();
   CHECK(page.starts_with("<!doctype html>"));
   told.counted("linking the picture", "nodes", kManyNodes);
-  told.counted("laying out the picture", "nodes", 2 * kManyNodes);  // groups closed, and open
+  told.counted("laying out the picture", "nodes", kManyNodes);
   told.counted("writing the picture", "nodes", kManyNodes);
 }
 
