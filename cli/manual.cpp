@@ -60,11 +60,12 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// Of a choice, what may be chosen; else what CLI11 or the command calls it.
+/// Of a choice, what may be chosen, with places to break the line; else what CLI11 or the command
+/// calls it.
 std::string value_of(const OptionRow& row) {
   if (row.kind != ValueKind::choice) return italic(row.value);
   std::string out;
-  for (const std::string& choice : row.choices) out += (out.empty() ? "" : "|") + bold(choice);
+  for (const std::string& choice : row.choices) out += (out.empty() ? "" : "|\\:") + bold(choice);
   return out;
 }
 

@@ -448,9 +448,13 @@ class Decoder : NodeMaker {
       const std::int64_t g = o_.group;
       const ValueId w = of_rank(weight(name + "_w", DType::f8e4m3, {to, from}));
       const ValueId ws = of_rank(weight(name + "_ws", DType::f32, {to / g, from / g}));
-      const Values q =
-          calls("per_token_group_fp8_quant", {x}, {{"group", g}, {"least", 1e-10}, {"ue8m0", true}},
-                {name + "_q", name + "_s"});
+      const Values q = calls("per_token_group_fp8_quant", {x},
+                             {{"group", g},
+                              {"column_major", true},
+                              {"tma_aligned", true},
+                              {"least", 1e-10},
+                              {"ue8m0", true}},
+                             {name + "_q", name + "_s"});
       const ValueId wt = transposed(w, name + "_wt"), wst = transposed(ws, name + "_wst");
       return call("block_scaled_mm", {q[0], wt, q[1], wst}, {{"group", g}, {"out", DType::bf16}},
                   {name});
