@@ -380,7 +380,10 @@ class Commands(unittest.TestCase):
         self.assertEqual(caught.exception.code, "PW1425")
 
     def compare_doctor(self):
-        self.assertEqual(pw.doctor(), self.json("doctor"))
+        # What is loaded for MPI stands beside the program, and is looked for beside the module.
+        others = [[row for row in rows if row["what"] != "MPI"] for rows in (pw.doctor(), self.json("doctor"))]
+        self.assertEqual(*others)
+        self.assertGreater(len(others[0]), 5)
 
 
 class Page(unittest.TestCase):
