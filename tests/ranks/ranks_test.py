@@ -18,8 +18,8 @@ from program import BIN, ProgramTest  # noqa: E402
 
 # Counts that ranks do not divide, and one above the captured sizes.
 TOKENS = "1,7,16,33"
-LLAMA = ["--layers", "2", "--hidden", "256", "--heads", "8", "--kv-heads", "8", "--ffn", "512", "--vocab", "512", "--max-tokens", "64"]
-FAMILIES = {"llama": LLAMA, "llama-fp8": [*LLAMA, "--quant", "fp8"], "mixture": [*LLAMA, "--experts", "3"]}
+LLAMA = ["--layers", "2", "--hidden", "256", "--heads", "8", "--kv-heads", "8", "--ffn", "512", "--vocab", "512"]
+FAMILIES = {"llama": ["llama", *LLAMA], "llama-fp8": ["llama", *LLAMA, "--quant", "fp8"], "mixture": ["moe", *LLAMA, "--experts", "3"]}
 # More ranks than cores: they give the processor away, and talk through memory.
 OPTIONS = ["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "vader,self", "--mca", "btl_vader_single_copy_mechanism", "none"]
 GONE = 5.0  # seconds within which no rank lives
@@ -61,7 +61,7 @@ class RanksTest(ProgramTest):
         name = f"{family}.{ranks}.pwg"
         if Path(self.path(name)).exists():
             return self.path(name)
-        text = Path(self.make(name, "generate", "llama", *FAMILIES[family], "--tp", str(ranks))).read_text()
+        text = Path(self.make(name, "generate", *FAMILIES[family], "--tp", str(ranks))).read_text()
         return self.file(name, divided(text))
 
     def arguments(self, family, ranks, *more):
