@@ -202,7 +202,7 @@ pipeline ranged { for tokens in ranges(LIMIT) { greedy { small_sum } } }
             told = [line for line in said if "PW1290" in line]
             self.assertEqual(len(told), 1, text)
             self.assertRegex(told[0], r"rank [0-3] is lost|rank [0-3] has given no sign")
-            self.assertRegex(told[0], r"the last collective is \w+ at node \w+ \(group tp, \d+ bytes\)")
+            self.assertRegex(told[0], r"the last collective is \w+ at node \S+ \(group tp, \d+ bytes\)")
         finally:
             if run.poll() is None:
                 os.killpg(run.pid, signal.SIGKILL)
