@@ -174,8 +174,8 @@ pipeline ranged { for tokens in ranges(LIMIT) { greedy { small_sum } } }
     def killed(self, seed, stop=signal.SIGKILL):
         """One of four ranks at some time of a long run."""
         draw = random.Random(seed)
-        args = self.arguments("llama", 4, "--ranks", "mpi")
-        args[args.index(TOKENS)] = ",".join(["16"] * 20000)
+        args = self.arguments("llama", 4, "--ranks", "mpi", "--progress", "always", "--steps", self.file("long.steps", "0:16 0.\n" * 20000))
+        del args[args.index("--tokens") : args.index("--tokens") + 2]
         run = subprocess.Popen(
             launched((4, args)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True
         )
@@ -184,10 +184,9 @@ pipeline ranged { for tokens in ranges(LIMIT) { greedy { small_sum } } }
         reader.start()
         try:
             end = time.monotonic() + 120
-            # The ranks run when the first says what it planned; before, MPI itself is not up.
-            while not any("capture" in line for line in said) and time.monotonic() < end and run.poll() is None:
+            while not any("running" in line for line in said) and time.monotonic() < end and run.poll() is None:
                 time.sleep(0.02)
-            time.sleep(draw.uniform(0.2, 1.5))
+            time.sleep(draw.uniform(0.1, 1.5))
             ranks = children_of(run.pid)
             self.assertEqual(len(ranks), 4, said)
             began = time.monotonic()
