@@ -253,7 +253,7 @@ class Nccl(RanksTest):
     def test_what_the_launcher_did_not_say(self):
         for name, value, code, said in (
             ("RANK", "", 5, "RANK is not set"),
-            ("RANK", "2", 2, "no number from 0 to 1"),
+            ("RANK", "2", 5, "no number from 0 to 1"),
             ("PWR_NCCL", "/nonexistent.so", 5, "there is no NCCL"),
         ):
             run = self.started(0, [*self.arguments("llama", 2), "--driver", "host", "--ranks", "nccl"], **{name: value})
