@@ -29,7 +29,7 @@ Result<std::int64_t> number_of_variable(const char* name, std::int64_t most) {
   if (error == std::errc() && end == text.data() + text.size() && out >= 0 && out <= most)
     return out;
   return fail(
-      error_in("ranks", "PW1290",
+      error_in("ranks", "PW1201",
                fmt::format("{} is `{}`, which is no number from 0 to {}", name, text, most)));
 }
 

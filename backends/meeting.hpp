@@ -18,7 +18,7 @@ struct LaunchedRank {
   std::int64_t port = 0;
 };
 
-/// PW1201 where a launcher did not set them, PW1290 where they are no such numbers.
+/// PW1201 where a launcher did not set them, or not to such numbers.
 Result<LaunchedRank> launched_rank();
 /// The texts of all ranks, by rank, of at most a MiB each, at MASTER_PORT + 1: the launcher's own
 /// store keeps the port itself. PW1290 where they do not meet within a minute.

@@ -3,6 +3,7 @@
 those are the one device's as far as --check asks. Skipped without the dumps or MPI."""
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -93,8 +94,8 @@ def main():
             write(at(f"part.{rank}.st"), part(weights, rank), rows, rank * VOCABULARY // 2, (rank + 1) * VOCABULARY // 2)
             called(BIN / "pwr", "import", dump, *SYMBOL, "--replicated", ALIKE, "-o", at(f"rank{rank}.pwg"))
         stats = called(BIN / "pwr", "opt", at("rank0.pwg"), "-r", "llm", "-p", "o2", "-D", "tp=2", "-D", "sp_tokens=16", "--stats")
-        taken = [line for line in stats.splitlines() if not line.startswith("otherwise")]
-        assert any("sp_first_norm" in line for line in taken) and not any("undone" in line for line in taken), stats
+        for rule, matches in (("sp_first_norm", 1), ("sp_norm", 2), ("gemm_reduce_scatter", 2)):
+            assert re.search(rf"^ +\w+ +{rule} +{matches} ", stats, re.M), f"{rule} does not match {matches} times:\n{stats}"
         options = ["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "vader,self"]
         run = ["-r", "llm", "-p", "o2", "-D", "tp=2", "-D", "sp_tokens=16", "--weights", at("part.{rank}.st"), "--tokens", TOKENS]
         said = called(
