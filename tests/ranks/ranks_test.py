@@ -129,9 +129,9 @@ class Mpi(RanksTest):
         self.assertLess(time.monotonic() - began, 60)
 
     def test_a_sum_that_is_fused_on_one_rank_only(self):
-        rules = self.file("fused.pwr", 'use "llm.pwr"\npipeline fused { clean norm allreduce }\npipeline apart { clean norm }\n')
+        rules = self.file("fused.pwr", 'use "llm.pwr"\npipeline fused_sums { clean norm allreduce }\npipeline apart { clean norm }\n')
         graph = self.graph("llama", 2)
-        args = [["run", graph, "-r", rules, "-p", p, "--tokens", "3", "--ranks", "mpi"] for p in ("fused", "apart")]
+        args = [["run", graph, "-r", rules, "-p", p, "--tokens", "3", "--ranks", "mpi"] for p in ("fused_sums", "apart")]
         self.refused(*args, "rank 0 issues fused_all_reduce", "rank 1 all_reduce over `tp`")
 
     def test_a_range_in_which_one_rank_fuses(self):
