@@ -239,15 +239,22 @@ FailureRequest failure_of(Given& given) {
   return out;
 }
 
+/// What bisect and reduce are asked alike.
+template <class Request>
+Request failure_request(const char* command, const std::string& pipeline, const py::dict& options) {
+  Request out;
+  out.pipeline = pipeline;
+  Given given(command, options);
+  out.failure = failure_of(given);
+  given.take("runs", out.most_runs);
+  given.end();
+  return out;
+}
+
 py::object bisect_call(const PyGraph& graph, const PyRules& rules, const Texts& params,
                        const std::string& pipeline, const py::dict& options,
                        const py::object& log) {
-  BisectRequest request;
-  request.pipeline = pipeline;
-  Given given("bisect", options);
-  request.failure = failure_of(given);
-  given.take("runs", request.most_runs);
-  given.end();
+  const auto request = failure_request<BisectRequest>("bisect", pipeline, options);
   const Log told = log_to(log, graph.context);
   const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
   return from_json(
@@ -257,13 +264,8 @@ py::object bisect_call(const PyGraph& graph, const PyRules& rules, const Texts& 
 py::object reduce_call(const PyGraph& graph, const PyRules& rules, const Texts& files,
                        const Texts& params, const std::string& pipeline, const py::dict& options,
                        const py::object& log) {
-  ReduceRequest request;
-  request.pipeline = pipeline;
+  auto request = failure_request<ReduceRequest>("reduce", pipeline, options);
   request.files = files;
-  Given given("reduce", options);
-  request.failure = failure_of(given);
-  given.take("runs", request.most_runs);
-  given.end();
   const Log told = log_to(log, graph.context);
   const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
   return from_json(

@@ -157,7 +157,7 @@ class FxGraph {
     options_.schemas[target] = line;
   }
   void input(const std::string& name, const std::string& type, const std::string& kind) {
-    check_word(name);
+    check_value_name(name);
     function_.parameters.push_back({name, span_, type, span_});
     if (kind == "weight") options_.kinds[name] = InputKind::weight;
     if (kind == "buffer") options_.kinds[name] = InputKind::buffer;
@@ -166,7 +166,7 @@ class FxGraph {
   /// A node that calls a function.
   void call(const py::object& node) {
     const NodeNames& names = torch_.names;
-    std::string name = name_of(node);
+    std::string name = torch_.name(node);
     const std::string& target = torch_.target(attribute(node, names.target));
     const py::object meta = attribute(node, names.meta);
     const py::object value = py::reinterpret_borrow<py::object>(found(meta, names.val)),
@@ -211,12 +211,6 @@ class FxGraph {
   }
 
  private:
-  [[nodiscard]] std::string name_of(const py::handle& node) const {
-    std::string out(text_of(attribute(node, torch_.names.name)));
-    check_word(out);
-    return out;
-  }
-
   /// A number of a tensor's shape, where no symbol is in it.
   static bool is_known_number(std::string_view target, const py::handle& value) {
     return target.starts_with("torch.ops.aten.sym_") &&
@@ -225,9 +219,6 @@ class FxGraph {
   static py::handle found(const py::object& meta, const py::str& key) {
     PyObject* const value = PyDict_GetItem(meta.ptr(), key.ptr());
     return value != nullptr ? value : Py_None;
-  }
-  static void check_word(const std::string& name) {
-    if (!fx::is_word(name)) throw mistake("PW1411", "`" + name + "` cannot name a value");
   }
 
   ContextPtr context_;

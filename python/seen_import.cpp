@@ -15,7 +15,6 @@
 #include <pybind11/stl.h>
 
 #include "dsl/matched_ops.hpp"
-#include "graph/import/fx_ast.hpp"
 #include "graph/import/fx_convert.hpp"
 #include "python/seen_nodes.hpp"
 #include "python/torch_arguments.hpp"
@@ -119,14 +118,14 @@ class SeenImport {
     for (const SeenNode& n : graph_.nodes)
       if (n.telling == Telling::source ? is_input(n.node)
                                        : n.telling == Telling::call || n.telling == Telling::unseen)
-        to_->reserve(name_of(n.node));
+        to_->reserve(torch_.name(n.node));
     for (Index i = 0; i < graph_.nodes.size(); ++i)
       if (!add(i) || !made_.complete()) return std::nullopt;
     std::vector<std::pair<std::string, fx::Value>> outputs;
     for (const Index i : graph_.outputs) {
       fx::Value value = made_.node(graph_.nodes[i].node);
       if (value.kind != fx::Value::Kind::tensor) return std::nullopt;
-      outputs.emplace_back(name_of(graph_.nodes[i].node), std::move(value));
+      outputs.emplace_back(torch_.name(graph_.nodes[i].node), std::move(value));
     }
     return need(context_, to_->finish(outputs));
   }
@@ -135,11 +134,6 @@ class SeenImport {
   template <class T>
   T check(Result<T> result) const {
     return need(context_, std::move(result));
-  }
-  [[nodiscard]] std::string name_of(const py::handle& node) const {
-    std::string out(text_of(attribute(node, torch_.names.name)));
-    if (!fx::is_word(out)) throw mistake("PW1411", "`" + out + "` cannot name a value");
-    return out;
   }
   [[nodiscard]] bool is_input(const py::handle& node) const { return inputs_.contains(node.ptr()); }
   [[nodiscard]] const std::string& target_of(const SeenNode& n) {
@@ -156,7 +150,7 @@ class SeenImport {
       const py::tuple arguments = attribute(n.node, torch_.names.args);
       if (arguments.size() == 2 && PyLong_CheckExact(arguments[1].ptr()))
         parts_[n.reads.front()].emplace(arguments[1].cast<int>(),
-                                        fx::Wanted{name_of(n.node), Types::unknown(), {}});
+                                        fx::Wanted{torch_.name(n.node), Types::unknown(), {}});
     }
     return true;
   }
@@ -167,7 +161,7 @@ class SeenImport {
     types_[i] = torch_.type(torch_.value(n.node));
     if (types_[i].empty() || has_symbols(types_[i])) return false;
     if (n.telling == Telling::source) {
-      const std::string name = name_of(n.node);
+      const std::string name = torch_.name(n.node);
       function_.parameters.push_back({name, function_.span, types_[i], function_.span});
       options_.kinds.emplace(name, InputKind::input);
       inputs_.insert(n.node.ptr());
@@ -178,11 +172,11 @@ class SeenImport {
   bool add(Index i) {
     const SeenNode& n = graph_.nodes[i];
     if (n.telling == Telling::source) {
-      if (is_input(n.node)) made_.set(n.node, *to_->input(name_of(n.node)));
+      if (is_input(n.node)) made_.set(n.node, *to_->input(torch_.name(n.node)));
     } else if (n.telling == Telling::unseen) {
       std::vector<fx::Value> reads;
       for (const Index read : n.reads) reads.push_back(made_.node(graph_.nodes[read].node));
-      made_.set(n.node, check(to_->add_unseen(name_of(n.node), reads, types_[i])));
+      made_.set(n.node, check(to_->add_unseen(torch_.name(n.node), reads, types_[i])));
     } else if (n.telling == Telling::call) {
       return add_call(i);
     }
@@ -206,7 +200,7 @@ class SeenImport {
     } else {
       const auto parts = parts_.find(i);
       value = check(to_->add_call(
-          target, arguments, name_of(n.node),
+          target, arguments, torch_.name(n.node),
           parts == parts_.end() ? std::map<int, fx::Wanted>() : std::move(parts->second)));
     }
     if (!value || !is_typed(n.node, *value)) return false;

@@ -1,6 +1,8 @@
 // Exports TorchObjects.
 #include "python/torch_objects.hpp"
 
+#include "graph/import/fx_ast.hpp"
+
 namespace py = pybind11;
 
 namespace pw::python {
@@ -16,6 +18,16 @@ std::string_view text_of(const py::handle& value) {
   const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
   if (text == nullptr) throw py::error_already_set();
   return {text, static_cast<std::size_t>(size)};
+}
+
+void check_value_name(const std::string& name) {
+  if (!fx::is_word(name)) throw mistake("PW1411", "`" + name + "` cannot name a value");
+}
+
+std::string TorchObjects::name(const py::handle& node) const {
+  std::string out(text_of(attribute(node, names.name)));
+  check_value_name(out);
+  return out;
 }
 
 std::string TorchObjects::type(const py::handle& value) {

@@ -19,6 +19,8 @@ struct NodeNames {
 
 pybind11::object attribute(const pybind11::handle& object, const pybind11::str& name);
 std::string_view text_of(const pybind11::handle& value);
+/// PW1411 for a name that no value may have.
+void check_value_name(const std::string& name);
 
 /// What Python says of torch's objects, as `torch` of FxGraph's constructor has it: the types
 /// `node` and `tensor`, `strided`, the names of `dtypes`, and the functions target(target) → its
@@ -61,6 +63,8 @@ class TorchObjects {
   /// As torch prints a type, f32[s0, 64] or Sym(s0); empty for what is neither a tensor nor a
   /// number.
   std::string type(const pybind11::handle& value);
+  /// A node's name, which a value may have; else PW1411.
+  [[nodiscard]] std::string name(const pybind11::handle& node) const;
   /// What a node is said to give: its meta["val"], or None.
   [[nodiscard]] pybind11::handle value(const pybind11::handle& node) const;
 

@@ -94,14 +94,18 @@ Result<std::vector<Theft>> find_thefts(const Graph& graph, const RuleSet& rules,
   std::vector<Theft> out;
   std::set<std::tuple<std::size_t, std::size_t, std::string, std::string>> told;
   const std::size_t count = space.passes.size();
-  const auto look = [&](const Graph& start,
-                        const std::vector<std::size_t>& prefix) -> Result<std::monostate> {
+  const auto run_each = [&](const Graph& start) -> Result<std::vector<PassRun>> {
     std::vector<PassRun> runs;
     for (const Strategy& pass : space.passes) {
       auto run = run_pass(start, rules, params, pass);
       if (!run) return forward(run);
       runs.push_back(std::move(*run));
     }
+    return runs;
+  };
+  /// `runs`: of each pass on `start`, which is what the passes of `prefix` have made.
+  const auto look = [&](const Graph& start, const std::vector<PassRun>& runs,
+                        const std::vector<std::size_t>& prefix) -> Result<std::monostate> {
     for (std::size_t a = 0; a < count; ++a)
       for (std::size_t b = 0; b < count; ++b) {
         const auto used = [&](std::size_t pass) {
@@ -121,12 +125,15 @@ Result<std::vector<Theft>> find_thefts(const Graph& graph, const RuleSet& rules,
     return std::monostate();
   };
   const Graph begin = graph.compact();
-  if (auto done = look(begin, {}); !done) return forward(done);
+  auto firsts = run_each(begin);
+  if (!firsts) return forward(firsts);
+  if (auto done = look(begin, *firsts, {}); !done) return forward(done);
   for (std::size_t c = 0; c < count; ++c) {
-    auto run = run_pass(begin, rules, params, space.passes[c]);
-    if (!run) return forward(run);
-    if (run->takings.empty()) continue;
-    if (auto done = look(run->graph.compact(), {c}); !done) return forward(done);
+    if ((*firsts)[c].takings.empty()) continue;
+    const Graph start = (*firsts)[c].graph.compact();
+    auto runs = run_each(start);
+    if (!runs) return forward(runs);
+    if (auto done = look(start, *runs, {c}); !done) return forward(done);
   }
   return out;
 }

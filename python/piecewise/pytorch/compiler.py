@@ -97,6 +97,18 @@ def _write_page(folder: str, report: GraphReport) -> None:
         (path / f"{stem}.html").write_bytes(report.graph.draw("html"))
 
 
+def rules_of(options: Options, session: _piecewise.Session) -> _piecewise.Rules:
+    """Those of the options; Error for mistakes of the user's, which are no reasons to run a graph in PyTorch."""
+    rules = session.rules(list(options.rules))
+    for what, name, names in (
+        ("pipeline", options.pipeline, ["", *rules.pipelines]),
+        ("backend", options.backend, [engine["name"] for engine in _piecewise.engines()]),
+    ):
+        if name not in names:
+            raise Error(f"there is no {what} `{name}`; there are {', '.join(filter(None, names))}")
+    return rules
+
+
 class Backend:
     """What torch.compile calls with a graph; equal where the options are, so that nothing is compiled again for an equal one."""
 
@@ -122,23 +134,12 @@ class Backend:
             decompositions=decompositions(),
         )(module, example_inputs)
 
-    def _rules(self, session: _piecewise.Session) -> _piecewise.Rules:
-        """Those of the options; Error for mistakes of the user's, which are no reasons to run a graph in PyTorch."""
-        rules = session.rules(list(self.options.rules))
-        for what, name, names in (
-            ("pipeline", self.options.pipeline, ["", *rules.pipelines]),
-            ("backend", self.options.backend, [engine["name"] for engine in _piecewise.engines()]),
-        ):
-            if name not in names:
-                raise Error(f"there is no {what} `{name}`; there are {', '.join(filter(None, names))}")
-        return rules
-
     def _compile(
         self, of: t.Callable[[], t.Any], kind: str, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]
     ) -> t.Callable[..., t.Any]:
         start = time.perf_counter()
         session = _piecewise.Session()
-        rules = self._rules(session)
+        rules = rules_of(self.options, session)
         report = GraphReport(kind, self.options, origin=of)
         _graphs.append(report)
         try:

@@ -16,6 +16,7 @@ from _piecewise import Error
 from .. import commands
 from .borrowed import lent_threads
 from .calls import host_function, over
+from .compiler import rules_of
 from .decompositions import decompositions
 from .options import Options
 from .telling import DTYPES, Refused, Told, expression
@@ -70,7 +71,7 @@ class _Reader:
 
     def read(self) -> t.Dict[str, t.Any]:
         self._read_inputs()
-        rules = self._session.rules(list(self._options.rules))
+        rules = rules_of(self._options, self._session)
         graph = self._told.convert()["graph"]
         if self._options.pipeline:
             graph = self._session.run(graph, rules, self._options.pipeline, dict(self._options.params)).graph
