@@ -346,16 +346,31 @@ class Ends(ProgramTest):
         share = {"format": FORMAT, "rules": 'use "llm"\n', "pipeline": "o2", "graph": {"name": "large.pwg", "symbols": [], "text": ""}}
         return json.dumps({"ask": "run", "share": share}).encode() + b"\n" + text
 
-    def cut_off(self, server):
-        """The server ends before it answers."""
-        with self.assertRaises((http.client.HTTPException, OSError)):
-            server.request("POST", "/ask", self.slow(), X_Piecewise_Page="a1")
+    def asked(self, server):
+        """Asks in a thread, and stops the process that would answer, however fast it is: the thread, and what comes of it."""
+        outcome = []
+
+        def ask():
+            try:
+                outcome.append(server.request("POST", "/ask", question, X_Piecewise_Page="a1"))
+            except (http.client.HTTPException, OSError) as cut_off:
+                outcome.append(cut_off)
+
+        question = self.slow()
+        thread = threading.Thread(target=ask)
+        thread.start()
+        wait_for(server.workers)
+        for pid in server.workers():
+            os.kill(pid, signal.SIGSTOP)
+        return thread, outcome
 
     def test_an_answer_that_takes_too_long_is_ended(self):
         with Serve(limit=1) as server:
             begin = time.monotonic()
-            status, _, text = server.request("POST", "/ask", self.slow(), X_Piecewise_Page="a1")
+            thread, outcome = self.asked(server)
+            thread.join(60)
             self.assertLess(time.monotonic() - begin, 60)
+            status, _, text = outcome[0]
             problem = json.loads(text)["problems"][0]
             self.assertEqual((status, problem["code"]), (200, "PW1604"))
             self.assertIn("longer than 1 s,", problem["message"])
@@ -369,24 +384,19 @@ class Ends(ProgramTest):
 
     def test_a_newer_question_ends_the_one_before(self):
         with Serve() as server:
-            old = []
-            thread = threading.Thread(target=lambda: old.append(server.request("POST", "/ask", self.slow(), X_Piecewise_Page="a1")[0]))
-            thread.start()
-            wait_for(server.workers)
+            thread, old = self.asked(server)
             first = server.workers()
             self.assertEqual(server.run(RULES, GRAPH, page="b2")["ran"], "p")  # another page's ends none
             self.assertEqual(server.workers(), first)
             self.assertEqual(server.run(RULES, GRAPH, page="a1")["ran"], "p")
             thread.join(60)
-            self.assertEqual(old, [409])
+            self.assertEqual(old[0][0], 409)
             self.assertEqual(server.workers(), [])
 
     def test_an_interrupt_ends_it_cleanly(self):
         for by in (signal.SIGINT, signal.SIGTERM):
             server = Serve()
-            thread = threading.Thread(target=self.cut_off, args=(server,))
-            thread.start()
-            wait_for(server.workers)
+            thread, outcome = self.asked(server)
             workers = server.workers()
             idle = socket.create_connection(("127.0.0.1", server.port))
             begin = time.monotonic()
@@ -398,6 +408,7 @@ class Ends(ProgramTest):
                 self.assertFalse(os.path.exists(f"/proc/{pid}"))
             idle.close()
             thread.join(60)
+            self.assertIsInstance(outcome[0], Exception)  # the server has ended before it answers
 
     def test_a_port_in_use(self):
         with Serve() as server:
