@@ -75,7 +75,8 @@ Result<std::string> render_with(const VizInput& input, const VizOptions& options
   }
   scene.caption += (places.columns ? "; laid out in columns" : "; laid out in layers") + reason;
   if (places.stubs > 0)
-    scene.caption += "; of " + viz::grouped_digits(places.stubs) + " edges from far above" +
+    scene.caption += "; of " + viz::grouped_digits(places.stubs) +
+                     (places.stubs == 1 ? " edge" : " edges") + " from far above" +
                      (places.columns ? " or another column" : "") +
                      " only the ends, whose titles name them";
   return finish(viz::lay_out(viz::to_dot(scene, false, &places), format, kDrawing_ms, "nop2"));

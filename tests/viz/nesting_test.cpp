@@ -246,7 +246,16 @@ TEST_CASE("columns: what is much taller than wide stands in columns, and nothing
     CHECK(places.stubs > 0);
     CHECK(places.stubs < 20);
   }
-  Builder fan;  // a rank of 400 is a block
+  Builder two;  // two long groups: the second column would be as high as the first, or nearly empty
+  ValueId x = two.input("x");
+  for (int i = 0; i < 160; ++i) {
+    x = two.one("exp", {x});
+    two.graph.set_group(two.graph.producer(x), i < 10 ? "layers.0" : "layers.1");
+  }
+  two.graph.add_output(x);
+  const viz::ScenePlaces both = picture(two.graph);
+  CHECK(both.height < 4 * both.width);  // the long one stands in columns inside
+  Builder fan;                          // a rank of 400 is a block
   const ValueId source = fan.one("exp", {fan.input("x")});
   for (int i = 0; i < 400; ++i) fan.graph.add_output(fan.one("relu", {source}));
   const viz::ScenePlaces block = picture(fan.graph);
