@@ -282,8 +282,8 @@ def generate(
     shuffle: Optional[int] = None,
     session: Optional[_Session] = None,
 ) -> Graph:
-    """Makes a graph of a model family, `pwr generate --help` lists them; sizes that are not given are the family's. `quant` is none, fp8, fp8-token or
-    fp8-group; with `opaque` a mixture of experts, and latent attention, are one op that no engine runs; `shuffle` is the seed of another order of the nodes.
+    """Makes a graph of a model family, `pwr generate --help` lists them; sizes that are not given are the family's. `quant` is none, fp8, fp8-token,
+    fp8-group or nvfp4; with `opaque` a mixture of experts, and latent attention, are one op that no engine runs; `shuffle` is the seed of another order of the nodes.
     Returns the Graph, of the session of load().
     """
     sizes = {
@@ -481,7 +481,7 @@ def split(
 ) -> Rows:
     """Cuts a graph, rewritten if a pipeline is named, at attention-like ops; `output` is a folder for the stitching graph and each piece.
 
-    options: split_at (ops), fold. Returns a row a piece, as `pwr split` prints them.
+    options: split_at (ops), fold, split (False: the whole graph is one piece). Returns a row a piece, as `pwr split` prints them.
     """
     return _planned(_piecewise.split, graph, rules, pipeline, params, symbols, session, log, options, os.fspath(output or ""))
 
@@ -499,9 +499,9 @@ def plan(
 ) -> Dict[str, Any]:
     """Decides ranges, capture sizes, padding, dispatch and memory.
 
-    options: split_at, fold, max_tokens, ranges, sizes, size_cap, compile_sizes, max_requests, speculative_tokens, sequence_parallel, loras and mode mean what those of
+    options: split_at, fold, split, max_tokens, ranges, sizes, size_cap, compile_sizes, max_requests, speculative_tokens, sequence_parallel, loras and mode mean what those of
     `pwr plan` do, with lists of numbers; `steps` (texts such as "64x1,5") and `active_loras` ask what steps get.
-    Returns `counters` (rows of counter and number), and `graphs`: for each that the pipeline makes `variant`, `plan` (the text of plan.json), `memory` (rows),
+    Returns `counters` (rows of counter, number and vllm, its name there), and `graphs`: for each that the pipeline makes `variant`, `plan` (the text of plan.json), `memory` (rows),
     `dispatch` (a row for each of `steps`) and `summary`.
     """
     return _planned(_piecewise.plan, graph, rules, pipeline, params, symbols, session, log, options)

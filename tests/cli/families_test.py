@@ -45,7 +45,7 @@ class Families(ProgramTest):
 
     def test_all_run_quantised(self):
         """Every row takes all experts: which are chosen is not continuous, and fp8 may round to another choice, before rewriting as after."""
-        for quant in (["fp8"], ["fp8-token"], ["fp8-group", "--group", "16"]):
+        for quant in (["fp8"], ["fp8-token"], ["fp8-group", "--group", "16"], ["nvfp4"]):
             for family in FAMILIES:
                 with self.subTest(family, quant=quant[0]):
                     all_experts = ["--topk", "4"] if family in EXPERTS else []
