@@ -78,7 +78,10 @@ class Study(ProgramTest):
         for _ in range(kills):
             before = self.count(file)
             process = subprocess.Popen(self.command(file, shard), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(self.random.uniform(0.1, 1) * self.seconds / 2)
+            if self.random.random() < 0.8:  # else wherever it is, which may be before the first unit
+                while self.count(file) == before and process.poll() is None:
+                    time.sleep(0.001)
+            time.sleep(self.random.uniform(0, self.seconds / (2 * SHARDS)))
             process.send_signal(signal.SIGKILL)
             if process.wait() == -signal.SIGKILL and self.count(file) > before:
                 partial += 1
