@@ -193,7 +193,7 @@ class Commands(unittest.TestCase):
         mine, theirs = self.path("mine.db"), self.path("theirs.db")
         space = {"passes": ["p", "both"], "by": ["nodes", "launches"], "sample": 2}
         self.assertEqual(pw.study([self.small], self.rules, mine, **space)["units"], 2)
-        self.assertEqual(pw.study([self.small], self.rules, mine, **space, shard="1/2")["done"], 2)
+        self.assertEqual(pw.study([self.small], self.rules, mine, **space, shard="2/2")["done"], 2)
         self.pwr("explore", self.small, "-r", self.rules, "--passes", "p,both", "--by", "nodes,launches", "--sample", "2", "--study", theirs)
         self.assertEqual(pw.read_study(mine), self.json("explore", "--study", theirs))
         self.assertEqual(pw.study_rows(mine), self.json("explore", "--study", theirs, "--rows"))
