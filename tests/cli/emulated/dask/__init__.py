@@ -1,1 +1,0 @@
-"""What examples/study/with_dask.py asks of Dask: for machines without it."""
