@@ -116,6 +116,8 @@ class Answers(ProgramTest):
             ("stats", 0, "stats", g),
             ("diff", 1, "diff", g, h),
             ("diff", 0, "diff", g, g),
+            ("equal", 0, "equal", g, g),
+            ("equal", 1, "equal", g, h),
             ("check", 0, "check", r),
             ("check", 3, "check", self.path("oops.pwr")),
             ("check --order", 0, "check", r, "--order"),

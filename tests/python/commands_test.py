@@ -198,7 +198,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(pw.read_study(mine), self.json("explore", "--study", theirs))
         self.assertEqual(pw.study_rows(mine), self.json("explore", "--study", theirs, "--rows"))
         self.pwr("explore", "--study", theirs, "--report", self.path("theirs.html"))
-        self.assertEqual(pw.study_page(mine, title="theirs.db"), Path(self.path("theirs.html")).read_text())
+        self.assertEqual(pw.study_page(mine, title=theirs), Path(self.path("theirs.html")).read_text())
         pw.merge_studies(self.path("merged.db"), [mine, theirs])
         self.assertEqual(pw.study_rows(self.path("merged.db")), pw.study_rows(mine))
         named = pw.study({"one": pw.load(self.small)}, self.rules, self.path("named.db"), passes=["p"])
