@@ -47,10 +47,11 @@ endif()
 find_library(PW_HTTPLIB cpp-httplib)
 find_path(PW_HTTPLIB_INCLUDE httplib.h)
 
-# Optional: without it there are no studies. Headers only: the library is loaded where it is.
+# Optional: without it there are no studies. The archive, so that programs need nothing more where they run.
+find_library(PW_SQLITE NAMES libsqlite3.a sqlite3)
 find_path(PW_SQLITE_INCLUDE sqlite3.h)
-if(NOT PW_SQLITE_INCLUDE)
-  message(WARNING "sqlite3.h not found: `pwr explore --study` will say so; libsqlite3-dev has it")
+if(NOT PW_SQLITE OR NOT PW_SQLITE_INCLUDE)
+  message(WARNING "SQLite not found: `pwr explore --study` will say so; libsqlite3-dev has it")
 endif()
 
 # Optional: without it ranks are those of one process.

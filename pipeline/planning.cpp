@@ -113,9 +113,8 @@ Result<StitchedGraph> cut_graph(const Graph& graph, const LoadedRules& rules,
   options.at = request.at;
   options.fold = request.fold;
   options.has_kernel = has_kernel;
-  std::vector<OpId> splitting;
-  if (request.split)
-    splitting = PW_TRY(splitting_ops(graph.context_ptr(), &rules.set, rules.params, options));
+  const std::vector<OpId> splitting =
+      PW_TRY(splitting_ops(graph.context_ptr(), &rules.set, rules.params, options));
   return split(graph, splitting, options);
 }
 

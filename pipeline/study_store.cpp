@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/function_finder.hpp"
 #include "base/try.hpp"
 #include "dsl/objectives.hpp"
 #include "pipeline/study_lists.hpp"
@@ -19,65 +18,6 @@ namespace pw {
 #if PW_HAVE_SQLITE
 
 namespace {
-
-/// What is used of SQLite's library, which is loaded when it is first needed.
-struct Sqlite {
-  decltype(&::sqlite3_bind_double) bind_double = nullptr;
-  decltype(&::sqlite3_bind_int64) bind_int64 = nullptr;
-  decltype(&::sqlite3_bind_null) bind_null = nullptr;
-  decltype(&::sqlite3_bind_text) bind_text = nullptr;
-  decltype(&::sqlite3_busy_timeout) busy_timeout = nullptr;
-  decltype(&::sqlite3_close_v2) close_v2 = nullptr;
-  decltype(&::sqlite3_column_count) column_count = nullptr;
-  decltype(&::sqlite3_column_double) column_double = nullptr;
-  decltype(&::sqlite3_column_int64) column_int64 = nullptr;
-  decltype(&::sqlite3_column_name) column_name = nullptr;
-  decltype(&::sqlite3_column_text) column_text = nullptr;
-  decltype(&::sqlite3_column_type) column_type = nullptr;
-  decltype(&::sqlite3_errmsg) errmsg = nullptr;
-  decltype(&::sqlite3_exec) exec = nullptr;
-  decltype(&::sqlite3_extended_result_codes) extended_result_codes = nullptr;
-  decltype(&::sqlite3_finalize) finalize = nullptr;
-  decltype(&::sqlite3_open_v2) open_v2 = nullptr;
-  decltype(&::sqlite3_prepare_v2) prepare_v2 = nullptr;
-  decltype(&::sqlite3_reset) reset = nullptr;
-  decltype(&::sqlite3_step) step = nullptr;
-  std::string problem;  ///< why there is none; empty: there is one
-
-  Sqlite();
-};
-
-Sqlite::Sqlite() {
-  void* const library = load_library({"libsqlite3.so.0"}, problem);
-  if (library == nullptr) return;
-  FunctionFinder find(library);
-  find(bind_double, "sqlite3_bind_double");
-  find(bind_int64, "sqlite3_bind_int64");
-  find(bind_null, "sqlite3_bind_null");
-  find(bind_text, "sqlite3_bind_text");
-  find(busy_timeout, "sqlite3_busy_timeout");
-  find(close_v2, "sqlite3_close_v2");
-  find(column_count, "sqlite3_column_count");
-  find(column_double, "sqlite3_column_double");
-  find(column_int64, "sqlite3_column_int64");
-  find(column_name, "sqlite3_column_name");
-  find(column_text, "sqlite3_column_text");
-  find(column_type, "sqlite3_column_type");
-  find(errmsg, "sqlite3_errmsg");
-  find(exec, "sqlite3_exec");
-  find(extended_result_codes, "sqlite3_extended_result_codes");
-  find(finalize, "sqlite3_finalize");
-  find(open_v2, "sqlite3_open_v2");
-  find(prepare_v2, "sqlite3_prepare_v2");
-  find(reset, "sqlite3_reset");
-  find(step, "sqlite3_step");
-  problem = find.problem();
-}
-
-const Sqlite& sqlite() {
-  static const Sqlite loaded;
-  return loaded;
-}
 
 constexpr const char* kFormat = "piecewise.study/1";
 constexpr int kWaitMs = 60'000;  ///< for another process that writes the same file
@@ -123,24 +63,24 @@ constexpr const char* kTables[] = {"blocks", "units", "states", "steps", "ends",
 
 }  // namespace
 
-std::string study_problem() { return sqlite().problem; }
+std::string study_problem() { return {}; }
 
 struct StudyStore::Database {
   explicit Database(std::string file) : path(std::move(file)) {}
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
-  ~Database() { sqlite().close_v2(handle); }
+  ~Database() { sqlite3_close_v2(handle); }
 
   std::string path;
   sqlite3* handle = nullptr;
 
   [[nodiscard]] tl::unexpected<Diagnostics> failed() const {
-    const std::string why = handle == nullptr ? "no memory" : sqlite().errmsg(handle);
+    const std::string why = handle == nullptr ? "no memory" : sqlite3_errmsg(handle);
     return fail(error_in(path, "PW1460", "cannot use it as a study: " + why,
                          "a study is a SQLite file that `pwr explore --study` made"));
   }
   Result<std::monostate> run(const std::string& sql) {
-    if (sqlite().exec(handle, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return failed();
+    if (sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return failed();
     return std::monostate();
   }
 };
@@ -151,35 +91,35 @@ namespace {
 class Query {
  public:
   Query(sqlite3* database, const std::string& sql) : database_(database) {
-    good_ = sqlite().prepare_v2(database, sql.c_str(), -1, &handle_, nullptr) == SQLITE_OK;
+    good_ = sqlite3_prepare_v2(database, sql.c_str(), -1, &handle_, nullptr) == SQLITE_OK;
   }
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
-  ~Query() { sqlite().finalize(handle_); }
+  ~Query() { sqlite3_finalize(handle_); }
 
   Query& bind(const std::string& text) {
-    keep(sqlite().bind_text(handle_, ++bound_, text.data(), static_cast<int>(text.size()),
-                            SQLITE_TRANSIENT));
+    keep(sqlite3_bind_text(handle_, ++bound_, text.data(), static_cast<int>(text.size()),
+                           SQLITE_TRANSIENT));
     return *this;
   }
   Query& bind(std::int64_t number) {
-    keep(sqlite().bind_int64(handle_, ++bound_, number));
+    keep(sqlite3_bind_int64(handle_, ++bound_, number));
     return *this;
   }
   Query& bind(std::uint64_t number) { return bind(static_cast<std::int64_t>(number)); }
   Query& bind(const std::optional<double>& number, bool whole) {
     if (!number) {
-      keep(sqlite().bind_null(handle_, ++bound_));
+      keep(sqlite3_bind_null(handle_, ++bound_));
       return *this;
     }
     if (whole) return bind(static_cast<std::int64_t>(*number));
-    keep(sqlite().bind_double(handle_, ++bound_, *number));
+    keep(sqlite3_bind_double(handle_, ++bound_, *number));
     return *this;
   }
   /// Whether there is a row; false at the end, and after a failure.
   bool next() {
     if (!good_) return false;
-    const int code = sqlite().step(handle_);
+    const int code = sqlite3_step(handle_);
     good_ = code == SQLITE_ROW || code == SQLITE_DONE;
     return code == SQLITE_ROW;
   }
@@ -187,24 +127,24 @@ class Query {
   bool run() {
     while (next()) {
     }
-    sqlite().reset(handle_);
+    sqlite3_reset(handle_);
     bound_ = 0;
     return good_;
   }
   [[nodiscard]] bool good() const { return good_; }
   [[nodiscard]] std::string text(int column) const {
-    const auto* bytes = sqlite().column_text(handle_, column);
+    const auto* bytes = sqlite3_column_text(handle_, column);
     return bytes == nullptr ? std::string() : reinterpret_cast<const char*>(bytes);
   }
   [[nodiscard]] std::int64_t number(int column) const {
-    return sqlite().column_int64(handle_, column);
+    return sqlite3_column_int64(handle_, column);
   }
   [[nodiscard]] std::optional<double> real(int column) const {
-    if (sqlite().column_type(handle_, column) == SQLITE_NULL) return {};
-    return sqlite().column_double(handle_, column);
+    if (sqlite3_column_type(handle_, column) == SQLITE_NULL) return {};
+    return sqlite3_column_double(handle_, column);
   }
-  [[nodiscard]] int columns() const { return sqlite().column_count(handle_); }
-  [[nodiscard]] std::string name(int column) const { return sqlite().column_name(handle_, column); }
+  [[nodiscard]] int columns() const { return sqlite3_column_count(handle_); }
+  [[nodiscard]] std::string name(int column) const { return sqlite3_column_name(handle_, column); }
 
  private:
   void keep(int code) { good_ = good_ && code == SQLITE_OK; }
@@ -252,15 +192,12 @@ StudyStore& StudyStore::operator=(StudyStore&&) noexcept = default;
 StudyStore::~StudyStore() = default;
 
 Result<StudyStore> StudyStore::open(const std::string& path, bool write) {
-  if (const std::string problem = study_problem(); !problem.empty())
-    return fail(error_in(path, "PW1451", "there is no SQLite: " + problem,
-                         "install it; Debian's package is libsqlite3-0"));
   auto database = std::make_unique<Database>(path);
   const int flags = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE;
-  if (sqlite().open_v2(path.c_str(), &database->handle, flags, nullptr) != SQLITE_OK)
+  if (sqlite3_open_v2(path.c_str(), &database->handle, flags, nullptr) != SQLITE_OK)
     return database->failed();
-  sqlite().busy_timeout(database->handle, kWaitMs);
-  sqlite().extended_result_codes(database->handle, 1);
+  sqlite3_busy_timeout(database->handle, kWaitMs);
+  sqlite3_extended_result_codes(database->handle, 1);
   if (write) {
     // Two shards that begin together: the second waits, and finds the tables.
     PW_TRY(database->run("BEGIN IMMEDIATE"));

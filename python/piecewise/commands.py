@@ -287,8 +287,8 @@ def generate(
     shuffle: Optional[int] = None,
     session: Optional[_Session] = None,
 ) -> Graph:
-    """Makes a graph of a model family, `pwr generate --help` lists them; sizes that are not given are the family's. `quant` is none, fp8, fp8-token,
-    fp8-group or nvfp4; with `opaque` a mixture of experts, and latent attention, are one op that no engine runs; `shuffle` is the seed of another order of the nodes.
+    """Makes a graph of a model family, `pwr generate --help` lists them; sizes that are not given are the family's. `quant` is none, fp8, fp8-token or
+    fp8-group; with `opaque` a mixture of experts, and latent attention, are one op that no engine runs; `shuffle` is the seed of another order of the nodes.
     Returns the Graph, of the session of load().
     """
     sizes = {
@@ -431,7 +431,7 @@ def reduce(
 
 
 def _space_options(**options: Any) -> Dict[str, Any]:
-    """What explore and study have in common; what is None is left out."""
+    """What explore and study have in common; None is left out, so that the item of `space` decides."""
     out = {name: value for name, value in options.items() if value is not None}
     for name in ("passes", "before", "by"):
         if name in out:
@@ -455,6 +455,7 @@ def explore(
     pipeline: str = "",
     params: Params = None,
     *,
+    space: Optional[str] = None,
     passes: Optional[Sequence[str]] = None,
     before: Optional[Sequence[str]] = None,
     by: Optional[Sequence[str]] = None,
@@ -472,13 +473,14 @@ def explore(
 ) -> Dict[str, Any]:
     """Runs passes of a pipeline in all orders, or those that keep `before` ("a:b"): what they cost, and which rule takes whose nodes.
 
-    `values` are of params, `over` lists of rules. Returns
+    `space` is an `explore` item of the rules; what is given beside it comes first. `values` are of params, `over` lists of rules. Returns
     rows: `ends` (the best first, at most `most`), `thefts` and `pairs`; `settings`, where there are several; and `orders`, `graphs`,
     `runs`, `suggestion`.
     """
     context = _session_of(session, graph, rules)
     loaded = _rules(context, rules)
     options = _space_options(
+        space=space,
         passes=passes,
         before=before,
         by=by,
@@ -501,6 +503,7 @@ def study(
     pipeline: str = "",
     params: Params = None,
     *,
+    space: Optional[str] = None,
     passes: Optional[Sequence[str]] = None,
     before: Optional[Sequence[str]] = None,
     by: Optional[Sequence[str]] = None,
@@ -526,6 +529,7 @@ def study(
     context = _session_of(session, *named.values(), rules)
     loaded = _rules(context, rules)
     options = _space_options(
+        space=space,
         passes=passes,
         before=before,
         by=by,
@@ -595,7 +599,7 @@ def split(
 ) -> Rows:
     """Cuts a graph, rewritten if a pipeline is named, at attention-like ops; `output` is a folder for the stitching graph and each piece.
 
-    options: split_at (ops), fold, split (False: the whole graph is one piece). Returns a row a piece, as `pwr split` prints them.
+    options: split_at (ops), fold. Returns a row a piece, as `pwr split` prints them.
     """
     return _planned(_piecewise.split, graph, rules, pipeline, params, symbols, session, log, options, os.fspath(output or ""))
 
@@ -613,9 +617,9 @@ def plan(
 ) -> Dict[str, Any]:
     """Decides ranges, capture sizes, padding, dispatch and memory.
 
-    options: split_at, fold, split, max_tokens, ranges, sizes, size_cap, compile_sizes, max_requests, speculative_tokens, sequence_parallel, loras and mode mean what those of
+    options: split_at, fold, max_tokens, ranges, sizes, size_cap, compile_sizes, max_requests, speculative_tokens, sequence_parallel, loras and mode mean what those of
     `pwr plan` do, with lists of numbers; `steps` (texts such as "64x1,5") and `active_loras` ask what steps get.
-    Returns `counters` (rows of counter, number and vllm, its name there), and `graphs`: for each that the pipeline makes `variant`, `plan` (the text of plan.json), `memory` (rows),
+    Returns `counters` (rows of counter and number), and `graphs`: for each that the pipeline makes `variant`, `plan` (the text of plan.json), `memory` (rows),
     `dispatch` (a row for each of `steps`) and `summary`.
     """
     return _planned(_piecewise.plan, graph, rules, pipeline, params, symbols, session, log, options)

@@ -2,12 +2,6 @@
 // body.
 #include "verify/rule_check.hpp"
 
-#include <iostream>
-#include <map>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "tests/verify/rules.hpp"
 
 namespace {
@@ -22,24 +16,14 @@ std::string text_of(const RuleCheck& check) {
 void check_library(const RuleCheckOptions& options) {
   const RuleSet rules = library_rules();
   REQUIRE(rules.rules.size() >= 20);
-  const Env params = bind_params(rules, {}).value();
-  std::map<RuleVerdict, std::size_t> verdicts;
-  std::size_t on_ranks = 0;
+  const Env params = bind_params(rules, {{"rope_cache_tokens", "256"}}).value();
   for (const RuleCheck& check : check_rules(rules, params, options)) {
     INFO(text_of(check));
-    const RuleVerdict verdict = check.judgement.verdict;
-    CHECK((verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds));
-    CHECK((check.judgement.ulps > 0) == (verdict == RuleVerdict::rounds));
+    CHECK(check.judgement.verdict != RuleVerdict::cannot_run);
+    CHECK(check.holds());
     CHECK(check.instances >= 2);
     CHECK(check.runs >= 2 * check.instances);
-    ++verdicts[verdict];
-    on_ranks += check.ranks == options.ranks ? 1 : 0;
   }
-  std::cout << fmt::format(
-      "{} rules have the same bits, {} round differently; {} of them on {} ranks\n",
-      verdicts[RuleVerdict::same_bits], verdicts[RuleVerdict::rounds], on_ranks,
-      fmt::join(options.ranks, ", "));
-  CHECK(on_ranks >= 30);
 }
 
 }  // namespace
@@ -47,15 +31,12 @@ void check_library(const RuleCheckOptions& options) {
 TEST_CASE("rule check: every rule of the library holds on generated graphs", "[verify]") {
   RuleCheckOptions options;
   options.tokens = {7};
-  options.ranks = {2, 4, 8};
   check_library(options);
 }
 
 TEST_CASE("rule check: every rule of the library holds at several numbers of tokens",
           "[.slow][verify]") {
-  RuleCheckOptions options;
-  options.ranks = {2, 4, 8};
-  check_library(options);
+  check_library({});
 }
 
 TEST_CASE("rule check: a changed sign in the body of a fused op is seen", "[verify]") {
