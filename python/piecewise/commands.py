@@ -545,7 +545,7 @@ def study(
 
 
 def merge_studies(file: Path, parts: Sequence[Path]) -> None:
-    """Joins studies into one file; equal rows are one."""
+    """Joins studies into one file, where equal rows are one. Returns nothing; read_study reads it."""
     _piecewise.merge_studies(os.fspath(file), _texts(parts))
 
 
