@@ -550,17 +550,17 @@ def merge_studies(file: Path, parts: Sequence[Path]) -> None:
 
 
 def read_study(file: Path, *, most: int = 20) -> Dict[str, Any]:
-    """What a study says: rows of `blocks` (a graph under a setting), `best_orders` over all of them and `thefts`; and `suggestion`."""
+    """Returns what a study says: rows of `blocks` (a graph under a setting), `best_orders` over all of them and `thefts`; and `suggestion`."""
     return _piecewise.read_study(os.fspath(file), most)
 
 
 def study_rows(file: Path) -> Rows:
-    """A row an order of a graph: `graph`, `setting`, `unit`, `order`, `state`, what it costs, and whether its end is the `written` order's."""
+    """Returns a row for each order of a graph: `graph`, `setting`, `unit`, `order`, `state`, what it costs, and whether its end is the `written` order's."""
     return _piecewise.study_rows(os.fspath(file))
 
 
 def study_page(file: Path, *, title: str = "", most: int = 20) -> str:
-    """The page of `pwr explore --report`, as HTML."""
+    """Returns the page of `pwr explore --report`, as HTML."""
     return _piecewise.study_page(os.fspath(file), most, title or os.fspath(file))
 
 
