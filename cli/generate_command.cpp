@@ -51,7 +51,7 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
   app.add_option(
          "--quant", request.model.quant,
          "of linear layers: none, fp8 (a static scale for the tensor), fp8-token (a scale for each "
-         "row), fp8-group (for each --group neighbours)")
+         "row), fp8-group (for each --group neighbours), nvfp4 (for each 16)")
       ->check(CLI::IsMember(model_quantisations()))
       ->capture_default_str();
   add_number(app, request, "group", "of fp8-group: neighbours with one scale, 128 unless given");

@@ -41,7 +41,14 @@ PlanRequest PlanArgs::request(const Session& session) const {
 
 void PlanArgs::add_to(CLI::App& app) {
   const OptionsOf group(app, "Split and plan");
-  app.add_option("--at", stated.at, "split at this op too (repeatable)")->type_name("OP");
+  CLI::Option* at =
+      app.add_option("--at", stated.at, "split at this op too (repeatable)")->type_name("OP");
+  if (app.get_option_no_throw("--no-split") == nullptr)  // pwviz draws no pieces then
+    app.add_flag(
+           "!--no-split", stated.split,
+           "do not split: the whole graph, rewritten, is one piece. It is not captured where an op "
+           "of it must not be")
+        ->excludes(at);
   app.add_option("--fold", fold,
                  "auto: structurally equal pieces are one class; none: each is its own")
       ->check(CLI::IsMember({"auto", "none"}))

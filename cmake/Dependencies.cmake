@@ -47,6 +47,12 @@ endif()
 find_library(PW_HTTPLIB cpp-httplib)
 find_path(PW_HTTPLIB_INCLUDE httplib.h)
 
+# Optional: without it there are no studies. Headers only: the library is loaded where it is.
+find_path(PW_SQLITE_INCLUDE sqlite3.h)
+if(NOT PW_SQLITE_INCLUDE)
+  message(WARNING "sqlite3.h not found: `pwr explore --study` will say so; libsqlite3-dev has it")
+endif()
+
 # Optional: without it ranks are those of one process.
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI QUIET COMPONENTS CXX)

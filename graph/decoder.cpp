@@ -7,6 +7,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "graph/families.hpp"
 #include "graph/node_maker.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostDecoderNodes = 1'100'000, kMostDecoderNodesPerLayer = 100;
 constexpr const char* kGroup = "tp:0";
+constexpr std::int64_t kFp4Group = 16;  ///< neighbours of a row with one scale, in NVFP4
 
 using Values = std::vector<ValueId>;
 
@@ -430,8 +432,7 @@ class Decoder : NodeMaker {
     const bool added = bias == Bias::own || (bias == Bias::of_sum && o_.rank == 0);
     const auto of_rank = [&](ValueId input) { return whole ? everywhere(input) : input; };
     const auto bias_input = [&] { return weight(name + "_b", DType::bf16, {to}); };
-    const bool blocks = from % o_.group == 0 && to % o_.group == 0;
-    if (o_.quant != "none" && (blocks || o_.quant != "fp8-group")) {
+    if (quantises(from, to)) {
       const ValueId y = quantised_product(x, name, from, to, of_rank);
       return added ? call("add", {y, bias_input()}, {}, {name + "_biased"}) : y;
     }
@@ -441,9 +442,30 @@ class Decoder : NodeMaker {
     return call("addmm", {b, x, transposed(w, name + "_wt")}, {}, {name});
   }
 
+  [[nodiscard]] bool quantises(std::int64_t from, std::int64_t to) const {
+    if (o_.quant == "fp8-group") return from % o_.group == 0 && to % o_.group == 0;
+    return o_.quant == "nvfp4" ? from % kFp4Group == 0 : o_.quant != "none";
+  }
+
+  /// Weights as they are stored, two numbers a byte; their global scale is a part of alpha.
+  template <class OfRank>
+  ValueId fp4_product(ValueId x, const std::string& name, std::int64_t from, std::int64_t to,
+                      const OfRank& of_rank) {
+    const ValueId w = of_rank(weight(name + "_w", DType::u8, {to, from / 2}));
+    const ValueId ws = of_rank(weight(name + "_ws", DType::f8e4m3, {to, from / kFp4Group}));
+    const ValueId xg = everywhere(weight(name + "_xg", DType::f32, {}));
+    const ValueId alpha = of_rank(weight(name + "_alpha", DType::f32, {}));
+    const Values q = calls("scaled_fp4_quant", {x, one_element(xg, name + "_xg_of_rows")},
+                           {{"swizzled", true}}, {name + "_q", name + "_s"});
+    return call("scaled_fp4_mm",
+                {q[0], w, q[1], ws, one_element(alpha, name + "_alpha_of_product")},
+                {{"out", DType::bf16}}, {name});
+  }
+
   template <class OfRank>
   ValueId quantised_product(ValueId x, const std::string& name, std::int64_t from, std::int64_t to,
                             const OfRank& of_rank) {
+    if (o_.quant == "nvfp4") return fp4_product(x, name, from, to, of_rank);
     if (o_.quant == "fp8-group") {
       const std::int64_t g = o_.group;
       const ValueId w = of_rank(weight(name + "_w", DType::f8e4m3, {to, from}));
@@ -572,9 +594,9 @@ Result<std::monostate> check_sizes(const FamilyOptions& o, const ModelParts& p,
     check.require(s.q_rank >= 0 && s.q_rank <= 1 << 16, "q-rank",
                   fmt::format("{} is not in 0..{}", s.q_rank, 1 << 16));
   }
-  check.require(
-      o.quant == "none" || o.quant == "fp8" || o.quant == "fp8-token" || o.quant == "fp8-group",
-      "quant", "`" + o.quant + "` is none of none, fp8, fp8-token, fp8-group");
+  const auto& known = family_quantisations();
+  check.require(std::find(known.begin(), known.end(), o.quant) != known.end(), "quant",
+                fmt::format("`{}` is none of {}", o.quant, fmt::join(known, ", ")));
   if (check.failed()) return check.done();
   check.require(o.rank >= 0 && o.rank < o.tp, "rank", "it is one of the ranks, counted from 0");
   check.require(s.head % (p.latent ? 4 : 2) == 0, "head",

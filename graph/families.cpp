@@ -137,6 +137,11 @@ const std::vector<ModelFamily>& decoder_families() {
   return kFamilies;
 }
 
+const std::vector<std::string>& family_quantisations() {
+  static const std::vector<std::string> kKinds{"none", "fp8", "fp8-token", "fp8-group", "nvfp4"};
+  return kKinds;
+}
+
 const ModelFamily* find_family(std::string_view name) {
   for (const ModelFamily& family : decoder_families())
     if (family.name == name) return &family;

@@ -69,6 +69,8 @@ struct ModelFamily {
 };
 
 [[nodiscard]] const std::vector<ModelFamily>& decoder_families();
+/// none, fp8, fp8-token, fp8-group, nvfp4.
+[[nodiscard]] const std::vector<std::string>& family_quantisations();
 /// Null where there is none of that name.
 [[nodiscard]] const ModelFamily* find_family(std::string_view name);
 
@@ -79,7 +81,7 @@ struct FamilyOptions {
   std::optional<std::int64_t> layers, hidden, heads, kv_heads, head, ffn, vocab, experts, topk,
       expert_ffn, q_rank, kv_rank;
   std::optional<double> eps;   ///< of all norms
-  std::string quant = "none";  ///< none, fp8, fp8-token, fp8-group: of each linear layer
+  std::string quant = "none";  ///< one of family_quantisations(): of each linear layer
   std::int64_t group = 128;    ///< of fp8-group: neighbours with one scale
   /// Ranks of tensor parallelism, and which of them the graph is for: local widths, all_reduce over
   /// the group "tp:0", rows of the vocabulary. Rank 0 alone has the biases of what is added up.

@@ -170,6 +170,7 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
   if (report.memory) record.plan.memory = std::move(*report.memory);
   record.cpu = std::move(report.cpu);
   record.kernels = std::move(report.kernels);
+  record.build_times = std::move(report.times);
   return executable;
 }
 

@@ -2,76 +2,17 @@
 #include "pipeline/exploring.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/try.hpp"
-#include "pipeline/variants.hpp"
-#include "rewriter/driver.hpp"
+#include "pipeline/objectives.hpp"
 
 namespace pw {
 namespace {
-
-/// A pipeline around the passes that are put in order.
-struct Frame {
-  Strategy first, last;  ///< sequences
-  std::vector<Strategy> passes;
-};
-
-Result<std::vector<Strategy>> parts_of(const LoadedRules& rules, const std::string& pipeline) {
-  if (pipeline.empty()) return std::vector<Strategy>();
-  const Strategy* strategy = PW_TRY(one_graph_strategy(rules, pipeline));
-  if (strategy->kind == ast::Strategy::Kind::sequence) return strategy->parts;
-  return std::vector<Strategy>{*strategy};
-}
-
-Result<Frame> frame_of(const LoadedRules& rules, const ExploreRequest& request) {
-  Frame out;
-  const std::vector<Strategy> parts = PW_TRY(parts_of(rules, request.pipeline));
-  if (request.passes.empty()) {
-    out.passes = parts;
-    return out;
-  }
-  const auto named = [&](const Strategy& part) {
-    return std::find(request.passes.begin(), request.passes.end(), part.label) !=
-           request.passes.end();
-  };
-  for (const std::string& name : request.passes) {
-    const auto part = std::find_if(parts.begin(), parts.end(),
-                                   [&](const Strategy& each) { return each.label == name; });
-    out.passes.push_back(part != parts.end() ? *part : *PW_TRY(find_strategy(rules.set, name)));
-  }
-  bool behind = false;
-  for (const Strategy& part : parts) {
-    if (named(part))
-      behind = true;
-    else
-      (behind ? out.last : out.first).parts.push_back(part);
-  }
-  return out;
-}
-
-Result<std::vector<Cost>> costs_named(const std::vector<std::string>& names) {
-  std::vector<Cost> out;
-  for (const std::string& name : names) {
-    const auto cost = cost_named(name);
-    if (!cost)
-      return fail(error_in("by", "PW1402", "`" + name + "` is no cost",
-                           fmt::format("there are {}", fmt::join(kCostNames, ", "))));
-    out.push_back(*cost);
-  }
-  return out;
-}
-
-Result<std::size_t> place_of(const std::vector<std::string>& passes, const std::string& name) {
-  const auto found = std::find(passes.begin(), passes.end(), name);
-  if (found == passes.end())
-    return fail(error_in("before", "PW1101", "`" + name + "` is none of the passes",
-                         fmt::format("they are {}", fmt::join(passes, ", "))));
-  return static_cast<std::size_t>(found - passes.begin());
-}
 
 std::vector<std::string> names_of(const Exploration& found, const std::vector<std::size_t>& order) {
   std::vector<std::string> out;
@@ -79,98 +20,191 @@ std::vector<std::string> names_of(const Exploration& found, const std::vector<st
   return out;
 }
 
-std::int64_t cost_at(const Exploration& found, std::size_t end, Cost cost) {
-  const SeenGraph& graph = found.results.graphs[found.results.ends[end].graph];
-  return graph.costs[static_cast<std::size_t>(cost)];
+void rank(ExploredSetting& at) {
+  at.ranked.resize(at.results.ends.size());
+  std::iota(at.ranked.begin(), at.ranked.end(), std::size_t{0});
+  std::sort(at.ranked.begin(), at.ranked.end(), [&](std::size_t a, std::size_t b) {
+    return std::tie(at.costs[a], at.results.ends[a].example) <
+           std::tie(at.costs[b], at.results.ends[b].example);
+  });
+  at.front = pareto_of(at.costs);
 }
 
-void rank(Exploration& found) {
-  found.ranked.resize(found.results.ends.size());
-  std::iota(found.ranked.begin(), found.ranked.end(), std::size_t{0});
-  const auto key = [&](std::size_t end) {
-    std::vector<std::int64_t> out;
-    for (const Cost cost : found.by) out.push_back(cost_at(found, end, cost));
-    return std::pair(out, found.results.ends[end].example);
+Result<ExploredSetting> explore_setting(const Graph& graph, const LoadedRules& rules,
+                                        const ExploreSpace& space, const ExploreSetting& setting,
+                                        const ExploreRequest& request, const Log& log) {
+  ExploredSetting out;
+  out.name = setting.name;
+  const LoadedRules own{rules_of(setting, rules), setting.params};
+  const Graph start = PW_TRY(setting_start(graph, space, setting, rules));
+  const OrderSpace orders = order_space(space);
+  const std::string under = setting.name.empty() ? "" : " under " + setting.name;
+  log.progress({fmt::format("exploring the orders of {} passes{}", space.passes.size(), under)});
+  out.results = PW_TRY(explore_orders(start, own.set, own.params, orders));
+  log.progress({"looking for what takes whose nodes" + under});
+  out.thefts = PW_TRY(find_thefts(start, own.set, own.params, orders));
+  std::vector<const Graph*> ends;
+  for (const OrderEnd& end : out.results.ends)
+    ends.push_back(&out.results.states->graph(end.graph));
+  out.costs = PW_TRY(objectives_of(ends, start, space.by, own, request, log));
+  out.results.states.reset();
+  rank(out);
+  return out;
+}
+
+/// The best end of all settings that differ in their precedence only, against the written one. Of
+/// several params or ranges the first are judged: what they cost is not the same thing.
+std::string suggested(const Exploration& found, const ExploreSpace& space) {
+  const ExploredSetting& written = found.settings.front();
+  const double usual = written.costs[written.results.written].front();
+  std::size_t best = 0;
+  const auto cost = [&](std::size_t i) {
+    return found.settings[i].costs[found.settings[i].ranked.front()].front();
   };
-  std::sort(found.ranked.begin(), found.ranked.end(),
-            [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  found.front = pareto_front(found.results, found.by);
+  for (std::size_t i = 1; i < found.settings.size() && !space.settings[i].precedence.empty(); ++i)
+    if (cost(i) < cost(best)) best = i;
+  if (cost(best) >= usual) return {};
+  const ExploredSetting& at = found.settings[best];
+  const std::vector<std::size_t>& order = at.results.ends[at.ranked.front()].example;
+  const bool as_written = at.ranked.front() == at.results.written && best != 0;
+  return space.settings[best].precedence +
+         (as_written ? "" : pipeline_text(names_of(found, order)));
 }
 
 Table end_table(const Exploration& found, std::size_t most) {
-  std::vector<Column> columns{"orders"};
-  for (const Cost cost : found.by)
-    columns.emplace_back(std::string(kCostNames[static_cast<std::size_t>(cost)]));
+  const bool several = found.settings.size() > 1;
+  std::vector<Column> columns;
+  if (several) columns.emplace_back("setting");
+  columns.emplace_back("orders");
+  for (const Objective cost : found.by)
+    columns.emplace_back(std::string(kObjectiveNames[static_cast<std::size_t>(cost)]));
   for (const char* name : {"pareto", "written", "first order"}) columns.emplace_back(name);
   Table table(columns);
-  for (std::size_t i = 0; i < std::min(most, found.ranked.size()); ++i) {
-    const std::size_t end = found.ranked[i];
-    const OrderEnd& at = found.results.ends[end];
-    std::vector<Cell> row{static_cast<std::int64_t>(at.orders)};
-    for (const Cost cost : found.by) row.emplace_back(cost_at(found, end, cost));
-    const bool front = std::find(found.front.begin(), found.front.end(), end) != found.front.end();
-    row.push_back(yes_cell(front));
-    row.push_back(yes_cell(end == found.results.written));
-    row.push_back(list_cell(names_of(found, at.example), " "));
-    table.add(std::move(row));
-  }
+  for (const ExploredSetting& at : found.settings)
+    for (std::size_t i = 0; i < std::min(most, at.ranked.size()); ++i) {
+      const std::size_t end = at.ranked[i];
+      std::vector<Cell> row;
+      if (several) row.emplace_back(at.name);
+      row.emplace_back(static_cast<std::int64_t>(at.results.ends[end].orders));
+      for (std::size_t c = 0; c < found.by.size(); ++c)
+        row.push_back(cost_cell(found.by[c], at.costs[end][c]));
+      row.push_back(yes_cell(std::find(at.front.begin(), at.front.end(), end) != at.front.end()));
+      row.push_back(yes_cell(end == at.results.written));
+      row.push_back(list_cell(names_of(found, at.results.ends[end].example), " "));
+      table.add(std::move(row));
+    }
   return table;
 }
 
 Table theft_table(const Exploration& found) {
-  Table table(
-      {"thief pass", "thief", "victim pass", "victim", "lost", "node", "losing", "keeping"});
-  for (const Theft& theft : found.thefts)
-    table.add({found.passes[theft.thief], theft.thief_rule, found.passes[theft.victim],
-               theft.victim_rule, theft.lost, theft.node,
-               list_cell(names_of(found, theft.losing), " "),
-               list_cell(names_of(found, theft.keeping), " ")});
+  const bool several = found.settings.size() > 1;
+  std::vector<Column> columns;
+  if (several) columns.emplace_back("setting");
+  for (const char* name : {"thief pass", "thief", "victim pass", "victim", "lost", "node", "losing",
+                           "keeping", "settled by"})
+    columns.emplace_back(name);
+  Table table(columns);
+  for (const ExploredSetting& at : found.settings)
+    for (const Theft& theft : at.thefts) {
+      std::vector<Cell> row;
+      if (several) row.emplace_back(at.name);
+      const std::string settled =
+          fmt::format("before {}: {}", found.passes[theft.victim], found.passes[theft.thief]);
+      for (Cell cell : {Cell(found.passes[theft.thief]), Cell(theft.thief_rule),
+                        Cell(found.passes[theft.victim]), Cell(theft.victim_rule), Cell(theft.lost),
+                        Cell(theft.node), list_cell(names_of(found, theft.losing), " "),
+                        list_cell(names_of(found, theft.keeping), " "), Cell(settled)})
+        row.push_back(std::move(cell));
+      table.add(std::move(row));
+    }
   return table;
 }
 
 Table pair_table(const Exploration& found) {
-  Table table({"first", "second", "states", "different"});
-  for (const OrderPair& pair : found.results.pairs)
-    if (pair.different > 0)
-      table.add({found.passes[pair.first], found.passes[pair.second], pair.states, pair.different});
+  const bool several = found.settings.size() > 1;
+  std::vector<Column> columns;
+  if (several) columns.emplace_back("setting");
+  for (const char* name : {"first", "second", "states", "different"}) columns.emplace_back(name);
+  Table table(columns);
+  for (const ExploredSetting& at : found.settings)
+    for (const OrderPair& pair : at.results.pairs) {
+      if (pair.different == 0) continue;
+      std::vector<Cell> row;
+      if (several) row.emplace_back(at.name);
+      for (Cell cell : {Cell(found.passes[pair.first]), Cell(found.passes[pair.second]),
+                        Cell(pair.states), Cell(pair.different)})
+        row.push_back(std::move(cell));
+      table.add(std::move(row));
+    }
+  return table;
+}
+
+/// The best and the written order of each setting, by the first objective.
+Table setting_table(const Exploration& found) {
+  Table table({"setting", "orders", "graphs", "best", "written", "best order"});
+  for (const ExploredSetting& at : found.settings) {
+    const std::size_t best = at.ranked.front();
+    table.add({at.name, static_cast<std::int64_t>(at.results.orders), at.results.ends.size(),
+               cost_cell(found.by.front(), at.costs[best].front()),
+               cost_cell(found.by.front(), at.costs[at.results.written].front()),
+               list_cell(names_of(found, at.results.ends[best].example), " ")});
+  }
   return table;
 }
 
 }  // namespace
 
-Result<std::pair<std::string, std::string>> parse_before(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos)
-    return fail(error_in("before", "PW1418", "`" + text + "` is no pair of passes",
-                         "write it like norm:norm_quant"));
-  return std::pair(text.substr(0, colon), text.substr(colon + 1));
+std::uint64_t Exploration::orders() const {
+  std::uint64_t sum = 0;
+  for (const ExploredSetting& at : settings) sum += at.results.orders;
+  return sum;
+}
+std::size_t Exploration::graphs() const {
+  std::size_t sum = 0;
+  for (const ExploredSetting& at : settings) sum += at.results.ends.size();
+  return sum;
+}
+std::size_t Exploration::runs() const {
+  std::size_t sum = 0;
+  for (const ExploredSetting& at : settings) sum += at.results.runs;
+  return sum;
+}
+
+std::vector<std::size_t> pareto_of(const std::vector<std::vector<double>>& costs) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    bool beaten = false;
+    for (std::size_t j = 0; j < costs.size() && !beaten; ++j)
+      beaten =
+          costs[j] != costs[i] && std::equal(costs[j].begin(), costs[j].end(), costs[i].begin(),
+                                             [](double a, double b) { return a <= b; });
+    if (!beaten) out.push_back(i);
+  }
+  return out;
+}
+
+std::string pipeline_text(const std::vector<std::string>& passes) {
+  return fmt::format("pipeline best_order {{\n  {}\n}}\n", fmt::join(passes, "\n  "));
+}
+
+Cell cost_cell(Objective objective, double value) {
+  if (is_whole(objective)) return {static_cast<std::int64_t>(value)};
+  return real_cell(value, fmt::format("{:.1f}", value));
 }
 
 Result<Exploration> explore(const Graph& graph, const LoadedRules& rules,
                             const ExploreRequest& request, const Log& log) {
   Exploration out;
-  out.by = PW_TRY(costs_named(request.by));
-  Frame frame = PW_TRY(frame_of(rules, request));
-  OrderSpace space;
-  space.passes = frame.passes;
-  space.last = frame.last;
-  space.subsets = request.subsets;
-  for (const Strategy& pass : space.passes) out.passes.push_back(pass.label);
-  for (const auto& [first, second] : request.before)
-    space.before.emplace_back(PW_TRY(place_of(out.passes, first)),
-                              PW_TRY(place_of(out.passes, second)));
-  Graph start = graph;
-  if (!frame.first.parts.empty())
-    PW_TRY(run_strategy(start, rules.set, frame.first, rules.params, {}));
-  log.progress({fmt::format("exploring the orders of {} passes", out.passes.size())});
-  out.results = PW_TRY(explore_orders(start, rules.set, rules.params, space));
-  log.progress({"looking for what takes whose nodes"});
-  out.thefts = PW_TRY(find_thefts(start, rules.set, rules.params, space));
-  rank(out);
-  const std::size_t best = out.ranked.front();
-  if (cost_at(out, best, out.by.front()) < cost_at(out, out.results.written, out.by.front()))
-    out.suggestion = fmt::format("pipeline best_order {{\n  {}\n}}\n",
-                                 fmt::join(names_of(out, out.results.ends[best].example), "\n  "));
+  ExploreSpace space = PW_TRY(explore_space(rules, request));
+  if (space.sample > 0)
+    return fail(error_in("sample", "PW1114", "a sample of orders is looked at by a study",
+                         "name a file for it with --study, or leave `sample` out"));
+  out.passes = space.names;
+  out.by = space.by;
+  for (const ExploreSetting& setting : space.settings)
+    out.settings.push_back(PW_TRY(explore_setting(graph, rules, space, setting, request, log)));
+  out.left_out = std::move(space.left_out);
+  out.suggestion = suggested(out, space);
   return out;
 }
 
@@ -179,9 +213,10 @@ Answer explore_answer(const Exploration& found, std::size_t most) {
   out.add("ends", end_table(found, most));
   out.add("thefts", theft_table(found));
   out.add("pairs", pair_table(found));
-  out.add("orders", Cell(static_cast<std::int64_t>(found.results.orders)));
-  out.add("graphs", Cell(found.results.ends.size()));
-  out.add("runs", Cell(found.results.runs));
+  if (found.settings.size() > 1) out.add("settings", setting_table(found));
+  out.add("orders", Cell(static_cast<std::int64_t>(found.orders())));
+  out.add("graphs", Cell(found.graphs()));
+  out.add("runs", Cell(found.runs()));
   out.add("suggestion", Cell(found.suggestion));
   return out;
 }

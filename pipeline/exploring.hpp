@@ -3,44 +3,51 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "pipeline/load.hpp"
+#include "pipeline/explore_space.hpp"
 #include "pipeline/table.hpp"
-#include "rewriter/analysis/orders.hpp"
 
 namespace pw {
 
-struct ExploreRequest {
-  std::string pipeline;             ///< empty: `passes` alone
-  std::vector<std::string> passes;  ///< to be put in order; empty: all of the pipeline
-  std::vector<std::pair<std::string, std::string>> before;
-  std::vector<std::string> by = {"nodes"};  ///< costs; the first decides which order is best
-  bool subsets = false;
+/// All orders under one setting.
+struct ExploredSetting {
+  std::string name;  ///< empty: as written
+  OrderResults results;
+  std::vector<Theft> thefts;
+  std::vector<std::vector<double>> costs;  ///< by end, in the order of the objectives
+  std::vector<std::size_t> ranked;         ///< ends, the best first
+  std::vector<std::size_t> front;          ///< ends that no other beats in all objectives
 };
 
 struct Exploration {
   std::vector<std::string> passes;  ///< as they are called
-  std::vector<Cost> by;
-  OrderResults results;
-  std::vector<Theft> thefts;
-  std::vector<std::size_t> ranked;  ///< ends, the best first
-  std::vector<std::size_t> front;   ///< ends that no other beats in all of `by`
-  std::string suggestion;  ///< a pipeline in the best order, or empty where the written one is
+  std::vector<Objective> by;
+  std::vector<ExploredSetting> settings;
+  std::vector<std::string> left_out;  ///< settings that would be a circle of precedence
+  /// A pipeline in the best order, and the precedence that it needs; empty where the written ones
+  /// are the best.
+  std::string suggestion;
+  [[nodiscard]] std::uint64_t orders() const;
+  [[nodiscard]] std::size_t graphs() const;  ///< that orders end with, each setting's by itself
+  [[nodiscard]] std::size_t runs() const;    ///< of a pass
 };
 
-/// `norm:norm_quant`: the first stands before the second. PW1418.
-Result<std::pair<std::string, std::string>> parse_before(const std::string& text);
-/// What stands in the pipeline before the first of the passes runs first, and the rest of it last.
-/// PW1101 for an unknown pipeline or pass, PW1402 for a cost that there is not, PW1407 for a
-/// pipeline of ranges, PW1114 for more than can be looked at.
+/// PW1114 for more than can be looked at, and for a sample, which is a study's.
 Result<Exploration> explore(const Graph& graph, const LoadedRules& rules,
                             const ExploreRequest& request, const Log& log);
 
-/// `ends`: a row an end graph, the best first, at most so many; `thefts`: a row for each rule that
-/// takes nodes of another's matches; `pairs`: a row for each two passes whose order makes a
-/// difference somewhere; `orders`, `graphs`, `runs`, `suggestion`.
+/// Values that none other beats in every one.
+[[nodiscard]] std::vector<std::size_t> pareto_of(const std::vector<std::vector<double>>& costs);
+/// `pipeline best_order { … }`.
+[[nodiscard]] std::string pipeline_text(const std::vector<std::string>& passes);
+/// A cost as tables show it.
+[[nodiscard]] Cell cost_cell(Objective objective, double value);
+
+/// `ends`: a row an end graph, the best first, at most so many of a setting; `thefts`: a row for
+/// each rule that takes nodes of another's matches; `pairs`: a row for each two passes whose order
+/// makes a difference; `settings`, where there are several; `orders`, `graphs`, `runs`,
+/// `suggestion`.
 [[nodiscard]] Answer explore_answer(const Exploration& found, std::size_t most);
 
 }  // namespace pw

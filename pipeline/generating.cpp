@@ -234,10 +234,7 @@ const std::vector<FamilyName>& model_families() {
   return kFamilies;
 }
 
-const std::vector<std::string>& model_quantisations() {
-  static const std::vector<std::string> kQuantisations{"none", "fp8", "fp8-token", "fp8-group"};
-  return kQuantisations;
-}
+const std::vector<std::string>& model_quantisations() { return family_quantisations(); }
 
 std::int64_t model_layers(const ModelRequest& request) {
   if (request.model.layers) return *request.model.layers;

@@ -1,6 +1,8 @@
 // Exports memory_table and counter_table.
 #include "pipeline/plan_tables.hpp"
 
+#include <map>
+
 #include <fmt/format.h>
 
 namespace pw {
@@ -29,9 +31,25 @@ Table memory_table(const Plan& plan) {
   return table;
 }
 
+namespace {
+
+/// What vLLM's `compilation_counter` calls it (vllm/compilation/counter.py, 0.33).
+std::string name_in_vllm(const std::string& counter) {
+  static const std::map<std::string, std::string> kNames{
+      {"graphs_seen", "num_graphs_seen"},
+      {"pieces", "num_piecewise_graphs_seen"},
+      {"capturable_pieces", "num_piecewise_capturable_graphs_seen"},
+      {"backend_compilations", "num_backend_compilations"},
+      {"graphs_captured", "num_cudagraph_captured"}};
+  const auto found = kNames.find(counter);
+  return found == kNames.end() ? "" : found->second;
+}
+
+}  // namespace
+
 Table counter_table(const Counters& counters) {
-  Table table({"counter", "number"});
-  for (const auto& [name, number] : counters.list()) table.add({name, number});
+  Table table({"counter", "number", {"in vLLM", "vllm"}});
+  for (const auto& [name, number] : counters.list()) table.add({name, number, name_in_vllm(name)});
   return table;
 }
 

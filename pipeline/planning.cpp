@@ -113,8 +113,9 @@ Result<StitchedGraph> cut_graph(const Graph& graph, const LoadedRules& rules,
   options.at = request.at;
   options.fold = request.fold;
   options.has_kernel = has_kernel;
-  const std::vector<OpId> splitting =
-      PW_TRY(splitting_ops(graph.context_ptr(), &rules.set, rules.params, options));
+  std::vector<OpId> splitting;
+  if (request.split)
+    splitting = PW_TRY(splitting_ops(graph.context_ptr(), &rules.set, rules.params, options));
   return split(graph, splitting, options);
 }
 

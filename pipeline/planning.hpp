@@ -14,6 +14,7 @@ namespace pw {
 struct PlanRequest {
   std::vector<std::string> at;  ///< ops to split at besides those of the rules
   bool fold = true;             ///< structurally equal pieces are one class
+  bool split = true;            ///< false: the whole graph is one piece, and `at` is empty
   std::int64_t max_tokens = 8192, max_requests = 256;
   std::vector<std::int64_t> range_ends, capture_sizes, compile_sizes, loras;
   std::optional<std::int64_t> size_cap;  ///< of the default capture sizes

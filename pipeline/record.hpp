@@ -47,6 +47,7 @@ struct RunRecord {
   std::vector<StepRun> steps;
   std::vector<std::pair<std::string, std::size_t>> device;  ///< what was counted on one, by name
   std::vector<KernelSource> kernels;                        ///< that it launches
+  std::vector<BuildTime> build_times;                       ///< before the first step
   std::string arch, schedules;                              ///< of it: "sm_90"; see EngineOptions
 };
 

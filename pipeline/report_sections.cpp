@@ -10,6 +10,7 @@
 #include "base/shown_path.hpp"
 #include "base/version.hpp"
 #include "graph/text.hpp"
+#include "pipeline/plan_tables.hpp"
 #include "pipeline/planning.hpp"
 
 namespace pw {
@@ -159,6 +160,12 @@ ReportSection rewriting(const RunRecord& record) {
 }
 
 // ---- splitting and planning
+ReportTable counters(const RunRecord& record) {
+  Counting counting;
+  counting.add(*record.pieces, record.plan);
+  return as_report(counter_table(counting.counters()), "counters of the plan, beside vLLM's names");
+}
+
 ReportSection splitting(const RunRecord& record) {
   ReportSection section{"Pieces", {prose(split_summary(*record.pieces) + ".")}};
   // What could be captured is not, where a backend captures nothing.
@@ -302,6 +309,19 @@ ReportSection kernels(const CpuReport& cpu) {
   return section;
 }
 
+/// Compiling as a whole, and the captures of each size.
+ReportSection building(const RunRecord& record) {
+  ReportTable table{{"stage", "tokens", "time"}, {}, "before the first step"};
+  double sum = 0;
+  for (const BuildTime& part : record.build_times) {
+    sum += part.seconds;
+    table.rows.push_back(
+        {part.stage, part.tokens > 0 ? std::to_string(part.tokens) : "all", seconds(part.seconds)});
+  }
+  table.rows.push_back({"all", "all", seconds(sum)});
+  return {"Building", {std::move(table)}};
+}
+
 ReportSection numbers(const RunRecord& record) {
   ReportSection section{"Numbers", {}};
   section.items.push_back(as_report(step_table(record, record.times), "steps of this run"));
@@ -339,8 +359,10 @@ Report make_report(const RunRecord& record, const RuleSet& rules, bool plan_too)
     report.sections.push_back(splitting(record));
     report.sections.push_back(padding(record));
     report.sections.push_back(memory(record));
+    report.sections.push_back({"Counters", {counters(record)}});
   }
   if (record.cpu) report.sections.push_back(kernels(*record.cpu));
+  if (record.times && !record.build_times.empty()) report.sections.push_back(building(record));
   if (record.executed) report.sections.push_back(numbers(record));
   return report;
 }

@@ -19,6 +19,7 @@
 #include "pipeline/optimizing.hpp"
 #include "pipeline/order_fuzzing.hpp"
 #include "pipeline/reducing.hpp"
+#include "pipeline/study_page.hpp"
 #include "pipeline/testing.hpp"
 #include "pipeline/verifying.hpp"
 #include "python/module.hpp"
@@ -272,26 +273,70 @@ py::object reduce_call(const PyGraph& graph, const PyRules& rules, const Texts& 
       to_json(reduce_answer(need(graph.context, reduce(graph.graph, loaded, request, told)))));
 }
 
+/// The space that explore and study have in common.
+ExploreRequest take_space(Given& given, const ContextPtr& context, const std::string& pipeline) {
+  ExploreRequest out;
+  out.pipeline = pipeline;
+  std::vector<std::string> before;
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  given.take("passes", out.passes);
+  given.take("before", before);
+  given.take("by", out.by);
+  given.take("subsets", out.subsets);
+  given.take("values", out.with);
+  given.take("token_ranges", ranges);
+  given.take("over", out.over);
+  given.take("backend", out.backend);
+  given.take("tokens", out.rows);
+  given.take("repeats", out.repeats);
+  for (const std::string& pair : before) out.before.push_back(need(context, parse_before(pair)));
+  for (const auto& [first, last] : ranges) out.tokens.push_back({first, last});
+  return out;
+}
+
 py::object explore_call(const PyGraph& graph, const PyRules& rules, const Texts& params,
                         const std::string& pipeline, const py::dict& options,
                         const py::object& log) {
-  ExploreRequest request;
-  request.pipeline = pipeline;
   std::size_t most = 20;
-  std::vector<std::string> before;
   Given given("explore", options);
-  given.take("passes", request.passes);
-  given.take("before", before);
-  given.take("by", request.by);
-  given.take("subsets", request.subsets);
+  const ExploreRequest request = take_space(given, graph.context, pipeline);
   given.take("most", most);
   given.end();
   const Log told = log_to(log, graph.context);
-  for (const std::string& pair : before)
-    request.before.push_back(need(graph.context, parse_before(pair)));
   const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
   return from_json(to_json(
       explore_answer(need(graph.context, explore(graph.graph, loaded, request, told)), most)));
+}
+
+py::dict study_call(const std::vector<std::pair<std::string, PyGraph>>& graphs,
+                    const PyRules& rules, const Texts& params, const std::string& pipeline,
+                    const std::string& file, const py::dict& options, const py::object& log) {
+  if (graphs.empty()) throw mistake("PW1460", "a study needs a graph");
+  const PyGraph& first = graphs.front().second;
+  StudyRequest request;
+  request.file = file;
+  std::string shard = "1/1";
+  Given given("study", options);
+  request.space = take_space(given, first.context, pipeline);
+  given.take("sample", request.space.sample);
+  given.take("seed", request.space.seed);
+  given.take("shard", shard);
+  given.end();
+  request.shard = need(first.context, parse_shard(shard));
+  const Log told = log_to(log, first.context);
+  std::vector<StudyGraph> all;
+  for (const auto& [name, graph] : graphs) {
+    if (graph.context != first.context)
+      throw mistake("PW1412", "the graphs are of different sessions");
+    all.push_back({name, graph.graph});
+  }
+  const LoadedRules loaded = loaded_rules(rules, params, told, &first);
+  const StudyProgress done = need(first.context, run_study(all, loaded, request, told));
+  py::dict out;
+  out["units"] = done.units;
+  out["done"] = done.done;
+  out["runs"] = done.runs;
+  return out;
 }
 
 py::dict compare(const PyGraph& before, const PyGraph& after, bool fold) {
@@ -393,6 +438,34 @@ void add_graph_commands(py::module_& module) {
              "see piecewise.reduce");
   module.def("explore", &explore_call, py::arg("graph"), py::arg("rules"), py::arg("params"),
              py::arg("pipeline"), py::arg("options"), py::arg("log"), "see piecewise.explore");
+  module.def("study", &study_call, py::arg("graphs"), py::arg("rules"), py::arg("params"),
+             py::arg("pipeline"), py::arg("file"), py::arg("options"), py::arg("log"),
+             "see piecewise.study");
+  module.def(
+      "merge_studies",
+      [](const std::string& file, const Texts& from) {
+        need(std::make_shared<Context>(), merge_studies(file, from));
+      },
+      py::arg("file"), py::arg("parts"), "see piecewise.merge_studies");
+  module.def(
+      "read_study",
+      [](const std::string& file, std::size_t most) {
+        return from_json(
+            to_json(study_answer(need(std::make_shared<Context>(), read_study(file, most)))));
+      },
+      py::arg("file"), py::arg("most"), "see piecewise.read_study");
+  module.def(
+      "study_rows",
+      [](const std::string& file) {
+        return from_json(need(std::make_shared<Context>(), study_rows(file, true)));
+      },
+      py::arg("file"), "see piecewise.study_rows");
+  module.def(
+      "study_page",
+      [](const std::string& file, std::size_t most, const std::string& title) {
+        return study_page(need(std::make_shared<Context>(), read_study(file, most)), title);
+      },
+      py::arg("file"), py::arg("most"), py::arg("title"), "see piecewise.study_page");
   module.def("compare", &compare, py::arg("before"), py::arg("after"), py::arg("fold") = true,
              "see piecewise.diff");
 }

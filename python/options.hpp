@@ -53,6 +53,7 @@ class Given {
 inline void take_plan(Given& given, PlanRequest& plan) {
   given.take("split_at", plan.at);
   given.take("fold", plan.fold);
+  given.take("split", plan.split);
   given.take("max_tokens", plan.max_tokens);
   given.take("ranges", plan.range_ends);
   given.take("sizes", plan.capture_sizes);

@@ -1,4 +1,6 @@
 // Exports builtin_engines.
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "backends/cuda/compile.hpp"
@@ -15,8 +17,9 @@ namespace {
 
 class CudaExecutable final : public StepExecutable {
  public:
-  CudaExecutable(std::unique_ptr<cuda::Runtime> runtime, std::vector<std::string> built)
-      : runtime_(std::move(runtime)), built_(std::move(built)) {}
+  CudaExecutable(std::unique_ptr<cuda::Runtime> runtime, std::vector<std::string> built,
+                 double compile_seconds)
+      : runtime_(std::move(runtime)), built_(std::move(built)), compile_seconds_(compile_seconds) {}
 
   Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                              const RunOptions& options) override {
@@ -32,6 +35,9 @@ class CudaExecutable final : public StepExecutable {
     out.memory = runtime_->memory();
     for (const cuda::Kernel& kernel : runtime_->kernels())
       out.kernels.push_back({kernel.name, cuda::source_file(kernel)});
+    out.times.push_back({"compile", 0, compile_seconds_});
+    for (const auto& [tokens, seconds] : runtime_->capture_times())
+      out.times.push_back({"capture", tokens, seconds});
     return out;
   }
   [[nodiscard]] EngineCounts counts() const override {
@@ -53,6 +59,7 @@ class CudaExecutable final : public StepExecutable {
  private:
   std::unique_ptr<cuda::Runtime> runtime_;
   std::vector<std::string> built_;
+  double compile_seconds_;
 };
 
 /// On a device, or on the emulator in its place.
@@ -82,12 +89,15 @@ class CudaEngine final : public StepEngine {
     options.grouping.automatic = options_.fuse;
     options.cached_tokens = options_.cached_tokens;
     options.schedules = schedules_.get();
+    const auto start = std::chrono::steady_clock::now();
     auto runtime =
         PW_TRY(cuda::Runtime::make(planned.pieces, planned.graph, planned.plan, *driver_, options));
+    const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
     PW_TRY(runtime->load(weights));
     PW_TRY(runtime->capture());
     std::vector<std::string> built = built_lines(*runtime);
-    return std::make_unique<CudaExecutable>(std::move(runtime), std::move(built));
+    return std::make_unique<CudaExecutable>(std::move(runtime), std::move(built),
+                                            compiling.count());
   }
   [[nodiscard]] std::string arch() const override { return driver_->arch(); }
   Backend& whole() override { return *whole_; }

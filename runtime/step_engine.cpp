@@ -2,6 +2,7 @@
 #include "runtime/step_engine.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "backends/eager/eager.hpp"
 #include "base/try.hpp"
@@ -21,8 +22,8 @@ void say_uncaptured(StepReport& report) {
 
 class PlainExecutable final : public StepExecutable {
  public:
-  PlainExecutable(Runner runner, const Backend& backend)
-      : runner_(std::move(runner)), backend_(backend) {}
+  PlainExecutable(Runner runner, const Backend& backend, double compile_seconds)
+      : runner_(std::move(runner)), backend_(backend), compile_seconds_(compile_seconds) {}
 
   Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                              const RunOptions& options) override {
@@ -33,6 +34,7 @@ class PlainExecutable final : public StepExecutable {
   [[nodiscard]] EngineReport report() const override {
     EngineReport out;
     out.built = backend_.summary();
+    out.times.push_back({"compile", 0, compile_seconds_});
     if (const auto* cpu = dynamic_cast<const CpuBackend*>(&backend_)) out.cpu = cpu->report();
     return out;
   }
@@ -40,6 +42,7 @@ class PlainExecutable final : public StepExecutable {
  private:
   Runner runner_;
   const Backend& backend_;
+  double compile_seconds_;
 };
 
 class PlainEngine final : public StepEngine {
@@ -49,8 +52,10 @@ class PlainEngine final : public StepEngine {
   }
 
   Result<std::unique_ptr<StepExecutable>> build(const PlannedGraph& planned, Weights&) override {
+    const auto start = std::chrono::steady_clock::now();
     Runner runner = PW_TRY(Runner::make(planned.pieces, planned.graph, planned.plan, *backend_));
-    return std::make_unique<PlainExecutable>(std::move(runner), *backend_);
+    const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
+    return std::make_unique<PlainExecutable>(std::move(runner), *backend_, compiling.count());
   }
   Backend& whole() override { return whole_ ? *whole_ : *backend_; }
 

@@ -37,12 +37,20 @@ struct KernelSource {
   std::string name, text;
 };
 
+/// What a part of making a plan ready took.
+struct BuildTime {
+  std::string stage;        ///< "compile", "capture"
+  std::int64_t tokens = 0;  ///< the size that was captured; 0: of all sizes
+  double seconds = 0;
+};
+
 /// What an engine made of a plan.
 struct EngineReport {
   std::vector<std::string> built;     ///< lines for people: what was compiled and captured
   std::optional<CpuReport> cpu;       ///< of that engine
   std::optional<MemoryPlan> memory;   ///< of a device: the plan's, with the addresses it has there
   std::vector<KernelSource> kernels;  ///< of a device, each once
+  std::vector<BuildTime> times;       ///< in the order in which it was done
 };
 
 /// What an engine did with a plan so far.

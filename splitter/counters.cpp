@@ -14,6 +14,7 @@ std::vector<std::pair<std::string, std::size_t>> Counters::list() const {
 
 void Counting::add(const StitchedGraph& pieces, const Plan& plan) {
   ++counters_.graphs_seen;
+  if (plan.mode == name(CaptureMode::none)) return;  // steps run as they come
   counters_.pieces += pieces.pieces.size();
   counters_.capturable_pieces += pieces.capturable();
   counters_.piece_classes += pieces.capturable_classes();

@@ -21,6 +21,7 @@ struct Counters {
   std::size_t backend_compilations = 0;  ///< a class for each range and exact size; what graphs
                                          ///< share, once
   std::size_t graphs_captured = 0;       ///< a class for each key; a whole step for each key
+                                         ///< of mode none all but graphs_seen are 0
   /// In this order, by name.
   [[nodiscard]] std::vector<std::pair<std::string, std::size_t>> list() const;
 };

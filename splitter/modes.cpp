@@ -12,23 +12,41 @@ namespace {
 constexpr std::array<std::string_view, 5> kNames{"none", "piecewise", "full", "full_decode_only",
                                                  "full_and_piecewise"};
 
-/// The op outside captured pieces that allows least; null where every piece is captured.
-const Op* weakest(const StitchedGraph& pieces, const Graph& source) {
-  const Op* least = nullptr;
+/// What of a step allows least.
+struct Weakest {
+  const Op* op = nullptr;  ///< null where every piece is captured
+  Capturable allows = Capturable::always;
+  bool lacks_kernel = false;
+};
+
+/// An op with a body that splits only because it was asked to is captured as in any other piece.
+Capturable allowed(const Op& op) {
+  const bool plain =
+      op.has_body() && !op.traits.splitting && !op.traits.effect && !op.traits.collective;
+  return plain ? Capturable::always : op.traits.capturable;
+}
+
+Weakest weakest(const StitchedGraph& pieces, const Graph& source) {
+  Weakest least;
+  const OpTable& ops = source.context().ops;
   for (const Piece& piece : pieces.pieces) {
     if (piece.capturable()) continue;
-    if (!piece.splitting) return &source.context().ops[source.context().ops.find(piece.host_op)];
+    if (!piece.splitting) {
+      const Op& op = ops[ops.find(piece.host_op)];
+      return {&op, Capturable::never, !op.traits.splitting};
+    }
     for (const NodeId n : piece.nodes) {
       const Op& op = source.op_of(n);
       if (op.is_literal()) continue;  // a literal's copy
-      if (least == nullptr || op.traits.capturable < least->traits.capturable) least = &op;
+      if (least.op == nullptr || allowed(op) < least.allows) least = {&op, allowed(op)};
     }
   }
   return least;
 }
 
-std::string limits(const Op& op) {
-  if (!op.traits.splitting) return fmt::format("op {} has no kernel", op.name);
+std::string limits(const Weakest& least) {
+  const Op& op = *least.op;
+  if (least.lacks_kernel) return fmt::format("op {} has no kernel", op.name);
   if (op.imported) return fmt::format("nothing is known of op {}", op.name);
   switch (op.traits.capturable) {
     case Capturable::never: return fmt::format("op {} is not declared capturable", op.name);
@@ -62,25 +80,28 @@ bool captures_decodes_whole(CaptureMode mode) {
 
 ModeChoice allowed_mode(CaptureMode wanted, const StitchedGraph& pieces, const Graph& source,
                         std::int64_t speculative_tokens) {
-  const Op* op = weakest(pieces, source);
-  const Capturable most = op == nullptr ? Capturable::always : op->traits.capturable;
+  const Weakest least = weakest(pieces, source);
+  const Capturable most = least.allows;
   const bool decodes = most >= (speculative_tokens > 0 ? Capturable::uniform : Capturable::decode);
   const bool has_pieces = pieces.capturable() > 0;
   const auto lowered = [&](CaptureMode mode, const std::string& why) {
     return ModeChoice{mode, fmt::format("{} is not possible: {}", name(wanted), why)};
   };
-  const std::string no_pieces = "every piece holds a splitting op, or one without a kernel";
+  const std::string no_pieces =
+      pieces.pieces.size() == 1 && !pieces.pieces[PieceId(0)].splitting && !has_pieces
+          ? limits(least)
+          : "every piece holds a splitting op, or one that no kernel runs or no graph may hold";
   if (wanted == CaptureMode::none) return {};
   if (wanted == CaptureMode::full && most == Capturable::always) return {wanted, ""};
   if (wanted == CaptureMode::piecewise || !decodes) {
     if (!has_pieces) return lowered(CaptureMode::none, no_pieces);
     if (wanted == CaptureMode::piecewise) return {wanted, ""};
-    return lowered(CaptureMode::piecewise, limits(*op));
+    return lowered(CaptureMode::piecewise, limits(least));
   }
   if (wanted == CaptureMode::full_decode_only) return {wanted, ""};
   if (wanted == CaptureMode::full)
     return lowered(has_pieces ? CaptureMode::full_and_piecewise : CaptureMode::full_decode_only,
-                   limits(*op));
+                   limits(least));
   if (!has_pieces) return lowered(CaptureMode::full_decode_only, no_pieces);
   return {wanted, ""};
 }

@@ -238,6 +238,12 @@ Result<bool> choose_mode(const StitchedGraph& pieces, const Graph& graph,
   return false;
 }
 
+/// Of a piece that runs eagerly for one of its ops.
+bool must_not_be_captured(const Graph& graph, const Piece& piece) {
+  const OpTable& ops = graph.context().ops;
+  return ops[ops.find(piece.host_op)].traits.splitting;
+}
+
 std::vector<Plan::Step> make_steps(const StitchedGraph& stitched, const Graph& graph,
                                    CaptureMode mode) {
   std::vector<Plan::Step> steps;
@@ -245,7 +251,9 @@ std::vector<Plan::Step> make_steps(const StitchedGraph& stitched, const Graph& g
     const Piece& piece = stitched.pieces[PieceId(i)];
     Plan::Step step{PieceId(i), piece.piece_class, false, ""};
     if (!piece.host_op.empty())
-      step.reason = fmt::format("holds op {}, which has no kernel", piece.host_op);
+      step.reason = fmt::format(
+          "holds op {}, which {}", piece.host_op,
+          must_not_be_captured(graph, piece) ? "must not be captured" : "has no kernel");
     else if (mode == CaptureMode::none)
       step.reason = "the mode is none";
     else if (!captures_pieces(mode))

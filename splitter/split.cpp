@@ -303,13 +303,16 @@ void stitch(const Graph& graph, StitchedGraph& out) {
                          local[graph.outputs()[graph.returned_count() + i].index]);
 }
 
-/// The first op without a kernel of each piece that does not split.
+/// The first op without a kernel of each piece that does not split, or that must not be captured:
+/// a graph that is not cut has both in its only piece.
 void find_host_ops(const Graph& graph, StitchedGraph& out, const SplitOptions& options) {
   const OpTable& ops = graph.context().ops;
   std::vector<bool> lacks(ops.size());
   for (std::size_t i = 0; i < lacks.size(); ++i) {
     const Op& op = ops[OpId(i)];
-    lacks[i] = !op.has_body() && !(options.has_kernel ? options.has_kernel(op) : !op.imported);
+    const bool barred = op.traits.splitting && op.traits.capturable != Capturable::always;
+    lacks[i] =
+        barred || (!op.has_body() && !(options.has_kernel ? options.has_kernel(op) : !op.imported));
   }
   for (Piece& piece : out.pieces) {
     if (piece.splitting) continue;

@@ -24,7 +24,7 @@ struct Piece {
       outputs;  ///< source-graph values used outside or returned, in definition order
   PieceClassId piece_class;
   Graph graph;  ///< the piece as a graph of its own; inputs and outputs in the orders above
-  /// An op of a piece that does not split, and that no kernel runs: the piece runs eagerly.
+  /// For which op a piece that does not split is eager: without a kernel, or not to be captured.
   std::string host_op = {};
   [[nodiscard]] bool capturable() const { return !splitting && host_op.empty(); }
 };

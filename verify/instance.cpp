@@ -438,6 +438,8 @@ class Attempt {
   IdVec<PatternValueId, ValueId> values_;
 };
 
+constexpr std::int64_t kLargeParam = 256;  ///< in the place of one that is 0
+
 /// The params that the rule writes as the `world` of an op, on either side.
 std::set<std::string> world_params(const Rule& rule, const Env& params) {
   std::vector<std::string> names;
@@ -459,7 +461,8 @@ std::set<std::string> world_params(const Rule& rule, const Env& params) {
   return found;
 }
 
-/// Integer parameters are mostly as given; sometimes larger, so that `where tp > 1` can hold. Those
+/// Integer parameters are mostly as given; sometimes larger, so that `where tp > 1` can hold, and
+/// mostly so where 0 switches something off, `n <= most`. Those
 /// that count the ranks of a group are their number.
 Env vary(const Env& params, Draw& draw, const std::set<std::string>& worlds, std::int64_t world) {
   Env varied = params;
@@ -467,8 +470,9 @@ Env vary(const Env& params, Draw& draw, const std::set<std::string>& worlds, std
   for (auto& [name, binding] : varied) {
     if (worlds.count(name) != 0) continue;
     auto* attribute = std::get_if<Attribute>(&binding);
-    if (attribute != nullptr && std::holds_alternative<std::int64_t>(*attribute) && draw.once_in(4))
-      *attribute = std::int64_t{2};
+    if (attribute == nullptr || !std::holds_alternative<std::int64_t>(*attribute)) continue;
+    const bool off = std::get<std::int64_t>(*attribute) == 0;
+    if (draw.once_in(4) != off) *attribute = off ? kLargeParam : std::int64_t{2};
   }
   return varied;
 }

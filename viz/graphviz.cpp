@@ -22,6 +22,7 @@ namespace pw::viz {
 namespace {
 
 constexpr double kLargestPng = 32'767;  // pixels a side, the limit of cairo
+constexpr double kMostPixels = 100e6;   // of a PNG: 400 MB while it is drawn
 constexpr double kPixelsPerPoint = 96.0 / 72.0;
 
 enum Exit : int { kDone = 0, kSyntax = 3, kLayout = 4, kTooLarge = 5, kRender = 6 };
@@ -147,8 +148,8 @@ bool too_large_for_png(Agraph_t* graph) {
   if (box == nullptr ||
       std::sscanf(box, "%lf%*[, ]%lf%*[, ]%lf%*[, ]%lf", &at[0], &at[1], &at[2], &at[3]) != 4)
     return false;
-  return (at[2] - at[0]) * kPixelsPerPoint > kLargestPng ||
-         (at[3] - at[1]) * kPixelsPerPoint > kLargestPng;
+  const double wide = (at[2] - at[0]) * kPixelsPerPoint, high = (at[3] - at[1]) * kPixelsPerPoint;
+  return wide > kLargestPng || high > kLargestPng || wide * high > kMostPixels;
 }
 
 /// In the child. Its memory goes with it, so nothing is freed.
@@ -200,8 +201,9 @@ tl::unexpected<Diagnostics> explain(int status) {
     case kLayout:
       return fail(problem("Graphviz found no layout", "write .dot and try another program"));
     case kTooLarge:
-      return fail(problem("larger than 32 767 pixels, which a PNG cannot be",
-                          "write .svg, or fold more with --collapse"));
+      return fail(problem(
+          "a PNG has at most 32 767 pixels a side and 100 million in all, and this has more",
+          "write .svg, or fold more with --collapse"));
     default:
       return fail(problem("Graphviz could not draw this format", "is its plugin installed?"));
   }

@@ -13,6 +13,7 @@ constexpr double kStraight = 8;  // times a box's
 constexpr double kLongRow = 8;   // boxes and lanes
 constexpr double kPull = 0.1;
 constexpr std::uint32_t kLongChain = 60;  // ranks
+constexpr std::size_t kMostLanes = 80;    // of a rank, where there is a width to keep to
 
 class Layers {
  public:
@@ -61,26 +62,128 @@ class Layers {
     if (options_.wide > 0) fold_wide();
   }
 
-  /// A rank that is too wide becomes several below each other, in the order given; no edge joins
-  /// two nodes of one rank, so all still go down.
+  /// Ranks that are too wide become several below each other. What is joined within neighbouring
+  /// ones that are too wide stays together: a strip of it over all these ranks, then the next strip
+  /// below. All edges still go down.
   void fold_wide() {
-    std::vector<std::vector<std::uint32_t>> rows(ranks_);
-    for (std::uint32_t i = 0; i < nodes_.size(); ++i) rows[out_.rank[i]].push_back(i);
+    rows_.assign(ranks_, {});
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) rows_[out_.rank[i]].push_back(i);
     std::uint32_t next = 0;
+    for (std::uint32_t begin = 0; begin < ranks_;) {
+      std::uint32_t end = begin;
+      while (end < ranks_ && too_wide(rows_[end])) ++end;
+      if (end > begin) {
+        next = fold_band(begin, end, next);
+        begin = end;
+        continue;
+      }
+      for (const std::uint32_t i : rows_[begin]) out_.rank[i] = next;
+      ++next;
+      ++begin;
+    }
+    ranks_ = next;
+    rows_.clear();
+  }
+
+  [[nodiscard]] bool pinned(std::uint32_t i) const {
+    return nodes_[i].pin != LayeredNode::Pin::none;
+  }
+  [[nodiscard]] double room_of(std::uint32_t i) const { return nodes_[i].width + gap(nodes_[i]); }
+  /// Ports stay in one rank, however many there are.
+  [[nodiscard]] bool too_wide(const std::vector<std::uint32_t>& row) const {
+    double width = 0;
+    bool any = false;
+    for (const std::uint32_t i : row) {
+      width += room_of(i);
+      any |= !pinned(i);
+    }
+    return any && width > options_.wide;
+  }
+
+  struct Part {  // of a band: what is joined within it
+    std::vector<std::uint32_t> nodes;
+    std::vector<double> width;  // by rank of the band
+  };
+
+  std::vector<Part> parts_of(std::uint32_t begin, std::uint32_t end) {
+    std::vector<std::uint32_t> up(nodes_.size());
+    std::iota(up.begin(), up.end(), 0);
+    const auto root = [&](std::uint32_t i) {
+      while (up[i] != i) i = up[i] = up[up[i]];
+      return i;
+    };
+    const auto inside = [&](std::uint32_t i) {
+      return out_.rank[i] >= begin && out_.rank[i] < end && !pinned(i);
+    };
+    for (const LayeredEdge& edge : edges_) {
+      if (!forward(edge) || !inside(edge.from) || !inside(edge.to)) continue;
+      const std::uint32_t a = root(edge.from), b = root(edge.to);
+      up[std::max(a, b)] = std::min(a, b);
+    }
+    std::vector<Part> parts;
+    std::vector<std::uint32_t> part_of(nodes_.size(), kNone);
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+      if (!inside(i)) continue;
+      std::uint32_t& part = part_of[root(i)];
+      if (part == kNone) {
+        part = static_cast<std::uint32_t>(parts.size());
+        parts.push_back({{}, std::vector<double>(end - begin, 0)});
+      }
+      parts[part].nodes.push_back(i);
+      parts[part].width[out_.rank[i] - begin] += room_of(i);
+    }
+    return parts;
+  }
+
+  /// Ranks `begin` to `end` from `next` on; the rank that follows.
+  std::uint32_t fold_band(std::uint32_t begin, std::uint32_t end, std::uint32_t next) {
+    bool ports = false;
+    for (std::uint32_t rank = begin; rank < end; ++rank)
+      for (const std::uint32_t i : rows_[rank])
+        if (pinned(i)) {
+          out_.rank[i] = next;
+          ports = true;
+        }
+    if (ports) ++next;
+    out_.folded = true;
+    const std::vector<Part> parts = parts_of(begin, end);
+    for (std::size_t first = 0; first < parts.size();) {
+      std::vector<double> width = parts[first].width;
+      std::size_t last = first + 1;
+      while (last < parts.size() && fits(width, parts[last].width)) ++last;
+      next = put_strip(parts, first, last, begin, next);
+      first = last;
+    }
+    return next;
+  }
+
+  /// Whether there is room for more, which is then taken.
+  [[nodiscard]] bool fits(std::vector<double>& width, const std::vector<double>& more) const {
+    for (std::size_t k = 0; k < width.size(); ++k)
+      if (width[k] + more[k] > options_.wide) return false;
+    for (std::size_t k = 0; k < width.size(); ++k) width[k] += more[k];
+    return true;
+  }
+
+  /// Each rank of a strip, or several where even one part is too wide; none where it has no node.
+  std::uint32_t put_strip(const std::vector<Part>& parts, std::size_t first, std::size_t last,
+                          std::uint32_t begin, std::uint32_t next) {
+    std::vector<std::vector<std::uint32_t>> rows(parts[first].width.size());
+    for (std::size_t p = first; p < last; ++p)
+      for (const std::uint32_t i : parts[p].nodes) rows[out_.rank[i] - begin].push_back(i);
     for (const std::vector<std::uint32_t>& row : rows) {
       double width = 0;
       for (const std::uint32_t i : row) {
-        const double more = nodes_[i].width + gap(nodes_[i]);
-        if (width > 0 && width + more > options_.wide && nodes_[i].pin == LayeredNode::Pin::none) {
+        if (width > 0 && width + room_of(i) > options_.wide) {
           ++next;
           width = 0;
         }
         out_.rank[i] = next;
-        width += more;
+        width += room_of(i);
       }
-      ++next;
+      if (!row.empty()) ++next;
     }
-    ranks_ = next;
+    return next;
   }
 
   /// Beside a node; ports may stand close.
@@ -112,19 +215,13 @@ class Layers {
     owner_.resize(nodes_.size());
     std::iota(owner_.begin(), owner_.end(), 0);
     for (std::size_t i = 0; i < nodes_.size(); ++i) width_[i] = nodes_[i].width;
-    std::vector<std::uint32_t> below(nodes_.size(), 0), above(nodes_.size(), 0);
-    for (const LayeredEdge& edge : edges_)
-      if (has_lane(edge)) ++below[edge.from], ++above[edge.to];
-    to_reader_.assign(edges_.size(), false);
+    choose_lanes();
     std::vector<std::uint32_t> deepest(nodes_.size(), 0), highest(nodes_.size(), kNone);
-    for (std::size_t e = 0; e < edges_.size(); ++e) {
-      const auto [from, to] = edges_[e];
-      if (!has_lane(edges_[e])) continue;
-      to_reader_[e] = above[to] > below[from];
-      if (to_reader_[e])
-        highest[to] = std::min(highest[to], out_.rank[from] + 1);
-      else
-        deepest[from] = std::max(deepest[from], out_.rank[to] - 1);
+    find_chains(deepest, highest);
+    if (options_.wide > 0 && thin_out(deepest, highest)) {
+      deepest.assign(nodes_.size(), 0);
+      highest.assign(nodes_.size(), kNone);
+      find_chains(deepest, highest);
     }
     first_lane_.assign(nodes_.size(), kNone);
     last_lane_.assign(nodes_.size(), kNone);
@@ -142,9 +239,9 @@ class Layers {
       const std::uint32_t span = out_.rank[to] - out_.rank[from];
       if (span == 1)
         joins_.push_back({from, to});
-      else if (has_lane(edges_[e]) && to_reader_[e])
+      else if (has_lane_[e] && to_reader_[e])
         joins_.push_back({from, last_lane_[to] - (span - 2)});
-      else if (has_lane(edges_[e]))
+      else if (has_lane_[e])
         joins_.push_back({first_lane_[from] + span - 2, to});
     }
     index_joins();
@@ -163,10 +260,63 @@ class Layers {
     return first;
   }
 
-  [[nodiscard]] bool has_lane(const LayeredEdge& edge) const {
-    if (!forward(edge) || out_.rank[edge.from] >= out_.rank[edge.to]) return false;
-    const std::uint32_t span = out_.rank[edge.to] - out_.rank[edge.from];
-    return span > 1 && span <= options_.far;
+  /// Which edges run in lanes, and whether in those of their readers.
+  void choose_lanes() {
+    std::vector<std::uint32_t> below(nodes_.size(), 0), above(nodes_.size(), 0);
+    has_lane_.assign(edges_.size(), false);
+    to_reader_.assign(edges_.size(), false);
+    for (std::size_t e = 0; e < edges_.size(); ++e) {
+      const auto [from, to] = edges_[e];
+      if (!forward(edges_[e]) || out_.rank[from] >= out_.rank[to]) continue;
+      const std::uint32_t span = out_.rank[to] - out_.rank[from];
+      has_lane_[e] = span > 1 && span <= options_.far;
+      if (has_lane_[e]) ++below[from], ++above[to];
+    }
+    for (std::size_t e = 0; e < edges_.size(); ++e)
+      to_reader_[e] = has_lane_[e] && above[edges_[e].to] > below[edges_[e].from];
+  }
+
+  /// The last rank of the lanes below each node, and the first of those above it.
+  void find_chains(std::vector<std::uint32_t>& deepest, std::vector<std::uint32_t>& highest) const {
+    for (std::size_t e = 0; e < edges_.size(); ++e) {
+      const auto [from, to] = edges_[e];
+      if (!has_lane_[e]) continue;
+      if (to_reader_[e])
+        highest[to] = std::min(highest[to], out_.rank[from] + 1);
+      else
+        deepest[from] = std::max(deepest[from], out_.rank[to] - 1);
+    }
+  }
+
+  /// Where a rank would have more lanes than can be told apart, the longest are left out.
+  bool thin_out(const std::vector<std::uint32_t>& deepest,
+                const std::vector<std::uint32_t>& highest) {
+    struct Chain {
+      std::uint32_t node, top, bottom;
+      bool above;
+    };
+    std::vector<Chain> chains;
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+      if (deepest[i] > 0) chains.push_back({i, out_.rank[i] + 1, deepest[i], false});
+      if (highest[i] != kNone) chains.push_back({i, highest[i], out_.rank[i] - 1, true});
+    }
+    std::vector<std::size_t> lanes(ranks_, 0);
+    for (const Chain& chain : chains)
+      for (std::uint32_t rank = chain.top; rank <= chain.bottom; ++rank) ++lanes[rank];
+    if (*std::max_element(lanes.begin(), lanes.end()) <= kMostLanes) return false;
+    std::stable_sort(chains.begin(), chains.end(), [](const Chain& a, const Chain& b) {
+      return a.bottom - a.top > b.bottom - b.top;
+    });
+    std::vector<bool> below(nodes_.size(), false), above(nodes_.size(), false);
+    for (const Chain& chain : chains) {
+      const auto begin = lanes.begin() + chain.top, end = lanes.begin() + chain.bottom + 1;
+      if (std::none_of(begin, end, [](std::size_t n) { return n > kMostLanes; })) continue;
+      std::for_each(begin, end, [](std::size_t& n) { --n; });
+      (chain.above ? above : below)[chain.node] = true;
+    }
+    for (std::size_t e = 0; e < edges_.size(); ++e)
+      if (to_reader_[e] ? above[edges_[e].to] : below[edges_[e].from]) has_lane_[e] = false;
+    return true;
   }
 
   void index_joins() {
@@ -233,7 +383,7 @@ class Layers {
       double left = 0;
       for (const std::uint32_t i : row) {
         x_[i] = left + width_[i] / 2;
-        left += width_[i] + options_.between;
+        left += width_[i] + (is_lane(i) ? options_.between : gap(nodes_[i]));
       }
       for (const std::uint32_t i : row) x_[i] -= (left - options_.between) / 2;
     }
@@ -336,7 +486,7 @@ class Layers {
     for (std::size_t e = 0; e < edges_.size(); ++e) {
       const LayeredEdge& edge = edges_[e];
       out_.lanes.emplace_back();
-      if (!has_lane(edge)) continue;
+      if (!has_lane_[e]) continue;
       const std::uint32_t span = out_.rank[edge.to] - out_.rank[edge.from];
       const std::uint32_t first =
           to_reader_[e] ? last_lane_[edge.to] - (span - 2) : first_lane_[edge.from];
@@ -353,6 +503,7 @@ class Layers {
   std::vector<double> width_, x_, at_;
   std::vector<std::uint32_t> rank_, first_lane_, last_lane_;  // chains below and above a node
   std::vector<std::uint32_t> owner_;                          // the node, or that of the lane
+  std::vector<bool> has_lane_;                                // by edge
   std::vector<bool> to_reader_;     // by edge: it runs in the chain above its reader
   std::vector<LayeredEdge> joins_;  // between neighbouring ranks
   std::vector<std::uint32_t> up_begin_, down_begin_, up_, down_;

@@ -23,7 +23,9 @@ struct LayeredOptions {
   double below = 30;       ///< of ranks
   std::uint32_t far = 48;  ///< an edge over more ranks gets no lane
   std::size_t sweeps = 6;  ///< of ordering
-  double wide = 0;         ///< a rank of more than this is folded into several; 0: none is
+  /// A rank of more than this is folded into several, and the longest edges get no lanes where
+  /// there would be too many; 0: not so.
+  double wide = 0;
 };
 
 struct Layered {
@@ -34,6 +36,7 @@ struct Layered {
   /// without a lane.
   std::vector<std::vector<double>> lanes;
   double width = 0, total = 0;  ///< everything lies in 0..width, 0..total
+  bool folded = false;          ///< a rank was too wide, and is several
 };
 
 /// Deterministic. Nodes are given in an order in which every edge goes forwards.

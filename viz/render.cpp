@@ -51,8 +51,8 @@ Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
   return drawing;
 }
 
-/// Graphviz's dot for what is small, as far as the deadline allows; else layers of our own, which
-/// Graphviz only draws.
+/// Graphviz's dot for what is small, and neither very tall nor very wide, as far as the deadline
+/// allows; else layers of our own, which Graphviz only draws.
 Result<std::string> render_with(const VizInput& input, const VizOptions& options,
                                 const char* format) {
   constexpr std::size_t kDotBoxes = 300;
@@ -65,18 +65,20 @@ Result<std::string> render_with(const VizInput& input, const VizOptions& options
     if (!picture || !titles) return picture;
     return viz::put_titles(*picture, scene);
   };
-  if (scene.boxes.size() <= kDotBoxes) {
+  const viz::ScenePlaces places = viz::place_scene(scene);
+  const bool reshaped = places.columns || places.folded;  // which dot does not do
+  std::string reason;
+  if (scene.boxes.size() <= kDotBoxes && !reshaped) {
     auto picture = viz::lay_out(viz::to_dot(scene, false), format, options.deadline_ms);
     if (picture || picture.error().front().code != viz::kTooSlow) return finish(picture);
-    scene.caption += "; laid out in layers, since dot took longer than " +
-                     std::to_string(options.deadline_ms) + " ms";
-  } else {
-    scene.caption += "; laid out in layers";
+    reason = ", since dot took longer than " + std::to_string(options.deadline_ms) + " ms";
   }
-  const viz::ScenePlaces places = viz::place_scene(scene);
+  scene.caption += (places.columns ? "; laid out in columns" : "; laid out in layers") + reason;
   if (places.stubs > 0)
     scene.caption += "; of " + viz::grouped_digits(places.stubs) +
-                     " edges from far above only the ends, whose titles name them";
+                     (places.stubs == 1 ? " edge" : " edges") + " from far above" +
+                     (places.columns ? " or another column" : "") +
+                     " only the ends, whose titles name them";
   return finish(viz::lay_out(viz::to_dot(scene, false, &places), format, kDrawing_ms, "nop2"));
 }
 

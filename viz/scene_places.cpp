@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "viz/columns.hpp"
 #include "viz/label.hpp"
 #include "viz/layered.hpp"
 
@@ -15,6 +16,7 @@ constexpr double kCharacter = 5.6, kLine = 11.5, kPadWide = 16, kPadHigh = 9;
 constexpr double kSide = 10, kHead = 22;  // of a cluster's frame
 constexpr std::uint32_t kFar = 48;        // ranks; a lane for each would fill the picture
 constexpr double kStub = 16;
+constexpr double kWidestRank = 3600;  // a rank of more points is folded
 
 LayeredNode size_of(const Box& box) {
   std::size_t widest = 0;
@@ -45,7 +47,8 @@ struct Floor {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> edge_of;  // nodes → edge
   std::vector<LayeredEdge> edges;
   Layered layout;
-  double x = 0, y = 0;  // where its layout begins
+  std::vector<std::uint32_t> column;  // by rank
+  double x = 0, y = 0;                // where its layout begins
 
   void join(std::uint32_t from, std::uint32_t to) {
     if (from < to && edge_of.emplace(std::pair(from, to), edges.size()).second)
@@ -154,10 +157,12 @@ class ScenePlacer {
 
   void lay_out(std::uint32_t floor) {
     Floor& in = floors_[floor];
-    if (floor == whole_)
-      in.layout = lay_out_layers(in.nodes, in.edges, {.between = 20, .below = 26, .far = kFar});
-    else
-      in.layout = lay_out_layers(in.nodes, in.edges, {.far = kFar});
+    LayeredOptions options{.far = kFar, .wide = kWidestRank};
+    if (floor == whole_) options.between = 20, options.below = 26;
+    in.layout = lay_out_layers(in.nodes, in.edges, options);
+    in.column = stand_in_columns(in.layout, in.nodes, in.edges, options.below);
+    out_.folded |= in.layout.folded;
+    out_.columns |= !in.column.empty() && in.column.back() > 0;
   }
 
   void lay_out_cluster(std::uint32_t cluster) {
@@ -200,12 +205,13 @@ class ScenePlacer {
              double y0, double x1, double y1) {
     const Floor& in = floors_[floor];
     const Layered& layout = in.layout;
-    if (layout.rank[to] > layout.rank[from] + kFar) cut_ = true;
+    const std::vector<double>& lanes = layout.lanes[in.edge_of.at({from, to})];
+    if (layout.rank[to] > layout.rank[from] + 1 && lanes.empty()) cut_ = true;
+    if (!same_column(in, from, to)) cut_ = true;
     if (cut_) return;
     const auto row_end = [&](std::uint32_t rank) {
       return in.y + layout.top[rank] + layout.height[rank];
     };
-    const std::vector<double>& lanes = layout.lanes[in.edge_of.at({from, to})];
     way.emplace_back(x0, y0);
     way.emplace_back(x0, row_end(layout.rank[from]));
     for (std::size_t k = 0; k < lanes.size(); ++k) {
@@ -215,6 +221,10 @@ class ScenePlacer {
     }
     way.emplace_back(x1, in.y + layout.top[layout.rank[to]]);
     way.emplace_back(x1, y1);
+  }
+
+  [[nodiscard]] static bool same_column(const Floor& in, std::uint32_t a, std::uint32_t b) {
+    return in.column[in.layout.rank[a]] == in.column[in.layout.rank[b]];
   }
 
   [[nodiscard]] double port_x(std::uint32_t floor, std::uint32_t port) const {
@@ -228,6 +238,8 @@ class ScenePlacer {
     const std::uint32_t i = node_at(edge.from, path.out, path.out.size()),
                         j = node_at(edge.to, path.in, path.in.size());
     if (edge.back || i >= j) {  // to the next repetition: around, beside what lies between
+      cut_ = !same_column(floors_[path.across], i, j);
+      if (cut_) return end_of(b.x + b.width / 2, b.y);
       const Place upper = place_of(path.across, i), lower = place_of(path.across, j);
       const double side = std::max(upper.x + upper.width, lower.x + lower.width) + 8;
       return {{a.x + a.width / 2, a.y + a.height},
@@ -258,10 +270,12 @@ class ScenePlacer {
       x = x1;
       y = y1;
     }
-    // Only the end of an edge from far above, whose title says where it comes from.
-    if (cut_) return {{x, y - kStub}, {x, y}};
-    return way;
+    return cut_ ? end_of(x, y) : way;
   }
+
+  /// Only the end of an edge from far above or another column, whose title says where it comes
+  /// from.
+  [[nodiscard]] static Way end_of(double x, double y) { return {{x, y - kStub}, {x, y}}; }
 
   const Scene& scene_;
   std::uint32_t whole_;        // the floor on which all stands; others are numbered as clusters

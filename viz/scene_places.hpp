@@ -16,7 +16,10 @@ struct ScenePlaces {
   /// By edge: the ends and the control points between of cubic curves, x and y in turn.
   std::vector<std::vector<double>> edges;
   double width = 0, height = 0;
-  std::size_t stubs = 0;  ///< edges from far above, of which only the end is drawn
+  /// Edges from far above, or from another column, of which only the end is drawn.
+  std::size_t stubs = 0;
+  bool columns = false;  ///< it would be much taller than wide, and stands in columns
+  bool folded = false;   ///< a rank would be too wide, and is several
 };
 
 ScenePlaces place_scene(const Scene& scene);

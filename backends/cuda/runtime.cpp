@@ -356,10 +356,10 @@ std::uint64_t Runtime::address_hash(PieceId piece) const {
   return hash;
 }
 
-std::uint64_t Runtime::step_hash() const {
+std::uint64_t Runtime::hash_of(const Segment& segment) const {
   std::uint64_t hash = pages_.address_hash();
-  for (std::size_t i = 0; i < stitched_.pieces.size(); ++i)
-    hash = combine(hash, address_hash(PieceId(i)));
+  for (std::size_t i = segment.first; i < segment.end; ++i)
+    hash = combine(hash, address_hash(plan_.steps[i].piece));
   return hash;
 }
 

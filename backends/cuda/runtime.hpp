@@ -80,6 +80,12 @@ class Runtime {
   Result<RecordedGraph> record(PieceId piece, std::int64_t tokens) const;
   /// And for a whole step.
   Result<RecordedGraph> record_step(std::int64_t tokens) const;
+  /// What capture() took for each size, in the order in which it recorded them.
+  struct CaptureTime {
+    std::int64_t tokens = 0;
+    double seconds = 0;
+  };
+  [[nodiscard]] const std::vector<CaptureTime>& capture_times() const { return capture_times_; }
 
  private:
   struct Class {
@@ -92,6 +98,12 @@ class Runtime {
     std::unique_ptr<GraphExecutable> executable;
     std::uint64_t addresses = 0;  ///< hash
     LaunchCounts launches = {};
+  };
+  /// A run of a plan's steps in one graph: all of them, unless ops that run on the host break the
+  /// step.
+  struct Segment {
+    std::size_t first = 0, end = 0;
+    Captured graph;
   };
   /// The step that is under way.
   struct Live {
@@ -131,7 +143,7 @@ class Runtime {
   }
   [[nodiscard]] bool captured(PieceId piece) const;
   [[nodiscard]] std::uint64_t address_hash(PieceId piece) const;
-  [[nodiscard]] std::uint64_t step_hash() const;
+  [[nodiscard]] std::uint64_t hash_of(const Segment& segment) const;
   Result<DeviceTensor> tensor(ValueId value, const Symbols& symbols) const;
   Result<std::vector<DeviceTensor>> tensors(const std::vector<ValueId>& values,
                                             const Symbols& symbols) const;
@@ -154,12 +166,19 @@ class Runtime {
   Captured instantiate(RecordedGraph graph, std::uint64_t addresses);
   Result<std::monostate> capture_pieces(std::int64_t size);
   Result<std::monostate> capture_step(std::int64_t size);
-  /// Why no step can be one graph, or empty.
-  [[nodiscard]] std::string not_whole() const;
+  [[nodiscard]] bool on_host(std::size_t step) const {
+    return between_[plan_.steps[step].piece.index] != nullptr;
+  }
+  /// The runs of pieces between those on the host, nothing recorded.
+  [[nodiscard]] std::vector<Segment> segments() const;
+  /// The host's pieces, by name.
+  [[nodiscard]] std::string breaks() const;
+  Result<RecordedGraph> record_steps(std::size_t first, std::size_t end, std::int64_t tokens) const;
   /// False where memory that it was captured with has moved since: nothing ran.
   Result<bool> replay(Captured& graph, std::uint64_t addresses, const std::string& name);
   Result<std::monostate> write_back(const std::vector<Tensor>& outputs);
   Result<std::monostate> run_pieces();
+  Result<std::monostate> run_segment(Segment& segment);
   Result<std::monostate> run_between(PieceId piece);
   Result<std::monostate> launch_all(PieceId piece);
   void note(const std::string& text);
@@ -180,7 +199,7 @@ class Runtime {
   DeviceTensor workspace_;         ///< that library calls share
   std::vector<Address> address_;   ///< by source value; 0: none
   std::vector<std::map<std::int64_t, Captured>> graphs_;  ///< by piece, then size
-  std::map<std::int64_t, Captured> steps_;                ///< whole ones, by size
+  std::map<std::int64_t, std::vector<Segment>> steps_;    ///< whole ones, by size
   /// By piece; of those that are not captured and not attention that is kernels. Not shared: an op
   /// may know its state by its layer.
   std::vector<std::unique_ptr<Executable>> between_;
@@ -190,6 +209,7 @@ class Runtime {
   bool captured_ = false, stepped_ = false;
   RuntimeCounters counters_;
   std::vector<std::string> notes_;
+  std::vector<CaptureTime> capture_times_;
 };
 
 }  // namespace pw::cuda

@@ -1,4 +1,5 @@
 // Exports what Runtime records: pieces, and whole steps.
+#include <chrono>
 #include <iterator>
 #include <set>
 
@@ -31,8 +32,14 @@ Result<std::vector<LaunchNode>> Runtime::attention_of(PieceId piece, std::int64_
 }
 
 Result<RecordedGraph> Runtime::record_step(std::int64_t tokens) const {
+  return record_steps(0, plan_.steps.size(), tokens);
+}
+
+Result<RecordedGraph> Runtime::record_steps(std::size_t first, std::size_t end,
+                                            std::int64_t tokens) const {
   RecordedGraph out{fmt::format("step of {} tokens", tokens), {}};
-  for (const Plan::Step& planned : plan_.steps) {
+  for (std::size_t i = first; i < end; ++i) {
+    const Plan::Step& planned = plan_.steps[i];
     auto nodes = class_of(planned.piece).attention ? attention_of(planned.piece, tokens)
                                                    : nodes_of(planned.piece, tokens);
     if (!nodes) return forward(nodes);
@@ -42,14 +49,25 @@ Result<RecordedGraph> Runtime::record_step(std::int64_t tokens) const {
   return out;
 }
 
-std::string Runtime::not_whole() const {
-  for (const Plan::Step& planned : plan_.steps) {
-    const Piece& piece = stitched_.pieces[planned.piece];
-    if (!between_[planned.piece.index]) continue;
-    return fmt::format("no step is captured whole: {} ({}) runs on the host", piece.name,
+std::vector<Runtime::Segment> Runtime::segments() const {
+  std::vector<Segment> out;
+  for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+    if (on_host(i)) continue;
+    if (out.empty() || out.back().end != i) out.push_back({i, i, {}});
+    out.back().end = i + 1;
+  }
+  return out;
+}
+
+std::string Runtime::breaks() const {
+  std::string out;
+  for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+    if (!on_host(i)) continue;
+    const Piece& piece = stitched_.pieces[plan_.steps[i].piece];
+    out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", piece.name,
                        source_.op_of(piece.nodes.back()).name);
   }
-  return "";
+  return out;
 }
 
 Runtime::Captured Runtime::instantiate(RecordedGraph graph, std::uint64_t addresses) {
@@ -87,16 +105,18 @@ Result<std::monostate> Runtime::capture_pieces(std::int64_t size) {
 }
 
 Result<std::monostate> Runtime::capture_step(std::int64_t size) {
-  if (const std::string why = not_whole(); !why.empty()) {
-    note(why);
-    return std::monostate{};
+  std::vector<Segment> made = segments();
+  if (const std::string host = breaks(); !host.empty())
+    note(fmt::format("a captured step breaks where the host runs: {}", host));
+  for (Segment& segment : made) {
+    auto graph = record_steps(segment.first, segment.end, size);
+    if (!graph) return forward(graph);
+    segment.graph = instantiate(std::move(*graph), hash_of(segment));
+    if (!segment.graph.executable) return std::monostate{};
   }
-  auto graph = record_step(size);
-  if (!graph) return forward(graph);
-  Captured made = instantiate(std::move(*graph), step_hash());
-  if (!made.executable) return std::monostate{};
-  ++counters_.graphs_captured;
-  ++counters_.whole_steps;
+  if (made.empty()) return std::monostate{};
+  counters_.graphs_captured += made.size();
+  counters_.whole_steps += made.size();
   steps_[size] = std::move(made);
   return std::monostate{};
 }
@@ -111,8 +131,11 @@ Result<std::monostate> Runtime::capture() {
   for (const Capture& planned : plan_.captures) {
     const std::int64_t size = planned.key.tokens;
     if (!known.emplace(planned.mode, size).second) continue;
+    const auto start = std::chrono::steady_clock::now();
     auto done = planned.mode == DispatchMode::full ? capture_step(size) : capture_pieces(size);
     if (!done) return done;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    capture_times_.push_back({size, taken.count()});
   }
   captured_ = true;
   return std::monostate{};

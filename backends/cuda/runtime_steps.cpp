@@ -212,20 +212,28 @@ Result<std::monostate> Runtime::write_back(const std::vector<Tensor>& outputs) {
   return std::monostate{};
 }
 
-/// As one graph where the step has one, else piece by piece.
+/// Where an address has changed, the pieces of the segment run one by one.
+Result<std::monostate> Runtime::run_segment(Segment& segment) {
+  const bool all = segment.first == 0 && segment.end == plan_.steps.size();
+  const bool done = PW_TRY(
+      replay(segment.graph, hash_of(segment), all ? "the whole step" : "a part of the step"));
+  live_->report.whole = live_->report.whole && done && all;
+  if (done) live_->next = segment.end;
+  while (live_->next < segment.end) PW_TRY(run_piece(plan_.steps[live_->next].piece));
+  return std::monostate{};
+}
+
+/// In the graphs of the step where it has some, what is between them piece by piece.
 Result<std::monostate> Runtime::run_pieces() {
-  StepReport& report = live_->report;
-  if (report.whole) {
-    const auto replayed = replay(steps_.at(captured_size(report)), step_hash(), "the whole step");
-    if (!replayed) return tl::unexpected(replayed.error());
-    if (*replayed) {
-      live_->next = plan_.steps.size();
-      return std::monostate{};
-    }
-    report.whole = false;
+  std::vector<Segment>* segments =
+      live_->report.whole ? &steps_.at(captured_size(live_->report)) : nullptr;
+  std::size_t at = 0;
+  while (live_->next < plan_.steps.size()) {
+    if (segments != nullptr && at < segments->size() && (*segments)[at].first == live_->next)
+      PW_TRY(run_segment((*segments)[at++]));
+    else
+      PW_TRY(run_piece(plan_.steps[live_->next].piece));
   }
-  for (const Plan::Step& planned : plan_.steps)
-    if (auto done = run_piece(planned.piece); !done) return done;
   return std::monostate{};
 }
 

@@ -1,4 +1,4 @@
-// Exports explore_orders and pareto_front.
+// Exports explore_orders.
 #include "rewriter/analysis/orders.hpp"
 
 #include <algorithm>
@@ -6,14 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "graph/text.hpp"
-#include "rewriter/driver.hpp"
+#include "rewriter/analysis/order_numbers.hpp"
 
 namespace pw {
 namespace {
 
 using Mask = std::uint32_t;
-constexpr std::size_t kMostPasses = 16;
 
 tl::unexpected<Diagnostics> too_much(const std::string& why, const std::string& help) {
   return fail(error_in("explore", "PW1114", why, help));
@@ -34,10 +32,13 @@ class OrderSearch {
 
   Result<OrderResults> run(const Graph& graph) {
     const std::size_t count = space_.passes.size();
-    if (count == 0 || count > kMostPasses)
+    if (count == 0 || count > kMostOrderedPasses)
       return too_much(fmt::format("{} passes are to be put in order", count),
-                      fmt::format("name 1 to {} with --passes", kMostPasses));
-    note(graph.compact());
+                      fmt::format("name 1 to {} with --passes", kMostOrderedPasses));
+    std::vector<Strategy> passes = space_.passes;
+    passes.push_back(space_.last);
+    states_ =
+        std::make_shared<PassStates>(graph, rules_, params_, std::move(passes), space_.most_runs);
     // By the set of passes that have run, then by the graph.
     std::map<Mask, std::map<std::size_t, Reached>> layer{{0, {{0, {1, {}}}}}};
     std::map<std::size_t, Reached> ends;  // by graph, with what runs behind each order
@@ -83,38 +84,10 @@ class OrderSearch {
     return std::monostate();
   }
 
-  /// The graph that a pass makes of one, run once. The pass behind the last is what runs behind
-  /// each order.
+  /// The graph that a pass makes of one. The pass behind the last is what runs behind each order.
   Result<std::size_t> step(std::size_t at, std::size_t pass) {
-    if (const auto known = out_.graphs[at].next.find(pass); known != out_.graphs[at].next.end())
-      return known->second;
-    const bool last = pass == space_.passes.size();
-    if (last && space_.last.parts.empty()) return at;
-    if (++out_.runs > space_.most_runs)
-      return too_much(fmt::format("{} runs of a pass are not enough", space_.most_runs),
-                      "put fewer passes in order, or say with --before which stand before others");
-    Graph graph = graphs_[at];
-    auto report =
-        run_strategy(graph, rules_, last ? space_.last : space_.passes[pass], params_, {});
-    if (!report) return forward(report);
-    std::size_t rewrites = 0;
-    for (const PassStats& stats : report->passes) rewrites += stats.rewrites;
-    const std::size_t to = rewrites == 0 ? at : note(graph.compact());
-    out_.graphs[at].next[pass] = to;
-    out_.graphs[at].rewrites[pass] = rewrites;
-    return to;
-  }
-
-  std::size_t note(Graph graph) {
-    const std::uint64_t hash = structural_hash(graph);
-    const auto [place, fresh] = by_hash_.emplace(hash, graphs_.size());
-    if (!fresh) return place->second;
-    SeenGraph seen{hash, {}, {}, {}};
-    for (std::size_t cost = 0; cost < kCostNames.size(); ++cost)
-      seen.costs.push_back(cost_of(graph, static_cast<Cost>(cost)));
-    out_.graphs.push_back(std::move(seen));
-    graphs_.push_back(std::move(graph));
-    return place->second;
+    if (pass == space_.passes.size() && space_.last.parts.empty()) return at;
+    return states_->step(at, pass);
   }
 
   /// In every state that is reached and lets both passes run in either order.
@@ -159,6 +132,9 @@ class OrderSearch {
     if (out_.ends[out_.written].graph != written)
       return too_much("the written order does not keep what --before asks for",
                       "name the passes in an order that does");
+    out_.graphs = states_->seen();
+    out_.runs = states_->runs();
+    out_.states = states_;
     return std::move(out_);
   }
 
@@ -167,8 +143,7 @@ class OrderSearch {
   const OrderSpace& space_;
   std::vector<Mask> after_;  ///< by pass: those that stand before it
   OrderResults out_;
-  std::vector<Graph> graphs_;  ///< those of `out_`
-  std::map<std::uint64_t, std::size_t> by_hash_;
+  std::shared_ptr<PassStates> states_;
   std::map<std::size_t, std::vector<Mask>> both_;  ///< by graph: what had run there
 };
 
@@ -177,27 +152,6 @@ class OrderSearch {
 Result<OrderResults> explore_orders(const Graph& graph, const RuleSet& rules, const Env& params,
                                     const OrderSpace& space) {
   return OrderSearch(rules, params, space).run(graph);
-}
-
-std::vector<std::size_t> pareto_front(const OrderResults& results, const std::vector<Cost>& by) {
-  const auto costs_of = [&](std::size_t end) {
-    std::vector<std::int64_t> out;
-    for (const Cost cost : by)
-      out.push_back(results.graphs[results.ends[end].graph].costs[static_cast<std::size_t>(cost)]);
-    return out;
-  };
-  std::vector<std::size_t> out;
-  for (std::size_t i = 0; i < results.ends.size(); ++i) {
-    const auto mine = costs_of(i);
-    bool beaten = false;
-    for (std::size_t j = 0; j < results.ends.size() && !beaten; ++j) {
-      const auto other = costs_of(j);
-      beaten = other != mine && std::equal(other.begin(), other.end(), mine.begin(),
-                                           [](auto a, auto b) { return a <= b; });
-    }
-    if (!beaten) out.push_back(i);
-  }
-  return out;
 }
 
 }  // namespace pw

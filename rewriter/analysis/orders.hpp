@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewriter/analysis/pass_states.hpp"
 #include "rewriter/cost.hpp"
 #include "rewriter/rewriter.hpp"
 
@@ -19,14 +20,6 @@ struct OrderSpace {
   Strategy last;                    ///< runs behind each order; may be empty
   bool subsets = false;             ///< passes may be left out
   std::size_t most_runs = 200'000;  ///< of a pass
-};
-
-/// A graph that some order comes to, known by its structural hash.
-struct SeenGraph {
-  std::uint64_t hash = 0;
-  std::vector<std::int64_t> costs;              ///< in the order of Cost
-  std::map<std::size_t, std::size_t> next;      ///< by pass: the graph that it makes
-  std::map<std::size_t, std::size_t> rewrites;  ///< by pass
 };
 
 /// A graph that some order ends with.
@@ -44,21 +37,19 @@ struct OrderPair {
 };
 
 struct OrderResults {
-  std::vector<SeenGraph> graphs;  ///< the first is the graph that all orders begin with
-  std::vector<OrderEnd> ends;     ///< each graph once
-  std::vector<OrderPair> pairs;   ///< of all passes, first < second
-  std::uint64_t orders = 0;       ///< in the space, those of `before` left out
-  std::size_t runs = 0;           ///< of a pass
-  std::size_t written = 0;        ///< of `ends`: of the written order
+  std::vector<SeenGraph> graphs;             ///< the first is the graph that all orders begin with
+  std::shared_ptr<const PassStates> states;  ///< what they are, by their places in `graphs`
+  std::vector<OrderEnd> ends;                ///< each graph once
+  std::vector<OrderPair> pairs;              ///< of all passes, first < second
+  std::uint64_t orders = 0;                  ///< in the space, those of `before` left out
+  std::size_t runs = 0;                      ///< of a pass
+  std::size_t written = 0;                   ///< of `ends`: of the written order
 };
 
 /// A run that fails is the mistake. PW1114 for more passes, or more runs,
 /// than there may be, and where no order keeps `before`.
 Result<OrderResults> explore_orders(const Graph& graph, const RuleSet& rules, const Env& params,
                                     const OrderSpace& space);
-
-/// The ends that no other end beats in every one of the costs; indices of `ends`.
-std::vector<std::size_t> pareto_front(const OrderResults& results, const std::vector<Cost>& by);
 
 /// A match of one pass that another pass took nodes of.
 struct Theft {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "rewriter/analysis/order_numbers.hpp"
 #include "rewriter/driver.hpp"
 #include "tests/rewriter/fixture.hpp"
 
@@ -110,6 +111,56 @@ TEST_CASE("orders: constraints and subsets are those of counting", "[analysis]")
   space.before.clear();
   space.subsets = true;
   CHECK(explore_orders(graph, world.rules, world.params, space)->orders == 65);
+}
+
+TEST_CASE("orders: their numbers are those of a list of all that keep what is asked",
+          "[analysis]") {
+  using Before = std::vector<std::pair<std::size_t, std::size_t>>;
+  for (const bool subsets : {false, true})
+    for (const Before& before : {Before{}, Before{{2, 0}}, Before{{0, 1}, {1, 3}}}) {
+      std::vector<std::vector<std::size_t>> expected;
+      std::vector<std::size_t> order;
+      const auto list = [&](const auto& self) -> void {
+        if (subsets || order.size() == 4) expected.push_back(order);
+        for (std::size_t pass = 0; pass < 4; ++pass) {
+          const auto ran = [&](std::size_t each) {
+            return std::find(order.begin(), order.end(), each) != order.end();
+          };
+          const bool kept = std::all_of(before.begin(), before.end(), [&](const auto& pair) {
+            return pair.second != pass || ran(pair.first);
+          });
+          if (ran(pass) || !kept) continue;
+          order.push_back(pass);
+          self(self);
+          order.pop_back();
+        }
+      };
+      list(list);
+      const auto numbers = OrderNumbers::of(4, before, subsets);
+      REQUIRE(numbers);
+      REQUIRE(numbers->count() == expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(numbers->order(i) == expected[i]);
+    }
+  CHECK(OrderNumbers::of(0, {}, false).error().front().code == "PW1114");
+  CHECK(OrderNumbers::of(17, {}, false).error().front().code == "PW1114");
+  CHECK(OrderNumbers::of(2, {{0, 1}, {1, 0}}, false).error().front().code == "PW1114");
+  CHECK(OrderNumbers::of(16, {}, false)->count() == 20'922'789'888'000);
+}
+
+TEST_CASE("orders: a sample holds each order equally often", "[analysis]") {
+  const auto numbers = OrderNumbers::of(4, {{0, 1}}, false);
+  std::vector<std::size_t> seen(12);
+  for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
+    const std::vector<std::uint64_t> sample = numbers->sample(3, seed);
+    REQUIRE(sample.size() == 3);
+    CHECK(std::adjacent_find(sample.begin(), sample.end(), std::greater_equal<>()) == sample.end());
+    for (const std::uint64_t number : sample) ++seen.at(number);
+  }
+  // Each is in a quarter of the samples: 1000 times, give or take five standard deviations of 27.
+  for (const std::size_t count : seen) CHECK((count > 860 && count < 1140));
+  CHECK(numbers->sample(50, 1).size() == 12);
+  CHECK(numbers->sample(5, 3) == numbers->sample(5, 3));
+  CHECK(numbers->sample(5, 3) != numbers->sample(5, 4));
 }
 
 TEST_CASE("thefts: who took the node, and the orders that show it", "[analysis]") {

@@ -26,7 +26,7 @@ class Report(ProgramTest):
         text = self.pwr("report", *DEMO, *LLM, *RUN).stdout
         self.assertIn("ok: all outputs of all 2 steps pass the numeric comparison", text)
         sections = self.sections(text)
-        self.assertEqual(list(sections), ["Overview", "Rewriting", "Pieces", "Padding", "Memory", "Numbers", "Graph"])
+        self.assertEqual(list(sections), ["Overview", "Rewriting", "Pieces", "Padding", "Memory", "Counters", "Numbers", "Graph"])
         digest = hashlib.sha256(Path(DEMO[0]).read_bytes()).hexdigest()
         for fact in (f"{DEMO[0]}  graph", digest, "pwr report " + " ".join(DEMO + LLM + RUN), "eager, seed 1", "PW1111"):
             self.assertIn(fact, sections["Overview"])

@@ -187,6 +187,22 @@ class Commands(unittest.TestCase):
         mine = pw.explore(self.small, self.rules, passes=["p", "both"], by=["nodes", "bytes"])
         self.assertEqual(mine, self.json("explore", self.small, "-r", self.rules, "--passes", "p,both", "--by", "nodes,bytes"))
         self.assertEqual(mine["orders"], 2)
+        self.compare_study()
+
+    def compare_study(self):
+        mine, theirs = self.path("mine.db"), self.path("theirs.db")
+        space = {"passes": ["p", "both"], "by": ["nodes", "launches"], "sample": 2}
+        self.assertEqual(pw.study([self.small], self.rules, mine, **space)["units"], 2)
+        self.assertEqual(pw.study([self.small], self.rules, mine, **space, shard="2/2")["done"], 2)
+        self.pwr("explore", self.small, "-r", self.rules, "--passes", "p,both", "--by", "nodes,launches", "--sample", "2", "--study", theirs)
+        self.assertEqual(pw.read_study(mine), self.json("explore", "--study", theirs))
+        self.assertEqual(pw.study_rows(mine), self.json("explore", "--study", theirs, "--rows"))
+        self.pwr("explore", "--study", theirs, "--report", self.path("theirs.html"))
+        self.assertEqual(pw.study_page(mine, title="theirs.db"), Path(self.path("theirs.html")).read_text())
+        pw.merge_studies(self.path("merged.db"), [mine, theirs])
+        self.assertEqual(pw.study_rows(self.path("merged.db")), pw.study_rows(mine))
+        named = pw.study({"one": pw.load(self.small)}, self.rules, self.path("named.db"), passes=["p"])
+        self.assertEqual(named["units"], 1)
 
     def compare_fmt(self):
         ugly = self.path("ugly.pwr")

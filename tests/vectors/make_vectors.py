@@ -338,6 +338,17 @@ def products_of_one_rank():
         case("fused_all_gather_matmul", label(a), [a, b], [(a, {}), (y, near)], {"gather_dim": 0, "world": 1, "group": "tp"})
 
 
+def padded_rows():
+    """The last row again; on one rank a part is the whole."""
+    for dtype in (BF16, F32, torch.int64):
+        x = torch.arange(-8, 7).view(5, 3).to(dtype)
+        for multiple in (1, 4, 5, 8):
+            rest = -len(x) % multiple
+            y = torch.cat([x, x[-1:].repeat(rest, 1)])
+            case("pad_rows", label(x, f"to a multiple of {multiple}"), [x], [(y, {})], {"multiple": multiple})
+        case("shard_padded", label(x), [x], [(x, {})], {"world": 1, "group": "tp"})
+
+
 def copies():
     for dtype in (BF16, F32, torch.int64):
         x = torch.arange(-8, 8).view(2, 8).to(dtype)
@@ -611,6 +622,7 @@ def main():
         eight_bits,
         norms_with_gates,
         three_positions,
+        padded_rows,
     ):
         make()
     for op, cases in files.items():

@@ -28,7 +28,10 @@ struct CountRow {
   std::int64_t tp = 1;
   std::vector<std::string> rules;
   std::size_t each = 0, once = 0;
+  std::vector<std::pair<std::string, std::string>> params = {};
 };
+
+const std::vector<std::pair<std::string, std::string>> kPartsFrom16{{"sp_tokens", "16"}};
 
 const std::vector<CountRow> kCounts{
     {"fp8 rms+quant", "llama3", "fp8", 1, {"rms_quant", "add_rms_quant"}, 2},
@@ -47,9 +50,50 @@ const std::vector<CountRow> kCounts{
      1,
      {"rms_quant_dyn[token]", "add_rms_quant_dyn[token]"},
      2},
+    {"nvfp4 rms+quant",
+     "llama3",
+     "nvfp4",
+     1,
+     {"rms_quant_dyn[nvfp4]", "add_rms_quant_dyn[nvfp4]"},
+     2},
+    {"nvfp4 act+quant", "llama3", "nvfp4", 1, {"silu_mul_quant_dyn[nvfp4]"}, 1},
+    {"nvfp4 attn+quant",
+     "llama3",
+     "nvfp4",
+     1,
+     {"attn_quant_dyn[nvfp4]"},
+     1,
+     0,
+     {{"attention_output", "nvfp4"}}},
     {"norm+rope", "qwen3", "none", 1, {"qk_norm_rope"}, 1},
     {"all_reduce+norm", "llama3", "none", 2, {"all_reduce_rms", "all_reduce_add_rms"}, 2, 1},
     {"fp8 all_reduce+norm", "llama3", "fp8", 2, {"all_reduce_rms", "all_reduce_add_rms"}, 2, 1},
+    {"sequence parallelism", "llama3", "none", 2, {"sp_first_norm", "sp_norm"}, 2, 1, kPartsFrom16},
+    {"async TP",
+     "llama3",
+     "none",
+     2,
+     {"gemm_reduce_scatter", "all_gather_gemm"},
+     4,
+     0,
+     kPartsFrom16},
+    {"async TP with biases",
+     "qwen2",
+     "none",
+     2,
+     {"gemm_reduce_scatter", "all_gather_gemm", "all_gather_gemm_bias"},
+     4,
+     0,
+     kPartsFrom16},
+    {"fp8 seq. parallelism", "llama3", "fp8", 2, {"sp_first_norm", "sp_norm"}, 2, 1, kPartsFrom16},
+    {"fp8 async TP",
+     "llama3",
+     "fp8",
+     2,
+     {"scaled_gemm_reduce_scatter[fp8]", "all_gather_scaled_gemm"},
+     4,
+     0,
+     kPartsFrom16},
 };
 
 FamilyOptions small_family(const std::string& name, std::int64_t layers) {
@@ -147,7 +191,9 @@ TEST_CASE("families: fusions apply once a place, in 2, 6 and 32 layers", "[verif
       FamilyOptions options = small_family(row.family, static_cast<std::int64_t>(n));
       options.quant = row.quant;
       options.tp = row.tp;
-      const Env params = bind_params(rules, {{"tp", std::to_string(row.tp)}}).value();
+      auto given = row.params;
+      given.emplace_back("tp", std::to_string(row.tp));
+      const Env params = bind_params(rules, given).value();
       const PipelineCounts counts =
           count_pipeline(made(rules, options), rules, "o2", params).value();
       const std::size_t expected = row.each * n + row.once, counted = times(counts, row.rules);

@@ -2,6 +2,12 @@
 // body.
 #include "verify/rule_check.hpp"
 
+#include <iostream>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "tests/verify/rules.hpp"
 
 namespace {
@@ -16,14 +22,24 @@ std::string text_of(const RuleCheck& check) {
 void check_library(const RuleCheckOptions& options) {
   const RuleSet rules = library_rules();
   REQUIRE(rules.rules.size() >= 20);
-  const Env params = bind_params(rules, {{"rope_cache_tokens", "256"}}).value();
+  const Env params = bind_params(rules, {}).value();
+  std::map<RuleVerdict, std::size_t> verdicts;
+  std::size_t on_ranks = 0;
   for (const RuleCheck& check : check_rules(rules, params, options)) {
     INFO(text_of(check));
-    CHECK(check.judgement.verdict != RuleVerdict::cannot_run);
-    CHECK(check.holds());
+    const RuleVerdict verdict = check.judgement.verdict;
+    CHECK((verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds));
+    CHECK((check.judgement.ulps > 0) == (verdict == RuleVerdict::rounds));
     CHECK(check.instances >= 2);
     CHECK(check.runs >= 2 * check.instances);
+    ++verdicts[verdict];
+    on_ranks += check.ranks == options.ranks ? 1 : 0;
   }
+  std::cout << fmt::format(
+      "{} rules have the same bits, {} round differently; {} of them on {} ranks\n",
+      verdicts[RuleVerdict::same_bits], verdicts[RuleVerdict::rounds], on_ranks,
+      fmt::join(options.ranks, ", "));
+  CHECK(on_ranks >= 30);
 }
 
 }  // namespace
@@ -31,12 +47,15 @@ void check_library(const RuleCheckOptions& options) {
 TEST_CASE("rule check: every rule of the library holds on generated graphs", "[verify]") {
   RuleCheckOptions options;
   options.tokens = {7};
+  options.ranks = {2, 4, 8};
   check_library(options);
 }
 
 TEST_CASE("rule check: every rule of the library holds at several numbers of tokens",
           "[.slow][verify]") {
-  check_library({});
+  RuleCheckOptions options;
+  options.ranks = {2, 4, 8};
+  check_library(options);
 }
 
 TEST_CASE("rule check: a changed sign in the body of a fused op is seen", "[verify]") {

@@ -182,6 +182,12 @@ class Rewritten(Page):
     def test_the_pass_that_changed_most_is_named(self):
         self.assertIn("Pass clean changed most: 0 nodes added, 16 removed, 0 changed.", self.text("#summary"))
 
+    def test_the_bar_is_one_line(self):
+        tops = {
+            round(b.rect["y"] + b.rect["height"] / 2) for b in self.driver.find_elements(By.CSS_SELECTOR, "#bar > *") if b.is_displayed() and b.text
+        }
+        self.assertLess(max(tops) - min(tops), 8)
+
     def test_searching(self):
         self.keys("/")
         self.keys("op:scaled_mm")
@@ -725,6 +731,65 @@ class Long(Page):
         self.driver.execute_script("stage.fit()")
         self.assertGreater(self.drawn(), 10)
         self.shot("long")
+
+
+class FanOut(Page):
+    """One value that 400 ops read, each of which is an output."""
+
+    @classmethod
+    def prepare(cls):
+        lines = ["  s = exp(x)", *(f"  r{i} = relu(s)" for i in range(400))]
+        outputs = ", ".join(f"r{i}" for i in range(400))
+        model = Path(cls.folder.name, "model.pwg")
+        model.write_text("\n".join(["graph fan {", "  symbol n in 1..64 tokens", "  in x: bf16[n, 64]", *lines, "  out " + outputs, "}", ""]))
+        cls.arguments = [model, "-q"]
+
+    def test_it_is_a_block(self):
+        width, height = self.driver.execute_script("return [stage.places().width, stage.places().height]")
+        beside = self.driver.execute_script("return drawing().boxes.filter(b => b.kind === 'node').reduce((sum, b) => sum + b.w, 0)")
+        self.assertLess(width, beside / 3)
+        self.assertLess(height, width)
+        ranks = self.driver.execute_script(
+            "const l = stage.places().items.find(i => i.inner).inner; return new Set(l.items.filter(i => i.kind === 'node').map(i => i.rank)).size;"
+        )
+        self.assertGreater(ranks, 10)
+
+    def test_it_opens_where_something_can_be_read(self):
+        shown = self.driver.execute_script("return drawing().boxes.filter(b => b.kind === 'node').map(b => b.index)")
+        self.assertGreater(len([n for n in shown if self.on_screen(n)]), 8)
+        self.shot("fan-out")
+
+
+class Far(Page):
+    """6 000 nodes in open groups, of which a pass changes some: all of it at once."""
+
+    @classmethod
+    def prepare(cls):
+        lines = [f"  v{i} = {('exp', 'relu')[i % 2]}({f'v{i - 1}' if i else 'x'})" for i in range(5600)]
+        lines += [f"  v{i} = silu(v{i - 1})" for i in range(5600, 6000)]
+        model, rules = Path(cls.folder.name, "model.pwg"), Path(cls.folder.name, "one.pwr")
+        model.write_text("\n".join(["graph far {", "  symbol n in 1..64 tokens", "  in x: bf16[n, 64]", *lines, "  out v5999", "}", ""]))
+        rules.write_text("rule one { y = silu(x) => y = mul(x, sigmoid(x)) }\npipeline p { once { one } }\n")
+        cls.arguments = [model, "-q", "-r", rules, "-p", "p", "--most-boxes", "20000"]
+
+    def painted(self):
+        """How many pixels have each colour, after all was fitted."""
+        return self.driver.execute_script(
+            "stage.openAll(); stage.fit(); stage.drawNow(); const c = stage.picture.canvas, d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, seen = {};"
+            "for (let i = 0; i < d.length; i += 4) { const k = '#' + [d[i], d[i + 1], d[i + 2]].map(v => v.toString(16).padStart(2, '0')).join(''); seen[k] = (seen[k] || 0) + 1; }"
+            "return seen;"
+        )
+
+    def test_nodes_and_marks_are_seen_from_far_away(self):
+        seen = self.painted()
+        self.assertLess(self.ask("camera()")["k"], 0.05)
+        colors = self.driver.execute_script("return {soft: ink.soft, added: ink.added}")
+        self.assertGreater(seen.get(colors["soft"], 0), 2 * seen.get(colors["added"], 0))
+        self.assertGreater(seen.get(colors["added"], 0), 500)
+        self.shot("far")
+        self.keys("[", "[", "[")  # the input: nothing is new
+        self.assertEqual(self.ask("version()"), 0)
+        self.assertEqual(self.painted().get(colors["added"], 0), 0)
 
 
 class OneInAThousand(Page):

@@ -220,3 +220,51 @@ TEST_CASE("nesting: edges go forwards at every level, whatever the paths and ver
   CHECK(deepest >= 3);
   CHECK(parts > 0);
 }
+
+TEST_CASE("columns: what is much taller than wide stands in columns, and nothing lies over another",
+          "[viz]") {
+  const auto picture = [](const Graph& graph) {
+    const Nested drawn({{"input", graph}}, Collapse::none);
+    const viz::Scene scene = viz::make_scene(drawn.graph, drawn.folding, 5000);
+    check_places(scene);
+    return viz::place_scene(scene);
+  };
+  for (const char* path : {"", "model"}) {  // beside each other in the whole, or in a group
+    INFO("path '" << path << "'");
+    Builder b;
+    const ValueId far = b.input("x");
+    ValueId x = far;
+    for (int i = 0; i < 400; ++i) {
+      x = i % 97 == 0 ? b.one("add", {x, far}) : b.one("exp", {x});
+      b.graph.set_group(b.graph.producer(x), path);
+    }
+    b.graph.add_output(x);
+    const viz::ScenePlaces places = picture(b.graph);
+    CHECK(places.columns);
+    CHECK(places.width < 4 * places.height);
+    CHECK(places.height < 4 * places.width);
+    CHECK(places.stubs > 0);
+    CHECK(places.stubs < 20);
+  }
+  Builder two;  // two long groups: the second column would be as high as the first, or nearly empty
+  ValueId x = two.input("x");
+  for (int i = 0; i < 160; ++i) {
+    x = two.one("exp", {x});
+    two.graph.set_group(two.graph.producer(x), i < 10 ? "layers.0" : "layers.1");
+  }
+  two.graph.add_output(x);
+  const viz::ScenePlaces both = picture(two.graph);
+  CHECK(both.height < 4 * both.width);  // the long one stands in columns inside
+  Builder fan;                          // a rank of 400 is a block
+  const ValueId source = fan.one("exp", {fan.input("x")});
+  for (int i = 0; i < 400; ++i) fan.graph.add_output(fan.one("relu", {source}));
+  const viz::ScenePlaces block = picture(fan.graph);
+  CHECK(block.folded);
+  CHECK(block.width < 5400);  // the widest rank, and 80 edges beside it
+  CHECK(block.height < block.width);
+  Builder small;
+  small.graph.add_output(small.one("exp", {small.input("x")}));
+  const viz::ScenePlaces plain = picture(small.graph);
+  CHECK_FALSE(plain.columns);
+  CHECK_FALSE(plain.folded);
+}

@@ -35,6 +35,24 @@ function overlayColor(n) {
   return fillOf(most > least ? (of.get(n) - least) / (most - least) : 1);
 }
 
+/// From far away: every box in one list, in typed arrays, made when first asked for. `node`: its number, −1 − that of a
+/// closed group, or farPort of what is neither.
+const farPort = -2147483648, farStates = ['off', 'plain', 'matched', 'changed', 'removed', 'added'];
+function farPlaces(places) {
+  if (places.far) return places.far;
+  const items = [];
+  places.each(item => {
+    if (!item.inner && item.kind !== 'source' && item.kind !== 'leaf') items.push(item);
+  });
+  const count = items.length, of = key => Float32Array.from(items, item => item[key]);
+  const node = Int32Array.from(
+      items,
+      item => item.kind === 'node' ? item.index :
+          item.kind === 'group'    ? -1 - item.index :
+                                     farPort);
+  return places.far = {x: of('x'), y: of('y'), w: of('w'), h: of('h'), node, count};
+}
+
 class Picture {
   /// `earlier`: the left one of two side by side, which shows the version that is compared with.
   constructor(parent, earlier, label) {
@@ -91,12 +109,14 @@ class Picture {
     const [x0, y0] = this.toWorld(0, 0), [x1, y1] = this.toWorld(this.width, this.height);
     this.window = [x0, y0, x1, y1];
     this.places = places;
-    const visible = this.inWindow(places);
-    if (k < .08 && visible.length > 1500)
-      this.drawFar(visible);
-    else {
+    if (k < .05) {
       this.drawFrames(places);
       if (k > .02) this.drawEdges(places);
+      this.drawFar(places);
+      this.drawChosen(places);
+    } else {
+      this.drawFrames(places);
+      this.drawEdges(places);
       this.drawItems(places);
       if (app.state.labels && k > .5) this.drawLabels(places);
       this.drawChosen(places);
@@ -115,28 +135,69 @@ class Picture {
     return found.sort((a, b) => a - b).map(i => level.items[i]);
   }
 
-  /// From far away boxes that fall on the same spot are drawn once: the marked before the plain.
-  drawFar(visible) {
-    const c = this.context, spot = 3, wide = Math.ceil(this.width / spot) + 1,
-          taken = new Uint8Array(wide * (Math.ceil(this.height / spot) + 1));
-    const rank = {off: 0, plain: 1, matched: 2, changed: 3, removed: 4, added: 5},
-          colors = [null, ink.soft, ink.matched, ink.changed, ink.removed, ink.added];
-    for (const item of visible) {
+  /// From far away boxes that fall on the same spot are drawn once: the marked before the plain. In SVG
+  /// a row of spots alike is one rectangle.
+  drawFar(places) {
+    const c = this.context, spot = 3, wide = Math.ceil(this.width / spot) + 1, high = Math.ceil(this.height / spot) + 1,
+          taken = new Uint8Array(wide * high), colors = [null, ink.soft, ...farStates.slice(2).map(s => ink[s])];
+    const [x0, y0] = this.window, k = camera.k / spot;
+    const {x, y, w, h, count} = farPlaces(places), ranks = this.farRanks(places);
+    for (let i = 0; i < count; ++i) {
+      const rank = ranks[i];
+      if (!rank) continue;
+      const i0 = Math.max(0, Math.floor((x[i] - x0) * k)), i1 = Math.min(wide - 1, Math.floor((x[i] + w[i] - x0) * k)),
+            j0 = Math.max(0, Math.floor((y[i] - y0) * k)), j1 = Math.min(high - 1, Math.floor((y[i] + h[i] - y0) * k));
+      for (let j = j0; j <= j1; ++j)
+        for (let at = j * wide + i0; at <= j * wide + i1; ++at)
+          if (rank > taken[at]) taken[at] = rank;
+    }
+    if (c === this.screen)
+      this.drawSpots(taken, wide, high, colors, x0, y0, k);
+    else
+      for (let j = 0; j < high; ++j)
+        for (let i = 0; i < wide;) {
+          const rank = taken[j * wide + i], from = i;
+          while (i < wide && taken[j * wide + i] === rank) ++i;
+          if (!rank) continue;
+          c.fillStyle = colors[rank];
+          c.fillRect(x0 + from / k, y0 + j / k, (i - from) / k, 1 / k);
+        }
+  }
+  /// On the canvas as an image of one pixel a spot, enlarged.
+  drawSpots(taken, wide, high, colors, x0, y0, k) {
+    const c = this.context, small = make('canvas');
+    small.width = wide, small.height = high;
+    const context = small.getContext('2d'), image = context.createImageData(wide, high),
+          pixels = new Uint32Array(image.data.buffer), value = colors.map(color => {
+            if (!color) return 0;
+            const rgb = parseInt(color.slice(1), 16);  // inks are #rrggbb; in memory: red first, then opacity last
+            return (255 << 24 | (rgb & 255) << 16 | (rgb & 0xff00) | rgb >> 16) >>> 0;
+          });
+    for (let i = 0; i < taken.length; ++i) pixels[i] = value[taken[i]];
+    context.putImageData(image, 0, 0);
+    c.imageSmoothingEnabled = false;
+    c.drawImage(small, x0, y0, wide / k, high / k);
+  }
+  /// By place from far away, how it is drawn: the number of its state, 0 for nothing.
+  farRanks(places) {
+    const {base, now, found, beside} = app.state, old = this.far;
+    if (old && old.places === places && old.base === base && old.now === now && old.found === found &&
+        old.beside === beside)
+      return old.ranks;
+    const {node, count} = farPlaces(places), ranks = new Uint8Array(count);
+    for (let i = 0; i < count; ++i) {
+      const n = node[i];
       let state = 'plain';
-      if (item.kind === 'node')
-        state = this.state(item.index);
-      else if (item.kind === 'group') {
-        const counts = this.counts(item.index);
+      if (n >= 0)
+        state = found && found[n] ? 'matched' : this.state(n);
+      else if (n > farPort) {
+        const counts = this.counts(-1 - n);
         state = ['added', 'removed', 'changed', 'matched', 'plain'].find(s => counts[s]) || 'off';
       }
-      if (app.state.found && item.kind === 'node' && app.state.found[item.index]) state = 'matched';
-      const [x, y] = this.toScreen(item.cx, item.y),
-                at = Math.max(0, Math.floor(y / spot)) * wide + Math.max(0, Math.floor(x / spot));
-      if (rank[state] <= taken[at]) continue;
-      taken[at] = rank[state];
-      c.fillStyle = colors[rank[state]];
-      c.fillRect(item.x, item.y, Math.max(item.w, spot / camera.k), Math.max(item.h, spot / camera.k));
+      ranks[i] = farStates.indexOf(state);
     }
+    this.far = {places, base, now, found, beside, ranks};
+    return ranks;
   }
 
   path(points) {
@@ -220,7 +281,7 @@ class Picture {
     for (const item of this.inWindow(level)) {
       if (!item.inner || !this.groupShown(item.index)) continue;
       this.drawFrame(item);
-      if (camera.k > .05) this.drawFrames(item.inner);
+      if (camera.k >= .05) this.drawFrames(item.inner);
     }
   }
   drawFrame(item) {
@@ -232,6 +293,19 @@ class Picture {
     c.textBaseline = 'top';
     c.fillText(this.fitted(groupTitle(item.index), item.w - 24, 7), item.x + 10, item.y + 6);
   }
+  /// All of a closed box; of an open one only the sides, so that what stands in it can be read.
+  stripe(item) {
+    const c = this.context, band = 12, step = 2 * band;
+    c.fillStyle = ink.stripe1;
+    if (!item.inner) {
+      for (let x = 0; x < item.w; x += step) c.fillRect(item.x + x, item.y, Math.min(band, item.w - x), item.h);
+      return;
+    }
+    const seen = Math.max(0, Math.floor((this.window[1] - item.y) / step)) * step,
+          end = Math.min(item.h, this.window[3] - item.y);
+    for (let y = seen; y < end; y += step)
+      for (const x of [item.x, item.x + item.w - band]) c.fillRect(x, item.y + y, band, Math.min(band, item.h - y));
+  }
   fillGroup(item, group) {
     const c = this.context;
     c.fillStyle = group.kind === 'captured' ? ink.captured :
@@ -239,10 +313,7 @@ class Picture {
         group.depth % 2                     ? ink.paper :
                                               ink.layer;
     c.fillRect(item.x, item.y, item.w, item.h);
-    if (group.kind === 'eager' && camera.k > .05) {
-      c.fillStyle = ink.stripe1;
-      for (let x = 0; x < item.w; x += 24) c.fillRect(item.x + x, item.y, Math.min(12, item.w - x), item.h);
-    }
+    if (group.kind === 'eager' && camera.k > .05) this.stripe(item);
     c.lineWidth = group.kind === 'captured' ? 1.6 : 1;
     c.strokeStyle = group.kind === 'captured' ? ink.green : ink.line;
     c.strokeRect(item.x, item.y, item.w, item.h);
@@ -256,7 +327,7 @@ class Picture {
         this.drawPort(item);
       else if (!item.inner)
         this.drawGroup(item);
-      else if (camera.k >= .05)
+      else
         this.drawItems(item.inner);
   }
 
@@ -267,10 +338,10 @@ class Picture {
     if (!this.visible(state)) return;
     const c = this.context, found = app.state.found, dim = state === 'off' || (found && !found[n]),
           color = dim ? {fill: ink.paper, text: ink.soft} : overlayColor(n);
-    c.fillStyle = color ? color.fill : ink[data.kind(n)];
+    const marked = state !== 'plain' && state !== 'off';
+    c.fillStyle = marked && camera.k <= .1 ? ink[state] : color ? color.fill : ink[data.kind(n)];
     c.fillRect(r.x, r.y, r.w, r.h);
     if (camera.k > .1) {
-      const marked = state !== 'plain' && state !== 'off';
       c.strokeStyle = marked ? ink[state] : ink.soft;
       c.lineWidth = marked ? 2.2 : 1;
       if (state === 'removed') c.setLineDash([5, 3]);

@@ -228,7 +228,7 @@ const side = (() => {
     };
     if (data.versions > 2) {
       const last = data.versions - 1, sum = key => data.steps.slice(1).reduce((all, s) => all + s[key], 0),
-            tr = make('tr', undefined, showsAll() ? 'now' : ''), words = make('td', 'all, from the input');
+            tr = make('tr', undefined, showsAll() ? 'now' : ''), words = make('td', 'all passes');
       add(tr, words, make('td', digits(data.steps[last].nodes), 'n'),
           make('td', signed(data.steps[last].nodes - data.steps[0].nodes), 'n'), make('td'),
           make(

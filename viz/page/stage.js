@@ -17,7 +17,10 @@ const stage = (() => {
 
   function lay() {
     places = new Level(-1, app.state).move(0, 0);
-    places.join();  // here, so that the first frame is no slower than the next
+    // Here, so that the first frames are no slower than the next.
+    places.join();
+    places.grid;
+    farPlaces(places);
   }
   function shown() { return app.state.beside ? pictures : [right]; }
   let moved = null;  // called when the camera may have moved
@@ -111,7 +114,26 @@ const stage = (() => {
     const all = windows(), w = right.width || 800, h = right.height || 600;
     if (Math.min(w / (places.width + 60), h / (places.height + 60)) >= readable) return fit();
     fitWidth();
-    if (all.length) window_ = 0, look(all[0]);
+    if (all.length)
+      window_ = 0, look(all[0]);
+    else
+      lookAtFirst();
+  }
+  /// Where nothing changed: at the first box of the version that is shown, unless one is in view.
+  function lookAtFirst() {
+    const [x0, y0] = right.toWorld(0, 0), [x1, y1] = right.toWorld(right.width, right.height);
+    let first = null, seen = false;
+    for (let n = 0; n < data.count && !seen; ++n) {
+      if (data.first[n] > app.state.now || data.last[n] < app.state.now) continue;
+      const r = places.rectOf(n);
+      if (!r || !r.w) continue;
+      first = first || r;
+      seen = r.x < x1 && r.x + r.w > x0 && r.y < y1 && r.y + r.h > y0;
+    }
+    if (seen || !first) return;
+    camera.x = first.x + first.w / 2;
+    camera.y = first.y + .35 * (y1 - y0);
+    draw();
   }
   function zoom(factor, px = right.width / 2, py = right.height / 2) {
     const [x, y] = right.toWorld(px, py);

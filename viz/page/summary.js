@@ -18,18 +18,19 @@ const summary = () => {
           'changes', 'the lines that came and went');
     else
       say('No pass changed a node.');
-    const fired = new Map();
+    const fired = new Map(), place = r => [...r.created, ...r.matched].find(node => node >= 0);
     for (const rewrite of data.rewrites)
       if (rewrite.rule >= 0) {
         const key = data.ruleName(rewrite) + ' ' + steps[rewrite.version].pass;
         const one = fired.get(key) ||
             {name: data.ruleName(rewrite), pass: steps[rewrite.version].pass, count: 0, first: rewrite};
         ++one.count;
+        if (place(one.first) === undefined) one.first = rewrite;
         fired.set(key, one);
       }
     const rules = [...fired.values()].sort((a, b) => b.count - a.count);
     const where = r => {
-      const n = [...r.first.created, ...r.first.matched].find(node => node >= 0);
+      const n = place(r.first);
       return n === undefined ? '' : add(make('span'), r.count > 1 ? ' first at ' : ' at ', nodeLink(n));
     };
     if (rules.length) {

@@ -1,0 +1,1 @@
+"""What examples/study/with_dask.py asks of Dask: for machines without it."""
