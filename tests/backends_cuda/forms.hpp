@@ -85,6 +85,7 @@ inline constexpr Form kSpecial[] = {
     {"slice_scatter",
      "in x: {0}[n + 2, 7], z: {0}[n, 7]  y = slice_scatter(x, z){{dim = 0, start = 1, end = n + "
      "1}}  out y"},
+    {"pad_rows", "in x: {0}[n, 7]  y = pad_rows(x){{multiple = 4}}  out y"},
     {"e2m1_code", "in x: f32[n, 40]  y = e2m1_code(x)  out y"},
     {"e2m1_number", "in x: f32[n, 40]  y = e2m1_number(x)  out y"},
     {"pack_e2m1", "in c: f32[n, 40]  y = pack_e2m1(c)  out y"},
