@@ -125,12 +125,14 @@ class Picture {
     input_.versions.clear();
     RewriteOptions watched;
     watched.limits.rewrites = request_.most_rewrites;
+    watched.stats = wants_page();
     watched.after_pass = [&](const std::string& pass, const Graph& g) {
       input_.versions.push_back({pass, g});
     };
     report_ = PW_TRY(rewrite(graph, *rules_, request_.rules.pipeline, watched, log_));
     if (!request_.times) report_.journal = without_times(report_.journal);
     input_.journal = &report_.journal;
+    if (wants_page()) input_.tried = &report_.passes;
     input_.rules = &rules_->set;
     return std::monostate{};
   }
