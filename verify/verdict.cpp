@@ -1,35 +1,11 @@
-// Exports the names of verdicts, Specials and Judgement.
+// Exports Judgement.
 #include "verify/verdict.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include <fmt/format.h>
 
 namespace pw {
-
-std::string_view name(RuleVerdict verdict) {
-  switch (verdict) {
-    case RuleVerdict::same_bits: return "same_bits";
-    case RuleVerdict::rounds: return "rounds";
-    case RuleVerdict::differs_only_for: return "differs_only_for";
-    case RuleVerdict::refuted: return "refuted";
-    case RuleVerdict::no_instance: return "no_instance";
-    case RuleVerdict::cannot_run: return "cannot_run";
-  }
-  return "?";
-}
-
-std::string Specials::print() const {
-  std::vector<std::string_view> parts;
-  if (nan) parts.emplace_back("NaN");
-  if (infinity) parts.emplace_back("infinity");
-  if (zero_sign) parts.emplace_back("the sign of zero");
-  std::string out;
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    out += fmt::format("{}{}", i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ", parts[i]);
-  return out;
-}
 
 void Judgement::rounds(double more) {
   ulps = std::max(ulps, more);
@@ -64,6 +40,7 @@ std::string Judgement::print() const {
     case RuleVerdict::refuted: return "refuted: " + reason;
     case RuleVerdict::no_instance: return "no instance: " + reason;
     case RuleVerdict::cannot_run: return "cannot run: " + reason;
+    case RuleVerdict::not_proved: return "not proved: " + reason;
   }
   return "?";
 }

@@ -205,6 +205,7 @@ class Streams(ProgramTest):
             "explain": ["N01"],
             "match": ["y = relu(x)", g],
             "diff": [g, cls.path("h.pwg")],
+            "equal": [g, g],
             "split": DEMO,
             "plan": DEMO,
             "sizes": [*DEMO, "--histogram", cls.path("counts.csv")],
