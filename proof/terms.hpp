@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,6 +52,8 @@ class Terms {
   [[nodiscard]] std::string print(TermId id, int depth = 6) const;
   [[nodiscard]] Integers& integers() const { return integers_; }
   [[nodiscard]] bool any_dtype() const { return any_dtype_; }
+  /// Whether an index of this level is in it.
+  [[nodiscard]] bool mentions(TermId id, std::uint32_t level) const;
   /// Whether it is made of inputs, numbers and pointwise ops alone.
   [[nodiscard]] bool pointwise(TermId id) const;
 
@@ -66,6 +69,7 @@ class Terms {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   TermId intern(Term term);
+  std::optional<TermId> of_any_dtype(const Term& term);
   TermId simplified(Term term);
   TermId cast(Term term);
   [[nodiscard]] bool is_number(TermId id, double value) const;
