@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.hpp"
@@ -24,6 +25,9 @@ struct NoMeaning {
   std::string why;
 };
 
+/// Ops whose meaning is known here though they have a body: nothing is to unfold them.
+inline constexpr std::string_view kOwnMeaning[] = {"pad_last"};
+
 class Elements {
  public:
   Elements(const Graph& graph, Terms& terms);
@@ -31,7 +35,9 @@ class Elements {
   /// Of the rank that the proof is about; without ranks the same for all.
   TermId element(ValueId value, const std::vector<Ix>& at) { return element(value, at, rank_, 0); }
   /// The term at an index of its own for each axis.
-  TermId general(ValueId value);
+  TermId general(ValueId value) { return general(value, value); }
+  /// At the indices of another value of the same sizes.
+  TermId general(ValueId value, ValueId like);
   [[nodiscard]] std::vector<Ix> extents(ValueId value);
   /// Forgets what was found under other facts.
   void forget() { known_.clear(); }

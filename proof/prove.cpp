@@ -116,8 +116,10 @@ class PairProof {
   }
 
   void compare() {
-    const TermId a = elements_.general(left_), b = elements_.general(right_);
-    if (a == b) return;
+    for (Ix extent : elements_.extents(left_))
+      if (terms_.integers().number(extent) == 0) return;  // no element
+    const TermId a = elements_.general(left_), b = elements_.general(right_, left_);
+    if (a == b || same(a, b)) return;
     if (reals_ == nullptr) return fail("the terms differ");
     const bool real = reals_->equal(a, b);
     const bool precise = least_precision(terms_, b) >= least_precision(terms_, a);
@@ -139,6 +141,22 @@ class PairProof {
     fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
   }
 
+  /// The same arithmetic of elements at places that are equal by what is known of indices.
+  bool same(TermId a, TermId b) {
+    if (a == b) return true;
+    Integers& integers = terms_.integers();
+    if (integers.facts().empty()) return false;
+    const Term x = terms_[a], y = terms_[b];
+    if (x.kind != y.kind || x.dtype != y.dtype || x.level != y.level || x.number != y.number ||
+        x.name != y.name || x.args.size() != y.args.size() || x.at.size() != y.at.size())
+      return false;
+    for (std::size_t i = 0; i < x.at.size(); ++i)
+      if (!integers.equal(x.at[i], y.at[i])) return false;
+    for (std::size_t i = 0; i < x.args.size(); ++i)
+      if (!same(x.args[i], y.args[i])) return false;
+    return true;
+  }
+
   /// Of small pointwise terms; of what differs over the reals only tiny ones.
   FloatAnswer ask_ieee(TermId a, TermId b, std::size_t most_nodes) {
     if (ieee_ == nullptr || *ieee_ <= 0 || !terms_.pointwise(a) || !terms_.pointwise(b)) return {};
@@ -147,8 +165,9 @@ class PairProof {
     question.left = encode(a, question, places);
     question.right = encode(b, question, places);
     if (question.nodes.size() > most_nodes) return {};
-    --*ieee_;
-    return terms_.integers().solver().same_bits(question);
+    FloatAnswer answer = terms_.integers().solver().same_bits(question);
+    *ieee_ -= answer.kind == FloatAnswer::Kind::unknown ? 3 : 1;  // which took long
+    return answer;
   }
 
   std::size_t encode(TermId id, FloatQuestion& question, std::map<TermId, std::size_t>& places) {
@@ -171,8 +190,8 @@ class PairProof {
     std::string text;
     for (const auto& [name, value] : answer.element)
       text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
-    out_.element = fmt::format("for {} the left is {} and the right {}", text, answer.left,
-                               answer.right);
+    out_.element =
+        fmt::format("for {} the left is {} and the right {}", text, answer.left, answer.right);
   }
 
   void fail(std::string why) {
@@ -237,6 +256,20 @@ bool any_effect(const Graph& graph, const std::vector<NodeId>& nodes) {
   });
 }
 
+/// A fork in which ops with a meaning of their own have no body.
+ContextPtr with_own_meanings(const Context& context) {
+  ContextPtr out = fork(context);
+  OpTable ops;
+  for (std::size_t i = 0; i < context.ops.size(); ++i) {
+    Op op = context.ops[OpId(i)];
+    if (std::find(std::begin(kOwnMeaning), std::end(kOwnMeaning), op.name) != std::end(kOwnMeaning))
+      op.body.clear();
+    (void)ops.declare(std::move(op));
+  }
+  out->ops = std::move(ops);
+  return out;
+}
+
 }  // namespace
 
 RuleVerdict Comparison::verdict() const {
@@ -275,7 +308,9 @@ Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, in
 }
 
 Prover::Prover(const RuleSet& rules, const Env& params, const ProveOptions& options)
-    : rules_(rules), params_(params), options_(options), unguarded_(rules) {
+    : rules_(rules), params_(params), options_(options) {
+  rules_.context = with_own_meanings(*rules.context);
+  unguarded_ = rules_;
   for (std::size_t i = 0; i < unguarded_.rules.size(); ++i) {
     unguarded_.rules[RuleId(i)].where.clear();
     unguarded_.rules[RuleId(i)].assume.clear();
@@ -302,9 +337,9 @@ bool equal_for_any_dtype(Graph& graph, std::size_t pairs, Integers& integers,
     if (same[i]) continue;
     Terms terms(integers, true);
     Elements elements(graph, terms);
-    const PairVerdict seen = PairProof(elements, terms, nullptr, graph.outputs()[i],
-                                       graph.outputs()[pairs + i], nullptr)
-                                 .run();
+    const PairVerdict seen =
+        PairProof(elements, terms, nullptr, graph.outputs()[i], graph.outputs()[pairs + i], nullptr)
+            .run();
     if (seen.verdict != RuleVerdict::same_bits || integers.overflowed()) return false;
     granted.insert(elements.granted().begin(), elements.granted().end());
     if (terms.any_zero()) granted.insert(kAnyZero);
@@ -325,8 +360,7 @@ bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId
     Choices choices;
     do {
       Integers integers(solver);
-      auto schema =
-          make_schema(rules, unguarded, id, params, choices, integers, options, granted);
+      auto schema = make_schema(rules, unguarded, id, params, choices, integers, options, granted);
       if (!schema) {
         if (schema.error().mistyped) continue;
         return false;
@@ -375,8 +409,7 @@ Proof Prover::prove(RuleId id) {
   proof.rule = rule.name;
   proof.verdict = RuleVerdict::same_bits;
   if (proved_for_any_dtype(rules_, unguarded_, id, params_, solver_, options_.cases, proof)) {
-    proof.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return proof;
   }
   proof = {};
@@ -398,8 +431,8 @@ Proof Prover::prove(RuleId id) {
         break;
       }
       Integers integers(solver_);
-      auto schema = make_schema(rules_, unguarded_, id, params_, choices, integers, options,
-                                proof.granted);
+      auto schema =
+          make_schema(rules_, unguarded_, id, params_, choices, integers, options, proof.granted);
       if (!schema) {
         if (none.empty() || !schema.error().mistyped) none = schema.error().why;
         if (!schema.error().shapes.empty()) {
@@ -435,8 +468,7 @@ Proof Prover::prove(RuleId id) {
       }
       for (std::size_t i = 0; i < seen.pairs.size() && proof.reason.empty(); ++i)
         if (seen.pairs[i].verdict == RuleVerdict::not_proved)
-          proof.reason =
-              fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].obligation);
+          proof.reason = fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].obligation);
     } while (proof.verdict != RuleVerdict::not_proved && choices.next());
     if (proof.verdict == RuleVerdict::not_proved) break;
   }
@@ -450,8 +482,7 @@ Proof Prover::prove(RuleId id) {
       proof.uncovered = shapes + "(" + why_refused[shapes] + ")";
   for (const std::string& guard : guards)
     (used.contains(guard) ? proof.needed : proof.unneeded).push_back(guard);
-  proof.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return proof;
 }
 

@@ -48,7 +48,7 @@ struct SchemaOptions {
 /// Why a case is none: it is not well typed, or the rule does not match or apply there.
 struct NoSchema {
   std::string why;
-  bool mistyped = false;  ///< before the whole left side stood
+  bool mistyped = false;    ///< before the whole left side stood
   std::string shapes = {};  ///< of the inputs, where sizes may be why
 };
 

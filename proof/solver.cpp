@@ -15,7 +15,7 @@ namespace pw::proof {
 
 namespace {
 
-constexpr unsigned kEffort = 200000;  // of a question about whole numbers
+constexpr unsigned kEffort = 200000;        // of a question about whole numbers
 constexpr unsigned kFloatEffort = 1500000;  // of one about floats
 
 std::string text_of(const SolverTerm& term) {
@@ -226,8 +226,7 @@ FloatAnswer Solver::same_bits(const FloatQuestion& question) {
       answer.right = model->eval(b, true).to_string();
     };
     const z3::expr apart = a != b;
-    const z3::expr zeros =
-        a.is_bool() ? c.bool_val(false) : a.mk_is_zero() && b.mk_is_zero();
+    const z3::expr zeros = a.is_bool() ? c.bool_val(false) : a.mk_is_zero() && b.mk_is_zero();
     const z3::expr finite = !nan && !infinite;
     const z3::check_result all = some(apart);
     if (all == z3::unsat) {

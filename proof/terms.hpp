@@ -54,6 +54,8 @@ class Terms {
   [[nodiscard]] bool any_dtype() const { return any_dtype_; }
   /// Whether the larger or smaller of two zeros of unlike signs was taken to be either.
   [[nodiscard]] bool any_zero() const { return any_zero_; }
+  /// Whether an index of this level is in it.
+  [[nodiscard]] bool mentions(TermId id, std::uint32_t level) const;
   /// Whether it is made of inputs, numbers and pointwise ops alone.
   [[nodiscard]] bool pointwise(TermId id) const;
 
@@ -69,6 +71,7 @@ class Terms {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   TermId intern(Term term);
+  std::optional<TermId> of_any_dtype(const Term& term);
   TermId simplified(Term term);
   TermId cast(Term term);
   void order_is_lost(const Term& term);
