@@ -624,6 +624,8 @@ constexpr DiagnosticCode kCodes[] = {
     {"PW1417", "a failure cannot be bisected, or not be made a test",
      "bisection needs a graph that is good before the first rewrite; the message says what is not"},
     {"PW1418", "what stands before what is no pair of passes", "write it like norm:norm_quant"},
+    {"PW1419", "a relation that cannot be read, or that does not fit the graphs",
+     "write a line an input, like `w = gathered(w){dim = 0}`"},
     {"PW1420", "a rule is named that does not exist", "`pwr check` lists the rules of a file"},
     {"PW1421", "a folder holds nothing to test", "name a folder with .pwr or .counts.json files"},
     {"PW1422", "no file of the tests has a param of this name", "look for a typing mistake"},

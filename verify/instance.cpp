@@ -286,9 +286,25 @@ class Attempt {
     return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
   }
 
+  /// Whole numbers, small ones and one beyond most extents, where the annotation asks for integers.
   ValueId variable_constant(PatternValueId id) {
+    for (const TypeExpr& type : rule_.values[id].types) {
+      if (type.dtype.empty()) continue;
+      draw_.bind_variables(type, env_, true);
+      const auto dtype = dtype_of(type, env_);
+      if (dtype && !is_float(*dtype)) return whole_constant(id, *dtype);
+    }
     const double number = draw_.once_in(2) ? 1e-6 : 1e-2;
     const ValueId value = add_constant(graph_, number, DType::f64);
+    values_[id] = value;
+    env_.insert_or_assign(rule_.values[id].name, Attribute(number));
+    return value;
+  }
+
+  ValueId whole_constant(PatternValueId id, DType dtype) {
+    constexpr std::int64_t kWhole[] = {1, 2, 3, 5, 8, 64, 4096};
+    const std::int64_t number = kWhole[draw_.below(std::size(kWhole))];
+    const ValueId value = add_constant(graph_, static_cast<double>(number), dtype);
     values_[id] = value;
     env_.insert_or_assign(rule_.values[id].name, Attribute(number));
     return value;
