@@ -108,11 +108,11 @@ Result<std::vector<GraphVariant>> optimize(const Graph& graph, const LoadedRules
 }
 
 Result<std::monostate> check_graph_path(const std::string& path) {
-  if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") ||
+  if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") || path.ends_with(".pwb") ||
       path.ends_with(".onnx") || names_stream(path))
     return std::monostate{};
   return fail(error_at({}, "PW1426", "cannot tell the type of `" + path + "` from its extension",
-                       "graphs are written as .json, .pwg or .onnx"));
+                       "graphs are written as .json, .pwg, .pwb or .onnx"));
 }
 
 Result<std::monostate> save_variants(const std::vector<GraphVariant>& variants,

@@ -35,13 +35,14 @@ Result<std::vector<std::string>> graph_files(const std::string& given) {
   std::vector<std::string> out;
   std::error_code unreadable;
   for (const auto& entry : std::filesystem::directory_iterator(path, unreadable))
-    if (entry.path().extension() == ".pwg" || entry.path().extension() == ".json")
+    if (entry.path().extension() == ".pwg" || entry.path().extension() == ".json" ||
+        entry.path().extension() == ".pwb")
       out.push_back(entry.path().string());
   std::sort(out.begin(), out.end());
   if (unreadable)
     return no_graphs("cannot read the folder `" + path + "`: " + unreadable.message());
   if (out.empty())
-    return no_graphs("the folder `" + path + "` holds no graph (.pwg, .json)",
+    return no_graphs("the folder `" + path + "` holds no graph (.pwg, .json, .pwb)",
                      "`pwr opt --trace DIR` writes such a folder");
   return out;
 }
