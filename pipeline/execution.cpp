@@ -147,6 +147,7 @@ Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const Loade
   record.variant = variant.name;
   record.versions = std::move(variant.versions);
   record.rewrite = variant.result.report;
+  record.at_load = variant.at_load;
   if (request.prepared) return take_prepared(request, rules, variant, record);
   record.pieces = PW_TRY(cut_graph(variant.result.graph, rules, request.plan));
   if (request.planned.empty()) {
@@ -172,6 +173,30 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
   record.kernels = std::move(report.kernels);
   record.build_times = std::move(report.times);
   return executable;
+}
+
+Result<std::monostate> compute_at_load(StepEngine& engine, const RunRecord& record,
+                                       std::span<Weights> ranks, Communicator* others,
+                                       const Log& log) {
+  if (!record.at_load) return std::monostate{};
+  const Graph& at_load = *record.at_load;
+  Step step = one_sequence(1);
+  step.ranks = others;
+  RankOutputs outputs = PW_TRY(run_whole(at_load, engine.whole(), ranks, step));
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    for (std::size_t i = 0; i < outputs[rank].size(); ++i) {
+      const ValueId output = at_load.outputs()[i];
+      ranks[rank].add(at_load.value_name(output), at_load.type(output),
+                      std::move(outputs[rank][i]));
+    }
+  log.say(at_load_summary(at_load));
+  return std::monostate{};
+}
+
+std::string at_load_summary(const Graph& at_load) {
+  const std::size_t values = at_load.outputs().size(), nodes = at_load.node_count();
+  return fmt::format("{} tensor{} of weights alone, {} node{}, computed once, at load", values,
+                     values == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
 }
 
 void finish_record(const StepExecutable& executable, RunRecord& record, const Log& log) {

@@ -40,6 +40,22 @@ std::string ranks_sentence(const RunRecord& record) {
                             : "One rank.";
 }
 
+/// What no step computes again, with the op that gives it.
+ReportTable at_load_table(const Graph& at_load) {
+  ReportTable out{{"weight", "type", "by", "of"}, {}, "computed once, at load, of weights alone"};
+  for (const ValueId v : at_load.outputs()) {
+    const NodeId node = at_load.producer(v);
+    std::string of;
+    for (const ValueId operand : at_load.operands(node))
+      if (operand.valid())
+        of += (of.empty() ? "" : ", ") + std::string(at_load.value_name(operand));
+    out.rows.push_back({std::string(at_load.value_name(v)),
+                        at_load.context().types.print(at_load.type(v)), at_load.op_of(node).name,
+                        std::move(of)});
+  }
+  return out;
+}
+
 /// Warnings of rules and passes, and what the plan could not keep.
 ReportTable warnings(const RunRecord& record, const RuleSet& rules) {
   ReportTable out{{"where", "code", "what"}, {}, "warnings"};
@@ -81,6 +97,7 @@ ReportSection overview(const RunRecord& record, const RuleSet& rules) {
                    built_in),
        split_summary(*record.pieces) + ".", plan_summary(record.plan) + "."}});
   if (record.executed) section.items.push_back(prose(ranks_sentence(record)));
+  if (record.at_load) section.items.push_back(at_load_table(*record.at_load));
   for (const Condition& condition : record.rewrite.conditions)
     section.items.push_back(prose("Right for steps where " + condition.text + "."));
   ReportTable warned = warnings(record, rules);

@@ -38,6 +38,7 @@ class StepLoop {
           weights_of_ranks(original_, request_.engine.seed, request_.ranks, request_.replication);
     for (std::size_t i = 0; i < weights_.size(); ++i)
       PW_TRY(give_contents_of(request_, original_, weights_[i], log_, rank_of(i)));
+    PW_TRY(compute_at_load(engine_, record_, weights_, request_.others.get(), log_));
     if (!request_.expect.empty()) expected_ = PW_TRY(Safetensors::open(request_.expect));
     const auto executable =
         PW_TRY(build_executable(engine_, graph, record_, weights_.front(), log_));
