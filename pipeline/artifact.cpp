@@ -9,6 +9,7 @@
 #include "backends/cache/digest.hpp"
 #include "backends/safetensors.hpp"
 #include "backends/toolchain.hpp"
+#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "base/version.hpp"
@@ -105,9 +106,9 @@ std::vector<std::string> present(const std::vector<std::string>& ops, const Grap
 }
 
 void say_artifact(const Artifact& artifact, const Log& log) {
-  log.say(fmt::format("compiled by version {} for {}{}, {} objects", artifact.version,
-                      artifact.backend, artifact.arch.empty() ? "" : " " + artifact.arch,
-                      artifact.objects->by_key().size()));
+  log.say(fmt::format("compiled by version {} for {}{}, {}", artifact.version, artifact.backend,
+                      artifact.arch.empty() ? "" : " " + artifact.arch,
+                      counted(artifact.objects->by_key().size(), "object")));
   const std::string here = Toolchain::find().identity;
   if (!here.empty() && !artifact.compiler.empty() && here != artifact.compiler)
     log.say("note: another compiler made it: " + artifact.compiler + "; here is " + here);
@@ -177,8 +178,8 @@ Result<std::monostate> write_artifact(const ContextPtr& context, const RunReques
   if (compiled) artifact.compiler = Toolchain::find().identity;
   if (compiled && request.backend == "cpu") artifact.machine = processor();
   PW_TRY(write_file_of(artifact, path));
-  log.say(fmt::format("{}: {} graphs, {} compiled objects", path, artifact.variants.size(),
-                      artifact.objects->by_key().size()));
+  log.say(fmt::format("{}: {}, {}", path, counted(artifact.variants.size(), "graph"),
+                      counted(artifact.objects->by_key().size(), "compiled object")));
   return std::monostate{};
 }
 

@@ -8,6 +8,7 @@
 #include "backends/padding.hpp"
 #include "backends/run_given.hpp"
 #include "backends/safetensors.hpp"
+#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
 #include "base/try.hpp"
@@ -43,9 +44,9 @@ Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& g
                                   request.map));
   const GivenTensors given = PW_TRY(give_tensors(graph, file, map, weights));
   log.say(fmt::format(
-      "{} inputs are tensors of {}, {} are drawn by the seed; {} tensors are "
-      "not used{}",
-      given.inputs, path, given.of_seed, given.unused.size(),
+      "{} {} of {}, {} {} drawn by the seed; {} {} not used{}", counted(given.inputs, "input"),
+      given.inputs == 1 ? "is a tensor" : "are tensors", path, given.of_seed, are(given.of_seed),
+      counted(given.unused.size(), "tensor"), are(given.unused.size()),
       given.unused.empty() ? ""
                            : ": " + given.unused.front() + (given.unused.size() > 1 ? ", …" : "")));
   return std::monostate{};
@@ -191,12 +192,6 @@ Result<std::monostate> compute_at_load(StepEngine& engine, const RunRecord& reco
     }
   log.say(at_load_summary(at_load));
   return std::monostate{};
-}
-
-std::string at_load_summary(const Graph& at_load) {
-  const std::size_t values = at_load.outputs().size(), nodes = at_load.node_count();
-  return fmt::format("{} tensor{} of weights alone, {} node{}, computed once, at load", values,
-                     values == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
 }
 
 void finish_record(const StepExecutable& executable, RunRecord& record, const Log& log) {

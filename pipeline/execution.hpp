@@ -60,8 +60,6 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
 Result<std::monostate> compute_at_load(StepEngine& engine, const RunRecord& record,
                                        std::span<Weights> ranks, Communicator* others,
                                        const Log& log);
-/// "2 tensors of weights alone, 3 nodes, computed once, at load".
-[[nodiscard]] std::string at_load_summary(const Graph& at_load);
 /// After the last step: says what went otherwise than planned; the record gets the counters of a
 /// device.
 void finish_record(const StepExecutable& executable, RunRecord& record, const Log& log);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/quantities.hpp"
 #include "base/shown_path.hpp"
 #include "base/version.hpp"
@@ -92,9 +93,9 @@ ReportSection overview(const RunRecord& record, const RuleSet& rules) {
     built_in += built_in_steps(pass);
   }
   section.items.push_back(ReportText{
-      {fmt::format("{}: {} nodes before, {} after, by {} matches of rules and {} built-in steps.",
-                   shown_path(record.graph_path), before.node_count(), after.node_count(), by_rules,
-                   built_in),
+      {fmt::format("{}: {} before, {} after, by {} of rules and {}.", shown_path(record.graph_path),
+                   counted(before.node_count(), "node"), after.node_count(),
+                   counted(by_rules, "match"), counted(built_in, "built-in step")),
        split_summary(*record.pieces) + ".", plan_summary(record.plan) + "."}});
   if (record.executed) section.items.push_back(prose(ranks_sentence(record)));
   if (record.at_load) section.items.push_back(at_load_table(*record.at_load));
@@ -312,9 +313,9 @@ ReportSection kernels(const CpuReport& cpu) {
     section.items.push_back(ReportText{{"No C++ compiler was found: everything ran on eager."}});
     return section;
   }
-  section.items.push_back(ReportText{
-      {fmt::format("{} kernels, {} from the compile cache, {} compiled by {}.", cpu.kernels.size(),
-                   cpu.cache.found, cpu.compiled, shown_path(cpu.compiler))}});
+  section.items.push_back(ReportText{{fmt::format(
+      "{}, {} from the compile cache, {} compiled by {}.", counted(cpu.kernels.size(), "kernel"),
+      cpu.cache.found, cpu.compiled, shown_path(cpu.compiler))}});
   ReportTable compiled{{"ops of one kernel", "uses"}, {}, "row kernels, over all pieces"};
   for (const CpuReport::Kernel& k : cpu.kernels)
     compiled.rows.push_back({k.ops, std::to_string(k.uses)});
@@ -365,11 +366,15 @@ Report make_report(const RunRecord& record, const RuleSet& rules, bool plan_too)
   const bool checked = !record.steps.empty() && !record.steps.front().numbers.empty();
   report.verdict =
       !record.executed ? "rewritten, split and planned; nothing was run"
-      : !checked ? fmt::format("{} steps ran; the numbers were not compared", record.steps.size())
-      : failed   ? fmt::format("{} of {} steps differ from the reference by more than they may",
-                               failed, record.steps.size())
-                 : fmt::format("all outputs of all {} steps pass the numeric comparison",
-                               record.steps.size());
+      : !checked       ? fmt::format("{} ran; the numbers were not compared",
+                                     counted(record.steps.size(), "step"))
+      : failed         ? fmt::format("{} of {} {} from the reference by more than {} may", failed,
+                                     counted(record.steps.size(), "step"),
+                             failed == 1 ? "differs" : "differ", failed == 1 ? "it" : "they")
+                       : fmt::format("all outputs of {} pass the numeric comparison",
+                             record.steps.size() == 1
+                                         ? "the step"
+                                         : fmt::format("all {} steps", record.steps.size()));
   report.sections.push_back(overview(record, rules));
   report.sections.push_back(rewriting(record));
   if (plan_too) {

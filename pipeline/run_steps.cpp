@@ -9,6 +9,7 @@
 #include "backends/cache/digest.hpp"
 #include "backends/kv_cache.hpp"
 #include "backends/safetensors.hpp"
+#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "dsl/embedded_rules.hpp"
@@ -77,8 +78,8 @@ class StepLoop {
     StepRun run{result.report, {}, {}, {}};
     std::optional<Yardstick> yardstick;
     if (request_.check || (expected_ && !request_.tolerance.named())) {
-      log_.progress({fmt::format("checking {} tokens against the double-precision interpreter",
-                                 step.tokens())});
+      log_.progress({fmt::format("checking {} against the double-precision interpreter",
+                                 counted(step.tokens(), "token"))});
       yardstick = PW_TRY(run_yardstick(original_, engine_.whole(), weights_, step, {},
                                        goes_on ? &others_ : nullptr));
     }

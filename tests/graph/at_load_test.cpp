@@ -10,7 +10,7 @@ using namespace pw::test;
 
 namespace {
 
-Graph read(const ContextPtr& context, const std::string& body) {
+Graph graph_of(const ContextPtr& context, const std::string& body) {
   auto graph = parse_graph(context, "graph g { symbol n in 1..64 tokens\n" + body + " }", "g.pwg");
   if (!graph) FAIL(render(graph.error(), context->sources));
   return std::move(*graph);
@@ -30,7 +30,7 @@ using Names = std::vector<std::string>;
 TEST_CASE("at load: sums and transpositions of weights, each read as a weight afterwards",
           "[graph]") {
   const auto context = library();
-  Graph graph = read(context, R"(
+  Graph graph = graph_of(context, R"(
     in x: bf16[n, 8]
     in weight w: bf16[8], m: bf16[16, 8]
     gain = f32(w) + 1.0
@@ -69,7 +69,7 @@ TEST_CASE("at load: what a step decides stays, as do views in place and what is 
            "in x: f32[n, 8] in weight w: f32[8]  y = x + exp(w)  z = w + 1.0  out y  write w = z",
        }) {
     INFO(body);
-    Graph graph = read(context, body);
+    Graph graph = graph_of(context, body);
     const std::string before = print_pwg(graph);
     CHECK(!take_constants(graph));
     CHECK(print_pwg(graph) == before);
@@ -78,7 +78,7 @@ TEST_CASE("at load: what a step decides stays, as do views in place and what is 
 
 TEST_CASE("at load: a returned value is computed in the step, of what is there", "[graph]") {
   const auto context = library();
-  Graph graph = read(context, R"(
+  Graph graph = graph_of(context, R"(
     in x: f32[n, 8]
     in weight w: f32[8]
     a = exp(w)

@@ -326,10 +326,10 @@ class RuleWriter {
   /// elements of lists, lists that are repeated, and one op for lists of any length.
   std::string forms() {
     const std::string u = unary(), b = binary(), o = other();
-    switch (random_.below(8)) {
+    switch (random_.below(10)) {
       case 0:
         has(Construct::op_variable);
-        return Text{"  op f: commutative\n  y = f(", u, "(x), z)\n  =>\n  y = f(x, z)\n"};
+        return Text{"  op f: associative\n  y = f(", u, "(x), z)\n  =>\n  y = f(x, z)\n"};
       case 1:
         has(Construct::op_variable);
         return Text{"  op f: pointwise\n  y = f(", u, "(f(x)))\n  =>\n  y = f(x)\n"};
@@ -365,6 +365,7 @@ class RuleWriter {
                     pick({"(w[0])\n", "(w[-1])\n"}),
                     "  y... = sub(w, z)...\n"};
       case 6:
+      case 7:
         has(Construct::repetition);
         return Text{"  p, q = split(", u, "(x)){dim, sizes = [m] * ",
                     pick({"2}\n", "k}\n  where k == 2\n"}),
