@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/folder.hpp"
@@ -86,8 +87,9 @@ void run_generate(const Options& options, const GenerateArgs& args) {
     answer.add("nodes", Cell(graph.node_count()));
     print_out(answer.print("json"));
   }
-  session.say(fmt::format("{}: {} layers, {} nodes{}", args.model.model.family,
-                          model_layers(args.model), graph.node_count(),
+  session.say(fmt::format("{}: {}, {}{}", args.model.model.family,
+                          counted(model_layers(args.model), "layer"),
+                          counted(graph.node_count(), "node"),
                           args.model.shuffle ? fmt::format(", seed {}", *args.model.shuffle) : ""));
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
 #include "pipeline/folder.hpp"
@@ -37,7 +38,7 @@ class Tracing {
       if (variant.result.otherwise || next == traces_.end()) continue;
       const auto& [path, trace] = *next++;
       PW_TRY(trace.finish(variant.result.report, variant.result.graph, rules));
-      log.say(fmt::format("{} graphs and the journal are in {}", trace.graphs(), path));
+      log.say(fmt::format("{} and the journal are in {}", counted(trace.graphs(), "graph"), path));
     }
     return std::monostate{};
   }

@@ -199,7 +199,7 @@ class Writes(unittest.TestCase):
             self.assertEqual(pwr("import", model, "-o", as_json).returncode, 0)
             self.assertEqual(json.loads(as_json.read_text(encoding="utf-8"))["writes"], {"seen": "now"})
             done = pwr("import", as_json, "-o", again)
-            self.assertIn("1 outputs, writes seen", done.stderr)
+            self.assertIn("1 output, writes seen", done.stderr)
             self.assertIn("  out y\n  write seen = now\n}", again.read_text(encoding="utf-8"))
             self.assertEqual(pwr("diff", model, again).returncode, 0)
             again.write_text(again.read_text(encoding="utf-8").replace("  write seen = now\n", ""), encoding="utf-8")
