@@ -33,9 +33,22 @@ Vector load(const float* p) { return *reinterpret_cast<const Loose*>(p); }
 void store(float* p, Vector v) { *reinterpret_cast<Loose*>(p) = v; }
 
 template <std::int64_t rows>
+void prefetch_results(const PanelTile& t) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t i = 0; i < 2; ++i) {
+      __builtin_prefetch(t.c + r * t.step + i * t.half, 1);
+      if (t.other != nullptr) __builtin_prefetch(t.other + r * t.other_step + i * kLanes);
+    }
+  }
+}
+
+template <std::int64_t rows>
 void multiply(const PanelTile& t) {
   Vector sums[rows][2];
   const float *a = t.a, *b = t.b;
+  // Of short sums, what is read and written after them is on its way while they are made.
+  constexpr std::int64_t kShort = 16;
+  if (t.groups <= kShort) prefetch_results<rows>(t);
 #pragma GCC unroll 16
   for (std::int64_t r = 0; r < rows; ++r) {
     sums[r][0] = t.start == nullptr ? Vector{} : load(t.start);

@@ -17,6 +17,7 @@ namespace {
 
 /// A block of the left operand, as large as a second-level cache has room for.
 constexpr std::int64_t kBlockRows = 224, kBlockDepth = 768;
+constexpr std::int64_t kNearWeights = 1 << 16;   // numbers
 constexpr std::int64_t kWorthAThread = 1 << 18;  // multiplications
 
 const PanelKernels& kernels() { return panel_kernels(); }
@@ -42,52 +43,76 @@ class Packing {
           runs_.push_back({z * w.dilation[0], y * w.dilation[1], i * w.dilation[2]});
   }
 
-  void pack(const Tile& tile, std::int64_t first, std::int64_t last, float* out) const {
-    const std::int64_t step = tile.rows * kPanelGroup, padded = rounded_up(last, kPanelGroup),
-                       length = merged_ * x_.channels;
-    for (std::int64_t r = 0; r < tile.rows; ++r) {
-      const Place place = place_of(tile.row + r);
+  void pack(const Tile& tile, std::int64_t first, std::int64_t last, float* out) {
+    const std::int64_t step = tile.rows * kPanelGroup;
+    const bool clips = x_.window.padding != Axes{0, 0, 0};
+    const bool whole = (clips ? x_.channels : merged_ * x_.channels) % kPanelGroup == 0;
+    Place place = place_of(tile.row);
+    for (std::int64_t r = 0; r < tile.rows; ++r, advance(place)) {
       float* const row = out + r * kPanelGroup;
-      auto run = static_cast<std::size_t>(first / length);
-      std::int64_t skipped = first % length;
-      for (std::int64_t k = 0; k < last - first; ++run, skipped = 0) {
-        const std::int64_t count = std::min(last - first - k, length - skipped);
-        pack_run(place, runs_[run], skipped, count, k, step, row);
-        k += count;
+      if (whole && last % kPanelGroup == 0) {
+        copy_runs(place, first, last, row, step);
+        continue;
       }
-      for (std::int64_t k = last - first; k < padded - first; ++k)
-        row[k / kPanelGroup * step + k % kPanelGroup] = 0;
+      // Copies of any length go to a row first: what is a group there is copied at once.
+      const auto padded = static_cast<std::size_t>(rounded_up(last, kPanelGroup) - first);
+      row_.resize(std::max(row_.size(), padded));
+      copy_runs(place, first, last, row_.data(), kPanelGroup);
+      std::fill(row_.begin() + (last - first), row_.begin() + static_cast<std::ptrdiff_t>(padded),
+                0.0f);
+      copy_run(row_.data(), 0, static_cast<std::int64_t>(padded), step, row);
     }
   }
 
  private:
   struct Place {
-    const float* image;
-    Axes first;  ///< the element under the kernel's first, which may be outside
+    std::int64_t image;
+    Axes at;
   };
 
   [[nodiscard]] Place place_of(std::int64_t row) const {
-    const Window& w = x_.window;
-    const std::int64_t places = w.out_count(), at = row % places;
-    const Axes place{at / (w.out[1] * w.out[2]), at / w.out[2] % w.out[1], at % w.out[2]};
-    Place out{x_.data + row / places * w.in_count() * x_.step, {}};
-    for (std::size_t axis = 0; axis < 3; ++axis) out.first[axis] = w.source(axis, place[axis], 0);
-    return out;
+    const Axes& out = x_.window.out;
+    const std::int64_t places = x_.window.out_count(), at = row % places;
+    return {row / places, {at / (out[1] * out[2]), at / out[2] % out[1], at % out[2]}};
+  }
+
+  void advance(Place& place) const {
+    for (const std::size_t axis : {2, 1, 0}) {
+      if (++place.at[axis] < x_.window.out[axis]) return;
+      place.at[axis] = 0;
+    }
+    ++place.image;
+  }
+
+  /// Depths [first, last), the groups `step` apart.
+  void copy_runs(const Place& place, std::int64_t first, std::int64_t last, float* row,
+                 std::int64_t step) const {
+    const std::int64_t length = merged_ * x_.channels;
+    auto run = static_cast<std::size_t>(first / length);
+    std::int64_t skipped = first % length;
+    for (std::int64_t k = 0; k < last - first; ++run, skipped = 0) {
+      const std::int64_t count = std::min(last - first - k, length - skipped);
+      pack_run(place, runs_[run], skipped, count, k, step, row);
+      k += count;
+    }
   }
 
   /// Numbers [skipped, skipped + count) of a run, to depths from k on.
   void pack_run(const Place& place, const Axes& run, std::int64_t skipped, std::int64_t count,
                 std::int64_t k, std::int64_t step, float* row) const {
-    const Axes& in = x_.window.in;
-    const std::int64_t z = place.first[0] + run[0], y = place.first[1] + run[1],
-                       x = place.first[2] + run[2];
+    const Window& w = x_.window;
+    const Axes& in = w.in;
+    const std::int64_t z = w.source(0, place.at[0], 0) + run[0],
+                       y = w.source(1, place.at[1], 0) + run[1],
+                       x = w.source(2, place.at[2], 0) + run[2];
     std::int64_t begin = 0, end = 0;  // what of the run is inside
     if (z >= 0 && z < in[0] && y >= 0 && y < in[1]) {
       begin = std::clamp(-x * x_.channels, skipped, skipped + count);
       end = std::clamp((in[2] - x) * x_.channels, begin, skipped + count);
     }
     if (begin == end) begin = end = skipped + count;
-    const float* const from = place.image + ((z * in[1] + y) * in[2] + x) * x_.step;
+    const float* const from =
+        x_.data + (((place.image * in[0] + z) * in[1] + y) * in[2] + x) * x_.step;
     fill_zeros(k, k + begin - skipped, step, row);
     copy_run(from + begin, k + begin - skipped, k + end - skipped, step, row);
     fill_zeros(k + end - skipped, k + count, step, row);
@@ -97,24 +122,22 @@ class Packing {
     for (; k < end; ++k) row[k / kPanelGroup * step + k % kPanelGroup] = 0;
   }
 
+  /// Numbers to depths [k, end), in groups; at once where those stand together.
   static void copy_run(const float* from, std::int64_t k, std::int64_t end, std::int64_t step,
                        float* row) {
-    float* to = row + k / kPanelGroup * step;
-    for (std::int64_t within = k % kPanelGroup; k < end; to += step, within = 0) {
-      const std::int64_t count = std::min(kPanelGroup - within, end - k);
-      if (count == kPanelGroup) {
-        std::memcpy(to, from, kPanelGroup * sizeof(float));
-      } else {
-        for (std::int64_t i = 0; i < count; ++i) to[within + i] = from[i];
-      }
-      from += count;
-      k += count;
+    if (step == kPanelGroup) {
+      std::copy(from, from + (end - k), row + k);
+      return;
     }
+    float* to = row + k / kPanelGroup * step;
+    for (; k < end; k += kPanelGroup, from += kPanelGroup, to += step)
+      std::memcpy(to, from, kPanelGroup * sizeof(float));
   }
 
   const Pixels& x_;
   std::int64_t merged_ = 1;  ///< how many elements of the kernel are one run
   std::vector<Axes> runs_;   ///< from the kernel's first element
+  std::vector<float> row_;
 };
 
 /// Rows [.., ..) and panels [.., ..) of a product, by one thread.
@@ -136,30 +159,41 @@ class PartOfProduct {
                  std::int64_t panels) {
     const std::int64_t depth = std::min(kBlockDepth, b_.padded_depth() - k);
     const std::vector<Tile> tiles = tiles_of(row, rows);
+    // Weights that stay in the cache are read again for each tile, whose results are then written
+    // together; of larger ones, each panel is read for all tiles of the block.
+    if (depth * panels * kernels().columns <= kNearWeights) {
+      for (const Tile& tile : tiles) {
+        packing_.pack(tile, k, std::min(k + depth, b_.depth), block_.get());
+        for (std::int64_t p = panel; p < panel + panels; ++p)
+          run_tile(block_.get(), tile, p, k, depth);
+      }
+      return;
+    }
     float* at = block_.get();
     for (const Tile& tile : tiles) {
       packing_.pack(tile, k, std::min(k + depth, b_.depth), at);
       at += tile.rows * depth;
     }
-    const bool last = k + depth == b_.padded_depth();
     for (std::int64_t p = panel; p < panel + panels; ++p) {
       at = block_.get();
       for (const Tile& tile : tiles) {
-        PanelTile t{};
-        t.a = at;
-        t.b = b_.panel(p) + k * kernels().columns;
-        t.groups = depth / kPanelGroup;
-        t.add = k > 0;
-        t.relu = last && finish_.then == Then::relu;
-        run_tile(t, tile, p, k == 0, last);
+        run_tile(at, tile, p, k, depth);
         at += tile.rows * depth;
       }
     }
   }
 
-  void run_tile(PanelTile& t, const Tile& tile, std::int64_t p, bool first, bool last) {
+  void run_tile(const float* a, const Tile& tile, std::int64_t p, std::int64_t k,
+                std::int64_t depth) {
     const std::int64_t wide = kernels().columns, column = p * wide,
                        columns = std::min(wide, b_.columns - column);
+    const bool first = k == 0, last = k + depth == b_.padded_depth();
+    PanelTile t{};
+    t.a = a;
+    t.b = b_.panel(p) + k * wide;
+    t.groups = depth / kPanelGroup;
+    t.add = !first;
+    t.relu = last && finish_.then == Then::relu;
     t.half = wide / 2;
     t.c = y_ + tile.row * b_.columns + column;
     t.step = t.other_step = b_.columns;

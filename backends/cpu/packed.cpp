@@ -6,9 +6,11 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "backends/panels.hpp"
 #include "backends/parallel.hpp"
+#include "backends/winograd.hpp"
 #include "graph/constancy.hpp"
 
 namespace pw::cpu {
@@ -97,11 +99,20 @@ Array channels_last(const Array& x) {
 const float* floats(const Array& x) { return reinterpret_cast<const float*>(x.data); }
 float* floats(Array& x) { return reinterpret_cast<float*>(x.data); }
 
+using Weight = std::variant<Panels, WinogradWeights>;
+
 /// A node's packed weight, while the weights it is made of are what they were.
 struct Packed {
   std::uint64_t stamp = 0;
-  Panels panels;
+  Weight weight;
 };
+
+Weight weight_of(const Convolution& c, const Array& w) {
+  const Array row_major = contiguous(w);
+  if (suits_winograd(c))
+    if (auto points = winograd_weights(c, floats(row_major))) return std::move(*points);
+  return panels_of(c, floats(row_major));
+}
 
 class PackedCall {
  public:
@@ -115,16 +126,17 @@ class PackedCall {
   }
 
  private:
-  /// Made now, where it is not what it would be.
+  /// Made now, where it is not what it would be. Its form stays the same until then: what it is
+  /// made of may be gone.
   template <class Make>
-  [[nodiscard]] const Panels& panels(const Make& make) const {
+  [[nodiscard]] const Weight& packed(const Make& make) const {
     const std::uint64_t stamp = inputs_ ? weights_->stamp(*inputs_) : 0;
     if (packed_->stamp != stamp || stamp == 0) {
-      packed_->panels = Panels();
-      packed_->panels = make();
+      packed_->weight = Panels();
+      packed_->weight = make();
       packed_->stamp = stamp;
     }
-    return packed_->panels;
+    return packed_->weight;
   }
 
   [[nodiscard]] const Array* operand(const Call& call, int i) const {
@@ -135,7 +147,7 @@ class PackedCall {
 
   Result<std::monostate> multiply_matrix(Call& call) const {
     const Array& w = *operand(call, form_.weight);
-    const Panels& b = panels([&] {
+    const Weight& weight = packed([&] {
       return panels_of(
           Matrix{w.dtype, w.data, w.extents[0], w.extents[1], w.strides[0], w.strides[1]});
     });
@@ -149,7 +161,8 @@ class PackedCall {
     }
     finish.then = form_.then;
     Array& y = call.result();
-    multiply(rows_of(floats(x), x.extents[0], x.extents[1], x.strides[0]), b, finish, floats(y));
+    multiply(rows_of(floats(x), x.extents[0], x.extents[1], x.strides[0]), std::get<Panels>(weight),
+             finish, floats(y));
     return std::monostate{};
   }
 
@@ -157,7 +170,7 @@ class PackedCall {
     const Array& w = *operand(call, form_.weight);
     const Convolution c =
         convolution_of(call, operand(call, form_.x)->extents, w.extents, call.extents[0]);
-    const Panels& b = panels([&] { return panels_of(c, floats(contiguous(w))); });
+    const Weight& weight = packed([&] { return weight_of(c, w); });
     const Array x = channels_last(*operand(call, form_.x));
     Finish finish;
     Array bias, other;
@@ -166,12 +179,20 @@ class PackedCall {
       finish.bias = floats(bias);
     }
     if (const Array* given = operand(call, form_.other)) {
-      other = channels_last(*given);
+      Array whole = *given;  // as `+` broadcasts it
+      whole.strides = broadcast_strides(whole, call.extents[0]);
+      whole.extents = call.extents[0];
+      other = channels_last(whole);
       finish.other = floats(other);
     }
     finish.then = form_.then;
     Array y = make_channels_last(call.extents[0]);
-    multiply(Pixels{floats(x), c.channels, c.channels, c.batch, c.window}, b, finish, floats(y));
+    const Pixels pixels{floats(x), c.channels, c.channels, c.batch, c.window};
+    if (const auto* points = std::get_if<WinogradWeights>(&weight)) {
+      pw::convolve(pixels, *points, finish, floats(y));
+    } else {
+      multiply(pixels, std::get<Panels>(weight), finish, floats(y));
+    }
     if (!call.places.empty() && call.places[0] != nullptr) {
       copy(y, call.result());
     } else {
