@@ -218,7 +218,7 @@ TEST_CASE("fx: the ranks that share rows out are those of the graph's other coll
   const FxImport fx = import_text(context, in_function(body, parameters));
   check_lines(
       fx.graph,
-      {"g: bf16[s0 + (-s0) % 4, 64] = all_gather(y){dim = 0, group = \"tp:0\", world = 4}"});
+      {"g: bf16[4*((s0 + 3) / (4)), 64] = all_gather(y){dim = 0, group = \"tp:0\", world = 4}"});
   const NodeId part = fx.graph.producer(fx.graph.find_value("c"));
   CHECK(fx.graph.op_of(part).name == "shard_padded");
   CHECK(fx.report.opaque.empty());
