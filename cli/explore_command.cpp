@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/shown_path.hpp"
 #include "cli/commands.hpp"
@@ -73,8 +74,9 @@ void run_study_command(const Session& session, const Options& options, const Exp
                        session.need(parse_shard(args.shard))};
   const StudyProgress progress =
       session.need(run_study(study_graphs(session, args), rules, request, session.log()));
-  session.say(fmt::format("{} units, {} of them were there; {} runs of a pass", progress.units,
-                          progress.done, progress.runs));
+  session.say(fmt::format("{}, {} of them were there; {} of a pass",
+                          counted(progress.units, "unit"), progress.done,
+                          counted(progress.runs, "run")));
   show_study(session, options, args, args.study);
 }
 
@@ -86,8 +88,9 @@ void run_explore_one(const Session& session, const Options& options, const Explo
   const ExploreRequest request = explore_request(session, args);
   const Exploration found = session.need(explore(graph, rules, request, session.log()));
   print_out(explore_answer(found, args.most).print(options.format));
-  session.say(fmt::format("{} orders end with {} graphs; {} runs of a pass", found.orders(),
-                          found.graphs(), found.runs()));
+  session.say(fmt::format("{}, with {} at their end; {} of a pass",
+                          counted(found.orders(), "order"), counted(found.graphs(), "graph"),
+                          counted(found.runs(), "run")));
   for (const std::string& circle : found.left_out)
     session.say("left out, since other precedence makes a circle of it: " + circle);
   const bool more = std::any_of(found.settings.begin(), found.settings.end(),

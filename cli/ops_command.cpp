@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/op_list.hpp"
 
@@ -29,7 +30,7 @@ void run_ops(const Options& options, const OpsArgs& args) {
     for (const OpLine& line : lines) print_out(op_text(context, line));
   } else {
     print_out(op_table(lines, false).print("table"));
-    session.say(fmt::format("{} ops", lines.size()));
+    session.say(counted(lines.size(), "op"));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
@@ -48,7 +49,8 @@ std::string row(const RuleCheck& check, std::size_t width) {
                         fmt::join(parts, fmt::format("\n{:<{}}    ", "", width)));
   }
   if (check.runs == 0) return text + "\n";
-  return fmt::format("{} ({} graphs, {} samples{}{})\n", text, check.instances, check.runs,
+  return fmt::format("{} ({}, {}{}{})\n", text, counted(check.instances, "graph"),
+                     counted(check.runs, "sample"),
                      check.ranks == std::vector<std::int64_t>{1}
                          ? ""
                          : fmt::format(" on {} ranks", fmt::join(check.ranks, " and ")),

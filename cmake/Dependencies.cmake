@@ -47,6 +47,13 @@ endif()
 find_library(PW_HTTPLIB cpp-httplib)
 find_path(PW_HTTPLIB_INCLUDE httplib.h)
 
+# Optional: without it `pwr prove` proves what needs no solver.
+find_library(PW_Z3 z3)
+find_path(PW_Z3_INCLUDE z3++.h)
+if(NOT PW_Z3 OR NOT PW_Z3_INCLUDE)
+  message(WARNING "Z3 not found (libz3-dev): pwr prove leaves unproved what needs a solver, and has no verdicts on IEEE arithmetic")
+endif()
+
 # Optional: without it there are no studies. Headers only: the library is loaded where it is.
 find_path(PW_SQLITE_INCLUDE sqlite3.h)
 if(NOT PW_SQLITE_INCLUDE)

@@ -71,9 +71,18 @@ struct Clause {
   std::vector<Expr> guards;           ///< where, assume
   std::vector<Statement> statements;  ///< given, unless
 };
+/// `op f: pointwise`: f stands for each op that has the trait.
+struct OpVariable {
+  Span span;
+  std::string name;
+  Span name_span;
+  std::string trait;
+  Span trait_span;
+};
 struct Body {
   std::vector<Clause> clauses;
   std::vector<Statement> statements;
+  std::vector<OpVariable> ops;
 };
 struct Rule {
   PW_SPECIAL_MEMBERS(Rule);
@@ -94,6 +103,7 @@ struct Pattern {
   std::vector<std::string> operands;
   std::vector<AttributeArg> attributes;
   std::vector<std::string> results;
+  std::vector<std::vector<TypeExpr>> operand_types, result_types;  ///< none or one each
   std::vector<Body> alternatives;
 };
 struct Table {

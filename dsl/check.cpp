@@ -9,6 +9,7 @@
 #include "dsl/families.hpp"
 #include "dsl/natives.hpp"
 #include "dsl/params.hpp"
+#include "dsl/pattern_items.hpp"
 #include "dsl/patterns.hpp"
 #include "dsl/rule_stage.hpp"
 #include "dsl/split_items.hpp"
@@ -55,10 +56,11 @@ RuleSet check_files(const ContextPtr& context, std::vector<ast::File> files,
   RuleSet set;
   set.context = context;
   set.files = std::move(files);
-  const Program program = collect_program(set.files, root, out);
-  check_dtype_names(program, out);
+  Program program = collect_program(set.files, root, out);
   declare_ops(*context, program, out);
   declare_foreign(*context, program, out);
+  settle_patterns(*context, program, out);
+  check_dtype_names(program, out);
   for (const auto& [name, table] : program.tables) check_table(*context, *table, out);
   build_params(program, set, out);
   bind_library_natives(*context);

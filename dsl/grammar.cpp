@@ -108,6 +108,9 @@ bool peek_write(const Token* p) {
 }
 bool no_write(const Token* p) { return !peek_write(p); }
 bool peek_op(const Token* p) { return p[0].kind == Tok::op && is_name(p[1].kind); }
+bool peek_op_variable(const Token* p) {
+  return p[0].kind == Tok::op && is_name(p[1].kind) && p[2].kind == Tok::colon;
+}
 bool peek_input_kind(const Token* p) {
   return (p->kind == Tok::weight || p->kind == Tok::buffer) && is_name(p[1].kind);
 }
@@ -214,7 +217,10 @@ const auto stmt_def =
 const auto stmts_def = t(Tok::lbrace) > +stmt > t(Tok::rbrace);
 const auto body_def = +(
     (t(Tok::where) | t(Tok::assume))[act<&B::open>] > some_of(expr) > x3::eps[act<&B::end_guards>] |
-    (t(Tok::given) | t(Tok::unless))[act<&B::open>] > stmts > x3::eps[act<&B::end_block>] | stmt);
+    (t(Tok::given) | t(Tok::unless))[act<&B::open>] > stmts > x3::eps[act<&B::end_block>] |
+    Peek(peek_op_variable) >> t(Tok::op)[act<&B::open>] > name[act<&B::op_variable>] >
+        t(Tok::colon) > name[act<&B::end_op_variable>] |
+    stmt);
 const auto reference_def = name[act<&B::push_name>] >>
                            *(t(Tok::dot) > (word | t(Tok::star))[act<&B::extend_name>]) >>
                            -(t(Tok::lbracket)[act<&B::extend_name>] >
@@ -272,14 +278,15 @@ const auto rule_item_def = t(Tok::rule)[act<&B::open>] > name[act<&B::push_name>
                            t(Tok::rbrace)[act<&B::end_rule>];
 
 const auto alternative = x3::eps[act<&B::open_next>] > body > x3::eps[act<&B::end_alternative>];
-const auto names = list_of(name[act<&B::push_name>]);
+const auto typed_name = name[act<&B::push_name>] >> -(t(Tok::colon) > type[act<&B::pattern_type>]);
+const auto names = list_of(typed_name);
 const auto pattern_item_def =
     t(Tok::pattern)[act<&B::open>] >
     -(Peek(peek_recursive) >> t(Tok::rec)[act<&B::pattern_recursive>]) > name[act<&B::push_name>] >
     t(Tok::lparen) > names > t(Tok::rparen)[act<&B::pattern_operands>] >
     -(t(Tok::lbrace)[act<&B::open>] > list_of(setting) >
       t(Tok::rbrace)[act<&B::pattern_attributes>]) > t(Tok::arrow) >
-    (t(Tok::lparen) > names > t(Tok::rparen) | some_of(name[act<&B::push_name>])) >
+    (t(Tok::lparen) > names > t(Tok::rparen) | some_of(typed_name)) >
     t(Tok::lbrace)[act<&B::pattern_results>] > (alternative >> *(t(Tok::bar) > alternative)) >
     t(Tok::rbrace)[act<&B::end_pattern>];
 

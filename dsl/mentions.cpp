@@ -222,7 +222,7 @@ class ItemReader : MentionReader {
     if (kind(i) != Tok::lparen) return;
     std::size_t next = behind(i);
     for (++i; i < next; ++i)
-      if (is_name(kind(i))) put_name(i, NamePlace::value, true);
+      if (is_name(kind(i))) i = typed_name(i, next - 1, true);
     if (kind(i) == Tok::lbrace) {
       next = behind(i);
       for (++i; i < next; ++i)
@@ -230,8 +230,13 @@ class ItemReader : MentionReader {
           put_name(i, NamePlace::attribute, true);
     }
     for (; i < end_ && kind(i) != Tok::lbrace; ++i)
-      if (is_name(kind(i))) put_name(i, NamePlace::value);
+      if (is_name(kind(i))) i = typed_name(i, end_, false);
     body(i);
+  }
+  /// The last token of `x` or `x: T[n]`.
+  std::size_t typed_name(std::size_t i, std::size_t end, bool declares) {
+    put_name(i, NamePlace::value, declares);
+    return kind(i + 1) == Tok::colon ? type(i + 2, end) - 1 : i;
   }
 
   void rule(std::size_t i) {

@@ -34,6 +34,7 @@ struct Program {
   std::map<std::string, const ast::Table*, std::less<>> tables;
   std::vector<std::shared_ptr<const ast::Table>> products;  ///< `table P = A * B`, multiplied out
   std::map<std::string, const ast::Pattern*, std::less<>> patterns;
+  std::vector<std::shared_ptr<const ast::Pattern>> settled;  ///< by settle_patterns()
   std::map<std::string, const ast::Param*, std::less<>> params;
   std::map<std::string, const ast::Extern*, std::less<>> externs;
 

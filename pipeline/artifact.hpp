@@ -24,6 +24,7 @@ struct ArtifactVariant {
   };
   std::vector<Condition> conditions;
   std::string graph, plan;            ///< JSON
+  std::string at_load;                ///< JSON; empty: nothing is computed of weights alone
   std::vector<std::string> split_at;  ///< all ops that it is cut at
 };
 

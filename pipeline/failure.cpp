@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
+#include "base/counted.hpp"
 #include "base/hash.hpp"
 #include "base/try.hpp"
 #include "graph/text.hpp"
@@ -125,7 +126,7 @@ Saying FailureCheck::numbers(const Graph& before, const Graph& after) {
     out = Saying::good;
     for (const NumericReport& report : check_outputs(before, measured->second, *outputs))
       if (const auto failure = number_failure(report)) {
-        reason_ = fmt::format("{} tokens, {}", tokens, *failure);
+        reason_ = fmt::format("{}, {}", counted(tokens, "token"), *failure);
         return Saying::bad;
       }
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
 #include "pipeline/folder.hpp"
@@ -37,7 +38,7 @@ class Tracing {
       if (variant.result.otherwise || next == traces_.end()) continue;
       const auto& [path, trace] = *next++;
       PW_TRY(trace.finish(variant.result.report, variant.result.graph, rules));
-      log.say(fmt::format("{} graphs and the journal are in {}", trace.graphs(), path));
+      log.say(fmt::format("{} and the journal are in {}", counted(trace.graphs(), "graph"), path));
     }
     return std::monostate{};
   }
@@ -108,11 +109,11 @@ Result<std::vector<GraphVariant>> optimize(const Graph& graph, const LoadedRules
 }
 
 Result<std::monostate> check_graph_path(const std::string& path) {
-  if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") ||
+  if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") || path.ends_with(".pwb") ||
       path.ends_with(".onnx") || names_stream(path))
     return std::monostate{};
   return fail(error_at({}, "PW1426", "cannot tell the type of `" + path + "` from its extension",
-                       "graphs are written as .json, .pwg or .onnx"));
+                       "graphs are written as .json, .pwg, .pwb or .onnx"));
 }
 
 Result<std::monostate> save_variants(const std::vector<GraphVariant>& variants,

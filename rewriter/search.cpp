@@ -304,10 +304,12 @@ bool Search::finish(State& state) {
   match.rule = layout_.id;
   match.nodes = state.nodes.raw();
   list_members(state, match);
-  if (!run_deferred(state, true) || !bind_lists(state) || !check_read(state, match)) return true;
+  if (!run_deferred(state, true)) return true;
+  if (!state.deferred.empty()) return split_shape(state);
+  if (!bind_lists(state) || !check_read(state, match)) return true;
   if (rule_.frontier) {
     match.env = std::move(state.env);
-    return (*found_)(match);
+    return report(match);
   }
   if (!check_closed(state, match) || !check_where(state) || !check_assume(state, match) ||
       !check_absent(state))
@@ -317,7 +319,40 @@ bool Search::finish(State& state) {
   after.gate = state.gate;
   match.env = std::move(state.env);
   if (!check_convex(after, match)) return true;
-  return (*found_)(match);
+  return report(match);
+}
+
+/// Of `[*a, d, *b]` with two unknown lengths: `a` is as short as the rest of the pattern allows.
+bool Search::split_shape(const State& before) {
+  const auto waits = std::find_if(before.deferred.begin(), before.deferred.end(),
+                                  [&](const Deferred& d) { return may_split(d, before); });
+  const TypeId type = graph_.type(before.values[waits->value]);
+  const Shape shape = type == Types::unknown() ? Shape{} : context().types[type].shape;
+  std::size_t begin = 0;
+  std::string open;
+  for (const Expr& e : rule_.values[waits->value].types[waits->type].dims) {
+    const auto known = before.env.find(e.text);
+    if (e.kind == Expr::Kind::star && known == before.env.end()) {
+      open = e.text;
+      break;
+    }
+    const auto* sequence =
+        e.kind == Expr::Kind::star ? std::get_if<Shape>(&known->second) : nullptr;
+    begin += sequence != nullptr ? sequence->size() : 1;
+  }
+  const std::uint64_t reported = reported_;
+  for (std::size_t end = begin; end <= shape.size(); ++end) {
+    if (++steps_ > most_steps_) return false;
+    State state = before;
+    state.env.insert_or_assign(open, Shape(shape.begin() + static_cast<std::ptrdiff_t>(begin),
+                                           shape.begin() + static_cast<std::ptrdiff_t>(end)));
+    if (!finish(state)) return false;
+    if (reported_ != reported) return true;
+  }
+  if (begin <= shape.size()) return true;
+  State state = before;
+  check_type(waits->value, waits->type, anchor_, state, true);
+  return true;
 }
 
 /// The operand slot of a list, of which a node has any number.

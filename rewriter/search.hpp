@@ -106,6 +106,8 @@ class Search {
   [[nodiscard]] bool commutes(PatternNodeId id, NodeId node) const;
   [[nodiscard]] bool is_taken(NodeId node, const State& state) const;
   bool finish(State& state);
+  bool report(const Match& match) { return ++reported_, (*found_)(match); }
+  bool split_shape(const State& before);
   [[nodiscard]] std::optional<std::size_t> list_at(PatternNodeId id) const;
   [[nodiscard]] ValueId connector_of(const SearchStep& step, const State& state) const;
   [[nodiscard]] std::vector<NodeId> users_to_try(const SearchStep& step, const State& state) const;
@@ -167,8 +169,11 @@ class Search {
                std::string* expected);
   Fit fit_name(const std::string& name, const Attribute& value, State& state,
                std::string* expected);
+  Fit fit_repetition(const Expr& expr, const std::vector<DimId>& dims, State& state,
+                     std::string* expected);
   Fit fit_rest(const Expr& expr, const Attribute& value, State& state, std::string* expected);
   bool run_deferred(State& state, bool last);
+  [[nodiscard]] bool may_split(const Deferred& deferred, const State& state) const;
 
   // After the last node (search_gates.cpp).
   bool check_closed(State& state, const Match& match);
@@ -202,12 +207,15 @@ class Search {
   GroupPtr anchored_;   ///< the members that the anchor is one of
   std::unordered_map<ValueId, Groups> groups_at_;  ///< by the value in common; looked up only
   const std::function<bool(const Match&)>* found_ = nullptr;
+  std::uint64_t reported_ = 0;  ///< matches
 };
 
 /// Whether every name in the expression is bound (or is a dtype's).
 bool all_bound(const Expr& expr, const Env& env);
 /// The unbound names in it, sorted.
 std::set<std::string> unbound_names(const Expr& expr, const Env& env);
+/// Sequences of the shape whose length is not known yet.
+std::size_t open_sequences(const TypeExpr& type, const Env& env);
 /// What an environment holds as an attribute: dims, dtypes, sequences too. None for values.
 std::optional<Attribute> as_attribute(Context& context, const Binding& binding);
 /// Equality where ints, reals and booleans compare as numbers.

@@ -230,6 +230,10 @@ bool Search::check_type_of(ValueId value, PatternValueId id, std::size_t index, 
     return reject(state, "N05", wanted.span, node, [&] { return message(wanted.dtype, ""); });
   ++state.gate;
   if (wanted.any_shape) return true;
+  if (!last && open_sequences(wanted, state.env) > 1) {
+    state.deferred.push_back({{}, 0, id, index});
+    return true;
+  }
   for (const Expr& dim : wanted.dims)
     if (!last && dim.kind != Expr::Kind::star && unbound_names(dim, state.env).size() > 1) {
       state.deferred.push_back({{}, 0, id, index});

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "splitter/plan.hpp"
 
 namespace pw {
@@ -26,10 +27,10 @@ std::string_view name(DispatchMode mode) {
 }
 
 std::string print(const DispatchKey& key) {
-  std::string out = key.tokens == 0 ? "static" : fmt::format("{} tokens", key.tokens);
-  if (key.requests > 0) out += fmt::format(", {} requests", key.requests);
+  std::string out = key.tokens == 0 ? "static" : counted(key.tokens, "token");
+  if (key.requests > 0) out += fmt::format(", {}", counted(key.requests, "request"));
   if (key.query > 0) out += fmt::format(" of {}", key.query);
-  if (key.loras > 0) out += fmt::format(", {} adapters", key.loras);
+  if (key.loras > 0) out += fmt::format(", {}", counted(key.loras, "adapter"));
   return out;
 }
 
@@ -117,8 +118,8 @@ std::string Dispatcher::explain(const StepShape& step, const Dispatch& found) co
                               decode_query_);
       break;
     case DispatchReason::requests:
-      why = fmt::format("no whole graph has room for {} sequences in {} tokens", step.requests,
-                        step.tokens);
+      why = fmt::format("no whole graph has room for {} sequences in {}", step.requests,
+                        counted(step.tokens, "token"));
       break;
   }
   if (found.mode == DispatchMode::none) return why;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "dsl/names.hpp"
 #include "dsl/unroll.hpp"
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
@@ -310,9 +311,25 @@ class Attempt {
     return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
   }
 
+  /// Whole numbers, small ones and one beyond most extents, where the annotation asks for integers.
   ValueId variable_constant(PatternValueId id) {
+    for (const TypeExpr& type : rule_.values[id].types) {
+      if (type.dtype.empty()) continue;
+      draw_.bind_variables(type, env_, true);
+      const auto dtype = dtype_of(type, env_);
+      if (dtype && !is_float(*dtype)) return whole_constant(id, *dtype);
+    }
     const double number = draw_.once_in(2) ? 1e-6 : 1e-2;
     const ValueId value = add_constant(graph_, number, DType::f64);
+    values_[id] = value;
+    env_.insert_or_assign(rule_.values[id].name, Attribute(number));
+    return value;
+  }
+
+  ValueId whole_constant(PatternValueId id, DType dtype) {
+    constexpr std::int64_t kWhole[] = {1, 2, 3, 5, 8, 64, 4096};
+    const std::int64_t number = kWhole[draw_.below(std::size(kWhole))];
+    const ValueId value = add_constant(graph_, static_cast<double>(number), dtype);
     values_[id] = value;
     env_.insert_or_assign(rule_.values[id].name, Attribute(number));
     return value;
@@ -431,12 +448,29 @@ class Attempt {
         env_.emplace(element.text, draw_.shape());
   }
 
+  /// `{sizes = [m] * 3}`: equal parts of the last axis, as many as there are results.
+  void bind_repetition(const Expr& expr, const std::vector<TypeId>& types, std::size_t results) {
+    const Expr &list = expr.args[0], &times = expr.args[1];
+    if (times.kind == Expr::Kind::path && env_.count(times.text) == 0)
+      env_.emplace(times.text, Attribute(static_cast<std::int64_t>(results)));
+    const auto count = evaluate(*rules_.context, &graph_, times, env_);
+    const auto* number = count ? std::get_if<std::int64_t>(&*count) : nullptr;
+    const bool typed = !types.empty() && types[0].valid() && types[0] != Types::unknown();
+    if (number == nullptr || *number < 1 || !typed || list.args.size() != 1) return;
+    const Shape& shape = rules_.context->types[types[0]].shape;
+    const Expr& part = list.args[0];
+    const auto size = shape.empty() ? std::nullopt : rules_.context->dims.value(shape.back());
+    if (size && *size % *number == 0 && part.kind == Expr::Kind::path && env_.count(part.text) == 0)
+      env_.emplace(part.text, rules_.context->dims.constant(*size / *number));
+  }
+
   Result<Attribute> written_value(const PatternAttribute& attribute, const Op& op,
                                   const std::vector<TypeId>& types, std::size_t results) {
     const AttributeDecl* declared = op.attribute(attribute.name);
     const bool typed = !types.empty() && types[0].valid() && types[0] != Types::unknown();
     if (attribute.name == "shape" && attribute.value.kind == Expr::Kind::list && typed)
       draw_.bind_factors(attribute.value, rules_.context->types[types[0]].shape, env_);
+    if (is_repetition(attribute.value)) bind_repetition(attribute.value, types, results);
     std::vector<std::string> names;
     collect_paths(attribute.value, names);
     bind_sequences(attribute.value);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/own_folders.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/text.hpp"
@@ -210,9 +211,9 @@ std::string test_lines(const TestReport& report, const SourceMap& sources) {
 }
 
 std::string test_summary(const TestReport& report) {
-  return fmt::format("{} tests, {} failed, {} with a reason, {} expectations\n",
-                     report.tests.size(), report.failed(), report.negative(),
-                     report.expectations());
+  return fmt::format("{}, {} failed, {} with a reason, {}\n", counted(report.tests.size(), "test"),
+                     report.failed(), report.negative(),
+                     counted(report.expectations(), "expectation"));
 }
 
 std::string test_report_text(const TestReport& report, const SourceMap& sources) {

@@ -17,6 +17,7 @@
 #include "backends/interpreter_kernels.hpp"
 #include "backends/program.hpp"
 #include "backends/rowprogram/grouping.hpp"
+#include "base/counted.hpp"
 #include "graph/build.hpp"
 #include "splitter/piece_class.hpp"
 
@@ -312,11 +313,11 @@ std::vector<std::string> CpuBackend::summary() const {
   const std::string how = made.compiler.empty()
                               ? "no C++ compiler was found"
                               : fmt::format("{} compiled now by {}", made.compiled, made.compiler);
-  std::vector<std::string> out{
-      fmt::format("cpu: {} kernels, {} from the cache, {}; {} nodes on eager", made.kernels.size(),
-                  made.cache.found, how, made.nodes_on_eager())};
+  std::vector<std::string> out{fmt::format("cpu: {}, {} from the cache, {}; {} on eager",
+                                           counted(made.kernels.size(), "kernel"), made.cache.found,
+                                           how, counted(made.nodes_on_eager(), "node"))};
   if (state_->weights)
-    out.push_back(fmt::format("  frozen: {} weights are packed once", state_->packed_nodes));
+    out.push_back(fmt::format("  frozen: {} packed once", counted(state_->packed_nodes, "weight")));
   if (made.cache.evicted > 0)
     out.push_back(
         fmt::format("  {} damaged objects of the cache were thrown away", made.cache.evicted));

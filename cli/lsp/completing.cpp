@@ -116,8 +116,8 @@ class Completing {
           put(kind, kKeyword, "", "1");
         return;
       case MentionKind::trait:
-        for (const char* trait :
-             {"commutative", "associative", "view", "collective", "effect", "splitting", "rowwise"})
+        for (const char* trait : {"commutative", "associative", "view", "collective", "effect",
+                                  "splitting", "rowwise", "pointwise"})
           put(trait, kKeyword, "", "1");
         return;
       case MentionKind::name: names(probe, m); return;

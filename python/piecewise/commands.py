@@ -251,7 +251,7 @@ def import_(
 
 
 def export(graph: GraphLike, path: Path, *, symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None) -> None:
-    """Writes a graph into a file, .json, .pwg or .onnx; weights that its file held go beside the first two, as .weights.safetensors."""
+    """Writes a graph into a file, .json, .pwg, .pwb or .onnx; weights that its file held go beside the first two, as .weights.safetensors."""
     _piecewise.export(_graph(_session_of(session, graph), graph, symbols, log), os.fspath(path))
 
 

@@ -20,6 +20,7 @@ std::string dump(const ResultDecl& r);
 std::string dump(const SymbolFact& f);
 std::string dump(const ast::AttributeDecl& a);
 std::string dump(const ast::Clause& c);
+std::string dump(const ast::OpVariable& v);
 std::string dump(const ast::Body& b);
 std::string dump(const ast::Table::Row& r);
 std::string dump(const ast::Strategy& s);
@@ -89,7 +90,8 @@ std::string dump(const ast::AttributeDecl& a) {
 std::string dump(const ast::Clause& c) {
   return node("clause", number(c.kind), c.guards, c.statements);
 }
-std::string dump(const ast::Body& b) { return node("body", b.clauses, b.statements); }
+std::string dump(const ast::OpVariable& v) { return node("op", v.name, v.trait); }
+std::string dump(const ast::Body& b) { return node("body", b.clauses, b.statements, b.ops); }
 std::string dump(const ast::Table::Row& r) { return node("row", r.name, r.cells); }
 std::string dump(const ast::Strategy& s) {
   return node("strategy", number(s.kind), s.references, s.parts, s.fuel, s.nodes, s.rounds, s.when,
@@ -125,7 +127,8 @@ std::string dump(const ast::Table& i) {
   return node("table", i.name, i.columns, i.rows, i.factors);
 }
 std::string dump(const ast::Pattern& i) {
-  return node("pattern", i.recursive, i.name, i.operands, i.attributes, i.results, i.alternatives);
+  return node("pattern", i.recursive, i.name, i.operands, i.operand_types, i.attributes, i.results,
+              i.result_types, i.alternatives);
 }
 std::string dump(const ast::Rule& i) {
   return node("rule", i.name, i.variant, i.table, i.over, i.body, i.equivalence, i.replacement);

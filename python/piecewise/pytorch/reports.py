@@ -10,6 +10,7 @@ import weakref
 import _piecewise
 
 from .. import commands
+from ..counting import counted
 from .options import Options
 
 
@@ -108,7 +109,7 @@ class Explanations(t.List[t.Dict[str, t.Any]]):
     def __str__(self) -> str:
         lines = []
         for said in self:
-            lines.append(f"{said['rule']}: {said['matches']} matches")
+            lines.append(f"{said['rule']}: {counted(said['matches'], 'match')}")
             lines += [f"  applied in pass {one['pass']}, {one['count']} ×: {', '.join(one['nodes'])}" for one in said["applied"]]
             lines += [f"  {miss['code']} at {miss['at']}, {miss['count']} ×: {miss['message']}" for miss in said["near_misses"]]
         return "\n".join(lines)
