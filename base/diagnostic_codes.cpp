@@ -564,6 +564,8 @@ constexpr DiagnosticCode kCodes[] = {
      "this is a bug in the kernel's source; please report it"},
     {"PW1226", "an object that an artifact needs is missing or damaged",
      "compile it again, here or on a machine like this"},
+    {"PW1227", "a frozen weight was written in a way that PyTorch does not count",
+     "call again for the new numbers, or compile with `check`, which compares all weights"},
     {"PW1230", "a folder cannot be the compile cache", "set PWR_CACHE_DIR to a folder of your own"},
     {"PW1240", "a table of schedules is no JSON object", "`pwr tune -o` writes one"},
     {"PW1241", "a table of schedules has another format", "`pwr tune -o` writes one"},

@@ -103,7 +103,7 @@ class Compiled {
   void freeze() {
     auto* cpu = dynamic_cast<CpuBackend*>(&engine_->whole());
     if (cpu == nullptr)
-      throw mistake("PW1227", "weights are frozen by the backend cpu alone",
+      throw mistake("PW1406", "weights are frozen by the backend cpu alone",
                     "leave out `frozen`, or `backend`");
     frozen_ = std::make_shared<cpu::FrozenWeights>(graph_.inputs().size());
     cpu->freeze(frozen_);
