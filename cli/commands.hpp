@@ -8,7 +8,7 @@ namespace pw::cli {
 void add_graph_commands(CLI::App& app,
                         const Options& options);  ///< import, export, stats, generate
 void add_generate_command(CLI::App& app, const Options& options);
-void add_rule_commands(CLI::App& app, const Options& options);     ///< check, fmt, test, verify, prove
+void add_rule_commands(CLI::App& app, const Options& options);  ///< check, fmt, test, verify, prove
 void add_explain_commands(CLI::App& app, const Options& options);  ///< explain, match
 void add_check_command(CLI::App& app, const Options& options);
 void add_fuzz_command(CLI::App& app, const Options& options);

@@ -66,6 +66,9 @@ int least_precision(const Terms& terms, TermId id) {
   return least;
 }
 
+constexpr const char* kAnyZero =
+    "of two zeros of unlike signs, the larger and the smaller may be either";
+
 /// Compares one pair of values element by element; where an index decides what an element is, both
 /// ways are gone.
 class PairProof {
@@ -297,6 +300,7 @@ Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, in
         PairProof(elements, terms, &reals, graph.outputs()[i], graph.outputs()[pairs + i], ieee)
             .run();
     out.granted.insert(elements.granted().begin(), elements.granted().end());
+    if (terms.any_zero()) out.granted.insert(kAnyZero);
     if (integers.overflowed())
       out.pairs[i] = {RuleVerdict::not_proved, "sizes beyond 64 bits", {}, ""};
   }
@@ -338,17 +342,18 @@ bool equal_for_any_dtype(Graph& graph, std::size_t pairs, Integers& integers,
             .run();
     if (seen.verdict != RuleVerdict::same_bits || integers.overflowed()) return false;
     granted.insert(elements.granted().begin(), elements.granted().end());
+    if (terms.any_zero()) granted.insert(kAnyZero);
   }
   return true;
 }
 
-/// Whether both sides are the same for dtypes that stand for any.
+/// Whether both sides are the same for dtypes that stand for any, given in one way; `several` where
+/// two variables are such.
 bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId id,
-                          const Env& params, Solver& solver, std::size_t most, Proof& proof) {
+                          const Env& params, Solver& solver, std::size_t most, Proof& proof,
+                          SchemaOptions options, bool& several) {
   const Rule& rule = rules.rules[id];
   const bool lists = !rule.members.empty() || !rule.lists.empty();
-  SchemaOptions options;
-  options.any_dtype = true;
   std::size_t cases = 0;
   std::set<std::string> granted, guards, used;
   for (options.lists = lists ? 1 : 2; options.lists <= (lists ? 3u : 2u); ++options.lists) {
@@ -361,6 +366,7 @@ bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId
         return false;
       }
       if (++cases > most || integers.contradictory()) return false;
+      several = several || schema->any_dtypes > 1;
       Graph& graph = schema->graph;
       if (!same_effects(*schema)) return false;
       integers.forget_used();
@@ -372,13 +378,26 @@ bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId
     } while (choices.next());
   }
   if (cases == 0) return false;
+  proof.needed.clear();
+  proof.unneeded.clear();
   for (const std::string& guard : guards)
     (used.contains(guard) ? proof.needed : proof.unneeded).push_back(guard);
   if (lists) granted.insert("lists of one to three elements");
   proof.granted = std::move(granted);
   proof.cases = cases;
-  proof.verdict = RuleVerdict::same_bits;
   return true;
+}
+
+bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId id,
+                          const Env& params, Solver& solver, std::size_t most, Proof& proof) {
+  SchemaOptions options;
+  bool several = false;
+  options.any_dtype = SchemaOptions::AnyDType::one_way;
+  if (!proved_for_any_dtype(rules, unguarded, id, params, solver, most, proof, options, several))
+    return false;
+  options.any_dtype = SchemaOptions::AnyDType::other_way;
+  return !several ||
+         proved_for_any_dtype(rules, unguarded, id, params, solver, most, proof, options, several);
 }
 
 }  // namespace
@@ -393,6 +412,9 @@ Proof Prover::prove(RuleId id) {
     proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return proof;
   }
+  proof = {};
+  proof.rule = rule.name;
+  proof.verdict = RuleVerdict::same_bits;
   const bool lists = !rule.members.empty() || !rule.lists.empty();
   std::string none;
   std::set<std::string> made, refused;

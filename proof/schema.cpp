@@ -49,7 +49,8 @@ class Sketch {
          Integers& integers, const std::map<std::string, DimId, std::less<>>& solved,
          std::map<std::string, DimId, std::less<>>& found,
          std::map<std::string, std::size_t>& answers, std::set<std::string>& zero,
-         std::set<std::string>& any, std::set<std::string>& granted, bool any_dtype)
+         std::set<std::string>& any, std::set<std::string>& granted,
+         SchemaOptions::AnyDType any_dtype)
       : context_(*rules.context),
         rule_(rule),
         choices_(choices),
@@ -72,6 +73,8 @@ class Sketch {
     for (const auto& [name, binding] : rule.constants) env_.insert_or_assign(name, binding);
     pair_stars();
   }
+
+  [[nodiscard]] std::size_t any_dtypes() const { return generic_; }
 
   Graph build() {
     for (const Expr& guard : rule_.where) equal_dims(guard, true);
@@ -120,6 +123,7 @@ class Sketch {
     Dims& dims = context_.dims;
     if (dims.prove(Compare::eq, a, b, graph_.facts) == Truth::yes) return;
     auto [x, y] = integers_.reduced(integers_.of(dims, a), integers_.of(dims, b));
+    if (x == y) return;
     const auto solution = integers_.solve(integers_.sub(x, y));
     if (!solution) four_numbers(x, y);
     if (!solution) throw Mistyped{fmt::format("{} is not {}", dims.print(a), dims.print(b))};
@@ -328,15 +332,24 @@ class Sketch {
     for (DType dtype : kDTypes)
       if (!own || guard_allows(name, dtype)) allowed.push_back(dtype);
     if (allowed.empty()) throw Mistyped{"no dtype is allowed"};
-    constexpr DType kGeneric[] = {DType::bf16, DType::f16, DType::f64, DType::f8e5m2};
-    if (any_dtype_ && allowed.size() == std::size(kDTypes) &&
-        (name == "I" || generic_ < std::size(kGeneric))) {
-      const DType dtype = name == "I" ? DType::i32 : kGeneric[generic_++];
-      env.insert_or_assign(name, DTypeBinding{dtype, false});
+    if (const auto any = any_dtype(name); any && allowed.size() == std::size(kDTypes)) {
+      env.insert_or_assign(name, DTypeBinding{*any, false});
+      ++generic_;
       return;
     }
     const std::string key = own ? "dtype " + name : fmt::format("dtype {} {}", name, site_);
     env.insert_or_assign(name, DTypeBinding{allowed[ask(key, allowed.size())], false});
+  }
+
+  [[nodiscard]] std::optional<DType> any_dtype(const std::string& name) const {
+    using Any = SchemaOptions::AnyDType;
+    if (any_dtype_ == Any::no) return std::nullopt;
+    const bool first = any_dtype_ == Any::one_way;
+    if (name == "I") return first ? DType::i32 : DType::i64;
+    constexpr DType kFirst[] = {DType::bf16, DType::f16, DType::f64};
+    constexpr DType kOther[] = {DType::f16, DType::f64, DType::f8e5m2};
+    if (generic_ >= std::size(kFirst)) return std::nullopt;
+    return first ? kFirst[generic_] : kOther[generic_];
   }
 
   /// Of an attribute that a guard may speak of.
@@ -765,7 +778,8 @@ class Sketch {
         return pair.second == element.text;
       });
       const bool grows = attribute.name == "shape" && !paired && !request.operands.empty() &&
-                         request.operands[0].valid() && context_.ops[request.op].name == "expand";
+                         request.operands[0].valid() && context_.ops[request.op].name == "expand" &&
+                         !context_.types[graph_.type(request.operands[0])].shape.empty();
       if (!grows) {
         bind_star(element.text);
         continue;
@@ -1074,8 +1088,8 @@ class Sketch {
   std::set<std::string>& zero_;
   std::set<std::string>& any_;
   std::set<std::string>& granted_;
-  bool any_dtype_;
-  std::size_t generic_ = 0;                                    ///< dtypes given to variables
+  SchemaOptions::AnyDType any_dtype_;
+  std::size_t generic_ = 0;  ///< dtypes given to variables
   std::vector<std::pair<std::string, std::string>> repeated_;  ///< see pair_stars
   Graph graph_;
   Env env_;
@@ -1167,7 +1181,7 @@ tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& ungua
     return tl::unexpected(
         NoSchema{why ? why->code + " " + why->message : "it does not match", false, shapes});
   }
-  Schema schema{std::move(graph), {}, {}, {}, {}, {}, {}};
+  Schema schema{std::move(graph), {}, {}, {}, {}, {}, {}, 0};
   const Match& match = matches.front();
   schema.replaced = own_nodes(schema.graph, lay_out(run, id), match);
   const std::set<NodeId> old = nodes_of(schema.graph);
@@ -1275,6 +1289,7 @@ tl::expected<Schema, NoSchema> make_schema(const RuleSet& rules, const RuleSet& 
       }
       auto schema = with_right_side(std::move(graph), unguarded, id, symbolic);
       if (!schema) return schema;
+      schema->any_dtypes = sketch.any_dtypes();
       for (const auto* guards : {&rule.where, &rule.assume})
         for (const Expr& guard : *guards) assume_guard(guard, *schema, integers);
       if (auto none = same_types(*schema, integers, found)) return tl::unexpected(*none);

@@ -33,7 +33,9 @@ TEST_CASE("prove: moves of elements keep every bit", "[proof]") {
       {
           "y = reshape(reshape(x: T[n, h * d]){shape = [n, h, d]}){shape = [n, h * d]} => y = x",
           "y = transpose(transpose(x){dim0, dim1}){dim0 = dim1, dim1 = dim0} => y = x",
-          "a, c = split(x){dim, sizes = [p, q]}  y = cat(a, c){dim} => y = x  _ = a  _ = c",
+          "a, c = split(x: T[n, d]){dim = 1, sizes = [p, q]}  y = cat(a, c){dim = 1} => y = x  _ = "
+          "a"
+          "  _ = c  _ = p  _ = q",
           "y = slice(cat(a: T[n, p], c: T[n, q]){dim = 1}){dim = 1, start = p, end = p + q}"
           " => y = c",
           "y = relu(reshape(x){shape}) => y = reshape(relu(x)){shape}",
@@ -44,19 +46,18 @@ TEST_CASE("prove: moves of elements keep every bit", "[proof]") {
 
 TEST_CASE("prove: arithmetic in the same order keeps every bit", "[proof]") {
   check_all({"y = neg(neg(x)) => y = x", "y = relu(relu(x)) => y = relu(x)",
-             "y = f16(f32(x: f16)) => y = x",
-             "y = mul(abs(x: f32), abs(x)) => y = mul(x, x)",
+             "y = f16(f32(x: f16)) => y = x", "y = mul(abs(x: f32), abs(x)) => y = mul(x, x)",
              "y = add(a: f32[n], c: f32[n]) => y = add(c, a)"},
             RuleVerdict::same_bits);
 }
 
 TEST_CASE("prove: equal over the reals", "[proof]") {
-  check_all({"y = mul(x: f32, 0.1) * 0.3 => y = mul(x, 0.03)",
-             "y = mul(exp(a: f32[n]), exp(c: f32[n])) => y = exp(a + c)",
-             "y = div(x: f32[n], c: f32[n]) * k => y = div(x * k, c)",
-             "y = sum(x: f32[n, d]){dim = 1} * c => y = sum(x * 3.0){dim = 1}  _ = c"
-             " where c == 3.0"},
-            RuleVerdict::rounds);
+  check_all(
+      {"y = mul(x: f32, 0.1) * 0.3 => y = mul(x, 0.03)",
+       "y = mul(exp(a: f32[n]), exp(c: f32[n])) => y = exp(a + c)",
+       "y = div(x: f32[n], c: f32[n]) * k => y = div(x * k, c)", "y = f32(bf16(x: f32)) => y = x",
+       "y = sum(x: f32[n, d]){dim = 1} * 3.0 => y = sum(x * 3.0){dim = 1}"},
+      RuleVerdict::rounds);
 }
 
 TEST_CASE("prove: collectives over the ranks of a group", "[proof]") {
@@ -70,10 +71,10 @@ TEST_CASE("prove: collectives over the ranks of a group", "[proof]") {
 
 TEST_CASE("prove: what is wrong has no proof", "[proof]") {
   check_all({"y = abs(x) => y = x", "y = relu(x) => y = x", "y = sub(x, z) => y = sub(z, x)",
-             "y = f32(bf16(x: f32)) => y = x", "y = exp(log(x)) => y = x",
-             "y = div(x: f32, x) => y = add(mul(x, 0.0), 1.0)",
-             "y = div(mul(x, z), z) => y = x", "y = silu(x) => y = relu(x)",
-             "y = amax(x: T[n, d]) => y = amin(x)", "y = transpose(x: f32[n, n]){dim0 = 0, dim1 = 1} => y = x",
+             "y = neg(x: f32) => y = f32(bf16(neg(x)))", "y = exp(log(x)) => y = x",
+             "y = div(x: f32, x) => y = add(mul(x, 0.0), 1.0)", "y = div(mul(x, z), z) => y = x",
+             "y = silu(x) => y = relu(x)", "y = amax(x: T[n, d]) => y = amin(x)",
+             "y = transpose(x: f32[n, n]){dim0 = 0, dim1 = 1} => y = x",
              "y = reshape(transpose(x: f32[n, m]){dim0 = 0, dim1 = 1}){shape = [n * m]}"
              " => y = reshape(x){shape = [n * m]}",
              "y = mul(f32(x: bf16[n]), w: f32[n]) => y = f32(mul(x, bf16(w)))",
@@ -115,8 +116,8 @@ TEST_CASE("prove: a solver names the special values", "[proof][z3]") {
 }
 
 TEST_CASE("prove: guards that a proof needs, and that it does not", "[proof]") {
-  const proof::Proof needed = proved(
-      "y = slice(x: T[n, d]){dim = 1, start = 0, end} where end >= d => y = x");
+  const proof::Proof needed =
+      proved("y = slice(x: T[n, d]){dim = 1, start = 0, end} where end >= d => y = x");
   CHECK(needed.verdict == RuleVerdict::same_bits);
   const proof::Proof unneeded = proved("y = neg(neg(x: T[n])) where n >= 8 => y = x");
   CHECK(unneeded.verdict == RuleVerdict::same_bits);

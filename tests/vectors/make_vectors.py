@@ -194,7 +194,13 @@ def placing():
         for at, index in ((0, torch.int64), (1, torch.int32), (-3, torch.int64), (100, torch.int32)):
             first = min(max(at, 0), shape[dim] - size)
             where = torch.tensor(at, dtype=index)
-            case("dynamic_slice", label(x, f"{size} of axis {dim} from {at}"), [x, where], [(x.narrow(dim, first, size), {})], {"dim": dim, "size": size})
+            case(
+                "dynamic_slice",
+                label(x, f"{size} of axis {dim} from {at}"),
+                [x, where],
+                [(x.narrow(dim, first, size), {})],
+                {"dim": dim, "size": size},
+            )
             want = x.clone()
             want.narrow(dim, first, size).copy_(src)
             case("dynamic_update_slice", label(x, f"{size} of axis {dim} from {at}"), [x, src, where], [(want, {})], {"dim": dim})
