@@ -15,7 +15,7 @@ namespace {
 void group_commands(CLI::App& app) {
   const std::pair<const char*, std::vector<const char*>> groups[] = {
       {"Graphs", {"import", "export", "stats", "generate", "diff", "equal"}},
-      {"Rules", {"check", "fmt", "test", "verify", "fuzz-order"}},
+      {"Rules", {"check", "fmt", "test", "verify", "prove", "fuzz-order"}},
       {"Rewriting", {"opt", "explain", "match", "explore"}},
       {"Plans and kernels", {"split", "plan", "sizes", "compile", "tune"}},
       {"Running", {"run", "report", "bench", "bisect", "reduce"}},

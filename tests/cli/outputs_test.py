@@ -201,6 +201,7 @@ class Streams(ProgramTest):
             "fmt": ["--check", cls.path("odd.pwr")],
             "test": [rules],
             "verify": ["-r", rules],
+            "prove": ["-r", rules],
             "opt": [g, "-r", rules, "-p", "p", "--stats"],
             "explain": ["N01"],
             "match": ["y = relu(x)", g],
