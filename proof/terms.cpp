@@ -219,9 +219,9 @@ void Terms::order_is_lost(const Term& term) {
     const Term& arg = terms_[id.index];
     return arg.kind == Term::Kind::number && arg.number != 0;
   };
-  any_zero_ = any_zero_ || ((term.name == "maximum" || term.name == "minimum") &&
-                            is_float(term.dtype) && !never_zero(term.args[0]) &&
-                            !never_zero(term.args[1]));
+  any_zero_ =
+      any_zero_ || ((term.name == "maximum" || term.name == "minimum") && is_float(term.dtype) &&
+                    !never_zero(term.args[0]) && !never_zero(term.args[1]));
 }
 
 void Terms::commute(Term& term) {
