@@ -80,7 +80,7 @@ void add_equal_command(CLI::App& app, const Options& options) {
       "  x = cat(x_1, x_2){dim = 0}   several inputs of the second\n"
       "  *_up_w = gathered(*_up_w){dim = 1}   one text for a star\n"
       "  zero = 0.0                   an input that holds a number\n"
-      "  granted my_attention along 1   it takes each place by itself\n"
+      "  granted my_attention along 1   each place by itself\n"
       "  claim y = replicated(y)      of an output; also gathered,\n"
       "                               partial\n"
       "Exit code: 0 if all claims are proved, else 1, with the node\nwhere the graphs part.\n\n"
