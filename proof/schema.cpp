@@ -647,14 +647,36 @@ class Sketch {
   Shape open_shape(const PatternNode& node, const Op& op, std::size_t i) {
     const std::string base = name_of(node.operands[i], i);
     const bool joined = broadcasts(op) || op.operands.back().variadic;
-    for (PatternValueId other : node.operands) {
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      const PatternValueId other = node.operands[k];
       const PatternValue& pattern = rule_.values[other];
-      if (!joined || !values_[other].valid() || pattern.literal || pattern.attribute_variable)
-        continue;
-      return beside(context_.types[graph_.type(values_[other])].shape, base,
-                    op.operands[std::min(i, op.operands.size() - 1)].variadic);
+      if (!values_[other].valid() || pattern.literal || pattern.attribute_variable) continue;
+      const Shape shape = context_.types[graph_.type(values_[other])].shape;
+      if (joined)
+        return beside(shape, base, op.operands[std::min(i, op.operands.size() - 1)].variadic);
+      const TypeExpr* type = declared(op, k);
+      const bool sequence =
+          type != nullptr && type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star;
+      if (!sequence) continue;
+      if (auto same = but_along_axes(node, op, shape, base)) return *same;
     }
     return by_axes(node, op, base);
+  }
+
+  /// The sizes of another operand but along the axes that are written; nothing without any.
+  std::optional<Shape> but_along_axes(const PatternNode& node, const Op& op, Shape shape,
+                                      const std::string& base) {
+    bool some = false;
+    for (const PatternAttribute& attribute : node.attributes) {
+      const AttributeDecl* decl = op.attribute(attribute.name);
+      if (decl == nullptr || decl->kind != AttributeKind::axis) continue;
+      const auto value = evaluate(context_, &graph_, attribute.value, env_);
+      const auto axis = value ? axis_of(&*value, shape.size()) : std::nullopt;
+      if (!axis) return std::nullopt;
+      shape[*axis] = symbol(fmt::format("{}_{}", base, *axis));
+      some = true;
+    }
+    return some ? std::optional(shape) : std::nullopt;
   }
 
   std::string name_of(PatternValueId id, std::size_t i) const {
@@ -778,7 +800,8 @@ class Sketch {
         return pair.second == element.text;
       });
       const bool grows = attribute.name == "shape" && !paired && !request.operands.empty() &&
-                         request.operands[0].valid() && context_.ops[request.op].name == "expand";
+                         request.operands[0].valid() && context_.ops[request.op].name == "expand" &&
+                         !context_.types[graph_.type(request.operands[0])].shape.empty();
       if (!grows) {
         bind_star(element.text);
         continue;
@@ -1088,7 +1111,7 @@ class Sketch {
   std::set<std::string>& any_;
   std::set<std::string>& granted_;
   SchemaOptions::AnyDType any_dtype_;
-  std::size_t generic_ = 0;  ///< dtypes given to variables
+  std::size_t generic_ = 0;                                    ///< dtypes given to variables
   std::vector<std::pair<std::string, std::string>> repeated_;  ///< see pair_stars
   Graph graph_;
   Env env_;
@@ -1236,6 +1259,9 @@ std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
           throw Restart{};
         }
       }
+      if (integers.may_differ(x, y))
+        return NoSchema{fmt::format("`{}` would have another size", output.name), false,
+                        shapes_of(schema.graph)};
       integers.assume(difference);
       integers.assume(integers.sub(y, x));
     }

@@ -8,6 +8,7 @@
 #include "pipeline/capabilities.hpp"
 #include "pipeline/checking.hpp"
 #include "pipeline/comparing.hpp"
+#include "pipeline/equality.hpp"
 #include "pipeline/explaining.hpp"
 #include "pipeline/exploring.hpp"
 #include "pipeline/folder.hpp"
@@ -18,7 +19,9 @@
 #include "pipeline/op_list.hpp"
 #include "pipeline/optimizing.hpp"
 #include "pipeline/order_fuzzing.hpp"
+#include "pipeline/proving.hpp"
 #include "pipeline/reducing.hpp"
+#include "pipeline/relation_text.hpp"
 #include "pipeline/study_page.hpp"
 #include "pipeline/testing.hpp"
 #include "pipeline/verifying.hpp"
@@ -84,6 +87,30 @@ py::list verify_call(const PyRules& rules, const Texts& params, const VerifyRequ
   for (const RuleCheck& done : need(rules.context, verify_rules(loaded, request, told)))
     out.append(from_json(rule_check_to_json(done)));
   return out;
+}
+
+py::list prove_call(const PyRules& rules, const Texts& params, const Texts& only, bool samples,
+                    const py::object& log) {
+  const Log told = log_to(log, rules.context);
+  const LoadedRules loaded = loaded_rules(rules, params, told, nullptr, true);
+  ProveRequest request;
+  request.only = only;
+  request.samples = samples;
+  py::list out;
+  for (const RuleProof& done : need(rules.context, prove_rules(loaded, request, told)))
+    out.append(from_json(rule_proof_to_json(done)));
+  return out;
+}
+
+py::object equal_call(const PyGraph& single, const std::vector<const PyGraph*>& ranks,
+                      const std::string& relation) {
+  std::vector<const Graph*> graphs;
+  for (const PyGraph* rank : ranks) graphs.push_back(&rank->graph);
+  constexpr const char* kPlace = "relation";
+  const proof::Relation related = need(single.context, parse_relation(relation, kPlace));
+  return from_json(
+      equality_answer(need(single.context, equal_graphs(single.graph, graphs, related, kPlace)))
+          .print("json"));
 }
 
 /// All files are tested before one that cannot be is an error.
@@ -378,6 +405,10 @@ void add_rule_commands(py::module_& module) {
          const py::object& log) { return verify_call(rules, params, {only, ranks, graph}, log); },
       py::arg("rules"), py::arg("params"), py::arg("only"), py::arg("ranks"), py::arg("graph"),
       py::arg("log"), "see piecewise.verify");
+  module.def("prove", &prove_call, py::arg("rules"), py::arg("params"), py::arg("only"),
+             py::arg("samples"), py::arg("log"), "see piecewise.prove");
+  module.def("equal", &equal_call, py::arg("single"), py::arg("ranks"), py::arg("relation"),
+             "see piecewise.equal");
   module.def(
       "test",
       [](const Texts& paths, const Texts& params, const std::string& only, std::uint64_t seed,

@@ -23,6 +23,7 @@ __all__ = [
     "compile",
     "doctor",
     "draw",
+    "equal",
     "explain",
     "explore",
     "export",
@@ -38,6 +39,7 @@ __all__ = [
     "opt",
     "plan",
     "plan_diff",
+    "prove",
     "read_study",
     "reduce",
     "report",
@@ -191,6 +193,43 @@ def verify(
     """
     loaded = _rules(_session_of(session, rules), rules)
     return _piecewise.verify(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), list(ranks), os.fspath(graph or ""), log)
+
+
+def prove(
+    rules: RulesLike,
+    only: Union[str, Sequence[str]] = (),
+    params: Params = None,
+    *,
+    samples: bool = True,
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Rows:
+    """Proves that rules keep the numbers, for all sizes, dtypes and attributes; only those named, or all. Without `samples` nothing is refuted.
+
+    Returns a row a rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, refuted, not_proved), `known_by` (proof or samples), `ulps`, `only_for`,
+    `reason`, `granted`, `guards`, `cases` and `test`, the graph of a refutation as text.
+    """
+    loaded = _rules(_session_of(session, rules), rules)
+    return _piecewise.prove(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), samples, log)
+
+
+def equal(
+    single: GraphLike,
+    ranks: Union[GraphLike, Sequence[GraphLike]],
+    relation: str = "",
+    *,
+    symbols: Symbols = None,
+    session: Optional[_Session] = None,
+    log: Log = None,
+) -> Dict[str, Any]:
+    """Proves that the graphs of several ranks, in order, or one other graph, compute what a graph does; `relation` is text, as `--relation` has it.
+
+    Returns `rows` (a row a claim: `output`, `claim`, `of`, `verdict`, `node`, `op`, `source`, `reason`), `verdict` (same_bits, rounds or not_proved), `known_by`,
+    `granted`, `equal_by_name`, `nodes` and `matched`.
+    """
+    others: Sequence[GraphLike] = list(ranks) if isinstance(ranks, (list, tuple)) else [ranks]  # type: ignore[list-item]
+    context = _session_of(session, single, *others)
+    return _piecewise.equal(_graph(context, single, symbols, log), [_graph(context, other, symbols, log) for other in others], relation)
 
 
 def test(

@@ -227,6 +227,22 @@ class Commands(unittest.TestCase):
         self.assertEqual({row["rule"]: row["verdict"] for row in mine}["b"], "refuted")
         self.assertEqual(pw.verify(self.rules, "a"), self.json("verify", "-r", self.rules, "a"))
 
+    def compare_prove(self):
+        mine = pw.prove(self.rules)
+        self.assertEqual(mine, self.json("prove", "-r", self.rules, code=1))
+        self.assertEqual({row["rule"]: (row["verdict"], row["known_by"]) for row in mine}["b"], ("refuted", "samples"))
+        self.assertEqual(pw.prove(self.rules, "a"), self.json("prove", "-r", self.rules, "a"))
+
+    def compare_equal(self):
+        graphs = []
+        for name, last in (("one", "relu(x)"), ("other", "neg(x)")):
+            graphs.append(self.path(name + ".pwg"))
+            Path(graphs[-1]).write_text(f"graph {{ in x: f32[4] y = {last} out y }}\n")
+        for other, verdict in ((graphs[0], "same_bits"), (graphs[1], "not_proved")):
+            mine = pw.equal(graphs[0], other)
+            self.assertEqual(mine["verdict"], verdict)
+            self.assertEqual(mine, self.json("equal", graphs[0], other, code=0 if verdict == "same_bits" else 1))
+
     def compare_opt(self):
         mine = pw.opt(self.model, "llm", "o2", {"tp": 1}, output=self.path("mine.json"))
         theirs = self.json("opt", self.model, "-r", "llm", "-p", "o2", "-D", "tp=1", "--stats", "-o", self.path("theirs.json"))
