@@ -25,6 +25,7 @@ __all__ = [
     "draw",
     "explain",
     "explore",
+    "extract",
     "export",
     "fmt",
     "format_rules",
@@ -562,6 +563,21 @@ def study_rows(file: Path) -> Rows:
 def study_page(file: Path, *, title: str = "", most: int = 20) -> str:
     """Returns the page of `pwr explore --report`, as HTML."""
     return _piecewise.study_page(os.fspath(file), most, title or os.fspath(file))
+
+
+def extract(
+    files: Union[Path, Sequence[Path]],
+    *,
+    solver: str = "own",
+    steps: int = 20_000_000,
+    seconds: float = 10,
+) -> Dict[str, Any]:
+    """Chooses the cheapest graph from e-graphs in extraction-gym's JSON; what several nodes need is paid once.
+
+    `solver` is "own", with a limit of `steps`, or "cbc", with `seconds` for each part; without CBC an Error of code PW1452. Returns `extractions`: a row a file
+    of cost, bound, gap and exact.
+    """
+    return _piecewise.extract(_texts(files), {"solver": solver, "steps": steps, "seconds": seconds})
 
 
 def _planned(
