@@ -326,6 +326,12 @@ constexpr DiagnosticCode kCodes[] = {
     {"PW0452", "there are too many capture sizes", "take larger steps"},
     {"PW0453", "a capture mode does not exist",
      "modes are none, piecewise, full, full_decode_only and full_and_piecewise"},
+    {"PW0454", "a clause of `explore` stands twice",
+     "only `before`, `over` and `with` may stand several times"},
+    {"PW0455", "a clause of `explore` names what there is not", "look for a typing mistake"},
+    {"PW0456", "a clause of `explore` holds numbers or values that it cannot",
+     "ranges of tokens go up from at least 1, samples are at least 1, and values are of the "
+     "param's kind"},
     {"PW0460", "a folder of rules holds no .pwr file", "name a folder that does, or a file"},
     {"PW0461", "there is no such file, and no rule file of the library has this name",
      "look for a typing mistake"},

@@ -119,6 +119,9 @@ void run_explore(const Options& options, const ExploreArgs& args) {
 }
 
 void add_space_options(CLI::App& sub, ExploreArgs& args) {
+  sub.add_option("--space", args.explore.space,
+                 "an `explore` item of the rules; what options state comes before it")
+      ->type_name("NAME");
   sub.add_option("--passes", args.explore.passes,
                  "put these in order, and leave the others of the pipeline where they are: before "
                  "or behind them; without, all of it")

@@ -281,6 +281,7 @@ ExploreRequest take_space(Given& given, const ContextPtr& context, const std::st
   out.pipeline = pipeline;
   std::vector<std::string> before;
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  given.take("space", out.space);
   given.take("passes", out.passes);
   given.take("before", before);
   given.take("by", out.by);

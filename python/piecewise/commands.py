@@ -432,7 +432,7 @@ def reduce(
 
 
 def _space_options(**options: Any) -> Dict[str, Any]:
-    """What explore and study have in common; what is None is left out."""
+    """What explore and study have in common; None is left out, so that the item of `space` decides."""
     out = {name: value for name, value in options.items() if value is not None}
     for name in ("passes", "before", "by"):
         if name in out:
@@ -456,6 +456,7 @@ def explore(
     pipeline: str = "",
     params: Params = None,
     *,
+    space: Optional[str] = None,
     passes: Optional[Sequence[str]] = None,
     before: Optional[Sequence[str]] = None,
     by: Optional[Sequence[str]] = None,
@@ -473,13 +474,14 @@ def explore(
 ) -> Dict[str, Any]:
     """Runs passes of a pipeline in all orders, or those that keep `before` ("a:b"): what they cost, and which rule takes whose nodes.
 
-    `values` are of params, `over` lists of rules. Returns
+    `space` is an `explore` item of the rules; what is given beside it comes first. `values` are of params, `over` lists of rules. Returns
     rows: `ends` (the best first, at most `most`), `thefts` and `pairs`; `settings`, where there are several; and `orders`, `graphs`,
     `runs`, `suggestion`.
     """
     context = _session_of(session, graph, rules)
     loaded = _rules(context, rules)
     options = _space_options(
+        space=space,
         passes=passes,
         before=before,
         by=by,
@@ -502,6 +504,7 @@ def study(
     pipeline: str = "",
     params: Params = None,
     *,
+    space: Optional[str] = None,
     passes: Optional[Sequence[str]] = None,
     before: Optional[Sequence[str]] = None,
     by: Optional[Sequence[str]] = None,
@@ -527,6 +530,7 @@ def study(
     context = _session_of(session, *named.values(), rules)
     loaded = _rules(context, rules)
     options = _space_options(
+        space=space,
         passes=passes,
         before=before,
         by=by,

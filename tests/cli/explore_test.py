@@ -130,6 +130,28 @@ class Settings(ProgramTest):
             row = next(row for row in self.explore("--with", f"tp={tp}")["ends"] if row["written"])
             self.assertEqual(row, next(row for row in alone["ends"] if row["written"]))
 
+    def test_an_item_is_the_options(self):
+        item = """explore space {
+  of all
+  orders pair, three_of, few
+  before pair: three_of
+  subsets
+  with tp in 1, 2
+  tokens in 1..8, 9..64
+  over a_pair, b_pair
+  by nodes, bytes
+}
+"""
+        Path(self.rules).write_text(SETTINGS + item)
+        words = ["--passes", "pair,three_of,few", "--before", "pair:three_of", "--subsets", "--with", "tp=1,2"]
+        words += ["--token-ranges", "1..8,9..64", "--over", "a_pair,b_pair", "--by", "nodes,bytes"]
+        told = json.loads(self.pwr("explore", self.graph, "-r", self.rules, "--space", "space", "--format", "json").stdout)
+        self.assertEqual(told, self.explore(*words))
+        other = json.loads(self.pwr("explore", self.graph, "-r", self.rules, "--space", "space", "--by", "ops", "--format", "json").stdout)
+        self.assertIn("ops", other["ends"][0])
+        self.assertNotIn("bytes", other["ends"][0])
+        self.assertIn("PW1101", self.pwr("explore", self.graph, "-r", self.rules, "--space", "spade", "--diagnostics", "json", code=2).stderr)
+
     def test_another_precedence_is_tried_and_suggested(self):
         found = self.explore("--over", "a_pair,b_pair")
         best = self.best(found)
