@@ -13,7 +13,7 @@
 namespace pw {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostEGraphBytes = std::size_t{1} << 30;
 
 /// "0", or "0.42 %": how much less the best might cost.
 Cell gap_cell(const extract::Answer& answer) {
@@ -24,7 +24,7 @@ Cell gap_cell(const extract::Answer& answer) {
 }  // namespace
 
 Result<Extracted> extract_file(const std::string& path, const ExtractRequest& request) {
-  const std::string text = PW_TRY(read_file(path, kMostBytes));
+  const std::string text = PW_TRY(read_file(path, kMostEGraphBytes));
   return extract_problem(path, PW_TRY(extract::read_egraph(text, path)), request);
 }
 

@@ -87,13 +87,18 @@ Table saturations_of(const RewriteReport& report) {
   return table;
 }
 
-/// "saturate: bytes 1203 of 1250, none of 10^31 equal graphs costs less".
+/// "as", or "at most 0.4 % above".
+std::string distance_text(const Saturated& found) {
+  if (found.bound >= found.cost) return "as";
+  if (found.bound <= 0) return "above";
+  const auto cost = static_cast<double>(found.cost), bound = static_cast<double>(found.bound);
+  return fmt::format("at most {:.3g} % above", 100 * (cost / bound - 1));
+}
+
+/// "saturate: bytes 1203 of 1250, at most 0.4 % above the best of 10^31 ways to choose among …".
 std::string saturation_line(const Saturated& found) {
   return fmt::format("{}: {} {} of {}, {} the best of 10^{:.0f} ways to choose among {} forms",
-                     found.strategy, found.by, found.cost, found.before,
-                     found.bound == found.cost
-                         ? std::string("as")
-                         : fmt::format("at most {:.3g} % above", 100 * gap_of(found)),
+                     found.strategy, found.by, found.cost, found.before, distance_text(found),
                      found.ways, found.forms);
 }
 

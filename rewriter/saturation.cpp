@@ -152,18 +152,26 @@ std::string stop_text(const Growth& growth, GrowthStop stop) {
   return "";
 }
 
+/// How much the graph could cost less, of the forms that were found.
+std::string distance_text(const Saturated& found) {
+  if (found.bound >= found.cost)
+    return fmt::format("{} {}, the best of these", found.by, found.cost);
+  return fmt::format("{} {}, where the best of these is at least {}", found.by, found.cost,
+                     found.bound);
+}
+
 /// A limit is no error: what was found stands. But the best may be among what was not.
 void warn_of_limit(RunState& run, const Strategy& strategy, const Saturated& found) {
   if (found.stop == "complete") return;
   std::string left;
   for (const auto& [rule, matches] : found.left)
     left += fmt::format("{}`{}` {}", left.empty() ? "" : ", ", rule, matches);
-  run.report.warnings.push_back(
-      warning_at(strategy.span, "PW1116",
-                 fmt::format("`saturate` ended at its limit of {}, with {} forms after {} rounds{}",
-                             found.stop, found.forms, found.rounds,
-                             left.empty() ? "" : "; matches left unapplied: " + left),
-                 "`nodes N` and `rounds K` behind the pass set other limits"));
+  run.report.warnings.push_back(warning_at(
+      strategy.span, "PW1116",
+      fmt::format("`saturate` ended at its limit of {}, with {} forms after {} rounds: {}{}",
+                  found.stop, found.forms, found.rounds, distance_text(found),
+                  left.empty() ? "" : "; matches left unapplied: " + left),
+      "`nodes N` and `rounds K` behind the pass set other limits"));
 }
 
 /// Takes the place of the graph; what was applied for it is the history.

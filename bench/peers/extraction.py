@@ -55,7 +55,17 @@ LANGUAGES = {
     ),
 }
 # language, depth of the terms, rounds of saturation, seeds
-CASES = [("sums", 3, 3, 3), ("sums", 4, 3, 3), ("sums", 5, 4, 2), ("formulas", 3, 3, 2), ("formulas", 4, 3, 3), ("formulas", 5, 4, 2), ("matrices", 4, 3, 3), ("matrices", 6, 4, 2), ("matrices", 6, 5, 1)]
+CASES = [
+    ("sums", 3, 3, 3),
+    ("sums", 4, 3, 3),
+    ("sums", 5, 4, 2),
+    ("formulas", 3, 3, 2),
+    ("formulas", 4, 3, 3),
+    ("formulas", 5, 4, 2),
+    ("matrices", 4, 3, 3),
+    ("matrices", 6, 4, 2),
+    ("matrices", 6, 5, 1),
+]
 RULES = """use "llm"
 pass all = saturate { add_rms, rms_quant, add_rms_quant, silu_mul, silu_mul_quant, noop.*, apart, joined, grouped } cost bytes
 rule apart { y = mul(x, add(a, b))  => y = add(mul(x, a), mul(x, b)) }
@@ -150,9 +160,21 @@ def main():
             print(row, flush=True)
             if above > MOST_ABOVE or own["time_s"] > MOST_SECONDS:
                 bad.append(file.stem)
-    report = ["# Extraction", "", f"{head} CBC has {arguments.seconds:g} s for each independent part, and begins with what the own solver finds in 100 000 steps.", ""]
-    report += ["| e-graph | e-nodes | own | bound | time | CBC | bound | time | own is above |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|", *lines, ""]
-    report += [f"{len(lines)} e-graphs; {len(bad)} more than {100 * MOST_ABOVE} % above CBC's best, or slower than {MOST_SECONDS} s{': ' + ', '.join(bad) if bad else '.'}"]
+    report = [
+        "# Extraction",
+        "",
+        f"{head} CBC has {arguments.seconds:g} s for each independent part, and begins with what the own solver finds in 100 000 steps.",
+        "",
+    ]
+    report += [
+        "| e-graph | e-nodes | own | bound | time | CBC | bound | time | own is above |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        *lines,
+        "",
+    ]
+    report += [
+        f"{len(lines)} e-graphs; {len(bad)} more than {100 * MOST_ABOVE} % above CBC's best, or slower than {MOST_SECONDS} s{': ' + ', '.join(bad) if bad else '.'}"
+    ]
     report += [f"\nNot run: {reason}" for reason in missing]
     if arguments.output:
         arguments.output.write_text("\n".join(report) + "\n")

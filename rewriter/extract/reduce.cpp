@@ -2,9 +2,10 @@
 //
 // Why each step is sound. A node that needs its own class is never chosen. Of two nodes of a class,
 // one that costs no more and needs no more than the other makes it superfluous. A class with a free
-// node that needs nothing is computed by it. A class that every node of a needed class needs is
-// needed: so its cost is paid, and a node elsewhere may have it for nothing. That takes away an
-// edge, but never one inside a strongly connected component, so that a circle is still seen.
+// node that needs nothing is computed by it. A class that every node of a needed class needs,
+// itself or by what its children all need, is needed: so its cost is paid, and a node elsewhere may
+// have it for nothing. That takes away an edge, but never one inside a strongly connected
+// component, so that a circle is still seen.
 #include "rewriter/extract/reduce.hpp"
 
 #include <algorithm>
@@ -33,9 +34,11 @@ class Reduction {
     take_free();
     for (std::size_t round = 0; round < kMostRounds; ++round) {
       changed_ = false;
+      find_needs();
       force();
       cut_forced();
       take_free();
+      find_needs();
       drop_dominated();
       drop_unreachable();
       if (!changed_) break;
@@ -102,17 +105,34 @@ class Reduction {
     }
   }
 
+  /// What is needed wherever a class is: itself, and what all its nodes need. Children come first
+  /// in a derivation, so that one sweep sees through any depth; on a circle a class stands for
+  /// itself. Of a set the nearest are kept, which is sound, as less is then known to be needed.
+  void find_needs() {
+    const Derivation derived = derive(p());
+    place_ = derived.place;
+    needs_.assign(p().classes.size(), {});
+    for (ClassIndex c = 0; c < p().classes.size(); ++c) needs_[c] = {c};
+    for (ClassIndex c : derived.order) {
+      std::vector<ClassIndex> all = needed_by_all(c);
+      if (!std::binary_search(all.begin(), all.end(), c, nearer_))
+        all.insert(std::upper_bound(all.begin(), all.end(), c, nearer_), c);
+      if (all.size() > kMostImplied) all.resize(kMostImplied);
+      needs_[c] = std::move(all);
+    }
+  }
+
   std::vector<ClassIndex> needed_by_all(ClassIndex c) {
     std::vector<ClassIndex> all;
     bool first = true;
     for (NodeIndex n : p().classes[c]) {
-      const std::vector<ClassIndex> own = implied_by(n);
+      std::vector<ClassIndex> own = implied_by(n);
       if (std::exchange(first, false)) {
-        all = own;
+        all = std::move(own);
       } else {
         std::vector<ClassIndex> both;
         std::set_intersection(all.begin(), all.end(), own.begin(), own.end(),
-                              std::back_inserter(both));
+                              std::back_inserter(both), nearer_);
         all = std::move(both);
       }
       if (all.empty()) break;
@@ -120,15 +140,15 @@ class Reduction {
     return all;
   }
 
-  /// Its children, and what those need that have one node only; sorted.
+  /// What is needed where the node is chosen, the nearest first.
   std::vector<ClassIndex> implied_by(NodeIndex n) {
-    std::vector<ClassIndex> out = p().nodes[n].children;
-    for (std::size_t i = 0; i < out.size() && out.size() < kMostImplied; ++i) {
-      if (p().classes[out[i]].size() != 1) continue;
-      for (ClassIndex child : p().nodes[p().classes[out[i]].front()].children)
-        if (std::find(out.begin(), out.end(), child) == out.end()) out.push_back(child);
+    std::vector<ClassIndex> out;
+    for (ClassIndex child : p().nodes[n].children) {
+      std::vector<ClassIndex> both;
+      std::set_union(out.begin(), out.end(), needs_[child].begin(), needs_[child].end(),
+                     std::back_inserter(both), nearer_);
+      out = std::move(both);
     }
-    std::sort(out.begin(), out.end());
     return out;
   }
 
@@ -161,8 +181,10 @@ class Reduction {
 
   bool dominates(NodeIndex a, NodeIndex b, const std::vector<ClassIndex>& implied_by_b) {
     const Node &x = p().nodes[a], &y = p().nodes[b];
-    return x.cost <= y.cost && std::includes(implied_by_b.begin(), implied_by_b.end(),
-                                             x.children.begin(), x.children.end());
+    return x.cost <= y.cost &&
+           std::all_of(x.children.begin(), x.children.end(), [&](ClassIndex child) {
+             return std::binary_search(implied_by_b.begin(), implied_by_b.end(), child, nearer_);
+           });
   }
 
   void drop_unreachable() {
@@ -182,8 +204,19 @@ class Reduction {
       if (!seen[c]) p().classes[c].clear();
   }
 
+  /// By place in the derivation, the last first.
+  struct Nearer {
+    const std::vector<std::uint32_t>& place;
+    bool operator()(ClassIndex a, ClassIndex b) const {
+      return std::pair(place[a], a) > std::pair(place[b], b);
+    }
+  };
+
   Reduced out_;
   bool changed_ = false;
+  std::vector<std::uint32_t> place_;
+  const Nearer nearer_{place_};
+  std::vector<std::vector<ClassIndex>> needs_;  ///< by class, in the order of nearer_
 };
 
 class Splitting {

@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 """All orders of eight passes of the library on 32 layers: the best order, as a pipeline, makes what explore says, and thefts are those of runs."""
 import json
+import re
+import shlex
+import subprocess
 import time
 import unittest
 from pathlib import Path
 
-from program import ProgramTest
+from program import BIN, ProgramTest
 
 PASSES = "norm,rope,norm_quant,attention_quant,activation,activation_quant,allreduce,allreduce_quant"
 
@@ -191,6 +194,31 @@ def plan_launches(test, graph, rules):
     test.pwr("run", graph, "-r", rules, "-p", "each", "--backend", "cuda", "--driver", "host", "--tokens", "32", "--dump", folder)
     step = json.loads(Path(folder, "stats.json").read_text())["steps"][0]
     return step["kernels"] + step["library"]
+
+
+MINE = """use "llm"
+pipeline all { clean norm activation }
+explore norms { of all  orders norm, clean  by nodes }
+"""
+
+
+class Examples(ProgramTest):
+    def test_the_examples_of_help_run_as_they_stand(self):
+        lines = re.findall(r"^  pwr (explore .*)$", self.pwr("explore", "--help").stdout, re.MULTILINE)
+        self.assertGreaterEqual(len(lines), 5)
+        for name in ("model", "a", "b"):
+            self.make(name + ".json", "generate", "llama", "--layers", "1", "--quant", "fp8")
+        self.file("mine.pwr", MINE)
+        for part in ("1", "2"):
+            done = self.in_folder(f"explore a.json b.json -r mine.pwr -p all --study part{part}.db --shard {part}/2")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for line in lines:
+            done = self.in_folder(line)
+            self.assertEqual(done.returncode, 0, line + "\n" + done.stderr)
+            self.assertTrue(done.stdout, line)
+
+    def in_folder(self, line):
+        return subprocess.run([BIN / "pwr", *shlex.split(line)], cwd=self.folder.name, capture_output=True, text=True, timeout=300, check=False)
 
 
 if __name__ == "__main__":

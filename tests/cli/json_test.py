@@ -52,6 +52,7 @@ def texts(value):
     for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from texts(below)
 
+
 EGRAPH = '{"nodes": {"a": {"op": "f", "children": ["b"], "eclass": "0", "cost": 2}, "b": {"op": "x", "eclass": "1"}}, "root_eclasses": ["0"]}'
 
 

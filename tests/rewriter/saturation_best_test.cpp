@@ -181,6 +181,25 @@ TEST_CASE("saturate: equal layers are chosen in once, and every layer is like th
   CHECK(only(report).parts - only(report).like_parts <= only(alone).parts + 1);
 }
 
+TEST_CASE("saturate: along a residual stream the choices of all layers are exact, in parts",
+          "[saturate]") {
+  // Each sum is read by the norm and by the next sum, so that a bound by prices alone is lost on
+  // the way down.
+  World world(kLayerRules);
+  std::string text = "in x: bf16[n, 64], w: bf16[64], m: bf16[64, 64]  r0 = relu(x)  y0 = exp(x)";
+  for (int i = 1; i <= 40; ++i)
+    text += fmt::format(
+        "\n h{0} = mm(y{1}, m)  r{0} = add(h{0}, r{1})"
+        "\n y{0} = rms_norm(r{0}, w){{eps = 1e-5}}",
+        i, i - 1);
+  Graph g = world.graph(text + "\n out y40");
+  const RewriteReport report = world.run(g, "s");
+  CHECK(count(g, "fused_add_rms_norm") == 40);
+  CHECK(only(report).exact);
+  CHECK(only(report).bound == only(report).cost);
+  CHECK(only(report).parts >= 40);
+}
+
 TEST_CASE("saturate: each limit is named, and what it left is counted by rule", "[saturate]") {
   World world(R"(
 rule apart { y = mul(x, add(a, b))  => y = add(mul(x, a), mul(x, b)) }
@@ -204,6 +223,10 @@ pass short = saturate { grow } rounds 3
                                     [](const Diagnostic& d) { return d.code == "PW1116"; });
   REQUIRE(warning != report.warnings.end());
   CHECK_THAT(warning->message, Contains("limit of nodes 60") && Contains("`apart`"));
+  const std::string told = only(report).bound == only(report).cost
+                               ? "the best of these"
+                               : fmt::format("at least {}", only(report).bound);
+  CHECK_THAT(warning->message, Contains(told));
 
   Graph h = world.graph(text + "  out a13");
   report = world.run(h, "lots");
