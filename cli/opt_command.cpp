@@ -22,6 +22,8 @@ void print_tables(const Options& options, const OptArgs& args,
     answer.add("rules", rule_table(variants));
     Table choices = choice_table(variants);
     if (!choices.empty() || options.format == "json") answer.add("choices", std::move(choices));
+    Table saturations = saturation_table(variants);
+    if (!saturations.empty()) answer.add("saturations", std::move(saturations));
   }
   print_out(answer.print(options.format));
 }

@@ -11,6 +11,7 @@
 #include "pipeline/equality.hpp"
 #include "pipeline/explaining.hpp"
 #include "pipeline/exploring.hpp"
+#include "pipeline/extracting.hpp"
 #include "pipeline/folder.hpp"
 #include "pipeline/formatting.hpp"
 #include "pipeline/generating.hpp"
@@ -226,6 +227,7 @@ py::dict optimize_call(const PyGraph& graph, const PyRules& rules, const Texts& 
   out["passes"] = rows(pass_table(variants));
   out["rules"] = rows(rule_table(variants));
   out["choices"] = rows(choice_table(variants));
+  out["saturations"] = rows(saturation_table(variants));
   return out;
 }
 
@@ -306,6 +308,7 @@ ExploreRequest take_space(Given& given, const ContextPtr& context, const std::st
   out.pipeline = pipeline;
   std::vector<std::string> before;
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  given.take("space", out.space);
   given.take("passes", out.passes);
   given.take("before", before);
   given.take("by", out.by);
@@ -364,6 +367,19 @@ py::dict study_call(const std::vector<std::pair<std::string, PyGraph>>& graphs,
   out["done"] = done.done;
   out["runs"] = done.runs;
   return out;
+}
+
+py::object extract_call(const Texts& files, const py::dict& options) {
+  ExtractRequest request;
+  Given given("extract", options);
+  given.take("solver", request.solver);
+  given.take("steps", request.steps);
+  given.take("seconds", request.seconds);
+  given.end();
+  std::vector<Extracted> found;
+  const auto context = std::make_shared<Context>();
+  for (const std::string& file : files) found.push_back(need(context, extract_file(file, request)));
+  return from_json(to_json(extract_answer(found)));
 }
 
 py::dict compare(const PyGraph& before, const PyGraph& after, bool fold) {
@@ -467,6 +483,8 @@ void add_graph_commands(py::module_& module) {
   module.def("reduce", &reduce_call, py::arg("graph"), py::arg("rules"), py::arg("files"),
              py::arg("params"), py::arg("pipeline"), py::arg("options"), py::arg("log"),
              "see piecewise.reduce");
+  module.def("extract", &extract_call, py::arg("files"), py::arg("options"),
+             "see piecewise.extract");
   module.def("explore", &explore_call, py::arg("graph"), py::arg("rules"), py::arg("params"),
              py::arg("pipeline"), py::arg("options"), py::arg("log"), "see piecewise.explore");
   module.def("study", &study_call, py::arg("graphs"), py::arg("rules"), py::arg("params"),

@@ -26,6 +26,7 @@ __all__ = [
     "equal",
     "explain",
     "explore",
+    "extract",
     "export",
     "fmt",
     "format_rules",
@@ -470,7 +471,7 @@ def reduce(
 
 
 def _space_options(**options: Any) -> Dict[str, Any]:
-    """What explore and study have in common; what is None is left out."""
+    """What explore and study have in common; None is left out, so that the item of `space` decides."""
     out = {name: value for name, value in options.items() if value is not None}
     for name in ("passes", "before", "by"):
         if name in out:
@@ -494,6 +495,7 @@ def explore(
     pipeline: str = "",
     params: Params = None,
     *,
+    space: Optional[str] = None,
     passes: Optional[Sequence[str]] = None,
     before: Optional[Sequence[str]] = None,
     by: Optional[Sequence[str]] = None,
@@ -511,13 +513,14 @@ def explore(
 ) -> Dict[str, Any]:
     """Runs passes of a pipeline in all orders, or those that keep `before` ("a:b"): what they cost, and which rule takes whose nodes.
 
-    `values` are of params, `over` lists of rules. Returns
+    `space` is an `explore` item of the rules; what is given beside it comes first. `values` are of params, `over` lists of rules. Returns
     rows: `ends` (the best first, at most `most`), `thefts` and `pairs`; `settings`, where there are several; and `orders`, `graphs`,
     `runs`, `suggestion`.
     """
     context = _session_of(session, graph, rules)
     loaded = _rules(context, rules)
     options = _space_options(
+        space=space,
         passes=passes,
         before=before,
         by=by,
@@ -540,6 +543,7 @@ def study(
     pipeline: str = "",
     params: Params = None,
     *,
+    space: Optional[str] = None,
     passes: Optional[Sequence[str]] = None,
     before: Optional[Sequence[str]] = None,
     by: Optional[Sequence[str]] = None,
@@ -565,6 +569,7 @@ def study(
     context = _session_of(session, *named.values(), rules)
     loaded = _rules(context, rules)
     options = _space_options(
+        space=space,
         passes=passes,
         before=before,
         by=by,
@@ -601,6 +606,21 @@ def study_rows(file: Path) -> Rows:
 def study_page(file: Path, *, title: str = "", most: int = 20) -> str:
     """Returns the page of `pwr explore --report`, as HTML."""
     return _piecewise.study_page(os.fspath(file), most, title or os.fspath(file))
+
+
+def extract(
+    files: Union[Path, Sequence[Path]],
+    *,
+    solver: str = "own",
+    steps: int = 20_000_000,
+    seconds: float = 10,
+) -> Dict[str, Any]:
+    """Chooses the cheapest graph from e-graphs in extraction-gym's JSON; what several nodes need is paid once.
+
+    `solver` is "own", with a limit of `steps`, or "cbc", with `seconds` for each part; without CBC an Error of code PW1452. Returns `extractions`: a row a file
+    of cost, bound, gap and exact.
+    """
+    return _piecewise.extract(_texts(files), {"solver": solver, "steps": steps, "seconds": seconds})
 
 
 def _planned(

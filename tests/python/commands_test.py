@@ -204,6 +204,17 @@ class Commands(unittest.TestCase):
         named = pw.study({"one": pw.load(self.small)}, self.rules, self.path("named.db"), passes=["p"])
         self.assertEqual(named["units"], 1)
 
+    def compare_extract(self):
+        path = self.path("egraph.json")
+        nodes = {"a": {"op": "f", "children": ["b"], "eclass": "0", "cost": 2}, "b": {"op": "x", "eclass": "1"}}
+        Path(path).write_text(json.dumps({"nodes": nodes, "root_eclasses": ["0"]}))
+        mine = pw.extract(path)
+        theirs = self.json("extract", path)
+        for answer in (mine, theirs):
+            answer["extractions"][0].pop("time_s")
+        self.assertEqual(mine, theirs)
+        self.assertEqual(mine["extractions"][0]["cost"], 3)
+
     def compare_fmt(self):
         ugly = self.path("ugly.pwr")
         Path(ugly).write_text("rule   a {y=relu(x)=>y=neg( x )} // c\n")
