@@ -191,9 +191,9 @@ TEST_CASE("dim: quotients by a known divisor are exact", "[graph]") {
   Facts facts;
   facts.symbols["n"].multiple = 6;
   const DimId n = dims.symbol("n");
-  const DimId twice_half = dims.mul(dims.div(n, c(2)), c(2));
+  const DimId twice_half = dims.mul(dims.div(n, dims.constant(2)), dims.constant(2));
   CHECK(dims.prove(Compare::eq, twice_half, n, facts) == Truth::yes);
-  CHECK(dims.prove(Compare::eq, dims.mul(dims.div(n, c(4)), c(4)), n,
+  CHECK(dims.prove(Compare::eq, dims.mul(dims.div(n, dims.constant(4)), dims.constant(4)), n,
                    facts) == Truth::unknown);
   CHECK(dims.prove(Compare::eq, twice_half, n, Facts{}) == Truth::unknown);
 }
