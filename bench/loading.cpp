@@ -1,4 +1,4 @@
-// Reading a million nodes: .pwb beside graph.json and .pwg, in one run.
+// Reading a million nodes: .pwb beside graph.json, in one run.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
 #include "graph/graph_binary.hpp"
-#include "graph/text.hpp"
 
 namespace pw::bench {
 namespace {
@@ -32,12 +31,9 @@ std::string report(std::int64_t layers, Promises& promises) {
        [](const ContextPtr& c, const std::string& text) {
          return graph_from_binary(c, text, "g.pwb", parse_op);
        }},
-      {"graph.json", graph_to_json(graph),
-       [](const ContextPtr& c, const std::string& text) {
+      {"graph.json", graph_to_json(graph), [](const ContextPtr& c, const std::string& text) {
          return graph_from_json(c, text, "g.json", parse_op);
-       }},
-      {".pwg", print_pwg(graph),
-       [](const ContextPtr& c, const std::string& text) { return parse_graph(c, text, "g.pwg"); }}};
+       }}};
   constexpr int kRuns = 5;
   std::vector<std::vector<double>> times(forms.size());
   for (int run = 0; run < kRuns; ++run)
@@ -71,7 +67,7 @@ int run(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   keep_large_arrays_apart();  // as pwr does
   Promises promises;
-  const std::string table = report(std::max<std::int64_t>(1, nodes / 21), promises);
+  const std::string table = report(std::max<std::int64_t>(1, nodes / 24), promises);
   const std::string text = fmt::format(
       "# Reading graphs\n\nOne thread of {}. Processor time, medians of five runs that take turns, "
       "each in a context of its own, from the file's bytes in memory to the checked graph. Only "

@@ -1230,8 +1230,8 @@ tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& ungua
   return schema;
 }
 
-/// An application leaves types as they are. Sizes that this asks to be equal: a symbol to solve
-/// for, or facts.
+/// An application leaves types as they are. Sizes that this asks to be equal are facts, where they
+/// cannot differ. An end of a slice that a guard puts at the size or behind it is solved for.
 std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
                                    std::map<std::string, DimId, std::less<>>& found) {
   Context& context = schema.graph.context();
@@ -1250,17 +1250,20 @@ std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
       const Ix difference = integers.sub(x, y);
       if (integers.number(difference))
         return NoSchema{fmt::format("`{}` would have another size", output.name)};
-      if (const auto solution = integers.solve(difference)) {
-        const auto dim = parse_dim(context.dims, integers.print(solution->second));
-        if (dim) {
-          std::map<std::string, DimId, std::less<>> one = {{solution->first, *dim}};
-          for (auto& [other, known] : found) known = context.dims.substitute(known, one);
-          found.insert_or_assign(solution->first, *dim);
-          throw Restart{};
+      if (integers.nonnegative(difference)) {
+        if (const auto solution = integers.solve(difference)) {
+          if (const auto dim =
+                  parse_dim(context.dims, integers.print(solution->second))) {
+            std::map<std::string, DimId, std::less<>> one = {{solution->first, *dim}};
+            for (auto& [other, known] : found) known = context.dims.substitute(known, one);
+            found.insert_or_assign(solution->first, *dim);
+            throw Restart{};
+          }
         }
       }
       if (integers.may_differ(x, y))
-        return NoSchema{fmt::format("`{}` would have another size", output.name), false,
+        return NoSchema{fmt::format("`{}` is {} and would become {}", output.name,
+                                    context.types.print(a), context.types.print(b)), false,
                         shapes_of(schema.graph)};
       integers.assume(difference);
       integers.assume(integers.sub(y, x));

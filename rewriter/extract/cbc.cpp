@@ -15,20 +15,63 @@
 
 #include <coin/Cbc_C_Interface.h>
 
+#include "base/function_finder.hpp"
 #include "rewriter/extract/reduce.hpp"
 
 namespace pw::extract {
 namespace {
 
+/// COIN-OR's CBC, loaded where it is: programs run without it.
+struct Cbc {
+  decltype(&::Cbc_newModel) newModel = nullptr;
+  decltype(&::Cbc_deleteModel) deleteModel = nullptr;
+  decltype(&::Cbc_setParameter) setParameter = nullptr;
+  decltype(&::Cbc_solve) solve = nullptr;
+  decltype(&::Cbc_getColSolution) getColSolution = nullptr;
+  decltype(&::Cbc_isProvenInfeasible) isProvenInfeasible = nullptr;
+  decltype(&::Cbc_isProvenOptimal) isProvenOptimal = nullptr;
+  decltype(&::Cbc_getObjValue) getObjValue = nullptr;
+  decltype(&::Cbc_getBestPossibleObjValue) getBestPossibleObjValue = nullptr;
+  decltype(&::Cbc_addCol) addCol = nullptr;
+  decltype(&::Cbc_addRow) addRow = nullptr;
+  decltype(&::Cbc_setMIPStartI) setMIPStartI = nullptr;
+};
+
+const Cbc* load_cbc() {
+  std::string problem;
+  void* library = load_library({"libCbcSolver.so.3", "libCbcSolver.so"}, problem);
+  if (library == nullptr) return nullptr;
+  static Cbc cbc;
+  FunctionFinder find(library);
+  find(cbc.newModel, "Cbc_newModel");
+  find(cbc.deleteModel, "Cbc_deleteModel");
+  find(cbc.setParameter, "Cbc_setParameter");
+  find(cbc.solve, "Cbc_solve");
+  find(cbc.getColSolution, "Cbc_getColSolution");
+  find(cbc.isProvenInfeasible, "Cbc_isProvenInfeasible");
+  find(cbc.isProvenOptimal, "Cbc_isProvenOptimal");
+  find(cbc.getObjValue, "Cbc_getObjValue");
+  find(cbc.getBestPossibleObjValue, "Cbc_getBestPossibleObjValue");
+  find(cbc.addCol, "Cbc_addCol");
+  find(cbc.addRow, "Cbc_addRow");
+  find(cbc.setMIPStartI, "Cbc_setMIPStartI");
+  return find.missing().empty() ? &cbc : nullptr;
+}
+
+const Cbc* cbc() {
+  static const Cbc* const loaded = load_cbc();
+  return loaded;
+}
+
 struct Free {
-  void operator()(void* model) const { Cbc_deleteModel(model); }
+  void operator()(void* model) const { cbc()->deleteModel(model); }
 };
 
 class Program {
  public:
   explicit Program(const Problem& problem)
-      : p_(problem), model_(Cbc_newModel()), component_(components_of(problem)) {
-    Cbc_setParameter(model_.get(), "logLevel", "0");
+      : p_(problem), model_(cbc()->newModel()), component_(components_of(problem)) {
+    cbc()->setParameter(model_.get(), "logLevel", "0");
     add_columns();
     add_rows();
   }
@@ -36,23 +79,23 @@ class Program {
   /// The choice, empty where none was found; and the bound.
   std::pair<Choice, double> run(double seconds, const Choice& start) {
     set_start(start);
-    Cbc_setParameter(model_.get(), "seconds", std::to_string(seconds).c_str());
-    Cbc_setParameter(model_.get(), "ratioGap", "0");
-    Cbc_solve(model_.get());
-    const double* values = Cbc_getColSolution(model_.get());
+    cbc()->setParameter(model_.get(), "seconds", std::to_string(seconds).c_str());
+    cbc()->setParameter(model_.get(), "ratioGap", "0");
+    cbc()->solve(model_.get());
+    const double* values = cbc()->getColSolution(model_.get());
     Choice choice(p_.classes.size(), kNone);
-    if (values == nullptr || Cbc_isProvenInfeasible(model_.get()) != 0) return {{}, 0};
+    if (values == nullptr || cbc()->isProvenInfeasible(model_.get()) != 0) return {{}, 0};
     for (ClassIndex c = 0; c < p_.classes.size(); ++c)
       for (NodeIndex n : p_.classes[c])
         if (values[node_[n]] > 0.5) choice[c] = n;
-    const bool proved = Cbc_isProvenOptimal(model_.get()) != 0;
-    return {choice,
-            proved ? Cbc_getObjValue(model_.get()) : Cbc_getBestPossibleObjValue(model_.get())};
+    const bool proved = cbc()->isProvenOptimal(model_.get()) != 0;
+    return {choice, proved ? cbc()->getObjValue(model_.get())
+                           : cbc()->getBestPossibleObjValue(model_.get())};
   }
 
  private:
   int column(double lower, double upper, double cost, bool integer) {
-    Cbc_addCol(model_.get(), "", lower, upper, cost, integer ? 1 : 0, 0, nullptr, nullptr);
+    cbc()->addCol(model_.get(), "", lower, upper, cost, integer ? 1 : 0, 0, nullptr, nullptr);
     return columns_++;
   }
   void row(const std::vector<std::pair<int, double>>& terms, char sense, double right) {
@@ -62,8 +105,8 @@ class Program {
       at.push_back(i);
       factor.push_back(f);
     }
-    Cbc_addRow(model_.get(), "", static_cast<int>(at.size()), at.data(), factor.data(), sense,
-               right);
+    cbc()->addRow(model_.get(), "", static_cast<int>(at.size()), at.data(), factor.data(), sense,
+                  right);
   }
 
   void add_columns() {
@@ -116,7 +159,7 @@ class Program {
     }
     std::vector<int> at;
     for (int i = 0; i < columns_; ++i) at.push_back(i);
-    Cbc_setMIPStartI(model_.get(), columns_, at.data(), values.data());
+    cbc()->setMIPStartI(model_.get(), columns_, at.data(), values.data());
   }
 
   const Problem& p_;
@@ -129,9 +172,10 @@ class Program {
 
 }  // namespace
 
-bool has_cbc() { return true; }
+bool has_cbc() { return cbc() != nullptr; }
 
 std::optional<Answer> solve_with_cbc(const Problem& problem, double seconds) {
+  if (!has_cbc()) return std::nullopt;
   Limits few;
   few.steps = 100'000;
   std::optional<Answer> first = solve(problem, {}, few);

@@ -72,9 +72,9 @@ TEST_CASE("binary: what is read back is the same graph, and the same bytes", "[g
   std::vector<Graph> graphs;
   graphs.push_back(all_of_it(context));
   graphs.push_back(graph_of(context, "graph {\n  in x: f32[4]\n  out x, x\n}\n"));
-  graphs.push_back(graph_of(
-      context,
-      "graph {\n  in x: f32[4]\n  in buffer c: f32[4]\n  y = relu(x)\n  out y\n  write c = y\n}\n"));
+  graphs.push_back(graph_of(context,
+                            "graph {\n  in x: f32[4]\n  in buffer c: f32[4]\n  y = relu(x)\n  out "
+                            "y\n  write c = y\n}\n"));
   LlamaOptions options;
   options.layers = 7;
   graphs.push_back(std::move(*generate_llama(context, options)));

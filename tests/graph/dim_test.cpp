@@ -189,7 +189,6 @@ TEST_CASE_METHOD(Symbols, "dims: quotients by a known divisor are exact", "[grap
   facts.symbols["n"].multiple = 6;
   const DimId twice_half = dims.mul(dims.div(n, c(2)), c(2));
   CHECK(dims.prove(Compare::eq, twice_half, n, facts) == Truth::yes);
-  CHECK(dims.prove(Compare::eq, dims.mul(dims.div(n, c(4)), c(4)), n,
-                   facts) == Truth::unknown);
+  CHECK(dims.prove(Compare::eq, dims.mul(dims.div(n, c(4)), c(4)), n, facts) == Truth::unknown);
   CHECK(dims.prove(Compare::eq, twice_half, n, Facts{}) == Truth::unknown);
 }
